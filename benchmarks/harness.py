@@ -1,0 +1,41 @@
+"""Time and memory of a piece of work, measured in a process of its own with one thread."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+
+ONE_THREAD = {
+    name: "1"
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS")
+}
+
+
+@dataclass(frozen=True)
+class Cost:
+    wall: float
+    """Seconds from start to end, imports included."""
+    cpu: float
+    """User and system seconds."""
+    peak: float
+    """MiB of memory at the peak."""
+
+
+def cost_of(arguments: list[str]) -> Cost:
+    """Run a command with one thread; raise where it fails."""
+    start = time.perf_counter()
+    process = subprocess.Popen(arguments, env=os.environ | ONE_THREAD, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - start
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"{arguments} ended with exit code {process.returncode}")
+    return Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+
+
+def cost_of_code(code: str) -> Cost:
+    """Run Python source in a process of its own, as `cost_of` does."""
+    return cost_of([sys.executable, "-c", code])

@@ -1,0 +1,147 @@
+"""What every command shares: --json, --quiet, --version, examples in the help, and how it fails.
+
+Exit codes: 0 done; 2 the call or the input is wrong; 1 it failed.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import IO, Any, TypeVar
+
+import click
+
+from bws.problems import InputError, Problem
+
+__all__ = ["Command", "Console", "command", "json_ready"]
+
+PROBLEMS_SHOWN = 100
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Console:
+    """Where a command's words go: the answer to standard output, everything else to standard error."""
+
+    as_json: bool
+    quiet: bool
+
+    def note(self, message: str) -> None:
+        """Say something that is not the answer."""
+        if not self.quiet:
+            click.echo(message, err=True)
+
+    def warn(self, problems: Sequence[Problem]) -> None:
+        """Say what was found but does not stop the work; --quiet does not hide it."""
+        for line in _shortened(problems):
+            click.echo(f"warning: {line}", err=True)
+
+    def answer(self, text: str, document: Mapping[str, Any]) -> None:
+        """Print the answer: `text` for people, or with --json the document and nothing else."""
+        if self.as_json:
+            text = json.dumps(json_ready(document), ensure_ascii=False, indent=2)
+        click.echo(text)
+
+    def progress(self, work: Iterable[T], label: str, total: int | None = None) -> Iterator[T]:
+        """Pass `work` on while a bar shows how far it is; no bar where nobody watches."""
+        from tqdm import tqdm
+
+        hidden = self.quiet or not sys.stderr.isatty()
+        yield from tqdm(work, desc=label, total=total, disable=hidden, leave=False, file=sys.stderr)
+
+
+class Command(click.Command):
+    """A click command whose input errors are one line a problem, and which shows an example."""
+
+    def __init__(self, *args: Any, example: str = "", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.example = example
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Example"):
+            for line in self.example.strip().splitlines():
+                formatter.write(f"  {line.strip()}\n")
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except InputError as error:
+            raise _BadInput("\n".join(_shortened(error.problems))) from None
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            place = f"{error.filename}: " if error.filename else ""
+            raise click.ClickException(f"{place}{error.strerror or error}") from None
+
+
+class _BadInput(click.ClickException):
+    exit_code = 2
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        click.echo(self.message, err=True, file=file)
+
+
+def command(name: str, example: str) -> Callable[[Callable[..., Any]], Command]:
+    """Make a function a command; it takes a `Console` first.
+
+    The docstring is the help. Add arguments and options with click's own decorators below this one.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Command:
+        @functools.wraps(function)
+        def run(*, as_json: bool, quiet: bool, **kwargs: Any) -> Any:
+            return function(Console(as_json, quiet), **kwargs)
+
+        for option in reversed(_shared_options()):
+            run = option(run)
+        settings = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+        decorated = click.command(name, cls=Command, example=example, context_settings=settings)
+        return decorated(run)
+
+    return decorate
+
+
+def _shared_options() -> list[Callable[[Any], Any]]:
+    return [
+        click.option("--json", "as_json", is_flag=True, help="Print one JSON document, nothing else."),
+        click.option("--quiet", is_flag=True, help="No progress bar and no notes."),
+        click.option(
+            "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version,
+            help="Print the version of giccs.",
+        ),
+    ]  # fmt: skip
+
+
+def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        click.echo(f"{ctx.info_name} (giccs {version('giccs')})")
+        ctx.exit()
+
+
+def _shortened(problems: Sequence[Problem]) -> list[str]:
+    lines = [str(problem) for problem in problems[:PROBLEMS_SHOWN]]
+    more = len(problems) - len(lines)
+    return [*lines, f"... and {more} more problems like these"] if more else lines
+
+
+def json_ready(value: Any) -> Any:
+    """Return the value as plain JSON: arrays as lists, NaN and infinities as null.
+
+    >>> json_ready({"score": float("nan"), "n": (1, 2)})
+    {'score': None, 'n': [1, 2]}
+    """
+    if isinstance(value, Mapping):
+        return {str(key): json_ready(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [json_ready(inner) for inner in value]
+    if hasattr(value, "tolist"):  # NumPy arrays and scalars, without importing NumPy
+        return json_ready(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

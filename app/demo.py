@@ -1,0 +1,76 @@
+"""giccs-demo: the baselines and two real models on giccs-sample, and what that shows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from bws.command import Console, command
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from giccs.results import Result
+
+__all__ = ["demo"]
+
+OVERLAP = "baseline:char-ngram"
+MODELS = ("baseline:chance", OVERLAP, "package:minilm", "package:use-multilingual")
+
+
+@command("giccs-demo", example="giccs-demo -o demo-results")
+@click.option(
+    "-o",
+    "--output",
+    "folder",
+    default="demo-results",
+    show_default=True,
+    metavar="FOLDER",
+    help="Where results are kept; a second run takes them from there.",
+)
+def demo(console: Console, folder: str) -> None:
+    """Score two baselines, an English and a multilingual model on giccs-sample.
+
+    Needs no hub: the models are packages of the extra giccs[demo].
+    """  # fmt: skip
+    from giccs.benchmark import SAMPLE, read_benchmark
+    from giccs.report import report
+    from giccs.results import Store
+    from giccs.run import open_models, run
+    from giccs.tasks import TASKS
+
+    benchmark = read_benchmark(SAMPLE)
+    tasks = [task() for task in TASKS.values()]
+    results = list(
+        run(
+            open_models(MODELS), tasks, benchmark, Store(folder),
+            note=console.note, progress=console.progress,
+        )
+    )  # fmt: skip
+    text = "\n".join(
+        [
+            report(results, "table"),
+            "",
+            what_it_shows(results),
+            f"{SAMPLE}: {len(benchmark.items)} items, {len(benchmark.dialogue_ids)} dialogues. Its "
+            "scores come from simulated annotators: for trying the tools out, not for reporting.",
+            f"Results with a row for every item: {folder}",
+        ]
+    )
+    console.answer(text, {"results": [result.document() for result in results]})
+
+
+def what_it_shows(results: Sequence[Result]) -> str:
+    """Say in a sentence how the best model stands beside the overlap of characters."""
+    by_model = {result.model: result.metrics["spearman"] for result in results}
+    best = max(by_model, key=lambda model: by_model[model].value)
+    overlap = by_model[OVERLAP]
+    first = f"{best} ranks the utterances best (Spearman's ρ {by_model[best].value:.2f})"
+    if best == OVERLAP:
+        return f"{first}: no model does better than shared characters."
+    apart = by_model[best].low > overlap.high
+    verdict = (
+        "the intervals do not overlap" if apart else "the intervals overlap: not clearly apart"
+    )
+    return f"{first}; shared characters alone reach {overlap.value:.2f}, and {verdict}."

@@ -1,0 +1,1 @@
+"""How well do language models judge whether two utterances mean the same, in a conversation?"""

@@ -1,0 +1,202 @@
+"""The benchmark: read it from wherever it lies, check it, identify it, write it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from bws.problems import InputError, Problem
+from bws.textio import display_name, write_atomic
+from giccs.fields import Fields, json_lines
+from giccs.records import Item
+
+__all__ = ["SAMPLE", "Benchmark", "check_benchmark", "read_benchmark", "write_benchmark"]
+
+SAMPLE = "giccs-sample"
+KEYS = frozenset(
+    [
+        "item_id",
+        "dialogue_id",
+        "source",
+        "domain",
+        "n_turns",
+        "turns",
+        "utterance_id",
+        "utterance",
+        "score",
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """Scored items; those of one dialogue share its turns."""
+
+    name: str
+    """How it was called: a path, a hub id, or ``giccs-sample``."""
+    items: tuple[Item, ...]
+    warnings: tuple[Problem, ...] = ()
+    """What is odd but does not make the benchmark unusable."""
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over the content, whatever the order of the lines and the spacing of the JSON."""
+        lines = sorted(_canonical(item) for item in self.items)
+        return hashlib.sha256("\n".join(lines).encode("utf-8")).hexdigest()
+
+    @cached_property
+    def dialogue_ids(self) -> tuple[str, ...]:
+        """Each dialogue once, in the order of the file."""
+        return tuple(dict.fromkeys(item.dialogue_id for item in self.items))
+
+    def first(self, dialogues: int) -> Benchmark:
+        """Return the benchmark of the first `dialogues` dialogues."""
+        kept = set(self.dialogue_ids[:dialogues])
+        items = tuple(item for item in self.items if item.dialogue_id in kept)
+        return Benchmark(self.name, items, self.warnings)
+
+
+def read_benchmark(data: str | os.PathLike[str]) -> Benchmark:
+    """Read and check a benchmark; raise InputError with every problem it has.
+
+    `data` is ``giccs-sample``, a benchmark JSONL file (``-`` reads standard input), a folder with the
+    published GiCCS release, or the hub id of a data set with either (``owner/name[@revision]``).
+
+    >>> sample = read_benchmark("giccs-sample")
+    >>> len(sample.items), len(sample.dialogue_ids)
+    (300, 60)
+    """
+    benchmark, problems = check_benchmark(data)
+    if problems:
+        raise InputError(problems)
+    return benchmark
+
+
+def check_benchmark(data: str | os.PathLike[str]) -> tuple[Benchmark, list[Problem]]:
+    """Read a benchmark as `read_benchmark` does, but return its problems instead of raising them."""
+    name = os.fspath(data)
+    if name == SAMPLE:
+        with resources.as_file(resources.files("giccs.data") / "benchmark.jsonl") as path:
+            return _read_jsonl(path, name)
+    if Path(name).is_dir():
+        return _read_folder(Path(name), name)
+    if name != "-" and not Path(name).exists() and _may_be_hub_id(name):
+        from giccs.hub import data_folder
+
+        return _read_folder(data_folder(name), name)
+    return _read_jsonl(name, name)
+
+
+def write_benchmark(items: Iterable[Item], path: str | os.PathLike[str]) -> None:
+    """Write items as JSONL, whole or not at all."""
+    write_atomic(path, "".join(f"{json.dumps(_row(item), ensure_ascii=False)}\n" for item in items))
+
+
+def _may_be_hub_id(name: str) -> bool:
+    parts = name.split("@")[0].split("/")
+    return len(parts) == 2 and all(parts) and parts[0] not in (".", "..", "~")
+
+
+def _read_folder(folder: Path, name: str) -> tuple[Benchmark, list[Problem]]:
+    from giccs.release import is_release, read_release
+
+    if is_release(folder):
+        items, problems, warnings = read_release(folder)
+        problems += _clashes(items)
+        return Benchmark(name, tuple(item for _, item in items), tuple(warnings)), problems
+    files = sorted([*folder.glob("*.jsonl"), *folder.glob("*.jsonl.gz")])
+    if len(files) == 1:
+        return _read_jsonl(files[0], name)
+    message = (
+        f"holds {len(files)} .jsonl files and not the GiCCS release; "
+        "name a benchmark file, or a folder with the release's two TSV files"
+    )
+    raise InputError(Problem(name, None, message))
+
+
+def _read_jsonl(path: str | os.PathLike[str], name: str) -> tuple[Benchmark, list[Problem]]:
+    placed: list[tuple[Problem, Item]] = []
+    problems: list[Problem] = []
+    warnings: list[Problem] = []
+    for fields in json_lines(path):
+        item = _item(fields) if fields.values else None
+        problems += fields.problems
+        warnings += fields.warnings
+        if item and not fields.problems:
+            placed.append((Problem(fields.file, fields.line, ""), item))
+    problems += _clashes(placed)
+    if not placed and not problems:
+        problems.append(Problem(display_name(path), None, "holds no items; each line must be one"))
+    return Benchmark(name, tuple(item for _, item in placed), tuple(warnings)), problems
+
+
+def _item(fields: Fields) -> Item:
+    fields.only(KEYS)
+    item = Item(
+        item_id=fields.text("item_id"),
+        dialogue_id=fields.text("dialogue_id"),
+        source=fields.text("source", empty=True),
+        domain=fields.text("domain", empty=True),
+        turns=fields.turns(),
+        utterance_id=fields.text("utterance_id"),
+        utterance=fields.text("utterance"),
+        score=fields.share("score"),
+    )
+    declared = fields.values.get("n_turns")
+    if declared is None:
+        fields.wrong("n_turns is missing")
+    elif isinstance(given := fields.values.get("turns"), list) and declared != len(given):
+        fields.wrong(f"n_turns is {json.dumps(declared)}, but there are {len(given)} turns")
+    return item
+
+
+def _clashes(placed: Sequence[tuple[Problem, Item]]) -> list[Problem]:
+    """Return what is wrong between items: ids and texts that repeat, dialogues that disagree."""
+    problems: list[Problem] = []
+    for what, key in (
+        ("item_id", lambda item: item.item_id),
+        ("utterance_id in its dialogue", lambda item: (item.dialogue_id, item.utterance_id)),
+        ("utterance in its dialogue", lambda item: (item.dialogue_id, item.utterance.strip())),
+    ):
+        first: dict[Any, Problem] = {}
+        for place, item in placed:
+            earlier = first.setdefault(key(item), place)
+            if earlier is not place:
+                again = f"repeats the {what} of {earlier.file}:{earlier.line}; each must be unique"
+                problems.append(Problem(place.file, place.line, again))
+    shape: dict[str, tuple[Problem, Any]] = {}
+    for place, item in placed:
+        own = (item.turns, item.source, item.domain)
+        earlier, other = shape.setdefault(item.dialogue_id, (place, own))
+        if own != other:
+            message = (
+                f"turns, source or domain differ from those of dialogue {item.dialogue_id} "
+                f"in line {earlier.line}; items of a dialogue share them"
+            )
+            problems.append(Problem(place.file, place.line, message))
+    return problems
+
+
+def _row(item: Item) -> dict[str, Any]:
+    return {
+        "item_id": item.item_id,
+        "dialogue_id": item.dialogue_id,
+        "source": item.source,
+        "domain": item.domain,
+        "n_turns": item.n_turns,
+        "turns": [{"speaker": turn.speaker, "text": turn.text} for turn in item.turns],
+        "utterance_id": item.utterance_id,
+        "utterance": item.utterance,
+        "score": item.score,
+    }
+
+
+def _canonical(item: Item) -> str:
+    return json.dumps(_row(item), ensure_ascii=False, sort_keys=True, separators=(",", ":"))

@@ -1,0 +1,240 @@
+"""giccs-eval, giccs-report, giccs-validate, giccs-build. Thin: the work is done elsewhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bws.command import Console, command
+from bws.problems import InputError, Problem
+
+if TYPE_CHECKING:
+    from giccs.results import Result
+
+__all__ = ["build", "evaluate", "report", "validate"]
+
+DATA_HELP = "A benchmark JSONL file, a folder with the GiCCS release, a hub id, or giccs-sample."
+
+
+def _batch_size(ctx: click.Context, parameter: click.Parameter, value: str) -> int | None:
+    if value == "auto":
+        return None
+    if not value.isdecimal() or int(value) < 1:
+        raise click.BadParameter(f"{value!r} is not allowed; auto or a number from 1 is")
+    return int(value)
+
+
+@command(
+    "giccs-eval",
+    example="""
+    giccs-eval baseline:char-ngram package:minilm
+    giccs-eval sentence-transformers/distiluse-base-multilingual-cased-v2 --data sasaadi/GiCCS
+    giccs-eval ./my-model --data benchmark.jsonl --history both -o results
+    """,
+)
+@click.argument("models", nargs=-1, required=True, metavar="MODEL...")
+@click.option(
+    "--task",
+    "tasks",
+    multiple=True,
+    type=click.Choice(["pairwise-sts"]),
+    help="What to ask; may be given several times.  [default: all that the model can do]",
+)
+@click.option("--data", default="giccs-sample", show_default=True, metavar="DATA", help=DATA_HELP)
+@click.option(
+    "--history",
+    type=click.Choice(["without", "with", "both"]),
+    default="without",
+    show_default=True,
+    help="Show the model the turns before the last one?",
+)
+@click.option(
+    "-o",
+    "--output",
+    "folder",
+    default="results",
+    show_default=True,
+    metavar="FOLDER",
+    help="Where results are kept; what stands there is not computed again.",
+)
+@click.option("--force", is_flag=True, help="Compute again what stands in the folder.")
+@click.option(
+    "--batch-size",
+    default="auto",
+    show_default=True,
+    callback=_batch_size,
+    metavar="auto|N",
+    help="Texts at a time; auto grows until memory or gain ends.",
+)
+@click.option(
+    "--device",
+    default="auto",
+    show_default=True,
+    metavar="auto|cpu|cuda[:N]",
+    help="Where the model runs; auto takes a GPU where there is one.",
+)
+@click.option(
+    "--dtype",
+    type=click.Choice(["auto", "float32", "bfloat16", "float16"]),
+    default="auto",
+    show_default=True,
+    help="Type of the weights; auto as saved.",
+)
+@click.option("--revision", metavar="REV", help="Branch, tag or commit of a hub id.")
+@click.option("--seed", default=0, show_default=True, help="Seed of chance and of the intervals.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N dialogues.")
+@click.option("--offline", is_flag=True, help="Never ask the hub; use its local cache.")
+@click.option("--trust-remote-code", is_flag=True, help="Run code that the model brings.")
+def evaluate(
+    console: Console,
+    models: tuple[str, ...],
+    tasks: tuple[str, ...],
+    data: str,
+    history: str,
+    folder: str,
+    force: bool,
+    limit: int | None,
+    seed: int,
+    **model_options: Any,
+) -> None:
+    """Score language models on a conversational STS benchmark.
+
+    MODEL is a hub id or a folder, or KIND:NAME with KIND one of encoder, package, baseline
+    (baseline:chance, baseline:char-ngram, package:minilm, package:use-multilingual).
+    """  # fmt: skip
+    if model_options["offline"]:
+        os.environ["HF_HUB_OFFLINE"] = "1"  # read by every library of the hub when it is imported
+    from giccs.benchmark import read_benchmark
+    from giccs.models import ModelOptions
+    from giccs.report import report as tables
+    from giccs.results import Store
+    from giccs.run import open_models, run
+    from giccs.tasks import TASKS
+
+    store = Store(folder)
+    benchmark = read_benchmark(data)
+    console.warn(benchmark.warnings)
+    benchmark = benchmark.first(limit) if limit else benchmark
+    opened = open_models(models, ModelOptions(seed=seed, **model_options))
+    histories = ["without", "with"] if history == "both" else [history]
+    asked = [
+        TASKS[task](history=shown, seed=seed) for task in tasks or TASKS for shown in histories
+    ]
+    results: list[Result] = []
+    try:
+        for result in run(
+            opened,
+            asked,
+            benchmark,
+            store,
+            force=force,
+            note=console.note,
+            progress=console.progress,
+        ):
+            results.append(result)
+    finally:  # what was done is kept and shown, whatever became of the rest
+        if results and not console.as_json:
+            click.echo(tables(results, "table"))
+    if console.as_json:
+        console.answer("", {"results": [result.document() for result in results]})
+    console.note(f"\n{benchmark.name}: {len(benchmark.items)} items; results in {folder}")
+
+
+@command(
+    "giccs-report",
+    example="""
+    giccs-report results
+    giccs-report results --format latex > table.tex
+    """,
+)
+@click.argument("folder", metavar="RESULTS_FOLDER")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "markdown", "latex", "csv"]),
+    default="table",
+    show_default=True,
+)
+def report(console: Console, folder: str, form: str) -> None:
+    """Print the results in a folder as tables, best model first."""  # fmt: skip
+    from giccs.report import report as tables
+    from giccs.results import Store
+
+    results = list(Store(folder).results())
+    if not results:
+        raise InputError(Problem(folder, None, "holds no results; giccs-eval -o writes them"))
+    document = {"results": [result.document() for result in results]}
+    console.answer(tables(results, form).rstrip("\n"), document)
+
+
+@command(
+    "giccs-validate",
+    example="""
+    giccs-validate benchmark.jsonl
+    giccs-validate sasaadi/GiCCS --json
+    """,
+)
+@click.argument("data", metavar="DATA")
+@click.pass_context
+def validate(ctx: click.Context, console: Console, data: str) -> None:
+    """Check a benchmark and report every problem with file and line.
+
+    DATA is a benchmark JSONL file, a folder with the GiCCS release, a hub id, or giccs-sample.
+    """
+    from giccs.benchmark import check_benchmark
+
+    benchmark, problems = check_benchmark(data)
+    if problems and not console.as_json:
+        raise InputError(problems)
+    facts = {
+        "items": len(benchmark.items),
+        "dialogues": len(benchmark.dialogue_ids),
+        "fingerprint": benchmark.fingerprint,
+    }
+    if not console.as_json:
+        console.warn(benchmark.warnings)
+    lines = [f"{name:<12} {value}" for name, value in facts.items()]
+    found = {
+        "problems": [str(problem) for problem in problems],
+        "warnings": [str(warning) for warning in benchmark.warnings],
+    }
+    console.answer("\n".join(lines), facts | found)
+    if problems:
+        ctx.exit(2)
+
+
+@command(
+    "giccs-build",
+    example="""
+    giccs-build --dialogues dialogues.jsonl --scores scores.csv -o benchmark.jsonl
+    """,
+)
+@click.option("--dialogues", required=True, metavar="D.jsonl", help="Dialogues with candidates.")
+@click.option(
+    "--scores", required=True, metavar="S.csv", help="Scores in [0, 1] by bws-score --scale unit."
+)
+@click.option("-o", "--output", default="-", metavar="FILE", help="Benchmark JSONL.")
+def build(console: Console, dialogues: str, scores: str, output: str) -> None:
+    """Join dialogues with the scores of their candidates into a benchmark."""  # fmt: skip
+    from bws.files import read_scores
+
+    from giccs.assemble import assemble, read_dialogues
+    from giccs.benchmark import write_benchmark
+
+    table = read_scores(scores)
+    by_id = dict(zip(zip(table.groups, table.items, strict=True), table.score, strict=True))
+    out_of_range = [key for key, score in by_id.items() if not 0 <= score <= 1]
+    if out_of_range:
+        message = f"{len(out_of_range)} scores are outside [0, 1]; score with --scale unit"
+        raise InputError(Problem(scores, None, message))
+    try:
+        items = assemble(read_dialogues(dialogues), {key: float(s) for key, s in by_id.items()})
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError([Problem(scores, None, line) for line in str(error).split("\n")]) from None
+    write_benchmark(items, output)
+    console.note(f"{len(items)} items of {len({item.dialogue_id for item in items})} dialogues")

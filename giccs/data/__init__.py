@@ -1,0 +1,1 @@
+"""giccs-sample: original German dialogues that ship with the package."""

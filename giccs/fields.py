@@ -1,0 +1,131 @@
+"""Checked reading of JSON Lines: every problem of every line is kept, with its place."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from bws.problems import Problem
+from bws.textio import display_name, read_text
+from giccs.records import Turn
+
+__all__ = ["Fields", "json_lines"]
+
+
+class Fields:
+    """One JSON object of a file; what it lacks is noted in `problems`, what it has too many in `warnings`.
+
+    Each getter returns a usable value of its type even where the field is wrong, so that one pass over
+    a line finds everything that is wrong with it.
+    """
+
+    def __init__(self, file: str, line: int, values: dict[str, Any]) -> None:
+        self.file, self.line, self.values = file, line, values
+        self.problems: list[Problem] = []
+        self.warnings: list[Problem] = []
+
+    def wrong(self, message: str) -> None:
+        """Note a problem of this line."""
+        self.problems.append(Problem(self.file, self.line, message))
+
+    def text(self, key: str, *, empty: bool = False) -> str:
+        """Return a string field; only with `empty` may it be blank."""
+        value = self._present(key)
+        if value is None:
+            return ""
+        if not isinstance(value, str):
+            self.wrong(f"{key} is {_shown(value)}; it must be a string")
+            return ""
+        if not empty and not value.strip():
+            self.wrong(f"{key} is empty; it must hold text")
+        return value
+
+    def share(self, key: str) -> float:
+        """Return a number from 0 to 1."""
+        value = self._present(key)
+        if value is None:
+            return math.nan
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not number or not 0 <= value <= 1:
+            self.wrong(f"{key} is {_shown(value)}; it must be a number from 0 to 1")
+            return math.nan
+        return float(value)
+
+    def level(self, key: str) -> int | None:
+        """Return an optional whole number from 1 to 5."""
+        value = self.values.get(key)
+        if value is not None and value not in (1, 2, 3, 4, 5):
+            self.wrong(
+                f"{key} is {_shown(value)}; it must be a whole number from 1 to 5, or absent"
+            )
+            return None
+        return value
+
+    def objects(self, key: str) -> list[dict[str, Any]]:
+        """Return a list of JSON objects."""
+        value = self._present(key)
+        if value is None:
+            return []
+        if not isinstance(value, list) or not all(isinstance(inner, dict) for inner in value):
+            self.wrong(f"{key} is {_shown(value)}; it must be a list of objects")
+            return []
+        return value
+
+    def turns(self) -> tuple[Turn, ...]:
+        """Return the field ``turns``; a dialogue has two turns at least."""
+        turns = []
+        for place, inner in enumerate(objects := self.objects("turns"), start=1):
+            speaker, text = inner.get("speaker", ""), inner.get("text")
+            if not isinstance(text, str) or not text.strip() or not isinstance(speaker, str):
+                self.wrong(
+                    f'turn {place} is {_shown(inner)}; it must be {{"speaker", "text"}} with text'
+                )
+                continue
+            turns.append(Turn(speaker, text))
+        if len(objects) == 1:
+            self.wrong("there is one turn; a dialogue has two or more, the last is the target")
+        elif not objects and isinstance(self.values.get("turns"), list):
+            self.wrong("there are no turns; a dialogue has two or more, the last is the target")
+        return tuple(turns)
+
+    def only(self, known: frozenset[str]) -> None:
+        """Warn of keys that nothing reads."""
+        unknown = sorted(self.values.keys() - known)
+        if unknown:
+            message = f"unknown keys are ignored: {', '.join(unknown)}"
+            self.warnings.append(Problem(self.file, self.line, message))
+
+    def _present(self, key: str) -> Any:
+        value = self.values.get(key)
+        if value is None:
+            self.wrong(f"{key} is missing")
+        return value
+
+
+def json_lines(path: str | os.PathLike[str]) -> Iterator[Fields]:
+    """Yield one `Fields` a line that is not blank; a line that is not a JSON object yields empty ones."""
+    file = display_name(path)
+    # not splitlines(): U+2028 and its like may stand inside a JSON string
+    for line, text in enumerate(read_text(path).split("\n"), start=1):
+        if not text.strip():
+            continue
+        try:
+            values = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            values, reason = None, str(error).split(":")[0]
+        else:
+            reason = f"it is {_shown(values)}"
+        if isinstance(values, dict):
+            yield Fields(file, line, values)
+        else:
+            broken = Fields(file, line, {})
+            broken.wrong(f"not a JSON object ({reason}); each line must be one")
+            yield broken
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,91 @@
+"""Folders from the hub: what is downloaded, what is taken from the cache, and what can go wrong."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from bws.problems import InputError, Problem
+
+__all__ = ["data_folder", "model_folder"]
+
+DATA_FILES = ["*.jsonl", "*.jsonl.gz", "*.tsv"]
+OTHER_FRAMEWORKS = ["*.h5", "*.msgpack", "*.onnx", "*.ot", "*.tflite", "onnx/*", "openvino/*"]
+PICKLED_TWINS = ["pytorch_model*.bin"]
+
+
+def data_folder(name: str) -> Path:
+    """Return the folder of a data set ``owner/name[@revision]``."""
+    repository, _, revision = name.partition("@")
+    return _snapshot(repository, "dataset", revision or None, offline=False, allow=DATA_FILES)
+
+
+def model_folder(name: str, revision: str | None, *, offline: bool) -> Path:
+    """Return the folder of a model; its last part is the commit that `revision` stood for."""
+    ignored = [*OTHER_FRAMEWORKS]
+    if not offline and _has_safetensors(name, revision):
+        ignored += PICKLED_TWINS
+    return _snapshot(name, "model", revision, offline=offline, ignore=ignored)
+
+
+def _has_safetensors(name: str, revision: str | None) -> bool:
+    """Tell whether the hub lists safe weights; where it cannot be asked, the answer is no."""
+    from huggingface_hub import HfApi
+
+    try:
+        files = HfApi().model_info(name, revision=revision).siblings or []
+    except Exception:  # whatever it is, the download itself meets it again and tells of it
+        return False
+    return any(file.rfilename.endswith(".safetensors") for file in files)
+
+
+def _snapshot(
+    name: str,
+    kind: str,
+    revision: str | None,
+    *,
+    offline: bool,
+    allow: list[str] | None = None,
+    ignore: list[str] | None = None,
+) -> Path:
+    from huggingface_hub import errors, snapshot_download
+
+    def refused(message: str) -> InputError:
+        return InputError(Problem(name, None, message))
+
+    offline = offline or os.environ.get("HF_HUB_OFFLINE", "0").upper() in ("1", "TRUE", "YES", "ON")
+    try:
+        return Path(
+            snapshot_download(
+                name,
+                repo_type=kind,
+                revision=revision,
+                local_files_only=offline,
+                allow_patterns=allow,
+                ignore_patterns=ignore,
+            )
+        )
+    except errors.GatedRepoError:
+        message = "is gated; accept its terms on the hub, then sign in with `hf auth login`"
+        raise refused(message) from None
+    except errors.RepositoryNotFoundError:
+        message = (
+            f"no such {kind} on the hub, and no such file or folder here; "
+            "check the spelling, or sign in with `hf auth login` if it is private"
+        )
+        raise refused(message) from None
+    except errors.RevisionNotFoundError:
+        message = f"has no revision {revision!r}; a branch, a tag or a commit is allowed"
+        raise refused(message) from None
+    except errors.HFValidationError:
+        message = f"is not a file or folder here, nor can it be a hub id of a {kind} (owner/name)"
+        raise refused(message) from None
+    except (errors.LocalEntryNotFoundError, errors.IncompleteSnapshotError):
+        why = "offline" if offline else "the hub cannot be reached"
+        message = (
+            f"{why}, and the {kind} is not in the cache; fetch it once online with `hf download`"
+        )
+        raise refused(message) from None
+    except errors.HfHubHTTPError as error:
+        status = error.response.status_code if error.response is not None else "no"
+        raise refused(f"the hub refused it ({status} response); try again later") from None

@@ -1,0 +1,80 @@
+"""How many texts a model takes at once: grows while that gains speed, shrinks where memory ends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["BatchSize", "encode_in_batches"]
+
+FIRST = 16
+LARGEST = 4096
+GAIN = 1.1
+"""A larger batch must be this much faster per character to be kept."""
+
+Matrix = NDArray[np.float32]
+
+
+class BatchSize:
+    """The size of the next batch; fixed where the user said one, except that memory has the last word."""
+
+    def __init__(self, fixed: int | None = None) -> None:
+        self.size = fixed or FIRST
+        self.growing = fixed is None
+        self._speed = 0.0
+
+    def took(self, texts: int, characters: int, seconds: float) -> None:
+        """Learn from a batch that went through; one that was not full teaches nothing."""
+        if not self.growing or texts < self.size:
+            return
+        speed = characters / max(seconds, 1e-9)
+        if speed < GAIN * self._speed:
+            self.size //= 2
+            self.growing = False
+        elif self.size >= LARGEST:
+            self.growing = False
+        else:
+            self._speed = speed
+            self.size *= 2
+
+    def failed(self, error: BaseException, texts: int) -> None:
+        """Halve after a batch of `texts` that did not fit into memory; one text alone is an error."""
+        if texts == 1:
+            raise MemoryError("one text alone does not fit into memory") from error
+        self.size = texts // 2
+        self.growing = False
+
+
+def encode_in_batches(
+    encode: Callable[[Sequence[str]], Matrix], texts: Sequence[str], size: BatchSize
+) -> Iterator[tuple[list[int], Matrix]]:
+    """Yield (places in `texts`, their vectors) a batch, the longest texts first.
+
+    Texts of one length go together, so that little of a batch is padding; with the longest first,
+    memory ends at the start or not at all.
+    """
+    order = sorted(range(len(texts)), key=lambda place: -len(texts[place]))
+    done = 0
+    while done < len(order):
+        places = order[done : done + size.size]
+        batch = [texts[place] for place in places]
+        start = time.perf_counter()
+        try:
+            vectors = encode(batch)
+        except (MemoryError, RuntimeError) as error:
+            if not _out_of_memory(error):
+                raise
+            size.failed(error, len(batch))
+            continue
+        size.took(len(batch), sum(map(len, batch)), time.perf_counter() - start)
+        done += len(batch)
+        yield places, vectors
+
+
+def _out_of_memory(error: BaseException) -> bool:
+    """Tell a lack of memory from other faults; torch reports the CPU's as a plain RuntimeError."""
+    words = ("out of memory", "can't allocate memory", "not enough memory")
+    return isinstance(error, MemoryError) or any(word in str(error).lower() for word in words)

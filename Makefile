@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export HF_HUB_DISABLE_TELEMETRY := 1
 
-.PHONY: help demo test lint types bench explore sample clean
+.PHONY: help demo test lint types bench explore docs sample clean
 help:            ## show the targets
 	@sed -n 's/^\([a-z]*\): .*## /  make \1\t/p; s/^help: *## /  make help\t/p' Makefile
 
@@ -42,6 +42,9 @@ bench: $(VENV)/dev  ## measure speed beside peers and bounds
 
 explore: $(VENV)/dev  ## open the score explorer in the browser
 	$(BIN)/giccs-explore
+
+docs: $(VENV)/dev  ## write docs/cli.md from the commands
+	$(BIN)/python docs/generate_cli.py
 
 sample: $(VENV)/dev  ## make giccs-sample's tuples, judgments, scores and benchmark again
 	$(BIN)/bws-make-tuples giccs/data/dialogues.jsonl -k 3 --tuples 10 --seed 0 -o giccs/data/tuples.csv

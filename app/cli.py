@@ -21,8 +21,13 @@ __all__ = ["explore"]
     giccs-explore --data benchmark.jsonl --results results --port 8600
     """,
 )
-@click.option("--data", default="giccs-sample", show_default=True, metavar="DATA",
-              help="A benchmark JSONL file, a folder with the GiCCS release, a hub id, or giccs-sample.")
+@click.option(
+    "--data",
+    default="giccs-sample",
+    show_default=True,
+    metavar="DATA",
+    help="A benchmark JSONL file, a folder with the GiCCS release, a hub id, or giccs-sample.",
+)
 @click.option("--results", metavar="FOLDER", help="A folder that giccs-eval wrote.")
 @click.option("--port", default=8501, show_default=True, help="Where the page is served.")
 @click.option("--no-browser", is_flag=True, help="Only serve; open no browser.")

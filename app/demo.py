@@ -38,10 +38,10 @@ def demo(console: Console, folder: str) -> None:
     from giccs.report import report
     from giccs.results import Store
     from giccs.run import open_models, run
-    from giccs.tasks import TASKS
+    from giccs.tasks import TASKS, open_task
 
     benchmark = read_benchmark(SAMPLE)
-    tasks = [task() for task in TASKS.values()]
+    tasks = [open_task(name) for name in TASKS]
     results = list(
         run(
             open_models(MODELS), tasks, benchmark, Store(folder),

@@ -62,7 +62,9 @@ def models(store: Store | None, benchmark: Benchmark, items: pl.DataFrame) -> No
     """Show the models' correlations with the scores, and one model's predictions."""
     results = of_benchmark(store, benchmark)
     if store is None or not results:
-        st.info("No results for this benchmark. Make some: giccs-eval MODEL -o results, then --results.")
+        st.info(
+            "No results for this benchmark. Make some: giccs-eval MODEL -o results, then --results."
+        )
         return
     estimates = [(name, result.metrics["spearman"]) for name, result in results.items()]
     frame = pl.DataFrame(

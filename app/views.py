@@ -23,7 +23,9 @@ def histogram(scores: pl.Series) -> alt.Chart:
         alt.Chart(frame)
         .mark_bar(color=BLUE)
         .encode(
-            x=alt.X("score:N", sort=list(BINS), title="similarity score", axis=alt.Axis(labelAngle=0)),
+            x=alt.X(
+                "score:N", sort=list(BINS), title="similarity score", axis=alt.Axis(labelAngle=0)
+            ),
             y=alt.Y("items:Q", title="items"),
             tooltip=["score", "items"],
         )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from bws.command import Console, command
 from bws.problems import InputError, Problem
+from giccs.tasks import TASKS, open_task
 
 if TYPE_CHECKING:
     from giccs.results import Result
@@ -40,7 +40,7 @@ def _batch_size(ctx: click.Context, parameter: click.Parameter, value: str) -> i
     "--task",
     "tasks",
     multiple=True,
-    type=click.Choice(["pairwise-sts"]),
+    type=click.Choice(list(TASKS)),
     help="What to ask; may be given several times.  [default: all that the model can do]",
 )
 @click.option("--data", default="giccs-sample", show_default=True, metavar="DATA", help=DATA_HELP)
@@ -112,7 +112,6 @@ def evaluate(
     from giccs.report import report as tables
     from giccs.results import Store
     from giccs.run import open_models, run
-    from giccs.tasks import TASKS
 
     store = Store(folder)
     benchmark = read_benchmark(data)
@@ -121,7 +120,7 @@ def evaluate(
     opened = open_models(models, ModelOptions(seed=seed, **model_options))
     histories = ["without", "with"] if history == "both" else [history]
     asked = [
-        TASKS[task](history=shown, seed=seed) for task in tasks or TASKS for shown in histories
+        open_task(task, history=shown, seed=seed) for task in tasks or TASKS for shown in histories
     ]
     results: list[Result] = []
     try:
@@ -220,7 +219,6 @@ def validate(ctx: click.Context, console: Console, data: str) -> None:
 def build(console: Console, dialogues: str, scores: str, output: str) -> None:
     """Join dialogues with the scores of their candidates into a benchmark."""  # fmt: skip
     from bws.files import read_scores
-
     from giccs.assemble import assemble, read_dialogues
     from giccs.benchmark import write_benchmark
 

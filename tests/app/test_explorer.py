@@ -62,4 +62,7 @@ def test_charts_keep_the_field_names_of_their_data():
     frame = pl.DataFrame({"utterance": ["a"], "score": [0.5]})
     assert candidates_chart(frame).to_dict()["encoding"]["x"]["field"] == "score"
     frame = pl.DataFrame({"model": ["m"], "value": [0.5], "low": [0.4], "high": [0.6]})
-    assert {layer["mark"]["type"] for layer in models_chart(frame).to_dict()["layer"]} == {"rule", "circle"}
+    assert {layer["mark"]["type"] for layer in models_chart(frame).to_dict()["layer"]} == {
+        "rule",
+        "circle",
+    }

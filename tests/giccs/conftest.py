@@ -5,7 +5,19 @@ import random
 
 import pytest
 
-WORDS = ["Ich", "möchte", "heute", "gern", "einen", "Tisch", "am", "Fenster", "für", "vier", "Personen"]
+WORDS = [
+    "Ich",
+    "möchte",
+    "heute",
+    "gern",
+    "einen",
+    "Tisch",
+    "am",
+    "Fenster",
+    "für",
+    "vier",
+    "Personen",
+]
 
 
 def rows(dialogues=6, candidates=5, seed=0):

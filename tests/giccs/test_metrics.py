@@ -6,8 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from giccs.metrics import correlations
-from giccs.metrics import _resampled  # noqa: PLC2701  the draws themselves are part of the oracle
+from giccs.metrics import (
+    _resampled,
+    correlations,
+)
 
 
 def example(n_dialogues=12, size=5, levels=None, seed=0):

@@ -41,6 +41,7 @@ def explore(console: Console, data: str, results: str | None, port: int, no_brow
         f"--server.headless={str(no_browser).lower()}",
         "--server.address=127.0.0.1",
         "--browser.gatherUsageStats=false",
+        "--client.toolbarMode=minimal",
     ]
     chosen = ["--data", data, *(["--results", results] if results else [])]
     console.note(f"http://127.0.0.1:{port}  (Ctrl-C ends it)")

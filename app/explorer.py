@@ -48,7 +48,7 @@ def dialogues(benchmark: Benchmark, items: pl.DataFrame) -> None:
     """Show one dialogue as a chat, its last turn marked, and its candidates by score."""
     domain = st.selectbox("Domain", ["all", *sorted(items["domain"].unique())])
     chosen = items if domain == "all" else items.filter(pl.col("domain") == domain)
-    dialogue = st.selectbox("Dialogue", chosen["dialogue"].unique(maintain_order=True))
+    dialogue: str = st.selectbox("Dialogue", chosen["dialogue"].unique(maintain_order=True))
     turns = next(item.turns for item in benchmark.items if item.dialogue_id == dialogue)
     for place, turn in enumerate(turns, start=1):
         with st.chat_message("human" if turn.speaker == "user" else "assistant"):

@@ -47,7 +47,9 @@ def candidates_chart(candidates: pl.DataFrame) -> alt.Chart:
 
 def models_chart(estimates: pl.DataFrame) -> alt.LayerChart:
     """Return models with 95 % intervals, best first; columns model, value, low, high."""
-    base = alt.Chart(estimates).encode(y=alt.Y("model:N", sort="-x", title=None))
+    best_first = estimates.sort("value", descending=True)["model"].to_list()
+    axis = alt.Axis(labelLimit=420)
+    base = alt.Chart(estimates).encode(y=alt.Y("model:N", sort=best_first, title=None, axis=axis))
     points = base.mark_circle(size=120, color=BLUE, opacity=1).encode(
         x=alt.X("value:Q", title="Spearman's ρ"),
         tooltip=["model", alt.Tooltip("value", format=".3f")],
@@ -61,8 +63,8 @@ def predictions_chart(items: pl.DataFrame) -> alt.Chart:
         alt.Chart(items)
         .mark_circle(color=ORANGE, opacity=0.6)
         .encode(
-            x=alt.X("score:Q", scale=alt.Scale(domain=[0, 1]), title="score by people"),
-            y=alt.Y("prediction:Q", title="prediction of the model"),
+            x=alt.X("score:Q", scale=alt.Scale(domain=[0, 1]), title="score"),
+            y=alt.Y("prediction:Q", title="prediction"),
             tooltip=["last turn", "utterance", alt.Tooltip("prediction", format=".3f"), "score"],
         )
     )

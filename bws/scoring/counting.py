@@ -1,0 +1,96 @@
+"""Scores from counts alone: counting, and its two logit forms.
+
+All take the number of appearances, best and worst answers as arrays of one shape, return utilities
+of that shape, and give NaN where an item never appeared. Swapping best and worst changes the sign.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bws.scoring.answers import Answers
+from bws.scoring.records import Fit, Floats, Formula, Integers, Utilities
+
+__all__ = ["abw", "analytical", "analytical_stderr", "counting", "fit_analytical", "from_formula"]
+
+Numbers = NDArray[Any]
+ABW_CLIP = 0.9999
+
+
+def counting(appearances: Numbers, best: Numbers, worst: Numbers) -> Floats:
+    """Return (best - worst) / appearances, in [-1, 1] (Orme 2009; Kiritchenko and Mohammad 2016).
+
+    >>> counting(np.array([6, 0]), np.array([4, 0]), np.array([1, 0]))
+    array([0.5, nan])
+    """
+    balance: Floats = (best - worst) / _or_nan(appearances)
+    return balance
+
+
+def analytical(appearances: Numbers, best: Numbers, worst: Numbers) -> Floats:
+    """Return the analytical estimate of a logit model's utility (Lipovetsky and Conklin 2014).
+
+    p = (n + B - W) / 2n, b = ln(p / (1 - p)), for n appearances, B best and W worst answers. An item
+    that was always best (p = 1) or always worst (p = 0) has no finite logit; there p is taken half
+    a count away from the end: p = 1 - 1/4n or 1/4n. The nearest p that other counts can give is
+    1/2n away, so the order of items stays.
+
+    >>> analytical(np.array([6, 6]), np.array([4, 6]), np.array([1, 0])).round(4)
+    array([1.0986, 3.1355])
+    """
+    p = _proportion(appearances, best, worst)
+    return np.log(p / (1 - p))
+
+
+def analytical_stderr(appearances: Numbers, best: Numbers, worst: Numbers) -> Floats:
+    """Return the standard error of `analytical`: 1 / sqrt(2n p (1 - p)).
+
+    >>> analytical_stderr(np.array([6]), np.array([4]), np.array([1])).round(4)
+    array([0.6667])
+    """
+    p = _proportion(appearances, best, worst)
+    return 1 / np.sqrt(2 * _or_nan(appearances) * p * (1 - p))
+
+
+def abw(appearances: Numbers, best: Numbers, worst: Numbers) -> Floats:
+    """Return the analytic best-worst score (Marley, Islam and Hawkins 2016, in Hollis 2018).
+
+    ln((1 + r) / (1 - r)) with r = (B - W) / n clipped to ±0.9999. Away from the ends this is the
+    same number as `analytical`; at the ends it is ±9.9, whatever the number of appearances.
+
+    >>> abw(np.array([6, 6]), np.array([4, 6]), np.array([1, 0])).round(4)
+    array([1.0986, 9.9034])
+    """
+    r = np.clip(counting(appearances, best, worst), -ABW_CLIP, ABW_CLIP)
+    return np.log((1 + r) / (1 - r))
+
+
+def from_formula(formula: Formula) -> Fit:
+    """Return the `Fit` of a formula on counts."""
+
+    def fit(answers: Answers, *, clusters: Integers | None, seed: int) -> Utilities:
+        count = answers.counts
+        return Utilities(formula(count.appearances, count.best, count.worst))
+
+    return fit
+
+
+def fit_analytical(answers: Answers, *, clusters: Integers | None, seed: int) -> Utilities:
+    """Fit `analytical` with its standard errors, which come from the formula: no clusters needed."""
+    count = answers.counts
+    found = (count.appearances, count.best, count.worst)
+    return Utilities(analytical(*found), analytical_stderr(*found))
+
+
+def _proportion(appearances: Numbers, best: Numbers, worst: Numbers) -> Floats:
+    twice = 2 * _or_nan(appearances)
+    p = (appearances + best - worst) / twice
+    half_count = 0.5 / twice
+    return np.clip(p, half_count, 1 - half_count)
+
+
+def _or_nan(appearances: Numbers) -> Floats:
+    return np.where(appearances > 0, appearances, np.nan)

@@ -1,0 +1,62 @@
+"""What a scoring method is, and what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Fit", "Floats", "Formula", "Integers", "Interval", "Method", "Utilities"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Formula = Callable[[NDArray[Any], NDArray[Any], NDArray[Any]], Floats]
+"""(appearances, best, worst), arrays of one shape -> utilities of that shape, NaN where never shown."""
+
+
+@dataclass(frozen=True, eq=False)
+class Utilities:
+    """What a method found for each of N items, on the method's own unbounded or bounded scale."""
+
+    utility: Floats
+    """(N,) NaN where the item was never judged."""
+    stderr: Floats | None = None
+    """(N,) standard errors; None where none were asked for or the method has none, NaN where an
+    item's cannot be had (the notes say why)."""
+    notes: Sequence[str] = ()
+    """What a reader must know: no convergence, items that no judgment connects."""
+    converged: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Interval:
+    """The 95 % intervals of N scores."""
+
+    low: Floats | None
+    """(N,) lower ends; NaN where there is none; None where none were asked for."""
+    high: Floats | None
+    notes: Sequence[str] = ()
+
+
+Fit = Callable[..., Utilities]
+"""fit(answers, *, clusters, seed, **own options) -> utilities in the answers' order of items.
+`clusters` is (J,) the cluster of each answer, or None where no standard errors are wanted."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way of scoring."""
+
+    summary: str
+    """One line for help texts."""
+    fit: Fit
+    to_score: Callable[[Floats], Floats]
+    """Utilities -> scores in [-1, 1]; strictly increasing."""
+    options: Mapping[str, float] = field(default_factory=dict)
+    """The method's own options and their defaults."""
+    formula: Formula | None = None
+    """The utilities from the counts alone, where they suffice: then resamples cost next to nothing."""
+    has_stderr: bool = False

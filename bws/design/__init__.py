@@ -1,0 +1,7 @@
+"""Which items are shown together: balanced tuples, their extension, and an audit of any design."""
+
+from bws.design.audit import Audit, audit
+from bws.design.extend import extend_tuples
+from bws.design.make import make_tuples
+
+__all__ = ["Audit", "audit", "extend_tuples", "make_tuples"]

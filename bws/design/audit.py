@@ -1,0 +1,181 @@
+"""What a design is like, and what is wrong with it, in numbers and in words."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bws.design.pairs import combination_keys, pair_keys
+from bws.records import Tuples
+
+__all__ = ["Audit", "audit"]
+
+TRIPLES_COUNTED = 50_000_000
+
+
+@dataclass(frozen=True)
+class Audit:
+    """A design in numbers; pairs and tuples are those inside a group."""
+
+    tuples: int
+    items: int
+    groups: int
+    k: int
+    appearances_min: int
+    appearances_max: int
+    pairs: int
+    """Pairs of items that could meet."""
+    pairs_met: int
+    pairs_repeated: int
+    """Pairs that meet in more than one tuple."""
+    pair_min: int
+    pair_max: int
+    """The least and the most often that a pair meets."""
+    triples_repeated: int | None
+    """Triples in more than one tuple; None: too many to count."""
+    duplicate_tuples: int
+    """Tuples whose items are those of an earlier tuple."""
+    components: int
+    """Sets of items that are not comparable with one another, not even over others; one a group is right."""
+    position_spread: int
+    """The largest difference, over items, of how often an item stands in two positions."""
+    findings: tuple[str, ...]
+    """What is wrong, in words; empty where nothing is."""
+
+    def document(self) -> dict[str, Any]:
+        """Return the audit as a dict."""
+        return asdict(self)
+
+    def table(self) -> str:
+        """Return the audit as lines for people."""
+        met = self.pairs_met / self.pairs if self.pairs else 0.0
+        triples = "not counted" if self.triples_repeated is None else f"{self.triples_repeated}"
+        lines = [
+            f"tuples       {self.tuples} of {self.k} items; {self.items} items in {self.groups} groups",
+            f"appearances  {self.appearances_min} to {self.appearances_max} an item",
+            f"pairs        {self.pairs_met} of {self.pairs} meet ({met:.1%}), "
+            f"{self.pairs_repeated} more than once, at most {self.pair_max} times",
+            f"triples      {triples} repeated",
+            f"duplicates   {self.duplicate_tuples} tuples repeat another",
+            f"components   {self.components} in {self.groups} groups",
+            f"positions    differ by {self.position_spread} at most",
+        ]
+        return "\n".join([*lines, *(f"! {finding}" for finding in self.findings)])
+
+
+def audit(tuples: Tuples) -> Audit:
+    """Audit a design; works at a million items.
+
+    >>> from bws.design import make_tuples
+    >>> found = audit(make_tuples(["a", "b", "c", "d", "e"], 3, count=10))
+    >>> found.duplicate_tuples, found.pair_min, found.pair_max, found.findings
+    (0, 3, 3, ())
+    """
+    n, members = len(tuples.items), tuples.members
+    appearances = np.bincount(members.ravel(), minlength=n)
+    sizes = np.bincount(tuples.group_of_item, minlength=len(tuples.groups))
+    times = np.unique(pair_keys(members, n), return_counts=True)[1]
+    pairs = int((sizes.astype(np.int64) * (sizes - 1) // 2).sum())
+    facts: dict[str, Any] = {
+        "tuples": len(tuples),
+        "items": n,
+        "groups": len(tuples.groups),
+        "k": tuples.k,
+        "appearances_min": int(appearances.min()),
+        "appearances_max": int(appearances.max()),
+        "pairs": pairs,
+        "pairs_met": len(times),
+        "pairs_repeated": int((times > 1).sum()),
+        "pair_min": int(times.min()) if len(times) == pairs else 0,
+        "pair_max": int(times.max()),
+        "triples_repeated": _repeated_triples(members, n),
+        "duplicate_tuples": _duplicates(members),
+        "components": _components(members, n),
+        "position_spread": _position_spread(members, n),
+    }
+    return Audit(**facts, findings=tuple(_findings(facts, tuples, appearances, sizes)))
+
+
+def _repeated_triples(members: NDArray[np.int32], n: int) -> int | None:
+    count, k = members.shape
+    if n > 2_000_000 or count * comb(k, 3) > TRIPLES_COUNTED:
+        return None
+    if k < 3:
+        return 0
+    times = np.unique(combination_keys(members, n, 3), return_counts=True)[1]
+    return int((times > 1).sum())
+
+
+def _duplicates(members: NDArray[np.int32]) -> int:
+    ordered = np.sort(members, axis=1)
+    ordered = ordered[np.lexsort(ordered.T)]
+    return int((ordered[1:] == ordered[:-1]).all(axis=1).sum())
+
+
+def _components(members: NDArray[np.int32], n: int) -> int:
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    first = np.repeat(members[:, 0], members.shape[1] - 1)
+    others = members[:, 1:].ravel()
+    graph = coo_matrix((np.ones(len(first), np.int8), (first, others)), shape=(n, n))
+    return int(connected_components(graph, directed=False, return_labels=False))
+
+
+def _position_spread(members: NDArray[np.int32], n: int) -> int:
+    k = members.shape[1]
+    places = np.bincount((members * np.int64(k) + np.arange(k)).ravel(), minlength=n * k)
+    return int(np.ptp(places.reshape(n, k), axis=1).max())
+
+
+def _findings(
+    facts: dict[str, Any],
+    tuples: Tuples,
+    appearances: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+) -> list[str]:
+    found = []
+    never = int((appearances == 0).sum())
+    if never:
+        found.append(f"{never} items are in no tuple and will have no score")
+    if facts["appearances_max"] - facts["appearances_min"] > 1 and _uneven_inside(
+        tuples, appearances
+    ):
+        low, high = facts["appearances_min"], facts["appearances_max"]
+        found.append(f"appearances are uneven: {low} to {high} an item")
+    held = np.bincount(tuples.group_of_tuple, minlength=len(sizes))
+    enough = sum(min(int(t), comb(int(n), tuples.k)) for t, n in zip(held, sizes, strict=True))
+    if len(tuples) - facts["duplicate_tuples"] < enough:
+        found.append(f"{facts['duplicate_tuples']} tuples repeat another, though unused ones exist")
+    elif facts["duplicate_tuples"]:
+        found.append(
+            f"{facts['duplicate_tuples']} tuples repeat another: there are no more distinct ones"
+        )
+    if facts["components"] > facts["groups"]:
+        found.append("not every item is comparable with every other, not even over third ones")
+    if facts["groups"] == 1 and facts["pair_max"] > _most_level(facts) + 1:
+        found.append(
+            f"pairs are uneven: some meet {facts['pair_max']} times, some {facts['pair_min']}"
+        )
+    if facts["position_spread"] > 1:
+        found.append(f"positions are uneven: some item's differ by {facts['position_spread']}")
+    return found
+
+
+def _uneven_inside(tuples: Tuples, appearances: NDArray[np.int64]) -> bool:
+    """Tell whether appearances differ by more than one inside a group."""
+    low = np.full(len(tuples.groups), np.iinfo(np.int64).max)
+    high = np.zeros(len(tuples.groups), np.int64)
+    np.minimum.at(low, tuples.group_of_item, appearances)
+    np.maximum.at(high, tuples.group_of_item, appearances)
+    return bool((high - low > 1).any())
+
+
+def _most_level(facts: dict[str, Any]) -> int:
+    """Return how often the most frequent pair meets in a design that is as level as can be."""
+    shown = facts["tuples"] * facts["k"] * (facts["k"] - 1) // 2
+    return int(-(-shown // facts["pairs"]))

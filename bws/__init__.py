@@ -1,1 +1,118 @@
-"""Best–worst scaling: tuples, scores, reliability and agreement. Knows ids, nothing of dialogues."""
+"""Best–worst scaling: tuples, scores, reliability and agreement. Knows ids, nothing of dialogues.
+
+Everything here is loaded when it is first used, so that `import bws` is quick.
+
+>>> import bws
+>>> judged = bws.judgments_from_records([
+...     bws.Judgment(("a", "b", "c"), best="a", worst="c", annotator="w1"),
+...     bws.Judgment(("a", "b", "c"), best="b", worst="c", annotator="w2"),
+... ])
+>>> bws.score(judged).score.tolist()
+[0.5, 0.5, -1.0]
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bws.agreement import agreement
+    from bws.annotators import annotator_report
+    from bws.curve import reliability_curve
+    from bws.design import audit, extend_tuples, make_tuples
+    from bws.files import (
+        judgments_from_records,
+        read_items,
+        read_judgments,
+        read_scores,
+        read_tuples,
+        write_judgments,
+        write_scores,
+        write_tuples,
+    )
+    from bws.metadata import Metadata, read_metadata
+    from bws.power import power
+    from bws.problems import InputError, Problem
+    from bws.records import Judgment, Judgments, Scores, Tuples
+    from bws.reliability import reliability
+    from bws.scoring import METHODS, anchor, score, utilities
+    from bws.simulate import simulate
+
+__all__ = [
+    "METHODS",
+    "InputError",
+    "Judgment",
+    "Judgments",
+    "Metadata",
+    "Problem",
+    "Scores",
+    "Tuples",
+    "agreement",
+    "anchor",
+    "annotator_report",
+    "audit",
+    "extend_tuples",
+    "judgments_from_records",
+    "make_tuples",
+    "power",
+    "read_items",
+    "read_judgments",
+    "read_metadata",
+    "read_scores",
+    "read_tuples",
+    "reliability",
+    "reliability_curve",
+    "score",
+    "simulate",
+    "utilities",
+    "write_judgments",
+    "write_scores",
+    "write_tuples",
+]
+
+_HOMES = {
+    "agreement": ("agreement",),
+    "annotators": ("annotator_report",),
+    "curve": ("reliability_curve",),
+    "design": ("audit", "extend_tuples", "make_tuples"),
+    "files": (
+        "judgments_from_records",
+        "read_items",
+        "read_judgments",
+        "read_scores",
+        "read_tuples",
+        "write_judgments",
+        "write_scores",
+        "write_tuples",
+    ),
+    "metadata": ("Metadata", "read_metadata"),
+    "power": ("power",),
+    "problems": ("InputError", "Problem"),
+    "records": ("Judgment", "Judgments", "Scores", "Tuples"),
+    "reliability": ("reliability",),
+    "scoring": ("METHODS", "anchor", "score", "utilities"),
+    "simulate": ("simulate",),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+
+class _Package(ModuleType):
+    """A package in which `bws.reliability` is the function, also once the module is loaded."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _HOME_OF:
+            raise AttributeError(f"module 'bws' has no attribute {name!r}")
+        value = getattr(import_module(f"bws.{_HOME_OF[name]}"), name)
+        setattr(self, name, value)
+        return value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # importing the module bws.reliability would put it where the function of that name is
+        if not (isinstance(value, ModuleType) and name in _HOME_OF):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -76,7 +76,9 @@ def write_with(path: str | os.PathLike[str], write: Callable[[str], object]) -> 
     """Let `write` fill a temporary file beside `path`, then give it that name; all or nothing."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    handle, temporary = tempfile.mkstemp(
+        dir=target.parent, prefix=f".{target.name}.", suffix=".part"
+    )
     try:
         os.close(handle)
         write(temporary)

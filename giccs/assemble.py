@@ -71,6 +71,9 @@ def assemble(
 ) -> tuple[Item, ...]:
     """Join candidates with their scores; a benchmark item a candidate.
 
+    An item is called by its utterance id; where two dialogues have a candidate of the same id, by
+    ``dialogue/utterance``.
+
     `scores` maps (dialogue id, utterance id) to a score in [0, 1], best–worst scores s in [-1, 1] having
     been mapped by (s + 1) / 2 (paper section 3.4). Raises ValueError that names the candidates without
     a score and the scores without a candidate.
@@ -82,9 +85,13 @@ def assemble(
     faults += [f"{d}, {u}: this score belongs to no candidate" for d, u in unknown]
     if faults:
         raise ValueError("\n".join(faults))
+    ids = [utterance_id for _, utterance_id in wanted]
+    unique = len(set(ids)) == len(ids)
     return tuple(
         Item(
-            item_id=f"{dialogue.dialogue_id}/{candidate.utterance_id}",
+            item_id=candidate.utterance_id
+            if unique
+            else f"{dialogue.dialogue_id}/{candidate.utterance_id}",
             dialogue_id=dialogue.dialogue_id,
             source=dialogue.source,
             domain=dialogue.domain,

@@ -114,6 +114,11 @@ def json_lines(path: str | os.PathLike[str]) -> Iterator[Fields]:
             continue
         try:
             values = json.loads(text)
+            json.dumps(values, ensure_ascii=False).encode(
+                "utf-8"
+            )  # an escape may be half a character
+        except UnicodeEncodeError:
+            values, reason = None, "it escapes half a character"
         except (ValueError, RecursionError) as error:
             values, reason = None, str(error).split(":")[0]
         else:

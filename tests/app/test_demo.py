@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -31,3 +32,15 @@ def test_the_demo_ranks_real_models_above_the_baselines_and_says_so(tmp_path):
     }
     assert spearman["baseline:chance"]["low"] < 0 < spearman["baseline:chance"]["high"]
     assert spearman["package:use-multilingual"]["low"] > spearman["baseline:chance"]["high"]
+
+
+def test_the_output_in_the_readme_is_a_real_one(tmp_path):
+    """Word for word; numbers may differ in the last digit from machine to machine."""
+    readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    shown = readme.partition("<!-- demo output")[2].partition("```text\n")[2].partition("```")[0]
+    printed = demo(tmp_path).stdout.replace(str(tmp_path), "demo-results")
+    number = re.compile(r"-?\d+\.\d+")
+    words = lambda text: number.sub("#", text).replace("-", "").split()  # noqa: E731
+    assert words(printed) == words(shown)
+    for one, other in zip(number.findall(printed), number.findall(shown), strict=True):
+        assert abs(float(one) - float(other)) < 0.0101

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import random
 
 import pytest
 
@@ -138,3 +139,32 @@ def test_limit_takes_whole_dialogues(benchmark_file):
     first = read_benchmark(benchmark_file).first(2)
     assert first.dialogue_ids == ("d0", "d1")
     assert len(first.items) == 10
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_damaged_files_give_problems_and_never_a_traceback(tmp_path, benchmark_file, seed):
+    """Bytes of a good file are replaced, dropped or doubled, or the file is noise."""
+    draw = random.Random(seed)
+    data = bytearray(benchmark_file.read_bytes())
+    for _ in range(draw.randint(1, 30)):
+        at = draw.randrange(len(data))
+        match draw.randrange(4):
+            case 0:
+                data[at] = draw.randrange(256)
+            case 1:
+                del data[at : at + draw.randint(1, 50)]
+            case 2:
+                data[at:at] = draw.choice(
+                    [b'"', b"\\ud800", b"[" * 2000, b"\n", b"9" * 5000, b"NaN"]
+                )
+            case 3:
+                data = data[:at] or bytearray(draw.randbytes(100))
+    path = tmp_path / "damaged.jsonl"
+    path.write_bytes(bytes(data))
+    try:
+        benchmark, problems = check_benchmark(path)
+    except InputError as error:
+        assert error.problems
+    else:
+        assert all(problem.message for problem in problems)
+        assert len(benchmark.fingerprint) == 64

@@ -1,0 +1,40 @@
+"""Items that are pairs of sentences: one form of text for all formats that have them."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+
+from bws.records import normal_id
+
+__all__ = ["BETWEEN", "pair_id", "pair_of_list"]
+
+BETWEEN = " ||| "
+
+
+def pair_id(first: str, second: str) -> str:
+    """Return the id of a pair of sentences: NFC, single spaces, a mark between the two.
+
+    >>> pair_id(" A dog  barks.", "It rains.")
+    'A dog barks. ||| It rains.'
+    """
+    return BETWEEN.join(" ".join(normal_id(text).split()) for text in (first, second))
+
+
+def pair_of_list(cell: str) -> str:
+    """Return the id of a pair written as a Python list; any other text is normalised alike.
+
+    >>> pair_of_list("['A dog barks.', 'It rains.']")
+    'A dog barks. ||| It rains.'
+    >>> pair_of_list("['A dog barks")
+    "['A dog barks"
+    """
+    try:
+        with warnings.catch_warnings():  # a backslash in a sentence is no fault
+            warnings.simplefilter("ignore")
+            value = ast.literal_eval(cell.strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        value = None
+    if isinstance(value, list) and len(value) == 2 and all(isinstance(v, str) for v in value):
+        return pair_id(*value)
+    return " ".join(normal_id(cell).split())

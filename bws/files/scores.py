@@ -1,0 +1,157 @@
+"""Scores in and out."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bws.files.columns import first_of, missing
+from bws.files.faults import Faults, quoted
+from bws.files.pairs import BETWEEN
+from bws.files.table import Table, tabbed_first_line, table_of, text_bytes
+from bws.files.vocabulary import encode
+from bws.files.writing import delimited, tabbed
+from bws.records import Floats, Scores
+from bws.textio import display_name, read_bytes, write_atomic
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["ScoreForm", "read_scores", "write_scores"]
+
+ScoreForm = Literal["csv", "km", "semrel"]
+ITEM, SCORE = ("item", "itemid", "utteranceid"), ("score",)
+COUNTS = ("appearances", "best", "worst")
+
+
+def read_scores(path: str | os.PathLike[str]) -> Scores:
+    """Read scores: ours (``item,group,score,...``) or K&M's (item, tab, score, no header).
+
+    A score that is empty is NaN; counts that the file does not tell are 0. Raises InputError with every
+    fault: items that are empty or come twice in a group, scores and counts that are no numbers.
+    """
+    name = display_name(path)
+    data = text_bytes(read_bytes(path), name)
+    first = tabbed_first_line(data)
+    if len(first) == 2 and not first_of(first, SCORE):
+        return _scores(table_of(data, name, separator="\t", header=False), "item1", "item2")
+    table = table_of(data, name)
+    item, score = (first_of(table.frame.columns, names) for names in (ITEM, SCORE))
+    if item is None or score is None:
+        raise missing(table, "scores", "item, group, score")
+    return _scores(table, item, score)
+
+
+def _scores(table: Table, item: str, score: str) -> Scores:
+    frame = table.frame
+    faults = Faults(table.file, table.lines, table.problems)
+    (item_of,), items = encode([frame[item]])
+    group = first_of(frame.columns, ("group", "dialogueid"))
+    (group_of,), groups = encode([frame[group] if group else frame[item].str.head(0)])
+    _check_items(faults, items[item_of], groups[group_of])
+    numbers = {
+        name: _numbers(faults, name, frame[column])
+        for name, column in {"score": score}.items()
+        | {(n, n) for n in (*COUNTS, "low", "high") if n in frame.columns}
+    }
+    faults.stop("scores", always=True)
+    appearances, best, worst = (_counts(numbers, name, len(frame)) for name in COUNTS)
+    return Scores(
+        items=items[item_of],
+        groups=groups[group_of],
+        score=numbers["score"],
+        appearances=appearances,
+        best=best,
+        worst=worst,
+        low=numbers.get("low"),
+        high=numbers.get("high"),
+    )
+
+
+def _counts(numbers: dict[str, Floats], name: str, rows: int) -> NDArray[np.int64]:
+    return np.nan_to_num(numbers.get(name, np.zeros(rows))).astype(np.int64)
+
+
+def _check_items(faults: Faults, items: NDArray[np.object_], groups: NDArray[np.object_]) -> None:
+    faults.add((items == "").astype(bool), lambda _: "item is empty; every row must name one")
+    first: dict[tuple[str, str], int] = {}
+    keys = list(zip(groups.tolist(), items.tolist(), strict=True))
+    again = [first.setdefault(key, row) != row for row, key in enumerate(keys)]
+    faults.add(
+        np.array(again, bool),
+        lambda row: (
+            f"item {quoted(keys[row][1])} stands in line {faults.lines[first[keys[row]]]} already; "
+            "one score an item and group is allowed"
+        ),
+    )
+
+
+def _numbers(faults: Faults, name: str, column: pl.Series) -> Floats:
+    import polars as pl
+
+    written = column.str.strip_chars()
+    values = written.cast(pl.Float64, strict=False)
+    faults.add(
+        (
+            ~values.is_finite().fill_null(False)
+            & (written.str.to_lowercase() != "nan")
+            & (written != "")
+        ).to_numpy(),
+        lambda row: f"{name} is {quoted(column[row])}; it must be a number, or empty",
+    )
+    return values.fill_null(np.nan).to_numpy()
+
+
+def write_scores(scores: Scores, path: str | os.PathLike[str], form: ScoreForm = "csv") -> None:
+    """Write scores, whole or not at all (``-`` is standard output).
+
+    form: ``csv`` is ours, in the order of the items, NaN an empty field; ``km`` is item, tab, score to
+    three places, the highest first; ``semrel`` is ``PairID,Text,Score``, in the order of the items, to
+    two places, a pair's sentences on two lines.
+    """
+    columns = {"csv": _own, "km": _km, "semrel": _semrel}.get(form)
+    if columns is None:
+        raise ValueError(f"form is {form!r}; 'csv', 'km' and 'semrel' are allowed")
+    found = columns(scores)
+    text = tabbed(found, display_name(path)) if form == "km" else delimited(found)
+    write_atomic(path, text)
+
+
+def _own(scores: Scores) -> dict[str, pl.Series]:
+    import polars as pl
+
+    columns = {
+        "item": _text(scores.items),
+        "group": _text(scores.groups),
+        "score": pl.Series(scores.score),
+        "appearances": pl.Series(scores.appearances),
+        "best": pl.Series(scores.best),
+        "worst": pl.Series(scores.worst),
+    }
+    if scores.low is not None and scores.high is not None:
+        columns |= {"low": pl.Series(scores.low), "high": pl.Series(scores.high)}
+    return columns
+
+
+def _km(scores: Scores) -> dict[str, pl.Series]:
+    order = np.argsort(-scores.score, kind="stable")  # NaN last
+    rounded = [f"{score:.3f}" for score in scores.score[order]]
+    return {"item": _text(scores.items[order]), "score": _text(np.array(rounded, dtype=object))}
+
+
+def _semrel(scores: Scores) -> dict[str, pl.Series]:
+    width = max(5, len(str(len(scores))))
+    numbers = [f"{number:0{width}}" for number in range(1, len(scores) + 1)]
+    texts = [item.replace(BETWEEN, "\n") for item in scores.items]
+    rounded = [f"{score:.2f}" for score in scores.score]
+    written = {"PairID": numbers, "Text": texts, "Score": rounded}
+    return {name: _text(np.array(values, dtype=object)) for name, values in written.items()}
+
+
+def _text(values: NDArray[np.object_]) -> pl.Series:
+    import polars as pl
+
+    return pl.Series(values.tolist(), dtype=pl.String)

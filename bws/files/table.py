@@ -1,0 +1,201 @@
+"""Delimited text (CSV, TSV) as columns of text, with the line on which every row begins."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bws.files.layout import layout_of
+from bws.problems import InputError, Problem
+from bws.records import normal_id
+from bws.textio import display_name, read_bytes
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Table", "read_table", "tabbed_first_line", "table_of", "text_bytes"]
+
+MAX_COLUMNS = 1000
+SEPARATORS = (",", "\t", ";")
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """R rows of text under named columns; empty lines are not rows."""
+
+    file: str
+    """The file as messages call it."""
+    frame: pl.DataFrame
+    """R rows; every column is text, an empty field is the empty string."""
+    lines: NDArray[np.int64]
+    """(R,) the line on which a row begins, counted from 1."""
+    problems: tuple[Problem, ...] = ()
+    """Rows that had the wrong number of fields; they are not in `frame`."""
+
+    def columns_like(self, *names: str) -> list[str]:
+        """Return the columns with one of these names, whatever their case, in the file's order."""
+        wanted = {name.lower() for name in names}
+        return [name for name in self.frame.columns if name.lower() in wanted]
+
+
+def read_table(
+    path: str | os.PathLike[str], *, separator: str | None = None, header: bool = True
+) -> Table:
+    """Read a delimited file (``-``, ``.gz``, byte order mark, CRLF, quotes as usual).
+
+    separator: None takes what the first line has most of: comma, tab or semicolon.
+    header: without one, the columns are called item1, item2, ... and nothing is quoted.
+
+    Raises InputError where the file is not UTF-8 text, is empty, or its header cannot be used. Rows with
+    the wrong number of fields are kept in `problems`.
+    """
+    name = display_name(path)
+    return table_of(text_bytes(read_bytes(path), name), name, separator=separator, header=header)
+
+
+def text_bytes(data: bytes, name: str) -> bytes:
+    """Return UTF-8 text with line feeds only; raise InputError where it is not text."""
+    if b"\0" in data:
+        line = data.count(b"\n", 0, data.index(b"\0")) + 1
+        raise InputError(Problem(name, line, "a NUL byte; the file must be UTF-8 text"))
+    if not data.isascii():
+        try:
+            data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, error.start) + 1
+            message = f"byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8"
+            raise InputError(Problem(name, line, message)) from None
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return data
+
+
+def table_of(data: bytes, name: str, *, separator: str | None = None, header: bool = True) -> Table:
+    """Make a table of text as `text_bytes` returns it; see `read_table`."""
+    body = data.lstrip(b"\n")
+    if not body or body.isspace():
+        raise InputError(Problem(name, None, "is empty; rows are expected"))
+    line = len(data) - len(body) + 1
+    if not body.endswith(b"\n"):
+        body += b"\n"  # polars does not see an empty field too many at the very end
+    first = body[: body.index(b"\n")].decode("utf-8")
+    separator = separator or max(SEPARATORS, key=first.count)
+    width = first.count(separator) + 1
+    if width > MAX_COLUMNS:
+        message = f"{width} columns; at most {MAX_COLUMNS} are allowed"
+        raise InputError(Problem(name, line, message))
+    quoted = header and b'"' in body
+    if not header:
+        names = [f"item{place}" for place in range(1, width + 1)]
+    else:
+        rows = _rows(name, body, line, separator, csv.QUOTE_MINIMAL)
+        names = _column_names(name, *next(rows))
+    return _fast(name, body, line, separator, names, header=header, quoted=quoted) or _careful(
+        name, body, line, separator, names, header=header
+    )
+
+
+def tabbed_first_line(data: bytes) -> list[str]:
+    """Return the fields of the first line that is not empty, where it has tabs; else none."""
+    first = data.lstrip(b"\n").partition(b"\n")[0].decode("utf-8")
+    return first.split("\t") if "\t" in first else []
+
+
+def _column_names(name: str, line: int, written: list[str]) -> list[str]:
+    """Return the header's names; one left empty is called by its place."""
+    names = [normal_id(cell) or f"column {place}" for place, cell in enumerate(written, start=1)]
+    twice = sorted({column for column in names if names.count(column) > 1})
+    if twice:
+        message = f"the header repeats {', '.join(twice)}; each column needs a name of its own"
+        raise InputError(Problem(name, line, message))
+    return names
+
+
+def _fast(
+    name: str,
+    body: bytes,
+    line: int,
+    separator: str,
+    names: list[str],
+    *,
+    header: bool,
+    quoted: bool,
+) -> Table | None:
+    """Return the table of regular text; None where a row has not as many fields as there are names."""
+    import polars as pl
+
+    schema = dict.fromkeys(names, pl.String)
+    try:
+        frame = pl.read_csv(
+            body,
+            has_header=False,
+            skip_rows=int(header),
+            schema=schema,
+            separator=separator,
+            quote_char='"' if quoted else None,
+        ).with_columns(pl.all().fill_null(""))
+    except pl.exceptions.NoDataError:
+        return Table(name, pl.DataFrame(schema=schema), np.empty(0, np.int64))
+    except pl.exceptions.PolarsError:
+        return None
+    lines = np.arange(line + header, line + header + len(frame), dtype=np.int64)
+    # rows that are too short end so, and so do empty lines; good rows may
+    if not quoted and not (frame[names[-1]] == "").any():
+        return Table(name, frame, lines)
+    layout = layout_of(body, separator, quoted=quoted)
+    if layout is None or len(layout.lines) != len(frame) + header:
+        return None
+    blank = frame.select(pl.all_horizontal(pl.all() == "")).to_series().to_numpy()
+    if (layout.widths[header:][~blank] != len(names)).any():
+        return None
+    return Table(name, frame.filter(~blank), line + layout.lines[header:][~blank])
+
+
+def _careful(
+    name: str, body: bytes, line: int, separator: str, names: list[str], *, header: bool
+) -> Table:
+    """Return the table of any text, row by row; the rows of another width are its problems."""
+    import polars as pl
+
+    found: list[list[str]] = []
+    lines: list[int] = []
+    problems: list[Problem] = []
+    rows = _rows(name, body, line, separator, csv.QUOTE_MINIMAL if header else csv.QUOTE_NONE)
+    for start, row in islice(rows, int(header), None):
+        if len(row) == len(names):
+            found.append(row)
+            lines.append(start)
+        else:
+            message = f"{len(row)} fields; the first row has {len(names)}, and so must every row"
+            problems.append(Problem(name, start, message))
+    columns = list(zip(*found, strict=True)) or [()] * len(names)
+    schema = dict.fromkeys(names, pl.String)
+    frame = pl.DataFrame(dict(zip(names, columns, strict=True)), schema=schema)
+    return Table(name, frame, np.array(lines, np.int64), tuple(problems))
+
+
+def _rows(
+    name: str, body: bytes, line: int, separator: str, quoting: Literal[0, 3]
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield every row that is not empty, after the line on which it begins."""
+    text = io.TextIOWrapper(io.BytesIO(body), "utf-8", newline="")
+    reader = csv.reader(text, delimiter=separator, strict=True, quoting=quoting)
+    while True:
+        start = line + reader.line_num
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            message = f"the row cannot be read ({error}); check its quotes"
+            raise InputError(Problem(name, start, message)) from None
+        if any(row) and (len(row) > 1 or row[0].strip()):
+            yield start, row

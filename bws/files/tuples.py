@@ -1,0 +1,98 @@
+"""Tuples in and out."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from bws.files.assemble import assemble_tuples, check_k
+from bws.files.columns import missing, named, numbered
+from bws.files.faults import Faults, quoted
+from bws.files.table import Table, tabbed_first_line, table_of, text_bytes
+from bws.files.writing import delimited, tabbed
+from bws.records import Ints, Tuples
+from bws.textio import display_name, read_bytes, write_atomic
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["TupleForm", "item_columns", "read_tuples", "write_tuples"]
+
+TupleForm = Literal["csv", "km"]
+
+
+def read_tuples(path: str | os.PathLike[str]) -> Tuples:
+    """Read tuples: ours (``tuple_id,group,item1..itemK``) or K&M's (tabs between the items, no header).
+
+    Where there are no tuple ids, the tuples are called t1, t2, ... Raises InputError with every fault:
+    rows of another width, items that are empty or come twice in a tuple, tuple ids that are empty or
+    come twice.
+    """
+    name = display_name(path)
+    data = text_bytes(read_bytes(path), name)
+    first = tabbed_first_line(data)
+    if first and not numbered(first, "item"):
+        return _tuples(table_of(data, name, separator="\t", header=False))
+    return _tuples(table_of(data, name))
+
+
+def _tuples(table: Table) -> Tuples:
+    columns = numbered(table.frame.columns, "item")
+    if not columns:
+        raise missing(table, "csv", "tuple_id, group, item1, item2, ...")
+    check_k(table.file, len(columns))
+    faults = Faults(table.file, table.lines, table.problems)
+    ids = _ids(table)
+    _check_unique(faults, ids)
+    items = [table.frame[column] for column in columns]
+    found = assemble_tuples(faults, items, named(table, "group"), ids)
+    faults.stop("tuples", always=True)
+    return found.tuples
+
+
+def _ids(table: Table) -> pl.Series:
+    import polars as pl
+
+    written = named(table, "tuple_id")
+    if written is not None and (written != "").any():
+        return written.str.strip_chars()
+    count = len(table.frame)
+    return pl.Series([f"t{n:0{len(str(count))}}" for n in range(1, count + 1)], dtype=pl.String)
+
+
+def _check_unique(faults: Faults, ids: pl.Series) -> None:
+    again = ~ids.is_first_distinct() & (ids != "")
+    faults.add(
+        again.to_numpy(),
+        lambda row: (
+            f"tuple_id {quoted(ids[row])} stands in line {faults.lines[ids.index_of(ids[row])]} already; "
+            "each must be unique"
+        ),
+    )
+
+
+def write_tuples(tuples: Tuples, path: str | os.PathLike[str], form: TupleForm = "csv") -> None:
+    """Write tuples as ours or as K&M's, whole or not at all (``-`` is standard output)."""
+    import polars as pl
+
+    items = item_columns(tuples, np.arange(len(tuples), dtype=np.int32))
+    if form == "km":
+        text = tabbed(items, display_name(path))
+    elif form == "csv":
+        groups = pl.Series(tuples.groups.tolist(), dtype=pl.String)
+        ids = {"tuple_id": pl.Series(tuples.ids.tolist(), dtype=pl.String)}
+        text = delimited(ids | {"group": groups.gather(tuples.group_of_tuple)} | items)
+    else:
+        raise ValueError(f"form is {form!r}; 'csv' and 'km' are allowed")
+    write_atomic(path, text)
+
+
+def item_columns(tuples: Tuples, tuple_of: Ints) -> dict[str, pl.Series]:
+    """Return the columns item1, item2, ... of rows that are of these tuples."""
+    import polars as pl
+
+    items = pl.Series(tuples.items.tolist(), dtype=pl.String)
+    members = tuples.members[tuple_of]
+    return {f"item{place + 1}": items.gather(members[:, place]) for place in range(tuples.k)}

@@ -1,0 +1,99 @@
+"""Before any money is spent: how reliable will the scores of such a design be?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bws.design import make_tuples
+from bws.records import Floats
+from bws.reliability import Correlation, reliability
+from bws.scoring import score
+from bws.simulate import Model, simulate
+
+__all__ = ["Power", "power"]
+
+TRIALS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Power:
+    """What to expect of a design, each number over the repeats of a simulation."""
+
+    tuples: int
+    annotations: int
+    """Judgments in all."""
+    pearson: Correlation
+    """Split-half reliability: the correlation of the scores from either half of the judgments."""
+    spearman: Correlation
+    truth_pearson: Correlation
+    """The correlation of the scores from all judgments with the true scores."""
+    truth_spearman: Correlation
+
+    def document(self) -> dict[str, Any]:
+        """Return the result as plain dicts."""
+        return {
+            "tuples": self.tuples,
+            "annotations": self.annotations,
+            "reliability": {
+                "pearson": self.pearson.document(),
+                "spearman": self.spearman.document(),
+            },
+            "truth": {
+                "pearson": self.truth_pearson.document(),
+                "spearman": self.truth_spearman.document(),
+            },
+        }
+
+
+def power(
+    n_items: int,
+    k: int,
+    factor: float = 2.0,
+    annotators: int = 5,
+    *,
+    noise: float = 0.25,
+    model: Model = "gumbel",
+    repeats: int = 10,
+    seed: int = 0,
+) -> Power:
+    """Simulate a study `repeats` times; return its split-half reliability and how near it is to the truth.
+
+    The true scores of the `n_items` items lie evenly from -1 to 1; `factor` tuples an item of `k` items each are
+    made as by `make_tuples` and judged as by `simulate`, every tuple by every annotator; the items are
+    scored by counting. Reliability is that of `bws.reliability`, split by annotation; with one annotator
+    there is none (NaN). The noise is the greatest unknown: take it from a pilot study, by choosing
+    the one that gives the pilot's reliability.
+
+    Raises ValueError for arguments out of range.
+
+    >>> found = power(50, 4, annotators=4, seed=1)
+    >>> found.tuples, found.annotations
+    (100, 400)
+    >>> found.truth_pearson.mean > found.pearson.mean > 0.8
+    True
+    """
+    if repeats < 1:
+        raise ValueError(f"repeats is {repeats}; it must be 1 or more")
+    tuples = make_tuples([f"i{n}" for n in range(n_items)], k, factor=factor, seed=seed)
+    truth = np.linspace(-1, 1, n_items)[[int(item[1:]) for item in tuples.items]]
+    seeds = np.random.Generator(np.random.PCG64(seed)).integers(2**31, size=repeats).tolist()
+    found = []
+    for number in seeds:
+        judged = simulate(tuples, truth, annotators, noise=noise, model=model, seed=number)
+        halves = reliability(judged, trials=TRIALS, seed=number).groups[0]
+        near = _correlations(score(judged).score, truth)
+        found.append([halves.pearson.mean, halves.spearman.mean, *near])
+    columns = [Correlation(column) for column in np.array(found).T]
+    return Power(len(tuples), len(tuples) * annotators, *columns)
+
+
+def _correlations(scores: Floats, truth: Floats) -> tuple[float, float]:
+    """Return Pearson's and Spearman's correlation over the items that have a score."""
+    from scipy.stats import pearsonr, spearmanr
+
+    known = ~np.isnan(scores)
+    pair = scores[known], truth[known]
+    return float(pearsonr(*pair).statistic), float(spearmanr(*pair).statistic)

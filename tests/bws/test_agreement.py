@@ -1,0 +1,320 @@
+"""Agreement against the krippendorff package, a slow program, and known answers."""
+
+import itertools
+import math
+
+import krippendorff
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from bws.agreement import agreement
+from bws.problems import InputError
+from bws.records import Judgment, Judgments
+
+
+def judgments_of(answers, k=3, groups=None) -> Judgments:
+    """Judgments from one list of (best place, worst place) a tuple, each by another annotator."""
+    return Judgments.from_records(
+        Judgment(
+            tuple(f"t{t}i{place}" for place in range(k)),
+            f"t{t}i{best}",
+            f"t{t}i{worst}",
+            annotator=f"w{w}",
+            group=groups[t] if groups else "",
+            tuple_id=f"t{t}",
+        )
+        for t, given_answers in enumerate(answers)
+        for w, (best, worst) in enumerate(given_answers)
+    )
+
+
+def whole(answers, k=3, groups=None, **options):
+    return agreement(judgments_of(answers, k, groups), **options).groups[0]
+
+
+def values(estimates) -> dict[str, float]:
+    return {name: estimate.value for name, estimate in estimates.items()}
+
+
+def guesses(tuples: int, annotations: int, k: int, sure: float = 0.0, seed: int = 0):
+    """Answers that are (0, 1), (1, 2), ... by tuple with probability `sure`, else guessed."""
+    rng = np.random.default_rng(seed)
+    return [
+        [
+            (t % k, (t + 1) % k)
+            if rng.random() < sure
+            else tuple(rng.choice(k, 2, replace=False).tolist())
+            for _ in range(annotations)
+        ]
+        for t in range(tuples)
+    ]
+
+
+@st.composite
+def any_answers(draw):
+    k = draw(st.integers(2, 5))
+    answer = st.permutations(range(k)).map(lambda order: tuple(order[:2]))
+    return k, draw(st.lists(st.lists(answer, min_size=1, max_size=6), min_size=1, max_size=6))
+
+
+# Oracles ------------------------------------------------------------------------------------------
+
+
+def units_of(answers) -> dict[str, list[list[int]]]:
+    best = [[b for b, _ in unit] for unit in answers]
+    worst = [[w for _, w in unit] for unit in answers]
+    return {"best": best, "worst": worst, "both": best + worst}
+
+
+def slow_alpha(units) -> float:
+    """alpha from every pair of answers, one at a time."""
+    units = [unit for unit in units if len(unit) > 1]
+    pooled = [answer for unit in units for answer in unit]
+    disagreeing = sum(
+        (x != y) / (len(unit) - 1) for unit in units for x, y in itertools.permutations(unit, 2)
+    )
+    at_random = sum(x != y for x, y in itertools.permutations(pooled, 2)) / (len(pooled) - 1)
+    return 1 - disagreeing / at_random
+
+
+@settings(deadline=None)
+@given(any_answers())
+def test_alpha_is_that_of_the_krippendorff_package(case):
+    k, answers = case
+    assume(any(len(unit) > 1 for unit in answers))
+    found = values(whole(answers, k).alpha)
+    for name, units in units_of(answers).items():
+        if math.isnan(found[name]):
+            assert len({answer for unit in units if len(unit) > 1 for answer in unit}) == 1
+            continue
+        counts = [np.bincount(unit, minlength=k) for unit in units]
+        package = krippendorff.alpha(value_counts=counts, level_of_measurement="nominal")
+        assert found[name] == pytest.approx(package, abs=1e-9)
+        assert found[name] == pytest.approx(slow_alpha(units), abs=1e-9)
+
+
+@settings(deadline=None)
+@given(any_answers(), st.sampled_from([0.5, 0.6, 0.8, 1.0]))
+def test_strong_agreement_is_counted_tuple_by_tuple(case, share):
+    k, answers = case
+    found = whole(answers, k, strong=share)
+    units = units_of([unit for unit in answers if len(unit) > 1])
+    for name in ("best", "worst"):
+        strong = [
+            max(map(unit.count, unit)) >= math.ceil(round(share * len(unit), 6))
+            for unit in units[name]
+        ]
+        expected = 100 * sum(strong) / len(strong) if strong else math.nan
+        assert found.strong[name].value == pytest.approx(expected, nan_ok=True)
+
+
+# Known answers ------------------------------------------------------------------------------------
+
+
+def test_an_example_by_hand():
+    # Best: tuple 1 has 0, 0, 1 and tuple 2 has 2, 2, 2.
+    # Agreeing pairs: 2 of 6, and 6 of 6; D_o = 1 - (2/2 + 6/2) / 6 = 1/3.
+    # Among the six answers 0, 0, 1, 2, 2, 2: 2 + 0 + 6 of 30 ordered pairs agree; D_e = 22/30.
+    found = whole([[(0, 2), (0, 2), (1, 2)], [(2, 1), (2, 1), (2, 0)]])
+    assert found.observed["best"].value == pytest.approx(2 / 3)
+    assert found.alpha["best"].value == pytest.approx(1 - (1 / 3) / (22 / 30))
+    assert (found.tuples, found.annotations) == (2, 6)
+
+
+def test_unanimous_annotators_have_alpha_1():
+    found = whole([[(0, 1)] * 4, [(1, 2)] * 3, [(2, 0)] * 2])
+    assert values(found.alpha) == {"both": 1.0, "best": 1.0, "worst": 1.0}
+    assert values(found.strong) == {"best": 100.0, "worst": 100.0}
+
+
+@pytest.mark.parametrize("k", [2, 3, 4, 8])
+def test_guessing_annotators_have_alpha_near_0(k):
+    answers = guesses(3000, 4, k)
+    found = values(whole(answers, k).alpha)
+    # 3000 * 6 pairs: the standard error of the observed agreement is below 0.5 / sqrt(18000) = 0.004.
+    assert all(abs(alpha) < 0.02 for alpha in found.values())
+    # Why answers are places: with the items as categories, guessing seems to be agreement of 1 / K.
+    items = [[k * t + best for best, _ in unit] for t, unit in enumerate(answers)]
+    assert slow_alpha(items[:60]) == pytest.approx(1 / k, abs=0.15)
+
+
+def test_opposite_annotators_have_alpha_below_0():
+    assert whole([[(0, 1), (1, 0)]] * 5, k=2).alpha["best"].value < -0.5
+
+
+@pytest.mark.parametrize(
+    ("agreeing", "of", "share", "strong"),
+    [
+        (4, 5, 0.8, True), (3, 5, 0.8, False), (4, 4, 0.8, True), (3, 4, 0.8, False),
+        (2, 2, 0.8, True), (3, 5, 0.6, True), (7, 10, 0.7, True), (6, 10, 0.7, False),
+    ],
+)  # fmt: skip
+def test_at_least_four_of_five_is_strong(agreeing, of, share, strong):
+    found = whole([[(0, 1)] * agreeing + [(1, 2)] * (of - agreeing)], strong=share)
+    assert found.strong["best"].value == (100.0 if strong else 0.0)
+
+
+# What is not defined ------------------------------------------------------------------------------
+
+
+def test_single_judgments_count_nowhere_and_are_counted():
+    paired = [[(0, 1), (0, 2)], [(1, 0), (2, 0)]]
+    found, without = whole([*paired, [(0, 1)]]), whole(paired)
+    assert values(found.alpha) == values(without.alpha)
+    assert values(found.strong) == values(without.strong)
+    assert (found.tuples, found.annotations) == (3, 5)
+    assert found.notes == ("1 of 3 tuples have one judgment, and count in no measure",)
+
+
+def test_single_judgments_only_give_no_number():
+    found = whole([[(0, 1)], [(1, 2)]], bootstrap=10)
+    for estimates in (found.alpha, found.observed, found.strong):
+        assert all(math.isnan(value) for value in values(estimates).values())
+    assert "no tuple has two judgments to compare: no agreement" in found.notes
+
+
+def test_answers_that_do_not_vary_give_no_alpha_but_a_reason():
+    found = whole([[(0, 1), (0, 2)], [(0, 1), (0, 2)]])
+    assert math.isnan(found.alpha["best"].value)
+    assert found.observed["best"].value == 1.0
+    assert not math.isnan(found.alpha["worst"].value)
+    assert found.notes[0].startswith("alpha (best) is not defined: all answers are at one place")
+
+
+# Intervals ----------------------------------------------------------------------------------------
+
+
+def slow_interval(answers, resamples: int) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    drawn = []
+    for _ in range(resamples):
+        chosen = [answers[t] for t in rng.integers(len(answers), size=len(answers))]
+        counts = [np.bincount(unit, minlength=3) for unit in units_of(chosen)["both"]]
+        drawn.append(krippendorff.alpha(value_counts=counts, level_of_measurement="nominal"))
+    return np.quantile(drawn, [0.025, 0.975])
+
+
+def test_intervals_are_those_of_a_slow_bootstrap():
+    answers = guesses(80, 4, 3, sure=0.7)
+    found = whole(answers, bootstrap=2000).alpha["both"]
+    low, high = slow_interval(answers, 2000)
+    assert low < found.value < high
+    assert (found.low, found.high) == pytest.approx((low, high), abs=0.01)
+
+
+def test_groups_are_drawn_whole():
+    # Ten dialogues of twenty tuples; in half of them all agree, in the others all guess. Drawing
+    # tuples overlooks that the tuples of a dialogue are alike.
+    answers = [*guesses(100, 4, 3, sure=1.0), *guesses(100, 4, 3)]
+    groups = [f"d{t // 20}" for t in range(200)]
+    by_tuple = whole(answers, bootstrap=500).alpha["both"]
+    by_group = whole(answers, groups=groups, bootstrap=500).alpha["both"]
+    assert by_group.value == by_tuple.value
+    assert by_group.high - by_group.low > 2 * (by_tuple.high - by_tuple.low)
+
+
+def test_one_group_has_no_interval_but_a_reason():
+    answers = guesses(20, 4, 3, sure=0.5)
+    judgments = judgments_of(answers, groups=["d1"] * 15 + ["d2"] * 5)
+    dialogue = np.array(["one"] * 15 + ["two"] * 5, dtype=object)
+    part = agreement(judgments, bootstrap=10, by={"dialogue": dialogue}).groups[1]
+    assert math.isnan(part.alpha["both"].low)
+    assert part.document()["intervals"]["alpha"] == {}
+    assert part.notes[0].startswith("no intervals: they need two groups")
+
+
+def test_resamples_without_alpha_are_counted():
+    found = whole([[(0, 1), (0, 2)], [(1, 0), (1, 0)]], bootstrap=40)
+    assert any(
+        note.endswith("resamples have no alpha (best) and are not in its interval")
+        for note in found.notes
+    )
+
+
+def test_no_intervals_unless_asked_for():
+    found = whole(guesses(20, 4, 3, sure=0.5))
+    assert found.document()["intervals"] == {"alpha": {}, "observed": {}, "strong": {}}
+    assert found.notes == ()
+
+
+# Parts, order, arguments --------------------------------------------------------------------------
+
+
+@settings(deadline=None)
+@given(any_answers(), st.randoms(use_true_random=False))
+def test_order_of_rows_items_and_annotators_changes_nothing(case, draw):
+    k, answers = case
+    judgments = judgments_of(answers, k)
+    rows = list(judgments.records())
+    renamed = dict(zip("012345", draw.sample("012345", 6), strict=True))
+    shuffled = [
+        Judgment(row.items, row.best, row.worst, renamed[row.annotator[1:]], tuple_id=row.tuple_id)
+        for row in draw.sample(rows, len(rows))
+    ]
+    before, after = (
+        agreement(Judgments.from_records(r), bootstrap=5).groups[0].document()
+        for r in (rows, shuffled)
+    )
+    assert str(before) == str(after)  # as text, since NaN is not NaN
+
+
+@settings(deadline=None)
+@given(any_answers(), st.randoms(use_true_random=False))
+def test_the_order_inside_tuples_moves_only_the_expected_agreement(case, draw):
+    k, answers = case
+    orders = [draw.sample(range(k), k) for _ in answers]
+    moved = [
+        [(order[best], order[worst]) for best, worst in unit]
+        for order, unit in zip(orders, answers, strict=True)
+    ]
+    before, after = whole(answers, k), whole(moved, k)
+    assert str(values(before.observed)) == str(values(after.observed))
+    assert str(values(before.strong)) == str(values(after.strong))
+
+
+def test_swapping_best_and_worst_swaps_their_numbers():
+    answers = guesses(30, 5, 4, sure=0.5)
+    found = whole(answers, 4)
+    swapped = whole([[(w, b) for b, w in unit] for unit in answers], 4)
+    assert found.alpha["best"] == swapped.alpha["worst"]
+    assert found.strong["worst"] == swapped.strong["best"]
+    assert found.alpha["both"].value == pytest.approx(swapped.alpha["both"].value, abs=1e-12)
+
+
+def test_parts_come_sorted_after_the_whole_and_are_what_they_would_be_alone():
+    answers = guesses(30, 5, 3, sure=0.5)
+    turns = np.array(["5", "3", "5"] * 10, dtype=object)
+    found = agreement(judgments_of(answers), by={"turns": turns}).groups
+    assert [dict(group.by) for group in found] == [{}, {"turns": "3"}, {"turns": "5"}]
+    assert [group.tuples for group in found] == [30, 10, 20]
+    assert found[1].alpha == whole(answers[1::3]).alpha
+
+
+def test_the_document_is_the_contract():
+    found = agreement(judgments_of(guesses(30, 5, 3, sure=0.5)), bootstrap=20)
+    document = found.document()
+    group = document["groups"][0]
+    assert group.keys() >= {"by", "tuples", "annotations", "alpha", "strong"}
+    assert group["alpha"].keys() == {"both", "best", "worst"}
+    assert group["strong"].keys() == {"best", "worst"}
+    assert group["intervals"]["alpha"]["both"].keys() == {"low", "high"}
+    assert document["signature"]["bootstrap"] == 20
+    assert "[" in found.table()
+
+
+def test_wrong_arguments():
+    judgments = judgments_of([[(0, 1), (0, 1)]])
+    with pytest.raises(ValueError, match="strong is 4; it is a share"):
+        agreement(judgments, strong=4)
+    with pytest.raises(ValueError, match="bootstrap is -1"):
+        agreement(judgments, bootstrap=-1)
+    with pytest.raises(InputError, match="no judgments"):
+        agreement(judgments.take(np.zeros(2, dtype=bool)))
+
+
+def test_pairs_are_counted_in_tuples_of_any_size():
+    # A tuple with n answers weighs n: (2 of 2 agree) * 2 and (0 of 3) * 3 give 2 / 5.
+    found = whole([[(0, 1), (0, 1)], [(0, 1), (1, 2), (2, 0)]])
+    assert found.observed["best"].value == pytest.approx(2 / 5)

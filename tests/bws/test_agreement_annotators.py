@@ -1,0 +1,272 @@
+"""The report on annotators against a slow program, and annotators who are known to be careless."""
+
+import math
+import statistics
+from collections import defaultdict
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bws.annotators import annotator_report
+from bws.problems import InputError, Problem
+from bws.records import Judgment, Judgments
+
+
+def judged(judges, n_tuples=60, k=4, seed=0) -> Judgments:
+    """Each judge (a function of the true scores shown and a generator) answers every tuple.
+
+    A judge returns the places of best and worst on the screen, where the order is random.
+    """
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(size=n_tuples // 2)
+    rows, orders = [], []
+    for t in range(n_tuples):
+        members = rng.choice(len(truth), k, replace=False)
+        ids = [f"i{i}" for i in members]
+        for name, judge in judges.items():
+            order = rng.permutation(k)
+            best, worst = judge(truth[members[order]], rng)
+            chosen = ids[order[best]], ids[order[worst]]
+            rows.append(Judgment(tuple(ids), *chosen, name, tuple_id=f"t{t}"))
+            orders.append(order)
+    return replace(Judgments.from_records(rows), shown=np.array(orders, dtype=np.int8))
+
+
+def careful(scores, rng):
+    noisy = scores + 0.3 * rng.normal(size=len(scores))
+    return noisy.argmax(), noisy.argmin()
+
+
+def guessing(scores, rng):
+    return rng.choice(len(scores), 2, replace=False)
+
+
+def leaning(scores, rng):
+    """Takes the first place for the best half of the time."""
+    best, worst = careful(scores, rng)
+    return (0, worst) if worst != 0 and rng.random() < 0.5 else (best, worst)
+
+
+def stubborn(scores, rng):
+    return 0, len(scores) - 1
+
+
+CROWD = {f"w{w}": careful for w in range(8)}
+
+
+def report_of(judges, **options):
+    return {
+        found.annotator: found for found in annotator_report(judged(judges, **options)).annotators
+    }
+
+
+# Compliance ---------------------------------------------------------------------------------------
+
+
+def slow_compliance(rows, annotator) -> float:
+    balance, seen = defaultdict(int), defaultdict(int)
+    for row in rows:
+        if row.annotator != annotator:
+            for item in row.items:
+                seen[item] += 1
+            balance[row.best] += 1
+            balance[row.worst] -= 1
+    agreeing = []
+    for row in rows:
+        if row.annotator == annotator:
+            middle = [item for item in row.items if item not in (row.best, row.worst)]
+            pairs = [(row.best, row.worst)]
+            pairs += [(row.best, item) for item in middle] + [(item, row.worst) for item in middle]
+            for upper, lower in pairs:
+                if seen[upper] and seen[lower]:
+                    one, two = balance[upper] / seen[upper], balance[lower] / seen[lower]
+                    agreeing.append(0.5 if one == two else float(one > two))
+    return statistics.mean(agreeing) if agreeing else math.nan
+
+
+@settings(deadline=None)
+@given(st.integers(2, 4), st.data())
+def test_compliance_is_that_of_a_slow_program(k, data):
+    items = [f"i{i}" for i in range(5)]
+    rows = {}
+    for _ in range(data.draw(st.integers(1, 12))):
+        order = data.draw(st.permutations(items))[:k]
+        who = data.draw(st.sampled_from(["", "w1", "w2", "w3"]))
+        best, worst = data.draw(st.permutations(order))[:2]
+        rows[who or len(rows), frozenset(order)] = Judgment(tuple(order), best, worst, who)
+    rows = [*rows.values(), Judgment(tuple(items[:k]), items[0], items[1], "w4")]
+    for found in annotator_report(Judgments.from_records(rows)).annotators:
+        assert found.compliance == pytest.approx(
+            slow_compliance(rows, found.annotator), nan_ok=True
+        )
+        assert found.judgments == sum(row.annotator == found.annotator for row in rows)
+
+
+def test_compliance_of_guessing_is_a_half_and_of_agreeing_is_1():
+    found = report_of({**CROWD, "guesser": guessing}, n_tuples=400)
+    assert found["guesser"].compliance == pytest.approx(0.5, abs=0.05)
+    assert found["w0"].compliance > 0.85
+    # One tuple a set of items: what the others say of it is what everybody says.
+    same = [Judgment(("a", "b", "c"), "a", "c", w) for w in ("w1", "w2", "w3")]
+    assert [a.compliance for a in annotator_report(Judgments.from_records(same)).annotators] == [
+        1,
+        1,
+        1,
+    ]
+
+
+def test_compliance_is_unknown_where_nobody_else_judged():
+    rows = [Judgment(("a", "b"), "a", "b", "w1"), Judgment(("c", "d"), "c", "d", "w2")]
+    report = annotator_report(Judgments.from_records(rows))
+    assert all(math.isnan(found.compliance) for found in report.annotators)
+    assert report.to_look_at == ()
+
+
+# Times and places ---------------------------------------------------------------------------------
+
+
+def test_seconds_are_medians_of_the_numbers():
+    rows = [
+        Judgment((f"a{t}", f"b{t}"), f"a{t}", f"b{t}", w)
+        for w in ("w1", "w2", "w3")
+        for t in range(4)
+    ]
+    seconds = ["4", "1.5", " 3 ", "9", "2", "", "x", "-1", "", "nan", "inf", "?"]
+    judgments = replace(
+        Judgments.from_records(rows), columns={"seconds": np.array(seconds, dtype=object)}
+    )
+    report = annotator_report(judgments)
+    assert [found.seconds for found in report.annotators[:2]] == [3.5, 2.0]  # (3 + 4) / 2; 2
+    assert math.isnan(report.annotators[2].seconds)
+    assert "7 judgments have no time in the column seconds" in report.notes
+
+
+def test_places_are_those_on_the_screen():
+    # Items a, b, c shown as c, a, b: best b is at place 3, worst c at place 1.
+    rows = [
+        Judgment(("a", "b", "c"), "b", "c", "w1", tuple_id="1"),
+        Judgment(("a", "b", "c"), "a", "b", "w1", tuple_id="2"),
+    ]
+    judgments = replace(
+        Judgments.from_records(rows), shown=np.array([[2, 0, 1], [0, 1, 2]], dtype=np.int8)
+    )
+    found = annotator_report(judgments).annotators[0]
+    assert found.best_at == (0.5, 0.0, 0.5)
+    assert found.same_answer == 0.5
+    assert math.isnan(found.place_p)  # 2 judgments are too few for a test
+
+
+def test_the_test_of_places_is_the_chi_square_test():
+    for found in report_of({**CROWD, "leaning": leaning}).values():
+        counts = np.array(found.best_at) * found.judgments
+        assert found.place_p == pytest.approx(scipy.stats.chisquare(counts).pvalue, rel=1e-9)
+
+
+def test_without_the_order_on_the_screen_nothing_is_said_about_places():
+    judgments = replace(judged({**CROWD, "stubborn": stubborn}), shown=None)
+    report = annotator_report(judgments)
+    found = report.annotators[0]
+    assert all(map(math.isnan, (*found.best_at, found.place_p, found.same_answer)))
+    assert "the order on the screen is not known: nothing is said about places" in report.notes
+
+
+# Whom to look at ----------------------------------------------------------------------------------
+
+
+def test_careful_annotators_are_left_in_peace():
+    for seed in range(5):
+        report = annotator_report(judged(CROWD, seed=seed))
+        assert report.to_look_at == ()
+
+
+@pytest.mark.parametrize(
+    ("judge", "words"),
+    [
+        (guessing, "compliance"),
+        (leaning, "best answers by place on the screen"),
+        (stubborn, "the same two places in all 60 judgments"),
+    ],
+)
+def test_careless_annotators_are_to_be_looked_at(judge, words):
+    report = annotator_report(judged({**CROWD, "odd": judge}))
+    assert [found.annotator for found in report.to_look_at] == ["odd"]
+    assert any(reason.startswith(words) for reason in report.to_look_at[0].reasons)
+    assert len(report.annotators) == 9  # nobody is removed
+    assert report.document()["to_look_at"] == ["odd"]
+    assert "look at odd: " in report.table()
+
+
+def test_fast_annotators_are_to_be_looked_at():
+    judgments = judged(CROWD)
+    seconds = np.where(judgments.annotator_of == 3, "3", "10").astype(object)
+    report = annotator_report(replace(judgments, columns={"seconds": seconds}))
+    assert [(a.annotator, a.reasons) for a in report.to_look_at] == [
+        (judgments.annotators[3], ("3 seconds a judgment, where 10 are usual",))
+    ]
+
+
+def test_few_judgments_raise_no_suspicion():
+    judgments = judged({**CROWD, "odd": stubborn})
+    odd = judgments.annotators.tolist().index("odd")
+    rows = np.flatnonzero(judgments.annotator_of == odd)[4:]
+    few = judgments.take(np.setdiff1d(np.arange(len(judgments)), rows))
+    assert annotator_report(few).to_look_at == ()
+
+
+def test_one_slip_among_perfect_annotators_raises_no_suspicion():
+    def perfect(scores, rng):
+        return scores.argmax(), scores.argmin()
+
+    def slips(scores, rng):
+        return (scores.argmax(), scores.argmin()) if rng.random() < 0.95 else guessing(scores, rng)
+
+    found = report_of({"w1": perfect, "w2": perfect, "w3": perfect, "slips": slips})
+    assert found["slips"].compliance < found["w1"].compliance
+    assert found["slips"].reasons == ()
+
+
+# What is not known --------------------------------------------------------------------------------
+
+
+def test_judgments_of_nobody_count_among_the_others():
+    rows = [Judgment(("a", "b", "c"), "a", "c", "w1"), Judgment(("a", "b", "c"), "a", "c")]
+    report = annotator_report(Judgments.from_records(rows))
+    assert [(a.annotator, a.judgments, a.compliance) for a in report.annotators] == [("w1", 1, 1.0)]
+    assert report.notes[0].startswith("1 judgments name no annotator")
+
+
+def test_rows_left_out_are_said():
+    judgments = replace(
+        judged(CROWD), left_out=(Problem("f.csv", 3, "best and worst are both 'a'"),)
+    )
+    assert (
+        "1 faults on reading are not counted for any annotator" in annotator_report(judgments).notes
+    )
+
+
+def test_no_annotators_is_an_input_error():
+    with pytest.raises(InputError, match="names no annotators"):
+        annotator_report(Judgments.from_records([Judgment(("a", "b"), "a", "b")]))
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.randoms(use_true_random=False))
+def test_order_of_rows_and_items_changes_nothing(draw):
+    judgments = judged({**CROWD, "odd": leaning}, n_tuples=24)
+    rows = list(zip(judgments.records(), judgments.shown, strict=True))
+    shuffled = [
+        (replace(row, items=tuple(draw.sample(row.items, 4))), row.items)
+        for row, _ in draw.sample(rows, len(rows))
+    ]
+    again = Judgments.from_records(row for row, _ in shuffled)
+    members = again.tuples.items[again.tuples.members[again.tuple_of]].tolist()
+    shown = [
+        [ids.index(item) for item in on_screen]
+        for ids, (_, on_screen) in zip(members, shuffled, strict=True)
+    ]
+    again = replace(again, shown=np.array(shown, dtype=np.int8))
+    assert str(annotator_report(again)) == str(annotator_report(judgments))

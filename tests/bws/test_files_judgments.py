@@ -1,0 +1,291 @@
+"""Our own judgments in and out: what is the same tuple, what is wrong, and on which line."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bws.files import judgments_from_records, read_judgments, write_judgments
+from bws.problems import InputError
+from bws.records import Judgment, Judgments
+
+HEADER = "tuple_id,group,item1,item2,item3,best,worst,annotator\n"
+
+
+def read(tmp_path, text, name="j.csv", **options):
+    path = tmp_path / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return read_judgments(path, **options)
+
+
+def problems(tmp_path, text, **options):
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, text, **options)
+    return [f"{p.line}: {p.message}" for p in caught.value.problems]
+
+
+def test_what_is_read(tmp_path):
+    text = HEADER + "t1,g,a,b,c,a,c,w1\nt2,g,b,c,d,d,b,w1\nt1,g,a,b,c,b,c,w2\nt1,g,a,b,c,b,a,\n"
+    found = read(tmp_path, text)
+    assert found.tuples.ids.tolist() == ["t1", "t2"]
+    assert found.tuples.items.tolist() == ["a", "b", "c", "d"]
+    assert found.tuples.members.tolist() == [[0, 1, 2], [1, 2, 3]]
+    assert found.tuples.groups.tolist() == ["g"]
+    assert found.tuple_of.tolist() == [0, 1, 0, 0]
+    assert found.best.tolist() == [0, 2, 1, 1]
+    assert found.worst.tolist() == [2, 0, 2, 0]
+    assert found.annotators.tolist() == ["w1", "w2"]
+    assert found.annotator_of.tolist() == [0, 0, 1, -1]
+    assert found.shown is None
+    assert found.left_out == ()
+
+
+def test_rows_of_a_tuple_may_order_its_items_differently(tmp_path):
+    text = HEADER + "t1,,a,b,c,a,c,w1\nt1,,c,a,b,a,c,w2\n"
+    found = read(tmp_path, text)
+    assert len(found.tuples) == 1
+    assert found.best.tolist() == [0, 0]  # a, in the first row's order
+    assert found.worst.tolist() == [2, 2]  # c
+
+
+def test_without_tuple_ids_a_tuple_is_its_group_and_set_of_items(tmp_path):
+    text = "group,item1,item2,best,worst\ng,a,b,a,b\nh,a,b,a,b\ng,b,a,b,a\n"
+    found = read(tmp_path, text)
+    assert found.tuples.ids.tolist() == ["t1", "t2"]
+    assert found.tuple_of.tolist() == [0, 1, 0]
+    assert found.best.tolist() == [0, 0, 1]
+
+
+def test_an_item_in_two_groups_is_two_items(tmp_path):
+    text = HEADER + "t1,g,a,b,c,a,c,w1\nt2,h,a,b,c,a,c,w1\n"
+    found = read(tmp_path, text)
+    assert found.tuples.items.tolist() == ["a", "b", "c", "a", "b", "c"]
+    assert found.tuples.group_of_item.tolist() == [0, 0, 0, 1, 1, 1]
+    assert found.tuples.members.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_ids_are_compared_in_nfc_without_outer_white_space(tmp_path):
+    text = HEADER + "t1,,u\u0308ber, b ,c,über,b,w1\nt1,,über,b,c, über ,c,w2 \n"
+    found = read(tmp_path, text)
+    assert found.tuples.items.tolist() == ["über", "b", "c"]
+    assert found.best.tolist() == [0, 0]
+    assert found.annotators.tolist() == ["w1", "w2"]
+
+
+def test_ids_with_commas_quotes_and_line_breaks(tmp_path):
+    text = HEADER + 't1,,"a,1","say ""b""","c\nd","a,1","c\nd",w1\nt1,,x,b,c,x,b,w2\n'
+    assert problems(tmp_path, text) == [
+        "5: this tuple_id has another group or other items in line 2; a tuple keeps both"
+    ]
+    found = read(tmp_path, text, on_invalid="skip")
+    assert found.tuples.items.tolist() == ["a,1", 'say "b"', "c\nd"]
+
+
+def test_further_columns_are_kept(tmp_path):
+    text = HEADER.replace("\n", ",seconds,mood\n") + "t1,,a,b,c,a,c,w1,12,fine\n"
+    found = read(tmp_path, text)
+    assert {name: column.tolist() for name, column in found.columns.items()} == {
+        "seconds": ["12"],
+        "mood": ["fine"],
+    }
+
+
+def test_every_problem_of_every_row_is_told_with_its_line(tmp_path):
+    text = (
+        HEADER
+        + "t1,,a,b,c,,c,w1\n"  # 2
+        + "t1,,a,b,c,a,a,w1\n"  # 3
+        + "t1,,a,b,c,x,,w1\n"  # 4
+        + "t2,,a,b,b,a,b,w1\n"  # 5
+        + "t3,,a,b,,a,b,w1\n"  # 6
+        + '"t3",,"a\n",b,c,a,b,w1\n'  # 7 and 8
+        + "t3,,a,b,c,a,b,w1\n"  # 9
+        + "t3,,a,b\n"  # 10
+        + "t3,,a,b,c,a,b,w1,more\n"  # 11
+        + ",,a,b,c,a,b,w1\n"  # 12
+        + "t3,g,a,b,c,a,b,w2\n"  # 13
+        + "t3,,a,b,d,a,b,w2\n"  # 14
+    )
+    assert problems(tmp_path, text) == [
+        "2: best is empty; it must be one of the row's items",
+        "3: best and worst are both 'a'; they must differ",
+        "4: best is 'x'; it must be one of the row's items",
+        "4: worst is empty; it must be one of the row's items",
+        "5: item2 and item3 are both 'b'; the items of a tuple must be distinct",
+        "6: item3 is empty; every row must have 3 items",
+        "9: annotator 'w1' has judged this tuple in line 7; one judgment a person and tuple is allowed",
+        "10: 4 fields; the first row has 8, and so must every row",
+        "11: 9 fields; the first row has 8, and so must every row",
+        "12: tuple_id is empty; give it in every row or in none",
+        "13: this tuple_id has another group or other items in line 7; a tuple keeps both",
+        "14: this tuple_id has another group or other items in line 7; a tuple keeps both",
+    ]
+
+
+def test_skip_leaves_out_what_error_would_name(tmp_path):
+    text = HEADER + "t1,,a,b,c,a,c,w1\nt1,,a,b,c,,c,w2\nt2,,b,c,d,x,c,w2\nt3,,a,b\n"
+    named = problems(tmp_path, text)
+    found = read(tmp_path, text, on_invalid="skip")
+    assert [f"{p.line}: {p.message}" for p in found.left_out] == named
+    assert [p.line for p in found.left_out] == [3, 4, 5]
+    assert len(found) == 1
+    # the items of a tuple without a valid answer stay: they were never judged
+    assert found.tuples.items.tolist() == ["a", "b", "c", "d"]
+
+
+def test_nothing_valid_is_an_error_also_with_skip(tmp_path):
+    text = HEADER + "t1,,a,b,c,,c,w1\n"
+    assert problems(tmp_path, text, on_invalid="skip") == [
+        "2: best is empty; it must be one of the row's items"
+    ]
+    assert problems(tmp_path, HEADER) == ["None: holds no judgments"]
+
+
+def test_mixed_tuple_sizes_are_named_by_row(tmp_path):
+    text = "item1,item2,item3,item4,best,worst\na,b,c,d,a,b\na,b,c,,a,b\n"
+    assert problems(tmp_path, text) == ["3: item4 is empty; every row must have 4 items"]
+
+
+def test_a_judgment_without_annotator_may_come_again(tmp_path):
+    text = "item1,item2,best,worst\na,b,a,b\na,b,a,b\n"
+    assert len(read(tmp_path, text)) == 2
+
+
+def test_a_tuple_has_two_to_twelve_items(tmp_path):
+    thirteen = ",".join(f"item{n}" for n in range(1, 14)) + ",best,worst\n"
+    row = ",".join("abcdefghijklm") + ",a,b\n"
+    assert problems(tmp_path, thirteen + row) == ["None: 13 items in a row; 2 to 12 are allowed"]
+
+
+def test_the_order_shown(tmp_path):
+    text = "item1,item2,item3,best,worst,shown\na,b,c,a,c,c;a;b\na,b,c,b,c,a; b;c\n"
+    found = read(tmp_path, text)
+    assert found.shown.tolist() == [[2, 0, 1], [0, 1, 2]]
+    assert [record.items for record in found.records()] == [("c", "a", "b"), ("a", "b", "c")]
+
+
+def test_the_order_shown_of_ids_with_semicolons(tmp_path):
+    text = "item1,item2,best,worst,shown\na;b,b,b,a;b,b;a;b\na;b,b,b,a;b,a;b;b\n"
+    found = read(tmp_path, text)
+    assert found.shown.tolist() == [[1, 0], [0, 1]]
+
+
+def test_the_order_shown_must_be_of_the_items(tmp_path):
+    text = "item1,item2,best,worst,shown\na,b,b,a,b;a\na,b,a,b,\na,b,a,b,a;a\n"
+    message = (
+        "it must be the row's items in some order, with ; between them, in every row or in none"
+    )
+    assert problems(tmp_path, text) == [
+        f"3: shown is ''; {message}",
+        f"4: shown is 'a;a'; {message}",
+    ]
+
+
+def test_unknown_values_of_arguments_are_named(tmp_path):
+    with pytest.raises(ValueError, match="on_invalid is 'drop'; 'error' and 'skip' are allowed"):
+        read(tmp_path, HEADER + "t1,,a,b,c,a,c,w1\n", on_invalid="drop")
+    with pytest.raises(ValueError, match="form is 'tsv'; allowed are auto, csv"):
+        read(tmp_path, HEADER, form="tsv")
+    with pytest.raises(ValueError, match="only 'mturk-batch' has some"):
+        read(tmp_path, HEADER, parts={"best": "b"})
+
+
+def test_records_are_checked_as_files_are():
+    given = [
+        Judgment(("a", "b"), "a", "b", annotator="w1"),
+        Judgment(("b", "a"), "a", "b", annotator="w1"),
+        Judgment(("a", "b", "c"), "a", "b"),
+        Judgment(("a", "b"), "c", "b"),
+    ]
+    with pytest.raises(InputError) as caught:
+        judgments_from_records(given)
+    assert str(caught.value).split("\n") == [
+        "records:2: annotator 'w1' has judged this tuple in line 1; "
+        "one judgment a person and tuple is allowed",
+        "records:3: 3 items; the first record has 2",
+        "records:4: best is 'c'; it must be one of the row's items",
+    ]
+    with pytest.raises(InputError, match="records: there are none"):
+        judgments_from_records([])
+
+
+def test_records_tell_the_order_shown():
+    given = [Judgment(("b", "a"), "a", "b", "w1"), Judgment(("a", "b"), "a", "b", "w2")]
+    found = Judgments.from_records(given)
+    assert found.tuples.items.tolist() == ["b", "a"]
+    assert found.shown.tolist() == [[0, 1], [1, 0]]
+    assert list(found.records()) == [
+        Judgment(("b", "a"), "a", "b", "w1", "", "t1"),
+        Judgment(("a", "b"), "a", "b", "w2", "", "t1"),
+    ]
+
+
+IDS = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), min_size=1, max_size=3)
+
+
+@st.composite
+def records(draw):
+    """Judgments of K items of one of two groups, by people who never judge a tuple twice."""
+    k = draw(st.integers(2, 4))
+    items = draw(st.lists(IDS, min_size=k, max_size=6, unique_by=lambda text: _normal(text)))
+    items = [_normal(item) or f"x{n}" for n, item in enumerate(items)]
+    people = draw(st.lists(st.sampled_from(["", "w1", "w 2", "w;3"]), min_size=1, max_size=8))
+    made, seen = [], set()
+    for person in people:
+        chosen = tuple(draw(st.permutations(items))[:k])
+        group = draw(st.sampled_from(["", "g", 'h,"']))
+        best, worst = draw(st.permutations(chosen))[:2]
+        if person and (person, group, frozenset(chosen)) in seen:
+            continue
+        seen.add((person, group, frozenset(chosen)))
+        made.append(Judgment(chosen, best, worst, person, group))
+    return made
+
+
+def _normal(text):
+    from bws.records import normal_id
+
+    return normal_id(text)
+
+
+@settings(max_examples=100, deadline=None)
+@given(records())
+def test_what_is_written_is_read_again(tmp_path_factory, given_records):
+    given_judgments = judgments_from_records(given_records)
+    path = tmp_path_factory.mktemp("round") / "j.csv"
+    write_judgments(given_judgments, path)
+    found = read_judgments(path, "csv")
+    assert list(found.records()) == list(given_judgments.records())
+    assert found.tuples.ids.tolist() == given_judgments.tuples.ids.tolist()
+    np.testing.assert_array_equal(found.shown, given_judgments.shown)
+
+
+@settings(max_examples=50, deadline=None)
+@given(records(), st.randoms(use_true_random=False))
+def test_the_order_of_rows_changes_no_answer(given_records, random):
+    shuffled = random.sample(given_records, len(given_records))
+    one, other = judgments_from_records(given_records), judgments_from_records(shuffled)
+
+    def rows(judgments):
+        return sorted(
+            (r.group, sorted(r.items), r.best, r.worst, r.annotator) for r in judgments.records()
+        )
+
+    assert rows(one) == rows(other)
+    assert len(one.tuples) == len(other.tuples)
+    assert len(one.tuples.items) == len(other.tuples.items)
+
+
+@settings(max_examples=100, deadline=None)
+@given(records())
+def test_tuples_are_what_a_slow_reading_finds(given_records):
+    found = judgments_from_records(given_records)
+    sets = list(dict.fromkeys((r.group, frozenset(r.items)) for r in given_records))
+    items = {(r.group, item) for r in given_records for item in r.items}
+    assert len(found.tuples) == len(sets)
+    assert [
+        sets.index((r.group, frozenset(r.items))) for r in given_records
+    ] == found.tuple_of.tolist()
+    groups = found.tuples.groups[found.tuples.group_of_item]
+    assert set(zip(groups, found.tuples.items, strict=True)) == items
+    assert len(found.tuples.items) == len(items)

@@ -1,0 +1,238 @@
+"""Items, tuples and scores in and out."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bws.files import read_items, read_scores, read_tuples, write_scores, write_tuples
+from bws.problems import InputError
+from bws.records import Judgment, Judgments, Scores
+
+
+def file(tmp_path, name, text):
+    path = tmp_path / name
+    path.write_bytes(text.encode())
+    return path
+
+
+def lines_of(error):
+    return [f"{p.line}: {p.message}" for p in error.value.problems]
+
+
+# items
+
+
+def test_items_a_line(tmp_path):
+    path = file(tmp_path, "i.txt", "\ufeffa,1\r\n\r\n über \r\nc")
+    assert read_items(path) == (["a,1", "über", "c"], None)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("i.csv", 'group,item,text\ng,"a,1",x\nh,b,y\n'),
+        ("i.tsv", "dialogue_id\tutterance_id\ng\ta,1\nh\tb\n"),
+        ("i.jsonl", '{"item": "a,1", "group": "g"}\n\n{"item": "b", "group": "h"}\n'),
+    ],
+)
+def test_items_in_columns_with_groups(tmp_path, name, text):
+    assert read_items(file(tmp_path, name, text)) == (["a,1", "b"], ["g", "h"])
+
+
+def test_columns_can_be_named(tmp_path):
+    path = file(tmp_path, "i.csv", "word,set,note\na,s,\nb,t,\n")
+    assert read_items(path, "word", "set") == (["a", "b"], ["s", "t"])
+    assert read_items(path, item_column="word") == (["a", "b"], None)
+    with pytest.raises(InputError, match="which column holds the items"):
+        read_items(path)
+    with pytest.raises(InputError, match="no column 'x'; there are word, set, note"):
+        read_items(path, "x")
+
+
+def test_the_only_column_holds_the_items(tmp_path):
+    assert read_items(file(tmp_path, "i.csv", "word\na\nb\n")) == (["a", "b"], None)
+
+
+def test_dialogues_are_groups_of_candidates(tmp_path):
+    dialogues = [
+        {
+            "dialogue_id": "d1",
+            "turns": [],
+            "candidates": [{"utterance_id": "a"}, {"utterance_id": "b"}],
+        },
+        {"dialogue_id": "d2", "turns": [], "candidates": [{"utterance_id": "a"}]},
+    ]
+    path = file(tmp_path, "d.jsonl", "".join(json.dumps(d) + "\n" for d in dialogues))
+    assert read_items(path) == (["a", "b", "a"], ["d1", "d1", "d2"])
+
+
+def test_every_item_that_cannot_be_used_is_named(tmp_path):
+    path = file(tmp_path, "i.csv", "item,group\na,g\n,g\na,h\na ,g\nü,g\nu\u0308,g\na,g\n")
+    with pytest.raises(InputError) as caught:
+        read_items(path)
+    differs = "differs only by Unicode form or white space from"
+    assert lines_of(caught) == [
+        "3: the item is empty; each must have an id",
+        f"5: 'a' {differs} the item of line 2; each must be unique",
+        f"7: 'ü' {differs} the item of line 6; each must be unique",
+        "8: 'a' repeats the item of line 2; each must be unique",
+    ]
+
+
+def test_broken_lines_and_dialogues_are_named(tmp_path):
+    with pytest.raises(InputError) as caught:
+        read_items(file(tmp_path, "i.jsonl", '{"item": "a"}\n[1]\n{"item"\n'))
+    assert [line.partition(":")[0] for line in lines_of(caught)] == ["2", "3"]
+    with pytest.raises(InputError) as caught:
+        read_items(file(tmp_path, "d.jsonl", '{"candidates": []}\n{"dialogue_id": "d"}\n'))
+    assert [line.partition(":")[0] for line in lines_of(caught)] == ["1", "2"]
+
+
+def test_files_without_items_are_refused(tmp_path):
+    for name, text in (("i.txt", "\n \n"), ("i.csv", "item\n")):
+        with pytest.raises(InputError, match="holds no items"):
+            read_items(file(tmp_path, name, text))
+
+
+# tuples
+
+
+def test_our_tuples(tmp_path):
+    path = file(
+        tmp_path, "t.csv", 'tuple_id,group,item1,item2\nx,g,a,"b,1"\ny,g,"b,1",c\nz,h,a,b\n'
+    )
+    found = read_tuples(path)
+    assert list(found.rows()) == [
+        ("x", "g", ("a", "b,1")),
+        ("y", "g", ("b,1", "c")),
+        ("z", "h", ("a", "b")),
+    ]
+    assert found.members.tolist() == [[0, 1], [1, 2], [3, 4]]
+    write_tuples(found, tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").read_text() == path.read_text()
+
+
+def test_km_tuples_have_no_header_and_may_repeat(tmp_path):
+    path = file(tmp_path, "t.tsv", 'a\t"b\tc, d\nb\ta\tc\na\t"b\tc, d\n')
+    found = read_tuples(path)
+    assert list(found.rows()) == [
+        ("t1", "", ("a", '"b', "c, d")),
+        ("t2", "", ("b", "a", "c")),
+        ("t3", "", ("a", '"b', "c, d")),
+    ]
+    write_tuples(found, tmp_path / "out.tsv", "km")
+    assert (tmp_path / "out.tsv").read_text() == path.read_text()
+
+
+def test_km_cannot_carry_tabs(tmp_path):
+    tuples = Judgments.from_records([Judgment(("a\tb", "c"), "c", "a\tb")]).tuples
+    with pytest.raises(InputError, match="holds a tab or a line break"):
+        write_tuples(tuples, tmp_path / "out.tsv", "km")
+    assert not (tmp_path / "out.tsv").exists()
+
+
+def test_every_tuple_that_cannot_be_used_is_named(tmp_path):
+    text = "tuple_id,group,item1,item2\nx,,a,b\nx,,a,b\ny,,a,a\n,,a,b\nz,,a,\nw,,a\n"
+    with pytest.raises(InputError) as caught:
+        read_tuples(file(tmp_path, "t.csv", text))
+    assert lines_of(caught) == [
+        "3: tuple_id 'x' stands in line 2 already; each must be unique",
+        "4: item1 and item2 are both 'a'; the items of a tuple must be distinct",
+        "5: tuple_id is empty; give it in every row or in none",
+        "6: item2 is empty; every row must have 2 items",
+        "7: 3 fields; the first row has 4, and so must every row",
+    ]
+
+
+def test_rows_of_km_with_another_number_of_items_are_named(tmp_path):
+    with pytest.raises(InputError) as caught:
+        read_tuples(file(tmp_path, "t.tsv", "a\tb\tc\na\tb\nc\td\te\tf\n"))
+    assert lines_of(caught) == [
+        "2: 2 fields; the first row has 3, and so must every row",
+        "3: 4 fields; the first row has 3, and so must every row",
+    ]
+
+
+def test_a_table_that_holds_no_tuples_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"tuple_id, group, item1, item2, \.\.\. are expected"):
+        read_tuples(file(tmp_path, "t.csv", "a,b\n1,2\n"))
+    with pytest.raises(InputError, match="holds no tuples"):
+        read_tuples(file(tmp_path, "t.csv", "tuple_id,group,item1,item2\n"))
+
+
+# scores
+
+
+def scores(items, score, groups=None, **interval):
+    ones = np.arange(len(items))
+    groups = groups or [""] * len(items)
+    return Scores(
+        np.array(items, dtype=object), np.array(groups, dtype=object), np.array(score, float),
+        ones + 3, ones, ones * 2, **{name: np.array(end, float) for name, end in interval.items()},
+    )  # fmt: skip
+
+
+def test_our_scores(tmp_path):
+    given_scores = scores(["a,1", "b"], [0.1 + 0.2, np.nan], ["g", "h"], low=[-1, 0], high=[0.5, 1])
+    write_scores(given_scores, tmp_path / "s.csv")
+    assert (tmp_path / "s.csv").read_text() == (
+        "item,group,score,appearances,best,worst,low,high\n"
+        '"a,1",g,0.30000000000000004,3,0,0,-1.0,0.5\n'
+        "b,h,,4,1,2,0.0,1.0\n"
+    )
+    found = read_scores(tmp_path / "s.csv")
+    for name in ("items", "groups", "score", "appearances", "best", "worst", "low", "high"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(given_scores, name), name)
+
+
+def test_km_scores_are_the_highest_first(tmp_path):
+    write_scores(
+        scores(["a", "b", "c", "d"], [-0.25, 0.9996, np.nan, -0.25]), tmp_path / "s.tsv", "km"
+    )
+    assert (tmp_path / "s.tsv").read_text() == "b\t1.000\na\t-0.250\nd\t-0.250\nc\tnan\n"
+    found = read_scores(tmp_path / "s.tsv")
+    assert found.items.tolist() == ["b", "a", "d", "c"]
+    np.testing.assert_array_equal(found.score, [1, -0.25, -0.25, np.nan])
+    assert found.appearances.tolist() == [0, 0, 0, 0]
+
+
+def test_semrel_scores_have_a_pair_on_two_lines(tmp_path):
+    write_scores(scores(["x. ||| y.", "z"], [0.5, 0.125]), tmp_path / "s.csv", "semrel")
+    assert (
+        tmp_path / "s.csv"
+    ).read_text() == 'PairID,Text,Score\n00001,"x.\ny.",0.50\n00002,z,0.12\n'
+
+
+def test_scores_that_cannot_be_used_are_named(tmp_path):
+    text = (
+        "item,group,score,appearances\na,g,0.5,1\na,h,1,1\na,g,nan,1\n,g,1,1\nb,g,x,1\nc,g,inf,1\n"
+    )
+    with pytest.raises(InputError) as caught:
+        read_scores(file(tmp_path, "s.csv", text))
+    assert lines_of(caught) == [
+        "4: item 'a' stands in line 2 already; one score an item and group is allowed",
+        "5: item is empty; every row must name one",
+        "6: score is 'x'; it must be a number, or empty",
+        "7: score is 'inf'; it must be a number, or empty",
+    ]
+    with pytest.raises(InputError, match="item, group, score are expected"):
+        read_scores(file(tmp_path, "s.csv", "a,b\n1,2\n"))
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.floats(allow_infinity=False), min_size=1, max_size=5))
+def test_scores_lose_nothing_in_a_file(tmp_path_factory, values):
+    path = tmp_path_factory.mktemp("scores") / "s.csv"
+    write_scores(scores([f"i{n}" for n in range(len(values))], values), path)
+    np.testing.assert_array_equal(read_scores(path).score, values)
+
+
+@pytest.mark.parametrize("write", [write_tuples, write_scores])
+def test_unknown_formats_are_named(tmp_path, write):
+    tuples = Judgments.from_records([Judgment(("a", "b"), "a", "b")]).tuples
+    given_data = tuples if write is write_tuples else scores(["a"], [1])
+    with pytest.raises(ValueError, match="form is 'xml'; 'csv'"):
+        write(given_data, tmp_path / "x", "xml")

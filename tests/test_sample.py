@@ -61,7 +61,8 @@ def test_dialogues_have_the_shape_of_the_paper():
             assert sizes[source, domain, 8 - n_turns] == number  # half three turns, half five
             spoken[domain] += number
     assert spoken == {
-        "find_cinema": 8, "find_hotel": 6, "find_navigation": 6, "find_touristAttraction": 8, "find_tvProgram": 8,
+        "find_cinema": 8, "find_hotel": 6, "find_navigation": 6, "find_touristAttraction": 8,
+        "find_tvProgram": 8,
     }  # fmt: skip
     for dialogue in DIALOGUES:
         assert sorted(c.intended for c in dialogue.candidates) == [1, 2, 3, 4, 5]

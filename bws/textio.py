@@ -86,8 +86,10 @@ def write_with(path: str | os.PathLike[str], write: Callable[[str], object]) -> 
             os.fsync(written.fileno())
         os.chmod(temporary, _mode_of(target))
         os.replace(temporary, target)
-    except BaseException:
+    except BaseException as error:
         os.unlink(temporary)
+        if isinstance(error, OSError):
+            error.filename = os.fspath(target)  # not the temporary name, and never without a name
         raise
 
 

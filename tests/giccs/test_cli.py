@@ -107,7 +107,8 @@ def test_a_disk_that_is_full_is_exit_code_1_and_leaves_no_half_file(tmp_path, be
     done = giccs("giccs-eval", "baseline:chance", "--data", benchmark_file, "-o", "r", cwd=tmp_path,
                  preexec_fn=limit)  # fmt: skip
     assert done.returncode == 1
-    assert "File too large" in done.stderr
+    assert ".parquet: File too large" in done.stderr
+    assert ".part" not in done.stderr
     assert "Traceback" not in done.stderr
     assert files(tmp_path / "r") == []
 

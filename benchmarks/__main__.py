@@ -1,0 +1,10 @@
+"""Every benchmark, one after the other: python -m benchmarks, or make bench."""
+
+from __future__ import annotations
+
+from benchmarks import bws_design, bws_files, bws_reliability, bws_scoring, evaluation
+
+if __name__ == "__main__":
+    for benchmark in (bws_design, bws_files, bws_scoring, bws_reliability, evaluation):
+        print(f"\n== {benchmark.__name__}: {(benchmark.__doc__ or '').splitlines()[0]}", flush=True)
+        benchmark.main()

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.files.faults import quoted
 from bws.problems import InputError, Problem
 from bws.records import Ints, Tuples, normal_id
 from bws.textio import display_name
@@ -68,10 +69,8 @@ class Metadata:
             self.lines, self.columns[self.key], self.columns[name], strict=True
         ):
             if values.setdefault(key, value) != value:
-                message = (
-                    f"{self.key} {key} has {name} {value!r} here and {values[key]!r} above; "
-                    "it must have one"
-                )
+                both = f"{quoted(value)} here and {quoted(values[key])} above"
+                message = f"{self.key} {quoted(key)} has {name} {both}; it must have one"
                 problems.append(Problem(self.file, line, message))
         if problems:
             raise InputError(problems)
@@ -111,7 +110,7 @@ class Metadata:
 
 def _some(names: Sequence[str] | Texts, what: str) -> str:
     """Return a list for a message: the first few names and how many more there are."""
-    shown = ", ".join(map(repr, names[:SHOWN]))
+    shown = ", ".join(map(quoted, names[:SHOWN]))
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return f"{what}{'s' if len(names) > 1 else ''} {shown}{more}"
 

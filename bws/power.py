@@ -61,11 +61,11 @@ def power(
 ) -> Power:
     """Simulate a study `repeats` times; return its split-half reliability and how near it is to the truth.
 
-    The true scores of the `n_items` items lie evenly from -1 to 1; `factor` tuples an item of `k` items each are
-    made as by `make_tuples` and judged as by `simulate`, every tuple by every annotator; the items are
-    scored by counting. Reliability is that of `bws.reliability`, split by annotation; with one annotator
-    there is none (NaN). The noise is the greatest unknown: take it from a pilot study, by choosing
-    the one that gives the pilot's reliability.
+    The true scores of the `n_items` items lie evenly from -1 to 1. Tuples of `k` items, `factor` an item,
+    are made as by `make_tuples` and judged as by `simulate`, each by every annotator; the items are
+    scored by counting. Reliability is that of `bws.reliability`, split by annotation; with one
+    annotator there is none (NaN). The noise is the greatest unknown: choose it so that the simulated
+    reliability is that of a pilot study.
 
     Raises ValueError for arguments out of range.
 

@@ -73,8 +73,15 @@ def write_atomic(path: str | os.PathLike[str], content: str | bytes) -> None:
 
 
 def write_with(path: str | os.PathLike[str], write: Callable[[str], object]) -> None:
-    """Let `write` fill a temporary file beside `path`, then give it that name; all or nothing."""
+    """Let `write` fill a temporary file beside `path`, then give it that name; all or nothing.
+
+    What is there and no regular file (a device, a pipe) is written to as it is, never replaced.
+    """
     target = Path(path)
+    if target.exists() and not target.is_file():
+        write(os.fspath(target))
+        return
+    target = target.resolve()  # a link keeps pointing where it points
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(
         dir=target.parent, prefix=f".{target.name}.", suffix=".part"

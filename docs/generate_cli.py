@@ -19,7 +19,9 @@ def page() -> str:
     for name, target in sorted(scripts.items()):
         module, function = target.split(":")
         command = getattr(importlib.import_module(module), function)
-        context = click.Context(command, info_name=name, max_content_width=100, terminal_width=100)
+        context = click.Context(
+            command, info_name=name, terminal_width=100, **command.context_settings
+        )
         parts.append(f"## {name}\n\n```text\n{command.get_help(context)}\n```\n")
     return "\n".join(parts)
 

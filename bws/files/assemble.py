@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.files.faults import Faults, quoted
-from bws.files.vocabulary import encode
+from bws.files.vocabulary import MAX_ID, encode
 from bws.problems import InputError, Problem
 from bws.records import Ints, Tuples
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_K", "Assembled", "assemble_tuples", "check_k"]
 
-MAX_ID = 10_000
 MIN_K, MAX_K = 2, 12
 
 
@@ -58,7 +57,8 @@ def assemble_tuples(
 
     Rows are of one tuple when they have the same tuple id; where there are no tuple ids, when they have
     the same group and set of items. Notes as faults: items that are empty, too long or twice in a
-    row; tuple ids that are empty or had another group or other items before.
+    row; tuple ids that are empty or had another group or other items before. There must be a row; where
+    all have faults, the result is of no use.
     """
     if tuple_id is not None and not (tuple_id != "").any():
         tuple_id = None
@@ -73,10 +73,8 @@ def assemble_tuples(
     else:
         missing = "tuple_id is empty; give it in every row or in none"
         inner.add((names == "")[name_of_row], lambda _: missing)
-    if inner.wrong.all():
-        faults.add_repeated(inner, row_of)
-        faults.stop("tuples", always=True)
-    first, tuple_of = _first_rows(name_of_row, ~inner.wrong)
+    usable = ~inner.wrong | inner.wrong.all()  # with no right row, go on: there may be other faults
+    first, tuple_of = _first_rows(name_of_row, usable)
     place, same = _places(codes, first[tuple_of])
     same &= group_of_row == group_of_row[first[tuple_of]]
     inner.add(

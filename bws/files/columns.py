@@ -13,7 +13,10 @@ from bws.problems import InputError, Problem
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ANNOTATOR", "BEST", "WORST", "first_of", "missing", "named", "numbered", "rows_of"]
+__all__ = [
+    "ANNOTATOR", "BEST", "GROUP", "TUPLE", "WORST",
+    "column_of", "first_of", "missing", "numbered", "rows_of",
+]  # fmt: skip
 
 BEST = ("best", "bestitem", "most", "mostrelated", "bestpair")
 WORST = ("worst", "worstitem", "least", "leastrelated", "worstpair")
@@ -101,10 +104,10 @@ def rows_of(
     )
 
 
-def named(table: Table, name: str) -> pl.Series | None:
-    """Return the column of this name, whatever its case; None where there is none."""
-    found = table.columns_like(name)
-    return table.frame[found[0]] if found else None
+def column_of(table: Table, wanted: Sequence[str]) -> pl.Series | None:
+    """Return the column whose plain name is wanted most; None where there is none."""
+    name = first_of(table.frame.columns, wanted)
+    return None if name is None else table.frame[name]
 
 
 def missing(table: Table, form: str, expected: str) -> InputError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from bws.files.judgments import right_answers
+from bws.files.answers import right_answers
 from bws.files.rows import Rows
 from bws.files.table import Table
 from bws.problems import InputError, Problem

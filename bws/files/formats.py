@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from bws.files import hollis, km, long, mturk, own, potato, semeval, semrel
+from bws.files.check import OnInvalid, judgments_of
 from bws.files.detect import TabularFormat, detect
-from bws.files.judgments import OnInvalid, judgments_of
 from bws.files.rows import Rows
 from bws.files.table import table_of, text_bytes
 from bws.records import Judgments
@@ -67,4 +67,4 @@ def _rows(path: str | os.PathLike[str], form: Form, parts: Mapping[str, str] | N
 
 
 def _is_json(path: str | os.PathLike[str]) -> bool:
-    return Path(path).is_dir() or Path(path).suffix in (".json", ".jsonl")
+    return Path(path).is_dir() or os.fspath(path).removesuffix(".gz").endswith((".json", ".jsonl"))

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 from bws.files.faults import quoted
 from bws.files.jsonl import json_objects
-from bws.files.table import read_table
+from bws.files.table import Table, read_table
+from bws.files.vocabulary import MAX_ID
 from bws.problems import InputError, Problem
 from bws.records import normal_id
 from bws.textio import display_name, read_text
 
 __all__ = ["Items", "read_item_sets", "read_items"]
 
-MAX_ID = 10_000
 ITEM_COLUMNS = ("item", "item_id", "utterance_id", "id")
 GROUP_COLUMNS = ("group", "dialogue_id")
 
@@ -54,7 +54,10 @@ def read_items(
     if kind in ("jsonl", "ndjson"):
         written, grouped = _of_objects(read_text(path), name, item_column, group_column)
     elif kind in ("csv", "tsv"):
-        written, grouped = _of_table(path, name, item_column, group_column)
+        separator = "\t" if kind == "tsv" else None
+        written, grouped = _of_table(
+            read_table(path, separator=separator), item_column, group_column
+        )
     else:
         lines = read_text(path).replace("\r\n", "\n").replace("\r", "\n").split("\n")
         written = [_Written(n, line, "") for n, line in enumerate(lines, 1) if line.strip()]
@@ -94,15 +97,12 @@ def read_item_sets(path: str | os.PathLike[str]) -> list[list[str]]:
     return sets
 
 
-def _of_table(
-    path: str | os.PathLike[str], name: str, item: str | None, group: str | None
-) -> tuple[list[_Written], bool]:
-    table = read_table(path, separator="\t" if ".tsv" in name.lower() else None)
+def _of_table(table: Table, item: str | None, group: str | None) -> tuple[list[_Written], bool]:
     if table.problems:
         raise InputError(table.problems)
     columns = table.frame.columns
-    item = _column(name, columns, item, ITEM_COLUMNS, "item") or columns[0]
-    group = _column(name, columns, group, GROUP_COLUMNS, "group")
+    item = _column(table.file, columns, item, ITEM_COLUMNS, "item") or columns[0]
+    group = _column(table.file, columns, group, GROUP_COLUMNS, "group")
     groups = table.frame[group].to_list() if group else [""] * len(table.frame)
     rows = zip(table.lines.tolist(), table.frame[item].to_list(), groups, strict=True)
     return [_Written(*row) for row in rows], group is not None

@@ -1,250 +1,29 @@
-"""Judgments in and out: rows of any format become checked arrays, arrays become files."""
+"""Judgments from records and to files."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from functools import partial
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bws.files.assemble import MAX_K, Assembled, assemble_tuples, check_k
-from bws.files.faults import Faults, quoted
+from bws.files.answers import LETTERS
+from bws.files.check import judgments_of
 from bws.files.pairs import BETWEEN
-from bws.files.rows import POSITION, Rows
+from bws.files.rows import Rows
 from bws.files.tuples import item_columns
-from bws.files.vocabulary import encode, texts
-from bws.files.writing import delimited
+from bws.files.writing import delimited, series
 from bws.problems import InputError, Problem
-from bws.records import Ints, Judgment, Judgments, normal_id
+from bws.records import Ints, Judgment, Judgments
 from bws.textio import write_atomic
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "JudgmentForm",
-    "OnInvalid",
-    "judgments_from_records",
-    "judgments_of",
-    "right_answers",
-    "write_judgments",
-]  # fmt: skip
+__all__ = ["JudgmentForm", "judgments_from_records", "write_judgments"]
 
-ROOM = 1 << 26
-LETTERS = "ABCDEFGHIJKL"
 JudgmentForm = Literal["csv", "km", "semrel"]
-OnInvalid = Literal["error", "skip"]
-ALLOWED = {
-    "item": "one of the row's items",
-    "position": "a position from 1 to {k}",
-    "letter": "a letter from A to {last}",
-}
-
-
-def judgments_of(rows: Rows, on_invalid: OnInvalid = "error") -> Judgments:
-    """Check rows and return the valid judgments.
-
-    on_invalid: ``error`` raises InputError with every fault of every row; ``skip`` leaves these rows out
-    and lists their faults in `left_out`. InputError also where no row is valid.
-    """
-    if on_invalid not in ("error", "skip"):
-        raise ValueError(f"on_invalid is {on_invalid!r}; 'error' and 'skip' are allowed")
-    if not len(rows.lines):
-        nothing = [Problem(rows.file, None, "holds no judgments")]
-        raise InputError(rows.problems or nothing)
-    k = len(rows.items)
-    check_k(rows.file, k)
-    faults = Faults(rows.file, rows.lines, rows.problems)
-    found = assemble_tuples(faults, rows.items, rows.group, rows.tuple_id)
-    best = _chosen(faults, rows, "best", rows.best, found)
-    worst = _chosen(faults, rows, "worst", rows.worst, found)
-    faults.add(
-        (best == worst) & (best >= 0),
-        lambda row: f"best and worst are both {quoted(str(rows.best[row]))}; they must differ",
-    )
-    annotator_of, annotators = _annotators(rows)
-    _check_once(faults, found.tuple_of, annotator_of, annotators)
-    shown = _shown(faults, rows, found)
-    faults.stop("judgments", always=on_invalid == "error")
-    return Judgments(
-        tuples=found.tuples,
-        tuple_of=found.tuple_of,
-        best=found.place[best, found.row_of],
-        worst=found.place[worst, found.row_of],
-        annotator_of=annotator_of,
-        annotators=annotators,
-        shown=shown,
-        columns={name: texts(column) for name, column in rows.columns.items()},
-        source=f"{rows.file} ({rows.form})",
-        left_out=faults.problems,
-    ).take(~faults.wrong)
-
-
-def right_answers(rows: Rows) -> int:
-    """Return how many rows name two of their items as best and worst, as the format says."""
-    if not len(rows.lines) or len(rows.items) > MAX_K:
-        return 0
-    faults = Faults(rows.file, rows.lines)
-    try:
-        found = assemble_tuples(faults, rows.items, rows.group, rows.tuple_id)
-    except InputError:
-        return 0
-    best, worst = (PLACE[rows.answers](rows, a, found) for a in (rows.best, rows.worst))
-    return int(np.count_nonzero((best >= 0) & (worst >= 0) & (best != worst)))
-
-
-def _chosen(
-    faults: Faults, rows: Rows, what: str, answers: pl.Series, found: Assembled
-) -> NDArray[np.int8]:
-    """Return the place in the row of each answer, -1 (and a fault) where it is none of the row's items."""
-    place = PLACE[rows.answers](rows, answers, found)
-    k = len(rows.items)
-    allowed = ALLOWED[rows.answers].format(k=k, last=LETTERS[k - 1])
-
-    def message(row: int) -> str:
-        written = str(answers[row])
-        said = f"is {quoted(written)}" if written.strip() else "is empty"
-        return f"{what} {said}; it must be {allowed}"
-
-    faults.add(place < 0, message)
-    return place
-
-
-def _place_of_item(rows: Rows, answers: pl.Series, found: Assembled) -> NDArray[np.int8]:
-    place = np.full(len(answers), -1, np.int8)
-    for position, column in enumerate(rows.items):
-        place[(answers == column).to_numpy()] = position
-    unlike = np.flatnonzero(place < 0)  # empty, foreign, or written in another Unicode form
-    if len(unlike):
-        (code_of_answer,), written = encode([answers.gather(unlike)])
-        code_of_id = {identity: code for code, identity in enumerate(found.ids)}
-        chosen = np.array([code_of_id.get(text, -1) for text in written])[code_of_answer]
-        equal = found.codes[:, found.row_of[unlike]] == chosen
-        place[unlike] = np.where(equal.any(axis=0), equal.argmax(axis=0), -1)
-    place[(answers == "").to_numpy()] = -1
-    return place
-
-
-def _place_of_position(rows: Rows, answers: pl.Series, found: Assembled) -> NDArray[np.int8]:
-    import polars as pl
-
-    digits = answers.str.strip_chars().str.extract(POSITION)
-    place = digits.cast(pl.Int8).fill_null(0).to_numpy() - 1
-    return np.where(place < len(rows.items), place, -1).astype(np.int8)
-
-
-def _place_of_letter(rows: Rows, answers: pl.Series, found: Assembled) -> NDArray[np.int8]:
-    import polars as pl
-
-    letters = answers.str.strip_chars().str.to_uppercase()
-    old, new = list(LETTERS[: len(rows.items)]), list(range(len(rows.items)))
-    return letters.replace_strict(old, new, default=-1, return_dtype=pl.Int8).to_numpy()
-
-
-PLACE = {"item": _place_of_item, "position": _place_of_position, "letter": _place_of_letter}
-
-
-def _annotators(rows: Rows) -> tuple[Ints, NDArray[np.object_]]:
-    """Return each row's annotator, -1 where none is named, and the annotators."""
-    if rows.annotator is None:
-        return np.full(len(rows.lines), -1, np.int32), np.empty(0, dtype=object)
-    (codes,), ids = encode([rows.annotator])
-    new = np.cumsum(ids != "", dtype=np.int32) - 1
-    new[ids == ""] = -1
-    return new[codes], ids[ids != ""]
-
-
-def _check_once(
-    faults: Faults, tuple_of: Ints, annotator_of: Ints, annotators: NDArray[np.object_]
-) -> None:
-    """Note the rows in which an annotator judges a tuple that he or she has judged before."""
-    import polars as pl
-
-    rows = np.flatnonzero(~faults.wrong & (annotator_of >= 0))
-    key = tuple_of[rows].astype(np.int64) * len(annotators) + annotator_of[rows]
-    if _distinct(key, int(tuple_of.max()) * len(annotators) + len(annotators)):
-        return
-    again = ~pl.Series(key).is_first_distinct().to_numpy()
-    earlier = dict(zip(key[~again].tolist(), faults.lines[rows[~again]].tolist(), strict=True))
-    key_of_row = dict(zip(rows[again].tolist(), key[again].tolist(), strict=True))
-    mask = np.zeros(len(tuple_of), bool)
-    mask[rows[again]] = True
-    faults.add(
-        mask,
-        lambda row: (
-            f"annotator {quoted(annotators[annotator_of[row]])} has judged this tuple in line "
-            f"{earlier[key_of_row[row]]}; one judgment a person and tuple is allowed"
-        ),
-    )
-
-
-def _distinct(keys: NDArray[np.int64], size: int) -> bool:
-    """Tell whether keys below `size` are all different, by ticking them off where there is room."""
-    import polars as pl
-
-    if size > ROOM:
-        return pl.Series(keys).n_unique() == len(keys)
-    seen = np.zeros(size, bool)
-    seen[keys] = True
-    return int(np.count_nonzero(seen)) == len(keys)
-
-
-def _shown(faults: Faults, rows: Rows, found: Assembled) -> NDArray[np.int8] | None:
-    """Return (J, K) which position of the tuple was shown first, second, ...; None where not told."""
-    if rows.as_shown:
-        return found.place.T[found.row_of]
-    if rows.shown is None or not (rows.shown != "").any():
-        return None
-    written = rows.shown
-    order = _orders_alike(written, rows.items)
-    wrong = (np.sort(order, axis=1) != np.arange(len(rows.items))).any(axis=1)
-    for row in np.flatnonzero(wrong & ~faults.wrong):  # other Unicode forms, ids with semicolons
-        items = found.ids[found.codes[:, found.row_of[row]]].tolist()
-        places = _order_of(normal_id(written[int(row)]), items)
-        if places:
-            order[row], wrong[row] = places, False
-    faults.add(
-        wrong & ~faults.wrong,
-        lambda row: (
-            f"shown is {quoted(str(written[row]))}; it must be the row's items in some order, "
-            "with ; between them, in every row or in none"
-        ),
-    )
-    return found.place.T[found.row_of[:, np.newaxis], order]
-
-
-def _orders_alike(shown: pl.Series, items: Sequence[pl.Series]) -> NDArray[np.int8]:
-    """Return (J, K) the place in the row of each part of `shown`, -1 where no item is written like it."""
-    parts = shown.str.splitn(";", len(items)).struct.unnest()
-    order = np.full((len(shown), len(items)), -1, np.int8)
-    for column, part in enumerate(parts.iter_columns()):
-        for place, item in enumerate(items):
-            order[(part == item).fill_null(False).to_numpy(), column] = place
-    return order
-
-
-def _order_of(text: str, items: Sequence[str]) -> list[int] | None:
-    """Return the places in `items` in the order in which `text` joins them with semicolons.
-
-    >>> _order_of("b;a; c", ["a", "b", "c"]), _order_of("y;x;y", ["y", "x;y"]), _order_of("a", ["b"])
-    ([1, 0, 2], [0, 1], None)
-    """
-
-    def rest(text: str, left: Sequence[int]) -> list[int] | None:
-        if not left:
-            return [] if text == "" else None
-        for place in left:
-            after = text.strip().removeprefix(items[place]).lstrip()
-            if text.strip().startswith(items[place]) and after[:1] in (";", ""):
-                found = rest(after[1:], [other for other in left if other != place])
-                if found is not None:
-                    return [place, *found]
-        return None
-
-    return rest(text, range(len(items)))
 
 
 def judgments_from_records(records: Iterable[Judgment]) -> Judgments:
@@ -252,8 +31,6 @@ def judgments_from_records(records: Iterable[Judgment]) -> Judgments:
 
     Every record gives its items in the order in which they were shown. Raises InputError as for a file.
     """
-    import polars as pl
-
     given = list(records)
     file = "records"
     if not given:
@@ -266,18 +43,17 @@ def judgments_from_records(records: Iterable[Judgment]) -> Judgments:
     ]
     numbers = [number for number, record in enumerate(given, start=1) if len(record.items) == k]
     same = [given[number - 1] for number in numbers]
-    column = partial(pl.Series, dtype=pl.String)
     return judgments_of(
         Rows(
             file=file,
             form="records",
             lines=np.array(numbers, np.int64),
-            items=[column(values=[r.items[place] for r in same]) for place in range(k)],
-            best=column(values=[r.best for r in same]),
-            worst=column(values=[r.worst for r in same]),
-            tuple_id=column(values=[r.tuple_id for r in same]),
-            group=column(values=[r.group for r in same]),
-            annotator=column(values=[r.annotator for r in same]),
+            items=[series([r.items[place] for r in same]) for place in range(k)],
+            best=series([r.best for r in same]),
+            worst=series([r.worst for r in same]),
+            tuple_id=series([r.tuple_id for r in same]),
+            group=series([r.group for r in same]),
+            annotator=series([r.annotator for r in same]),
             as_shown=True,
             problems=tuple(problems),
         )
@@ -301,17 +77,17 @@ def write_judgments(
 
 def _own(judgments: Judgments) -> dict[str, pl.Series]:
     tuples = judgments.tuples
-    ids, items = _series(tuples.ids), _series(tuples.items)
-    groups = _series(tuples.groups)
+    ids, items = series(tuples.ids), series(tuples.items)
+    groups = series(tuples.groups)
     columns = {
         "tuple_id": ids.gather(judgments.tuple_of),
         "group": groups.gather(tuples.group_of_tuple[judgments.tuple_of]),
         **item_columns(tuples, judgments.tuple_of),
         "best": items.gather(judgments.best_item),
         "worst": items.gather(judgments.worst_item),
-        "annotator": _series([*judgments.annotators, ""]).gather(_last_for_none(judgments)),
+        "annotator": series([*judgments.annotators, ""]).gather(_last_for_none(judgments)),
     }
-    columns |= {name: _series(column) for name, column in judgments.columns.items()}
+    columns |= {name: series(column) for name, column in judgments.columns.items()}
     return columns | ({} if judgments.shown is None else {"shown": _shown_text(judgments)})
 
 
@@ -324,7 +100,7 @@ def _last_for_none(judgments: Judgments) -> Ints:
 def _shown_text(judgments: Judgments) -> pl.Series:
     import polars as pl
 
-    items, members = _series(judgments.tuples.items), judgments.tuples.members
+    items, members = series(judgments.tuples.items), judgments.tuples.members
     order = np.zeros((len(judgments), 0), np.int8) if judgments.shown is None else judgments.shown
     places = [items.gather(members[judgments.tuple_of, place]) for place in order.T]
     return pl.select(pl.concat_str(places, separator=";")).to_series()
@@ -343,11 +119,5 @@ def _semrel(judgments: Judgments) -> dict[str, pl.Series]:
         for half, text in zip("ab", halves, strict=True):
             columns[f"pair{place}{half}"] = text.fill_null("")
     for name, chosen in (("best-pair", judgments.best), ("worst-pair", judgments.worst)):
-        columns[name] = _series(list(LETTERS)).gather(chosen.astype(np.int32))
+        columns[name] = series(list(LETTERS)).gather(chosen.astype(np.int32))
     return columns
-
-
-def _series(values: Sequence[str] | NDArray[np.object_]) -> pl.Series:
-    import polars as pl
-
-    return pl.Series(list(values), dtype=pl.String)

@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bws.files.columns import missing
+from bws.files.faults import quoted
 from bws.files.rows import Rows
 from bws.files.table import Table
+from bws.files.writing import series
 from bws.problems import InputError, Problem
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = ["EXPECTED", "fits", "rows"]
 
 EXPECTED = "id, block, item, value"
 VALUES = {
-    "1": "best",
-    "+1": "best",
-    "1.0": "best",
-    "-1": "worst",
-    "-1.0": "worst",
-    "0": "",
-    "0.0": "",
-}
+    "1": "best", "+1": "best", "1.0": "best", "-1": "worst", "-1.0": "worst", "0": "", "0.0": "",
+}  # fmt: skip
 
 
 def fits(columns: Sequence[str]) -> bool:
@@ -51,7 +43,7 @@ def rows(table: Table) -> Rows:
         if value in VALUES:
             found.add(item, VALUES[value])
         else:
-            message = f"value is {value!r}; it must be 1 (best), -1 (worst) or 0"
+            message = f"value is {quoted(value)}; it must be 1 (best), -1 (worst) or 0"
             problems.append(Problem(table.file, line, message))
             found.broken = True
     return _of_blocks(table.file, list(blocks.values()), problems)
@@ -82,8 +74,6 @@ class _Block:
 
 
 def _of_blocks(file: str, blocks: Sequence[_Block], problems: list[Problem]) -> Rows:
-    import polars as pl
-
     if not blocks:
         raise InputError(Problem(file, None, "holds no judgments"))
     k = len(blocks[0].items)
@@ -94,16 +84,13 @@ def _of_blocks(file: str, blocks: Sequence[_Block], problems: list[Problem]) -> 
         if not faults and not block.broken:
             right.append(block)
 
-    def column(values: list[str]) -> pl.Series:
-        return pl.Series(values, dtype=pl.String)
-
     return Rows(
         file=file,
         form="long",
         lines=np.array([block.line for block in right], np.int64),
-        items=[column([block.items[place] for block in right]) for place in range(k)],
-        best=column(["".join(block.chosen["best"]) for block in right]),
-        worst=column(["".join(block.chosen["worst"]) for block in right]),
-        annotator=column([block.annotator for block in right]),
+        items=[series([block.items[place] for block in right]) for place in range(k)],
+        best=series(["".join(block.chosen["best"]) for block in right]),
+        worst=series(["".join(block.chosen["worst"]) for block in right]),
+        annotator=series([block.annotator for block in right]),
         problems=tuple(problems),
     )

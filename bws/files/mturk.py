@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bws.files.columns import first_of, missing, numbered, rows_of
-from bws.files.rows import POSITION, Answers, Rows
+from bws.files.rows import Answers, Rows
 from bws.files.table import Table
 from bws.problems import InputError, Problem
 
@@ -140,7 +140,7 @@ def _kind(frame: pl.DataFrame, items: Sequence[str], best: str) -> Answers:
     equal = [(answers == frame[name].str.strip_chars()).to_numpy() for name in items]
     votes: dict[Answers, int] = {
         "item": int(np.any(equal, axis=0).sum()),
-        "position": int(answers.str.contains(POSITION).sum()),
+        "position": int(answers.str.contains(r"^\d{1,2}$").sum()),
         "letter": int(answers.str.contains(r"^[A-La-l]$").sum()),
     }
     return max(votes, key=lambda kind: votes[kind])

@@ -7,16 +7,14 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from bws.files.rows import Rows
+from bws.files.writing import series
 from bws.problems import InputError, Problem
 from bws.textio import display_name, read_text
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = ["EXPECTED", "rows"]
 
@@ -126,8 +124,6 @@ def _chosen(given: Any) -> tuple[str, str] | None:
 
 
 def _rows(name: str, tuples: Mapping[str, Mapping[str, str]], answers: list[_Answer]) -> Rows:
-    import polars as pl
-
     k = len(next(iter(tuples.values())))
     problems, right = [], []
     for answer in answers:
@@ -141,18 +137,15 @@ def _rows(name: str, tuples: Mapping[str, Mapping[str, str]], answers: list[_Ans
             continue
         problems.append(Problem(answer.file, answer.line, message))
 
-    def column(values: list[str]) -> pl.Series:
-        return pl.Series(values, dtype=pl.String)
-
     items_of = [tuples[answer.tuple_id] for answer in right]
     return Rows(
         file=name,
         form="potato",
         lines=np.array([answer.line or 0 for answer in right], np.int64),
-        items=[column([list(items.values())[place] for items in items_of]) for place in range(k)],
-        best=column([i.get(a.best, a.best) for i, a in zip(items_of, right, strict=True)]),
-        worst=column([i.get(a.worst, a.worst) for i, a in zip(items_of, right, strict=True)]),
-        tuple_id=column([answer.tuple_id for answer in right]),
-        annotator=column([answer.annotator for answer in right]),
+        items=[series([list(items.values())[place] for items in items_of]) for place in range(k)],
+        best=series([i.get(a.best, a.best) for i, a in zip(items_of, right, strict=True)]),
+        worst=series([i.get(a.worst, a.worst) for i, a in zip(items_of, right, strict=True)]),
+        tuple_id=series([answer.tuple_id for answer in right]),
+        annotator=series([answer.annotator for answer in right]),
         problems=tuple(problems),
     )

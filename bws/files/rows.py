@@ -14,10 +14,7 @@ from bws.problems import Problem
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["POSITION", "Answers", "Rows"]
-
-POSITION = r"^(\d{1,2})(?:\.0)?$"
-"""How a position is written: 2, also 2.0 as spreadsheets have it."""
+__all__ = ["Answers", "Rows"]
 
 Answers = Literal["item", "position", "letter"]
 

@@ -13,7 +13,7 @@ from bws.files.faults import Faults, quoted
 from bws.files.pairs import BETWEEN
 from bws.files.table import Table, tabbed_first_line, table_of, text_bytes
 from bws.files.vocabulary import encode
-from bws.files.writing import delimited, tabbed
+from bws.files.writing import delimited, series, tabbed
 from bws.records import Floats, Scores
 from bws.textio import display_name, read_bytes, write_atomic
 
@@ -52,11 +52,9 @@ def _scores(table: Table, item: str, score: str) -> Scores:
     group = first_of(frame.columns, ("group", "dialogueid"))
     (group_of,), groups = encode([frame[group] if group else frame[item].str.head(0)])
     _check_items(faults, items[item_of], groups[group_of])
-    numbers = {
-        name: _numbers(faults, name, frame[column])
-        for name, column in {"score": score}.items()
-        | {(n, n) for n in (*COUNTS, "low", "high") if n in frame.columns}
-    }
+    present = [name for name in (*COUNTS, "low", "high") if name in frame.columns]
+    columns = {"score": frame[score]} | {name: frame[name] for name in present}
+    numbers = {name: _numbers(faults, name, column) for name, column in columns.items()}
     faults.stop("scores", always=True)
     appearances, best, worst = (_counts(numbers, name, len(frame)) for name in COUNTS)
     return Scores(
@@ -94,12 +92,9 @@ def _numbers(faults: Faults, name: str, column: pl.Series) -> Floats:
 
     written = column.str.strip_chars()
     values = written.cast(pl.Float64, strict=False)
+    right = values.is_finite().fill_null(False) | written.str.to_lowercase().is_in(["", "nan"])
     faults.add(
-        (
-            ~values.is_finite().fill_null(False)
-            & (written.str.to_lowercase() != "nan")
-            & (written != "")
-        ).to_numpy(),
+        ~right.to_numpy(),
         lambda row: f"{name} is {quoted(column[row])}; it must be a number, or empty",
     )
     return values.fill_null(np.nan).to_numpy()
@@ -124,8 +119,8 @@ def _own(scores: Scores) -> dict[str, pl.Series]:
     import polars as pl
 
     columns = {
-        "item": _text(scores.items),
-        "group": _text(scores.groups),
+        "item": series(scores.items),
+        "group": series(scores.groups),
         "score": pl.Series(scores.score),
         "appearances": pl.Series(scores.appearances),
         "best": pl.Series(scores.best),
@@ -139,7 +134,7 @@ def _own(scores: Scores) -> dict[str, pl.Series]:
 def _km(scores: Scores) -> dict[str, pl.Series]:
     order = np.argsort(-scores.score, kind="stable")  # NaN last
     rounded = [f"{score:.3f}" for score in scores.score[order]]
-    return {"item": _text(scores.items[order]), "score": _text(np.array(rounded, dtype=object))}
+    return {"item": series(scores.items[order]), "score": series(rounded)}
 
 
 def _semrel(scores: Scores) -> dict[str, pl.Series]:
@@ -148,10 +143,4 @@ def _semrel(scores: Scores) -> dict[str, pl.Series]:
     texts = [item.replace(BETWEEN, "\n") for item in scores.items]
     rounded = [f"{score:.2f}" for score in scores.score]
     written = {"PairID": numbers, "Text": texts, "Score": rounded}
-    return {name: _text(np.array(values, dtype=object)) for name, values in written.items()}
-
-
-def _text(values: NDArray[np.object_]) -> pl.Series:
-    import polars as pl
-
-    return pl.Series(values.tolist(), dtype=pl.String)
+    return {name: series(values) for name, values in written.items()}

@@ -10,6 +10,7 @@ from bws.files.columns import missing, numbered, rows_of
 from bws.files.pairs import pair_id
 from bws.files.rows import Rows
 from bws.files.table import Table
+from bws.files.writing import series
 
 if TYPE_CHECKING:
     import polars as pl
@@ -50,8 +51,6 @@ def _halves(columns: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _joined(table: Table, first: str, second: str) -> pl.Series:
-    import polars as pl
-
     both = zip(table.frame[first], table.frame[second], strict=True)
     ids = [pair_id(*pair) for pair in both]
-    return pl.Series(ids, dtype=pl.String)
+    return series(ids)

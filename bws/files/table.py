@@ -40,11 +40,6 @@ class Table:
     problems: tuple[Problem, ...] = ()
     """Rows that had the wrong number of fields; they are not in `frame`."""
 
-    def columns_like(self, *names: str) -> list[str]:
-        """Return the columns with one of these names, whatever their case, in the file's order."""
-        wanted = {name.lower() for name in names}
-        return [name for name in self.frame.columns if name.lower() in wanted]
-
 
 def read_table(
     path: str | os.PathLike[str], *, separator: str | None = None, header: bool = True

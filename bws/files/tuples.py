@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from bws.files.assemble import assemble_tuples, check_k
-from bws.files.columns import missing, named, numbered
+from bws.files.columns import GROUP, TUPLE, column_of, missing, numbered
 from bws.files.faults import Faults, quoted
 from bws.files.table import Table, tabbed_first_line, table_of, text_bytes
-from bws.files.writing import delimited, tabbed
+from bws.files.writing import delimited, series, tabbed
 from bws.records import Ints, Tuples
 from bws.textio import display_name, read_bytes, write_atomic
 
@@ -44,22 +44,21 @@ def _tuples(table: Table) -> Tuples:
         raise missing(table, "csv", "tuple_id, group, item1, item2, ...")
     check_k(table.file, len(columns))
     faults = Faults(table.file, table.lines, table.problems)
+    faults.stop("tuples", always=False)
     ids = _ids(table)
     _check_unique(faults, ids)
     items = [table.frame[column] for column in columns]
-    found = assemble_tuples(faults, items, named(table, "group"), ids)
+    found = assemble_tuples(faults, items, column_of(table, GROUP), ids)
     faults.stop("tuples", always=True)
     return found.tuples
 
 
 def _ids(table: Table) -> pl.Series:
-    import polars as pl
-
-    written = named(table, "tuple_id")
+    written = column_of(table, TUPLE)
     if written is not None and (written != "").any():
         return written.str.strip_chars()
     count = len(table.frame)
-    return pl.Series([f"t{n:0{len(str(count))}}" for n in range(1, count + 1)], dtype=pl.String)
+    return series(f"t{n:0{len(str(count))}}" for n in range(1, count + 1))
 
 
 def _check_unique(faults: Faults, ids: pl.Series) -> None:
@@ -75,15 +74,12 @@ def _check_unique(faults: Faults, ids: pl.Series) -> None:
 
 def write_tuples(tuples: Tuples, path: str | os.PathLike[str], form: TupleForm = "csv") -> None:
     """Write tuples as ours or as K&M's, whole or not at all (``-`` is standard output)."""
-    import polars as pl
-
     items = item_columns(tuples, np.arange(len(tuples), dtype=np.int32))
     if form == "km":
         text = tabbed(items, display_name(path))
     elif form == "csv":
-        groups = pl.Series(tuples.groups.tolist(), dtype=pl.String)
-        ids = {"tuple_id": pl.Series(tuples.ids.tolist(), dtype=pl.String)}
-        text = delimited(ids | {"group": groups.gather(tuples.group_of_tuple)} | items)
+        groups = series(tuples.groups).gather(tuples.group_of_tuple)
+        text = delimited({"tuple_id": series(tuples.ids), "group": groups} | items)
     else:
         raise ValueError(f"form is {form!r}; 'csv' and 'km' are allowed")
     write_atomic(path, text)
@@ -91,8 +87,6 @@ def write_tuples(tuples: Tuples, path: str | os.PathLike[str], form: TupleForm =
 
 def item_columns(tuples: Tuples, tuple_of: Ints) -> dict[str, pl.Series]:
     """Return the columns item1, item2, ... of rows that are of these tuples."""
-    import polars as pl
-
-    items = pl.Series(tuples.items.tolist(), dtype=pl.String)
+    items = series(tuples.items)
     members = tuples.members[tuple_of]
     return {f"item{place + 1}": items.gather(members[:, place]) for place in range(tuples.k)}

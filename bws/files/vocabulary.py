@@ -13,8 +13,10 @@ from bws.records import Ints, normal_id
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["encode", "texts"]
+__all__ = ["MAX_ID", "encode", "texts"]
 
+MAX_ID = 10_000
+"""The longest id that is taken for one."""
 PLAIN = r"^(?:[!-~](?:[ -~]*[!-~])?)?$"  # printable ASCII without outer white space: normal already
 
 

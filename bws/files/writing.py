@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from bws.problems import InputError, Problem
@@ -10,7 +10,7 @@ from bws.problems import InputError, Problem
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["delimited", "tabbed"]
+__all__ = ["delimited", "series", "tabbed"]
 
 
 def delimited(columns: Mapping[str, pl.Series]) -> str:
@@ -36,3 +36,10 @@ def tabbed(columns: Mapping[str, pl.Series], file: str) -> str:
             message = f"{unfit[0]!r} holds a tab or a line break; the format km cannot carry it"
             raise InputError(Problem(file, None, message))
     return frame.write_csv(include_header=False, separator="\t", quote_style="never")
+
+
+def series(values: Iterable[str]) -> pl.Series:
+    """Return a column of text, of no rows also."""
+    import polars as pl
+
+    return pl.Series(list(values), dtype=pl.String)

@@ -9,6 +9,8 @@ from click.testing import CliRunner
 
 import bws
 from bws import cli
+from bws.cli.options import FORMS
+from bws.cli.scores import METHODS as SHOWN_METHODS
 from bws.files import FORMATS, read_judgments, read_scores, read_tuples
 from bws.scoring import METHODS
 
@@ -366,8 +368,8 @@ def test_a_folder_that_cannot_be_written_to_is_exit_code_1(study):
 
 
 def test_the_choices_of_the_commands_are_those_of_the_library():
-    assert set(cli.METHODS) == set(METHODS)
-    assert set(cli.FORMS) == {"auto", "potato", *FORMATS}
+    assert set(SHOWN_METHODS) == set(METHODS)
+    assert set(FORMS) == {"auto", "potato", *FORMATS}
 
 
 @pytest.mark.parametrize("command", COMMANDS)

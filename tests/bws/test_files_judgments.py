@@ -122,6 +122,13 @@ def test_every_problem_of_every_row_is_told_with_its_line(tmp_path):
     ]
 
 
+def test_an_empty_answer_is_no_empty_item(tmp_path):
+    assert problems(tmp_path, HEADER + "t1,,a,b,,,b,w1\n") == [
+        "2: item3 is empty; every row must have 3 items",
+        "2: best is empty; it must be one of the row's items",
+    ]
+
+
 def test_skip_leaves_out_what_error_would_name(tmp_path):
     text = HEADER + "t1,,a,b,c,a,c,w1\nt1,,a,b,c,,c,w2\nt2,,b,c,d,x,c,w2\nt3,,a,b\n"
     named = problems(tmp_path, text)
@@ -162,6 +169,13 @@ def test_the_order_shown(tmp_path):
     found = read(tmp_path, text)
     assert found.shown.tolist() == [[2, 0, 1], [0, 1, 2]]
     assert [record.items for record in found.records()] == [("c", "a", "b"), ("a", "b", "c")]
+
+
+def test_the_order_shown_where_rows_order_the_tuple_differently(tmp_path):
+    text = "tuple_id,item1,item2,item3,best,worst,shown\nt,a,b,c,a,c,c;a;b\nt,c,a,b,a,c,b;c;a\n"
+    found = read(tmp_path, text)
+    assert found.tuples.members.tolist() == [[0, 1, 2]]
+    assert found.shown.tolist() == [[2, 0, 1], [1, 2, 0]]
 
 
 def test_the_order_shown_of_ids_with_semicolons(tmp_path):

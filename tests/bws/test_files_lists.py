@@ -199,6 +199,13 @@ def test_km_scores_are_the_highest_first(tmp_path):
     assert found.appearances.tolist() == [0, 0, 0, 0]
 
 
+def test_km_scores_that_are_equal_keep_the_order_of_the_items(tmp_path):
+    items = [f"i{n:02}" for n in range(60)]
+    write_scores(scores(items, [n % 2 for n in range(60)]), tmp_path / "s.tsv", "km")
+    found = [line.split("\t")[0] for line in (tmp_path / "s.tsv").read_text().splitlines()]
+    assert found == items[1::2] + items[::2]
+
+
 def test_semrel_scores_have_a_pair_on_two_lines(tmp_path):
     write_scores(scores(["x. ||| y.", "z"], [0.5, 0.125]), tmp_path / "s.csv", "semrel")
     assert (

@@ -48,6 +48,13 @@ def test_lists_of_dialogues_have_lengths(tmp_path, tuples):
     assert found == {"n_turns": ["3", "3", "5"], "source": ["W", "W", "S"]}
 
 
+def test_a_field_of_its_own_goes_before_a_length(tmp_path, tuples):
+    text = "".join(
+        json.dumps({"group": g, "turns": [1, 2], "n_turns": 9}) + "\n" for g in ("d1", "d2")
+    )
+    assert values(tmp_path, "d.jsonl", text, tuples, "n_turns") == {"n_turns": ["9", "9", "9"]}
+
+
 def test_a_benchmark_repeats_a_dialogue_with_the_same_values(tmp_path, tuples):
     items = [("d1", "a", 3, 0.5), ("d1", "b", 3, 0.25), ("d2", "a", 5, 1.0)]
     text = "".join(
@@ -55,7 +62,7 @@ def test_a_benchmark_repeats_a_dialogue_with_the_same_values(tmp_path, tuples):
         for d, u, n, s in items
     )
     assert values(tmp_path, "b.jsonl", text, tuples, "n_turns") == {"n_turns": ["3", "3", "5"]}
-    with pytest.raises(InputError, match=r"b.jsonl:2: dialogue_id d1 has score '0.25' here and"):
+    with pytest.raises(InputError, match=r"b.jsonl:2: dialogue_id 'd1' has score '0.25' here and"):
         values(tmp_path, "b.jsonl", text, tuples, "score")
 
 

@@ -1,0 +1,182 @@
+"""bws-make-tuples and bws-simulate: what stands before and in place of annotation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from bws.cli.options import arguments, option, output_option, seed_option
+from bws.command import Console, command
+
+if TYPE_CHECKING:
+    from bws.files import Items
+    from bws.records import Tuples
+
+__all__ = ["make_tuples", "simulate"]
+
+
+@command(
+    "bws-make-tuples",
+    example="""
+    bws-make-tuples items.txt -k 4 --factor 2 --seed 0 -o tuples.csv
+    bws-make-tuples dialogues.jsonl -k 3 --tuples 10 --audit -o tuples.csv
+    """,
+)
+@click.argument("items", metavar="ITEMS")
+@option("-k", "Items in a tuple.", type=click.IntRange(2, 12), required=True)
+@option(
+    "--factor",
+    "Tuples an item.  [default: 2]",
+    type=click.FloatRange(0, min_open=True),
+    metavar="F",
+)
+@option(
+    "--tuples count", "Tuples a group, instead of --factor.", type=click.IntRange(1), metavar="T"
+)
+@seed_option
+@option("--item-column", "Column of the items in .csv, .tsv, .jsonl.", metavar="COL")
+@option("--group-column", "Column of the groups; each gets a design.", metavar="COL")
+@option("--apart", "Sets of items (a line each) of which no tuple holds two.", metavar="FILE")
+@option("--together", "Sets of items of which some tuple holds all.", metavar="FILE")
+@option("--extend", "A running design that gets tuples for the new items.", metavar="TUPLES")
+@option("--compat", "Reproduce the canonical algorithm.", choices="km")
+@option("--audit audited", "Print what the design is like.", is_flag=True, show_default=False)
+@option("--format form", "Ours, or K&M's lines with tabs.", choices="csv km", default="csv")
+@output_option
+def make_tuples(
+    console: Console,
+    items: str,
+    item_column: str | None,
+    group_column: str | None,
+    extend: str | None,
+    form: Literal["csv", "km"],
+    output: str,
+    audited: bool,
+    **options: Any,
+) -> None:
+    """Make balanced tuples of items, within each group where there are groups.
+
+    ITEMS is a .txt file (an item a line), a .csv, .tsv or .jsonl file with columns, or dialogues with
+    candidates, grouped by dialogue; - is standard input, an item a line.
+    """
+    from bws.design import audit
+    from bws.files import read_items, write_tuples
+
+    listed = read_items(items, item_column, group_column)
+    given = {name: value for name, value in options.items() if value is not None}
+    with arguments():
+        design = _extended(extend, listed, given) if extend else _made(listed, given)
+    found = audit(design) if audited else None
+    if output != "-" or not console.as_json:
+        write_tuples(design, output, form)
+    groups = f" in {len(design.groups)} groups" if listed.groups else ""
+    console.note(f"{len(design)} tuples of {len(design.items)} items{groups}")
+    if console.as_json:
+        document = _design_document(design, rows=output == "-")
+        console.answer("", document | ({"audit": found.document()} if found else {}))
+    elif found:
+        click.echo(found.table(), err=output == "-")
+
+
+def _design_document(design: Tuples, *, rows: bool) -> dict[str, Any]:
+    counts = {"tuples": len(design), "items": len(design.items), "groups": len(design.groups)}
+    if not rows:
+        return counts
+    names = ("tuple_id", "group", "items")
+    return counts | {"design": [dict(zip(names, row, strict=True)) for row in design.rows()]}
+
+
+def _made(listed: Items, options: dict[str, Any]) -> Tuples:
+    from bws.design import make_tuples as made
+    from bws.files import read_item_sets
+
+    if "factor" in options and "count" in options:
+        raise click.UsageError("--factor and --tuples say the same; give one of them")
+    for rule in options.keys() & {"apart", "together"}:
+        options[rule] = read_item_sets(options[rule])
+    return made(listed.items, groups=listed.groups, **options)
+
+
+def _extended(running: str, listed: Items, options: dict[str, Any]) -> Tuples:
+    """Return the running design with tuples for the items that it does not have."""
+    from bws.design import extend_tuples
+    from bws.files import read_tuples
+
+    unfit = sorted(options.keys() - {"k", "factor", "seed"})
+    if unfit:
+        named = ", ".join("--tuples" if name == "count" else f"--{name}" for name in unfit)
+        raise click.UsageError(f"--extend does not go with {named}")
+    old = read_tuples(running)
+    if old.k != options.pop("k"):
+        raise click.UsageError(f"the tuples in {running} have {old.k} items; give -k {old.k}")
+    groups = listed.groups or [""] * len(listed.items)
+    known = set(zip(old.groups[old.group_of_item], old.items, strict=True))
+    new = [row for row in zip(groups, listed.items, strict=True) if row not in known]
+    if not new:
+        raise click.UsageError(f"all items are in {running} already; give the new ones")
+    return extend_tuples(
+        old, [item for _, item in new], groups=[group for group, _ in new], **options
+    )
+
+
+@command(
+    "bws-simulate",
+    example="""
+    bws-simulate tuples.csv --truth scores.csv --annotators 5 --noise 0.25 -o judgments.csv
+    bws-simulate tuples.csv --truth dialogues.jsonl --annotators 5 --careless 0.05 -o judgments.csv
+    """,
+)
+@click.argument("tuples", metavar="TUPLES")
+@option(
+    "--truth",
+    "True scores, or dialogues whose candidates have intended levels.",
+    required=True,
+    metavar="SCORES",
+)
+@option(
+    "--annotators", "Each judges every tuple once.", type=click.IntRange(1), default=5, metavar="N"
+)
+@option(
+    "--noise",
+    "How far judgments stray, in units of the truth.",
+    type=click.FloatRange(0),
+    default=0.25,
+    metavar="S",
+)
+@option(
+    "--model",
+    "The noise: that of the best-worst logit, or normal.",
+    choices="gumbel thurstone",
+    default="gumbel",
+)
+@option(
+    "--careless",
+    "Share of the judgments that are made at random.",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    metavar="SHARE",
+)
+@option(
+    "--position-bias",
+    "How much better the item shown first seems.",
+    type=float,
+    default=0.0,
+    metavar="P",
+)
+@seed_option
+@output_option
+def simulate(console: Console, tuples: str, truth: str, output: str, **options: Any) -> None:
+    """Judge tuples as people of stated accuracy would."""
+    from bws.files import read_tuples, write_judgments
+    from bws.simulate import read_truth
+    from bws.simulate import simulate as simulated
+
+    design = read_tuples(tuples)
+    judgments = simulated(design, read_truth(truth, design), **options)
+    if output != "-" or not console.as_json:
+        write_judgments(judgments, output)
+    said = f"{len(judgments)} judgments of {len(design)} tuples by {len(judgments.annotators)} annotators"
+    if console.as_json:
+        console.answer("", {"judgments": len(judgments), "tuples": len(design), **options})
+    console.note(said)

@@ -26,14 +26,15 @@ BROKEN_DOWN = "spearman"
 def report(results: Sequence[Result], form: str) -> str:
     """Return all tables in a format of `FORMATS`, or one long ``csv``.
 
-    A table a task, best model first; then its main metric by length, source and domain.
+    A table a task and data set, best model first; then its main metric by length, source and domain.
     """
     if form == "csv":
         return long_csv(results)
     parts: list[str] = []
-    for task in dict.fromkeys(result.task for result in results):
-        chosen = [result for result in results if result.task == task]
-        parts += [f"{_heading(task, form)}\n", main_table(chosen, form)]
+    for asked in dict.fromkeys(map(_asked, results)):
+        chosen = [result for result in results if _asked(result) == asked]
+        title = f"{chosen[0].task} on {_data(chosen[0])}"
+        parts += [f"{_heading(title, form)}\n", main_table(chosen, form)]
         if broken_down := breakdown_table(chosen, form):
             subtitle = f"{TITLES[BROKEN_DOWN]} by part of the data"
             parts += [f"\n{_heading(subtitle, form)}\n", broken_down]
@@ -72,11 +73,23 @@ def breakdown_table(results: Sequence[Result], form: str = "table") -> str:
 
 
 def long_csv(results: Sequence[Result]) -> str:
-    """Return a row a number: model, task, history, part, metric, value, low, high, n, reason."""
+    """Return a row a number: what was measured, on what part of which data, with its interval."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(
-        ["model", "task", "history", "part", "metric", "value", "low", "high", "n", "reason"]
+        [
+            "model",
+            "task",
+            "data",
+            "history",
+            "part",
+            "metric",
+            "value",
+            "low",
+            "high",
+            "n",
+            "reason",
+        ]
     )
     for result in results:
         parts = [("", result.metrics)] + [
@@ -85,7 +98,7 @@ def long_csv(results: Sequence[Result]) -> str:
         ]
         for part, metrics in parts:
             for name, e in metrics.items():
-                place = [result.model, result.task, _history(result), part, name]
+                place = [result.model, result.task, _data(result), _history(result), part, name]
                 writer.writerow([*place, *map(_cell, (e.value, e.low, e.high)), e.n, e.reason])
     return out.getvalue()
 
@@ -93,6 +106,15 @@ def long_csv(results: Sequence[Result]) -> str:
 def _best_first(result: Result) -> tuple[float, str, str]:
     value = result.metrics[BROKEN_DOWN].value
     return (math.inf if math.isnan(value) else -value, result.model, _history(result))
+
+
+def _asked(result: Result) -> tuple[str, str]:
+    """Return what results must share to stand in one table."""
+    return result.task, str(result.signature.get("data", ""))
+
+
+def _data(result: Result) -> str:
+    return str(result.environment.get("data", "unknown data"))
 
 
 def _history(result: Result) -> str:

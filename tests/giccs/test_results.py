@@ -111,3 +111,13 @@ def test_every_format_shows_every_result(benchmark, tmp_path):
     value = results[0].metrics["pearson"].value
     assert f"{value!r}" in lines[1]
     assert f"{value:.3f}" in report(results, "table")
+
+
+def test_results_on_different_data_never_share_a_table(benchmark, tmp_path):
+    store = Store(tmp_path / "r")
+    evaluated(benchmark, store)
+    evaluated(benchmark.first(4), store)
+    text = report(list(store.results()), "table")
+    assert text.count(f"pairwise-sts on {benchmark.name}") == 2
+    rows = [line.split() for line in text.splitlines() if line.startswith("baseline:")]
+    assert sorted(row[-1] for row in rows) == ["20", "30"]

@@ -1,0 +1,1 @@
+"""From tuples to judgments: publishing HITs, the service that shows them, and what comes back."""

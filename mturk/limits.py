@@ -1,0 +1,209 @@
+"""What the service allows: every limit of a request, and what to say where one is passed.
+
+The client library checks none of these, so the publisher checks them before the first call and the
+endpoint on every call. Characters are Unicode code points; a question is counted in bytes of UTF-8.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = [
+    "ACTIONS_GUARDED",
+    "ADDITIONAL_ASSIGNMENTS",
+    "ANNOTATION",
+    "ASSIGNMENT_DURATION",
+    "AUTO_APPROVAL_DELAY",
+    "AUTO_APPROVAL_DELAY_DEFAULT",
+    "BONUS_REASON",
+    "DESCRIPTION",
+    "FEEDBACK",
+    "INTEGERS_IN",
+    "KEYWORDS",
+    "LIFETIME",
+    "LOCALES_IN",
+    "MANY_ASSIGNMENTS",
+    "MAX_ASSIGNMENTS",
+    "MESSAGE_SUBJECT",
+    "MESSAGE_TEXT",
+    "MESSAGE_WORKERS",
+    "PAGE",
+    "QUALIFICATIONS",
+    "QUESTION",
+    "TITLE",
+    "TOKEN",
+    "TOKEN_REMEMBERED",
+    "Length",
+    "Range",
+    "assignments_increase_problem",
+    "qualification_problems",
+    "reward_problem",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """How long a text may be.
+
+    >>> Length("Title", 128).problem("x" * 129)
+    'Title has 129 characters; 1 to 128 are allowed'
+    >>> Length("Question", 65_535, unit="bytes").problem("ü" * 40_000)
+    'Question has 80000 bytes; 1 to 65535 are allowed'
+    """
+
+    what: str
+    most: int
+    least: int = 1
+    unit: str = "characters"
+
+    def of(self, text: str) -> int:
+        """Return the length of a text in this limit's unit."""
+        return len(text.encode("utf-8", "surrogatepass")) if self.unit == "bytes" else len(text)
+
+    def problem(self, text: str) -> str | None:
+        """Return what is wrong with a text, or None."""
+        length = self.of(text)
+        if self.least <= length <= self.most:
+            return None
+        return f"{self.what} has {length} {self.unit}; {self.least} to {self.most} are allowed"
+
+    def check(self, text: str) -> None:
+        """Raise ValueError where the text is too long or too short."""
+        _raise(self.problem(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Which whole numbers are allowed.
+
+    >>> Range("LifetimeInSeconds", 30, 31_536_000, "seconds").problem(1)
+    'LifetimeInSeconds is 1; 30 to 31536000 seconds are allowed'
+    """
+
+    what: str
+    low: int
+    high: int
+    unit: str = ""
+
+    def problem(self, value: int) -> str | None:
+        """Return what is wrong with a number, or None."""
+        if self.low <= value <= self.high:
+            return None
+        allowed = f"{self.low} to {self.high} {self.unit}".rstrip()
+        return f"{self.what} is {value}; {allowed} are allowed"
+
+    def check(self, value: int) -> None:
+        """Raise ValueError where the number is outside the range."""
+        _raise(self.problem(value))
+
+
+def _raise(problem: str | None) -> None:
+    if problem:
+        raise ValueError(problem)
+
+
+YEAR = 31_536_000
+
+QUESTION = Length("Question", 65_535, unit="bytes")
+TOKEN = Length("UniqueRequestToken", 64)
+ANNOTATION = Length("RequesterAnnotation", 255, least=0)
+TITLE = Length("Title", 128)
+DESCRIPTION = Length("Description", 2_000)
+KEYWORDS = Length("Keywords", 1_000, least=0)
+FEEDBACK = Length("RequesterFeedback", 1_024, least=0)
+BONUS_REASON = Length("Reason", 4_096)
+MESSAGE_SUBJECT = Length("Subject", 200)
+MESSAGE_TEXT = Length("MessageText", 4_096)
+
+MESSAGE_WORKERS = Range("the number of WorkerIds", 1, 100)
+LIFETIME = Range("LifetimeInSeconds", 30, YEAR, "seconds")
+ASSIGNMENT_DURATION = Range("AssignmentDurationInSeconds", 30, YEAR, "seconds")
+AUTO_APPROVAL_DELAY = Range("AutoApprovalDelayInSeconds", 0, 2_592_000, "seconds")
+AUTO_APPROVAL_DELAY_DEFAULT = 2_592_000
+MAX_ASSIGNMENTS = Range("MaxAssignments", 1, 1_000_000_000)
+ADDITIONAL_ASSIGNMENTS = Range("NumberOfAdditionalAssignments", 1, 1_000_000_000)
+PAGE = Range("MaxResults", 1, 100)
+QUALIFICATIONS = Range("the number of QualificationRequirements", 0, 10)
+INTEGERS_IN = Range("the number of IntegerValues", 1, 15)
+LOCALES_IN = Range("the number of LocaleValues", 1, 30)
+
+MANY_ASSIGNMENTS = 10
+"""From here on another fee is due; a HIT made with fewer assignments never gets as many."""
+TOKEN_REMEMBERED = 86_400
+"""Seconds for which the service knows a UniqueRequestToken."""
+ACTIONS_GUARDED = ("Accept", "PreviewAndAccept", "DiscoverPreviewAndAccept")
+
+AMOUNT = re.compile(r"[0-9]+(\.[0-9]{0,2})?")
+LISTS = ("In", "NotIn")
+NO_VALUE = ("Exists", "DoesNotExist")
+NUMBERS_ONLY = ("LessThan", "LessThanOrEqualTo", "GreaterThan", "GreaterThanOrEqualTo")
+COMPARATORS = (*NUMBERS_ONLY, "EqualTo", "NotEqualTo", *NO_VALUE, *LISTS)
+
+
+def reward_problem(text: str, what: str = "Reward") -> str | None:
+    """Return what is wrong with an amount of US dollars as the service takes it (a string), or None.
+
+    >>> reward_problem("0.25"), reward_problem("0.00")
+    (None, None)
+    >>> reward_problem("0,25")
+    "Reward is '0,25'; dollars with at most two decimals are allowed, such as '0.25'"
+    """
+    if AMOUNT.fullmatch(text) and len(text) <= 12:
+        return None
+    return f"{what} is {text!r}; dollars with at most two decimals are allowed, such as '0.25'"
+
+
+def assignments_increase_problem(now: int, additional: int) -> str | None:
+    """Return why a HIT of `now` assignments may not get `additional` ones, or None.
+
+    The service calls it InvalidMaximumAssignmentsIncrease: the fee changes at ten.
+
+    >>> assignments_increase_problem(5, 4)
+    >>> assignments_increase_problem(5, 5)
+    'a HIT made with fewer than 10 assignments (5) can never be raised to 10 or more (10)'
+    """
+    total = now + additional
+    if now < MANY_ASSIGNMENTS <= total:
+        return (
+            f"a HIT made with fewer than {MANY_ASSIGNMENTS} assignments ({now}) can never be raised "
+            f"to {MANY_ASSIGNMENTS} or more ({total})"
+        )
+    return ADDITIONAL_ASSIGNMENTS.problem(additional) or MAX_ASSIGNMENTS.problem(total)
+
+
+def qualification_problems(requirements: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return all that is wrong with the QualificationRequirements of a HIT, in boto3's form.
+
+    >>> qualification_problems([{"QualificationTypeId": "00000000000000000071", "Comparator": "EqualTo"}])
+    ['QualificationRequirements[0]: EqualTo takes one IntegerValue or one LocaleValue; 0 and 0 are given']
+    """
+    problems = [QUALIFICATIONS.problem(len(requirements))]
+    for place, requirement in enumerate(requirements):
+        problem = _requirement_problem(requirement)
+        problems.append(problem and f"QualificationRequirements[{place}]: {problem}")
+    return [problem for problem in problems if problem]
+
+
+def _requirement_problem(requirement: Mapping[str, Any]) -> str | None:
+    comparator = requirement.get("Comparator")
+    numbers = len(requirement.get("IntegerValues") or ())
+    locales = len(requirement.get("LocaleValues") or ())
+    given = f"{numbers} and {locales} are given"
+    if not requirement.get("QualificationTypeId"):
+        return "QualificationTypeId is missing"
+    if comparator not in COMPARATORS:
+        return f"Comparator is {comparator!r}; allowed: {', '.join(COMPARATORS)}"
+    if comparator in NO_VALUE:
+        return f"{comparator} takes no values; {given}" if numbers or locales else None
+    if comparator in NUMBERS_ONLY:
+        fits = numbers == 1 and not locales
+        return None if fits else f"{comparator} takes one IntegerValue; {given}"
+    if bool(numbers) == bool(locales) or (comparator not in LISTS and numbers + locales > 1):
+        many = "one IntegerValue or one LocaleValue"
+        if comparator in LISTS:
+            many = "IntegerValues or LocaleValues, not both"
+        return f"{comparator} takes {many}; {given}"
+    return INTEGERS_IN.problem(numbers) if numbers else LOCALES_IN.problem(locales)

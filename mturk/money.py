@@ -1,0 +1,81 @@
+"""What a study costs, and what its workers earn an hour. Amounts are US dollars as Decimal, never float.
+
+The fee is 20 % of the reward or bonus, another 20 % of the reward where a HIT has ten assignments or more,
+another 5 % where Masters are asked for; rounded half up to the cent, and one cent at least.
+"""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_UP, Decimal
+
+from mturk.limits import MANY_ASSIGNMENTS, reward_problem
+
+__all__ = ["amount", "bonus_fee", "cents", "cost", "fee", "hourly_wage"]
+
+CENT = Decimal("0.01")
+BASE_RATE = Decimal("0.20")
+MANY_RATE = Decimal("0.20")
+MASTERS_RATE = Decimal("0.05")
+SECONDS_AN_HOUR = 3600
+
+
+def amount(text: str, what: str = "Reward") -> Decimal:
+    """Return an amount as it is written in a request; ValueError where it is none.
+
+    >>> amount("0.5")
+    Decimal('0.50')
+    """
+    problem = reward_problem(text, what)
+    if problem:
+        raise ValueError(problem)
+    return cents(Decimal(text))
+
+
+def cents(value: Decimal) -> Decimal:
+    """Return the amount with two decimals, rounded half up; ``str`` of it is what a request carries.
+
+    >>> str(cents(Decimal("0.125"))), str(cents(Decimal("3")))
+    ('0.13', '3.00')
+    """
+    return value.quantize(CENT, ROUND_HALF_UP)
+
+
+def fee(reward: Decimal, max_assignments: int, *, masters: bool = False) -> Decimal:
+    """Return the fee for one assignment of a HIT with `max_assignments`; rounded once, over all rates.
+
+    >>> fee(Decimal("0.25"), 5), fee(Decimal("0.25"), 10), fee(Decimal("0.01"), 1)
+    (Decimal('0.05'), Decimal('0.10'), Decimal('0.01'))
+    """
+    rate = BASE_RATE
+    rate += MANY_RATE if max_assignments >= MANY_ASSIGNMENTS else 0
+    rate += MASTERS_RATE if masters else 0
+    return max(CENT, cents(reward * rate))
+
+
+def bonus_fee(bonus: Decimal) -> Decimal:
+    """Return the fee for one bonus.
+
+    >>> bonus_fee(Decimal("1.00"))
+    Decimal('0.20')
+    """
+    return max(CENT, cents(bonus * BASE_RATE))
+
+
+def cost(reward: Decimal, assignments: int, *, masters: bool = False) -> Decimal:
+    """Return what a HIT costs when all its assignments are approved: rewards and fees.
+
+    >>> cost(Decimal("0.25"), 5), cost(Decimal("0.25"), 10)
+    (Decimal('1.50'), Decimal('3.50'))
+    """
+    return assignments * (reward + fee(reward, assignments, masters=masters))
+
+
+def hourly_wage(reward: Decimal, seconds: float) -> Decimal:
+    """Return what `reward` for `seconds` of work amounts to in an hour, not rounded.
+
+    >>> cents(hourly_wage(Decimal("0.25"), 90))
+    Decimal('10.00')
+    """
+    if not seconds > 0:
+        raise ValueError(f"seconds is {seconds}; a number above 0 is allowed")
+    return reward * SECONDS_AN_HOUR / Decimal(str(seconds))

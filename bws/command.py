@@ -17,7 +17,7 @@ import click
 
 from bws.problems import InputError, Problem
 
-__all__ = ["Command", "Console", "command", "json_ready"]
+__all__ = ["Command", "Console", "command", "json_ready", "print_version"]
 
 PROBLEMS_SHOWN = 100
 T = TypeVar("T")
@@ -87,8 +87,10 @@ class _BadInput(click.ClickException):
         click.echo(self.message, err=True, file=file)
 
 
-def command(name: str, example: str) -> Callable[[Callable[..., Any]], Command]:
-    """Make a function a command; it takes a `Console` first.
+def command(
+    name: str, example: str, cls: type[Command] = Command
+) -> Callable[[Callable[..., Any]], Command]:
+    """Make a function a command, of class `cls`; it takes a `Console` first.
 
     The docstring is the help. Add arguments and options with click's own decorators below this one.
     """
@@ -101,7 +103,7 @@ def command(name: str, example: str) -> Callable[[Callable[..., Any]], Command]:
         for option in reversed(_shared_options()):
             run = option(run)
         settings = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-        decorated = click.command(name, cls=Command, example=example, context_settings=settings)
+        decorated = click.command(name, cls=cls, example=example, context_settings=settings)
         return decorated(run)
 
     return decorate
@@ -112,13 +114,14 @@ def _shared_options() -> list[Callable[[Any], Any]]:
         click.option("--json", "as_json", is_flag=True, help="Print one JSON document, nothing else."),
         click.option("--quiet", is_flag=True, help="No progress bar and no notes."),
         click.option(
-            "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version,
+            "--version", is_flag=True, is_eager=True, expose_value=False, callback=print_version,
             help="Print the version of giccs.",
         ),
     ]  # fmt: skip
 
 
-def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+def print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+    """Print the version and end, where `--version` was given."""
     if wanted:
         from importlib.metadata import version
 

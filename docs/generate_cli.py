@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -19,11 +20,19 @@ def page() -> str:
     for name, target in sorted(scripts.items()):
         module, function = target.split(":")
         command = getattr(importlib.import_module(module), function)
-        context = click.Context(
-            command, info_name=name, terminal_width=100, **command.context_settings
-        )
-        parts.append(f"## {name}\n\n```text\n{command.get_help(context)}\n```\n")
+        parts += sections(name, command, "##")
     return "\n".join(parts)
+
+
+def sections(name: str, command: click.Command, mark: str) -> Iterator[str]:
+    """Yield the section of a command, and of the commands below it."""
+    context = click.Context(command, info_name=name, terminal_width=100, **command.context_settings)
+    yield f"{mark} {name}\n\n```text\n{command.get_help(context)}\n```\n"
+    if isinstance(command, click.Group):
+        for below in command.list_commands(context):
+            found = command.get_command(context, below)
+            assert found is not None
+            yield from sections(f"{name} {below}", found, f"{mark}#")
 
 
 if __name__ == "__main__":

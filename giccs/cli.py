@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bws.command import Console, command
+from bws.command import Command, Console, command
 from bws.problems import InputError, Problem
-from giccs.tasks import TASKS, open_task
+from giccs.tasks import TASKS, TaskOptions, open_tasks
 
 if TYPE_CHECKING:
     from giccs.results import Result
@@ -27,8 +27,47 @@ def _batch_size(ctx: click.Context, parameter: click.Parameter, value: str) -> i
     return int(value)
 
 
+class _Evaluate(Command):
+    """Takes models, or the name of one of the commands below it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands."""
+        return ["export-lm-eval", "export-mteb"]
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Return a command."""
+        from giccs.interop.cli import export_lm_eval, export_mteb
+
+        return {"export-lm-eval": export_lm_eval, "export-mteb": export_mteb}.get(name)
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Read the arguments: of the command that the first one names, or of this one."""
+        below = self.get_command(click.Context(self), args[0]) if args else None
+        if below is None:
+            return super().make_context(info_name, args, parent, **extra)
+        return below.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command whose arguments were read."""
+        return super().invoke(ctx) if ctx.command is self else ctx.command.invoke(ctx)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Show the commands after the options."""
+        super().format_options(ctx, formatter)
+        with formatter.section("Commands"):
+            found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+            formatter.write_dl([(name, one.get_short_help_str(80)) for name, one in found if one])
+
+
 @command(
     "giccs-eval",
+    cls=_Evaluate,
     example="""
     giccs-eval baseline:char-ngram package:minilm
     giccs-eval sentence-transformers/distiluse-base-multilingual-cased-v2 --data sasaadi/GiCCS
@@ -47,10 +86,31 @@ def _batch_size(ctx: click.Context, parameter: click.Parameter, value: str) -> i
 @click.option(
     "--history",
     type=click.Choice(["without", "with", "both"]),
-    default="without",
-    show_default=True,
-    help="Show the model the turns before the last one?",
+    help="Show the turns before the last one?  [default: without; multiple-choice-sts both]",
 )
+@click.option(
+    "--template",
+    default="figure2-de-1",
+    show_default=True,
+    metavar="NAME|FILE",
+    help="Prompt of a question: figure2-de-1, figure2-en-1, or a file of your own.",
+)
+@click.option(
+    "--answer",
+    type=click.Choice(["sentence", "letter"]),
+    default="sentence",
+    show_default=True,
+    help="What is to follow the prompt of a question.",
+)
+@click.option(
+    "--permutations",
+    type=click.IntRange(1, 26),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Average over N cyclic orders of the options.",
+)
+@click.option("--chat-template", is_flag=True, help="Ask in the model's own chat template.")
 @click.option(
     "-o",
     "--output",
@@ -84,7 +144,13 @@ def _batch_size(ctx: click.Context, parameter: click.Parameter, value: str) -> i
     help="Type of the weights; auto as saved.",
 )
 @click.option("--revision", metavar="REV", help="Branch, tag or commit of a hub id.")
-@click.option("--seed", default=0, show_default=True, help="Seed of chance and of the intervals.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Seed of chance, of the intervals and of the order of options.",
+)
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N dialogues.")
 @click.option("--offline", is_flag=True, help="Never ask the hub; use its local cache.")
 @click.option("--trust-remote-code", is_flag=True, help="Run code that the model brings.")
@@ -93,7 +159,11 @@ def evaluate(
     models: tuple[str, ...],
     tasks: tuple[str, ...],
     data: str,
-    history: str,
+    history: str | None,
+    template: str,
+    answer: str,
+    permutations: int,
+    chat_template: bool,
     folder: str,
     force: bool,
     limit: int | None,
@@ -111,17 +181,17 @@ def evaluate(
     from giccs.models import ModelOptions
     from giccs.report import report as tables
     from giccs.results import Store
-    from giccs.run import open_models, run
+    from giccs.run import must_do, open_models, run
 
     store = Store(folder)
     benchmark = read_benchmark(data)
     console.warn(benchmark.warnings)
     benchmark = benchmark.first(limit) if limit else benchmark
     opened = open_models(models, ModelOptions(seed=seed, **model_options))
-    histories = ["without", "with"] if history == "both" else [history]
-    asked = [
-        open_task(task, history=shown, seed=seed) for task in tasks or TASKS for shown in histories
-    ]
+    how = TaskOptions(history, seed, template, answer, permutations, chat_template)
+    asked = [task for name in tasks or TASKS for task in open_tasks(name, how)]
+    if tasks:
+        must_do(opened, asked)
     results: list[Result] = []
     try:
         for result in run(
@@ -157,7 +227,13 @@ def evaluate(
     default="table",
     show_default=True,
 )
-def report(console: Console, folder: str, form: str) -> None:
+@click.option(
+    "--lm-eval",
+    metavar="FOLDER",
+    help="Also write multiple choice in lm-evaluation-harness's JSON.",
+)
+@click.option("--mteb", metavar="FOLDER", help="Also write pairwise STS in mteb's JSON.")
+def report(console: Console, folder: str, form: str, lm_eval: str | None, mteb: str | None) -> None:
     """Print the results in a folder as tables, best model first."""  # fmt: skip
     from giccs.report import report as tables
     from giccs.results import Store
@@ -165,6 +241,14 @@ def report(console: Console, folder: str, form: str) -> None:
     results = list(Store(folder).results())
     if not results:
         raise InputError(Problem(folder, None, "holds no results; giccs-eval -o writes them"))
+    if lm_eval:
+        from giccs.interop.lm_eval import write_results as write_lm_eval
+
+        console.note(f"{len(write_lm_eval(results, lm_eval))} results written to {lm_eval}")
+    if mteb:
+        from giccs.interop.mteb import write_results as write_mteb
+
+        console.note(f"{len(write_mteb(results, mteb))} results written to {mteb}")
     document = {"results": [result.document() for result in results]}
     console.answer(tables(results, form).rstrip("\n"), document)
 

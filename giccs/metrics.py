@@ -8,14 +8,14 @@ drawn; a point estimate is the same formula with every weight 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Estimate", "correlations"]
+__all__ = ["Estimate", "correlations", "mean_over_dialogues", "rank_correlation_inside"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -37,13 +37,13 @@ class Estimate:
     """Items; for a mean over dialogues, dialogues."""
     reason: str = ""
     """Why value, low and high, or only low and high, are NaN; or what was left out."""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """What else belongs to this number: ``stderr``, ``chance``, ``p`` …"""
 
     def document(self) -> dict[str, Any]:
         """Return the estimate as a dict; the reason only where there is one."""
-        fields = asdict(self)
-        if not self.reason:
-            del fields["reason"]
-        return fields
+        numbers = {"value": self.value, "low": self.low, "high": self.high, "n": self.n}
+        return numbers | ({"reason": self.reason} if self.reason else {}) | dict(self.extra)
 
 
 def correlations(
@@ -73,7 +73,7 @@ def correlations(
         undefined = Estimate(math.nan, math.nan, math.nan, n, reason)
         within = Estimate(math.nan, math.nan, math.nan, n_dialogues, reason)
         return {"pearson": undefined, "spearman": undefined, "rank_spearman": within}
-    per_dialogue = _rank_correlation_inside(prediction, score, dialogue)
+    per_dialogue = rank_correlation_inside(prediction, score, dialogue)
     defined = int(np.count_nonzero(~np.isnan(per_dialogue)))
     statistics = {
         "pearson": (_pearson(prediction, score, dialogue), n, ""),
@@ -90,6 +90,30 @@ def correlations(
         name: _estimate(values[name], np.concatenate(drawn[name]), count, n_dialogues, remark)
         for name, (_, count, remark) in statistics.items()
     }
+
+
+def mean_over_dialogues(
+    values: Floats, *, resamples: int = 1000, seed: int = 0, what: str = "not defined"
+) -> Estimate:
+    """Return the mean of one value a dialogue (D,), its interval and its standard error.
+
+    NaN is a dialogue that has no value: it is left out and counted, and `what` says why. The interval
+    is that of `correlations`; ``stderr`` is the sample standard deviation (n-1) by the root of n.
+
+    >>> found = mean_over_dialogues(np.array([0.0, 1.0, np.nan]), what="no answer")
+    >>> found.value, found.n, found.extra["stderr"], found.reason
+    (0.5, 2, 0.5, '1 dialogues left out: no answer')
+    """
+    known = values[~np.isnan(values)]
+    remark = (
+        f"{len(values) - len(known)} dialogues left out: {what}" if len(known) < len(values) else ""
+    )
+    mean = _mean(known)
+    whole = float(np.mean(known)) if len(known) else math.nan
+    drawn = [np.empty(0), *map(mean, _resampled(len(known), resamples, seed))]
+    found = _estimate(whole, np.concatenate(drawn), len(known), len(known), remark)
+    error = float(np.std(known, ddof=1)) / math.sqrt(len(known)) if len(known) > 1 else math.nan
+    return replace(found, extra={"stderr": error})
 
 
 def _why_undefined(prediction: Floats, score: Floats) -> str:
@@ -214,8 +238,12 @@ def _mean(values: Floats) -> Statistic:
     return mean
 
 
-def _rank_correlation_inside(x: Floats, y: Floats, dialogue: Ints) -> Floats:
-    """Return (D,) Spearman's rho of each dialogue's own items; NaN where it is not defined."""
+def rank_correlation_inside(x: Floats, y: Floats, dialogue: Ints) -> Floats:
+    """Return (D,) Spearman's rho of each dialogue's own items; NaN where it is not defined.
+
+    >>> rank_correlation_inside(np.array([1., 2, 3, 4]), np.array([0., 1, 1, 1]), np.array([0, 0, 1, 1]))
+    array([ 1., nan])
+    """
     rank_x, rank_y = _ranks_inside(x, dialogue), _ranks_inside(y, dialogue)
     sxy, sxx, syy = (
         np.bincount(dialogue, product)

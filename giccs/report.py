@@ -5,13 +5,21 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from giccs.metrics import Estimate
 from giccs.results import Result
 
-__all__ = ["FORMATS", "breakdown_table", "long_csv", "main_table", "report"]
+__all__ = [
+    "FORMATS",
+    "breakdown_table",
+    "choice_breakdown",
+    "choice_table",
+    "long_csv",
+    "main_table",
+    "report",
+]
 
 FORMATS = {"table": "simple", "markdown": "github", "latex": "latex_booktabs"}
 """Our name of a format -> tabulate's; csv has a writer of its own."""
@@ -21,6 +29,14 @@ TITLES = {
     "rank_spearman": "ρ inside dialogues",
 }
 BROKEN_DOWN = "spearman"
+SIGNIFICANT = 0.05
+CHOICE_TITLES = {
+    "accuracy": "accuracy ± SE [95 %]",
+    "accuracy_tokens": "per token",
+    "accuracy_bytes": "per byte",
+    "accuracy_pmi": "PMI",
+    "rank_spearman": "ρ inside dialogues [95 %]",
+}
 
 
 def report(results: Sequence[Result], form: str) -> str:
@@ -34,12 +50,166 @@ def report(results: Sequence[Result], form: str) -> str:
     for asked in dict.fromkeys(map(_asked, results)):
         chosen = [result for result in results if _asked(result) == asked]
         title = f"{chosen[0].task} on {_data(chosen[0])}"
-        parts += [f"{_heading(title, form)}\n", main_table(chosen, form)]
-        if broken_down := breakdown_table(chosen, form):
-            subtitle = f"{TITLES[BROKEN_DOWN]} by part of the data"
-            parts += [f"\n{_heading(subtitle, form)}\n", broken_down]
-        parts += _reasons(chosen)
+        parts += [("\n" if parts else "") + f"{_heading(title, form)}\n"]
+        parts += _of_choices(chosen, form) if _chooses(chosen[0]) else _of_pairs(chosen, form)
     return "\n".join(parts)
+
+
+def _of_pairs(results: Sequence[Result], form: str) -> list[str]:
+    parts = [main_table(results, form)]
+    if broken_down := breakdown_table(results, form):
+        subtitle = f"{TITLES[BROKEN_DOWN]} by part of the data"
+        parts += [f"\n{_heading(subtitle, form)}\n", broken_down]
+    return parts + _reasons(results)
+
+
+def _of_choices(results: Sequence[Result], form: str) -> list[str]:
+    ordered = sorted(results, key=_most_accurate_first)
+    parts = [choice_table(ordered, form)]
+    subtitle = f"{_heading('Accuracy by part of the data', form)}\n"
+    parts += [f"\n{subtitle}", choice_breakdown(ordered, form), ""]
+    for result in ordered:
+        parts += [f"{_asked_how(result)}", *(f"- {sentence}" for sentence in _sentences(result))]
+    return parts
+
+
+def choice_table(results: Sequence[Result], form: str = "table") -> str:
+    """Return a row a multiple-choice result and history: accuracies with standard errors (n-1)."""
+    names = [name for name in CHOICE_TITLES if any(name in result.metrics for result in results)]
+    rows = [
+        [
+            result.model,
+            _prompt(result),
+            history,
+            *(_choice_cell(name, metrics.get(name)) for name in names),
+            metrics["accuracy"].n,
+        ]
+        for result in results
+        for history, metrics in _histories(result)
+    ]
+    titles = [CHOICE_TITLES[name] for name in names]
+    return _tabulated(rows, ["model", "prompt", "history", *titles, "questions"], form)
+
+
+def choice_breakdown(results: Sequence[Result], form: str = "table") -> str:
+    """Return the accuracy a part of the data (rows) and model with history (columns)."""
+    cells: dict[str, dict[str, Estimate]] = {}
+    columns: dict[str, None] = {}
+    for result in results:
+        for group in result.groups:
+            if "history" not in group.by or len(group.by) < 2:
+                continue
+            column = f"{_asked_how(result)} {group.by['history']}"
+            part = ", ".join(f"{key}={of}" for key, of in group.by.items() if key != "history")
+            cells.setdefault(part, {})[column] = group.metrics["accuracy"]
+            columns[column] = None
+    rows = [
+        [
+            part,
+            max(estimate.n for estimate in found.values()),
+            *(_plus_minus(found.get(column), decimals=2) for column in columns),
+        ]
+        for part, found in cells.items()
+    ]
+    return _tabulated(rows, ["part", "questions", *columns], form)
+
+
+def _histories(result: Result) -> list[tuple[str, Mapping[str, Estimate]]]:
+    return [
+        (str(group.by["history"]), group.metrics)
+        for group in result.groups
+        if set(group.by) == {"history"}
+    ]
+
+
+def _sentences(result: Result) -> Iterator[str]:
+    """Say what the numbers do and do not show: guessing, letters, ties and cuts, what the history changes."""
+    for history, metrics in _histories(result):
+        yield f"{history} history: {'; '.join(_of_history(metrics['accuracy']))}."
+    if "accuracy_difference" in result.metrics:
+        yield _of_difference(result.metrics["accuracy_difference"])
+        yield _of_rank_difference(result.metrics["rank_spearman_difference"])
+    if remark := result.metrics["accuracy"].reason:
+        yield f"{remark}."
+
+
+def _of_history(found: Estimate) -> Iterator[str]:
+    chance = found.extra["chance"]
+    if found.low <= chance <= found.high:
+        yield (
+            f"{found.value:.3f} cannot be told apart from guessing ({chance:.3f}; "
+            f"a question is {100 / found.n:.1f} points)"
+        )
+    letters = ", ".join(f"{letter} {count}" for letter, count in found.extra["chosen"].items())
+    yield f"letters chosen: {letters}"
+    if "same_choice" in found.extra:
+        same, single = found.extra["same_choice"], found.extra["single_order"]
+        yield f"same choice in every order: {same} of {found.n}"
+        yield f"accuracy of a single order: {single:.3f}"
+    if found.reason:
+        yield found.reason
+
+
+def _of_difference(found: Estimate) -> str:
+    p = found.extra["p"]
+    more = "more" if found.value > 0 else "fewer"
+    verdict = (
+        f"the model answers {more} questions rightly with history"
+        if p < SIGNIFICANT
+        else "with and without history cannot be told apart"
+    )
+    return (
+        f"right only with history: {found.extra['only_with']}, only without: "
+        f"{found.extra['only_without']} (exact McNemar p = {p:.3f}): {verdict}."
+    )
+
+
+def _of_rank_difference(found: Estimate) -> str:
+    if math.isnan(found.low):
+        return f"ρ inside dialogues cannot be compared: {found.reason or 'not defined'}."
+    apart = found.low > 0 or found.high < 0
+    verdict = "the two differ" if apart else "the two cannot be told apart"
+    interval = f"[{found.low:+.3f}, {found.high:+.3f}]"
+    return f"ρ inside dialogues changes by {found.value:+.3f} {interval} with history: {verdict}."
+
+
+def _choice_cell(name: str, estimate: Estimate | None) -> str:
+    if estimate is None or math.isnan(estimate.value):
+        return "" if estimate is None else "not defined"
+    if name == "accuracy":
+        return f"{_plus_minus(estimate)} [{estimate.low:.3f}, {estimate.high:.3f}]"
+    return _interval(estimate) if name == "rank_spearman" else _plus_minus(estimate)
+
+
+def _plus_minus(estimate: Estimate | None, decimals: int = 3) -> str:
+    if estimate is None:
+        return ""
+    stderr = estimate.extra.get("stderr", math.nan)
+    error = "" if math.isnan(stderr) else f" ± {stderr:.{decimals}f}"
+    return "not defined" if math.isnan(estimate.value) else f"{estimate.value:.{decimals}f}{error}"
+
+
+def _chooses(result: Result) -> bool:
+    return "accuracy" in result.metrics
+
+
+def _most_accurate_first(result: Result) -> tuple[float, str, str]:
+    value = result.metrics["accuracy"].value
+    return (math.inf if math.isnan(value) else -value, result.model, _prompt(result))
+
+
+def _prompt(result: Result) -> str:
+    """Return how the question was put: template, and what differs from a plain question."""
+    how = result.signature
+    said = [str(how["template"]["name"])]
+    said += ["letter"] if how["answer"] == "letter" else []
+    said += ["chat"] if how["chat_template"] else []
+    said += [f"{how['permutations']} orders"] if how["permutations"] > 1 else []
+    return ", ".join(said)
+
+
+def _asked_how(result: Result) -> str:
+    return f"{result.model} ({_prompt(result)})"
 
 
 def main_table(results: Sequence[Result], form: str = "table") -> str:
@@ -89,6 +259,8 @@ def long_csv(results: Sequence[Result]) -> str:
             "high",
             "n",
             "reason",
+            "stderr",
+            "p",
         ]
     )
     for result in results:
@@ -99,7 +271,16 @@ def long_csv(results: Sequence[Result]) -> str:
         for part, metrics in parts:
             for name, e in metrics.items():
                 place = [result.model, result.task, _data(result), _history(result), part, name]
-                writer.writerow([*place, *map(_cell, (e.value, e.low, e.high)), e.n, e.reason])
+                more = (e.extra.get(key, math.nan) for key in ("stderr", "p"))
+                writer.writerow(
+                    [
+                        *place,
+                        *map(_cell, (e.value, e.low, e.high)),
+                        e.n,
+                        e.reason,
+                        *map(_cell, more),
+                    ]
+                )
     return out.getvalue()
 
 

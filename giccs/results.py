@@ -153,4 +153,9 @@ def _estimate(document: Mapping[str, Any]) -> Estimate:
         float("nan") if document[key] is None else float(document[key])
         for key in ("value", "low", "high")
     )
-    return Estimate(value, low, high, int(document["n"]), document.get("reason", ""))
+    extra = {
+        name: float("nan") if number is None else number
+        for name, number in document.items()
+        if name not in ("value", "low", "high", "n", "reason")
+    }
+    return Estimate(value, low, high, int(document["n"]), document.get("reason", ""), extra)

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from bws.problems import InputError, Problem
 from giccs.benchmark import Benchmark
-from giccs.models import ModelOptions, PairModel, open_model
+from giccs.models import ModelOptions, open_model
 from giccs.progress import Progress, silent
 from giccs.results import Result, Store
-from giccs.tasks.pairwise import PairwiseSTS
+from giccs.tasks import Task
 
-__all__ = ["open_models", "run"]
+__all__ = ["must_do", "open_models", "run"]
 
 
-def open_models(names: Sequence[str], options: ModelOptions | None = None) -> list[PairModel]:
+def open_models(names: Sequence[str], options: ModelOptions | None = None) -> list[Any]:
     """Open all models before any works; InputError tells of every name that is wrong."""
-    models: list[PairModel] = []
+    models: list[Any] = []
     problems: list[Problem] = []
     for name in dict.fromkeys(names):
         try:
@@ -28,9 +29,21 @@ def open_models(names: Sequence[str], options: ModelOptions | None = None) -> li
     return models
 
 
+def must_do(models: Sequence[Any], tasks: Sequence[Task]) -> None:
+    """Raise InputError for every model that cannot do one of the tasks."""
+    problems = {
+        (model.name, task.name): Problem(model.name, None, reason)
+        for model in models
+        for task in tasks
+        if (reason := task.refuses(model))
+    }
+    if problems:
+        raise InputError(problems.values())
+
+
 def run(
-    models: Sequence[PairModel],
-    tasks: Sequence[PairwiseSTS],
+    models: Sequence[Any],
+    tasks: Sequence[Task],
     benchmark: Benchmark,
     store: Store,
     *,
@@ -38,12 +51,14 @@ def run(
     note: Callable[[str], None] = lambda message: None,
     progress: Progress = silent,
 ) -> Iterator[Result]:
-    """Yield a result a model and task, each kept in the store before the next is begun.
+    """Yield a result for each model and task that it can do, each kept before the next is begun.
 
     A result whose signature stands in the store is not computed again, unless `force`.
     """
     for model in models:
         for task in tasks:
+            if task.refuses(model):
+                continue
             signature = task.signature(model, benchmark)
             known = None if force else store.find(model.name, task.name, signature)
             note(f"{model.name}: {task.name}{', kept from before' if known else ' ...'}")

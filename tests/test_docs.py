@@ -7,13 +7,18 @@ ends with. ``...`` on a line of its own stands for any lines, ``[...]`` for a pa
 no output shown may print anything. Python sessions are doctests that share their names.
 
 ``<!-- not run: reason -->`` on the line before a block leaves it out.
+A command that leaves a server running writes its process number to a file ``NAME.pid``, which is ended with
+the page.
+
 ``<!-- files: giccs/data/dialogues.jsonl -->`` puts copies of these files of the project into the folder.
 """
 
+import contextlib
 import doctest
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -115,11 +120,20 @@ def test_every_step_of_the_page_runs(page, tmp_path, monkeypatch):
         for name in files.split():
             shutil.copy(ROOT / name, tmp_path)
     monkeypatch.chdir(tmp_path)
+    try:
+        take(steps(text), page, tmp_path)
+    finally:
+        for number in tmp_path.glob("*.pid"):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(number.read_text()), signal.SIGTERM)
+
+
+def take(found, page, folder):
     names = {}
-    for step in steps(text):
+    for step in found:
         place = f"{page.relative_to(ROOT)}:{step.line}"
         if isinstance(step, Command):
-            check(step, tmp_path, f"{place}: $ {step.text}")
+            check(step, folder, f"{place}: $ {step.text}")
             continue
         test = doctest.DocTestParser().get_doctest(
             step.text, names, place, str(page), step.line - 1

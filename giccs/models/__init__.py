@@ -1,14 +1,15 @@
 """Models by name. Each backend imports its framework itself, and only once it is used.
 
 baseline:chance          encoder:FOLDER or encoder:HUB-ID       package:NAME
-FOLDER or HUB-ID         the kind follows from the model's own configuration
+causal:FOLDER, causal:HUB-ID or causal:FILE.gguf
+FOLDER, HUB-ID or FILE.gguf     the kind follows from the model's own configuration
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +17,12 @@ from numpy.typing import NDArray
 from bws.problems import InputError, Problem
 from giccs.progress import Progress
 
+if TYPE_CHECKING:
+    from giccs.models.causal import CausalModel
+
 __all__ = ["KINDS", "ModelOptions", "PairModel", "open_model"]
 
-KINDS = ("baseline", "encoder", "package")
+KINDS = ("baseline", "causal", "encoder", "package")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,7 @@ class PairModel(Protocol):
         ...
 
 
-def open_model(name: str, options: ModelOptions | None = None) -> PairModel:
+def open_model(name: str, options: ModelOptions | None = None) -> PairModel | CausalModel:
     """Return the model called `name`; nothing is loaded yet.
 
     Raises InputError with one sentence on what to do where the model cannot be had.
@@ -83,10 +87,28 @@ def open_model(name: str, options: ModelOptions | None = None) -> PairModel:
         from giccs.models.packaged import open_packaged
 
         return open_packaged(name, rest, options)
-    from giccs.models.sentence import SentenceModel, encoder_folder
-
     if not rest:
         raise InputError(
-            Problem(name, None, "names no model; write encoder:FOLDER or encoder:HUB-ID")
+            Problem(name, None, f"names no model; write {kind}:FOLDER or {kind}:HUB-ID")
         )
-    return SentenceModel(name, encoder_folder(rest, options, forced=bool(colon)), options)
+    if kind == "causal":
+        from giccs.models.causal import open_causal
+
+        return open_causal(name, options, place=rest)
+    return _by_configuration(name, rest, options, forced=bool(colon))
+
+
+def _by_configuration(
+    name: str, place: str, options: ModelOptions, *, forced: bool
+) -> PairModel | CausalModel:
+    """Return an encoder, or the causal model that `place` holds where the user did not say encoder."""
+    from giccs.models.folder import holds_causal, located
+
+    path = located(place, options.revision, offline=options.offline)
+    if not forced and holds_causal(path):
+        from giccs.models.causal import open_causal
+
+        return open_causal(name, options, place=str(path))
+    from giccs.models.sentence import SentenceModel, encoder_folder
+
+    return SentenceModel(name, encoder_folder(name, path, options), options)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BatchSize", "encode_in_batches"]
+__all__ = ["BatchSize", "encode_in_batches", "out_of_memory"]
 
 FIRST = 16
 LARGEST = 4096
@@ -65,7 +65,7 @@ def encode_in_batches(
         try:
             vectors = encode(batch)
         except (MemoryError, RuntimeError) as error:
-            if not _out_of_memory(error):
+            if not out_of_memory(error):
                 raise
             size.failed(error, len(batch))
             continue
@@ -74,7 +74,7 @@ def encode_in_batches(
         yield places, vectors
 
 
-def _out_of_memory(error: BaseException) -> bool:
+def out_of_memory(error: BaseException) -> bool:
     """Tell a lack of memory from other faults; torch reports the CPU's as a plain RuntimeError."""
     words = ("out of memory", "can't allocate memory", "not enough memory")
     return isinstance(error, MemoryError) or any(word in str(error).lower() for word in words)

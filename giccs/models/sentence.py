@@ -7,8 +7,6 @@ plain encoder gets it here. Padding is left out of the mean in both cases.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +18,7 @@ from numpy.typing import NDArray
 from bws.problems import InputError, Problem
 from giccs.models.batching import BatchSize, encode_in_batches
 from giccs.models.cosine import cosines
+from giccs.models.folder import WEIGHTS, first_line, read_json, revision, saved_dtype
 from giccs.progress import Progress
 
 if TYPE_CHECKING:
@@ -29,58 +28,24 @@ if TYPE_CHECKING:
 
 __all__ = ["SentenceModel", "encoder_folder"]
 
-DTYPES = ("float32", "bfloat16", "float16")
-WEIGHTS = ("*.safetensors", "*.bin")
 
+def encoder_folder(name: str, folder: Path, options: ModelOptions) -> Path:
+    """Return the folder of an encoder; InputError in a sentence where it holds none."""
 
-def encoder_folder(name: str, options: ModelOptions, *, forced: bool) -> Path:
-    """Return the folder of an encoder, from the disk or from the hub.
-
-    `forced`: the user wrote ``encoder:``, so that a causal language model is taken as an encoder.
-    """
-    folder = Path(name).expanduser()
-    if not folder.exists():
-        from giccs.hub import model_folder
-
-        folder = model_folder(name, options.revision, offline=options.offline)
-    _check(name, folder, options, forced=forced)
-    return folder
-
-
-def _check(name: str, folder: Path, options: ModelOptions, *, forced: bool) -> None:
     def refused(message: str) -> InputError:
         return InputError(Problem(name, None, message))
 
     if not folder.is_dir():
         raise refused("is a file; a model is a folder or a hub id")
-    parts = _json(folder / "modules.json")
-    config = _json(folder / "config.json")
+    parts = read_json(folder / "modules.json")
+    config = read_json(folder / "config.json")
     if parts is None and config is None:
         raise refused("holds no model: there is neither modules.json nor config.json in it")
     if not any(any(folder.rglob(pattern)) for pattern in WEIGHTS):
         raise refused(f"holds no weights; a file {' or '.join(WEIGHTS)} is expected")
     if isinstance(config, dict) and "auto_map" in config and not options.trust_remote_code:
         raise refused("brings code of its own; read it, then allow it with --trust-remote-code")
-    if parts is None and _is_causal(config) and not forced:
-        message = (
-            "is a causal language model, and pairwise-sts needs an encoder; "
-            f"write encoder:{name} to take the mean of its hidden states all the same"
-        )
-        raise refused(message)
-
-
-def _is_causal(config: Any) -> bool:
-    names = config.get("architectures") or [] if isinstance(config, dict) else []
-    return any(name.endswith(("ForCausalLM", "LMHeadModel")) for name in names)
-
-
-def _json(path: Path) -> Any:
-    if not path.is_file():
-        return None
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise InputError(Problem(str(path), None, f"is not JSON ({error})")) from None
+    return folder
 
 
 class SentenceModel:
@@ -98,7 +63,7 @@ class SentenceModel:
         pooled = (self._folder / "modules.json").is_file()
         return {
             "kind": "encoder",
-            "revision": _revision(self._folder),
+            "revision": revision(self._folder),
             "dtype": self._dtype,
             "pooling": "the model's own" if pooled else "mean",
             "similarity": "cosine",
@@ -133,9 +98,7 @@ class SentenceModel:
         """Return the type of the weights: what was asked for, or what they were saved in."""
         if self._options.dtype != "auto":
             return self._options.dtype
-        config = _json(self._folder / "config.json") or {}
-        saved = config.get("dtype") or config.get("torch_dtype")
-        return saved if saved in DTYPES else "float32"
+        return saved_dtype(read_json(self._folder / "config.json"))
 
     @cached_property
     def _model(self) -> SentenceTransformer:
@@ -158,10 +121,8 @@ class SentenceModel:
         except (
             Exception
         ) as error:  # the frameworks raise whatever they like, also for a broken file
-            first = (
-                str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-            )
-            raise InputError(Problem(self.name, None, f"cannot be opened: {first}")) from error
+            message = f"cannot be opened: {first_line(error)}"
+            raise InputError(Problem(self.name, None, message)) from error
 
 
 def _need_frameworks(name: str) -> None:
@@ -171,15 +132,3 @@ def _need_frameworks(name: str) -> None:
     if missing:
         message = f"needs {' and '.join(missing)}; install them with: pip install 'giccs[models]'"
         raise InputError(Problem(name, None, message))
-
-
-def _revision(folder: Path) -> str:
-    """Return the hub's commit, or a digest of the folder's files where it is no snapshot of the hub."""
-    if folder.parent.name == "snapshots":
-        return folder.name
-    whole = hashlib.sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        with path.open("rb") as file:
-            content = hashlib.file_digest(file, "sha256").hexdigest()
-        whole.update(f"{path.relative_to(folder).as_posix()}\n{content}\n".encode())
-    return f"sha256:{whole.hexdigest()[:16]}"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -17,8 +17,9 @@ from giccs.models import PairModel
 from giccs.progress import Progress, silent
 from giccs.records import Item
 from giccs.results import Group, Result
+from giccs.tasks import TaskOptions
 
-__all__ = ["HISTORIES", "PairwiseSTS"]
+__all__ = ["HISTORIES", "PairwiseSTS", "divided", "open_tasks"]
 
 HISTORIES = {
     "without": "{utterance}",
@@ -36,10 +37,19 @@ class PairwiseSTS:
     last one before both.
     """
 
-    name: ClassVar[str] = "pairwise-sts"
     history: str = "without"
     seed: int = 0
     resamples: int = 1000
+    name: str = field(default="pairwise-sts", init=False)
+
+    def refuses(self, model: Any) -> str:
+        """Return why the model cannot do it and what could be done; empty where it can."""
+        if not hasattr(model, "score"):
+            return ""
+        return (
+            f"is a causal language model, and {self.name} needs an encoder; "
+            f"write encoder:{model.name} to take the mean of its hidden states all the same"
+        )
 
     def signature(self, model: PairModel, benchmark: Benchmark) -> dict[str, Any]:
         """Return all that the result depends on, before anything is computed."""
@@ -70,7 +80,7 @@ class PairwiseSTS:
 
         start = time.perf_counter()
         items = benchmark.items
-        sides = [self._sides(item) for item in items]
+        sides = [self.sides(item) for item in items]
         answers = model.pair_scores(
             [last for last, _ in sides], [candidate for _, candidate in sides], progress
         )
@@ -78,7 +88,7 @@ class PairwiseSTS:
         groups = tuple(
             Group({division: value}, self._metrics(items, prediction, rows))
             for division in DIVISIONS
-            for value, rows in _divided(items, division)
+            for value, rows in divided(items, division)
         )
         return Result(
             model=model.name,
@@ -97,7 +107,8 @@ class PairwiseSTS:
             ),
         )
 
-    def _sides(self, item: Item) -> tuple[str, str]:
+    def sides(self, item: Item) -> tuple[str, str]:
+        """Return what is compared: the last turn and the candidate, both after the history shown."""
         before = [turn.text for turn in item.turns[:-1]] if self.history == "with" else []
         return "\n".join([*before, item.last_turn]), "\n".join([*before, item.utterance])
 
@@ -116,9 +127,21 @@ class PairwiseSTS:
         )
 
 
-def _divided(items: Sequence[Item], division: str) -> list[tuple[Any, list[int]]]:
-    """Return (value, rows) for each value of a division that tells the items apart."""
+def open_tasks(options: TaskOptions) -> list[PairwiseSTS]:
+    """Return a task a history condition; the paper's way alone where nothing is said."""
+    shown = {"both": ["without", "with"], None: ["without"]}
+    histories = shown.get(options.history, [str(options.history)])
+    return [PairwiseSTS(history, options.seed) for history in histories]
+
+
+def divided(
+    items: Sequence[Any], division: str, *, alone: bool = False
+) -> list[tuple[Any, list[int]]]:
+    """Return (value, rows) for each value of a division that tells the items apart.
+
+    `alone`: also where there is one value only.
+    """
     rows: dict[Any, list[int]] = {}
     for row, item in enumerate(items):
         rows.setdefault(getattr(item, division), []).append(row)
-    return sorted(rows.items()) if len(rows) > 1 else []
+    return sorted(rows.items()) if alone or len(rows) > 1 else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from collections.abc import Callable
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -65,8 +65,7 @@ def simulate(
     if where.amazon:
         raise click.UsageError("simulated workers work on a service of one's own only")
     ways_in, true = _ways_in(workers, links), read_truth(truth)
-    with closing(console.progress(count(), "simulated submissions")) as bar:
-        done = rehearse(where.url, ways_in, true, manner, told=lambda _: next(bar))
+    done = _watched(console, lambda told: rehearse(where.url, ways_in, true, manner, told=told))
     console.answer(_text(done, where.url), _document(done, where.url))
 
 
@@ -81,6 +80,12 @@ def _ways_in(workers: int | None, links: str | None) -> list[str]:
     if workers is not None and workers > len(found):
         raise click.UsageError(f"--workers is {workers}, but {links} holds {len(found)} links")
     return found[:workers]
+
+
+def _watched(console: Console, work: Callable[[Callable[[Any], Any]], Rehearsal]) -> Rehearsal:
+    """Do the work while a bar counts; it has no total, so it ends with this function."""
+    bar = console.progress(count(), "simulated submissions")
+    return work(lambda _: next(bar))
 
 
 def _text(done: Rehearsal, site: str) -> str:

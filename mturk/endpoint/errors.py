@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 __all__ = [
-    "ServiceError",
     "RequestError",
+    "ServiceError",
     "already_exists",
     "does_not_exist",
     "fault",

@@ -98,3 +98,28 @@ def plain_encoder(tmp_path_factory):
     BertModel(config).save_pretrained(folder)
     BertTokenizerFast(str(folder / "vocab.txt"), do_lower_case=True).save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_gpt(tmp_path_factory):
+    """A GPT-2 with random weights and a token a byte: the real code path, no download."""
+    torch = pytest.importorskip("torch")
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
+
+    folder = tmp_path_factory.mktemp("tiny-gpt")
+    end = "<|endoftext|>"
+    letters = [end, *sorted(pre_tokenizers.ByteLevel.alphabet())]
+    tokenizer = Tokenizer(models.BPE({letter: n for n, letter in enumerate(letters)}, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    torch.manual_seed(0)
+    config = GPT2Config(
+        vocab_size=len(letters), n_embd=32, n_layer=2, n_head=2, n_positions=1024,
+        bos_token_id=0, eos_token_id=0,
+        initializer_range=0.3,  # likelihoods well apart, so that rounding decides no choice
+    )  # fmt: skip
+    GPT2LMHeadModel(config).save_pretrained(folder)
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token=end, eos_token=end)
+    fast.save_pretrained(folder)
+    return folder

@@ -14,7 +14,16 @@ from mturk import limits
 from mturk.endpoint.errors import ServiceError, invalid
 from mturk.endpoint.schema import token
 
-__all__ = ["Answer", "Call", "Parameters", "check", "forget_tokens", "page", "remember", "remembered"]
+__all__ = [
+    "Answer",
+    "Call",
+    "Parameters",
+    "check",
+    "forget_tokens",
+    "page",
+    "remember",
+    "remembered",
+]
 
 Parameters = Mapping[str, Any]
 Answer = dict[str, Any]

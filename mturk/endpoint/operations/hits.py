@@ -261,5 +261,7 @@ def delete_hit(call: Call, parameters: Parameters) -> Answer:
 def _not_disposed(call: Call, hit_id: str) -> Row[Any]:
     row = lifecycle.hit_row(call.connection, hit_id)
     if row.status == "Disposed":
-        raise wrong_state("HIT", row.status, ["Assignable", "Unassignable", "Reviewable", "Reviewing"])
+        raise wrong_state(
+            "HIT", row.status, ["Assignable", "Unassignable", "Reviewable", "Reviewing"]
+        )
     return row

@@ -93,7 +93,9 @@ def _check_type(values: dict[str, Any]) -> None:
         _in(RETRY_DELAY, values.get("retry_delay")),
         _in(TEST_DURATION, values.get("test_duration")),
         _in(VALUE, values.get("auto_granted_value")),
-        "Test needs TestDurationInSeconds" if test and values.get("test_duration") is None else None,
+        "Test needs TestDurationInSeconds"
+        if test and values.get("test_duration") is None
+        else None,
         "AnswerKey needs a Test" if key and not test else None,
         "AutoGranted is not possible with a Test" if automatic and test else None,
         "AutoGrantedValue needs AutoGranted"

@@ -1,0 +1,1 @@
+"""To and from other people's evaluation tools."""

@@ -1,0 +1,171 @@
+"""From a name to a causal model in memory: folders, hub ids and GGUF files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bws.problems import InputError, Problem
+from giccs.models.folder import WEIGHTS, first_line, located, read_json, revision, saved_dtype
+
+if TYPE_CHECKING:
+    from giccs.models import ModelOptions
+
+__all__ = ["Loaded", "Source", "find", "load"]
+
+LIMITS = ("max_position_embeddings", "n_positions", "n_ctx", "max_sequence_length", "max_seq_len")
+"""What configurations call the number of tokens that a model reads."""
+FULL = 0.8
+"""Share of a GPU's free memory that weights may take; beyond it they are spread over all devices."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a model lies."""
+
+    folder: Path
+    gguf: str = ""
+    """Name of the GGUF file in the folder; empty for a folder of transformers."""
+
+    @property
+    def revision(self) -> str:
+        """The hub's commit, or a digest of the content."""
+        return revision(self.folder / self.gguf if self.gguf else self.folder)
+
+    def dtype(self, wanted: str) -> str:
+        """Return the type of the weights: what is wanted, or what they were saved in."""
+        if wanted != "auto":
+            return wanted
+        return "float32" if self.gguf else saved_dtype(read_json(self.folder / "config.json"))
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A model in memory with its tokenizer."""
+
+    model: Any
+    tokenizer: Any
+
+    @property
+    def context(self) -> int | None:
+        """Number of tokens that the model reads at most; None where nothing limits it."""
+        config = self.model.config.get_text_config()
+        limits = [getattr(config, name, None) for name in LIMITS]
+        return next((limit for limit in limits if isinstance(limit, int) and limit > 0), None)
+
+
+def find(name: str, place: str, options: ModelOptions) -> Source:
+    """Return where the model lies, fetched from the hub where `place` is no path.
+
+    InputError where it is no causal language model, or cannot be opened without more.
+    """
+    path = located(place, options.revision, offline=options.offline)
+    if path.suffix.lower() == ".gguf" and path.is_file():
+        return _gguf(name, path)
+    if not path.is_dir():
+        raise _refused(name, "is a file; a model is a folder, a .gguf file or a hub id")
+    if not (path / "config.json").is_file() and (files := sorted(path.glob("*.gguf"))):
+        if len(files) > 1:
+            names = ", ".join(file.name for file in files)
+            raise _refused(name, f"holds several GGUF files ({names}); name one of them")
+        return _gguf(name, files[0])
+    _check(name, path, options)
+    return Source(path)
+
+
+def _gguf(name: str, file: Path) -> Source:
+    missing = [part for part in ("gguf", "accelerate") if find_spec(part) is None]
+    if missing:
+        raise _refused(
+            name, f"needs {' and '.join(missing)}; install them with: pip install 'giccs[gguf]'"
+        )
+    return Source(file.parent, file.name)
+
+
+def _check(name: str, folder: Path, options: ModelOptions) -> None:
+    config = read_json(folder / "config.json")
+    if not isinstance(config, dict):
+        raise _refused(name, "holds no model: there is neither config.json nor a .gguf file in it")
+    if not any(any(folder.rglob(pattern)) for pattern in WEIGHTS):
+        raise _refused(name, f"holds no weights; a file {' or '.join(WEIGHTS)} is expected")
+    if "auto_map" in config and not options.trust_remote_code:
+        raise _refused(
+            name, "brings code of its own; read it, then allow it with --trust-remote-code"
+        )
+    if config.get("is_encoder_decoder"):
+        raise _refused(name, ENCODER_DECODER)
+
+
+ENCODER_DECODER = (
+    "is an encoder-decoder, whose encoder reads the whole prompt at once; "
+    "a causal language model (GPT, Llama, Qwen, ...) is needed"
+)
+
+
+def load(name: str, source: Source, options: ModelOptions, dtype: str) -> Loaded:
+    """Return the model in memory; InputError with one sentence where it cannot be opened."""
+    missing = [part for part in ("torch", "transformers") if find_spec(part) is None]
+    if missing:
+        raise _refused(
+            name, f"needs {' and '.join(missing)}; install them with: pip install 'giccs[models]'"
+        )
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    try:
+        return _load(source, options, dtype)
+    except Exception as error:  # the frameworks raise whatever they like, also for a broken file
+        if isinstance(error, InputError):
+            raise
+        raise _refused(name, f"cannot be opened: {first_line(error)}") from error
+
+
+def _load(source: Source, options: ModelOptions, dtype: str) -> Loaded:
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    shared: dict[str, Any] = {
+        "trust_remote_code": options.trust_remote_code,
+        "local_files_only": options.offline,
+    }
+    if source.gguf:
+        shared["gguf_file"] = source.gguf
+    tokenizer = AutoTokenizer.from_pretrained(source.folder, **shared)
+    device = _device(options.device, source.folder)
+    spread = {"device_map": "auto"} if device == "spread" else {}
+    model: Any = AutoModelForCausalLM.from_pretrained(
+        source.folder, dtype=getattr(torch, dtype), **shared, **spread
+    )
+    _fuse(model)
+    return Loaded((model if spread else model.to(device)).eval(), tokenizer)
+
+
+def _fuse(model: Any) -> None:
+    """Compute GPT-2's GELU in one pass over memory, not in eight; the function is the same."""
+    from torch.nn import GELU
+    from transformers.activations import NewGELUActivation
+
+    for module in model.modules():
+        for name, part in module.named_children():
+            if isinstance(part, NewGELUActivation):
+                setattr(module, name, GELU(approximate="tanh"))
+
+
+def _device(wanted: str, folder: Path) -> str:
+    """Return where the weights go; ``spread`` is over all devices, where one GPU has not enough memory."""
+    import torch
+
+    if wanted != "auto":
+        return wanted
+    if not torch.cuda.is_available():
+        return "cpu"
+    weights = sum(file.stat().st_size for file in folder.glob("*.safetensors"))
+    free, _ = torch.cuda.mem_get_info()
+    return "spread" if weights > FULL * free and find_spec("accelerate") else "cuda"
+
+
+def _refused(name: str, message: str) -> InputError:
+    return InputError(Problem(name, None, message))

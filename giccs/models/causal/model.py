@@ -1,0 +1,177 @@
+"""A causal language model that says how likely options are after their prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bws.problems import InputError, Problem
+from giccs.models.causal.boundary import Boundary, TokenQuestion
+from giccs.models.causal.loading import Loaded, Source, find, load
+from giccs.models.causal.records import OptionScore, Prompt, Scored
+from giccs.models.causal.scoring import Scorer
+from giccs.models.causal.tree import grow
+from giccs.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from giccs.models import ModelOptions
+
+__all__ = ["CausalModel", "open_causal"]
+
+
+def open_causal(name: str, options: ModelOptions | None = None, *, place: str = "") -> CausalModel:
+    """Return the model at `place` (or `name`): a folder, a GGUF file or a hub id. Weights are loaded later.
+
+    InputError with one sentence on what to do where it cannot be had, and where it is no causal language
+    model.
+    """
+    from giccs.models import ModelOptions
+
+    options = options or ModelOptions()
+    return CausalModel(name, find(name, place or name, options), options)
+
+
+class CausalModel:
+    """A causal language model; loaded when it is first asked."""
+
+    def __init__(self, name: str, source: Source, options: ModelOptions) -> None:
+        self.name = name
+        self._source = source
+        self._options = options
+
+    @cached_property
+    def identity(self) -> Mapping[str, Any]:
+        """Return what the likelihoods depend on."""
+        return {
+            "kind": "causal",
+            "revision": self._source.revision,
+            "dtype": self._source.dtype(self._options.dtype),
+        }
+
+    @property
+    def context(self) -> int | None:
+        """Number of tokens that the model reads at most; None where it has no limit."""
+        return self._loaded.context
+
+    def score(self, prompts: Sequence[Prompt], progress: Progress = silent) -> Scored:
+        """Return how likely each option of each prompt is.
+
+        A prompt that is too long for the model is replaced by the first of `shorter` that fits with its
+        longest option. InputError names all prompts for which none fits, and all that have an empty
+        option. Equal questions, equal options and equal beginnings are computed once.
+        """
+        self._check(prompts)
+        texts, questions = self._encoded(prompts)
+        found = self._logprobs(list(dict.fromkeys(questions)), progress)
+        options = tuple(
+            tuple(
+                OptionScore(float(logprobs.sum()), len(logprobs), len(option.lstrip().encode()))
+                for option, logprobs in zip(prompt.options, found[question], strict=True)
+            )
+            for prompt, question in zip(prompts, questions, strict=True)
+        )
+        cut = sum(text != prompt.text for text, prompt in zip(texts, prompts, strict=True))
+        return Scored(texts, options, cut)
+
+    def render_chat(self, text: str) -> str:
+        """Return `text` as a user's message with what opens the answer, by the model's chat template."""
+        if not self._loaded.tokenizer.chat_template:
+            raise self._refused("has no chat template; leave --chat-template out")
+        message = [{"role": "user", "content": text}]
+        rendered: str = self._loaded.tokenizer.apply_chat_template(
+            message, add_generation_prompt=True, tokenize=False
+        )
+        return rendered
+
+    def environment(self) -> Mapping[str, Any]:
+        """Return versions, device, and the way that was taken through the model."""
+        from importlib.metadata import version
+
+        trial = self._scorer.trial
+        return {
+            **{package: version(package) for package in ("torch", "transformers")},
+            "device": str(self._loaded.model.device),
+            "batch_size": self._scorer.largest,
+            "forward": trial.way.name,
+            "self_check_deviation": trial.deviation,
+        }
+
+    def _check(self, prompts: Sequence[Prompt]) -> None:
+        problems = [
+            Problem(self.name, None, f"prompt {n} {fault}")
+            for n, prompt in enumerate(prompts, start=1)
+            for fault in _faults(prompt)
+        ]
+        if problems:
+            raise InputError(problems)
+
+    def _encoded(
+        self, prompts: Sequence[Prompt]
+    ) -> tuple[tuple[str, ...], tuple[TokenQuestion, ...]]:
+        found, problems = [], []
+        for n, prompt in enumerate(prompts, start=1):
+            try:
+                found.append(self._fitting(prompt))
+            except ValueError as error:
+                problems.append(Problem(self.name, None, f"prompt {n}: {error}"))
+        if problems:
+            raise InputError(problems)
+        texts, questions = zip(*found, strict=True) if found else ((), ())
+        return texts, questions
+
+    def _fitting(self, prompt: Prompt) -> tuple[str, TokenQuestion]:
+        """Return the first text that fits, as it is and as tokens."""
+        for text, question in self._boundary.lengths(prompt):
+            if self.context is None or question.length <= self.context:
+                return text, question
+        message = (
+            f"has {question.length} tokens where it is shortest; the model reads {self.context}"
+        )
+        raise ValueError(message)
+
+    def _logprobs(
+        self, questions: Sequence[TokenQuestion], progress: Progress
+    ) -> dict[TokenQuestion, list[NDArray[np.float64]]]:
+        def answers() -> Iterator[tuple[int, list[NDArray[np.float64]]]]:
+            try:
+                yield from self._scorer.run([grow(question) for question in questions])
+            except ValueError as error:
+                raise self._refused(str(error)) from error
+
+        if not questions:
+            return {}
+        found = {}
+        for place, logprobs in progress(answers(), "scoring", len(questions)):
+            found[questions[place]] = logprobs
+        if any(np.isnan(one).any() for logprobs in found.values() for one in logprobs):
+            raise self._refused(
+                "gives no numbers (NaN); float16 overflows, --dtype float32 may help"
+            )
+        return found
+
+    @cached_property
+    def _loaded(self) -> Loaded:
+        return load(self.name, self._source, self._options, self.identity["dtype"])
+
+    @cached_property
+    def _boundary(self) -> Boundary:
+        return Boundary(self._loaded.tokenizer)
+
+    @cached_property
+    def _scorer(self) -> Scorer:
+        return Scorer(self._loaded.model, self.identity["dtype"], self._options.batch_size)
+
+    def _refused(self, message: str) -> InputError:
+        return InputError(Problem(self.name, None, message))
+
+
+def _faults(prompt: Prompt) -> Iterator[str]:
+    if not prompt.options:
+        yield "has no options; one at least is needed"
+    for option in prompt.options:
+        if not option.strip():
+            yield f"has the empty option {option!r}; an option has a text"

@@ -1,0 +1,84 @@
+"""The folder of a model: what its configuration says, and a name for its content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from bws.problems import InputError, Problem
+
+__all__ = [
+    "DTYPES",
+    "WEIGHTS",
+    "first_line",
+    "holds_causal",
+    "located",
+    "read_json",
+    "revision",
+    "saved_dtype",
+]
+
+DTYPES = ("float32", "bfloat16", "float16")
+WEIGHTS = ("*.safetensors", "*.bin")
+
+
+def read_json(path: Path) -> Any:
+    """Return what a JSON file holds; None where there is no such file."""
+    if not path.is_file():
+        return None
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(Problem(str(path), None, f"is not JSON ({error})")) from None
+
+
+def located(name: str, revision: str | None, *, offline: bool) -> Path:
+    """Return the path that `name` is, or else the folder of that hub id."""
+    path = Path(name).expanduser()
+    if path.exists():
+        return path
+    from giccs.hub import model_folder
+
+    return model_folder(name, revision, offline=offline)
+
+
+def holds_causal(path: Path) -> bool:
+    """Tell whether a path is a causal language model: a GGUF file, or a folder that says so."""
+    if path.suffix.lower() == ".gguf":
+        return True
+    config = read_json(path / "config.json")
+    if not isinstance(config, dict):
+        return not (path / "modules.json").is_file() and any(path.glob("*.gguf"))
+    names = config.get("architectures") or []
+    causal = any(name.endswith(("ForCausalLM", "LMHeadModel")) for name in names)
+    return causal and not (path / "modules.json").is_file()
+
+
+def saved_dtype(config: Any) -> str:
+    """Return the type in which weights were saved; float32 where the configuration does not tell."""
+    config = config or {}
+    text = config.get("text_config") or {}
+    saved = [part.get(key) for part in (config, text) for key in ("dtype", "torch_dtype")]
+    return next((dtype for dtype in saved if dtype in DTYPES), "float32")
+
+
+def revision(path: Path) -> str:
+    """Return the hub's commit, or a digest of the files where `path` is no snapshot of the hub."""
+    if path.parent.name == "snapshots":
+        return path.name
+    whole = hashlib.sha256()
+    files = [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file())
+    for one in files:
+        with one.open("rb") as file:
+            content = hashlib.file_digest(file, "sha256").hexdigest()
+        name = one.name if one == path else one.relative_to(path).as_posix()
+        whole.update(f"{name}\n{content}\n".encode())
+    return f"sha256:{whole.hexdigest()[:16]}"
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of what an error says; its kind where it says nothing."""
+    text = str(error).strip()
+    return text.splitlines()[0] if text else type(error).__name__

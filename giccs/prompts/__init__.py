@@ -1,0 +1,136 @@
+"""How a dialogue and its options become the text that a language model goes on from.
+
+A template is a text file that looks like the prompt. A line with ``{turn}``, ``{number}`` or ``{speaker}``
+stands for as many lines as the dialogue has turns, a line with ``{option}`` or ``{letter}`` for as many as
+there are options; lines of one kind that follow each other are repeated together. ``{{`` is a brace.
+The templates that ship are never changed: a new wording is a new file with a new number.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import string
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
+from itertools import groupby
+from pathlib import Path
+
+from bws.problems import InputError, Problem
+from bws.textio import read_text
+from giccs.records import Turn
+
+__all__ = ["LETTERS", "TEMPLATES", "Template", "open_template"]
+
+TEMPLATES = ("figure2-de-1", "figure2-en-1")
+"""Figure 2 of the paper, and its English twin."""
+LETTERS = string.ascii_uppercase
+TURN_FIELDS = frozenset(["turn", "number", "speaker"])
+OPTION_FIELDS = frozenset(["option", "letter"])
+
+
+@dataclass(frozen=True)
+class Template:
+    """A prompt with places for turns and options; see the module's docstring for how it is written."""
+
+    name: str
+    text: str
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the text."""
+        return hashlib.sha256(self.text.encode("utf-8")).hexdigest()
+
+    @property
+    def lists_options(self) -> bool:
+        """Tell whether the model reads the options before it answers."""
+        return any(fields & OPTION_FIELDS for _, fields in self._lines)
+
+    def render(self, turns: Sequence[Turn], options: Sequence[str]) -> str:
+        """Return the prompt; turns are numbered from 1, options lettered from A.
+
+        >>> twin = open_template("figure2-en-1")
+        >>> print(twin.render([Turn("user", "A table for two?")], ["Two of us.", "No."]))
+        Dialogue:
+        Utterance 1: A table for two?
+        <BLANKLINE>
+        Question: Choose the utterance that is most similar to the last utterance of the dialogue.
+        Choices:
+        A. Two of us.
+        B. No.
+        Answer:
+        """
+        of_turns = [
+            {"number": str(number), "speaker": turn.speaker, "turn": turn.text.strip()}
+            for number, turn in enumerate(turns, start=1)
+        ]
+        of_options = [
+            {"letter": letter, "option": option}
+            for letter, option in zip(LETTERS, options, strict=False)
+        ]
+        return "\n".join(self._rendered(of_turns, of_options))
+
+    def _rendered(
+        self, turns: Sequence[Mapping[str, str]], options: Sequence[Mapping[str, str]]
+    ) -> Iterator[str]:
+        for kind, lines in groupby(self._lines, key=lambda line: _kind(line[1])):
+            block = [line for line, _ in lines]
+            repeated = {"turn": turns, "option": options}.get(kind, [{}])
+            yield from (line.format_map(values) for values in repeated for line in block)
+
+    @cached_property
+    def _lines(self) -> list[tuple[str, frozenset[str]]]:
+        return [(line, frozenset(_fields(line))) for line in self.text.split("\n")]
+
+
+def open_template(name: str | os.PathLike[str]) -> Template:
+    """Return the template that ships under this name, or the one in a file.
+
+    The line break that ends the file is not part of the prompt. InputError names every line that
+    cannot be used.
+    """
+    name = os.fspath(name)
+    if name in TEMPLATES:
+        text = (resources.files("giccs.prompts") / f"{name}.txt").read_text("utf-8")
+    elif Path(name).is_file():
+        text = read_text(name)
+    else:
+        message = f"is neither a file nor a template; {' and '.join(TEMPLATES)} are"
+        raise InputError(Problem(name, None, message))
+    text = text.replace("\r\n", "\n").removesuffix("\n")
+    if problems := list(_problems(name, text)):
+        raise InputError(problems)
+    return Template(name, text)
+
+
+def _problems(name: str, text: str) -> Iterator[Problem]:
+    seen: set[str] = set()
+    for number, line in enumerate(text.split("\n"), start=1):
+        try:
+            fields = set(_fields(line))
+        except ValueError as error:
+            yield Problem(name, number, f"{error}; a brace that is meant is written twice")
+            continue
+        seen |= fields
+        if unknown := fields - TURN_FIELDS - OPTION_FIELDS:
+            known = ", ".join(f"{{{field}}}" for field in sorted(TURN_FIELDS | OPTION_FIELDS))
+            wrong = ", ".join(f"{{{field}}}" for field in sorted(unknown))
+            yield Problem(name, number, f"{wrong} is no field; {known} are")
+        elif fields & TURN_FIELDS and fields & OPTION_FIELDS:
+            yield Problem(name, number, "has fields of a turn and of an option; write two lines")
+    if "turn" not in seen:
+        yield Problem(name, None, "shows no dialogue; one line must have {turn}")
+
+
+def _fields(line: str) -> Iterator[str]:
+    for _, field, form, conversion in string.Formatter().parse(line):
+        if field is not None:
+            yield field + (f"!{conversion}" if conversion else "") + (f":{form}" if form else "")
+
+
+def _kind(fields: frozenset[str]) -> str:
+    if fields & TURN_FIELDS:
+        return "turn"
+    return "option" if fields & OPTION_FIELDS else ""

@@ -1,0 +1,279 @@
+"""Multiple-choice STS (paper section 5.1.2, Table 6): which utterance does a causal model find likeliest?
+
+The model reads a dialogue and its five utterances; its answer is the one that it finds likeliest to
+follow, the right answer the one that people judged most similar to the last turn.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bws.problems import InputError, Problem
+from giccs.benchmark import Benchmark
+from giccs.environment import environment
+from giccs.metrics import Estimate
+from giccs.progress import Progress, silent
+from giccs.prompts import LETTERS, Template, open_template
+from giccs.results import Group, Result
+from giccs.tasks import TaskOptions
+from giccs.tasks.choosing import MEASURES, Answers, Sheet, averages, differences
+from giccs.tasks.pairwise import DIVISIONS, divided
+from giccs.tasks.questions import ANSWERS, HISTORIES, Asked, Asking, Question, questions
+
+if TYPE_CHECKING:
+    import polars
+
+    from giccs.models.causal import CausalModel, OptionScore
+
+__all__ = ["MultipleChoice", "open_tasks"]
+
+NO_DIALOGUE = "none"
+Key = tuple[str, int, int]
+"""History, question, order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What was asked in the end, and how likely the model finds each answer, in the order shown."""
+
+    asked: Asked
+    prompt: str
+    """As it was scored: a shorter one where the model has no room for the whole."""
+    scores: Sequence[OptionScore]
+
+
+@dataclass(frozen=True, slots=True)
+class MultipleChoice:
+    """Accuracy with and without the dialogue's history, and what the history changes.
+
+    `permutations`: over how many cyclic orders of the options the likelihoods are averaged before one is
+    chosen. `answer`: what is to follow the prompt, the ``sentence`` or its ``letter``.
+    """
+
+    template: Template
+    histories: tuple[str, ...] = HISTORIES
+    answer: str = "sentence"
+    permutations: int = 1
+    chat_template: bool = False
+    seed: int = 0
+    resamples: int = 1000
+    name: str = field(default="multiple-choice-sts", init=False)
+
+    def __post_init__(self) -> None:
+        if self.answer not in ANSWERS:
+            raise ValueError(f"answer is {self.answer!r}; {' or '.join(ANSWERS)} is allowed")
+        if not self.histories or set(self.histories) - set(HISTORIES):
+            raise ValueError(
+                f"histories is {self.histories}; {HISTORIES} or one of them is allowed"
+            )
+        if not 1 <= self.permutations <= len(LETTERS):
+            raise ValueError(f"permutations is {self.permutations}; 1 to {len(LETTERS)} is allowed")
+        if self.answer == "letter" and not self.template.lists_options:
+            message = "shows no options, so no letter can be answered; one line must have {option}"
+            raise InputError(Problem(self.template.name, None, message))
+
+    def refuses(self, model: Any) -> str:
+        """Return why the model cannot do it; empty where it can."""
+        can = hasattr(model, "score")
+        return "" if can else f"gives no likelihoods; {self.name} needs a causal language model"
+
+    def signature(self, model: CausalModel, benchmark: Benchmark) -> dict[str, Any]:
+        """Return all that the result depends on, before anything is computed."""
+        return {
+            "task": self.name,
+            "model": model.name,
+            **model.identity,
+            "data": benchmark.fingerprint,
+            "history": "both" if len(self.histories) > 1 else self.histories[0],
+            "template": {"name": self.template.name, "sha256": self.template.digest},
+            "answer": self.answer,
+            "permutations": self.permutations,
+            "chat_template": self.chat_template,
+            "option_order": {"seed": self.seed},
+            "bootstrap": {"unit": "dialogue", "resamples": self.resamples, "seed": self.seed},
+            "giccs": version("giccs"),
+        }
+
+    def evaluate(
+        self, model: CausalModel, benchmark: Benchmark, progress: Progress = silent
+    ) -> Result:
+        """Ask every question in every order, with and without history, and count the right answers."""
+        start = time.perf_counter()
+        asked, left_out = self.questions(benchmark)
+        said = self._said(model, asked, progress)
+        sheets = {
+            history: Sheet(
+                tuple(
+                    _answers(question, place, history, said) for place, question in enumerate(asked)
+                ),
+                self.resamples,
+                self.seed,
+            )
+            for history in self.histories
+        }
+        return Result(
+            model=model.name,
+            task=self.name,
+            metrics=_remark(self._metrics(sheets, range(len(asked))), left_out),
+            groups=tuple(self._groups(asked, sheets)),
+            signature=self.signature(model, benchmark),
+            environment={"data": benchmark.name, **environment(), **model.environment()},
+            seconds=round(time.perf_counter() - start, 3),
+            predictions=_table(asked, said),
+        )
+
+    @property
+    def _names(self) -> list[str]:
+        """Return the accuracies that mean something: letters all have one length."""
+        return [*MEASURES] if self.answer == "sentence" else ["accuracy", "accuracy_pmi"]
+
+    def questions(self, benchmark: Benchmark) -> tuple[list[Question], int]:
+        """Return the questions, and how many dialogues are none; InputError where nothing can be asked."""
+        asked, left_out = questions(benchmark, self.seed)
+        most = max((len(question.options) for question in asked), default=0)
+        if not asked:
+            message = "asks nothing: no dialogue has two utterances to choose from"
+            raise InputError(Problem(benchmark.name, None, message))
+        if self.permutations > most:
+            message = (
+                f"has {most} utterances a dialogue, so as many orders; not {self.permutations}"
+            )
+            raise InputError(Problem(benchmark.name, None, message))
+        return asked, left_out
+
+    def _said(
+        self, model: CausalModel, asked: Sequence[Question], progress: Progress
+    ) -> dict[Key, Said]:
+        """Put every prompt to the model in one pass."""
+        from giccs.models.causal import Prompt
+
+        asking = Asking(
+            self.template, self.answer, model.render_chat if self.chat_template else None
+        )
+        prompts = {
+            (history, place, order): asking.ask(question, order, history)
+            for history in (*self.histories, NO_DIALOGUE)
+            for place, question in enumerate(asked)
+            for order in range(min(self.permutations, len(question.options)))
+        }
+        scored = model.score(
+            [Prompt(one.prompt, one.answers, one.shorter) for one in prompts.values()], progress
+        )
+        return {
+            key: Said(one, prompt, scores)
+            for (key, one), prompt, scores in zip(
+                prompts.items(), scored.prompts, scored.options, strict=True
+            )
+        }
+
+    def _metrics(self, sheets: Mapping[str, Sheet], rows: Sequence[int]) -> dict[str, Estimate]:
+        if len(sheets) == 1:
+            (sheet,) = sheets.values()
+            return sheet.metrics(self._names, rows)
+        pair = sheets["with"], sheets["without"]
+        return averages(*pair, self._names, rows) | differences(*pair, self._names, rows)
+
+    def _groups(self, asked: Sequence[Question], sheets: Mapping[str, Sheet]) -> Iterator[Group]:
+        parts = [
+            ({division: value}, rows)
+            for division in DIVISIONS
+            for value, rows in divided(asked, division, alone=division == "n_turns")
+        ]
+        for history, sheet in sheets.items():
+            for by, rows in [({}, range(len(asked))), *parts]:
+                yield Group({"history": history, **by}, sheet.metrics(self._names, rows))
+        if len(sheets) > 1:
+            for by, rows in parts:
+                yield Group(by, self._metrics(sheets, rows))
+
+
+def open_tasks(options: TaskOptions) -> list[MultipleChoice]:
+    """Return the task; both histories where nothing is said."""
+    histories = HISTORIES if options.history in ("both", None) else (str(options.history),)
+    return [
+        MultipleChoice(
+            open_template(options.template),
+            histories,
+            options.answer,
+            options.permutations,
+            options.chat_template,
+            options.seed,
+        )
+    ]
+
+
+def _answers(question: Question, place: int, history: str, said: Mapping[Key, Said]) -> Answers:
+    """Return the scores of a question, each order's back in the order of its options."""
+    orders = [order for shown, asked, order in said if (shown, asked) == (history, place)]
+
+    def of(condition: str, name: str) -> np.ndarray:
+        found = np.empty((len(orders), len(question.options)))
+        for order in orders:
+            scores = said[condition, place, order].scores
+            found[order, question.shown(order)] = [getattr(score, name) for score in scores]
+        return found
+
+    return Answers(
+        question,
+        of(history, "logprob"),
+        of(history, "tokens"),
+        of(history, "bytes"),
+        of(NO_DIALOGUE, "logprob"),
+        cut=any(
+            said[history, place, order].prompt != said[history, place, order].asked.prompt
+            for order in orders
+        ),
+    )
+
+
+def _remark(metrics: Mapping[str, Estimate], left_out: int) -> dict[str, Estimate]:
+    """Say with the accuracies how many dialogues are no question."""
+    remark = f"{left_out} dialogues left out: one utterance leaves no choice" if left_out else ""
+    return {
+        name: replace(found, reason="; ".join(filter(None, [found.reason, remark])))
+        for name, found in metrics.items()
+    }
+
+
+def _table(asked: Sequence[Question], said: Mapping[Key, Said]) -> polars.DataFrame:
+    """Return a row an answer: what was asked, and what the model finds of it."""
+    import polars
+
+    rows = [
+        row
+        for (history, place, order), one in said.items()
+        if history != NO_DIALOGUE
+        for row in _rows(asked[place], history, order, one, said[NO_DIALOGUE, place, order])
+    ]
+    return polars.DataFrame(rows)
+
+
+def _rows(
+    question: Question, history: str, order: int, said: Said, alone: Said
+) -> Iterator[dict[str, Any]]:
+    chosen = int(np.argmax([score.logprob for score in said.scores]))
+    for place, option in enumerate(question.shown(order)):
+        score = said.scores[place]
+        yield {
+            "dialogue_id": question.dialogue_id,
+            "utterance_id": question.options[option].utterance_id,
+            "history": history,
+            "order": order,
+            "letter": LETTERS[place],
+            "prompt": said.prompt,
+            "answer": said.asked.answers[place],
+            "logprob": score.logprob,
+            "tokens": score.tokens,
+            "bytes": score.bytes,
+            "chosen": place == chosen,
+            "gold": bool(question.gold[option]),
+            "score": question.options[option].score,
+            "prompt_alone": alone.prompt,
+            "logprob_alone": alone.scores[place].logprob,
+        }

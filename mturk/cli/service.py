@@ -1,0 +1,169 @@
+"""mturk-hits serve and invite: the service of one's own, and the links by which workers come in."""
+
+from __future__ import annotations
+
+import json
+import os
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bws.cli.options import option
+from bws.command import Console, command
+from bws.problems import InputError, Problem
+
+if TYPE_CHECKING:
+    from mturk.endpoint.server import Addresses
+    from mturk.endpoint.site import Study
+
+__all__ = ["invite", "serve"]
+
+DATABASE = option("--db", "A file (SQLite), or the URL of a database.", default="hits.db")
+
+
+@command(
+    "mturk-hits serve",
+    example="""
+    mturk-hits serve
+    mturk-hits serve --host 0.0.0.0 --keys keys.toml --site-url https://work.example.org \\
+        --frame-url https://questions.example.org --trust-proxy 127.0.0.1
+    """,
+)
+@option("--host", "Where to listen; beyond this machine only with keys.", default="127.0.0.1")
+@option("--port", "Port of API and worker site; 0 takes a free one.", type=click.IntRange(0, 65535),
+        default=8765)  # fmt: skip
+@option("--frame-port", "Port of the question frames.  [default: the next one]",
+        type=click.IntRange(0, 65535))  # fmt: skip
+@DATABASE
+@option("--keys", 'TOML with access_key = "secret" lines; or set GICCS_KEYS.', metavar="FILE")
+@option("--site-url", "How browsers reach the service through a proxy.", metavar="URL")
+@option("--frame-url", "How browsers reach the frames; another host or port.", metavar="URL")
+@option(
+    "--trust-proxy", "Proxies whose X-Forwarded headers count.", metavar="ADDRESSES", default=""
+)
+@option("--studies", "TOML with recruiting links and completion codes.", metavar="FILE")
+@option(
+    "--balance", "Imaginary US dollars of a new database.", default="10000.00", metavar="AMOUNT"
+)
+@option("--allow-external", "Questions may load scripts from elsewhere.", is_flag=True)
+def serve(
+    console: Console, host: str, port: int, frame_port: int | None, db: str, keys: str | None,
+    site_url: str | None, frame_url: str | None, trust_proxy: str, studies: str | None,
+    balance: str, allow_external: bool,
+) -> None:  # fmt: skip
+    """Serve Mechanical Turk's API and a site on which workers do the HITs, from this machine.
+
+    AWS clients reach it with --endpoint-url; without keys any credentials do, from this machine only.
+    One line with both addresses says that it is ready; Ctrl-C ends it.
+    """
+    from mturk.endpoint.clock import SystemClock
+    from mturk.endpoint.database import Database
+    from mturk.endpoint.keys import read_keys
+    from mturk.endpoint.server import Options, serve
+    from mturk.endpoint.site import study_link
+
+    _log(console)
+    known = _studies(studies)
+    options = Options(
+        host=host, port=port, frame_port=frame_port, site_url=site_url, frame_url=frame_url,
+        keys=read_keys(keys, os.environ), studies=known, allow_external=allow_external,
+        trust_proxy=trust_proxy,
+    )  # fmt: skip
+    database = Database(db, balance=_cents(balance))
+
+    def ready(addresses: Addresses, _: object) -> None:
+        _say(console, addresses)
+        for study in known:
+            link = study_link(addresses.site, database.secret(), study.name)
+            console.note(f"recruiting link of {study.name}: {link}")
+
+    try:
+        serve(database, SystemClock(), options, ready)
+    finally:
+        database.close()
+
+
+def _say(console: Console, addresses: Addresses) -> None:
+    """Print the one line that scripts wait for."""
+    if console.as_json:
+        where = {"api": addresses.api, "site": addresses.work, "frames": addresses.frames}
+        click.echo(json.dumps(where))
+    else:
+        click.echo(f"mturk-hits serve: requester API {addresses.api}  worker site {addresses.work}")
+
+
+def _log(console: Console) -> None:
+    import logging
+
+    level = logging.WARNING if console.quiet else logging.INFO
+    logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+
+def _cents(text: str) -> int:
+    try:
+        amount = Decimal(text)
+        if amount.is_finite() and 0 <= amount <= 10**12:
+            return int(amount * 100)
+    except InvalidOperation:
+        pass
+    message = f"is {text!r}; US dollars such as 10000.00 are allowed"
+    raise InputError(Problem("--balance", None, message))
+
+
+def _studies(path: str | None) -> list[Study]:
+    if path is None:
+        return []
+    from mturk.endpoint.site.study import read_studies
+
+    return read_studies(path)
+
+
+@command(
+    "mturk-hits invite",
+    example="""
+    mturk-hits invite --workers 20 > links.txt
+    mturk-hits invite anna ben --site-url https://work.example.org
+    """,
+)
+@click.argument("names", nargs=-1, metavar="[WORKER]...")
+@option("--workers", "Make so many workers instead of naming them.", type=click.IntRange(1, 10000))
+@DATABASE
+@option("--site-url", "How workers reach the site.", default="http://127.0.0.1:8765", metavar="URL")
+@option("--days", "After how many days the links end.  [default: never]", type=click.IntRange(1))
+def invite(
+    console: Console, names: tuple[str, ...], workers: int | None, db: str, site_url: str,
+    days: int | None,
+) -> None:  # fmt: skip
+    """Print a personal link for each worker: who has it works under this id.
+
+    Give each link to one person only. Links are signed with the database's secret.
+    """
+    import time
+
+    from mturk.endpoint.database import Database
+    from mturk.endpoint.site import worker_link
+
+    expires = None if days is None else time.time() + days * 86_400
+    ids = _worker_ids(names, workers)
+    database = Database(db)
+    try:
+        site, secret = site_url.rstrip("/"), database.secret()
+        links = {one: worker_link(site, secret, one, expires=expires) for one in ids}
+    except ValueError as error:
+        raise InputError(Problem("WORKER", None, str(error))) from None
+    finally:
+        database.close()
+    text = "\n".join(f"{one}\t{link}" for one, link in links.items())
+    rows: list[Any] = [{"worker": one, "link": link} for one, link in links.items()]
+    console.answer(text, {"links": rows})
+
+
+def _worker_ids(names: tuple[str, ...], workers: int | None) -> list[str]:
+    import secrets
+
+    if bool(names) == (workers is not None):
+        message = "name workers, or say with --workers how many to make; one of the two is needed"
+        raise InputError(Problem("WORKER", None, message))
+    made = [f"A{secrets.token_hex(7).upper()}" for _ in range(workers or 0)]
+    return [*dict.fromkeys(names), *made]

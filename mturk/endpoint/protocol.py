@@ -1,0 +1,122 @@
+"""The wire: a POST with an operation's name and JSON in, JSON or one of the two error shapes out."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from mturk.endpoint import lifecycle
+from mturk.endpoint.clock import Clock
+from mturk.endpoint.database import Database
+from mturk.endpoint.errors import RequestError, ServiceError, invalid
+from mturk.endpoint.ids import new_id
+from mturk.endpoint.model import checked
+from mturk.endpoint.operations import LOOKS, OPERATIONS, Answer, Call
+from mturk.endpoint.signature import SignatureError, verify
+
+__all__ = ["Api"]
+
+log = logging.getLogger("mturk.api")
+TARGET = "MTurkRequesterServiceV20170117."
+CONTENT_TYPE = "application/x-amz-json-1.1"
+BODY_BYTES = 1_000_000
+
+
+class Api:
+    """The requester's API; with `keys` (access key -> secret) every request must be signed."""
+
+    def __init__(self, database: Database, clock: Clock, keys: Mapping[str, str]) -> None:
+        self.database = database
+        self.clock = clock
+        self.keys = keys
+
+    async def __call__(self, request: Request) -> Response:
+        """Answer a request; whatever it holds, the answer is JSON that AWS clients read."""
+        try:
+            body = await _body(request)
+            return await run_in_threadpool(self._answer, request, body)
+        except ServiceError as error:
+            return _error(error)
+        except ClientDisconnect:
+            return Response(status_code=400)
+
+    def _answer(self, request: Request, body: bytes) -> Response:
+        operation = "?"
+        try:
+            key = self._signer(request, body)
+            operation = _operation(request)
+            answer = self.call(operation, _json(body))
+            log.info("%s by %s", operation, key)
+            return _response(200, answer)
+        except ServiceError as error:
+            log.info("%s refused: %s", operation, error.code)
+            return _error(error)
+        except SignatureError as error:
+            log.warning("request refused: %s", error.code)
+            return _response(400, {"__type": error.code, "message": str(error)})
+        except Exception:
+            log.exception("%s failed", operation)
+            return _error(
+                ServiceError("ServiceFault", "The service failed; the request may be repeated.")
+            )
+
+    def _signer(self, request: Request, body: bytes) -> str:
+        if not self.keys:
+            return "anybody on this machine"
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        return verify(self.keys, request.method, request.url.path, headers, body, self.clock.now())
+
+    def call(self, operation: str, parameters: Any) -> Answer:
+        """Carry out an operation in one transaction; ServiceError where it is refused."""
+        values = checked(operation, parameters)
+        now = self.clock.now()
+        if operation in LOOKS:
+            with self.database.read() as connection:
+                if not lifecycle.something_due(connection, now):
+                    return OPERATIONS[operation](Call(operation, connection, now), values)
+        with self.database.write() as connection:
+            lifecycle.settle(connection, now)
+            return OPERATIONS[operation](Call(operation, connection, now), values)
+
+
+async def _body(request: Request) -> bytes:
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > BODY_BYTES:
+            raise RequestError(
+                "RequestEntityTooLarge", f"The request is larger than {BODY_BYTES} bytes."
+            )
+    return bytes(body)
+
+
+def _operation(request: Request) -> str:
+    target = request.headers.get("x-amz-target", "")
+    name = target.removeprefix(TARGET)
+    if name == target or name not in OPERATIONS:
+        raise RequestError("UnknownOperationException", f"There is no operation {target[:100]!r}.")
+    return name
+
+
+def _json(body: bytes) -> Any:
+    try:
+        return json.loads(body or b"{}")
+    except (ValueError, RecursionError):
+        raise invalid("the body is not JSON in UTF-8") from None
+
+
+def _error(error: ServiceError) -> Response:
+    document = {"__type": error.shape, "Message": error.message, "TurkErrorCode": error.code}
+    return _response(400 if error.shape == "RequestError" else 500, document)
+
+
+def _response(status: int, document: Mapping[str, Any]) -> Response:
+    body = json.dumps(document, ensure_ascii=True)
+    headers = {"x-amzn-RequestId": new_id(), "Cache-Control": "no-store"}
+    return Response(body, status, headers, media_type=CONTENT_TYPE)

@@ -1,0 +1,232 @@
+"""Running the service: the API and the worker site on one address, the questions on another."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import logging
+import socket
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.routing import Mount, Route
+
+from bws.problems import InputError, Problem
+from mturk.endpoint.clock import Clock
+from mturk.endpoint.database import Database
+from mturk.endpoint.model import service_model
+from mturk.endpoint.protocol import Api
+from mturk.endpoint.site import Rates, Study, build_frame, build_site
+from mturk.endpoint.work import Work
+
+__all__ = ["Addresses", "Options", "build", "is_loopback", "serve"]
+
+log = logging.getLogger("mturk.server")
+SWEEP_SECONDS = 30
+"""How often what is due is settled although nobody looks."""
+Stop = Callable[[], object]
+LOOPBACK_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Where the service is reached, as browsers and clients see it; origins without a path."""
+
+    site: str
+    frames: str
+
+    @property
+    def api(self) -> str:
+        """Return what AWS clients take as their endpoint URL."""
+        return self.site
+
+    @property
+    def work(self) -> str:
+        """Return where workers begin."""
+        return f"{self.site}/work/"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How the service is run."""
+
+    host: str = "127.0.0.1"
+    port: int = 8765
+    """0 takes a free one."""
+    frame_port: int | None = None
+    """None: the next port after `port`, or a free one where `port` is 0."""
+    site_url: str | None = None
+    """The address behind a proxy."""
+    frame_url: str | None = None
+    keys: Mapping[str, str] = field(default_factory=dict)
+    """Access key -> secret; without them only this machine is served, and anybody on it."""
+    studies: Sequence[Study] = ()
+    allow_external: bool = False
+    rates: Rates | None = None
+    trust_proxy: str = ""
+    """Addresses of proxies whose X-Forwarded-For and -Proto are believed, comma-separated."""
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether only this machine reaches a host.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
+    (True, True, False)
+    """
+    try:
+        return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def build(
+    database: Database, clock: Clock, addresses: Addresses, options: Options
+) -> tuple[Starlette, Starlette]:
+    """Return the two applications: API with worker site, and question frames."""
+    work = Work(database, clock)
+    secret = database.secret()
+    site = build_site(
+        work, secret, frame_url=addresses.frames, site_url=addresses.site, now=clock.now,
+        open_entry=not options.keys, studies=options.studies, rates=options.rates,
+    )  # fmt: skip
+    frames = build_frame(
+        work, secret, site_url=addresses.site, frame_url=addresses.frames,
+        allow_external=options.allow_external,
+    )  # fmt: skip
+    api = Api(database, clock, options.keys)
+    routes = [Route("/", api.__call__, methods=["POST"]), Mount("/", site)]
+    # Without keys a page elsewhere could name its own host and resolve it to this machine.
+    hosts = ["*"] if options.keys else LOOPBACK_HOSTS
+    guard = [Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)]
+    return Starlette(routes=routes, middleware=guard, lifespan=_sweeping(work)), frames
+
+
+def _sweeping(work: Work) -> Callable[[Starlette], contextlib.AbstractAsyncContextManager[None]]:
+    async def sweep() -> None:
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            try:
+                await run_in_threadpool(work.settle)
+            except Exception:  # a database that is busy now is not busy for ever
+                log.exception("what is due could not be settled")
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        task = asyncio.create_task(sweep())
+        try:
+            yield
+        finally:
+            task.cancel()
+
+    return lifespan
+
+
+def serve(
+    database: Database, clock: Clock, options: Options, ready: Callable[[Addresses, Stop], None]
+) -> None:
+    """Serve until the process is asked to stop; `ready` is called once both addresses answer.
+
+    It gets a function that stops the service from any thread.
+
+    InputError where the host is not this machine's own and no keys are set, or a port is taken.
+    """
+    if not is_loopback(options.host) and not options.keys:
+        message = (
+            "listening beyond this machine needs keys: whoever reaches the service could publish and "
+            "read everything; use --keys FILE or set GICCS_KEYS"
+        )
+        raise InputError(Problem("--host", None, message))
+    service_model()
+    with (
+        _listen(options.host, options.port) as site,
+        _listen(options.host, _frame_port(options, site)) as frames,
+    ):
+        addresses = Addresses(
+            options.site_url or _origin(options.host, site),
+            options.frame_url or _origin(options.host, frames),
+        )
+        apps = build(database, clock, addresses, options)
+        asyncio.run(_run(apps, (site, frames), options, lambda stop: ready(addresses, stop)))
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host.strip("[]"), port))
+    except OSError as error:
+        listening.close()
+        message = f"cannot listen on {host} port {port}: {error.strerror}; name another --port"
+        raise InputError(Problem("--port", None, message)) from None
+    listening.listen(1024)
+    return listening
+
+
+def _frame_port(options: Options, site: socket.socket) -> int:
+    if options.frame_port is not None:
+        return options.frame_port
+    return int(site.getsockname()[1]) + 1 if options.port else 0
+
+
+def _origin(host: str, listening: socket.socket) -> str:
+    shown = f"[{host.strip('[]')}]" if ":" in host else host
+    return f"http://{shown}:{listening.getsockname()[1]}"
+
+
+async def _run(
+    apps: Sequence[Starlette], sockets: Sequence[socket.socket], options: Options,
+    ready: Callable[[Stop], None],
+) -> None:  # fmt: skip
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        """One of two servers in a process: stopping one stops both."""
+
+        @contextlib.contextmanager
+        def capture_signals(self):  # type: ignore[no-untyped-def]
+            yield
+
+    servers = [
+        Server(
+            uvicorn.Config(
+                app, log_level="warning", access_log=False, server_header=False,
+                proxy_headers=bool(options.trust_proxy), forwarded_allow_ips=options.trust_proxy,
+                timeout_graceful_shutdown=10, limit_concurrency=2000,
+            )
+        )
+        for app in apps
+    ]  # fmt: skip
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        for server in servers:
+            server.should_exit = True
+
+    _on_signals(loop, stop)
+    running = [
+        asyncio.create_task(server.serve(sockets=[one]))
+        for server, one in zip(servers, sockets, strict=True)
+    ]
+    while not all(server.started for server in servers):
+        if any(task.done() for task in running):
+            break
+        await asyncio.sleep(0.01)
+    else:
+        ready(lambda: loop.call_soon_threadsafe(stop))
+    await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+    stop()
+    await asyncio.gather(*running)
+
+
+def _on_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> None:
+    import signal
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+            loop.add_signal_handler(number, stop)

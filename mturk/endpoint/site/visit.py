@@ -1,0 +1,258 @@
+"""One request to the site: who asks, whether they may, and how the answer looks."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from mturk.endpoint.site import texts
+from mturk.endpoint.site.bodies import BodyError, read_fields
+from mturk.endpoint.site.headers import page_headers
+from mturk.endpoint.site.links import LinkError
+from mturk.endpoint.site.rates import Buckets, Rates
+from mturk.endpoint.site.requirements import in_words
+from mturk.endpoint.site.sessions import (
+    Session,
+    csrf_matches,
+    csrf_token,
+    read_session,
+    write_session,
+)
+from mturk.endpoint.site.study import Study
+from mturk.endpoint.work import Work, WorkError
+
+__all__ = ["RefusedError", "Site", "Visit", "answering", "environment", "visit_of"]
+
+log = logging.getLogger("mturk.site")
+STATUS = {
+    "NotYours": 404, "Unknown": 404, "NotEligible": 403, "Blocked": 403, "Expired": 410,
+}  # fmt: skip
+"""What HTTP calls a WorkError; all others are 409."""
+
+
+class RefusedError(Exception):
+    """A request that is answered with an error page; `detail` is for the log, without secrets."""
+
+    def __init__(self, status: int, key: str, detail: str = "") -> None:
+        super().__init__(detail or key)
+        self.status, self.key = status, key
+
+
+@functools.cache
+def environment() -> Environment:
+    """Return the templates: all escaped, and an unknown name is an error."""
+    found = Environment(
+        loader=PackageLoader("mturk.endpoint.site"), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    found.globals["languages"] = texts.LANGUAGES
+    found.filters["clock"] = texts.clock
+    found.filters["iso"] = texts.iso
+    return found
+
+
+class Site:
+    """What every request needs: the work, the secret, the addresses, the limits."""
+
+    def __init__(
+        self, work: Work, secret: bytes, *, frame_url: str, site_url: str, open_entry: bool,
+        studies: Mapping[str, Study], now: Callable[[], float], rates: Rates,
+    ) -> None:  # fmt: skip
+        self.work, self.secret, self.now = work, secret, now
+        self.frame_url, self.site_url = frame_url, site_url
+        self.open_entry, self.studies = open_entry, studies
+        self.secure = site_url.startswith("https:")
+        self.by_worker = Buckets(rates.worker, now=now)
+        self.by_address = Buckets(rates.address, now=now)
+        self.by_refusals = Buckets(rates.refusals, now=now)
+
+
+@dataclass
+class Visit:
+    """One request; `session` may be replaced, and is then written back."""
+
+    site: Site
+    request: Request
+    session: Session
+    language: str
+    fields: Sequence[tuple[str, str]]
+
+    @property
+    def worker(self) -> str:
+        """The worker who has entered; RefusedError where nobody has."""
+        if self.session.worker is None:
+            raise RefusedError(401, "enter.closed", "nobody has entered")
+        return self.session.worker
+
+    @property
+    def study(self) -> Study | None:
+        """The study that the worker joined by link, where it is still offered."""
+        return self.site.studies.get(self.session.study or "")
+
+    @property
+    def address(self) -> str:
+        """Where the request comes from."""
+        return self.request.client.host if self.request.client else "unknown"
+
+    def field(self, name: str) -> str:
+        """Return a field of the form; empty where it is not there."""
+        return dict(self.fields).get(name, "")
+
+    def part(self, name: str) -> str:
+        """Return a part of the path."""
+        return str(self.request.path_params[name])
+
+    def t(self, key: str, **values: object) -> str:
+        """Return a text in the visitor's language."""
+        return texts.text(self.language, key, **values)
+
+    def change(self, **values: Any) -> None:
+        """Change the session."""
+        self.session = replace(self.session, **values)
+
+    def page(
+        self, template: str, *, status: int = 200, frames: tuple[str, ...] = (), **values: Any
+    ) -> HTMLResponse:
+        """Render a page of the site."""
+        html = environment().get_template(template).render(**self._shared(), **values)
+        return HTMLResponse(html, status, headers=page_headers(*frames))
+
+    def _shared(self) -> dict[str, Any]:
+        """Return what every page is rendered with."""
+        notice = self.request.query_params.get("notice", "")
+        return {
+            "t": self.t,
+            "money": functools.partial(texts.money, self.language),
+            "duration": functools.partial(texts.duration, self.language),
+            "in_words": functools.partial(in_words, language=self.language),
+            "language": self.language,
+            "session": self.session,
+            "study": self.study,
+            "csrf": csrf_token(self.session, self.site.secret),
+            "open_entry": self.site.open_entry,
+            "here": self.request.url.path if self.request.method == "GET" else "/work/",
+            "notice": self.t(notice) if notice in NOTICES else "",
+        }
+
+    def refuse(self, status: int, key: str, **values: object) -> HTMLResponse:
+        """Render an error page."""
+        return self.page("error.html", status=status, message=self.t(key, **values))
+
+    def go(self, path: str, notice: str = "") -> Response:
+        """Send the browser on, after a form; `notice` is the key of a text that the page shows."""
+        target = f"{path}?notice={notice}" if notice else path
+        return RedirectResponse(target, 303, headers=page_headers())
+
+
+NOTICES = frozenset(
+    {
+        "working.not_yet", "working.returned", "working.received", "working.received.none",
+        "qualifications.granted", "qualifications.pending",
+    }
+)  # fmt: skip
+Fields = Sequence[tuple[str, str]]
+Handler = Callable[[Visit], Response]
+
+
+def answering(site: Site, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+    """Return the endpoint around a handler: session, rate, form token, error pages, cookie."""
+
+    async def endpoint(request: Request) -> Response:
+        fields: list[tuple[str, str]] = []
+        fault: BodyError | None = None
+        if request.method == "POST":
+            try:
+                fields = await read_fields(request)
+            except BodyError as error:
+                fault = error
+        return await run_in_threadpool(_answer, site, request, fields, fault, handler)
+
+    return endpoint
+
+
+def _answer(
+    site: Site, request: Request, fields: Fields, fault: BodyError | None, handler: Handler
+) -> Response:  # fmt: skip
+    visit = visit_of(site, request, fields)
+    before = read_session(request.cookies, site.secret, secure=site.secure)
+    response = _within_rate(visit) or _handled(visit, fault, handler)
+    if visit.session != before:
+        write_session(response, visit.session, site.secret, secure=site.secure)
+    return response
+
+
+def visit_of(site: Site, request: Request, fields: Fields = ()) -> Visit:
+    """Return the request with its session and language; `?lang=` chooses one."""
+    session = read_session(request.cookies, site.secret, secure=site.secure) or Session()
+    asked = request.query_params.get("lang")
+    if asked in texts.LANGUAGES:
+        session = replace(session, language=asked)
+    accepted = request.headers.get("accept-language", "")
+    language = session.language or texts.choose_language(accepted)
+    return Visit(site, request, session, language, fields)
+
+
+def _within_rate(visit: Visit) -> Response | None:
+    """Return the page that says to wait, or None where there is no need to."""
+    if visit.session.worker is None:
+        seconds = visit.site.by_address.wait(visit.address)
+    else:
+        seconds = visit.site.by_worker.wait(visit.session.worker)
+    return too_often(visit, seconds) if seconds else None
+
+
+def too_often(visit: Visit, seconds: int) -> Response:
+    """Return the page that says how long to wait."""
+    log.warning("too many requests: worker=%r address=%s", visit.session.worker, visit.address)
+    response = visit.refuse(429, "error.often", n=seconds)
+    response.headers["Retry-After"] = str(seconds)
+    return response
+
+
+def _handled(visit: Visit, fault: BodyError | None, handler: Handler) -> Response:
+    try:
+        if fault:
+            raise RefusedError(fault.status, fault.key)
+        if visit.request.method == "POST":
+            _check_csrf(visit)
+        return handler(visit)
+    except LinkError as error:
+        return _refused(visit, RefusedError(403, "error.link", str(error)))
+    except WorkError as error:
+        status = STATUS.get(error.code, 409)
+        return _refused(visit, RefusedError(status, f"error.{error.code}", error.code))
+    except RefusedError as error:
+        return _refused(visit, error)
+
+
+def _check_csrf(visit: Visit) -> None:
+    if not csrf_matches(visit.session, visit.site.secret, visit.field("csrf")):
+        raise RefusedError(403, "error.csrf", "form token missing or wrong")
+
+
+def _refused(visit: Visit, refusal: RefusedError) -> Response:
+    """Log what was refused, and answer it; who is refused over and over has to wait."""
+    if refusal.status == 401:
+        return visit.go("/work/")
+    log.warning(
+        "refused: %s; worker=%r address=%s route=%s",
+        refusal, visit.session.worker, visit.address, _route(visit.request),
+    )  # fmt: skip
+    seconds = visit.site.by_refusals.wait(visit.address) if refusal.status in (403, 404) else 0
+    return too_often(visit, seconds) if seconds else visit.refuse(refusal.status, refusal.key)
+
+
+def _route(request: Request) -> str:
+    """Return the path without what may be a secret in it."""
+    path = request.url.path
+    for value in request.path_params.values():
+        path = path.replace(str(value), "…")
+    return path

@@ -1,0 +1,237 @@
+"""Which tuples share a HIT, and everything about each HIT that must be known before the first call."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from itertools import chain
+from typing import Any
+
+from bws.problems import InputError, Problem
+from bws.records import Tuples, normal_id
+from bws.textio import display_name
+from giccs.records import Candidate, Dialogue
+from mturk import limits
+from mturk.question import dropped_characters, question_xml
+from mturk.records import HitPlan, Part
+from mturk.settings import Settings
+
+__all__ = ["notes", "plan", "study_digest"]
+
+Page = list[Part]
+
+
+def plan(
+    tuples: Tuples,
+    dialogues: Sequence[Dialogue],
+    settings: Settings,
+    *,
+    round_number: int = 0,
+    file: str | os.PathLike[str] = "tuples",
+) -> list[HitPlan]:
+    """Return the HITs of a study, rendered and checked; InputError with all that is wrong.
+
+    Each tuple is in one HIT. Tuples of short dialogues share a HIT with tuples of long ones (paper
+    section 3.2: a three-turn and a five-turn dialogue), of two dialogues wherever that can be; what is
+    left over makes a last, shorter HIT. Everything follows from the tuples, their dialogues and the
+    settings, so that the same call after a crash gives the same annotations and tokens.
+
+    round_number: 0 for the study itself, 1, 2, ... for HITs that add answers to the same tuples later.
+    file: how to call the tuples in messages.
+    """
+    name = display_name(file)
+    parts = _parts(tuples, dialogues, name)
+    problems = [Problem(name, None, said) for said in _setting_problems(settings)]
+    pages = _pages(parts, settings)
+    digest = study_digest(pages, settings)
+    plans = []
+    for number, page in enumerate(pages, start=1):
+        try:
+            plans.append(_hit(number, page, settings, digest, round_number))
+        except ValueError as error:
+            problems.append(Problem(name, None, f"{_called(number, page)}: {error}"))
+    if problems:
+        raise InputError(problems)
+    return plans
+
+
+def notes(plans: Sequence[HitPlan], settings: Settings) -> list[str]:
+    """Return what to know of a plan: HITs that are short or ask one dialogue twice, lost characters."""
+    said = []
+    short = [hit for hit in plans if len(hit.parts) < settings.dialogues_per_hit]
+    for hit in short:
+        said.append(
+            f"{_called(hit.number, hit.parts)} has {len(hit.parts)} of {settings.dialogues_per_hit} "
+            "dialogues: the tuples do not divide evenly"
+        )
+    twice = sum(_repeats(hit.parts) for hit in plans)
+    if twice:
+        said.append(f"{twice} of {len(plans)} HITs ask about the same dialogue more than once")
+    lost: dict[str, int] = {}
+    for hit in plans:
+        lost |= dropped_characters(hit.parts, settings)
+    said += [
+        f"{text}: {count} characters cannot be shown and are left out"
+        for text, count in lost.items()
+    ]
+    return said
+
+
+def study_digest(pages: Sequence[Sequence[Part]], settings: Settings) -> str:
+    """Return SHA-256 over what workers are asked and on which terms.
+
+    Lifetime, spending limit, wages and pseudonyms may change during a study; they are not in it. Nor is
+    the page's markup: a later version of this package continues a study.
+    """
+    asked = [[_identity(part) for part in page] for page in pages]
+    terms = settings.hit_type() | {
+        "MaxAssignments": settings.assignments,
+        "page": [
+            settings.language,
+            settings.dialogue_language,
+            settings.consent,
+            settings.comment_box,
+            settings.language_check,
+        ],
+        "seed": settings.seed,
+    }
+    text = json.dumps([asked, terms], sort_keys=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def _identity(part: Part) -> list[Any]:
+    turns = [asdict(turn) for turn in part.dialogue.turns]
+    items = [[item.utterance_id, item.text] for item in part.items]
+    return [part.tuple_id, part.dialogue.dialogue_id, turns, items]
+
+
+def _parts(tuples: Tuples, dialogues: Sequence[Dialogue], name: str) -> list[Part]:
+    """Join the tuples with their dialogues by id."""
+    by_id = {normal_id(dialogue.dialogue_id): dialogue for dialogue in dialogues}
+    problems = (
+        []
+        if len(by_id) == len(dialogues)
+        else [f"{len(dialogues) - len(by_id)} dialogues have another's id"]
+    )
+    parts = []
+    for tuple_id, group, items in tuples.rows():
+        found = by_id.get(group)
+        candidates = {normal_id(c.utterance_id): c for c in found.candidates} if found else {}
+        wrong = list(_tuple_problems(group, items, found, candidates))
+        problems += [f"tuple {tuple_id!r}: {said}" for said in [*wrong, *_unprintable(tuple_id)]]
+        if found and not wrong:
+            chosen = tuple(replace(candidates[item], utterance_id=item) for item in items)
+            parts.append(Part(tuple_id, replace(found, dialogue_id=group), chosen))
+    if not parts and not problems:
+        problems.append("holds no tuples")
+    if problems:
+        raise InputError(Problem(name, None, said) for said in problems)
+    return parts
+
+
+def _tuple_problems(
+    group: str, items: Sequence[str], dialogue: Dialogue | None, candidates: dict[str, Candidate]
+) -> Iterator[str]:
+    if dialogue is None:
+        yield f"its group {group!r} is no dialogue; the group must be a dialogue_id of the dialogues file"
+        return
+    yield from _unprintable(group)
+    for item in items:
+        yield from _unprintable(item)
+        if item not in candidates:
+            allowed = ", ".join(map(repr, candidates))
+            yield f"item {item!r} is no candidate of dialogue {group!r}; allowed: {allowed}"
+
+
+def _unprintable(identity: str) -> Iterator[str]:
+    """Name an id that a form or XML would change on its way to the worker and back."""
+    if any(
+        ord(c) < 32 or 127 <= ord(c) < 160 or 0xD800 <= ord(c) < 0xE000 or c in "\ufffe\uffff"
+        for c in identity
+    ):
+        yield f"the id {identity!r} holds a control character; ids must be plain text of one line"
+
+
+def _setting_problems(settings: Settings) -> list[str]:
+    """Check again what the settings file's reader checks, for settings made in a program."""
+    problems = [
+        limits.TITLE.problem(settings.title),
+        limits.DESCRIPTION.problem(settings.description),
+        limits.KEYWORDS.problem(settings.keywords),
+        limits.reward_problem(str(settings.reward)),
+        limits.MAX_ASSIGNMENTS.problem(settings.assignments),
+        limits.LIFETIME.problem(settings.lifetime),
+        limits.ASSIGNMENT_DURATION.problem(settings.duration),
+        limits.AUTO_APPROVAL_DELAY.problem(settings.auto_approval_delay),
+        *limits.qualification_problems(settings.qualifications()),
+    ]
+    return [problem for problem in problems if problem]
+
+
+def _pages(parts: Sequence[Part], settings: Settings) -> list[Page]:
+    """Take one part of each stratum of dialogue length for a page; what is left over is the last page."""
+    size = settings.dialogues_per_hit
+    count, left = divmod(len(parts), size)
+    drawn = sorted(parts, key=lambda part: _draw(settings.seed, part))
+    by_length = sorted(drawn, key=lambda part: len(part.dialogue.turns))
+    middle = slice(
+        count, count + left
+    )  # where the lengths meet, so that short ones still get long ones
+    rest = by_length[middle]
+    del by_length[middle]
+    strata = [by_length[start * count : (start + 1) * count] for start in range(size)]
+    for place, stratum in enumerate(strata):
+        stratum.sort(key=lambda part: _draw(settings.seed, part, place))
+    pages = [list(page) for page in zip(*strata, strict=True)]
+    _part_same_dialogues(pages)
+    return [*pages, rest] if rest else pages
+
+
+def _draw(seed: int, part: Part, place: int | None = None) -> bytes:
+    """Return a random sort key; a hash, because no generator promises its numbers for later versions."""
+    return hashlib.sha256(json.dumps([seed, place, part.tuple_id]).encode("ascii")).digest()
+
+
+def _part_same_dialogues(pages: list[Page]) -> None:
+    """Swap parts between pages so that, where possible, no page asks about one dialogue twice."""
+    hopeless: set[tuple[str, int]] = set()
+    for page, place in ((one, place) for one in pages for place in range(1, len(one))):
+        key = (page[place].dialogue.dialogue_id, place)
+        if key in hopeless or not _clashes(page, place, page[place]):
+            continue
+        other = next((other for other in pages if _may_swap(page, other, place)), None)
+        if other is None:
+            hopeless.add(key)
+        else:
+            page[place], other[place] = other[place], page[place]
+
+
+def _may_swap(page: Page, other: Page, place: int) -> bool:
+    return not _clashes(page, place, other[place]) and not _clashes(other, place, page[place])
+
+
+def _clashes(page: Page, place: int, part: Part) -> bool:
+    """Tell whether a part's dialogue is on the page already, elsewhere than at `place`."""
+    others = chain(page[:place], page[place + 1 :])
+    return any(other.dialogue.dialogue_id == part.dialogue.dialogue_id for other in others)
+
+
+def _repeats(parts: Sequence[Part]) -> bool:
+    return len({part.dialogue.dialogue_id for part in parts}) < len(parts)
+
+
+def _called(number: int, parts: Sequence[Part]) -> str:
+    return f"HIT {number} (tuples {', '.join(part.tuple_id for part in parts)})"
+
+
+def _hit(
+    number: int, page: Sequence[Part], settings: Settings, digest: str, round_number: int
+) -> HitPlan:
+    annotation = f"giccs:{digest[:32]}:{round_number}:{number}"
+    token = f"{digest[:32]}-{round_number}-{number}"
+    limits.ANNOTATION.check(annotation)
+    limits.TOKEN.check(token)
+    return HitPlan(number, tuple(page), question_xml(page, settings), annotation, token)

@@ -1,0 +1,378 @@
+"""Simulated workers that do the work through the worker site, page by page, as people would."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
+
+from bws.files import read_scores
+from bws.problems import InputError, Problem
+from bws.records import Tuples, normal_id
+from bws.simulate import simulate as judge
+from bws.textio import display_name, read_text
+from mturk import answers
+from mturk.answers import ExpectedTuple
+from mturk.visitor import Page, Visitor
+
+__all__ = ["Behaviour", "Rehearsal", "Truth", "read_links", "read_truth", "rehearse", "worker_ids"]
+
+LOOKS = 3
+"""How often a worker looks for work where the list shows some but none can be had."""
+Truth = Mapping[tuple[str, str], float]
+"""(group, item) -> true score; the group is empty where items have none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """How simulated workers are; shares are in [0, 1]."""
+
+    noise: float = 0.25
+    """How far judgments stray from the truth, as in `bws.simulate`."""
+    careless: float = 0.0
+    """Share of tuples answered without looking."""
+    returns: float = 0.0
+    """Share of accepted HITs that are returned."""
+    abandons: float = 0.0
+    """Share of accepted HITs that are left lying; the worker does not come back."""
+    pace: float = 0.0
+    """Mean seconds spent on a HIT."""
+    country: str = "DE"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        shares = {"careless": self.careless, "returns": self.returns, "abandons": self.abandons}
+        wrong = [
+            f"{name} is {share}; a share from 0 to 1 is allowed"
+            for name, share in shares.items()
+            if not 0 <= share <= 1
+        ]
+        if self.returns == 1:
+            wrong.append("returns is 1; less is allowed, or the work would never end")
+        numbers = {"noise": self.noise, "pace": self.pace}
+        wrong += [
+            f"{name} is {value}; a number from 0 is allowed"
+            for name, value in numbers.items()
+            if not 0 <= value < float("inf")
+        ]
+        if wrong:
+            raise ValueError("\n".join(wrong))
+
+
+@dataclass
+class Rehearsal:
+    """What simulated workers did; filled while they work."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    """submitted, returned, abandoned, refused, repeated, foreign (HITs that are none of ours)."""
+    by_worker: Counter[str] = field(default_factory=Counter)
+    """Submissions of each worker."""
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+    """Kind of page -> how long each took."""
+    refusals: Counter[str] = field(default_factory=Counter)
+    """What the site refused."""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def count(self, what: str, worker: str = "", why: str = "", times: int = 1) -> None:
+        """Note more of something."""
+        with self.lock:
+            self.counts[what] += times
+            if what == "submitted":
+                self.by_worker[worker] += 1
+            if why:
+                self.refusals[why] += 1
+
+    def timed(self, path: str, seconds: float) -> None:
+        """Note how long a page took."""
+        with self.lock:
+            self.seconds.setdefault(page_kind(path), []).append(seconds)
+
+    def quantiles(self) -> dict[str, dict[str, float]]:
+        """Return for each kind of page, and for all, how many there were, and p50, p95, p99 in seconds."""
+        kinds = {**self.seconds, "all": [s for taken in self.seconds.values() for s in taken]}
+        return {
+            kind: {"n": len(taken)}
+            | {f"p{q}": float(np.percentile(taken, q)) for q in (50, 95, 99)}
+            for kind, taken in kinds.items()
+            if taken
+        }
+
+
+def page_kind(path: str) -> str:
+    """Return what a page is for.
+
+    >>> [page_kind(p) for p in ("/work/", "/work/assignment/3A", "/submit/t/mturk/externalSubmit")]
+    ['list', 'assignment', 'submit']
+    """
+    parts = path.strip("/").split("/")
+    if parts == ["work"]:
+        return "list"
+    if parts[0] == "work":
+        return {"enter": "enter", "start": "enter"}.get(parts[1], parts[1])
+    return {"join": "enter"}.get(parts[0], parts[0])
+
+
+def worker_ids(count: int) -> list[str]:
+    """Return ids that say what they are, in the form that worker ids have.
+
+    >>> worker_ids(2)
+    ['ASIMULATED1', 'ASIMULATED2']
+    """
+    return [f"ASIMULATED{number}" for number in range(1, count + 1)]
+
+
+def read_truth(path: str | os.PathLike[str]) -> dict[tuple[str, str], float]:
+    """Read true scores from scores, or from dialogues whose candidates have intended levels.
+
+    Levels 1 to 5 become -1, -0.5, 0, 0.5 and 1. Raises InputError with every fault.
+    """
+    name = display_name(path)
+    if name.removesuffix(".gz").endswith((".jsonl", ".ndjson")):
+        return _intended(path, name)
+    scores = read_scores(path)
+    keys = zip(scores.groups, scores.items, strict=True)
+    return dict(zip(keys, scores.score.tolist(), strict=True))
+
+
+def _intended(path: str | os.PathLike[str], name: str) -> dict[tuple[str, str], float]:
+    from giccs.assemble import read_dialogues
+
+    levels = {
+        (normal_id(dialogue.dialogue_id), normal_id(candidate.utterance_id)): candidate.intended
+        for dialogue in read_dialogues(path)
+        for candidate in dialogue.candidates
+    }
+    lacking = [f"{group}, {item}" for (group, item), level in levels.items() if level is None]
+    if lacking or not levels:
+        said = f"{len(lacking)} candidates have no intended level ({'; '.join(lacking[:5])})"
+        raise InputError(Problem(name, None, said))
+    return {key: (level - 3) / 2 for key, level in levels.items() if level is not None}
+
+
+def read_links(path: str | os.PathLike[str]) -> list[str]:
+    """Read personal links: on each line the last word that is an address counts, commas part words."""
+    found, problems = [], []
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
+        words = [word for word in line.replace(",", " ").split() if "://" in word]
+        if words:
+            found.append(words[-1])
+        elif number > 1 and line.strip():  # the first line may be a header
+            problems.append(Problem(display_name(path), number, "has no link; one is needed"))
+    if not found and not problems:
+        problems.append(Problem(display_name(path), None, "holds no links"))
+    if problems:
+        raise InputError(problems)
+    return found
+
+
+def rehearse(
+    site: str,
+    workers: Sequence[str],
+    truth: Truth,
+    behaviour: Behaviour,
+    *,
+    told: Callable[[Rehearsal], object] = lambda _: None,
+) -> Rehearsal:
+    """Let workers enter, all at the same time, and work until nothing is left for them.
+
+    site: the site's address without a path. workers: ids for open entry, or personal links. told: called
+    after each submission, by one thread at a time. Raises InputError where an item has no true score or
+    entering is refused, and UnreachableError where the site is away; the first such error ends all.
+    """
+    done = Rehearsal()
+    stopped = threading.Event()
+    errors: list[BaseException] = []
+
+    def work(name: str, way_in: str) -> None:
+        visitor = Visitor(site, timed=done.timed, stopped=stopped)
+        try:
+            _Worker(name, way_in, visitor, truth, behaviour, done, told).work()
+        except BaseException as error:
+            errors.append(error)
+            stopped.set()
+        finally:
+            done.count("repeated", times=visitor.repeated)
+            visitor.close()
+
+    with ThreadPoolExecutor(max(1, len(workers))) as pool:
+        try:
+            list(pool.map(work, worker_ids(len(workers)), workers))
+        finally:
+            stopped.set()
+    if errors:
+        raise errors[0]
+    return done
+
+
+@dataclass
+class _Worker:
+    name: str
+    way_in: str
+    visitor: Visitor
+    truth: Truth
+    behaviour: Behaviour
+    done: Rehearsal
+    told: Callable[[Rehearsal], object]
+    foreign: set[str] = field(default_factory=set)
+    """Groups of HITs that are none of ours."""
+    group: str = ""
+    """The group accepted last."""
+
+    def __post_init__(self) -> None:
+        self.random = random.Random(f"{self.behaviour.seed}/{self.name}")
+
+    def work(self) -> None:
+        page: Page | None = self._enter()
+        looks = 0
+        while page is not None and looks < LOOKS and not self.visitor.stopped.is_set():
+            if page.frame and page.path.startswith("/work/assignment/"):
+                looks = 0
+                page = self._do(page)
+            elif page.path == "/work/finished":
+                page = None
+            else:
+                looks += 1
+                page = self._look(page)
+
+    def _enter(self) -> Page:
+        if "://" in self.way_in:
+            page = self.visitor.get(self.way_in)
+        else:
+            page = self._send(self.visitor.get("/work/"), "/work/enter", worker=self.way_in)
+        if page.form("/work/start"):
+            answers_given = {"country": self.behaviour.country, "consent": "yes"}
+            page = self._send(page, "/work/start", **answers_given)
+        if page.status != 200 or not page.form("/work/leave"):
+            said = f"{self.name} may not enter (status {page.status}); where keys are set, give --links"
+            raise InputError(Problem(self.visitor.site, None, said))
+        return page
+
+    def _send(self, page: Page, action: str, **fields: str) -> Page:
+        """Fill in and send the page's form of this action; the page itself where it has none."""
+        form = page.form(action)
+        return self.visitor.post(action, form.fields | fields) if form else page
+
+    def _look(self, page: Page) -> Page | None:
+        """Accept from the list of work; None where there is nothing to accept."""
+        if page.path != "/work/" or page.status != 200:
+            page = self.visitor.get("/work/")
+        offers = [
+            f for f in page.forms("/work/accept") if f.fields.get("group") not in self.foreign
+        ]
+        if not offers:
+            return None
+        chosen = self.random.choice(offers).fields
+        self.group = chosen.get("group", "")
+        taken = self.visitor.post("/work/accept", chosen)
+        if taken.status != 200:
+            self._refused(taken)
+        return taken
+
+    def _do(self, page: Page) -> Page | None:
+        """Do the assignment that the page shows, and return the page after it."""
+        behaviour = self.behaviour
+        question = self.visitor.get(page.frame or "")
+        tuples = expected_quickly(question.text)
+        chance = self.random.random()
+        if not tuples:
+            self.done.count("foreign")
+            self.foreign.add(self.group)
+            return self._give_back(page)
+        if chance < behaviour.abandons:
+            self.done.count("abandoned")
+            return None
+        if chance < behaviour.abandons + behaviour.returns:
+            self.done.count("returned")
+            return self._give_back(page)
+        pace = behaviour.pace and self.random.expovariate(1 / behaviour.pace)
+        if self.visitor.stopped.wait(pace):
+            return None
+        return self._submit(page, tuples, pace)
+
+    def _give_back(self, page: Page) -> Page:
+        return self._send(page, "/work/return")
+
+    def _submit(self, page: Page, tuples: Sequence[ExpectedTuple], pace: float) -> Page | None:
+        query = parse_qs(urlsplit(page.frame or "").query)
+        fields = [("assignmentId", query["assignmentId"][0])]
+        fields += answer(tuples, self.truth, self.behaviour, self.name, pace)
+        got = self.visitor.post(f"{query['turkSubmitTo'][0]}/mturk/externalSubmit", fields)
+        if got.status != 200:
+            self._refused(got)
+            return self.visitor.get("/work/")
+        self.done.count("submitted", self.name)
+        with self.done.lock:
+            self.told(self.done)
+        return self._send(page, "/work/continue", automatic="yes")
+
+    def _refused(self, page: Page) -> None:
+        self.done.count("refused", why=f"{page_kind(page.path)} {page.status}")
+
+
+def expected_quickly(html: str) -> tuple[ExpectedTuple, ...]:
+    """Return the tuples of a page; only the element that names them is parsed."""
+    begin = html.find(f'<script type="application/json" id="{answers.TUPLES_SCRIPT}"')
+    if begin < 0:
+        return answers.expected_in_page(html)
+    return answers.expected_in_page(html[begin : html.find("</script>", begin) + 9])
+
+
+def answer(
+    tuples: Sequence[ExpectedTuple], truth: Truth, behaviour: Behaviour, worker: str, pace: float
+) -> list[tuple[str, str]]:
+    """Return the fields of a form; a worker always says the same of the same tuple.
+
+    >>> asked = [ExpectedTuple("t1", "d1", ("a", "b"))]
+    >>> true = {("d1", "a"): 1.0, ("d1", "b"): -1.0}
+    >>> dict(answer(asked, true, Behaviour(noise=0), "ASIMULATED1", 0.0))["best-t1"]
+    'a'
+    """
+    fields = [(answers.COMMENT, "simulated")]
+    for one in tuples:
+        best, worst, shown = _judged(one, _values(one, truth), behaviour, worker)
+        fields += [
+            (answers.shown_field(one.tuple_id), answers.join_shown(shown)),
+            (answers.best_field(one.tuple_id), best),
+            (answers.worst_field(one.tuple_id), worst),
+            (answers.seconds_field(one.tuple_id), f"{pace / len(tuples):.1f}"),
+        ]
+    return fields
+
+
+def _values(one: ExpectedTuple, truth: Truth) -> list[float]:
+    values = [truth.get((one.group, item), truth.get(("", item))) for item in one.items]
+    lacking = [item for item, value in zip(one.items, values, strict=True) if value is None]
+    if lacking:
+        said = f"tuple {one.tuple_id!r}: no true score for {', '.join(map(repr, lacking))}"
+        raise InputError(Problem("truth", None, f"{said}; every item needs one"))
+    return [value for value in values if value is not None]
+
+
+def _judged(
+    one: ExpectedTuple, values: Sequence[float], behaviour: Behaviour, worker: str
+) -> tuple[str, str, list[str]]:
+    """Ask `bws.simulate` for one judgment."""
+    k = len(one.items)
+    tuples = Tuples(
+        ids=np.array([one.tuple_id], dtype=object),
+        items=np.array(one.items, dtype=object),
+        group_of_item=np.zeros(k, np.int32),
+        groups=np.array([one.group], dtype=object),
+        members=np.arange(k, dtype=np.int32)[np.newaxis],
+    )
+    name = json.dumps([behaviour.seed, worker, one.group, one.tuple_id])
+    seed = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8])
+    said = judge(
+        tuples, np.array(values), 1, noise=behaviour.noise, careless=behaviour.careless, seed=seed
+    )
+    order = [one.items[place] for place in said.shown[0]] if said.shown is not None else []
+    return one.items[int(said.best[0])], one.items[int(said.worst[0])], order

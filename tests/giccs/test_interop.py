@@ -1,0 +1,246 @@
+"""What other tools get from us: their tasks, run by themselves, and results in their JSON.
+
+lm-evaluation-harness and mteb are not dependencies: where they are missing, the tests that run them are
+skipped, and those of the files' content are not.
+"""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from giccs.benchmark import read_benchmark
+from giccs.interop import lm_eval as harness
+from giccs.interop import mteb as embeddings
+from giccs.models import open_model
+from giccs.prompts import open_template
+from giccs.tasks.multiple_choice import MultipleChoice
+from giccs.tasks.pairwise import PairwiseSTS
+
+EVAL = str(Path(sys.executable).parent / "giccs-eval")
+TEMPLATE = open_template("figure2-de-1")
+
+
+@pytest.fixture
+def benchmark(benchmark_file):
+    return read_benchmark(benchmark_file)
+
+
+def giccs(*arguments, cwd):
+    return subprocess.run(
+        list(map(str, arguments)), cwd=cwd, capture_output=True, text=True, timeout=120,
+        env=os.environ | {"HF_HUB_OFFLINE": "1"},
+    )  # fmt: skip
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def test_the_harness_gets_every_question_as_it_is_asked(benchmark, tmp_path):
+    task = MultipleChoice(TEMPLATE)
+    files = harness.export_task(benchmark, task, tmp_path / "out")
+    assert {path.name for path in files} == {
+        "giccs_benchmark_multiple_choice.py",
+        "giccs_benchmark_multiple_choice_with_history.jsonl",
+        "giccs_benchmark_multiple_choice_with_history.yaml",
+        "giccs_benchmark_multiple_choice_without_history.jsonl",
+        "giccs_benchmark_multiple_choice_without_history.yaml",
+    }
+    assert sorted(files) == sorted((tmp_path / "out").iterdir())
+    items = {item.item_id: item for item in benchmark.items}
+    rows = lines(tmp_path / "out" / "giccs_benchmark_multiple_choice_with_history.jsonl")
+    assert [row["dialogue_id"] for row in rows] == sorted(benchmark.dialogue_ids)
+    for row in rows:
+        texts = [items[name].utterance for name in row["utterance_ids"]]
+        scores = [items[name].score for name in row["utterance_ids"]]
+        turns = items[row["utterance_ids"][0]].turns
+        assert row["choices"] == texts
+        assert row["prompt"] == TEMPLATE.render(turns, texts)
+        assert row["gold"] == [n for n, score in enumerate(scores) if score == max(scores)]
+
+
+def test_the_white_space_before_the_answer_is_the_harness_delimiter(benchmark, tmp_path):
+    (tmp_path / "own.txt").write_text("{turn}\n{option}\nAntwort:\n\n", "utf-8")
+    for template, delimiter in ((TEMPLATE, '" "'), (open_template(tmp_path / "own.txt"), r'"\n"')):
+        task = MultipleChoice(template, histories=("without",))
+        harness.export_task(benchmark, task, tmp_path / "out")
+        text = (
+            tmp_path / "out" / "giccs_benchmark_multiple_choice_without_history.yaml"
+        ).read_text()
+        assert f"target_delimiter: {delimiter}\n" in text
+    assert not list((tmp_path / "out").glob("*_with_history.*"))
+
+
+def test_mteb_gets_every_pair_as_it_is_compared(benchmark, tmp_path):
+    folder = tmp_path / "out"
+    files = embeddings.export_task(benchmark, ["without", "with"], folder)
+    assert sorted(files) == sorted(path for path in folder.rglob("*") if path.is_file())
+    for history in ("without", "with"):
+        rows = lines(folder / f"giccs_benchmark_pairwise_{history}_history" / "test.jsonl")
+        assert len(rows) == len(benchmark.items)
+        for row, item in zip(rows, benchmark.items, strict=True):
+            assert (row["sentence1"], row["sentence2"]) == PairwiseSTS(history).sides(item)
+            assert row["score"] == item.score
+    compile((folder / "giccs_benchmark_pairwise.py").read_text("utf-8"), "module", "exec")
+
+
+def test_the_commands_write_and_say_what(benchmark_file, tmp_path):
+    done = giccs(EVAL, "export-lm-eval", "--data", benchmark_file, "--limit", 2, "--answer", "letter",
+                 "--history", "with", "-o", "out", "--json", cwd=tmp_path)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    files = json.loads(done.stdout)["files"]
+    assert len(files) == 3
+    rows = lines(tmp_path / next(name for name in files if name.endswith(".jsonl")))
+    assert [row["choices"] for row in rows] == [list("ABCDE")] * 2
+    done = giccs(EVAL, "export-mteb", "--data", benchmark_file, "-o", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert all((tmp_path / name).is_file() for name in done.stdout.split())
+
+
+def test_the_commands_below_giccs_eval_have_help_and_fail_as_all_do(tmp_path):
+    for name in ("export-lm-eval", "export-mteb"):
+        assert f"  {name}" in giccs(EVAL, "--help", cwd=tmp_path).stdout
+        shown = giccs(EVAL, name, "--help", cwd=tmp_path).stdout
+        assert shown.startswith(f"Usage: giccs-eval {name} [OPTIONS]")
+        assert f"giccs-eval {name} " in shown.partition("Example:")[2]
+        missing = giccs(EVAL, name, cwd=tmp_path)
+        assert missing.returncode == 2
+        assert "Missing option '-o'" in missing.stderr
+        nowhere = giccs(EVAL, name, "--data", "nowhere.jsonl", "-o", "out", cwd=tmp_path)
+        assert nowhere.returncode == 2
+        assert "nowhere.jsonl: no such file" in nowhere.stderr
+        assert not (tmp_path / "out").exists()
+
+
+def of_model(folder, benchmark, **options):
+    return MultipleChoice(TEMPLATE, resamples=2, **options).evaluate(
+        open_model(str(folder)), benchmark
+    )
+
+
+def test_results_in_the_harness_json(tiny_gpt, benchmark, tmp_path):
+    result = of_model(tiny_gpt, benchmark)
+    pairs = PairwiseSTS(resamples=2).evaluate(open_model("baseline:chance"), benchmark)
+    (path,) = harness.write_results([result, pairs], tmp_path)
+    assert path.parent.parent == tmp_path
+    assert path.name.startswith("results_")
+    document = json.loads(path.read_text("utf-8"))
+    assert set(document["results"]) == {
+        "giccs_benchmark_multiple_choice_with_history",
+        "giccs_benchmark_multiple_choice_without_history",
+    }
+    (shown,) = [group.metrics for group in result.groups if group.by == {"history": "with"}]
+    numbers = document["results"]["giccs_benchmark_multiple_choice_with_history"]
+    assert numbers["acc,none"] == shown["accuracy"].value
+    assert numbers["acc_stderr,none"] == shown["accuracy"].extra["stderr"]
+    assert numbers["acc_bytes,none"] == shown["accuracy_bytes"].value
+    assert document["n-samples"]["giccs_benchmark_multiple_choice_with_history"]["effective"] == 6
+    assert document["model_name"] == str(tiny_gpt)
+
+
+def test_results_in_mtebs_json(benchmark, static_encoder, tmp_path):
+    result = PairwiseSTS(resamples=2).evaluate(open_model(str(static_encoder)), benchmark)
+    chance = PairwiseSTS(resamples=2).evaluate(open_model("baseline:chance"), benchmark)
+    paths = embeddings.write_results([result, chance], tmp_path)
+    encoder, baseline = (json.loads(path.read_text("utf-8")) for path in paths)
+    assert encoder["task_name"] == "giccs_benchmark_pairwise_without_history"
+    (scores,) = encoder["scores"]["test"]
+    assert scores["main_score"] == scores["cosine_spearman"] == result.metrics["spearman"].value
+    assert scores["cosine_pearson"] == result.metrics["pearson"].value
+    assert "cosine_spearman" not in baseline["scores"]["test"][0]
+
+
+def test_giccs_report_writes_both(benchmark_file, tmp_path, tiny_gpt):
+    models = [EVAL, "baseline:chance", tiny_gpt, "--data", benchmark_file, "--limit", 3]
+    assert giccs(*models, cwd=tmp_path).returncode == 0
+    report = EVAL.replace("giccs-eval", "giccs-report")
+    done = giccs(report, "results", "--lm-eval", "a", "--mteb", "b", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "1 results written to a" in done.stderr
+    assert "1 results written to b" in done.stderr
+    assert len([*(tmp_path / "a").rglob("*.json")]) == len([*(tmp_path / "b").rglob("*.json")]) == 1
+
+
+needs_harness = pytest.mark.skipif(
+    importlib.util.find_spec("lm_eval") is None, reason="lm-evaluation-harness is not installed"
+)
+needs_mteb = pytest.mark.skipif(
+    importlib.util.find_spec("mteb") is None, reason="mteb is not installed"
+)
+
+
+@needs_harness
+@pytest.mark.parametrize("answer", ["sentence", "letter"])
+def test_the_harness_itself_finds_the_same_numbers(answer, tiny_gpt, benchmark, tmp_path):
+    from lm_eval import simple_evaluate
+    from lm_eval.tasks import TaskManager
+
+    result = of_model(tiny_gpt, benchmark, answer=answer)
+    harness.export_task(benchmark, MultipleChoice(TEMPLATE, answer=answer), tmp_path)
+    names = [f"giccs_benchmark_multiple_choice_{h}_history" for h in ("with", "without")]
+    found = simple_evaluate(
+        model="hf", model_args=f"pretrained={tiny_gpt},dtype=float32", tasks=names, device="cpu",
+        batch_size=1, log_samples=True, bootstrap_iters=0,
+        task_manager=TaskManager(include_path=str(tmp_path), include_defaults=False),
+    )  # fmt: skip
+    for name, history in zip(names, ("with", "without"), strict=True):
+        ours = result.predictions.filter(history=history)
+        by_id = dict(zip(ours["utterance_id"], ours["logprob"], strict=True))
+        for sample in found["samples"][name]:
+            theirs = [float(answer[0][0]) for answer in sample["resps"]]
+            assert theirs == pytest.approx(
+                [by_id[n] for n in sample["doc"]["utterance_ids"]], abs=1e-3
+            )
+        (metrics,) = [group.metrics for group in result.groups if group.by == {"history": history}]
+        assert found["results"][name]["acc,none"] == metrics["accuracy"].value
+        if answer == "sentence":
+            assert found["results"][name]["acc_bytes,none"] == metrics["accuracy_bytes"].value
+
+
+@needs_harness
+def test_the_harness_makes_a_table_of_our_json(tiny_gpt, benchmark, tmp_path):
+    from lm_eval.utils import make_table
+
+    result = of_model(tiny_gpt, benchmark)
+    (path,) = harness.write_results([result], tmp_path)
+    table = make_table(json.loads(path.read_text("utf-8")))
+    assert "giccs_benchmark_multiple_choice_without_history" in table
+    assert "acc_bytes" in table
+
+
+@needs_mteb
+def test_mteb_itself_finds_the_same_numbers(static_encoder, benchmark, tmp_path):
+    import mteb
+    from sentence_transformers import SentenceTransformer
+
+    embeddings.export_task(benchmark, ["without", "with"], tmp_path)
+    spec = importlib.util.spec_from_file_location(
+        "exported", tmp_path / "giccs_benchmark_pairwise.py"
+    )
+    exported = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(exported)
+    model = SentenceTransformer(str(static_encoder), device="cpu")
+    found = mteb.evaluate(model, [task() for task in exported.TASKS], cache=None)
+    for theirs, history in zip(found.task_results, ("without", "with"), strict=True):
+        ours = PairwiseSTS(history, resamples=2).evaluate(
+            open_model(str(static_encoder)), benchmark
+        )
+        (scores,) = theirs.scores["test"]
+        assert scores["cosine_spearman"] == pytest.approx(ours.metrics["spearman"].value, abs=1e-6)
+        assert scores["cosine_pearson"] == pytest.approx(ours.metrics["pearson"].value, abs=1e-5)
+
+
+@needs_mteb
+def test_mteb_reads_our_json(static_encoder, benchmark, tmp_path):
+    from mteb.results import TaskResult
+
+    result = PairwiseSTS(resamples=2).evaluate(open_model(str(static_encoder)), benchmark)
+    (path,) = embeddings.write_results([result], tmp_path)
+    read = TaskResult.from_disk(path, load_historic_data=False)
+    assert read.task_name == "giccs_benchmark_pairwise_without_history"
+    assert read.scores["test"][0]["main_score"] == result.metrics["spearman"].value

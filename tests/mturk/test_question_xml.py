@@ -1,0 +1,128 @@
+"""Question XML: what is written comes back, and what is refused is named."""
+
+import html
+from xml.dom import minidom
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from hypothesis.strategies import characters
+
+from mturk.question_xml import (
+    ExternalQuestion,
+    HTMLQuestion,
+    QuestionForm,
+    forbidden_in_xml,
+    read,
+    write_html_question,
+)
+
+BASE = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas"
+ANY_TEXT = st.text(characters(), max_size=60)  # surrogates and controls too
+
+
+def html_question(content="<![CDATA[<p>a</p>]]>", height="<FrameHeight>0</FrameHeight>"):
+    name = f'<HTMLQuestion xmlns="{BASE}/2011-11-11/HTMLQuestion.xsd">'
+    return f"{name}<HTMLContent>{content}</HTMLContent>{height}</HTMLQuestion>"
+
+
+@given(ANY_TEXT)
+@example("\x00\ufffe\r\n\t]]>&amp;<b>\U0001f642\ud800")
+def test_escaped_text_comes_back_but_for_what_xml_forbids(text):
+    xml = write_html_question(f"<p>{html.escape(text)}</p>", 400)
+    assert max(xml) <= "\uffff"  # the service refuses four-byte UTF-8
+    question = read(xml)
+    back = html.unescape(question.html.removeprefix("<p>").removesuffix("</p>"))
+    lost = forbidden_in_xml(text)
+    assert back == "".join(c for c in text if c not in lost)
+    assert question.frame_height == 400
+
+
+@given(ANY_TEXT)
+def test_another_parser_reads_the_same(text):
+    xml = write_html_question(html.escape(text) or "x")
+    content = minidom.parseString(xml.encode("utf-8")).getElementsByTagName("HTMLContent")[0]
+    whole = "".join(node.data for node in content.childNodes)
+    if whole.strip():
+        assert whole == read(xml).html
+
+
+def test_the_end_of_the_section_in_the_page_is_refused():
+    with pytest.raises(ValueError, match="]]&gt;"):
+        write_html_question("<script>a[b[0]]>c</script>")
+
+
+def test_dropping_a_character_cannot_make_the_end_of_the_section():
+    with pytest.raises(ValueError, match="CDATA"):
+        write_html_question("]\x00]>")
+
+
+def test_content_without_a_section_and_other_dates():
+    assert read(html_question("&lt;p&gt;")) == HTMLQuestion("<p>", 0)
+    assert read(html_question().replace("2011-11-11", "2016-01-01")).frame_height == 0
+
+
+@pytest.mark.parametrize("encoding", ["UTF-16", "latin-1", "nonsense"])
+def test_a_declared_encoding_changes_nothing(encoding):
+    declared = f'<?xml version="1.0" encoding="{encoding}"?>' + html_question("ü€")
+    assert read(declared) == HTMLQuestion("ü€", 0)
+
+
+def external(url):
+    name = f'<ExternalQuestion xmlns="{BASE}/2006-07-14/ExternalQuestion.xsd">'
+    return (
+        f"{name}<ExternalURL>{url}</ExternalURL><FrameHeight> 600 </FrameHeight></ExternalQuestion>"
+    )
+
+
+def test_external_question():
+    url = "https://example.org/a?b=1&amp;c=2"
+    assert read(external(url)) == ExternalQuestion("https://example.org/a?b=1&c=2", 600)
+
+
+@pytest.mark.parametrize(
+    "url", ["javascript:alert(1)", "file:///etc/passwd", "https://", "http://[", "a"]
+)
+def test_external_addresses_that_are_none(url):
+    with pytest.raises(ValueError, match=r"ExternalURL is .*; an https or http address is allowed"):
+        read(external(url))
+
+
+def test_question_form():
+    xml = f'<QuestionForm xmlns="{BASE}/2017-11-06/QuestionForm.xsd"><Overview/></QuestionForm>'
+    found = read(xml)
+    assert isinstance(found, QuestionForm)
+    assert len(found.root) == 1
+
+
+BOMB = '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>'
+
+
+@pytest.mark.parametrize(
+    ("xml", "said"),
+    [
+        ("", "not well-formed"),
+        ("<HTMLQuestion>", "not well-formed"),
+        ("<HTMLQuestion/>", "the root element is HTMLQuestion; HTMLQuestion, ExternalQuestion"),
+        (f'<HTMLQuestion xmlns="{BASE}/2011-11-11/ExternalQuestion.xsd"/>', "the root element is"),
+        (f'<Other xmlns="{BASE}/2011-11-11/Other.xsd"/>', "the root element is"),
+        (BOMB + html_question("&b;"), "document type"),
+        ('<!DOCTYPE x SYSTEM "file:///etc/passwd">' + html_question(), "document type"),
+        (html_question(" "), "HTMLContent is empty"),
+        (html_question("<p/>"), "HTMLContent holds elements"),
+        (html_question(height=""), "has 0 elements FrameHeight; one is needed"),
+        (html_question(height="<FrameHeight>-1</FrameHeight>"), "FrameHeight is '-1'"),
+        (html_question(height="<FrameHeight>٣</FrameHeight>"), "FrameHeight is"),
+        (html_question("\x00"), "not well-formed"),
+        (html_question("\ud800"), "surrogate"),
+    ],
+)
+def test_what_is_refused(xml, said):
+    with pytest.raises(ValueError, match=said):
+        read(xml)
+
+
+@given(ANY_TEXT)
+def test_whatever_comes_a_value_error_is_the_worst(text):
+    with pytest.raises(ValueError, match=r"XML|root element"):
+        read(text)

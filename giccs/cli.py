@@ -27,12 +27,23 @@ def _batch_size(ctx: click.Context, parameter: click.Parameter, value: str) -> i
     return int(value)
 
 
+def _models(
+    ctx: click.Context, parameter: click.Parameter, value: tuple[str, ...]
+) -> tuple[str, ...]:
+    for name in value:
+        if name in _Evaluate.names:
+            raise click.BadParameter(f"{name} is a command and comes first: giccs-eval {name} ...")
+    return value
+
+
 class _Evaluate(Command):
-    """Takes models, or the name of one of the commands below it."""
+    """Takes models, or first the name of one of the commands below it."""
+
+    names = ("export-lm-eval", "export-mteb")
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands."""
-        return ["export-lm-eval", "export-mteb"]
+        return list(self.names)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Return a command."""
@@ -71,10 +82,11 @@ class _Evaluate(Command):
     example="""
     giccs-eval baseline:char-ngram package:minilm
     giccs-eval sentence-transformers/distiluse-base-multilingual-cased-v2 --data sasaadi/GiCCS
+    giccs-eval ai-forever/mGPT --data sasaadi/GiCCS
     giccs-eval ./my-model --data benchmark.jsonl --history both -o results
     """,
 )
-@click.argument("models", nargs=-1, required=True, metavar="MODEL...")
+@click.argument("models", nargs=-1, required=True, metavar="MODEL...", callback=_models)
 @click.option(
     "--task",
     "tasks",
@@ -172,8 +184,10 @@ def evaluate(
 ) -> None:
     """Score language models on a conversational STS benchmark.
 
-    MODEL is a hub id or a folder, or KIND:NAME with KIND one of encoder, package, baseline
-    (baseline:chance, baseline:char-ngram, package:minilm, package:use-multilingual).
+    MODEL is a hub id, a folder or a GGUF file, or KIND:NAME with KIND one of encoder, causal, package,
+    baseline (baseline:chance, baseline:char-ngram, package:minilm, package:use-multilingual,
+    package:smollm2). Encoders compare pairs of utterances; causal models answer multiple-choice
+    questions, with and without the dialogue's history.
     """  # fmt: skip
     if model_options["offline"]:
         os.environ["HF_HUB_OFFLINE"] = "1"  # read by every library of the hub when it is imported

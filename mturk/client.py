@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -115,7 +115,7 @@ def connect(endpoint: Endpoint, *, timeout: float = 60.0, attempts: int = 10) ->
     try:
         session = boto3.Session(botocore_session=_session(endpoint))
         # an explicit address, so that AWS_ENDPOINT_URL_MTURK counts for nothing
-        return session.client(
+        client = session.client(
             "mturk", config=config, endpoint_url=endpoint.url, **_keys(session, endpoint)
         )
     except UnknownServiceError:
@@ -125,6 +125,17 @@ def connect(endpoint: Endpoint, *, timeout: float = 60.0, attempts: int = 10) ->
         ) from None
     except BotoCoreError as error:  # a broken ~/.aws/config, an unknown AWS_PROFILE
         raise ServiceError(f"the AWS settings cannot be used: {error}") from None
+    client.meta.events.register("after-call.mturk", _check_whole)
+    return client
+
+
+def _check_whole(*, parsed: Mapping[str, Any], model: Any, http_response: Any, **_: Any) -> None:
+    """Refuse a good answer that broke off: botocore reads it as one that says nothing."""
+    promised = model.output_shape.members if model.output_shape else {}
+    if http_response.status_code < 300 and promised and not promised.keys() & parsed.keys():
+        raise ServiceError(
+            f"{model.name}: the answer of the service broke off; what it did is unknown"
+        )
 
 
 def _check_listening(endpoint: Endpoint) -> None:

@@ -410,6 +410,45 @@ class Ledger:
         found = (Action(*row) for row in rows)
         return tuple(action for action in found if not states or action.state in states)
 
+    # What is kept besides, and what is forgotten
+
+    def noted(self, key: str) -> str:
+        """Return what was noted under a key; empty where nothing was."""
+        found = self.connection.execute("SELECT value FROM study WHERE key = ?", [f"note {key}"])
+        row = found.fetchone()
+        return str(row[0]) if row else ""
+
+    def note(self, key: str, value: str) -> None:
+        """Note something about the study; it replaces what was noted under this key."""
+        with self.transaction():
+            self._set(f"note {key}", value)
+
+    def without_forgotten(self, assignments: Iterable[Assignment]) -> list[Assignment]:
+        """Return the assignments that nobody asked to forget."""
+        forgotten = self.noted("forgotten").split()
+        return [one for one in assignments if _sha256(one.assignment_id) not in forgotten]
+
+    def forget(self, assignment_ids: Sequence[str]) -> int:
+        """Delete assignments and every trace of their workers; return how many were there.
+
+        Of what was decided on them, kind and amount stay, so that nothing is paid twice. What is deleted
+        is overwritten in the file.
+        """
+        marks = [(assignment_id,) for assignment_id in assignment_ids]
+        self.connection.execute("PRAGMA secure_delete = ON")
+        with self.transaction() as connection:
+            before = _count(connection, "assignment")
+            connection.executemany("DELETE FROM assignment WHERE assignment_id = ?", marks)
+            connection.executemany(
+                "UPDATE action SET target = '', text = '' WHERE target = ?", marks
+            )
+            hashes = {*self.noted("forgotten").split(), *map(_sha256, assignment_ids)}
+            self._set("note forgotten", " ".join(sorted(hashes)))
+            gone = before - _count(connection, "assignment")
+        self.connection.execute("VACUUM")
+        self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return gone
+
     # Inside
 
     def _untouched(self) -> bool:

@@ -77,9 +77,13 @@ class Sheet:
         )
         return {name: self._accuracy(name, rows) for name in names} | {"rank_spearman": rho}
 
-    def right(self, name: str) -> Floats:
-        """Return (Q,) 1 for a right and 0 for a wrong choice; NaN where a likelihood is not a number."""
-        return np.array([_right(MEASURES[name](a).mean(axis=0), a.question) for a in self.answers])
+    @cached_property
+    def right(self) -> dict[str, Floats]:
+        """By each measure (Q,): 1 a right and 0 a wrong choice; NaN where a likelihood is not a number."""
+        return {
+            name: np.array([_right(measure(a).mean(axis=0), a.question) for a in self.answers])
+            for name, measure in MEASURES.items()
+        }
 
     @cached_property
     def rho(self) -> Floats:
@@ -95,7 +99,7 @@ class Sheet:
 
     def _accuracy(self, name: str, rows: Rows) -> Estimate:
         asked = [self.answers[row] for row in rows]
-        right = self.right(name)[list(rows)]
+        right = self.right[name][list(rows)]
         extra = _circumstances(MEASURES[name], asked)
         if lost := int(np.count_nonzero(np.isnan(right))):
             reason = f"{lost} questions have a likelihood that is not a number"
@@ -112,7 +116,7 @@ def averages(one: Sheet, other: Sheet, names: Iterable[str], rows: Rows) -> dict
         return mean_over_dialogues(values, resamples=one.resamples, seed=one.seed, what=what)
 
     what = "a likelihood is not a number"
-    found = {name: mean(one.right(name), other.right(name), what) for name in names}
+    found = {name: mean(one.right[name], other.right[name], what) for name in names}
     chance = {"chance": _chance([one.answers[row] for row in rows])}
     return {
         name: replace(estimate, extra={**estimate.extra, **chance})
@@ -129,7 +133,7 @@ def differences(
     questions that are answered rightly only with it or only without.
     """
     found = {
-        f"{name}_difference": _difference(with_it.right(name), without.right(name), rows)
+        f"{name}_difference": _difference(with_it.right[name], without.right[name], rows)
         for name in names
     }
     rho = (with_it.rho - without.rho)[list(rows)]

@@ -107,16 +107,7 @@ class MultipleChoice:
         start = time.perf_counter()
         asked, left_out = self.questions(benchmark)
         said = self._said(model, asked, progress)
-        sheets = {
-            history: Sheet(
-                tuple(
-                    _answers(question, place, history, said) for place, question in enumerate(asked)
-                ),
-                self.resamples,
-                self.seed,
-            )
-            for history in self.histories
-        }
+        sheets = {history: self._sheet(asked, said, history) for history in self.histories}
         return Result(
             model=model.name,
             task=self.name,
@@ -160,7 +151,7 @@ class MultipleChoice:
             (history, place, order): asking.ask(question, order, history)
             for history in (*self.histories, NO_DIALOGUE)
             for place, question in enumerate(asked)
-            for order in range(min(self.permutations, len(question.options)))
+            for order in self._orders(question)
         }
         scored = model.score(
             [Prompt(one.prompt, one.answers, one.shorter) for one in prompts.values()], progress
@@ -171,6 +162,20 @@ class MultipleChoice:
                 prompts.items(), scored.prompts, scored.options, strict=True
             )
         }
+
+    def _sheet(self, asked: Sequence[Question], said: Mapping[Key, Said], history: str) -> Sheet:
+        def answers(place: int, question: Question) -> Answers:
+            orders = self._orders(question)
+            shown, alone = (
+                [said[key, place, order] for order in orders] for key in (history, NO_DIALOGUE)
+            )
+            return _answers(question, shown, alone)
+
+        found = tuple(answers(place, question) for place, question in enumerate(asked))
+        return Sheet(found, self.resamples, self.seed)
+
+    def _orders(self, question: Question) -> range:
+        return range(min(self.permutations, len(question.options)))
 
     def _metrics(self, sheets: Mapping[str, Sheet], rows: Sequence[int]) -> dict[str, Estimate]:
         if len(sheets) == 1:
@@ -208,27 +213,23 @@ def open_tasks(options: TaskOptions) -> list[MultipleChoice]:
     ]
 
 
-def _answers(question: Question, place: int, history: str, said: Mapping[Key, Said]) -> Answers:
-    """Return the scores of a question, each order's back in the order of its options."""
-    orders = [order for shown, asked, order in said if (shown, asked) == (history, place)]
+def _answers(question: Question, said: Sequence[Said], alone: Sequence[Said]) -> Answers:
+    """Return the scores of a question (an element an order), put back in the order of its options."""
+    shape = (len(said), len(question.options))
 
-    def of(condition: str, name: str) -> np.ndarray:
-        found = np.empty((len(orders), len(question.options)))
-        for order in orders:
-            scores = said[condition, place, order].scores
-            found[order, question.shown(order)] = [getattr(score, name) for score in scores]
+    def of(name: str, answered: Sequence[Said]) -> np.ndarray:
+        found = np.empty(shape)
+        for order, one in enumerate(answered):
+            found[order, question.shown(order)] = [getattr(score, name) for score in one.scores]
         return found
 
     return Answers(
         question,
-        of(history, "logprob"),
-        of(history, "tokens"),
-        of(history, "bytes"),
-        of(NO_DIALOGUE, "logprob"),
-        cut=any(
-            said[history, place, order].prompt != said[history, place, order].asked.prompt
-            for order in orders
-        ),
+        of("logprob", said),
+        of("tokens", said),
+        of("bytes", said),
+        of("logprob", alone),
+        cut=any(one.prompt != one.asked.prompt for one in said),
     )
 
 

@@ -61,7 +61,7 @@ class Question:
 
     def shown(self, order: int) -> NDArray[np.intp]:
         """Return which option stands at each place (K,) in the cyclic order `order`, from 0."""
-        return np.roll(np.arange(len(self.options)), -order)
+        return (np.arange(len(self.options)) + order) % len(self.options)
 
 
 def questions(benchmark: Benchmark, seed: int) -> tuple[list[Question], int]:

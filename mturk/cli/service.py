@@ -114,7 +114,7 @@ def _cents(text: str) -> int:
 def _studies(path: str | None) -> list[Study]:
     if path is None:
         return []
-    from mturk.endpoint.site.study import read_studies
+    from mturk.endpoint.studies import read_studies
 
     return read_studies(path)
 

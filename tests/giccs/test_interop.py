@@ -7,6 +7,7 @@ skipped, and those of the files' content are not.
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -200,6 +201,33 @@ def test_the_harness_itself_finds_the_same_numbers(answer, tiny_gpt, benchmark, 
         assert found["results"][name]["acc,none"] == metrics["accuracy"].value
         if answer == "sentence":
             assert found["results"][name]["acc_bytes,none"] == metrics["accuracy_bytes"].value
+
+
+@needs_harness
+def test_the_harness_itself_finds_the_same_numbers_in_a_chat(tiny_gpt, benchmark, tmp_path):
+    from lm_eval import simple_evaluate
+    from lm_eval.tasks import TaskManager
+
+    chat = tmp_path / "chat"
+    shutil.copytree(tiny_gpt, chat)
+    (chat / "chat_template.jinja").write_text(
+        "{% for message in messages %}<{{ message.role }}>\n{{ message.content }}\n{% endfor %}"
+        "{% if add_generation_prompt %}<assistant>\n{% endif %}"
+    )
+    result = of_model(chat, benchmark, chat_template=True, histories=("with",))
+    assert result.predictions["prompt"][0].startswith("<user>\nDialog:")
+    harness.export_task(benchmark, MultipleChoice(TEMPLATE), tmp_path)
+    name = "giccs_benchmark_multiple_choice_with_history"
+    found = simple_evaluate(
+        model="hf", model_args=f"pretrained={chat},dtype=float32", tasks=[name], device="cpu",
+        batch_size=1, log_samples=True, bootstrap_iters=0, apply_chat_template=True,
+        task_manager=TaskManager(include_path=str(tmp_path), include_defaults=False),
+    )  # fmt: skip
+    ours = result.predictions
+    by_id = dict(zip(ours["utterance_id"], ours["logprob"], strict=True))
+    for sample in found["samples"][name]:
+        theirs = [float(answer[0][0]) for answer in sample["resps"]]
+        assert theirs == pytest.approx([by_id[n] for n in sample["doc"]["utterance_ids"]], abs=1e-3)
 
 
 @needs_harness

@@ -11,7 +11,8 @@
     if (event.origin !== "null" && event.origin !== location.origin) return;
     const { mturk, height } = event.data || {};
     if (mturk === "height" && Number.isFinite(height)) {
-      frame.style.height = `${Math.min(Math.max(height, 200), 30000)}px`;
+      const borders = frame.offsetHeight - frame.clientHeight;
+      frame.style.height = `${Math.min(Math.max(height, 200), 30000) + borders}px`;
     } else if (mturk === "submitted" && form) {
       form.requestSubmit();
     }

@@ -14,13 +14,17 @@ pytest.importorskip("starlette", reason="the extra giccs[study] is not installed
 import uvicorn
 from sqlalchemy import insert, select
 
+from giccs.records import Candidate, Dialogue, Turn
 from mturk.endpoint import lifecycle
 from mturk.endpoint.clock import ManualClock, SystemClock
 from mturk.endpoint.database import Database
 from mturk.endpoint.schema import hit_type, message, qualification_type
 from mturk.endpoint.site import Study, build_frame, build_site, study_link, worker_link
 from mturk.endpoint.work import Work
+from mturk.question import question_xml
 from mturk.question_xml import write_html_question
+from mturk.records import Part
+from mturk.settings import Settings
 
 START = 1_800_000_000.0
 ASKED = (
@@ -193,3 +197,16 @@ def open_page(chromium):
     yield opened
     for context in contexts:
         context.close()
+
+
+@pytest.fixture
+def german_question():
+    """A HIT of ours: two dialogues with three candidates each."""
+    texts = ("Um neun.", "Gegen neun Uhr fangen wir an.", "Morgen ist geschlossen.")
+    turns = ("Wann öffnet die Bibliothek?", "Um neun Uhr.", "Und am Samstag?", "Um zehn.", "Danke!")
+    parts = []
+    for name, length in (("d1", 3), ("d2", 5)):
+        items = tuple(Candidate(f"{name}-{n}", text) for n, text in enumerate(texts))
+        said = tuple(Turn(("user", "system")[n % 2], turns[n]) for n in range(length))
+        parts.append(Part(f"t-{name}", Dialogue(name, "", "", said, items), items))
+    return question_xml(parts, Settings(language_check=False))

@@ -7,6 +7,7 @@ pytest.importorskip("boto3", reason="the extra giccs[study] is not installed")
 
 from mturk.client import ServiceError, connect, resolve
 from mturk.ledger import Ledger
+from mturk.limits import Range
 from mturk.publish import adopt, available, cost_left, send, unpublished
 from mturk.settings import Settings
 
@@ -122,13 +123,14 @@ def test_an_adopted_hit_keeps_the_assignments_it_has(publisher):
         assert [hit.max_assignments for hit in book.hits()] == [7, 5]
 
 
-def test_more_hits_than_a_page_are_searched(publisher):
+def test_more_hits_than_a_page_are_searched(publisher, monkeypatch):
+    monkeypatch.setattr("mturk.publish.PAGE", Range("MaxResults", 1, 2))
     with publisher.ledger() as book:
         adopt(publisher.client, book)
         send(publisher.client, book, progress=lambda hits: hits[:1])
         hit_type_id, question = book.study().hit_type_id, publisher.plans[0].question
         mine = book.hits()[0].hit_id
-    for number in range(101):  # newer ones of somebody else push ours off the first page
+    for number in range(5):  # newer ones of somebody else push ours off the first page
         publisher.client.create_hit_with_hit_type(
             HITTypeId=hit_type_id, Question=question, MaxAssignments=1, LifetimeInSeconds=600,
             RequesterAnnotation=f"else {number}",

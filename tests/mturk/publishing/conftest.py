@@ -51,9 +51,9 @@ class Faults:
         if fault == "hang":
             while (await receive())["type"] != "http.disconnect":
                 pass
-            return
+                return
         status, document = REFUSED.get(fault, (200, {}))
-        body = json.dumps(document).encode()
+        body = json.dumps(document).encode()[: None if fault in REFUSED else 1]
         length = len(body) if fault in REFUSED else 1000  # more than there will be: it breaks off
         headers = [
             (b"content-type", b"application/x-amz-json-1.1"),
@@ -111,8 +111,7 @@ def _no_limits():
 
 
 def _listen():
-    listening = socket.create_server(("127.0.0.1", 0), backlog=200)
-    return listening
+    return socket.create_server(("127.0.0.1", 0), backlog=200)
 
 
 @contextmanager
@@ -149,17 +148,36 @@ def running(tmp_path):
     service.database.close()
 
 
-DIALOGUES = """\
-{"dialogue_id": "d3", "source": "made", "domain": "", "turns": [{"speaker": "user", "text": "Fährt er?"}, \
-{"speaker": "system", "text": "Ja, um 9."}, {"speaker": "user", "text": "Danke, „gut“."}], "candidates": \
-[{"utterance_id": "d3-1", "text": "Vielen Dank!", "intended": 5}, {"utterance_id": "d3-2", "text": "Aha <b>", \
-"intended": 3}, {"utterance_id": "d3-3", "text": "Nein ${B}", "intended": 1}]}
-{"dialogue_id": "d5", "source": "made", "domain": "", "turns": [{"speaker": "user", "text": "Hallo"}, \
-{"speaker": "system", "text": "Hallo!"}, {"speaker": "user", "text": "Pizza?"}, {"speaker": "system", "text": \
-"Gern."}, {"speaker": "user", "text": "Mit Käse 🙂"}], "candidates": [{"utterance_id": "d5-1", "text": \
-"Käse dazu", "intended": 5}, {"utterance_id": "d5-2", "text": "Ohne ]]> Käse", "intended": 2}, \
-{"utterance_id": "d5-3", "text": "Morgen", "intended": 1}]}
-"""
+DIALOGUES = [
+    {
+        "dialogue_id": "d3", "source": "made", "domain": "",
+        "turns": [
+            {"speaker": "user", "text": "Fährt er?"},
+            {"speaker": "system", "text": "Ja, um 9."},
+            {"speaker": "user", "text": "Danke, „gut“."},
+        ],
+        "candidates": [
+            {"utterance_id": "d3-1", "text": "Vielen Dank!", "intended": 5},
+            {"utterance_id": "d3-2", "text": "Aha <b>", "intended": 3},
+            {"utterance_id": "d3-3", "text": "Nein ${B}", "intended": 1},
+        ],
+    },
+    {
+        "dialogue_id": "d5", "source": "made", "domain": "",
+        "turns": [
+            {"speaker": "user", "text": "Hallo"},
+            {"speaker": "system", "text": "Hallo!"},
+            {"speaker": "user", "text": "Pizza?"},
+            {"speaker": "system", "text": "Gern."},
+            {"speaker": "user", "text": "Mit Käse 🙂"},
+        ],
+        "candidates": [
+            {"utterance_id": "d5-1", "text": "Käse dazu", "intended": 5},
+            {"utterance_id": "d5-2", "text": "Ohne ]]> Käse", "intended": 2},
+            {"utterance_id": "d5-3", "text": "Morgen", "intended": 1},
+        ],
+    },
+]  # fmt: skip
 TUPLES = """\
 tuple_id,group,item1,item2,item3
 t1,d3,d3-1,d3-2,d3-3
@@ -175,7 +193,8 @@ class Files:
     def __init__(self, folder):
         self.tuples, self.dialogues = folder / "tuples.csv", folder / "dialogues.jsonl"
         self.tuples.write_text(TUPLES, encoding="utf-8")
-        self.dialogues.write_text(DIALOGUES, encoding="utf-8")
+        lines = "".join(f"{json.dumps(dialogue)}\n" for dialogue in DIALOGUES)
+        self.dialogues.write_text(lines, encoding="utf-8")
         self.arguments = [str(self.tuples), "--dialogues", str(self.dialogues)]
 
     def plans(self, settings):

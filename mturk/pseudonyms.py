@@ -1,0 +1,106 @@
+"""What a worker is called in the ledger and in the judgments: a name that only the key leads back to."""
+
+from __future__ import annotations
+
+import hmac
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+
+from bws.problems import InputError, Problem
+from mturk.ledger import Ledger
+
+__all__ = ["Namer", "destroy_key", "key_path", "namer", "pseudonym"]
+
+KEY_BYTES = 32
+DIGITS = 16
+CHECK = "key check"
+Namer = Callable[[str], str]
+"""From a worker's id at the service to the name that is written down."""
+
+
+def pseudonym(key: bytes, worker_id: str) -> str:
+    """Return the pseudonym of a worker: 64 bits of HMAC-SHA256.
+
+    >>> pseudonym(bytes(32), "A1")
+    'w-ba82317d276eb88c'
+    """
+    return f"w-{hmac.digest(key, worker_id.encode(), 'sha256').hex()[:DIGITS]}"
+
+
+def key_path(ledger: Ledger) -> Path:
+    """Return where a ledger's key lies."""
+    return Path(f"{ledger.path}.key")
+
+
+def namer(ledger: Ledger) -> Namer:
+    """Return what names workers as the study's settings have it; a key is made where there is none yet.
+
+    Raises InputError where the key is gone, is another one, or can be read by other people: with it the
+    pseudonyms can be led back to ids.
+    """
+    if not ledger.study().settings.pseudonyms:
+        return str
+    key = _key(ledger)
+    return lambda worker_id: pseudonym(key, worker_id)
+
+
+def destroy_key(ledger: Ledger) -> bool:
+    """Delete the key, for good; tell whether there was one."""
+    path = key_path(ledger)
+    if not path.exists():
+        return False
+    with path.open("r+b") as file:  # on file systems that write in place nothing of it is left
+        file.write(bytes(path.stat().st_size))
+        file.flush()
+        os.fsync(file.fileno())
+    path.unlink()
+    return True
+
+
+def _key(ledger: Ledger) -> bytes:
+    path, known = key_path(ledger), ledger.noted(CHECK)
+    if not path.exists():
+        if known:
+            raise _refused(path, "is gone (purge deletes it), so workers cannot be named as before; put it back from a backup")
+        _make(path)
+    key = _read(path)
+    check = pseudonym(key, "")
+    if known and check != known:
+        raise _refused(path, f"is not the key of {ledger.path}; put the right one back")
+    if not known:
+        ledger.note(CHECK, check)
+    return key
+
+
+def _make(path: Path) -> None:
+    """Make the file whole or not at all; of two processes that make it one wins."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    try:
+        with os.fdopen(handle, "w") as file:
+            file.write(f"{secrets.token_hex(KEY_BYTES)}\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(temporary, path)
+    except FileExistsError:
+        pass
+    finally:
+        temporary.unlink()
+
+
+def _read(path: Path) -> bytes:
+    if os.name == "posix" and path.stat().st_mode & 0o077:
+        raise _refused(path, "can be read by others; allow it to its owner alone: chmod 600")
+    try:
+        key = bytes.fromhex(path.read_text("ascii"))
+    except ValueError:
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise _refused(path, f"is no key; {2 * KEY_BYTES} hexadecimal digits are expected")
+    return key
+
+
+def _refused(path: Path, message: str) -> InputError:
+    return InputError(Problem(str(path), None, message))

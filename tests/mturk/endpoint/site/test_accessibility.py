@@ -1,0 +1,159 @@
+"""axe-core finds nothing serious on any kind of page, in both languages and both colour schemes."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+AXE = Path(__file__).parents[4] / ".cache" / "axe" / "axe.min.js"
+GERMAN_ONLY = {
+    "QualificationTypeId": "00000000000000000071", "Comparator": "EqualTo",
+    "LocaleValues": [{"Country": "DE"}],
+}  # fmt: skip
+FORM = (
+    '<QuestionForm xmlns="http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/2017-11-06/'
+    'QuestionForm.xsd"><Overview><Title>About you</Title><Text>A few questions.</Text><List>'
+    "<ListItem>Short</ListItem><ListItem>Voluntary</ListItem></List></Overview>"
+    "<Question><QuestionIdentifier>q1</QuestionIdentifier><IsRequired>true</IsRequired><QuestionContent>"
+    "<Text>What does „deshalb“ mean?</Text></QuestionContent><AnswerSpecification><SelectionAnswer>"
+    "<StyleSuggestion>radiobutton</StyleSuggestion><Selections><Selection><SelectionIdentifier>a"
+    "</SelectionIdentifier><Text>therefore</Text></Selection><Selection><SelectionIdentifier>b"
+    "</SelectionIdentifier><Text>although</Text></Selection></Selections></SelectionAnswer>"
+    "</AnswerSpecification></Question>"
+    "<Question><QuestionIdentifier>q2</QuestionIdentifier><QuestionContent><Text>Which languages do you "
+    "speak?</Text></QuestionContent><AnswerSpecification><SelectionAnswer><MinSelectionCount>0"
+    "</MinSelectionCount><MaxSelectionCount>2</MaxSelectionCount><StyleSuggestion>checkbox"
+    "</StyleSuggestion><Selections><Selection><SelectionIdentifier>de</SelectionIdentifier><Text>German"
+    "</Text></Selection><Selection><SelectionIdentifier>en</SelectionIdentifier><Text>English</Text>"
+    "</Selection><OtherSelection/></Selections></SelectionAnswer></AnswerSpecification></Question>"
+    "<Question><QuestionIdentifier>q3</QuestionIdentifier><QuestionContent><Text>Anything else?</Text>"
+    "</QuestionContent><AnswerSpecification><FreeTextAnswer><Constraints><Length minLength='3' "
+    "maxLength='200'/></Constraints><NumberOfLinesSuggestion>3</NumberOfLinesSuggestion>"
+    "</FreeTextAnswer></AnswerSpecification></Question></QuestionForm>"
+)
+
+
+def fill(service, question):
+    """Give the service something of every kind to show."""
+    for _ in range(3):
+        service.publish(
+            question, title="Welche Äußerung ist am ähnlichsten?",
+            description="Lesen Sie zwei kurze Dialoge und vergleichen Sie je drei Äußerungen.",
+            keywords="Deutsch, Dialog, Ähnlichkeit",
+        )  # fmt: skip
+    service.publish(FORM, title="About you", reward=120, duration=5400)
+    service.publish(title="Nur aus Deutschland", qualifications=[GERMAN_ONLY])
+    service.qualify("Deutschkenntnisse", test=FORM)
+    service.qualify("Zuverlässigkeit")
+    service.write("AALICE1", "Vielen Dank!", "Ihre Antworten waren sehr sorgfältig.\n\nIhre Studienleitung")
+
+
+def tour(live, page):
+    """Go through every kind of page as a worker from Austria would; say the name of each."""
+    page.goto(live.site + "/work/")
+    yield "entry"
+    page.locator("#worker").fill("nobody")
+    page.locator("button.main").click()
+    yield "entry-wrong"
+    page.locator("#worker").fill("AALICE1")
+    page.locator("button.main").click()
+    page.wait_for_url("**/work/start")
+    yield "start"
+    page.locator("#country").select_option("AT")
+    page.locator("button.main").click()
+    page.wait_for_url("**/work/")
+    yield "list"
+    page.goto(live.site + "/work/nowhere")
+    yield "error"
+    yield from working(live, page)
+    for name in ("history", "messages", "qualifications"):
+        page.goto(f"{live.site}/work/{name}")
+        yield name
+    page.locator("a.main").click()
+    page.wait_for_url("**/work/qualification/*")
+    yield "test"
+    page.locator("form.questions").evaluate("form => { form.noValidate = true; form.requestSubmit(); }")
+    page.locator("[role=alert]").wait_for()
+    yield "test-wrong"
+    yield from study(live, page)
+
+
+def working(live, page):
+    card = page.locator(".card", has_text="Welche Äußerung")
+    page.goto(live.site + "/work/")
+    card.locator("a.button").click()
+    frame = page.frame_locator("#question")
+    frame.locator("#answers").wait_for()
+    yield "preview"
+    page.goto(live.site + "/work/")
+    card.locator("button.main").click()
+    frame.locator("#answers").wait_for()
+    yield "assignment"
+    frame.locator("#answers").evaluate("form => HTMLFormElement.prototype.submit.call(form)")
+    frame.locator(".outcome").wait_for()
+    yield "refused"
+    page.reload()
+    address = page.locator("#question").get_attribute("src")
+    for part in range(2):
+        for which, place in (("best", 0), ("worst", 1)):
+            frame.locator(f"form fieldset.{which}").nth(part).locator("input").nth(place).check()
+    frame.locator("form button[type=submit]").click()
+    page.locator(".notice").wait_for()
+    yield "received"
+    page.goto(live.site + "/work/")
+    page.locator(".card", has_text="About you").locator("button.main").click()
+    frame.locator("form.questions").wait_for()
+    yield "question-form"
+    page.locator("#question").evaluate("(frame, address) => { frame.src = address; }", address)
+    frame.locator("#answers").wait_for()
+    page.locator("#continue").evaluate("form => form.remove()")  # so that the answer stays in view
+    frame.locator("#answers").evaluate("form => HTMLFormElement.prototype.submit.call(form)")
+    frame.locator(".outcome").wait_for()
+    yield "received-again"
+
+
+def study(live, page):
+    page.goto(live.study_link("pilot", "5f3c1a2b4d5e6f708192a3b4"))
+    yield "study-start"
+    page.locator("#country").select_option("DE")
+    page.locator("[name=consent]").check()
+    page.locator("button.main").click()
+    page.wait_for_url("**/work/assignment/*")
+    worker = "APROLIFIC5F3C1A2B4D5E6F708192A3B4"
+    for _ in range(2):  # the question is tried elsewhere; here what comes after it counts
+        if not (begun := live.service.work.open_assignments(worker)):
+            page.goto(live.site + "/work/next")
+            begun = live.service.work.open_assignments(worker)
+        live.service.work.submit(begun[0].assignment_id, worker, [("answer", "x")])
+    page.goto(live.site + "/work/next")
+    yield "finished"
+
+
+def violations(frame):
+    """Run axe-core in a document and return what it calls serious or critical."""
+    frame.evaluate(AXE.read_text(encoding="utf-8"))
+    found = frame.evaluate("axe.run(document, { iframes: false }).then(result => result.violations)")
+    return [
+        f"{one['id']} ({one['impact']}): {node['html'][:160]}"
+        for one in found
+        if one["impact"] in ("serious", "critical")
+        for node in one["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("locale", ["de-DE", "en-GB"])
+def test_no_page_keeps_people_out(live, open_page, german_question, locale, scheme):
+    if not AXE.exists():
+        pytest.skip("axe-core is not there; `make test` fetches it with npm into .cache/axe")
+    fill(live.service, german_question)
+    page = open_page(locale=locale, color_scheme=scheme)
+    seen, wrong = [], {}
+    for name in tour(live, page):
+        seen.append(name)
+        for number, frame in enumerate(page.frames):
+            frame.wait_for_load_state()
+            if found := violations(frame):
+                wrong[f"{name}, document {number}"] = found
+    assert len(seen) == 18
+    assert not wrong, json.dumps(wrong, indent=1, ensure_ascii=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["invite", "serve"]
 
+WORKER_ID = re.compile("A[A-Z0-9]{1,63}")
 DATABASE = option("--db", "A file (SQLite), or the URL of a database.", default="hits.db")
 
 
@@ -123,7 +125,7 @@ def _studies(path: str | None) -> list[Study]:
     "mturk-hits invite",
     example="""
     mturk-hits invite --workers 20 > links.txt
-    mturk-hits invite anna ben --site-url https://work.example.org
+    mturk-hits invite AANNA ABEN --site-url https://work.example.org
     """,
 )
 @click.argument("names", nargs=-1, metavar="[WORKER]...")
@@ -146,6 +148,10 @@ def invite(
 
     expires = None if days is None else time.time() + days * 86_400
     ids = _worker_ids(names, workers)
+    if "://" not in db and not os.path.exists(db):
+        raise InputError(
+            Problem(db, None, "is not there; start `mturk-hits serve` first, or name --db")
+        )
     database = Database(db)
     try:
         site, secret = site_url.rstrip("/"), database.secret()
@@ -164,6 +170,9 @@ def _worker_ids(names: tuple[str, ...], workers: int | None) -> list[str]:
 
     if bool(names) == (workers is not None):
         message = "name workers, or say with --workers how many to make; one of the two is needed"
+        raise InputError(Problem("WORKER", None, message))
+    if wrong := [name for name in names if not WORKER_ID.fullmatch(name)]:
+        message = f"{', '.join(wrong)}: a worker id is A and 1 to 63 capital letters or digits"
         raise InputError(Problem("WORKER", None, message))
     made = [f"A{secrets.token_hex(7).upper()}" for _ in range(workers or 0)]
     return [*dict.fromkeys(names), *made]

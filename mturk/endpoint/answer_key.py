@@ -10,12 +10,22 @@ from mturk.question_xml import local_name, parse
 
 __all__ = ["check", "score"]
 
+NUMBERS = (
+    "AnswerScore", "DefaultScore", "MaximumSummedScore", "SummedScoreMultiplier",
+    "InclusiveLowerBound", "InclusiveUpperBound", "QualificationValue", "OutOfRangeQualificationValue",
+)  # fmt: skip
+MOST = 2**31 - 1
+"""The largest value of a qualification; scores beyond it count as it."""
+
 
 def check(answer_key: str) -> None:
     """Raise ValueError where the XML is no answer key that can be scored."""
     root = parse(answer_key)
     if local_name(root) != "AnswerKey":
         raise ValueError(f"the root element is {local_name(root)}; AnswerKey is allowed")
+    for element in root.iter():
+        if local_name(element) in NUMBERS:
+            _checked_number(local_name(element), (element.text or "").strip())
     score(answer_key, [])
 
 
@@ -35,7 +45,8 @@ def score(answer_key: str, fields: Sequence[tuple[str, str]]) -> int:
     total = sum((_earned(one, fields) for one in _all(root, "Question")), Decimal(0))
     mapping = next(_all(root, "QualificationValueMapping"), None)
     mapped = total if mapping is None else _mapped(mapping, total)
-    return int(mapped.quantize(Decimal(1), ROUND_HALF_UP))
+    within = max(Decimal(-MOST), min(Decimal(MOST), mapped))
+    return int(within.quantize(Decimal(1), ROUND_HALF_UP))
 
 
 def _earned(question: Element, fields: Sequence[tuple[str, str]]) -> Decimal:
@@ -80,7 +91,10 @@ def _text(element: Element, name: str, default: str = "") -> str:
 
 
 def _number(element: Element, name: str, default: str) -> Decimal:
-    text = _text(element, name, default)
+    return _checked_number(name, _text(element, name, default))
+
+
+def _checked_number(name: str, text: str) -> Decimal:
     try:
         number = Decimal(text)
     except InvalidOperation:

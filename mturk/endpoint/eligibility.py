@@ -10,7 +10,7 @@ from sqlalchemy import Connection, func, select
 
 from mturk.endpoint.schema import assignment, block, qualification, qualification_type, worker
 
-__all__ = ["SYSTEM_TYPES", "Standing", "blocked", "standing", "unmet"]
+__all__ = ["LOCALE", "SYSTEM_TYPES", "Standing", "blocked", "standing", "unmet"]
 
 APPROVED_PERCENT = "000000000000000000L0"
 HITS_APPROVED = "00000000000000000040"
@@ -147,7 +147,7 @@ def _counts(connection: Connection, worker_id: str) -> Mapping[str, int]:
         .where(assignment.c.worker_id == worker_id)
         .group_by(assignment.c.status)
     ).all()
-    return dict(row.tuple() for row in rows)
+    return dict((row[0], row[1]) for row in rows)
 
 
 def _system_values(counts: Mapping[str, int]) -> dict[str, int]:

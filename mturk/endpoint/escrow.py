@@ -6,11 +6,14 @@ from decimal import Decimal
 
 from sqlalchemy import Connection, select, true, update
 
-from mturk.endpoint.errors import fault
+from mturk.endpoint.errors import RequestError, fault
 from mturk.endpoint.schema import account
 from mturk.money import bonus_fee, fee
 
 __all__ = ["balance", "cents_of", "dollars", "hold", "pay", "pay_bonus", "unit_cost"]
+
+MOST = 10**17
+"""Cents that no balance reaches; more would not fit the column."""
 
 
 def cents_of(dollars: Decimal) -> int:
@@ -51,6 +54,8 @@ def hold(connection: Connection, more: int, *, overdraw: bool = False) -> None:
 
     InsufficientFunds where it is not there, unless the balance may become negative.
     """
+    if more > MOST:
+        raise _insufficient()
     if more:
         _move(connection, available=-more, on_hold=more, overdraw=overdraw)
 
@@ -75,7 +80,9 @@ def _move(connection: Connection, *, available: int, on_hold: int, overdraw: boo
         .values(available=account.c.available + available, on_hold=account.c.on_hold + on_hold)
     )
     if not done.rowcount:
-        message = (
-            "This Requester has insufficient funds in their account to complete this transaction."
-        )
-        raise fault("InsufficientFunds", message)
+        raise _insufficient()
+
+
+def _insufficient() -> RequestError:
+    message = "This Requester has insufficient funds in their account to complete this transaction."
+    return fault("InsufficientFunds", message)

@@ -35,9 +35,6 @@ __all__ = [
     "submit",
 ]
 
-AT_ONCE = 500
-"""How many overdue rows one transaction settles; the rest waits for the next look."""
-
 
 def hit_row(connection: Connection, hit_id: str) -> Row[Any]:
     """Return a HIT for changing; HITDoesNotExist where there is none."""
@@ -179,16 +176,13 @@ def settle(connection: Connection, now: float) -> None:
 
     Each counts from the moment at which it was due, not from the one at which somebody looked.
     """
-    late = connection.execute(
-        select(assignment).where(assignment.c.due <= now).order_by(assignment.c.due).limit(AT_ONCE)
-    ).all()
-    for work in late:
+    late = select(assignment).where(assignment.c.due <= now).order_by(assignment.c.due)
+    for work in connection.execute(late).all():
         if work.status == "Accepted":
             leave(connection, work, "Abandoned", work.due)
         else:
             approve(connection, work, None, work.due)
-    over = connection.scalars(select(hit.c.hit_id).where(hit.c.due <= now).limit(AT_ONCE)).all()
-    for hit_id in over:
+    for hit_id in connection.scalars(select(hit.c.hit_id).where(hit.c.due <= now)).all():
         refresh(connection, hit_id, now, overdraw=True)
 
 

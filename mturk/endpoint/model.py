@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-import math
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -76,8 +76,12 @@ def _list(shape: Any, value: Any, place: str, problems: list[str]) -> Any:
 def _string(shape: Any, value: Any, place: str, problems: list[str]) -> Any:
     if not isinstance(value, str):
         return _wrong(value, "a string", place, problems)
-    if len(value) < shape.metadata.get("min", 0):
-        problems.append(f"{place} is empty")
+    least, most = shape.metadata.get("min", 0), shape.metadata.get("max", len(value))
+    if not least <= len(value) <= most:
+        problems.append(f"{place} has {len(value)} characters; {least} to {most} are allowed")
+    pattern = shape.metadata.get("pattern", "")
+    if pattern and not re.fullmatch(pattern.removesuffix("$"), value):  # "$" lets a line feed pass
+        problems.append(f"{place} does not match {pattern}")
     if shape.enum and value not in shape.enum:
         problems.append(f"{place} is {value!r}; allowed: {', '.join(shape.enum)}")
     if any(character == "\0" or "\ud800" <= character <= "\udfff" for character in value):
@@ -90,8 +94,9 @@ def _string(shape: Any, value: Any, place: str, problems: list[str]) -> Any:
 def _integer(shape: Any, value: Any, place: str, problems: list[str]) -> Any:
     if isinstance(value, bool) or not isinstance(value, int):
         return _wrong(value, "a whole number", place, problems)
-    if abs(value) >= 2**63:
-        problems.append(f"{place} is {value:.3g}; numbers below 2**63 are allowed")
+    bits = 31 if shape.type_name == "integer" else 63
+    if not -(2**bits) <= value < 2**bits:
+        problems.append(f"{place} is too large; numbers below 2**{bits} are allowed")
     return value
 
 
@@ -101,7 +106,7 @@ def _boolean(shape: Any, value: Any, place: str, problems: list[str]) -> Any:
 
 def _timestamp(shape: Any, value: Any, place: str, problems: list[str]) -> Any:
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not math.isfinite(value) or not 0 <= value <= LATEST:
+    if not number or not 0 <= value <= LATEST:  # nor NaN
         return _wrong(value, "seconds since 1970", place, problems)
     return datetime.fromtimestamp(value, UTC)
 

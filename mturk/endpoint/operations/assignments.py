@@ -8,7 +8,7 @@ from sqlalchemy import Row, insert, select
 
 from mturk import limits
 from mturk.endpoint import escrow, lifecycle
-from mturk.endpoint.errors import does_not_exist, fault, invalid, wrong_state
+from mturk.endpoint.errors import fault, invalid, wrong_state
 from mturk.endpoint.ids import new_id
 from mturk.endpoint.operations.call import (
     Answer,
@@ -33,6 +33,7 @@ __all__ = [
     "send_bonus",
 ]
 
+OVERRIDE_SECONDS = 30 * 86_400
 SEEN = ("Submitted", "Approved", "Rejected")
 """The states in which a requester sees an assignment."""
 
@@ -77,17 +78,28 @@ def approve_assignment(call: Call, parameters: Parameters) -> Answer:
     row = _seen(call, parameters["AssignmentId"])
     feedback = parameters.get("RequesterFeedback")
     check(feedback and limits.FEEDBACK.problem(feedback))
-    allowed = ["Submitted", *(["Rejected"] if parameters.get("OverrideRejection") else [])]
+    allowed = ["Submitted", *(["Rejected"] if _may_override(call, parameters, row) else [])]
     if row.status not in allowed:
         raise wrong_state("Assignment", row.status, allowed)
     lifecycle.approve(call.connection, row, feedback, call.now)
     return {}
 
 
+def _may_override(call: Call, parameters: Parameters, row: Row[Any]) -> bool:
+    """Tell whether a rejection may be taken back: for 30 days, and while the HIT is not deleted."""
+    recent = row.rejected is not None and call.now <= row.submitted + OVERRIDE_SECONDS
+    wanted = bool(parameters.get("OverrideRejection")) and recent
+    return wanted and lifecycle.hit_row(call.connection, row.hit_id).status != "Disposed"
+
+
 def reject_assignment(call: Call, parameters: Parameters) -> Answer:
     """RejectAssignment: a submitted one."""
     row = _seen(call, parameters["AssignmentId"])
-    check(limits.FEEDBACK.problem(parameters["RequesterFeedback"]))
+    feedback = parameters["RequesterFeedback"]
+    check(
+        limits.FEEDBACK.problem(feedback),
+        None if feedback.strip() else "RequesterFeedback is empty",
+    )
     if row.status != "Submitted":
         raise wrong_state("Assignment", row.status, ["Submitted"])
     lifecycle.reject(call.connection, row, parameters["RequesterFeedback"], call.now)
@@ -161,5 +173,5 @@ def _payment(row: Row[Any]) -> Answer:
 def _seen(call: Call, assignment_id: str) -> Row[Any]:
     row = lifecycle.assignment_row(call.connection, assignment_id)
     if row.status not in SEEN:
-        raise does_not_exist("Assignment", assignment_id)
+        raise wrong_state("Assignment", row.status, ["Reviewable,Approved,Rejected"])
     return row

@@ -10,7 +10,7 @@ from sqlalchemy import Row, insert, select
 
 from mturk import limits
 from mturk.endpoint import escrow
-from mturk.endpoint.eligibility import SYSTEM_TYPES
+from mturk.endpoint.eligibility import LOCALE, SYSTEM_TYPES
 from mturk.endpoint.errors import does_not_exist
 from mturk.endpoint.ids import new_id
 from mturk.endpoint.operations.call import Answer, Call, Parameters, check
@@ -69,6 +69,7 @@ def _checked(call: Call, parameters: Parameters) -> dict[str, Any]:
         limits.ASSIGNMENT_DURATION.problem(parameters["AssignmentDurationInSeconds"]),
         limits.AUTO_APPROVAL_DELAY.problem(delay),
         *limits.qualification_problems(requirements),
+        *map(_kind_problem, requirements),
     )
     _check_types_exist(call, requirements)
     return {
@@ -80,6 +81,19 @@ def _checked(call: Call, parameters: Parameters) -> dict[str, Any]:
         "auto_approval_delay": delay,
         "qualifications": requirements,
     }
+
+
+def _kind_problem(requirement: dict[str, Any]) -> str | None:
+    """Return why the values are not of the kind that the qualification has: places or numbers."""
+    its_id, is_locale = (
+        requirement["QualificationTypeId"],
+        requirement["QualificationTypeId"] == LOCALE,
+    )
+    if is_locale and "IntegerValues" in requirement:
+        return f"QualificationType {its_id} takes LocaleValues, not IntegerValues"
+    if not is_locale and "LocaleValues" in requirement:
+        return f"QualificationType {its_id} takes IntegerValues, not LocaleValues"
+    return None
 
 
 def _check_types_exist(call: Call, requirements: list[dict[str, Any]]) -> None:

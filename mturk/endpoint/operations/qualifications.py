@@ -9,10 +9,15 @@ from sqlalchemy import Row, Select, delete, insert, select, update
 from mturk import limits, question_xml
 from mturk.endpoint import answer_key, qualifying
 from mturk.endpoint.eligibility import SYSTEM_TYPES
-from mturk.endpoint.errors import does_not_exist, fault, invalid
+from mturk.endpoint.errors import does_not_exist, fault, invalid, wrong_state
 from mturk.endpoint.ids import new_id
 from mturk.endpoint.operations.call import Answer, Call, Parameters, check, page
-from mturk.endpoint.schema import qualification, qualification_request, qualification_type
+from mturk.endpoint.schema import (
+    message,
+    qualification,
+    qualification_request,
+    qualification_type,
+)
 
 __all__ = [
     "accept_qualification_request",
@@ -178,6 +183,9 @@ def associate_qualification_with_worker(call: Call, parameters: Parameters) -> A
     qualifying.grant(
         call.connection, parameters["WorkerId"], row.qualification_type_id, value, call.now
     )
+    if parameters.get("SendNotification"):
+        said = f"You have been granted this qualification with the value {value}."
+        _tell(call, parameters["WorkerId"], row.name, said)
     return {}
 
 
@@ -229,8 +237,16 @@ def accept_qualification_request(call: Call, parameters: Parameters) -> Answer:
 
 def reject_qualification_request(call: Call, parameters: Parameters) -> Answer:
     """RejectQualificationRequest."""
-    _decide(call, _asked(call, parameters), "Rejected")
+    row = _asked(call, parameters)
+    _decide(call, row, "Rejected")
+    if parameters.get("Reason"):
+        _tell(call, row.worker_id, _own(call, row.qualification_type_id).name, parameters["Reason"])
     return {}
+
+
+def _tell(call: Call, worker_id: str, subject: str, text: str) -> None:
+    row = {"worker_id": worker_id, "subject": subject, "text": text, "at": call.now}
+    call.connection.execute(insert(message).values(**row))
 
 
 def _decide(call: Call, row: Row[Any], status: str) -> None:
@@ -268,11 +284,13 @@ def _granted(call: Call, parameters: Parameters) -> Row[Any]:
         select(qualification).where(
             qualification.c.qualification_type_id == row.qualification_type_id,
             qualification.c.worker_id == parameters["WorkerId"],
-            qualification.c.status == "Granted",
         )
     ).first()
     if found is None:
-        raise does_not_exist("Qualification", f"of worker {parameters['WorkerId']}")
+        message = "You requested a Qualification that does not exist."
+        raise fault("QualificationDoesNotExist", message)
+    if found.status != "Granted":
+        raise wrong_state("Qualification", found.status, ["Granted"])
     return found
 
 

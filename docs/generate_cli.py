@@ -28,7 +28,7 @@ def sections(name: str, command: click.Command, mark: str) -> Iterator[str]:
     """Yield the section of a command, and of the commands below it."""
     context = click.Context(command, info_name=name, terminal_width=100, **command.context_settings)
     yield f"{mark} {name}\n\n```text\n{command.get_help(context)}\n```\n"
-    if isinstance(command, click.Group):
+    if hasattr(command, "list_commands"):
         for below in command.list_commands(context):
             found = command.get_command(context, below)
             assert found is not None

@@ -69,7 +69,8 @@ def _of_choices(results: Sequence[Result], form: str) -> list[str]:
     subtitle = f"{_heading('Accuracy by part of the data', form)}\n"
     parts += [f"\n{subtitle}", choice_breakdown(ordered, form), ""]
     for result in ordered:
-        parts += [f"{_asked_how(result)}", *(f"- {sentence}" for sentence in _sentences(result))]
+        said = [_asked_how(result), *(f"- {sentence}" for sentence in _sentences(result))]
+        parts += [f"% {line}" for line in said] if form == "latex" else said
     return parts
 
 
@@ -124,11 +125,14 @@ def _histories(result: Result) -> list[tuple[str, Mapping[str, Estimate]]]:
 
 def _sentences(result: Result) -> Iterator[str]:
     """Say what the numbers do and do not show: guessing, letters, ties and cuts, what the history changes."""
+    if "accuracy_difference" not in result.metrics:
+        found = result.metrics["accuracy"]
+        yield f"{_history(result)} history: {'; '.join(_of_history(found))}."
+        return
     for history, metrics in _histories(result):
         yield f"{history} history: {'; '.join(_of_history(metrics['accuracy']))}."
-    if "accuracy_difference" in result.metrics:
-        yield _of_difference(result.metrics["accuracy_difference"])
-        yield _of_rank_difference(result.metrics["rank_spearman_difference"])
+    yield _of_difference(result.metrics["accuracy_difference"])
+    yield _of_rank_difference(result.metrics["rank_spearman_difference"])
     if remark := result.metrics["accuracy"].reason:
         yield f"{remark}."
 

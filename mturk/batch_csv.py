@@ -85,7 +85,9 @@ def _place(column: str) -> tuple[int, int, str]:
     names = ("tuple_id", "group", *(f"item{n}" for n in range(1, 100)), *ANSWERS)
     _, _, rest = column.partition(".")
     part, _, name = rest.partition(".")
-    return (int(part), names.index(name), "") if part.isdigit() and name in names else (10**9, 0, rest)
+    return (
+        (int(part), names.index(name), "") if part.isdigit() and name in names else (10**9, 0, rest)
+    )
 
 
 def _hit_cells(hit: Hit, study: Study, listed: Mapping[str, Any] | None) -> Cells:
@@ -145,7 +147,7 @@ def _rate(statuses: Sequence[str]) -> str:
 
 
 def _input_cells(tuples: Sequence[ExpectedTuple]) -> Cells:
-    cells = {}
+    cells: Cells = {}
     for part, one in enumerate(tuples, start=1):
         items = {f"item{place}": item for place, item in enumerate(one.items, start=1)}
         given = {"tuple_id": one.tuple_id, "group": one.group, **items}
@@ -159,7 +161,7 @@ def _answer_cells(one: Assignment, tuples: Sequence[ExpectedTuple]) -> tuple[Cel
         fields = dict(answers.from_xml(one.answer_xml))
     except ValueError:
         return {}, False
-    cells = {}
+    cells: Cells = {}
     for part, asked_one in enumerate(tuples, start=1):
         said = {
             "best": fields.pop(answers.best_field(asked_one.tuple_id), ""),

@@ -55,8 +55,9 @@ def read_bonuses(path: str | os.PathLike[str], ledger: Ledger) -> list[Action]:
     table = read_table(path)
     columns = [_column(table, name) for name in COLUMNS]
     known = {one.assignment_id for one in ledger.assignments()}
-    problems, lines = list(table.problems), {}
+    problems = list(table.problems)
     found: dict[str, Action] = {}
+    lines: dict[str, int] = {}
     for line, *cells in zip(table.lines.tolist(), *columns, strict=True):
         one, wrong = _bonus(*(cell.strip() for cell in cells), known=known, path=ledger.path)
         if one and one.token in found:

@@ -63,24 +63,31 @@ def resolve(endpoint: str, *, insist_on_production: bool = False) -> Endpoint:
     >>> resolve("https://study.example.org/").url
     'https://study.example.org'
     """
-    url = NAMES.get(endpoint, endpoint).rstrip("/")
     try:
-        parts = urlsplit(url)
-        host, _ = parts.hostname, parts.port
+        parts = urlsplit(NAMES.get(endpoint, endpoint))
+        host = parts.hostname if _is_origin(parts) else None
     except ValueError:
         host = None
-    if not host or url != f"{parts.scheme}://{parts.netloc}" or not _allowed(parts):
+    if not host:
         raise ValueError(
             f"the endpoint is {endpoint!r}; local, sandbox, production or an address such as {LOCAL} "
             "is allowed"
         )
     if host == urlsplit(PRODUCTION).hostname and not insist_on_production:
         raise ValueError(CLOSED)
-    return Endpoint(url, _is_loopback(host))
+    return Endpoint(f"{parts.scheme}://{parts.netloc}", _is_loopback(host))
 
 
-def _allowed(parts: SplitResult) -> bool:
-    return parts.scheme in ("http", "https") and "@" not in parts.netloc
+def _is_origin(parts: SplitResult) -> bool:
+    """Tell whether an address is a scheme, a host and perhaps a port; ValueError where the port is none."""
+    rest = (parts.path.strip("/"), parts.query, parts.fragment)
+    port_is_one = parts.port is None or parts.port > 0
+    return (
+        parts.scheme in ("http", "https")
+        and not any(rest)
+        and "@" not in parts.netloc
+        and port_is_one
+    )
 
 
 def _is_loopback(host: str) -> bool:

@@ -29,11 +29,13 @@ class Places:
     most: int
     """MaxAssignments."""
     available: int
-    """Places that nobody has taken; workers get them only until the HIT expires."""
+    """Places that nobody has taken."""
     pending: int
     """Accepted and being worked on."""
     reviewed: int
     """Approved or rejected."""
+    offered: bool
+    """Whether workers can get the places that are available; by the service's own clock."""
 
     @property
     def submitted(self) -> int:
@@ -48,6 +50,7 @@ def places(listed: Mapping[str, Any]) -> Places:
         listed["NumberOfAssignmentsAvailable"],
         listed["NumberOfAssignmentsPending"],
         listed["NumberOfAssignmentsCompleted"],
+        listed["HITStatus"] == "Assignable",
     )
 
 
@@ -114,9 +117,7 @@ def worker_ids(client: Any, ledger: Ledger) -> dict[str, str]:
     gone = 0
     for hit_id in dict.fromkeys(one.hit_id for one in ledger.assignments()):
         try:
-            found |= {
-                one["AssignmentId"]: one["WorkerId"] for one in _assignments(client, hit_id)
-            }
+            found |= {one["AssignmentId"]: one["WorkerId"] for one in _assignments(client, hit_id)}
         except LookupError:
             gone += 1
     if gone:

@@ -74,7 +74,9 @@ class Judged:
         """Return in words what is left out."""
         said = [f"left out: {n} {REASONS[reason]}" for reason, n in self.counts.items()]
         if self.order_unknown:
-            said.append(f"{self.order_unknown} judgments do not tell the order shown; it is left out")
+            said.append(
+                f"{self.order_unknown} judgments do not tell the order shown; it is left out"
+            )
         return said
 
 

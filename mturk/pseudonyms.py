@@ -11,7 +11,7 @@ from pathlib import Path
 from bws.problems import InputError, Problem
 from mturk.ledger import Ledger
 
-__all__ = ["Namer", "destroy_key", "key_path", "namer", "pseudonym"]
+__all__ = ["Namer", "destroy_key", "key_path", "namer", "pseudonym", "pseudonyms_of"]
 
 KEY_BYTES = 32
 DIGITS = 16
@@ -35,13 +35,16 @@ def key_path(ledger: Ledger) -> Path:
 
 
 def namer(ledger: Ledger) -> Namer:
-    """Return what names workers as the study's settings have it; a key is made where there is none yet.
+    """Return what names workers as the study's settings have it; see `pseudonyms_of`."""
+    return pseudonyms_of(ledger) if ledger.study().settings.pseudonyms else str
+
+
+def pseudonyms_of(ledger: Ledger) -> Namer:
+    """Return what gives workers pseudonyms; a key is made where there is none yet.
 
     Raises InputError where the key is gone, is another one, or can be read by other people: with it the
     pseudonyms can be led back to ids.
     """
-    if not ledger.study().settings.pseudonyms:
-        return str
     key = _key(ledger)
     return lambda worker_id: pseudonym(key, worker_id)
 
@@ -63,7 +66,8 @@ def _key(ledger: Ledger) -> bytes:
     path, known = key_path(ledger), ledger.noted(CHECK)
     if not path.exists():
         if known:
-            raise _refused(path, "is gone (purge deletes it), so workers cannot be named as before; put it back from a backup")
+            said = "is gone, so workers cannot be named as before; put it back from a backup"
+            raise _refused(path, f"{said} (where purge --key deleted it, collecting has ended)")
         _make(path)
     key = _read(path)
     check = pseudonym(key, "")

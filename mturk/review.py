@@ -110,7 +110,11 @@ def _fields(assignment: Assignment) -> list[tuple[str, str]]:
 
 
 def _language_fault(fields: Sequence[tuple[str, str]]) -> list[str]:
-    return ["the word of the language check is wrong"] if language_check.passed(fields) is False else []
+    return (
+        ["the word of the language check is wrong"]
+        if language_check.passed(fields) is False
+        else []
+    )
 
 
 def decisions_sheet(rows: Iterable[Waiting], when: Callable[[float | None], str]) -> str:
@@ -267,6 +271,8 @@ def carry_out_review(client: Any, one: Action) -> bool:
 
 def _status(client: Any, assignment_id: str) -> str:
     try:
-        return str(client.get_assignment(AssignmentId=assignment_id)["Assignment"]["AssignmentStatus"])
+        return str(
+            client.get_assignment(AssignmentId=assignment_id)["Assignment"]["AssignmentStatus"]
+        )
     except client.exceptions.RequestError:
         return ""

@@ -60,7 +60,8 @@ class Status:
     """How far a study is."""
 
     hits: Mapping[str, int]
-    """HITs by state: planned (not yet published), offered, closed, gone (deleted at the service)."""
+    """HITs by state: planned (not yet published), offered, full (every place is taken), closed (expired
+    with places left), gone (deleted at the service)."""
     counts: Counts
     wanted_a_tuple: int
     of_tuple: Mapping[str, int]
@@ -149,7 +150,9 @@ class Status:
             for n, tuples in sorted(Counter(self.of_tuple.values()).items())
         ]
         said = f"{100 * self.share:.1f} % of {self.wanted_a_tuple} judgments for each of {total} tuples"
-        table = tabulate(rows, ["judgments", "tuples", "share"], colalign=("right", "right", "right"))
+        table = tabulate(
+            rows, ["judgments", "tuples", "share"], colalign=("right", "right", "right")
+        )
         return f"{said}\n{table}" if total else "no tuples"
 
     def _quality(self) -> str:
@@ -171,10 +174,10 @@ def status(
     now: the service's time, seconds since 1970. trials: random halves for the reliability.
     """
     assignments = ledger.assignments()
-    counts = _counts(hits, assignments, now)
+    counts = _counts(hits, assignments)
     report, reasons = _quality(found.judgments, trials)
     return Status(
-        hits=_hit_states(ledger, hits, now),
+        hits=_hit_states(ledger, hits),
         counts=counts,
         wanted_a_tuple=ledger.study().settings.assignments,
         of_tuple=found.of_tuple,
@@ -198,32 +201,37 @@ def _quality(judgments: Judgments | None, trials: int) -> tuple[Reliability | No
     return found, {}
 
 
-def _counts(hits: Listing, assignments: Sequence[Assignment], now: float) -> Counts:
+def _counts(hits: Listing, assignments: Sequence[Assignment]) -> Counts:
     """Count open and accepted ones by the service, and what came back by the ledger."""
-    each = [(places(hit), hit["Expiration"].timestamp() > now) for hit in hits.values()]
+    each = [places(hit) for hit in hits.values()]
     back = Counter(one.status for one in assignments)
     return Counts(
-        wanted=sum(of.most for of, _ in each),
-        open=sum(of.available for of, offered in each if offered),
-        closed=sum(of.available for of, offered in each if not offered),
-        accepted=sum(of.pending for of, _ in each),
+        wanted=sum(of.most for of in each),
+        open=sum(of.available for of in each if of.offered),
+        closed=sum(of.available for of in each if not of.offered),
+        accepted=sum(of.pending for of in each),
         submitted=back["Submitted"],
         approved=back["Approved"],
         rejected=back["Rejected"],
     )
 
 
-def _hit_states(ledger: Ledger, hits: Listing, now: float) -> dict[str, int]:
-    known = [hit.hit_id for hit in ledger.hits()]
-    there = [hits[hit_id] for hit_id in known if hit_id in hits]
-    offered = sum(hit["Expiration"].timestamp() > now for hit in there)
-    planned = known.count(None)
-    return {
-        "planned": planned,
-        "offered": offered,
-        "closed": len(there) - offered,
-        "gone": len(known) - planned - len(there),
-    }
+def _hit_states(ledger: Ledger, hits: Listing) -> dict[str, int]:
+    found = dict.fromkeys(("planned", "offered", "full", "closed", "gone"), 0)
+    for hit in ledger.hits():
+        found[_hit_state(hit.hit_id, hits)] += 1
+    return found
+
+
+def _hit_state(hit_id: str | None, hits: Listing) -> str:
+    if hit_id is None:
+        return "planned"
+    if hit_id not in hits:
+        return "gone"
+    left = places(hits[hit_id])
+    if not left.available:
+        return "full"
+    return "offered" if left.offered else "closed"
 
 
 def pace(submitted: Sequence[float], counts: Counts, now: float) -> Pace:

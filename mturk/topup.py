@@ -10,17 +10,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 from giccs.records import Candidate, Dialogue
-from mturk.actions import action
+from mturk import offering
+from mturk.actions import Outcome, action, carry_out
+from mturk.client import explained
 from mturk.collect import Listing, places
 from mturk.judged import Judged
 from mturk.ledger import Action, Hit, Ledger, LedgerPart
 from mturk.limits import ANNOTATION, TOKEN, assignments_increase_problem
 from mturk.money import cost, fee
+from mturk.publish import adopt, send
 from mturk.records import HitPlan, Part
 
-__all__ = ["TopUp", "rounds", "top_up"]
+__all__ = ["TopUp", "carry_out_top_up", "rounds", "top_up"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +34,13 @@ class TopUp:
     lacking: Mapping[str, int]
     """Tuple id -> judgments that are missing and not on their way."""
     reopen: tuple[Hit, ...]
-    """HITs that have expired and are to be offered again: they have places left, or get some."""
+    """HITs that have expired with places left and are to be offered again."""
     more: tuple[Action, ...]
-    """HITs that get further assignments; see `offering.more_assignments`."""
+    """HITs that get further assignments, and are offered again where they have expired."""
     again: tuple[tuple[Hit, int], ...]
     """HITs that are to be published once more, with so many assignments."""
     cost: Decimal
-    """Of the further assignments, with fees, in US dollars. Places that are left were paid for already."""
+    """Of the places that are opened again and the further ones, with fees, in US dollars."""
 
     @property
     def nothing(self) -> bool:
@@ -52,14 +56,14 @@ class _Page:
     lack: int
 
 
-def top_up(ledger: Ledger, hits: Listing, found: Judged, *, now: float) -> TopUp:
+def top_up(ledger: Ledger, hits: Listing, found: Judged) -> TopUp:
     """Return what is to be done, from what was collected and the service's list of the HITs.
 
     Judgments on their way count as there: places that are open or being worked on, and HITs of the ledger
     that are not yet published. A HIT gets as many more as the neediest of its tuples lacks.
     """
     settings = ledger.study().settings
-    coming = _coming(ledger, hits, now)
+    coming = _coming(ledger, hits)
     reopen: list[Hit] = []
     more: list[Action] = []
     again: list[tuple[Hit, int]] = []
@@ -74,7 +78,7 @@ def top_up(ledger: Ledger, hits: Listing, found: Judged, *, now: float) -> TopUp
         }
         lacking |= {tuple_id: need for tuple_id, need in needs.items() if need > 0}
         page = _Page(members, max(needs.values()))
-        total += _of_page(page, hits, now, settings.reward, reopen, more, again)
+        total += _of_page(page, hits, settings.reward, reopen, more, again)
     return TopUp(lacking, tuple(reopen), tuple(more), tuple(again), total)
 
 
@@ -90,51 +94,68 @@ def _pages(ledger: Ledger) -> list[tuple[tuple[Hit, ...], tuple[LedgerPart, ...]
     return [(tuple(hits), tuple(parts[hits[0].number])) for hits in pages.values()]
 
 
-def _coming(ledger: Ledger, hits: Listing, now: float) -> dict[int, int]:
+def _coming(ledger: Ledger, hits: Listing) -> dict[int, int]:
     """Return for each HIT, by number, how many answers can still come of themselves."""
     return {
-        hit.number: hit.max_assignments if hit.hit_id is None else _still(hits, hit, now)
+        hit.number: hit.max_assignments if hit.hit_id is None else _still(hits, hit)
         for hit in ledger.hits()
     }
 
 
-def _still(hits: Listing, hit: Hit, now: float) -> int:
+def _still(hits: Listing, hit: Hit) -> int:
     there = hits.get(str(hit.hit_id))
     if there is None:
         return 0
     counts = places(there)
-    return counts.pending + (counts.available if _offered(there, now) else 0)
-
-
-def _offered(there: Mapping[str, object], now: float) -> bool:
-    return there["Expiration"].timestamp() > now  # type: ignore[attr-defined, no-any-return]
+    return counts.pending + (counts.available if counts.offered else 0)
 
 
 def _of_page(
-    page: _Page, hits: Listing, now: float, reward: Decimal,
+    page: _Page, hits: Listing, reward: Decimal,
     reopen: list[Hit], more: list[Action], again: list[tuple[Hit, int]],
 ) -> Decimal:  # fmt: skip
     """Decide for the HITs of one page, and return what it costs."""
-    lack = page.lack
-    for hit in page.hits:
-        there = hits.get(str(hit.hit_id))
-        if lack <= 0:
-            return Decimal("0.00")
-        if there is not None and not _offered(there, now) and places(there).available:
+    lack, total = page.lack, Decimal("0.00")
+    there = [(hit, places(hits[str(hit.hit_id)])) for hit in page.hits if hit.hit_id in hits]
+    for hit, left in there:
+        if lack > 0 and left.available and not left.offered:
             reopen.append(hit)
-            lack -= places(there).available
+            lack -= left.available
+            total += left.available * (reward + fee(reward, left.most))
     if lack <= 0:
-        return Decimal("0.00")
-    for hit in reversed(page.hits):
-        there = hits.get(str(hit.hit_id))
-        if there is not None and not assignments_increase_problem(places(there).most, lack):
-            most = places(there).most + lack
+        return total
+    for hit, left in reversed(there):
+        if not assignments_increase_problem(left.most, lack):
+            most = left.most + lack
             more.append(action("extend", str(hit.hit_id), str(most)))
-            if not _offered(there, now) and hit not in reopen:
-                reopen.append(hit)
-            return lack * (reward + fee(reward, most))
+            return total + lack * (reward + fee(reward, most))
     again.append((page.hits[0], lack))
-    return cost(reward, lack)
+    return total + cost(reward, lack)
+
+
+def carry_out_top_up(client: Any, ledger: Ledger, plan: TopUp, until: float) -> Outcome:
+    """Do what is planned; hold `ledger.alone()`. Where it is interrupted, plan and do it again.
+
+    until: how long HITs that are offered again are offered, seconds since 1970. Raises ServiceError.
+    """
+    for hit in plan.reopen:
+        offering.extend(client, ledger, hit, until)
+    done = carry_out(ledger, plan.more, lambda one: _more(client, ledger, one, until))
+    for new, assignments in rounds(ledger, plan.again):
+        ledger.add_hits([new], assignments)
+    adopt(client, ledger)
+    send(client, ledger)
+    return done
+
+
+def _more(client: Any, ledger: Ledger, one: Action, until: float) -> bool:
+    new = offering.more_assignments(client, ledger, one)
+    with explained():
+        there = client.get_hit(HITId=one.target)["HIT"]
+    if there["HITStatus"] != "Assignable":  # it has expired, by the service's clock
+        (hit,) = offering.chosen(ledger, [one.target])
+        offering.extend(client, ledger, hit, until)
+    return new
 
 
 def rounds(ledger: Ledger, again: Sequence[tuple[Hit, int]]) -> list[tuple[HitPlan, int]]:

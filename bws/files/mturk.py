@@ -1,4 +1,8 @@
-"""The batch results CSV of MTurk's requester site: a row an assignment, Input.* and Answer.* columns."""
+"""The batch results CSV of MTurk's requester site: a row an assignment, Input.* and Answer.* columns.
+
+An assignment is one judgment, or one for each of its parts where the columns are Input.1.item1,
+Answer.1.best, Input.2.item1, ...
+"""
 
 from __future__ import annotations
 
@@ -29,6 +33,13 @@ KEPT = {
     "WorkTimeInSeconds": "seconds",
     "Answer.comment": "comment",
 }
+KEPT_OF_PARTS = {
+    "AssignmentId": "assignment_id",
+    "Answer.seconds": "seconds",  # WorkTimeInSeconds is that of all parts together
+    "Answer.comment": "comment",
+}
+LINE = "\0line"
+PART = re.compile(r"(Input|Answer)\.([1-9]\d?)\.(.+)")
 
 
 def fits(columns: Sequence[str]) -> bool:
@@ -45,11 +56,19 @@ def rows(table: Table, parts: Mapping[str, str] | None = None) -> Rows:
     annotator, where they are not called Input.item1, Answer.best and so on. An answer is an item's id, its
     place from 1, or a letter from A, whichever most answers are; of radio buttons (Answer.best.2 is true)
     it is the button's name.
+
+    Where the columns are of numbered parts (Input.2.item1, Answer.2.best) and none is named, each part is
+    a row, with Answer.2.shown as the order shown and Answer.2.seconds as its time. A part without items is
+    none.
     """
     if not fits(table.frame.columns):
         raise missing(table, "mturk-batch", EXPECTED)
     parts = parts or {}
-    table = replace(table, frame=_with_radio_answers(_with_task_answers(table)))
+    table = replace(table, frame=_with_task_answers(table))
+    table, rejected = _without_rejected(table)
+    numbers = [] if parts else _part_numbers(table.frame.columns)
+    table = _one_part_a_row(table, numbers) if numbers else table
+    table = replace(table, frame=_with_radio_answers(table.frame))
     items = [name.strip() for name in parts["items"].split(",")] if "items" in parts else None
     items = items or _item_columns(table)
     best = parts.get("best") or _answer_column(table, "best", ("best", "most"))
@@ -60,14 +79,57 @@ def rows(table: Table, parts: Mapping[str, str] | None = None) -> Rows:
         "annotator": first_of(table.frame.columns, ("workerid",)),
     }
     roles |= {part: name for part, name in parts.items() if part in roles}
+    if numbers:
+        roles["shown"] = _named(table, "Answer.", ("shown",))
     _check_present(table, [*items, best, worst, *filter(None, roles.values())])
-    table, rejected = _without_rejected(table)
     table = replace(table, frame=_with_plain_positions(table.frame, items, (best, worst)))
     answers = _kind(table.frame, items, best)
     found = rows_of(table, "mturk-batch", items, best, worst, answers, **roles)
-    columns = {KEPT[name]: column for name, column in found.columns.items() if name in KEPT}
+    kept = KEPT_OF_PARTS if numbers else KEPT
+    columns = {kept[name]: column for name, column in found.columns.items() if name in kept}
     problems = (*found.problems, *rejected)
     return replace(found, columns=columns, problems=problems)
+
+
+def _part_numbers(columns: Sequence[str]) -> list[int]:
+    """Return the numbers of the parts that have items and answers; none where there are no parts.
+
+    >>> _part_numbers(["Input.1.item1", "Input.1.item2", "Answer.1.best", "Input.2.item1"])
+    [1]
+    >>> _part_numbers(["Input.1", "Input.2", "Answer.best.1", "Answer.best.2"])
+    []
+    """
+    found = [match.groups() for match in map(PART.fullmatch, columns) if match]
+    asked = {int(number) for kind, number, _ in found if kind == "Input"}
+    answered = {int(number) for kind, number, _ in found if kind == "Answer"}
+    return sorted(asked & answered)
+
+
+def _one_part_a_row(table: Table, numbers: Sequence[int]) -> Table:
+    """Return a row for each part of each row, in this order; its columns have the names without number."""
+    import polars as pl
+
+    frames = [_part(table, number) for number in numbers]
+    frame = pl.concat(frames, how="diagonal").sort(LINE, maintain_order=True)
+    lines = frame[LINE].to_numpy()
+    return replace(table, frame=frame.drop(LINE).with_columns(pl.all().fill_null("")), lines=lines)
+
+
+def _part(table: Table, number: int) -> pl.DataFrame:
+    import polars as pl
+
+    found = {name: PART.fullmatch(name) for name in table.frame.columns}
+    names = {
+        name: f"{match[1]}.{match[3]}"
+        for name, match in found.items()
+        if match and int(match[2]) == number
+    }
+    taken = set(names.values())  # what stands under a part's own number counts
+    names |= {name: name for name, match in found.items() if not match and name not in taken}
+    inputs = [name for name in names if found[name] and name.startswith("Input.")]
+    there = pl.any_horizontal(pl.col(name) != "" for name in inputs)
+    lines = pl.Series(LINE, table.lines)
+    return table.frame.with_columns(lines).filter(there).select(LINE, *names).rename(names)
 
 
 def _named(table: Table, prefix: str, wanted: Sequence[str]) -> str | None:

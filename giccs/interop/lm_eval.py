@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,11 @@ from bws.textio import write_atomic
 from giccs.benchmark import Benchmark
 from giccs.interop.names import task_name
 from giccs.metrics import Estimate
-from giccs.results import Result
+from giccs.results import Result, digest
 from giccs.tasks.multiple_choice import MultipleChoice
 from giccs.tasks.questions import Asking, Question
 
-__all__ = ["export_task", "results_documents", "write_results"]
+__all__ = ["export_task", "write_results"]
 
 METRICS = {
     "accuracy": "acc",
@@ -125,7 +126,7 @@ def _delimiter(asking: Asking, question: Question) -> str:
 def write_results(results: Iterable[Result], folder: str | os.PathLike[str]) -> list[Path]:
     """Write a file a result of a multiple-choice task, where the harness writes its own; return the paths."""
     written = []
-    for place, document in results_documents(results):
+    for place, document in _documents(results):
         path = Path(folder) / place
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(path, f"{json.dumps(json_ready(document), ensure_ascii=False, indent=2)}\n")
@@ -133,12 +134,20 @@ def write_results(results: Iterable[Result], folder: str | os.PathLike[str]) -> 
     return written
 
 
-def results_documents(results: Iterable[Result]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _documents(results: Iterable[Result]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield (path, document) for every multiple-choice result."""
     for result in results:
         if "accuracy" in result.metrics:
-            when = str(result.environment["when"]).replace(":", "-")
-            yield f"{_as_path(result.model)}/results_{when}.json", _document(result)
+            yield f"{_as_path(result.model)}/results_{_when(result)}.json", _document(result)
+
+
+def _when(result: Result) -> str:
+    """Return the time as the harness has it in names; the signature stands for the microseconds.
+
+    So that two results of one second, asked in different ways, have files of their own.
+    """
+    second = str(result.environment["when"]).partition("+")[0].replace(":", "-")
+    return f"{second}.{int(digest(result.signature), 16) % 10**6:06}"
 
 
 def _document(result: Result) -> dict[str, Any]:
@@ -169,7 +178,7 @@ def _document(result: Result) -> dict[str, Any]:
     }
 
 
-def _numbers(name: str, metrics: dict[str, Estimate] | Any) -> dict[str, Any]:
+def _numbers(name: str, metrics: Mapping[str, Estimate]) -> dict[str, Any]:
     numbers: dict[str, Any] = {"alias": name}
     for ours, theirs in METRICS.items():
         if ours in metrics:
@@ -180,6 +189,4 @@ def _numbers(name: str, metrics: dict[str, Estimate] | Any) -> dict[str, Any]:
 
 def _as_path(model: str) -> str:
     """Return a model's name as the harness makes it a folder."""
-    import re
-
     return re.sub(r"[\"<>:/|\\?*\[\]]+", "__", model)

@@ -200,6 +200,7 @@ def _publish(
     book.begin(where.url, settings, plans, time.time())
     before = len(book.hits()) - len(unpublished(book))
     found = adopt(client, book)
+    _warn_of_doubles(console, found)
     cost = cost_left(book)
     _check_balance(client, cost)
     if not where.loopback and cost and not yes:
@@ -212,7 +213,6 @@ def _publish(
         left = len(unpublished(book))
         console.note(f"{left} of {len(book.hits())} HITs are left; the same command goes on")
         raise
-    _warn_of_doubles(console, found)
     _tell(
         console,
         book,

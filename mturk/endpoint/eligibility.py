@@ -147,7 +147,7 @@ def _counts(connection: Connection, worker_id: str) -> Mapping[str, int]:
         .where(assignment.c.worker_id == worker_id)
         .group_by(assignment.c.status)
     ).all()
-    return dict((row[0], row[1]) for row in rows)
+    return {row[0]: row[1] for row in rows}
 
 
 def _system_values(counts: Mapping[str, int]) -> dict[str, int]:

@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -142,6 +143,8 @@ def test_results_in_the_harness_json(tiny_gpt, benchmark, tmp_path):
     assert numbers["acc_bytes,none"] == shown["accuracy_bytes"].value
     assert document["n-samples"]["giccs_benchmark_multiple_choice_with_history"]["effective"] == 6
     assert document["model_name"] == str(tiny_gpt)
+    letters = replace(result, signature={**result.signature, "answer": "letter"})
+    assert len(set(harness.write_results([result, letters], tmp_path))) == 2
 
 
 def test_results_in_mtebs_json(benchmark, static_encoder, tmp_path):

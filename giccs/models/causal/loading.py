@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import redirect_stderr
 from dataclasses import dataclass
 from importlib.util import find_spec
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +56,11 @@ class Loaded:
         config = self.model.config.get_text_config()
         limits = [getattr(config, name, None) for name in LIMITS]
         return next((limit for limit in limits if isinstance(limit, int) and limit > 0), None)
+
+    @property
+    def vocabulary(self) -> int:
+        """Number of tokens that the model knows."""
+        return int(self.model.get_input_embeddings().weight.shape[0])
 
 
 def find(name: str, place: str, options: ModelOptions) -> Source:
@@ -116,7 +123,10 @@ def load(name: str, source: Source, options: ModelOptions, dtype: str) -> Loaded
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     try:
-        return _load(source, options, dtype)
+        with redirect_stderr(
+            StringIO()
+        ):  # where GGUF files are read with a bar that nothing else stops
+            return _load(source, options, dtype)
     except Exception as error:  # the frameworks raise whatever they like, also for a broken file
         if isinstance(error, InputError):
             raise
@@ -136,9 +146,14 @@ def _load(source: Source, options: ModelOptions, dtype: str) -> Loaded:
     tokenizer = AutoTokenizer.from_pretrained(source.folder, **shared)
     device = _device(options.device, source.folder)
     spread = {"device_map": "auto"} if device == "spread" else {}
-    model: Any = AutoModelForCausalLM.from_pretrained(
-        source.folder, dtype=getattr(torch, dtype), **shared, **spread
+    model: Any
+    model, found = AutoModelForCausalLM.from_pretrained(
+        source.folder, dtype=getattr(torch, dtype), output_loading_info=True, **shared, **spread
     )
+    if missing := sorted(
+        set(found["missing_keys"]) & {name for name, _ in model.named_parameters()}
+    ):
+        raise OSError(f"weights are missing, {missing[0]} for one; they would be random")
     _fuse(model)
     return Loaded((model if spread else model.to(device)).eval(), tokenizer)
 

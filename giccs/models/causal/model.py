@@ -126,6 +126,8 @@ class CausalModel:
     def _fitting(self, prompt: Prompt) -> tuple[str, TokenQuestion]:
         """Return the first text that fits, as it is and as tokens."""
         for text, question in self._boundary.lengths(prompt):
+            if (largest := max(map(max, question.ids))) >= (known := self._loaded.vocabulary):
+                raise ValueError(f"the tokenizer has token {largest}, and the model knows {known}")
             if self.context is None or question.length <= self.context:
                 return text, question
         message = (

@@ -27,7 +27,7 @@ class Scorer:
         self.trial = Trial(model, dtype)
         self._tokens = TOKENS.get(model.device.type, TOKENS["cpu"])
         self._questions = batch_size or (None if dtype == "float32" else 1)
-        self.largest = 0
+        self.largest = 1
         """Most questions that went through the model at once."""
 
     def run(self, trees: Sequence[TokenTree]) -> Iterator[tuple[int, Answer]]:
@@ -36,9 +36,9 @@ class Scorer:
 
         order = sorted(range(len(trees)), key=lambda place: -len(trees[place]))
         with torch.inference_mode():
-            answer = self.trial.run(trees[order[0]])
-            if answer:
-                yield order.pop(0), answer
+            known = self.trial.run(trees)
+            yield from known.items()
+            order = [place for place in order if place not in known]
             way = self.trial.way
             while order:
                 places = self._next(order, trees, way)

@@ -1,17 +1,18 @@
 """Which way through a model gives its own numbers? Found out by going it.
 
 Architectures differ in what they do with a mask, with positions and with a cache, and some ignore in
-silence what they do not know. So a way is taken only where it gives, on the longest question that there
-is, what the model gives for an option by itself.
+silence what they do not know. So a way is taken only where it gives, on the largest questions that there
+are, what the model gives for an option by itself.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from giccs.models.causal.forward import Answer, OneByOne, Way, ways
+from giccs.models.causal.forward import Answer, Floats, OneByOne, Way, ways
 from giccs.models.causal.tree import TokenTree
 
 __all__ = ["Trial"]
@@ -20,51 +21,89 @@ TOLERANCE = {"float32": (2e-4, 1e-5), "float16": (0.05, 2e-3), "bfloat16": (0.3,
 """Type of the weights -> by how much ln p of a token may differ: absolutely, and as a share of itself."""
 
 
+def _last(tree: TokenTree) -> tuple[int, int]:
+    """Return the option that stands last in the tree, and the size of the tree."""
+    option = max(range(len(tree.paths)), key=lambda option: tree.paths[option][-1])
+    return option, len(tree)
+
+
+def _apart(tree: TokenTree) -> tuple[int, int]:
+    """Return the option that stands last, and how many tokens stand between it and its beginning."""
+    option, size = _last(tree)
+    return option, size - len(tree.paths[option])
+
+
+def _longest(tree: TokenTree) -> tuple[int, int]:
+    """Return the last of the longest options, and its length."""
+    option = max(range(len(tree.paths)), key=lambda option: (len(tree.paths[option]), option))
+    return option, len(tree.paths[option])
+
+
+MEASURES = (_last, _apart, _longest)
+
+
 class Trial:
-    """The way that is open to a model, tried anew whenever a question is longer than those before."""
+    """The way that is open to a model, tried anew whenever there is a larger question than those before.
+
+    Up to three options are tried: the last one of the largest tree, the one with most tokens between
+    itself and its prompt, and the longest. A mask or positions that are ignored show in the first two, a
+    window or chunks of attention in the last two, and where these are counted in places, in all.
+    """
 
     def __init__(self, model: Any, dtype: str) -> None:
         self._alone = OneByOne(model)
         self._absolute, self._relative = TOLERANCE[dtype]
         self._ways = list(ways(model))
-        self._tried = 0
+        self._tried = [-1] * len(MEASURES)
         self.deviation = 0.0
-        """Largest difference of a token's ln p that was found, in nats."""
+        """Largest difference of a token's ln p that was found on the way that is taken, in nats."""
 
     @property
     def way(self) -> Way:
         """The fastest way that has not failed."""
         return self._ways[0]
 
-    def run(self, longest: TokenTree) -> Answer | None:
-        """Find the way for questions up to this one; return its answer where it was computed for that."""
-        answer = None
-        while len(longest) > self._tried and not isinstance(self.way, OneByOne):
-            answer = self._agreeing(longest)
-            if answer:
-                self._tried = len(longest)
-            else:
-                self._ways.pop(0)
-        if isinstance(self.way, OneByOne) and not self._tried:
-            self._tried = len(longest)
-            self._must_not_look_ahead(longest)
-        return answer
+    def run(self, trees: Sequence[TokenTree]) -> dict[int, Answer]:
+        """Find the way for these questions; return the answers to those that it was tried on."""
+        checks = self._checks(trees)
+        wanted = [self._alone.option(*_option(trees[place], option)) for place, option in checks]
+        answers: dict[int, Answer] = {}
+        while checks and not isinstance(self.way, OneByOne):
+            answers = {place: self._answer(trees[place]) for place in dict(checks)}
+            pairs = zip(checks, wanted, strict=True)
+            if all(self._agree(answers[place], option, ln) for (place, option), ln in pairs):
+                break
+            self._ways.pop(0)
+            answers = {}
+            self.deviation = 0.0
+        if checks and isinstance(self.way, OneByOne):
+            self._must_not_look_ahead(trees[checks[0][0]])
+        return answers
 
-    def _agreeing(self, tree: TokenTree) -> Answer | None:
-        """Return the way's answer where it is right for the option that stands last in the tree.
+    def _checks(self, trees: Sequence[TokenTree]) -> list[tuple[int, int]]:
+        """Return (question, option) pairs to try; none where all is smaller than what was tried before."""
+        found = []
+        for n, measure in enumerate(MEASURES):
+            place, option, size = max(
+                ((place, *measure(tree)) for place, tree in enumerate(trees)),
+                key=lambda one: one[2],
+            )
+            if size > self._tried[n]:
+                self._tried[n] = size
+                found.append((place, option))
+        return list(dict.fromkeys(found))
 
-        A mask that is ignored, a window or a chunk that is counted in places instead of positions: what
-        can go wrong goes wrong there.
-        """
-        last = max(range(len(tree.paths)), key=lambda option: max(tree.paths[option]))
-        expected = self._alone.option(tree.question.ids[last], tree.question.start)
+    def _answer(self, tree: TokenTree) -> Answer:
+        """Return what the way gives; no numbers where it ends in an error."""
         try:
             (answer,) = self.way([tree])
         except Exception:  # an architecture that cannot go this way says so in a manner of its own
-            return None
-        self.deviation = float(np.max(np.abs(answer[last] - expected)))
-        right = np.allclose(answer[last], expected, rtol=self._relative, atol=self._absolute)
-        return answer if right else None
+            return [np.full(len(option), np.nan) for option in tree.predictions]
+        return answer
+
+    def _agree(self, answer: Answer, option: int, expected: Floats) -> bool:
+        self.deviation = max(self.deviation, float(np.max(np.abs(answer[option] - expected))))
+        return np.allclose(answer[option], expected, rtol=self._relative, atol=self._absolute)
 
     def _must_not_look_ahead(self, tree: TokenTree) -> None:
         """ValueError where a token that follows changes the likelihood of one before it."""
@@ -72,7 +111,12 @@ class Trial:
         start = max(1, len(ids) - 8)
         other = (*ids[:-2], ids[0] if ids[0] != ids[-2] else ids[0] + 1, ids[-1])
         before, after = (self._alone.option(one, start)[:-2] for one in (ids, other))
-        if not np.allclose(before, after, rtol=self._relative, atol=self._absolute):
+        near = np.allclose(before, after, self._relative, self._absolute, equal_nan=True)
+        if not near:
             raise ValueError(
                 "sees the tokens that it is to predict; a causal language model is needed"
             )
+
+
+def _option(tree: TokenTree, option: int) -> tuple[tuple[int, ...], int]:
+    return tree.question.ids[option], tree.question.start

@@ -14,12 +14,13 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 
 from mturk.endpoint.site import entry, offers, qualifications, record, working
+from mturk.endpoint.site.gate import Handler, answering, visit_of
 from mturk.endpoint.site.headers import origin_of
 from mturk.endpoint.site.rates import Rates
 from mturk.endpoint.site.static_files import static_files
 from mturk.endpoint.site.study import Study
 from mturk.endpoint.site.submission import Submissions
-from mturk.endpoint.site.visit import Handler, Site, answering, visit_of
+from mturk.endpoint.site.visit import Site
 from mturk.endpoint.work import Work
 
 __all__ = ["build_site"]
@@ -73,9 +74,9 @@ def _routes(site: Site) -> list[Route | Mount]:
         get("/work/preview/{hit_id}", offers.preview),
         post("/work/accept", offers.accept),
         get("/work/next", offers.next_task),
-        get("/work/finished", offers.finished),
         get("/work/assignment/{assignment_id}", working.show),
         post("/work/return", working.give_back),
+        get("/work/returned", working.returned),
         post("/work/continue", working.after),
         get("/work/history", record.history),
         get("/work/messages", record.messages),

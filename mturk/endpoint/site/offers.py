@@ -6,11 +6,15 @@ from starlette.responses import Response
 
 from mturk.endpoint.site.entry import welcome
 from mturk.endpoint.site.links import NOT_AVAILABLE
+from mturk.endpoint.site.participation import submitted_in
 from mturk.endpoint.site.questions import question_frame
 from mturk.endpoint.site.visit import Visit
 from mturk.endpoint.work import WorkError
 
-__all__ = ["accept", "finished", "home", "next_task", "preview"]
+__all__ = ["accept", "home", "next_task", "preview"]
+
+GONE = ("AlreadyDone", "Closed", "Expired", "Full", "NoWork")
+"""Why an offer may be no more when it is accepted."""
 
 
 def home(visit: Visit) -> Response:
@@ -18,9 +22,9 @@ def home(visit: Visit) -> Response:
     if visit.session.worker is None:
         return visit.go("/work/start") if visit.session.pending else welcome(visit)
     work = visit.site.work
-    offers = work.offers(visit.worker)
-    if visit.study and visit.study.group_id:
-        offers = [offer for offer in offers if offer.group_id == visit.study.group_id]
+    if visit.study:
+        return next_task(visit)
+    offers = sorted(work.offers(visit.worker), key=lambda offer: not offer.eligible)
     return visit.page(
         "work.html", begun=work.open_assignments(visit.worker), offers=offers, now=visit.site.now()
     )
@@ -49,48 +53,36 @@ def next_task(visit: Visit) -> Response:
 
     Accepting on a GET is harmless here: whoever is sent to this address gets his own next HIT.
     """
-    study = visit.study
-    if study is None:
+    if visit.study is None:
         return visit.go("/work/")
     work = visit.site.work
-    for open_ in work.open_assignments(visit.worker):
-        return visit.go(f"/work/assignment/{open_.assignment_id}")
-    if study.hits is not None and _done(visit) >= study.hits:
-        return visit.go("/work/finished")
-    for group_id in _groups(visit):
+    for begun in work.open_assignments(visit.worker):
+        return visit.go(f"/work/assignment/{begun.assignment_id}")
+    for group_id in [] if _has_done_enough(visit) else _groups(visit):
         try:
             taken = work.accept(visit.worker, None, group_id)
         except WorkError as error:
-            if error.code not in ("NoWork", "Full", "AlreadyDone", "Closed", "NotEligible"):
+            if error.code not in GONE:
                 raise
         else:
             return visit.go(f"/work/assignment/{taken.assignment_id}")
-    return visit.go("/work/finished")
+    return visit.page("finished.html", done=_done(visit))
 
 
 def _groups(visit: Visit) -> list[str]:
-    if visit.study and visit.study.group_id:
-        return [visit.study.group_id]
-    return [offer.group_id for offer in visit.site.work.offers(visit.worker) if offer.eligible]
+    """Return the groups of the visitor's study in which there is work for him."""
+    wanted = visit.study.group_id if visit.study else None
+    offers = visit.site.work.offers(visit.worker, limit=1000)
+    return [one.group_id for one in offers if one.eligible and wanted in (None, one.group_id)]
+
+
+def _has_done_enough(visit: Visit) -> bool:
+    limit = visit.study.hits if visit.study else None
+    return limit is not None and _done(visit) >= limit
 
 
 def _done(visit: Visit) -> int:
+    """Return how many assignments the visitor has submitted in the study."""
+    if visit.study and visit.study.group_id:
+        return submitted_in(visit.site.work, visit.worker, visit.study.group_id)
     return visit.site.work.progress(visit.worker).submitted - visit.session.before
-
-
-def finished(visit: Visit) -> Response:
-    """Show a study's completion code to who has finished it, and to nobody else."""
-    study = visit.study
-    if study is None:
-        return visit.go("/work/")
-    if visit.site.work.open_assignments(visit.worker) or not _is_over(visit):
-        return visit.go("/work/next")
-    return visit.page("finished.html", done=visit.site.work.progress(visit.worker).submitted)
-
-
-def _is_over(visit: Visit) -> bool:
-    study = visit.study
-    if study and study.hits is not None and _done(visit) >= study.hits:
-        return True
-    work = visit.site.work
-    return all(work.next_hit(visit.worker, group_id) is None for group_id in _groups(visit))

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from itsdangerous import BadData, URLSafeTimedSerializer
 from starlette.responses import Response
 
-__all__ = ["Session", "csrf_matches", "csrf_token", "forget", "read_session", "write_session"]
+__all__ = ["Session", "csrf_matches", "csrf_token", "has_cookie", "read_session", "write_session"]
 
 LASTS = 30 * 24 * 3600
 """Seconds without a visit after which one must enter again."""
@@ -58,9 +58,9 @@ def write_session(response: Response, session: Session, secret: bytes, *, secure
     )  # fmt: skip
 
 
-def forget(response: Response, *, secure: bool) -> None:
-    """Take the cookie back."""
-    response.delete_cookie(_name(secure), path="/", secure=secure, httponly=True, samesite="lax")
+def has_cookie(cookies: Mapping[str, str], *, secure: bool) -> bool:
+    """Say whether the browser sent a session at all, be it valid or not."""
+    return _name(secure) in cookies
 
 
 def csrf_token(session: Session, secret: bytes) -> str:

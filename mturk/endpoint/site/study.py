@@ -25,7 +25,10 @@ class Study:
     group_id: str | None = None
     """The HIT group (HITGroupId) that is worked on; None: whatever the worker may do."""
     hits: int | None = None
-    """After how many HITs the study is done for a participant; None: when there is no work left."""
+    """After how many HITs the study is done for a participant; None: when there is no work left.
+
+    Counted in the group; without a group, since the participant entered in this browser.
+    """
     return_url: str = PROLIFIC
     """Where the participant goes at the end; ``{code}`` is the completion code; empty: nowhere."""
     information: Mapping[str, str] = field(default_factory=dict)

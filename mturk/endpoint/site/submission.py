@@ -23,7 +23,6 @@ from mturk.question_xml import HTMLQuestion, QuestionForm, read
 __all__ = ["Submissions"]
 
 log = logging.getLogger("mturk.site")
-NOT_ANSWERS = ("assignmentId", "csrf")
 Fields = Sequence[tuple[str, str]]
 
 
@@ -65,7 +64,7 @@ class Submissions:
         if any(value != assignment_id for value in given):
             log.warning("answer refused: assignmentId is not the token's; worker=%r", worker_id)
             return self._refuse(language, 403, "error.link")
-        kept = [(name, value) for name, value in fields if name not in NOT_ANSWERS]
+        kept = [(name, value) for name, value in fields if name != "assignmentId"]
         try:
             mine = self.site.work.assignment(assignment_id)
             if mine.status == "Accepted":

@@ -78,7 +78,6 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "giving a reason; please return a task that you have begun.",
     ),
     "start.button": ("Beginnen", "Start"),
-    "start.welcome": ("Willkommen", "Welcome"),
     # offers
     "work.title": ("Verfügbare Aufgaben", "Available tasks"),
     "work.open": ("Angefangene Aufgaben", "Tasks you have begun"),
@@ -91,7 +90,6 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "work.count": ("Verfügbar", "Available"),
     "work.tasks": ("{n} Aufgabe|{n} Aufgaben", "{n} task|{n} tasks"),
     "work.time": ("Zeit", "Time allowed"),
-    "work.deadline": ("Abgabe bis", "Due by"),
     "work.keywords": ("Stichwörter", "Keywords"),
     "work.unmet": ("Ihnen fehlt dafür noch:", "What you still lack for this:"),
     "work.preview": ("Ansehen", "Preview"),
@@ -121,7 +119,6 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "working.automatic": (
         "Danach gleich die nächste Aufgabe annehmen", "Accept the next task right afterwards",
     ),
-    "working.save": ("Übernehmen", "Apply"),
     "working.continue": ("Abgesendet? Weiter", "Submitted? Continue"),
     "working.minutes": ("Noch 5 Minuten.", "5 minutes left."),
     "working.minute": ("Noch 1 Minute.", "1 minute left."),
@@ -134,6 +131,8 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "This task has not been submitted yet. Please use the submit button inside the task.",
     ),
     "working.returned": ("Die Aufgabe ist zurückgegeben.", "The task has been returned."),
+    "working.returned.title": ("Und jetzt?", "What next?"),
+    "working.next": ("Nächste Aufgabe", "Next task"),
     "working.received": (
         "Vielen Dank, Ihre Antwort ist angekommen.", "Thank you, your answer has been received.",
     ),
@@ -231,8 +230,8 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "form.length.from": ("Mindestens {low} Zeichen.", "At least {low} characters."),
     "form.length.to": ("Höchstens {high} Zeichen.", "At most {high} characters."),
     "form.choices": ("Wählen Sie {low} bis {high}.", "Choose {low} to {high}."),
+    "form.choices.to": ("Wählen Sie höchstens {high}.", "Choose at most {high}."),
     "form.choices.exact": ("Wählen Sie genau {low}.", "Choose exactly {low}."),
-    "form.choose": ("Bitte wählen", "Please choose"),
     "form.other": ("Anderes, und zwar", "Other, namely"),
     "form.upload": (
         "Hier wird eine Datei verlangt. Dieser Dienst nimmt keine Dateien an; diese Frage kann nicht "
@@ -255,9 +254,6 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "form.foreign": (
         "Bei „{name}“ steht eine Antwort, die nicht zur Wahl steht.",
         "“{name}” has an answer that is not one of the choices.",
-    ),
-    "form.not_shown": (
-        "Diese Frage kann nicht gezeigt werden: {why}", "This question cannot be shown: {why}",
     ),
     # errors
     "error.title": ("Das geht nicht", "That does not work"),

@@ -10,7 +10,7 @@ from mturk.endpoint.site.questions import question_frame
 from mturk.endpoint.site.visit import RefusedError, Visit
 from mturk.endpoint.work import OpenAssignment, WorkError
 
-__all__ = ["after", "give_back", "show"]
+__all__ = ["after", "give_back", "returned", "show"]
 
 OPEN = "Accepted"
 SENT = ("Submitted", "Approved", "Rejected")
@@ -20,7 +20,7 @@ def show(visit: Visit) -> Response:
     """Show the worker's own open assignment."""
     mine = _mine(visit, visit.part("assignment_id"))
     if mine.status != OPEN:
-        return _onward(visit, mine)
+        return _done(visit, mine)
     frame = question_frame(visit, mine.question, mine.hit_id, mine.assignment_id)
     due = datetime.fromtimestamp(mine.deadline, UTC)
     return visit.page(
@@ -32,7 +32,12 @@ def show(visit: Visit) -> Response:
 def give_back(visit: Visit) -> Response:
     """Return the assignment; the HIT is free for others."""
     visit.site.work.give_back(visit.field("assignment"), visit.worker)
-    return visit.go("/work/", "working.returned")
+    return visit.go("/work/returned" if visit.study else "/work/", "working.returned")
+
+
+def returned(visit: Visit) -> Response:
+    """Let a study's participant decide what comes after a return: the next task, or the end for now."""
+    return visit.page("returned.html")
 
 
 def after(visit: Visit) -> Response:
@@ -42,21 +47,20 @@ def after(visit: Visit) -> Response:
         visit.change(automatic=visit.field("automatic") == "yes")
     if mine.status == OPEN:
         return visit.go(f"/work/assignment/{mine.assignment_id}", "working.not_yet")
-    return _onward(visit, mine)
-
-
-def _onward(visit: Visit, mine: OpenAssignment) -> Response:
-    if mine.status not in SENT:
-        raise RefusedError(410, "error.Expired", f"the assignment is {mine.status}")
-    if visit.study:
-        return visit.go("/work/next")
-    if not (visit.session.automatic and visit.session.group):
-        return visit.go("/work/", "working.received")
+    if visit.study or not (visit.session.automatic and visit.session.group):
+        return _done(visit, mine)
     try:
         taken = visit.site.work.accept(visit.worker, None, visit.session.group)
     except WorkError:
         return visit.go("/work/", "working.received.none")
     return visit.go(f"/work/assignment/{taken.assignment_id}", "working.received")
+
+
+def _done(visit: Visit, mine: OpenAssignment) -> Response:
+    """Leave an assignment that is no longer open."""
+    if mine.status not in SENT:
+        raise RefusedError(410, "error.Expired", f"the assignment is {mine.status}")
+    return visit.go("/work/next" if visit.study else "/work/", "working.received")
 
 
 def _mine(visit: Visit, assignment_id: str) -> OpenAssignment:

@@ -111,7 +111,12 @@ def _no_limits():
 
 
 def _listen():
-    return socket.create_server(("127.0.0.1", 0), backlog=200)
+    listening = socket.socket(
+        socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP
+    )  # asyncio sets
+    listening.bind(("127.0.0.1", 0))  # TCP_NODELAY only where the protocol is named
+    listening.listen(200)
+    return listening
 
 
 @contextmanager

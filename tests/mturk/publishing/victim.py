@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from contextlib import contextmanager
+from importlib import import_module
 
 from mturk import client, ledger
 from mturk.cli import main
@@ -37,19 +38,11 @@ class Steps:
 
         ledger.Ledger.transaction = watched
 
-    def watch_calls(self):
-        connect = client.connect
-
-        def watched(*given, **settings):
-            made = connect(*given, **settings)
-            events = made.meta.events
-            events.register("before-send.mturk", lambda request, **_: self.reach(_call(request)))
-            events.register(
-                "after-call.mturk", lambda model, **_: self.reach(f"after {model.name}")
-            )
-            return made
-
-        client.connect = watched
+    def watch_calls(self, made):
+        events = made.meta.events
+        events.register("before-send.mturk", lambda request, **_: self.reach(_call(request)))
+        events.register("after-call.mturk", lambda model, **_: self.reach(f"after {model.name}"))
+        client.connect = lambda endpoint: made
 
 
 def _call(request):
@@ -81,6 +74,8 @@ def run(arguments, kill, made):
 
 
 if __name__ == "__main__":
+    for name in ("bws.files", "giccs.assemble", "mturk.cli.publishing", "mturk.plan", "jinja2"):
+        import_module(name)  # not in each process again
     # made before the fork and not used there, so that no process has to read botocore's models again
     boto3_client = client.connect(client.resolve(sys.argv[1]))
     for line in sys.stdin:

@@ -13,6 +13,9 @@ pytest.importorskip("starlette", reason="the extra giccs[study] is not installed
 
 import uvicorn
 from sqlalchemy import insert, select
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
 
 from giccs.records import Candidate, Dialogue, Turn
 from mturk.endpoint import lifecycle
@@ -39,9 +42,10 @@ ORDINARY = (
     "</body></html>"
 )
 RADIOS = "".join(
-    f'<fieldset><legend>{which}</legend>'
+    f"<fieldset><legend>{which}</legend>"
     + "".join(
-        f'<label><input type="radio" name="{which}-t1" value="{item}"> {item}</label>' for item in "abc"
+        f'<label><input type="radio" name="{which}-t1" value="{item}"> {item}</label>'
+        for item in "abc"
     )
     + "</fieldset>"
     for which in ("best", "worst")
@@ -61,7 +65,11 @@ class Service:
 
     def publish(self, question=ORDINARY, *, title="Judge utterances", places=5, **values):
         """Put a HIT in and return its id; `question` is a page or question XML."""
-        xml = question if "mechanicalturk.amazonaws.com/AWS" in question else write_html_question(question)
+        xml = (
+            question
+            if "mechanicalturk.amazonaws.com/AWS" in question
+            else write_html_question(question)
+        )
         with self.database.write() as connection:
             type_id = self._type(connection, title, values)
             return lifecycle.create_hit(
@@ -166,6 +174,26 @@ def live(tmp_path):
             work, secret, frame_url=frame, site_url=site, open_entry=True, studies=studies))  # fmt: skip
         serve(stack, sockets[1], build_frame(work, secret, site_url=site, frame_url=frame))
         yield Live(service, site, frame)
+
+
+LABORATORY = """<!DOCTYPE html><html lang="en"><title>Laboratory</title><body><form method="post">
+<input type="hidden" name="assignmentId"><input type="hidden" name="origin">
+<label>Answer <input name="answer"></label><button>Send</button></form><script>
+const query = new URLSearchParams(location.search), form = document.forms[0];
+form.action = query.get("turkSubmitTo") + "/mturk/externalSubmit";
+form.elements.assignmentId.value = query.get("assignmentId");
+form.elements.origin.value = self.origin;
+</script></body></html>"""
+
+
+@pytest.fixture
+def elsewhere():
+    """Serve a requester's own page from another host name; return its origin."""
+    with ExitStack() as stack:
+        one = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        page = Route("/task", lambda request: HTMLResponse(LABORATORY))
+        serve(stack, one, Starlette(routes=[page]))
+        yield f"http://localhost:{one.getsockname()[1]}"
 
 
 @pytest.fixture(scope="session")

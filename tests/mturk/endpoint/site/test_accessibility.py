@@ -45,7 +45,9 @@ def fill(service, question):
     service.publish(title="Nur aus Deutschland", qualifications=[GERMAN_ONLY])
     service.qualify("Deutschkenntnisse", test=FORM)
     service.qualify("Zuverlässigkeit")
-    service.write("AALICE1", "Vielen Dank!", "Ihre Antworten waren sehr sorgfältig.\n\nIhre Studienleitung")
+    service.write(
+        "AALICE1", "Vielen Dank!", "Ihre Antworten waren sehr sorgfältig.\n\nIhre Studienleitung"
+    )
 
 
 def tour(live, page):
@@ -72,7 +74,9 @@ def tour(live, page):
     page.locator("a.main").click()
     page.wait_for_url("**/work/qualification/*")
     yield "test"
-    page.locator("form.questions").evaluate("form => { form.noValidate = true; form.requestSubmit(); }")
+    page.locator("form.questions").evaluate(
+        "form => { form.noValidate = true; form.requestSubmit(); }"
+    )
     page.locator("[role=alert]").wait_for()
     yield "test-wrong"
     yield from study(live, page)
@@ -132,7 +136,9 @@ def study(live, page):
 def violations(frame):
     """Run axe-core in a document and return what it calls serious or critical."""
     frame.evaluate(AXE.read_text(encoding="utf-8"))
-    found = frame.evaluate("axe.run(document, { iframes: false }).then(result => result.violations)")
+    found = frame.evaluate(
+        "axe.run(document, { iframes: false }).then(result => result.violations)"
+    )
     return [
         f"{one['id']} ({one['impact']}): {node['html'][:160]}"
         for one in found

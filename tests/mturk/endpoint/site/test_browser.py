@@ -5,8 +5,8 @@ import json
 import pytest
 
 from giccs.records import Candidate, Dialogue, Turn
-from mturk.endpoint.schema import assignment
 from mturk.answers import expected, from_xml, tuple_answers
+from mturk.endpoint.schema import assignment
 from mturk.question import question_xml
 from mturk.records import Part
 from mturk.settings import Settings
@@ -175,7 +175,8 @@ def test_five_workers_finish_a_hit(live, open_page):
     live.service.publish(our_question(), places=5)
     for number in range(5):
         page = open_page()
-        enter(live, page, f"AWORKER{number}")
+        live.service.work.register(f"AWORKER{number}", country="DE")
+        page.goto(live.personal_link(f"AWORKER{number}"))
         choose(frame := accept(page))
         frame.locator("form button[type=submit]").click()
         page.get_by_text("your answer has been received").wait_for()
@@ -200,10 +201,11 @@ def test_from_a_recruiting_link_to_the_completion_code(live, open_page):
         choose(frame := page.frame_locator("#question"))
         frame.locator("form button[type=submit]").click()
         page.wait_for_url(lambda url, here=here: url != here)
-    page.wait_for_url("**/work/finished")
     assert page.locator("code").inner_text() == "C0DE-42"
     way_back = page.get_by_role("link", name="Zurück zu Prolific")
-    assert way_back.get_attribute("href") == "https://app.prolific.com/submissions/complete?cc=C0DE-42"
+    assert (
+        way_back.get_attribute("href") == "https://app.prolific.com/submissions/complete?cc=C0DE-42"
+    )
 
 
 def test_texts_of_strangers_are_shown_literally(live, open_page):
@@ -271,7 +273,9 @@ def test_a_question_reaches_nobody_and_nothing(live, open_page):
     """What a hostile question tries: cookies, the page around it, other servers, its own way out."""
     attempts = """
       const tried = {};
-      const attempt = (name, what) => { try { tried[name] = String(what()); } catch (e) { tried[name] = 'refused'; } };
+      const attempt = (name, what) => {
+        try { tried[name] = String(what()); } catch (e) { tried[name] = 'refused'; }
+      };
       attempt('cookie', () => document.cookie);
       attempt('storage', () => localStorage.length);
       attempt('parent', () => parent.document.title);
@@ -295,6 +299,26 @@ def test_a_question_reaches_nobody_and_nothing(live, open_page):
     body.evaluate("() => parent.postMessage({ mturk: 'submitted' }, '*')")  # which proves nothing
     page.get_by_text("This task has not been submitted yet").wait_for()
     assert stored(live)[0][1] == "Accepted"
+
+
+EXTERNAL = (
+    '<ExternalQuestion xmlns="http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/'
+    '2006-07-14/ExternalQuestion.xsd"><ExternalURL>{}/task?set=1</ExternalURL>'
+    "<FrameHeight>500</FrameHeight></ExternalQuestion>"
+)
+
+
+def test_a_question_on_the_requesters_own_site(live, open_page, elsewhere):
+    """A stand-in for a laboratory's server: its page keeps its origin and posts the answer here."""
+    live.service.publish(EXTERNAL.format(elsewhere))
+    page = open_page()
+    enter(live, page)
+    frame = accept(page)
+    frame.get_by_label("Answer").fill("from elsewhere")
+    frame.get_by_role("button", name="Send").click()
+    page.get_by_text("your answer has been received").wait_for()
+    fields = dict(from_xml(stored(live)[0][2]))
+    assert fields == {"answer": "from elsewhere", "origin": elsewhere}
 
 
 def test_without_scripts_everything_but_the_question_works(live, open_page):

@@ -37,14 +37,10 @@ def test_a_participant_is_24_hexadecimal_digits(participant):
 
 def test_any_changed_character_makes_a_token_invalid():
     token = token_of(links.worker_link(SITE, SECRET, "AALICE1"))
-    for place in range(len(token)):
+    for place in range(len(token) - 1):  # the last character's lowest bits carry nothing
         changed = token[:place] + ("A" if token[place] != "A" else "B") + token[place + 1 :]
-        # the last character of a base64 digest has bits that carry nothing: itsdangerous compares bytes
-        try:
-            assert links.read_worker_token(SECRET, changed, now=0) == "AALICE1"
-            assert place == len(token) - 1
-        except links.LinkError:
-            pass
+        with pytest.raises(links.LinkError):
+            links.read_worker_token(SECRET, changed, now=0)
 
 
 def test_a_token_of_another_purpose_or_secret_is_refused():

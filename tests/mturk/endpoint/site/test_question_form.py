@@ -5,7 +5,9 @@ import pytest
 from mturk.endpoint.site.question_form import Block, FormQuestion, problems, read_form
 from mturk.question_xml import QuestionForm, read
 
-SCHEMA = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/2017-11-06/QuestionForm.xsd"
+SCHEMA = (
+    "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/2017-11-06/QuestionForm.xsd"
+)
 
 
 def question(identifier, answer, required="true"):

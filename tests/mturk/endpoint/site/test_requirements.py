@@ -11,7 +11,10 @@ NOBODY = Standing(values={}, names={"3Q": "Reads German"}, country=None, subdivi
 def lines(type_id, comparator):
     one = {"QualificationTypeId": type_id, "Comparator": comparator, "IntegerValues": [98]}
     if type_id == LOCALE:
-        one |= {"IntegerValues": [], "LocaleValues": [{"Country": "DE"}, {"Country": "US", "Subdivision": "NY"}]}
+        one |= {
+            "IntegerValues": [],
+            "LocaleValues": [{"Country": "DE"}, {"Country": "US", "Subdivision": "NY"}],
+        }
     return unmet([one], NOBODY)
 
 

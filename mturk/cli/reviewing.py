@@ -374,6 +374,7 @@ def _top_up_document(plan: TopUp) -> dict[str, Any]:
         "reopened": [hit.hit_id for hit in plan.reopen],
         "raised": {one.target: int(one.amount) for one in plan.more},
         "published_again": [{"hit_id": hit.hit_id, "assignments": n} for hit, n in plan.again],
+        "unpublished": plan.unpublished,
         "cost": str(plan.cost),
     }
 
@@ -385,6 +386,7 @@ def _top_up_text(plan: TopUp, dry_run: bool) -> str:
     parts = {
         "offered again": len(plan.reopen), "with further assignments": len(plan.more),
         "published once more": len(plan.again),
+        "published that were not yet": plan.unpublished,
     }  # fmt: skip
     said = ", ".join(f"{n} {what}" for what, n in parts.items() if n)
     return f"{lacking}; HITs {'that would be ' if dry_run else ''}{said}; ${plan.cost} with fees"

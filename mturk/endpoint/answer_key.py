@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from decimal import ROUND_HALF_UP, Decimal
 from xml.etree.ElementTree import Element
 
 from mturk.question_xml import local_name, parse
@@ -14,6 +15,7 @@ NUMBERS = (
     "AnswerScore", "DefaultScore", "MaximumSummedScore", "SummedScoreMultiplier",
     "InclusiveLowerBound", "InclusiveUpperBound", "QualificationValue", "OutOfRangeQualificationValue",
 )  # fmt: skip
+NUMBER = re.compile(r"[+-]?[0-9]{1,9}(\.[0-9]{1,9})?")
 MOST = 2**31 - 1
 """The largest value of a qualification; scores beyond it count as it."""
 
@@ -95,10 +97,6 @@ def _number(element: Element, name: str, default: str) -> Decimal:
 
 
 def _checked_number(name: str, text: str) -> Decimal:
-    try:
-        number = Decimal(text)
-    except InvalidOperation:
-        raise ValueError(f"{name} is {text!r}; a number is allowed") from None
-    if not number.is_finite() or abs(number) > 10**9:
-        raise ValueError(f"{name} is {text!r}; a number up to 1000000000 is allowed")
-    return number
+    if not NUMBER.fullmatch(text):
+        raise ValueError(f"{name} is {text!r}; a number below 1000000000 is allowed")
+    return Decimal(text)

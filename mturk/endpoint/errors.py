@@ -11,7 +11,6 @@ __all__ = [
     "does_not_exist",
     "fault",
     "invalid",
-    "not_allowed",
     "wrong_state",
 ]
 
@@ -68,8 +67,3 @@ def wrong_state(what: str, state: str, allowed: Sequence[str]) -> RequestError:
 def fault(code: str, message: str) -> RequestError:
     """Return an error of the service's own family."""
     return RequestError(PREFIX + code, message)
-
-
-def not_allowed(message: str) -> RequestError:
-    """Return the error for an operation that these credentials may not use."""
-    return RequestError("AccessDeniedException", message)

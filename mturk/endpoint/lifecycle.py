@@ -142,9 +142,12 @@ def refresh(connection: Connection, hit_id: str, now: float, *, overdraw: bool =
     held = places * row.unit + row.committed
     escrow.hold(connection, held - row.held, overdraw=overdraw)
     due = row.due if row.expiration > now else None
+    review = row.review_status if status == "Reviewing" else "NotReviewed"
     if (status, held, due) != (row.status, row.held, row.due):
         connection.execute(
-            update(hit).where(hit.c.hit_id == hit_id).values(status=status, held=held, due=due)
+            update(hit)
+            .where(hit.c.hit_id == hit_id)
+            .values(status=status, held=held, due=due, review_status=review)
         )
     if status == "Reviewable" != row.status and row.status != "Reviewing":
         record_event(connection, "HITReviewable", now, hit_type_id=row.hit_type_id, hit_id=hit_id)
@@ -182,8 +185,8 @@ def settle(connection: Connection, now: float) -> None:
             leave(connection, work, "Abandoned", work.due)
         else:
             approve(connection, work, None, work.due)
-    for hit_id in connection.scalars(select(hit.c.hit_id).where(hit.c.due <= now)).all():
-        refresh(connection, hit_id, now, overdraw=True)
+    for over in connection.execute(select(hit.c.hit_id, hit.c.due).where(hit.c.due <= now)).all():
+        refresh(connection, over.hit_id, over.due, overdraw=True)
 
 
 def record_event(connection: Connection, kind: str, now: float, **ids: str | None) -> None:

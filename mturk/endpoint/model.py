@@ -15,6 +15,8 @@ __all__ = ["checked", "service_model"]
 API_VERSION = "2017-01-17"
 LATEST = 253_402_300_799
 """The last second of the year 9999."""
+SHOWN = 100
+"""Characters of what a request holds that an error repeats."""
 
 
 @functools.cache
@@ -56,7 +58,9 @@ def _structure(shape: Any, value: Any, place: str, problems: list[str]) -> Any:
     problems += [
         f"{place}.{name} is missing" for name in shape.required_members if name not in value
     ]
-    problems += [f"{place}.{name} is no parameter" for name in value if name not in shape.members]
+    problems += [
+        f"{place}.{name[:SHOWN]} is no parameter" for name in value if name not in shape.members
+    ]
     return {
         name: _checked(shape.members[name], inner, f"{place}.{name}", problems)
         for name, inner in value.items()
@@ -83,7 +87,7 @@ def _string(shape: Any, value: Any, place: str, problems: list[str]) -> Any:
     if pattern and not re.fullmatch(pattern.removesuffix("$"), value):  # "$" lets a line feed pass
         problems.append(f"{place} does not match {pattern}")
     if shape.enum and value not in shape.enum:
-        problems.append(f"{place} is {value!r}; allowed: {', '.join(shape.enum)}")
+        problems.append(f"{place} is {value[:SHOWN]!r}; allowed: {', '.join(shape.enum)}")
     if any(character == "\0" or "\ud800" <= character <= "\udfff" for character in value):
         problems.append(
             f"{place} has a character that is no text (U+0000 or half a surrogate pair)"
@@ -96,7 +100,7 @@ def _integer(shape: Any, value: Any, place: str, problems: list[str]) -> Any:
         return _wrong(value, "a whole number", place, problems)
     bits = 31 if shape.type_name == "integer" else 63
     if not -(2**bits) <= value < 2**bits:
-        problems.append(f"{place} is too large; numbers below 2**{bits} are allowed")
+        problems.append(f"{place} is not from -2**{bits} to 2**{bits} - 1, as is allowed")
     return value
 
 

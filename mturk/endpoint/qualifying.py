@@ -96,7 +96,8 @@ def grant(connection: Connection, worker_id: str, type_id: str, value: int, now:
 def _value(kind: Row[Any], fields: Sequence[tuple[str, str]]) -> int | None:
     """Return the value to grant at once; None where the requester decides."""
     if kind.test is None:
-        return (kind.auto_granted_value or 1) if kind.auto_granted else None
+        automatic = 1 if kind.auto_granted_value is None else kind.auto_granted_value
+        return automatic if kind.auto_granted else None
     return None if kind.answer_key is None else answer_key.score(kind.answer_key, fields)
 
 

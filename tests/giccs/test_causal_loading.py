@@ -7,7 +7,7 @@ import pytest
 
 from bws.problems import InputError
 from giccs.models import ModelOptions, open_model
-from giccs.models.causal import Prompt, loading, open_causal
+from giccs.models.causal import Prompt, loading, open_causal, source
 
 from .causal_models import GERMAN, TOKENIZERS, edit_json, make_model, naive, torch, transformers
 
@@ -102,7 +102,7 @@ def test_a_device_map_changes_no_number(llama, monkeypatch):
 
 
 def test_a_gguf_file_needs_its_readers(tmp_path, monkeypatch):
-    monkeypatch.setattr(loading, "find_spec", lambda name: None)
+    monkeypatch.setattr(source, "find_spec", lambda name: None)
     file = tmp_path / "model.gguf"
     file.write_bytes(b"GGUF")
     for name in (file, tmp_path, f"causal:{file}"):

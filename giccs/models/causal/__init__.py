@@ -1,7 +1,8 @@
 """Causal language models: how likely is each option to follow its prompt?
 
 records     what is asked and what is answered
-loading     a name, folder or GGUF file -> the model and its tokenizer
+source      a hub id, folder or GGUF file -> where the model lies, and that it is causal
+loading     the model and its tokenizer in memory
 boundary    text -> token ids, and where the option begins
 tree        the options of a prompt -> one tree of tokens
 forward     ways through the model: the tree in one pass, a shared cache, or option by option

@@ -39,7 +39,7 @@ class Boundary:
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
 
-    def lengths(self, prompt: Prompt) -> Iterator[tuple[str, TokenQuestion]]:
+    def readings(self, prompt: Prompt) -> Iterator[tuple[str, TokenQuestion]]:
         """Yield the prompt's text encoded, then each shorter one; nothing is encoded before it is needed."""
         for text in (prompt.text, *prompt.shorter):
             yield text, self.encode(text, prompt.options)

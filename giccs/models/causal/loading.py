@@ -1,4 +1,4 @@
-"""From a name to a causal model in memory: folders, hub ids and GGUF files."""
+"""A causal model and its tokenizer in memory: of which type, and on which device?"""
 
 from __future__ import annotations
 
@@ -10,37 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bws.problems import InputError, Problem
-from giccs.models.folder import WEIGHTS, first_line, located, read_json, revision, saved_dtype
+from giccs.models.causal.source import Source
+from giccs.models.folder import first_line
 
 if TYPE_CHECKING:
     from giccs.models import ModelOptions
 
-__all__ = ["Loaded", "Source", "find", "load"]
+__all__ = ["Loaded", "load"]
 
 LIMITS = ("max_position_embeddings", "n_positions", "n_ctx", "max_sequence_length", "max_seq_len")
 """What configurations call the number of tokens that a model reads."""
 FULL = 0.8
 """Share of a GPU's free memory that weights may take; beyond it they are spread over all devices."""
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where a model lies."""
-
-    folder: Path
-    gguf: str = ""
-    """Name of the GGUF file in the folder; empty for a folder of transformers."""
-
-    @property
-    def revision(self) -> str:
-        """The hub's commit, or a digest of the content."""
-        return revision(self.folder / self.gguf if self.gguf else self.folder)
-
-    def dtype(self, wanted: str) -> str:
-        """Return the type of the weights: what is wanted, or what they were saved in."""
-        if wanted != "auto":
-            return wanted
-        return "float32" if self.gguf else saved_dtype(read_json(self.folder / "config.json"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,54 +44,6 @@ class Loaded:
         return int(self.model.get_input_embeddings().weight.shape[0])
 
 
-def find(name: str, place: str, options: ModelOptions) -> Source:
-    """Return where the model lies, fetched from the hub where `place` is no path.
-
-    InputError where it is no causal language model, or cannot be opened without more.
-    """
-    path = located(place, options.revision, offline=options.offline)
-    if path.suffix.lower() == ".gguf" and path.is_file():
-        return _gguf(name, path)
-    if not path.is_dir():
-        raise _refused(name, "is a file; a model is a folder, a .gguf file or a hub id")
-    if not (path / "config.json").is_file() and (files := sorted(path.glob("*.gguf"))):
-        if len(files) > 1:
-            names = ", ".join(file.name for file in files)
-            raise _refused(name, f"holds several GGUF files ({names}); name one of them")
-        return _gguf(name, files[0])
-    _check(name, path, options)
-    return Source(path)
-
-
-def _gguf(name: str, file: Path) -> Source:
-    missing = [part for part in ("gguf", "accelerate") if find_spec(part) is None]
-    if missing:
-        raise _refused(
-            name, f"needs {' and '.join(missing)}; install them with: pip install 'giccs[gguf]'"
-        )
-    return Source(file.parent, file.name)
-
-
-def _check(name: str, folder: Path, options: ModelOptions) -> None:
-    config = read_json(folder / "config.json")
-    if not isinstance(config, dict):
-        raise _refused(name, "holds no model: there is neither config.json nor a .gguf file in it")
-    if not any(any(folder.rglob(pattern)) for pattern in WEIGHTS):
-        raise _refused(name, f"holds no weights; a file {' or '.join(WEIGHTS)} is expected")
-    if "auto_map" in config and not options.trust_remote_code:
-        raise _refused(
-            name, "brings code of its own; read it, then allow it with --trust-remote-code"
-        )
-    if config.get("is_encoder_decoder"):
-        raise _refused(name, ENCODER_DECODER)
-
-
-ENCODER_DECODER = (
-    "is an encoder-decoder, whose encoder reads the whole prompt at once; "
-    "a causal language model (GPT, Llama, Qwen, ...) is needed"
-)
-
-
 def load(name: str, source: Source, options: ModelOptions, dtype: str) -> Loaded:
     """Return the model in memory; InputError with one sentence where it cannot be opened."""
     missing = [part for part in ("torch", "transformers") if find_spec(part) is None]
@@ -123,9 +56,7 @@ def load(name: str, source: Source, options: ModelOptions, dtype: str) -> Loaded
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     try:
-        with redirect_stderr(
-            StringIO()
-        ):  # where GGUF files are read with a bar that nothing else stops
+        with redirect_stderr(StringIO()):  # GGUF files are read with a bar that nothing else stops
             return _load(source, options, dtype)
     except Exception as error:  # the frameworks raise whatever they like, also for a broken file
         if isinstance(error, InputError):
@@ -146,10 +77,10 @@ def _load(source: Source, options: ModelOptions, dtype: str) -> Loaded:
     tokenizer = AutoTokenizer.from_pretrained(source.folder, **shared)
     device = _device(options.device, source.folder)
     spread = {"device_map": "auto"} if device == "spread" else {}
-    model: Any
-    model, found = AutoModelForCausalLM.from_pretrained(
+    loaded: Any = AutoModelForCausalLM.from_pretrained(
         source.folder, dtype=getattr(torch, dtype), output_loading_info=True, **shared, **spread
     )
+    model, found = loaded
     if missing := sorted(
         set(found["missing_keys"]) & {name for name, _ in model.named_parameters()}
     ):

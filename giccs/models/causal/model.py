@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
 from giccs.models.causal.boundary import Boundary, TokenQuestion
-from giccs.models.causal.loading import Loaded, Source, find, load
+from giccs.models.causal.loading import Loaded, load
 from giccs.models.causal.records import OptionScore, Prompt, Scored
 from giccs.models.causal.scoring import Scorer
+from giccs.models.causal.source import Source, find
 from giccs.models.causal.tree import grow
 from giccs.progress import Progress, silent
 
@@ -125,7 +126,7 @@ class CausalModel:
 
     def _fitting(self, prompt: Prompt) -> tuple[str, TokenQuestion]:
         """Return the first text that fits, as it is and as tokens."""
-        for text, question in self._boundary.lengths(prompt):
+        for text, question in self._boundary.readings(prompt):
             if (largest := max(map(max, question.ids))) >= (known := self._loaded.vocabulary):
                 raise ValueError(f"the tokenizer has token {largest}, and the model knows {known}")
             if self.context is None or question.length <= self.context:

@@ -30,6 +30,8 @@ def update_notification_settings(call: Call, parameters: Parameters) -> Answer:
     """UpdateNotificationSettings: which events of a HIT type are recorded."""
     if "Notification" not in parameters and "Active" not in parameters:
         raise invalid("Notification or Active must be given")
+    if "Ping" in parameters.get("Notification", {}).get("EventTypes", ()):
+        raise invalid("Ping is an event of SendTestEventNotification only")
     kind = hit_type_row(call, parameters["HITTypeId"])
     of_type = notification.c.hit_type_id == kind.hit_type_id
     old = call.connection.execute(select(notification).where(of_type)).first()

@@ -20,6 +20,7 @@ from mturk.endpoint.operations.call import (
     remembered,
 )
 from mturk.endpoint.operations.hits import get_hit
+from mturk.endpoint.operations.workers import tell
 from mturk.endpoint.schema import assignment, bonus
 from mturk.money import amount
 
@@ -133,6 +134,7 @@ def send_bonus(call: Call, parameters: Parameters) -> Answer:
         )
     )  # fmt: skip
     remember(call, token, bonus_id)
+    tell(call, row.worker_id, f"Bonus: ${escrow.dollars(cents)}", parameters["Reason"])
     return {}
 
 

@@ -74,8 +74,8 @@ def _next_token(operation: str, last: int) -> str:
 
 def _last_number(operation: str, text: str) -> int:
     try:
-        of, _, last = base64.urlsafe_b64decode(text.encode()).decode().partition(":")
-        if of == operation and last.isascii() and last.isdigit() and len(last) < 19:
+        last = base64.urlsafe_b64decode(text.encode()).decode().partition(":")[2]
+        if last.isdecimal() and len(last) < 19 and text == _next_token(operation, int(last)):
             return int(last)
     except (binascii.Error, UnicodeError, ValueError):
         pass

@@ -11,13 +11,13 @@ from sqlalchemy import Row, insert, select
 from mturk import limits
 from mturk.endpoint import escrow
 from mturk.endpoint.eligibility import LOCALE, SYSTEM_TYPES
-from mturk.endpoint.errors import does_not_exist
+from mturk.endpoint.errors import does_not_exist, wrong_state
 from mturk.endpoint.ids import new_id
 from mturk.endpoint.operations.call import Answer, Call, Parameters, check
 from mturk.endpoint.schema import hit_type, qualification_type
 from mturk.money import amount
 
-__all__ = ["create_hit_type", "hit_type_row", "is_for_masters", "type_of"]
+__all__ = ["check_types", "create_hit_type", "hit_type_row", "is_for_masters", "type_of"]
 
 MASTERS = ("2F1QJWKUDD8XADTFD2Q0G6UTO95ALH", "2ARFPLSP75KLA8M8DH1HTEQVJT3SY6")
 
@@ -71,7 +71,7 @@ def _checked(call: Call, parameters: Parameters) -> dict[str, Any]:
         *limits.qualification_problems(requirements),
         *map(_kind_problem, requirements),
     )
-    _check_types_exist(call, requirements)
+    check_types(call, requirements)
     return {
         "title": parameters["Title"],
         "description": parameters["Description"],
@@ -85,22 +85,26 @@ def _checked(call: Call, parameters: Parameters) -> dict[str, Any]:
 
 def _kind_problem(requirement: dict[str, Any]) -> str | None:
     """Return why the values are not of the kind that the qualification has: places or numbers."""
-    its_id, is_locale = (
-        requirement["QualificationTypeId"],
-        requirement["QualificationTypeId"] == LOCALE,
-    )
-    if is_locale and "IntegerValues" in requirement:
+    its_id = requirement["QualificationTypeId"]
+    if its_id == LOCALE and requirement.get("IntegerValues"):
         return f"QualificationType {its_id} takes LocaleValues, not IntegerValues"
-    if not is_locale and "LocaleValues" in requirement:
+    if its_id != LOCALE and requirement.get("LocaleValues"):
         return f"QualificationType {its_id} takes IntegerValues, not LocaleValues"
     return None
 
 
-def _check_types_exist(call: Call, requirements: list[dict[str, Any]]) -> None:
+def check_types(call: Call, requirements: list[dict[str, Any]]) -> None:
+    """Refuse requirements of qualification types that are not there (any more) or not active."""
     for one in requirements:
         its_id = one["QualificationTypeId"]
-        known = select(qualification_type.c.number).where(
-            qualification_type.c.qualification_type_id == its_id
+        if its_id in SYSTEM_TYPES:
+            continue
+        status = call.connection.scalar(
+            select(qualification_type.c.status).where(
+                qualification_type.c.qualification_type_id == its_id
+            )
         )
-        if its_id not in SYSTEM_TYPES and call.connection.scalar(known) is None:
+        if status is None:
             raise does_not_exist("QualificationType", its_id)
+        if status != "Active":
+            raise wrong_state("QualificationType", status, ["Active"])

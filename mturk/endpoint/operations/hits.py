@@ -20,7 +20,7 @@ from mturk.endpoint.operations.call import (
     remember,
     remembered,
 )
-from mturk.endpoint.operations.hit_types import hit_type_row, is_for_masters, type_of
+from mturk.endpoint.operations.hit_types import check_types, hit_type_row, is_for_masters, type_of
 from mturk.endpoint.schema import hit, hit_type, qualification_type
 
 __all__ = [
@@ -56,6 +56,7 @@ def create_hit_with_hit_type(call: Call, parameters: Parameters) -> Answer:
 
 def _create(call: Call, parameters: Parameters, hit_type_id: str, token: str | None) -> Answer:
     kind = hit_type_row(call, hit_type_id)
+    check_types(call, kind.qualifications)
     most = parameters.get("MaxAssignments", 1)
     check(
         limits.MAX_ASSIGNMENTS.problem(most),
@@ -235,6 +236,7 @@ def update_hit_type_of_hit(call: Call, parameters: Parameters) -> Answer:
     """UpdateHITTypeOfHIT: from now on the HIT has the other type's title, reward and so on."""
     row = _not_disposed(call, parameters["HITId"])
     kind = hit_type_row(call, parameters["HITTypeId"])
+    check_types(call, kind.qualifications)
     unit = _unit(kind, row.max_assignments)
     values = {"hit_type_id": kind.hit_type_id, "unit": unit}
     lifecycle.change_hit(call.connection, row.hit_id, call.now, **values)

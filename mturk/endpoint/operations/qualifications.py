@@ -12,12 +12,8 @@ from mturk.endpoint.eligibility import SYSTEM_TYPES
 from mturk.endpoint.errors import does_not_exist, fault, invalid, wrong_state
 from mturk.endpoint.ids import new_id
 from mturk.endpoint.operations.call import Answer, Call, Parameters, check, page
-from mturk.endpoint.schema import (
-    message,
-    qualification,
-    qualification_request,
-    qualification_type,
-)
+from mturk.endpoint.operations.workers import tell
+from mturk.endpoint.schema import qualification, qualification_request, qualification_type
 
 __all__ = [
     "accept_qualification_request",
@@ -71,9 +67,13 @@ def create_qualification_type(call: Call, parameters: Parameters) -> Answer:
 
 
 def update_qualification_type(call: Call, parameters: Parameters) -> Answer:
-    """UpdateQualificationType: what is given replaces what was."""
+    """UpdateQualificationType: what is given replaces what was; a new test replaces its answer key."""
     row = _own(call, parameters["QualificationTypeId"])
-    changes = _values(parameters)
+    if "Test" not in parameters:
+        needing = {"TestDurationInSeconds", "AnswerKey"}.intersection(parameters)
+        check(*(f"{name} needs a Test in the same request" for name in sorted(needing)))
+    fresh = {"answer_key": None, "test_duration": None} if "Test" in parameters else {}
+    changes = fresh | _values(parameters)
     _check_type({name: row._mapping[name] for name in COLUMNS.values()} | changes)
     if changes:
         call.connection.execute(
@@ -103,9 +103,6 @@ def _check_type(values: dict[str, Any]) -> None:
         else None,
         "AnswerKey needs a Test" if key and not test else None,
         "AutoGranted is not possible with a Test" if automatic and test else None,
-        "AutoGrantedValue needs AutoGranted"
-        if values.get("auto_granted_value") is not None and not automatic
-        else None,
         test and limits.QUESTION.problem(test),
         key and limits.QUESTION.problem(key),
     )
@@ -144,11 +141,16 @@ def get_qualification_type(call: Call, parameters: Parameters) -> Answer:
 
 
 def delete_qualification_type(call: Call, parameters: Parameters) -> Answer:
-    """DeleteQualificationType: with all that was granted and asked of it."""
+    """DeleteQualificationType: requests are refused; what was granted stays, HITs may require it."""
     row = _own(call, parameters["QualificationTypeId"])
-    for table in (qualification, qualification_request, qualification_type):
-        its_id = table.c.qualification_type_id
-        call.connection.execute(delete(table).where(its_id == row.qualification_type_id))
+    asked = qualification_request.c.qualification_type_id == row.qualification_type_id
+    call.connection.execute(
+        update(qualification_request)
+        .where(asked, qualification_request.c.status == "Pending")
+        .values(status="Rejected")
+    )
+    its_row = qualification_type.c.number == row.number
+    call.connection.execute(delete(qualification_type).where(its_row))
     return {}
 
 
@@ -183,9 +185,9 @@ def associate_qualification_with_worker(call: Call, parameters: Parameters) -> A
     qualifying.grant(
         call.connection, parameters["WorkerId"], row.qualification_type_id, value, call.now
     )
-    if parameters.get("SendNotification"):
+    if parameters.get("SendNotification", True):
         said = f"You have been granted this qualification with the value {value}."
-        _tell(call, parameters["WorkerId"], row.name, said)
+        tell(call, parameters["WorkerId"], row.name, said)
     return {}
 
 
@@ -195,6 +197,9 @@ def disassociate_qualification_from_worker(call: Call, parameters: Parameters) -
     call.connection.execute(
         update(qualification).where(qualification.c.number == row.number).values(status="Revoked")
     )
+    if parameters.get("Reason"):
+        name = _own(call, row.qualification_type_id).name
+        tell(call, row.worker_id, name, parameters["Reason"])
     return {}
 
 
@@ -240,13 +245,8 @@ def reject_qualification_request(call: Call, parameters: Parameters) -> Answer:
     row = _asked(call, parameters)
     _decide(call, row, "Rejected")
     if parameters.get("Reason"):
-        _tell(call, row.worker_id, _own(call, row.qualification_type_id).name, parameters["Reason"])
+        tell(call, row.worker_id, _own(call, row.qualification_type_id).name, parameters["Reason"])
     return {}
-
-
-def _tell(call: Call, worker_id: str, subject: str, text: str) -> None:
-    row = {"worker_id": worker_id, "subject": subject, "text": text, "at": call.now}
-    call.connection.execute(insert(message).values(**row))
 
 
 def _decide(call: Call, row: Row[Any], status: str) -> None:

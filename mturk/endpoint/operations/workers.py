@@ -10,7 +10,13 @@ from mturk import limits
 from mturk.endpoint.operations.call import Answer, Call, Parameters, check, page
 from mturk.endpoint.schema import block, message, worker
 
-__all__ = ["create_worker_block", "delete_worker_block", "list_worker_blocks", "notify_workers"]
+__all__ = [
+    "create_worker_block",
+    "delete_worker_block",
+    "list_worker_blocks",
+    "notify_workers",
+    "tell",
+]
 
 REASON = limits.Length("Reason", 4_096)
 
@@ -45,16 +51,20 @@ def notify_workers(call: Call, parameters: Parameters) -> Answer:
     check(
         limits.MESSAGE_SUBJECT.problem(parameters["Subject"]),
         limits.MESSAGE_TEXT.problem(parameters["MessageText"]),
-        limits.MESSAGE_WORKERS.problem(len(ids)),
+        limits.MESSAGE_WORKERS.problem(len(parameters["WorkerIds"])),
     )
     known = set(
         call.connection.scalars(select(worker.c.worker_id).where(worker.c.worker_id.in_(ids)))
     )
-    said = {"subject": parameters["Subject"], "text": parameters["MessageText"], "at": call.now}
-    if known:
-        rows = [{"worker_id": one, **said} for one in ids if one in known]
-        call.connection.execute(insert(message), rows)
+    for one in filter(known.__contains__, ids):
+        tell(call, one, parameters["Subject"], parameters["MessageText"])
     return {"NotifyWorkersFailureStatuses": [_failure(one) for one in ids if one not in known]}
+
+
+def tell(call: Call, worker_id: str, subject: str, text: str) -> None:
+    """Leave a worker a message; it is shown on the worker site."""
+    row = {"worker_id": worker_id, "subject": subject, "text": text, "at": call.now}
+    call.connection.execute(insert(message).values(**row))
 
 
 def _failure(worker_id: str) -> Answer:

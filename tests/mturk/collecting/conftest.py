@@ -20,7 +20,7 @@ no_keys_of_this_machine = PUBLISHING.no_keys_of_this_machine
 class StudyAtService:
     """Two HITs of two tuples each; its ledger is `path`."""
 
-    def __init__(self, running, files, folder, **settings):
+    def __init__(self, running, files, folder, name="ledger", **settings):
         from mturk.client import connect, resolve
         from mturk.endpoint.work import Work
         from mturk.ledger import Ledger
@@ -29,7 +29,7 @@ class StudyAtService:
 
         self.running, self.files, self.folder = running, files, folder
         self.settings = Settings(**{"approval_rate_above": -1, "countries": ()} | settings)
-        self.path = str(folder / "ledger.db")
+        self.path = str(folder / f"{name}.db")
         self.work = Work(running.database, running.clock)
         self.client = connect(resolve(running.url), timeout=20.0, attempts=3)
         self.book = Ledger.open(self.path, create=True)
@@ -87,7 +87,8 @@ class StudyAtService:
         return self.client.get_hit(HITId=hit_id)["HIT"]
 
     def bonuses(self, hit_id):
-        return self.client.list_bonus_payments(HITId=hit_id, MaxResults=100)["BonusPayments"]
+        pages = self.client.get_paginator("list_bonus_payments").paginate(HITId=hit_id)
+        return [one for page in pages for one in page["BonusPayments"]]
 
     def run(self, *arguments, code=0, typed=None):
         """Run a command on the study; return what it says on standard output."""

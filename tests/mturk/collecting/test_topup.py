@@ -150,8 +150,9 @@ def test_what_was_meant_and_not_yet_published_counts(study):
     plan = planned(study)
     ((new, assignments),) = rounds(study.book, plan.again)
     study.book.add_hits([new], assignments)  # and here it was interrupted
+    left = carried_out(study)
+    assert (left.lacking, left.unpublished, left.cost) == ({}, 1, Decimal("1.80"))
     assert planned(study).nothing
-    carried_out(study)
     assert len(study.running.annotations()) == 3
 
 

@@ -7,11 +7,17 @@ import pytest
 
 pytest.importorskip("uvicorn", reason="the extra giccs[study] is not installed")
 
-SPEC = importlib.util.spec_from_file_location(
-    "running_service", Path(__file__).with_name("running.py")
-)
-RUNNING = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(RUNNING)
+
+def _module(name):
+    """Return a module beside this file: tests are no package."""
+    path = Path(__file__).with_name(f"{name}.py")
+    spec = importlib.util.spec_from_file_location(f"endpoint_{name}", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+RUNNING = _module("running")
 
 
 @pytest.fixture
@@ -21,3 +27,25 @@ def service(tmp_path):
     folder.mkdir()
     with RUNNING.running(folder) as found:
         yield found
+
+
+REQUESTING = _module("requesting")
+
+
+@pytest.fixture
+def requester(service):
+    """A requester with a service of its own."""
+    return REQUESTING.Requester(service)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """A requester with a service for all tests of a module: what others made is there too."""
+    with RUNNING.running(tmp_path_factory.mktemp("service")) as found:
+        yield REQUESTING.Requester(found)
+
+
+@pytest.fixture(scope="session")
+def made():
+    """What requesters write: HIT, KIND, QUESTION, QUALIFICATION, SCHEMAS, and service_model()."""
+    return REQUESTING

@@ -51,7 +51,7 @@ class Faults:
         if fault == "hang":
             while (await receive())["type"] != "http.disconnect":
                 pass
-                return
+            return
         status, document = REFUSED.get(fault, (200, {}))
         body = json.dumps(document).encode()[: None if fault in REFUSED else 1]
         length = len(body) if fault in REFUSED else 1000  # more than there will be: it breaks off

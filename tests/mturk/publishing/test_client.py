@@ -111,7 +111,10 @@ def test_a_refusal_and_silence_are_sentences(running):
     with pytest.raises(ServiceError, match=unknown), explained():
         client.get_hit(HITId="3NONE")
     running.faults.choose = lambda operation, number: "hang before"
-    with pytest.raises(ServiceError, match="the service does not answer: Read timeout"), explained():
+    with (
+        pytest.raises(ServiceError, match="the service does not answer: Read timeout"),
+        explained(),
+    ):
         client.get_account_balance()
 
 

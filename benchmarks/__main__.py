@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
-from benchmarks import bws_design, bws_files, bws_reliability, bws_scoring, evaluation
+from benchmarks import (
+    bws_design,
+    bws_files,
+    bws_reliability,
+    bws_scoring,
+    evaluation,
+    multiple_choice,
+    study_load,
+)
+
+EVERY = (
+    bws_design,
+    bws_files,
+    bws_scoring,
+    bws_reliability,
+    evaluation,
+    multiple_choice,
+    study_load,
+)
 
 if __name__ == "__main__":
-    for benchmark in (bws_design, bws_files, bws_scoring, bws_reliability, evaluation):
+    for benchmark in EVERY:
         print(f"\n== {benchmark.__name__}: {(benchmark.__doc__ or '').splitlines()[0]}", flush=True)
         benchmark.main()

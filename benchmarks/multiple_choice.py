@@ -72,7 +72,10 @@ for _ in range(8):
     start = time.process_time()
     for _ in range(20): a @ b
     rates.append(20 * 2 * 1024 * 768 * 3072 / (time.process_time() - start))
-more = {"again": again, "rate": max(rates), "forward": model.environment()["forward"]}
+from giccs.models.causal.tree import grow
+encoded = [model._boundary.encode(prompt.text, prompt.options) for prompt in asked]
+read = sum(map(len, map(grow, encoded))), sum(len(ids) - 1 for one in encoded for ids in one.ids)
+more = {"again": again, "rate": max(rates), "forward": model.environment()["forward"], "read": read}
 """
 
 
@@ -141,6 +144,10 @@ def compared(folder: str, gguf: str, asked: Questions, peer: str | None) -> dict
     print("                                         CPU s   peak MiB")
     print(f"giccs ({ours['forward']})".ljust(38) + f"{ours['cpu']:>8.2f} {ours['peak']:>10.0f}")
     print(f"giccs, asked again (no self-check)    {ours['again']:>8.2f}")
+    tree, apart = ours["read"]
+    print(
+        f"tokens read: {tree:,} in trees, {apart:,} option by option, {apart / tree:.2f} times as many"
+    )
     if not peer:
         print(
             "lm-evaluation-harness: not measured, LM_EVAL_PYTHON names no environment that has it"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from mturk.ledger import Action, ActionKind, Ledger
 
-__all__ = ["Outcome", "RefusedError", "action", "carry_out", "unfinished"]
+__all__ = ["Outcome", "RefusedError", "action", "carry_out", "supersede", "unfinished"]
 
 TOKEN_DIGITS = 40
 Clock = Callable[[], float]
@@ -53,6 +53,14 @@ def action(kind: ActionKind, target: str, amount: str = "", text: str = "") -> A
 def unfinished(ledger: Ledger, *kinds: ActionKind) -> list[Action]:
     """Return the decisions of these kinds that an earlier command has not brought to an end."""
     return [one for one in ledger.actions("meant", "sent") if one.kind in kinds]
+
+
+def supersede(ledger: Ledger, actions: Sequence[Action], now: float) -> None:
+    """Give up unfinished reviews of assignments about which something else is decided now."""
+    tokens, targets = {one.token for one in actions}, {one.target for one in actions}
+    for one in unfinished(ledger, "approve", "reject"):
+        if one.target in targets and one.token not in tokens:
+            ledger.act(one.token, "failed", now)
 
 
 def carry_out(

@@ -315,13 +315,14 @@ class Ledger:
         with self.transaction():
             self._set("hit_type_id", hit_type_id)
 
-    def sent(self, number: int, now: float) -> None:
-        """Write down, before the call, that a HIT is sent: from now on it may exist."""
-        self._change(
-            "UPDATE hit SET state = 'sent', first_sent = COALESCE(first_sent, ?) "
-            "WHERE number = ? AND state IN ('meant', 'sent')",
-            [now, number],
-        )
+    def sent(self, numbers: Iterable[int], now: float) -> None:
+        """Write down, before the calls, that HITs are sent: from now on they may exist."""
+        with self.transaction() as connection:
+            connection.executemany(
+                "UPDATE hit SET state = 'sent', first_sent = COALESCE(first_sent, ?) "
+                "WHERE number = ? AND state IN ('meant', 'sent')",
+                [(now, number) for number in numbers],
+            )
 
     def created(self, number: int, hit_id: str, max_assignments: int, now: float) -> None:
         """Write down which HIT the service has, made just now or found there."""

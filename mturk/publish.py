@@ -3,7 +3,7 @@
 Three things see to it. Before anything is created, the service's own list is searched for our
 annotations, so that HITs of a lost answer, a lost ledger or a forgotten token are found. Each HIT is sent
 with a token of its own, so that the service refuses a second one for 24 hours. And the ledger is written
-before and after every call.
+before the calls and after each.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ __all__ = ["Found", "adopt", "available", "cost_left", "send", "unpublished"]
 
 EXISTS = "AWS.MechanicalTurk.HITAlreadyExists"
 HIT_ID = re.compile(r"\b[A-Z0-9]{10,64}\b")
+AT_ONCE = 25
+"""HITs that are written down as sent together: each commit waits for the disk."""
 Clock = Callable[[], float]
 
 
@@ -95,7 +97,9 @@ def send(
     if waiting:
         hit_type_id = _hit_type(client, ledger)
         lifetime = ledger.study().settings.lifetime
-        for hit in progress(waiting):
+        for place, hit in enumerate(progress(waiting)):
+            if place % AT_ONCE == 0:
+                ledger.sent((one.number for one in waiting[place : place + AT_ONCE]), clock())
             _create(client, ledger, hit, hit_type_id, lifetime, clock)
     return len(waiting)
 
@@ -114,7 +118,6 @@ def _hit_type(client: Any, ledger: Ledger) -> str:
 def _create(
     client: Any, ledger: Ledger, hit: Hit, hit_type_id: str, lifetime: int, clock: Clock
 ) -> None:
-    ledger.sent(hit.number, clock())
     with explained():
         try:
             made = client.create_hit_with_hit_type(

@@ -77,7 +77,8 @@ class Waiting:
 
 
 def waiting(ledger: Ledger, found: Judged, report: AnnotatorReport | None) -> list[Waiting]:
-    """Return the submitted assignments by the time at which they are approved by themselves.
+    """Return the submitted assignments: first those with something to look at, then by the time at
+    which they are approved by themselves.
 
     report: on the annotators; None where there are no judgments.
     """
@@ -99,7 +100,12 @@ def waiting(ledger: Ledger, found: Judged, report: AnnotatorReport | None) -> li
                     annotator.reasons if annotator else (),
                 )
             )
-    return sorted(rows, key=lambda row: row.assignment.auto_approval_time or 0.0)
+    return sorted(
+        rows,
+        key=lambda row: (
+            not (row.faults or row.look_at), row.assignment.auto_approval_time or 0.0
+        ),
+    )  # fmt: skip
 
 
 def _fields(assignment: Assignment) -> list[tuple[str, str]]:

@@ -128,7 +128,9 @@ class Status:
         ]  # fmt: skip
         speed = self.pace.reason
         if not math.isnan(self.pace.per_hour):
-            speed = f"{self.pace.per_hour:.3g} assignments an hour"
+            number = self.pace.per_hour
+            speed = f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+            speed += " assignments an hour"
             if not math.isnan(self.pace.end):
                 speed += f", all in at about {local_time(self.pace.end)}"
             else:

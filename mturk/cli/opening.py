@@ -70,9 +70,12 @@ def opened(console: Console, ledger: str) -> Iterator[Opened]:
 
 def confirmed(study: Opened, what: str, cost: Decimal, *, yes: bool) -> None:
     """Let the user type the amount where money may be real; anything else ends the command."""
-    click.echo(f"{what}: ${cost} with fees", err=True)
+    imaginary = "" if study.where.amazon else " (imaginary: a service of your own moves no money)"
+    said = f"{what}: ${cost} with fees{imaginary}"
     if yes or study.where.loopback or not cost:
+        study.console.note(said)
         return
+    click.echo(said, err=True)
     typed = click.prompt(
         f"Type the amount to spend it at {study.where.url}",
         default="",

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["batch", "bonus", "close", "extend", "purge", "review", "top_up"]
 
 HOURS = 3600
+LISTED = 50
+"""So many assignments are shown; a sheet has all."""
 hit_argument = click.argument("hit_ids", metavar="[HIT_ID]...", nargs=-1)
 assignments_taken = click.IntRange(1, 1_000_000_000)
 
@@ -78,53 +80,63 @@ def review(
     what nobody decides is approved by the service after the study's auto_approval_delay. Each decision is
     carried out once, however often the same command is given.
     """
-    with opened(console, ledger) as study:
-        study.collect()
-        made, unmarked = _decisions(study, decisions, approve, approve_submitted, reject, feedback)
-        if decisions is None and not made:
-            _list(study, output, nothing=approve_submitted)
-        elif output is not None:
-            raise click.UsageError("-o is for the list; it cannot be given together with decisions")
-        else:
-            _decide(study, made, unmarked, override=override_rejections)
-
-
-def _decisions(
-    study: Opened, path: str | None, approve: Sequence[str], approve_submitted: bool,
-    reject: Sequence[str], feedback: str,
-) -> tuple[list[Decision], int]:  # fmt: skip
-    """Return all decisions of the call, and how many rows of the file had none."""
     from mturk.review import Decision, read_decisions
 
-    if reject and not feedback.strip():
-        raise click.UsageError("--reject needs --feedback: what the worker is told")
-    named = list(approve)
-    if approve_submitted:
-        submitted = (one for one in study.book.assignments() if one.status == "Submitted")
-        named += [one.assignment_id for one in submitted if one.assignment_id not in reject]
-    both = set(approve) & set(reject)
-    if both:
+    named = bool(approve or approve_submitted or reject)
+    _check_review(console, decisions, output, feedback, named=named, rejecting=bool(reject))
+    if both := set(approve) & set(reject):
         raise click.UsageError(f"{', '.join(sorted(both))}: approve or reject, not both")
-    made = [Decision(one, "approve", feedback if approve else "") for one in dict.fromkeys(named)]
-    made += [Decision(one, "reject", feedback.strip()) for one in dict.fromkeys(reject)]
-    if path is None:
-        return made, 0
-    if made:
+    with opened(console, ledger) as study:
+        study.collect()
+        if decisions is not None:
+            read = read_decisions(decisions)
+            _decide(study, read.decisions, read.unmarked, override=override_rejections)
+        elif named:
+            approved = [*approve, *(_submitted(study, reject) if approve_submitted else ())]
+            made = [Decision(one, "approve", feedback.strip()) for one in dict.fromkeys(approved)]
+            made += [Decision(one, "reject", feedback.strip()) for one in dict.fromkeys(reject)]
+            _decide(study, made, 0, override=override_rejections)
+        else:
+            _list(study, output)
+
+
+def _check_review(
+    console: Console, decisions: str | None, output: str | None, feedback: str, *, named: bool,
+    rejecting: bool,
+) -> None:  # fmt: skip
+    """Refuse a call that says two things at once, or half a thing."""
+    if decisions is not None and named:
         raise click.UsageError("decisions are in the file or named by options, not both")
-    read = read_decisions(path)
-    return list(read.decisions), read.unmarked
+    if output is not None and (named or decisions is not None):
+        raise click.UsageError("-o is for the list; it cannot be given together with decisions")
+    if output == "-" and console.as_json:
+        raise click.UsageError("--json prints one document and nothing else; name a file with -o")
+    if rejecting and not feedback.strip():
+        raise click.UsageError("--reject needs --feedback: what the worker is told")
+    if feedback and not named:
+        raise click.UsageError("--feedback goes with --approve, --approve-submitted or --reject")
 
 
-def _decide(study: Opened, made: list[Decision], unmarked: int, *, override: bool) -> None:
-    from mturk.actions import unfinished
+def _submitted(study: Opened, reject: Sequence[str]) -> list[str]:
+    return [
+        one.assignment_id
+        for one in study.book.assignments()
+        if one.status == "Submitted" and one.assignment_id not in reject
+    ]
+
+
+def _decide(study: Opened, made: Sequence[Decision], unmarked: int, *, override: bool) -> None:
+    from mturk.actions import supersede, unfinished
     from mturk.collect import refresh
     from mturk.pseudonyms import namer
     from mturk.review import carry_out_review, decided
 
     actions, before = decided(study.book, made, override=override)
-    targets = {one.target for one in actions}
-    left = [one for one in unfinished(study.book, "approve", "reject") if one.target not in targets]
-    done = _carry_out(study, [*left, *actions], carry_out_review)
+    with study.book.alone():
+        supersede(study.book, actions, time.time())
+        left = {one.token: one for one in unfinished(study.book, "approve", "reject")}
+        left |= {one.token: one for one in actions}
+        done = _carry_out(study, [*left.values()], carry_out_review)
     hit_of = {one.assignment_id: one.hit_id for one in study.book.assignments()}
     for hit_id in dict.fromkeys(hit_of[one.target] for one in done.done if one.target in hit_of):
         refresh(study.client, study.book, hit_id, namer(study.book))
@@ -138,7 +150,7 @@ def _decide(study: Opened, made: list[Decision], unmarked: int, *, override: boo
     _tell(study.console, "assignments", counts, done)
 
 
-def _list(study: Opened, output: str | None, *, nothing: bool) -> None:
+def _list(study: Opened, output: str | None) -> None:
     from bws.annotators import annotator_report
     from bws.textio import write_atomic
     from mturk.actions import unfinished
@@ -157,7 +169,7 @@ def _list(study: Opened, output: str | None, *, nothing: bool) -> None:
         write_atomic(output, decisions_sheet(rows, local_time))
     if output == "-":
         return
-    people = report.table() if report and not nothing else ""
+    people = report.table() if report else ""
     text = "\n\n".join(filter(None, [_waiting_table(rows, output), people]))
     document = {
         "waiting": [_waiting_row(row) for row in rows],
@@ -184,9 +196,10 @@ def _waiting_table(rows: Sequence[Waiting], output: str | None) -> str:
             local_time(row.assignment.submit_time), local_time(row.assignment.auto_approval_time),
             "; ".join([*row.faults, *row.look_at]), row.comment[:40],
         ]
-        for row in rows
+        for row in rows[:LISTED]
     ]  # fmt: skip
-    return f"{said}\n{tabulate(table, header, disable_numparse=True)}"
+    more = f"\n... and {len(rows) - LISTED} more; -o writes all" if len(rows) > LISTED else ""
+    return f"{said}\n{tabulate(table, header, disable_numparse=True)}{more}"
 
 
 def _waiting_row(row: Waiting) -> dict[str, Any]:
@@ -234,7 +247,8 @@ def bonus(console: Console, bonuses: str, ledger: str, yes: bool) -> None:
         _check_balance(study, cost.total)
         if due:
             confirmed(study, f"{len(due)} bonuses", cost.total, yes=yes)
-        done = _carry_out(study, due, pay)
+        with study.book.alone():
+            done = _carry_out(study, due, pay)
         paid = price(done.done)
         counts = {
             "paid": len(done.done),
@@ -294,7 +308,7 @@ def extend(
                 until = time.time() + hours * HOURS
                 for hit in console.progress(hits, "extending", len(hits)):
                     extend_one(study.client, study.book, hit, until)
-        done = _raise(study, actions)
+            done = _raise(study, actions)
         counts = {
             "extended": len(hits) if hours else 0,
             "raised": len(done.done),
@@ -449,6 +463,7 @@ def purge(console: Console, ledger: str, workers: tuple[str, ...], key: bool, ye
     """Delete what the ledger knows of a worker, or the key of the pseudonyms. It cannot be undone.
 
     Files that were written from the ledger before, and what the service itself has, stay as they are.
+    What was deleted is not collected again; what the worker submits later is.
     """
     from mturk.ledger import Ledger
     from mturk.pseudonyms import destroy_key, key_path
@@ -472,13 +487,13 @@ def purge(console: Console, ledger: str, workers: tuple[str, ...], key: bool, ye
 def _carry_out(
     study: Opened, actions: Sequence[Action], do: Callable[[Any, Action], bool]
 ) -> Outcome:
+    """Carry actions out with a progress bar; the ledger must be held alone."""
     from mturk.actions import carry_out
 
     def progress(waiting: Sequence[Action]) -> Iterable[Action]:
         return study.console.progress(waiting, "calling", len(waiting))
 
-    with study.book.alone():
-        return carry_out(study.book, actions, lambda one: do(study.client, one), progress=progress)
+    return carry_out(study.book, actions, lambda one: do(study.client, one), progress=progress)
 
 
 def _raise(study: Opened, actions: Sequence[Action]) -> Outcome:

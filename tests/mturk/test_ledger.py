@@ -87,8 +87,8 @@ def test_every_commit_waits_for_the_disk(ledger):
 
 
 def test_a_hit_goes_from_meant_to_sent_to_created(ledger):
-    ledger.sent(1, 5.0)
-    ledger.sent(1, 9.0)
+    ledger.sent([1], 5.0)
+    ledger.sent([1], 9.0)
     assert (ledger.hits()[0].state, ledger.hits()[0].first_sent) == ("sent", 5.0)
     ledger.created(1, "H1", 7, 10.0)
     hit = ledger.hits()[0]
@@ -107,8 +107,8 @@ def test_a_hit_goes_from_meant_to_sent_to_created(ledger):
 
 def test_steps_that_cannot_follow_are_refused(ledger):
     ledger.created(1, "H1", 5, 1.0)
-    with pytest.raises(LookupError):
-        ledger.sent(1, 2.0)
+    ledger.sent([1, 2], 2.0)
+    assert [hit.state for hit in ledger.hits()] == ["created", "sent", "meant"]
     with pytest.raises(LookupError):
         ledger.created(1, "H2", 5, 2.0)
     with pytest.raises(LookupError):
@@ -119,7 +119,7 @@ def test_steps_that_cannot_follow_are_refused(ledger):
 
 
 def test_the_same_study_again_is_fine_and_may_change_what_no_hit_depends_on(ledger):
-    ledger.sent(1, 1.0)
+    ledger.sent([1], 1.0)
     later = Settings(spending_limit=Decimal("50.00"), lifetime=3600)
     ledger.begin(HERE, later, PLANS, 200.0)
     assert ledger.study().settings == later
@@ -128,13 +128,13 @@ def test_the_same_study_again_is_fine_and_may_change_what_no_hit_depends_on(ledg
 
 
 def test_a_page_rendered_otherwise_later_leaves_what_was_meant(ledger):
-    ledger.sent(1, 1.0)
+    ledger.sent([1], 1.0)
     ledger.begin(HERE, Settings(), [replace(p, question="<new/>") for p in PLANS], 200.0)
     assert ledger.question(3) == "<q n='3'/>"
 
 
 def test_another_study_is_refused_with_every_difference(ledger, path):
-    ledger.sent(1, 1.0)
+    ledger.sent([1], 1.0)
     other = Settings(reward=Decimal("0.99"), pseudonyms=False)
     with pytest.raises(InputError) as refused:
         ledger.begin("https://else.where", other, [plan(1), plan(2, "y"), plan(3), plan(4)], 2.0)
@@ -167,7 +167,7 @@ def test_further_hits_are_numbered_on_and_written_once(ledger):
     assert [(h.number, h.annotation, h.max_assignments) for h in added] == [
         (4, "giccs:x:1:0:1", 2), (5, "giccs:x:1:0:2", 2), (6, "giccs:x:1:0:3", 2),
     ]  # fmt: skip
-    ledger.sent(4, 1.0)
+    ledger.sent([4], 1.0)
     ledger.begin(HERE, Settings(), PLANS, 200.0)  # publishing the study again leaves them
 
 
@@ -288,7 +288,7 @@ with book.alone():
 """
     assert other_process(code, path).returncode == -9
     with ledger.alone():
-        ledger.sent(1, 1.0)
+        ledger.sent([1], 1.0)
     assert len(ledger.parts()) == 3
 
 

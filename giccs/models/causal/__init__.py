@@ -5,6 +5,7 @@ source      a hub id, folder or GGUF file -> where the model lies, and that it i
 loading     the model and its tokenizer in memory
 boundary    text -> token ids, and where the option begins
 tree        the options of a prompt -> one tree of tokens
+masks       who sees whom, as architectures take it
 forward     ways through the model: the tree in one pass, a shared cache, or option by option
 likelihood  hidden states -> log-probabilities, a few rows at a time
 trial       which way this model can take: found out by numbers

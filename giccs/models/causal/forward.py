@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from giccs.models.causal.likelihood import Halves
+from giccs.models.causal.masks import full_mask, layered_mask, text_config, window_mask
 from giccs.models.causal.tree import TokenTree
 
 if TYPE_CHECKING:
@@ -92,28 +93,6 @@ def _divided(found: Floats, trees: Sequence[TokenTree]) -> list[Answer]:
     return [[next(parts) for _ in tree.predictions] for tree in trees]
 
 
-def full_mask(model: Any, visible: Tensor, depths: Tensor) -> Tensor:
-    """Return the mask (B, 1, N, N) that is added to the attention's scores."""
-    import torch
-
-    mask = torch.zeros(visible.shape, dtype=model.dtype, device=visible.device)
-    return mask.masked_fill_(~visible, torch.finfo(model.dtype).min)[:, None]
-
-
-def window_mask(model: Any, visible: Tensor, depths: Tensor) -> Tensor:
-    """Return the mask of a model whose tokens see only so many before them."""
-    distance = depths[:, :, None] - depths[:, None, :]
-    return full_mask(model, visible & (distance < _text_config(model).sliding_window), depths)
-
-
-def layered_mask(model: Any, visible: Tensor, depths: Tensor) -> dict[str, Tensor]:
-    """Return a mask for each kind of layer, of those models that mix whole and windowed attention."""
-    return {
-        "full_attention": full_mask(model, visible, depths),
-        "sliding_attention": window_mask(model, visible, depths),
-    }
-
-
 class SharedCache:
     """A question at a time: the prompt once, then its options in a batch on copies of the prompt's cache."""
 
@@ -135,9 +114,7 @@ class SharedCache:
         stem, read = question.start - 1, max(map(len, distinct)) - 1
         device = self._model.get_input_embeddings().weight.device
         rest = torch.zeros((len(distinct), read - stem), dtype=torch.long, device=device)
-        for row, ids in enumerate(
-            distinct
-        ):  # padding follows, where a causal model does not see it
+        for row, ids in enumerate(distinct):  # padding comes last, where nothing sees it
             rest[row, : len(ids) - 1 - stem] = torch.tensor(ids[stem:-1])
         states = self._states(distinct[0][:stem], rest)
         wanted = [
@@ -208,7 +185,7 @@ class OneByOne:
 
 def ways(model: Any) -> Iterator[Way]:
     """Yield the ways that may be open to a model, the fastest first."""
-    config = _text_config(model)
+    config = text_config(model)
     window = getattr(config, "sliding_window", None)
     if model.get_decoder() is not model:
         if window and set(getattr(config, "layer_types", None) or ()) > {"sliding_attention"}:
@@ -218,7 +195,3 @@ def ways(model: Any) -> Iterator[Way]:
         yield TreePass(model, "token tree", full_mask)
         yield SharedCache(model)
     yield OneByOne(model)
-
-
-def _text_config(model: Any) -> Any:
-    return model.config.get_text_config()

@@ -96,7 +96,7 @@ def test_review_lists_what_waits_and_decides_nothing(answered, tmp_path):
     output = tmp_path / "d.csv"
     answered.run("review", "-o", str(output))
     assert {answered.there(its_id)["AssignmentStatus"] for its_id in answered.ids} == {"Submitted"}
-    answered.run("review", str(output))  # nothing is marked
+    assert answered.json("review", str(output))["without_mark"] == 4
     assert {answered.there(its_id)["AssignmentStatus"] for its_id in answered.ids} == {"Submitted"}
 
 
@@ -134,7 +134,8 @@ def test_decisions_by_options(answered):
     assert answered.json("review", "--approve-submitted")["approved"] == 3
     assert {answered.there(its_id)["AssignmentStatus"] for its_id in answered.ids} == {"Approved"}
     assert "RequesterFeedback" not in answered.there(second)
-    assert answered.json("review", "--approve-submitted")["waiting"] == []
+    assert answered.run("review", "--approve-submitted") == "assignments: nothing to do\n"
+    answered.run("review", "--feedback", "x", code=2)
 
 
 def test_what_was_refused_is_said_and_ends_with_an_error(answered):

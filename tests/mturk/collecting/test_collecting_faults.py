@@ -18,7 +18,8 @@ YEAR = 31_536_000  # the service's clock is ahead of this machine's
 VICTIM = HERE.parents[1] / "publishing" / "victim.py"
 LOADED_BEFORE = """
 import runpy, sys
-import polars, scipy.stats, mturk.bonus, mturk.judged, mturk.review, mturk.status, mturk.topup
+import polars, scipy.stats, tqdm
+import mturk.bonus, mturk.cli.reviewing, mturk.judged, mturk.review, mturk.status, mturk.topup
 sys.argv = sys.argv[1:]
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
@@ -82,7 +83,7 @@ def test_collecting(study, victim, tmp_path):
 
 
 def test_bonuses(study, victim, tmp_path):
-    ids = list(study.submit_all(["A1"]).values())
+    ids = [study.submit("A1", study.hit_ids()[0])]
 
     def file(number):
         path = tmp_path / f"{number}.csv"
@@ -91,7 +92,7 @@ def test_bonuses(study, victim, tmp_path):
         return path
 
     steps = victim.run("bonus", file(0), "--ledger", study.path)
-    assert Counter(steps)["before SendBonus"] == 2
+    assert Counter(steps)["before SendBonus"] == 1
     # from the second command on nothing is new to collect, so that there are fewer steps
     steps = victim.run("bonus", file(999), "--ledger", study.path)
     for kill in range(1, len(steps) + 1):
@@ -139,14 +140,16 @@ def test_decisions(make_study, victim, tmp_path):
 
 @pytest.mark.parametrize("assignments", [1, 9])
 def test_topping_up(make_study, victim, assignments):
-    """With 1 assignment the HIT takes another one; with 9 its page is published once more."""
+    """With 1 the HIT takes another one, and the one that expired is opened again; with 9 the page is
+    published once more."""
 
     def lacking(seed):
         study = make_study(name=f"s{seed}", seed=seed, assignments=assignments, lifetime=YEAR)
         first, second = study.hit_ids()
         one = study.submit("A1", first)
         study.client.reject_assignment(AssignmentId=one, RequesterFeedback="no")
-        study.client.update_expiration_for_hit(HITId=second, ExpireAt=0)
+        if assignments == 1:
+            study.client.update_expiration_for_hit(HITId=second, ExpireAt=0)
         return study
 
     def check(study):

@@ -7,7 +7,7 @@ import pytest
 
 from bws.annotators import annotator_report
 from bws.problems import InputError
-from mturk.actions import RefusedError, action, carry_out, unfinished
+from mturk.actions import RefusedError, action, carry_out, supersede, unfinished
 from mturk.bonus import pay, price, read_bonuses
 from mturk.client import ServiceError
 from mturk.judged import judged
@@ -137,6 +137,15 @@ def test_while_the_service_is_away_decisions_stay_unfinished(answered):
     answered.running.faults.choose = lambda operation, number: None
     done = carry_out(answered.book, left, lambda one: carry_out_review(answered.client, one))
     assert len(done.done) == 4
+
+
+def test_who_thinks_again_is_not_overruled_by_an_unfinished_decision(answered):
+    first, second = answered.ids[:2]
+    old, _ = decided(answered.book, [Decision(one, "approve", "") for one in (first, second)])
+    answered.book.mean(old, answered.now())  # and here it was interrupted
+    new, _ = decided(answered.book, [Decision(first, "reject", "no")])
+    supersede(answered.book, new, answered.now())
+    assert [one.target for one in unfinished(answered.book, "approve", "reject")] == [second]
 
 
 # Sheets

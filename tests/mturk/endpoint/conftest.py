@@ -17,7 +17,7 @@ def _module(name):
     return module
 
 
-RUNNING = _module("running")
+RUNNING, REQUESTING = _module("running"), _module("requesting")
 
 
 @pytest.fixture
@@ -27,9 +27,6 @@ def service(tmp_path):
     folder.mkdir()
     with RUNNING.running(folder) as found:
         yield found
-
-
-REQUESTING = _module("requesting")
 
 
 @pytest.fixture

@@ -42,7 +42,9 @@ class Service:
 
 
 @contextmanager
-def running(folder: Path, options: Options | None = None, start: float = START) -> Iterator[Service]:
+def running(
+    folder: Path, options: Options | None = None, start: float = START
+) -> Iterator[Service]:
     """Run a service in a thread; `options.port` 0 takes free ports."""
     database, clock = Database(folder / "hits.db"), ManualClock(start)
     told, answering = {}, threading.Event()

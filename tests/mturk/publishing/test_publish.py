@@ -168,7 +168,7 @@ def lose_the_answer(publisher, book):
     with pytest.raises(ServiceError):
         send(impatient, book, clock=publisher.now)
     publisher.running.faults.choose = lambda operation, number: None
-    assert [hit.state for hit in book.hits()] == ["sent", "meant"]
+    assert [hit.state for hit in book.hits()] == ["sent", "sent"]
     assert len(publisher.running.annotations()) == 1
 
 
@@ -246,6 +246,19 @@ def test_hits_added_later_are_published_with_their_own_size(publisher, files):
         assert (found.adopted, made) == (0, 2)
         assert [hit.max_assignments for hit in book.hits()] == [5, 5, 2, 2]
     assert len(set(publisher.running.annotations())) == 4
+
+
+def test_hits_are_written_down_as_sent_before_the_first_call(publisher, monkeypatch):
+    """In batches, because each commit waits for the disk."""
+    monkeypatch.setattr("mturk.publish.AT_ONCE", 1)
+    seen = []
+    with publisher.ledger() as book:
+        publisher.client.meta.events.register(
+            "before-send.mturk", lambda **_: seen.append([hit.state for hit in book.hits()])
+        )
+        send(publisher.client, book)
+        assert seen == [["meant", "meant"], ["sent", "meant"], ["created", "sent"]]
+        assert [hit.state for hit in book.hits()] == ["created", "created"]
 
 
 def test_time_is_the_machines_where_no_clock_is_given(publisher):

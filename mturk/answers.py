@@ -102,8 +102,11 @@ def expected(question_xml: str) -> tuple[ExpectedTuple, ...]:
 
 def expected_in_page(html: str) -> tuple[ExpectedTuple, ...]:
     """Return the tuples that a page asks about; none where the page is not one of ours."""
-    finder = _ScriptFinder()
-    finder.feed(html)
+    begin = html.rfind("<script", 0, max(0, html.find(f'id="{TUPLES_SCRIPT}"')))
+    if begin < 0:
+        return ()
+    finder = _ScriptFinder()  # of that element alone: every submission is checked, and pages are long
+    finder.feed(html[begin : html.find("</script", begin) + len("</script>")])
     try:
         rows = json.loads("".join(finder.found))
         return tuple(_expected(row) for row in rows)

@@ -135,18 +135,18 @@ def _listed(client: Any, ours: set[str | None]) -> dict[str, Mapping[str, Any]]:
 def _with_news(ledger: Ledger, hits: Sequence[Hit], listed: Listing) -> list[Hit]:
     """Return the HITs of which the ledger's counts are not the service's.
 
-    A rejection can be overridden without a change of any count, so HITs with one are read always.
+    What is reviewed there is compared with what is approved here: a rejection can be overridden without
+    a change of any count, so HITs with one are read always.
     """
     known: dict[str, Counter[str]] = {}
     for one in ledger.assignments():
         known.setdefault(one.hit_id, Counter())[one.status] += 1
 
     def news(hit: Hit) -> bool:
-        there, here = listed.get(str(hit.hit_id)), known.get(str(hit.hit_id), Counter())
-        if there is None or here["Rejected"]:
+        if str(hit.hit_id) not in listed:
             return True
-        counts = places(there)
-        return (counts.submitted, counts.reviewed) != (here["Submitted"], here["Approved"])
+        there, here = places(listed[str(hit.hit_id)]), known.get(str(hit.hit_id), Counter())
+        return (there.submitted, there.reviewed) != (here["Submitted"], here["Approved"])
 
     return [hit for hit in hits if news(hit)]
 

@@ -433,21 +433,25 @@ class Ledger:
         """Delete assignments and every trace of their workers; return how many were there.
 
         Of what was decided on them, kind and amount stay, so that nothing is paid twice. What is deleted
-        is overwritten in the file.
+        is no longer in the file; InputError where another process that has it open keeps it there.
         """
         marks = [(assignment_id,) for assignment_id in assignment_ids]
-        self.connection.execute("PRAGMA secure_delete = ON")
         with self.transaction() as connection:
             before = _count(connection, "assignment")
             connection.executemany("DELETE FROM assignment WHERE assignment_id = ?", marks)
             connection.executemany(
-                "UPDATE action SET target = '', text = '' WHERE target = ?", marks
+                "UPDATE action SET target = '', text = '', "
+                "state = CASE state WHEN 'done' THEN 'done' ELSE 'failed' END WHERE target = ?",
+                marks,
             )
             hashes = {*self.noted("forgotten").split(), *map(_sha256, assignment_ids)}
             self._set("note forgotten", " ".join(sorted(hashes)))
             gone = before - _count(connection, "assignment")
         self.connection.execute("VACUUM")
-        self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        busy = self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        if busy:
+            message = "it is deleted, but stays in the file until the other process that reads it ends"
+            raise _refused(self.path, message)
         return gone
 
     # Inside

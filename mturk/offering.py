@@ -14,10 +14,20 @@ from mturk.ledger import Action, Hit, Ledger
 from mturk.limits import LIFETIME, assignments_increase_problem
 from mturk.money import fee
 
-__all__ = ["chosen", "close", "extend", "more_assignments", "price_of_more", "raise_to"]
+__all__ = [
+    "chosen",
+    "close",
+    "extend",
+    "lifetime_problem",
+    "more_assignments",
+    "price_of_more",
+    "raise_to",
+]
 
 PAST = datetime(2015, 1, 1, tzinfo=UTC)
 """To expire a HIT at once: any time that is over."""
+DELETED = tuple(f"AWS.MechanicalTurk.{code}" for code in ("HITDoesNotExist", "InvalidHITState"))
+"""Every HIT can be expired and extended but one that was deleted."""
 
 
 def chosen(ledger: Ledger, hit_ids: Sequence[str]) -> list[Hit]:
@@ -32,21 +42,33 @@ def chosen(ledger: Ledger, hit_ids: Sequence[str]) -> list[Hit]:
     return [known[hit_id] for hit_id in dict.fromkeys(hit_ids)] if hit_ids else [*known.values()]
 
 
-def extend(client: Any, ledger: Ledger, hit: Hit, until: float) -> None:
-    """Offer a HIT until a time (seconds since 1970), also one that has expired; the same again is fine."""
-    _expire_at(client, hit, datetime.fromtimestamp(until, UTC))
-    ledger.reopened(hit.number)
+def extend(client: Any, ledger: Ledger, hit: Hit, until: float) -> bool:
+    """Offer a HIT until a time (seconds since 1970), also one that has expired; the same again is fine.
+
+    False where the HIT was deleted at the service. Raises ServiceError.
+    """
+    there = _expire_at(client, hit, datetime.fromtimestamp(until, UTC))
+    if there:
+        ledger.reopened(hit.number)
+    return there
 
 
-def close(client: Any, ledger: Ledger, hit: Hit) -> None:
-    """Offer a HIT no more; who works on it may still submit. The same again is fine."""
-    _expire_at(client, hit, PAST)
+def close(client: Any, ledger: Ledger, hit: Hit) -> bool:
+    """Offer a HIT no more; who works on it may still submit. Else as `extend`."""
+    there = _expire_at(client, hit, PAST)
     ledger.closed(hit.number)
+    return there
 
 
-def _expire_at(client: Any, hit: Hit, at: datetime) -> None:
+def _expire_at(client: Any, hit: Hit, at: datetime) -> bool:
     with explained():
-        client.update_expiration_for_hit(HITId=hit.hit_id, ExpireAt=at)
+        try:
+            client.update_expiration_for_hit(HITId=hit.hit_id, ExpireAt=at)
+        except client.exceptions.RequestError as error:
+            if error_code(error) in DELETED:
+                return False
+            raise
+    return True
 
 
 def lifetime_problem(seconds: float) -> str | None:

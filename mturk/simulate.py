@@ -281,7 +281,7 @@ class _Worker:
         """Do the assignment that the page shows, and return the page after it."""
         behaviour = self.behaviour
         question = self.visitor.get(page.frame or "")
-        tuples = expected_quickly(question.text)
+        tuples = answers.expected_in_page(question.text)
         chance = self.random.random()
         if not tuples:
             self.done.count("foreign")
@@ -316,14 +316,6 @@ class _Worker:
 
     def _refused(self, page: Page) -> None:
         self.done.count("refused", why=f"{page_kind(page.path)} {page.status}")
-
-
-def expected_quickly(html: str) -> tuple[ExpectedTuple, ...]:
-    """Return the tuples of a page; only the element that names them is parsed."""
-    begin = html.find(f'<script type="application/json" id="{answers.TUPLES_SCRIPT}"')
-    if begin < 0:
-        return answers.expected_in_page(html)
-    return answers.expected_in_page(html[begin : html.find("</script>", begin) + 9])
 
 
 def answer(

@@ -194,12 +194,17 @@ def _waiting_table(rows: Sequence[Waiting], output: str | None) -> str:
         [
             row.assignment.assignment_id, row.assignment.worker,
             local_time(row.assignment.submit_time), local_time(row.assignment.auto_approval_time),
-            "; ".join([*row.faults, *row.look_at]), row.comment[:40],
+            "; ".join([*row.faults, *row.look_at]), _one_line(row.comment),
         ]
         for row in rows[:LISTED]
     ]  # fmt: skip
     more = f"\n... and {len(rows) - LISTED} more; -o writes all" if len(rows) > LISTED else ""
     return f"{said}\n{tabulate(table, header, disable_numparse=True)}{more}"
+
+
+def _one_line(text: str) -> str:
+    """Return the start of a stranger's text, without what a terminal would obey."""
+    return "".join(c if c.isprintable() else " " for c in text[:40])
 
 
 def _waiting_row(row: Waiting) -> dict[str, Any]:
@@ -304,13 +309,15 @@ def extend(
         if actions:
             confirmed(study, f"more assignments for {len(actions)} HITs", cost, yes=yes)
         with study.book.alone():
-            if hours:
-                until = time.time() + hours * HOURS
-                for hit in console.progress(hits, "extending", len(hits)):
-                    extend_one(study.client, study.book, hit, until)
+            until = time.time() + (hours or 0) * HOURS
+            extended = [
+                extend_one(study.client, study.book, hit, until)
+                for hit in console.progress(hits if hours else [], "extending", len(hits))
+            ]
             done = _raise(study, actions)
         counts = {
-            "extended": len(hits) if hours else 0,
+            "extended": sum(extended),
+            "deleted_there": extended.count(False),
             "raised": len(done.done),
             "had_as_many": len(done.before) + (len(hits) - len(actions) if assignments else 0),
             "refused": len(done.refused),
@@ -337,9 +344,13 @@ def close(console: Console, hit_ids: tuple[str, ...], ledger: str) -> None:
 
     with opened(console, ledger) as study, study.book.alone():
         hits = chosen(study.book, hit_ids)
-        for hit in console.progress(hits, "closing", len(hits)):
+        there = [
             close_one(study.client, study.book, hit)
-    console.answer(f"{len(hits)} HITs are closed", {"closed": [hit.hit_id for hit in hits]})
+            for hit in console.progress(hits, "closing", len(hits))
+        ]
+    gone = there.count(False)
+    said = f"{len(hits)} HITs are closed" + (f", {gone} of them deleted there" if gone else "")
+    console.answer(said, {"closed": [hit.hit_id for hit in hits], "deleted_there": gone})
 
 
 @command(
@@ -456,7 +467,7 @@ def batch(console: Console, ledger: str, output: str, worker_ids: str | None) ->
 )  # fmt: skip
 @option(
     "--key", "Delete the key, so that nobody can lead pseudonyms back to people; nothing can be "
-    "collected afterwards.", is_flag=True, show_default=False,
+    "collected or reviewed afterwards.", is_flag=True, show_default=False,
 )  # fmt: skip
 @yes_option
 def purge(console: Console, ledger: str, workers: tuple[str, ...], key: bool, yes: bool) -> None:

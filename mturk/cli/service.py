@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bws.cli.options import option
+from bws.cli.options import arguments, option
 from bws.command import Console, command
 from bws.problems import InputError, Problem
 
@@ -81,7 +81,8 @@ def serve(
             console.note(f"recruiting link of {study.name}: {link}")
 
     try:
-        serve(database, SystemClock(), options, ready)
+        with arguments():
+            serve(database, SystemClock(), options, ready)
     finally:
         database.close()
 

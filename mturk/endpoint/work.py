@@ -33,6 +33,7 @@ WorkCode = Literal[
 ]
 NEXT_OF = 20
 """Among so many HITs a worker's next one is chosen, so that not all see them in one order."""
+LOOK_SECONDS = 1.0
 
 
 class WorkError(ValueError):
@@ -119,6 +120,7 @@ class Work:
     def __init__(self, database: Database, clock: Clock) -> None:
         self.database = database
         self.clock = clock
+        self._looked = float("-inf")
 
     def register(
         self, worker_id: str, *, country: str | None = None, subdivision: str | None = None
@@ -300,10 +302,15 @@ class Work:
 
     def settle(self) -> None:
         """Make the changes that time has made due; the server calls it now and then."""
+        self._looked = float("-inf")
         self._settle()
 
     def _settle(self) -> None:
+        """Settle what is due before looking, once a second; whoever changes something settles first."""
         now = self.clock.now()
+        if 0 <= now - self._looked < LOOK_SECONDS:
+            return
+        self._looked = now
         with self.database.read() as connection:
             due = lifecycle.something_due(connection, now)
         if due:

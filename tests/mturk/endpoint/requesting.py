@@ -5,6 +5,7 @@ from functools import cached_property
 
 import pytest
 import urllib3
+from botocore.config import Config
 from botocore.exceptions import ClientError
 from botocore.session import get_session
 
@@ -40,6 +41,11 @@ class Requester:
     @cached_property
     def boto(self):
         return self.service.client()
+
+    @cached_property
+    def unchecking(self):
+        """Return the client that leaves all checks to the service."""
+        return self.service.client(config=Config(parameter_validation=False))
 
     @property
     def clock(self):
@@ -85,12 +91,12 @@ class Requester:
     def refused(self, operation, **parameters):
         """Return the code (without its prefix) and the message with which a call is refused."""
         with pytest.raises(ClientError) as caught:
-            getattr(self.boto, operation)(**parameters)
+            getattr(self.unchecking, operation)(**parameters)
         answer = caught.value.response
         assert answer["ResponseMetadata"]["HTTPStatusCode"] == 400
         assert answer["Error"]["Code"] == "RequestError"
         assert answer["Error"]["Message"] == answer["Message"]
-        assert isinstance(caught.value, self.boto.exceptions.RequestError)
+        assert isinstance(caught.value, self.unchecking.exceptions.RequestError)
         return answer["TurkErrorCode"].removeprefix(PREFIX), answer["Message"]
 
     def code(self, operation, **parameters):

@@ -54,7 +54,8 @@ def test_equal_values_make_one_type_and_others_another(shared, made):
     delay = shared.boto.create_hit_type(**made.KIND, AutoApprovalDelayInSeconds=30 * 86_400)
     assert delay["HITTypeId"] == first  # the default
     others = [
-        {name: value + (1 if isinstance(value, int) else "1")} for name, value in made.KIND.items()
+        {name: value + 1 if isinstance(value, int) else f"1{value}"}
+        for name, value in made.KIND.items()
     ]
     others += [{"Keywords": "k"}, {"QualificationRequirements": [GERMANY]}]
     ids = [shared.boto.create_hit_type(**made.KIND | one)["HITTypeId"] for one in others]

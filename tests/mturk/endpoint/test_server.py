@@ -1,0 +1,130 @@
+"""Starting, stopping and reaching the service as a process and over its sockets."""
+
+import json
+import os
+import signal
+import socket
+import sqlite3
+import stat
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+
+import pytest
+
+CODE = "from mturk.cli import main; main()"
+KEYS = '{"lab": "a secret of the laboratory"}'
+
+
+def start(folder, *arguments, **environment):
+    return subprocess.Popen(
+        [sys.executable, "-c", CODE, "serve", "--db", str(folder / "hits.db"), *arguments],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | environment,
+    )  # fmt: skip
+
+
+def refused(folder, *arguments, **environment):
+    """Return what a start that must fail says; its exit code is 2 and it is no traceback."""
+    process = start(folder, *arguments, **environment)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (2, ""), err
+    assert "Traceback" not in err
+    return err
+
+
+def get(url, headers=None, data=None):
+    request = urllib.request.Request(url, data=data, headers=headers or {})
+    try:
+        with urllib.request.urlopen(request) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def test_one_line_tells_that_it_is_ready_and_a_signal_ends_it(tmp_path):
+    for number in (signal.SIGTERM, signal.SIGINT):
+        process = start(tmp_path, "--port", "0")
+        line = process.stdout.readline()
+        api, site = (word for word in line.split() if word.startswith("http://"))
+        assert site == f"{api}/work/"
+        assert get(site)[0] == 200
+        process.send_signal(number)
+        rest, _ = process.communicate(timeout=60)
+        assert (process.returncode, rest) == (0, "")
+    assert stat.S_IMODE((tmp_path / "hits.db").stat().st_mode) == 0o600
+
+
+def test_json_names_all_addresses(tmp_path):
+    process = start(tmp_path, "--port", "0", "--json")
+    where = json.loads(process.stdout.readline())
+    assert where.keys() == {"api", "site", "frames"}
+    assert len({where["api"], where["frames"]}) == 2
+    process.terminate()
+    process.communicate(timeout=60)
+
+
+def test_beyond_this_machine_keys_are_needed(tmp_path):
+    for host in ("0.0.0.0", "::", "192.0.2.1"):
+        assert "needs keys" in refused(tmp_path, "--host", host, "--port", "0")
+    process = start(tmp_path, "--host", "0.0.0.0", "--port", "0", GICCS_KEYS=KEYS)
+    assert "http://" in process.stdout.readline()
+    process.terminate()
+    process.communicate(timeout=60)
+
+
+def test_what_cannot_be_used_is_said_in_a_sentence(tmp_path):
+    taken = socket.create_server(("127.0.0.1", 0))
+    port = str(taken.getsockname()[1])
+    assert "cannot listen" in refused(tmp_path, "--port", port)
+    taken.close()
+    (tmp_path / "text.db").write_text("no database")
+    (tmp_path / "keys.toml").write_text('lab = "a secret of the laboratory"')
+    (tmp_path / "keys.toml").chmod(0o644)
+    for arguments, said in (
+        (["--db", str(tmp_path / "text.db")], "cannot be used as a database"),
+        (["--db", str(tmp_path)], "cannot be used as a database"),
+        (["--keys", str(tmp_path / "keys.toml")], "others can read the keys"),
+        (["--keys", str(tmp_path / "none.toml")], "none.toml"),
+        (["--balance", "much"], "US dollars such as"),
+        (["--site-url", "http://a.example/path"], "without a path"),
+    ):
+        assert said in refused(tmp_path, "--port", "0", *arguments), arguments
+
+
+@pytest.mark.parametrize("keys", ["", "{}", '{"a": "short"}', "[1]"])
+def test_keys_that_protect_nothing_are_refused(tmp_path, keys):
+    said = refused(tmp_path, "--port", "0", GICCS_KEYS=keys)
+    assert "GICCS_KEYS" in said
+    assert "short" not in said.replace("is not a text of", "")
+
+
+def test_without_keys_only_names_of_this_machine_are_answered(service):
+    port = service.api.rsplit(":", 1)[1]
+    assert get(service.site + "/work/", {"Host": f"localhost:{port}"})[0] == 200
+    assert get(service.site + "/work/", {"Host": "elsewhere.example"})[0] == 400
+
+
+def test_what_a_browser_can_send_from_another_page_does_nothing(service):
+    """Without the header that a browser asks about first, no operation is carried out."""
+    status, body = get(service.api + "/", {"Content-Type": "text/plain"}, b'{"HITId": "3A"}')
+    assert (status, json.loads(body)["TurkErrorCode"]) == (400, "UnknownOperationException")
+
+
+def test_the_frame_origin_answers_no_requester(service):
+    target = {"X-Amz-Target": "MTurkRequesterServiceV20170117.GetAccountBalance"}
+    assert get(service.addresses.frames + "/", target, b"{}")[0] in (404, 405)
+
+
+def test_a_body_without_end_is_refused(requester):
+    status, _, body = requester.post("GetHIT", b'{"HITId": "' + b"3" * 1_000_001 + b'"}')
+    assert (status, json.loads(body)["TurkErrorCode"]) == (400, "RequestEntityTooLarge")
+
+
+def test_the_database_is_one_that_sqlite_calls_whole(service):
+    service.client().create_hit_type(
+        Title="t", Description="d", Reward="0.01", AssignmentDurationInSeconds=60
+    )
+    with sqlite3.connect(service.database.url.database) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)

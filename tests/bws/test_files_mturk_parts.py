@@ -116,6 +116,13 @@ def test_columns_that_are_named_are_taken_as_they_are(tmp_path):
     assert [(r.tuple_id, r.best, r.worst) for r in found.records()] == [("t2", "x", "y")]
 
 
+def test_a_parts_own_column_counts_before_one_of_the_same_name_without_number(tmp_path):
+    said = ("a", "c", "a;b;c", ""), ("x", "y", "a;x;y", "")
+    header = [*HEADER, "Answer.best", "Input.item1"]
+    found = read(tmp_path, f"{line('w1', *said)},other,other", header=header)
+    assert [(r.items[0], r.best) for r in found.records()] == [("a", "a"), ("a", "x")]
+
+
 def test_numbers_without_names_are_items_still(tmp_path):
     (tmp_path / "b.csv").write_text(
         "WorkerId,Input.1,Input.2,Answer.best,Answer.worst\nw,a,b,a,b\n"

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from bws.files import read_judgments
+from mturk.actions import action
 from mturk.ledger import Ledger
-from mturk.pseudonyms import key_path
+from mturk.pseudonyms import key_path, pseudonym
 
 
 @pytest.fixture
@@ -26,10 +27,10 @@ def test_collect_writes_judgments_and_says_what_it_did(answered, tmp_path):
 
 def test_worker_ids_are_real_only_on_request_and_never_in_the_ledger(answered, tmp_path):
     output = tmp_path / "j.csv"
+    answered.submit_all(["AERIKAMUSTERMANN"])
     answered.run("collect", "-o", str(output), "--worker-ids", "real")
-    assert sorted(read_judgments(output).annotators) == ["A1", "A2"]
-    kept = b"".join(path.read_bytes() for path in tmp_path.glob("ledger.db*"))
-    assert b"A1" not in kept.replace(b"A1" * 2, b"")
+    assert sorted(read_judgments(output).annotators) == ["A1", "A2", "AERIKAMUSTERMANN"]
+    assert b"AERIKAMUSTERMANN" not in bytes_of(answered)
     answered.run("collect", "-o", str(output), "--worker-ids", "pseudonyms")
     assert all(name.startswith("w-") for name in read_judgments(output).annotators)
 
@@ -138,6 +139,27 @@ def test_decisions_by_options(answered):
     answered.run("review", "--feedback", "x", code=2)
 
 
+def test_a_comment_cannot_steer_the_terminal(study):
+    study.submit("A1", study.hit_ids()[0], comment="a\n\x9b31mb\u202ec")
+    assert "a  31mb c" in study.run("review")
+    (row,) = study.json("review")["waiting"]
+    assert row["comment"] == "a\n\x9b31mb\u202ec"
+
+
+def test_unfinished_decisions_are_carried_out_unless_something_else_is_decided(answered):
+    answered.collect()
+    first, second, third = answered.ids[:3]
+    answered.book.mean([action("approve", one) for one in (first, second)], 0.0)
+    answered.run("review")
+    assert "2 decisions are unfinished" in answered.said
+    document = answered.json("review", "--reject", first, "--feedback", "no")
+    assert (document["approved"], document["rejected"], document["refused"]) == (1, 1, 0)
+    statuses = [answered.there(one)["AssignmentStatus"] for one in (first, second, third)]
+    assert statuses == ["Rejected", "Approved", "Submitted"]
+    answered.run("review")
+    assert "unfinished" not in answered.said
+
+
 def test_what_was_refused_is_said_and_ends_with_an_error(answered):
     first = answered.ids[0]
     answered.run("collect", "-o", str(answered.folder / "j.csv"))
@@ -156,6 +178,22 @@ def test_what_was_refused_is_said_and_ends_with_an_error(answered):
     answered.running.faults.choose = choose
     answered.run("review", "--reject", first, "--feedback", "no", code=1)
     assert f"{first}: reject was refused" in answered.said
+
+
+def test_while_another_command_decides_nothing_is_decided(answered):
+    path = bonus_file(answered, f"{answered.ids[0]},0.50,gut")
+    answered.collect()
+    with answered.book.alone():
+        for arguments in (
+            ["bonus", path],
+            ["review", "--approve-submitted"],
+            ["close"],
+            ["top-up"],
+        ):
+            answered.run(*arguments, code=2)
+            assert "another mturk-hits is at work on this ledger" in answered.said
+    assert answered.book.actions() == ()
+    assert answered.bonuses(answered.there(answered.ids[0])["HITId"]) == []
 
 
 def bonus_file(study, *rows):
@@ -229,6 +267,21 @@ def test_closed_hits_are_offered_no_more_until_they_are_extended(answered):
     assert {hit.state for hit in answered.book.hits()} == {"created"}
 
 
+def test_a_hit_that_was_deleted_stops_neither_closing_nor_extending(answered):
+    first, second = answered.hit_ids()
+    answered.run("review", "--approve-submitted")
+    answered.run("close", first)
+    answered.client.delete_hit(HITId=first)
+    assert answered.run("close") == "2 HITs are closed, 1 of them deleted there\n"
+    assert answered.hit(second)["HITStatus"] == "Reviewable"
+    document = answered.json("extend", "--hours", "8000")
+    assert (document["extended"], document["deleted_there"]) == (1, 1)
+    assert answered.hit(second)["HITStatus"] == "Assignable"
+    answered.run("extend", "--assignments", "6", code=1)
+    assert f"{first}: extend was refused" in answered.said
+    assert answered.hit(second)["MaxAssignments"] == 6
+
+
 def test_top_up_asks_for_what_is_lacking(answered):
     assert answered.run("top-up") == "no tuple lacks judgments that are not on their way\n"
     first = answered.hit_ids()[0]
@@ -287,6 +340,42 @@ def test_a_purged_worker_leaves_no_trace_and_does_not_come_back(answered):
     ]  # fmt: skip
     answered.run("purge", "--worker", "A1", "--yes", code=2)
     assert "A1: has no assignment in" in answered.said
+
+
+def test_what_was_not_yet_paid_to_a_purged_worker_is_given_up(answered):
+    answered.collect()
+    mine, other = (
+        next(one for one in answered.ids if answered.there(one)["WorkerId"] == worker)
+        for worker in ("A1", "A2")
+    )
+    answered.book.mean([action("bonus", mine, "0.10", "x")], 0.0)
+    answered.run("purge", "--worker", "A1", "--yes")
+    document = answered.json("bonus", bonus_file(answered, f"{other},0.20,y"))
+    assert (document["paid"], document["refused"]) == (1, 0)
+
+
+def test_where_a_reader_keeps_what_was_deleted_in_the_file_it_is_said(answered, monkeypatch):
+    monkeypatch.setattr("mturk.ledger.BUSY_SECONDS", 0.1)
+    answered.collect()
+    with Ledger.open(answered.path) as reader:
+        reader.connection.execute("BEGIN")
+        reader.assignments()
+        answered.run("purge", "--worker", "A1", "--yes", code=2)
+        assert "stays in the file until the other process that reads it ends" in answered.said
+        reader.connection.execute("COMMIT")
+    worker = pseudonym(bytes.fromhex(key_path(answered.book).read_text()), "A1")
+    answered.book.close()
+    assert worker.encode() not in bytes_of(answered)
+
+
+def test_ids_that_are_kept_can_be_purged(make_study):
+    study = make_study(pseudonyms=False)
+    study.submit_all(["A1", "A2"])
+    study.run("collect", "-o", str(study.folder / "j.csv"))
+    assert study.json("purge", "--worker", "A1", "--yes") == {
+        "assignments": 2, "workers": 1, "key": False
+    }  # fmt: skip
+    assert {one.worker for one in study.book.assignments()} == {"A2"}
 
 
 def test_a_worker_is_purged_by_pseudonym_too(answered):

@@ -112,6 +112,17 @@ def test_a_hit_that_can_take_no_more_is_published_once_more(study):
     assert all(n == 5 for n in judged(study.book).of_tuple.values())
 
 
+def test_a_hit_that_was_deleted_is_published_once_more(study):
+    first = study.hit_ids()[0]
+    reject(study, study.submit("A1", first))
+    study.client.update_expiration_for_hit(HITId=first, ExpireAt=0)
+    study.collect()
+    study.client.delete_hit(HITId=first)
+    plan = carried_out(study)
+    assert ([number for _, number in plan.again], plan.reopen, plan.more) == ([5], (), ())
+    assert planned(study).nothing
+
+
 def test_who_answers_a_tuple_in_two_rounds_counts_once(study):
     first = study.hit_ids()[0]
     for n in range(4):

@@ -72,7 +72,7 @@ class Settings:
     approval_rate_above: int = 98
     """Percent of the worker's answers that must have been approved, exclusive; -1 is no such rule."""
     hits_approved_at_least: int = 0
-    """How many approved HITs a worker must have; 0 is no such rule."""
+    """How many approved HITs a worker must have; 0 is everybody."""
     countries: tuple[str, ...] = ("DE",)
     """Two-letter codes of the countries workers may be in; empty is no such rule."""
     own_qualifications: tuple[str, ...] = ()
@@ -83,13 +83,15 @@ class Settings:
     def qualifications(self) -> list[dict[str, Any]]:
         """Return the QualificationRequirements in boto3's form.
 
+        The approval rate is paired with the number of approved HITs, since whoever has few counts as 100 %.
+
         >>> [q["Comparator"] for q in Settings().qualifications()]
-        ['GreaterThan', 'EqualTo']
+        ['GreaterThan', 'GreaterThanOrEqualTo', 'EqualTo']
         """
         required = []
         if self.approval_rate_above >= 0:
             required.append(_number(APPROVAL_RATE, "GreaterThan", self.approval_rate_above))
-        if self.hits_approved_at_least:
+        if self.approval_rate_above >= 0 or self.hits_approved_at_least:
             required.append(
                 _number(HITS_APPROVED, "GreaterThanOrEqualTo", self.hits_approved_at_least)
             )

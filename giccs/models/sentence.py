@@ -19,6 +19,7 @@ from bws.problems import InputError, Problem
 from giccs.models.batching import BatchSize, encode_in_batches
 from giccs.models.cosine import cosines
 from giccs.models.folder import WEIGHTS, first_line, read_json, revision, saved_dtype
+from giccs.models.importing import uninterrupted
 from giccs.progress import Progress
 
 if TYPE_CHECKING:
@@ -103,9 +104,10 @@ class SentenceModel:
     @cached_property
     def _model(self) -> SentenceTransformer:
         _need_frameworks(self.name)
-        import torch
-        from sentence_transformers import SentenceTransformer
-        from transformers.utils import logging
+        with uninterrupted():
+            import torch
+            from sentence_transformers import SentenceTransformer
+            from transformers.utils import logging
 
         logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         logging.set_verbosity_error()  # type: ignore[no-untyped-call]

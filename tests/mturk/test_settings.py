@@ -97,7 +97,8 @@ def test_too_many_countries(tmp_path):
 
 
 def test_the_papers_qualifications():
-    rate, place = Settings().qualifications()
+    rate, approved, place = Settings().qualifications()
+    assert (approved["Comparator"], approved["IntegerValues"]) == ("GreaterThanOrEqualTo", [0])
     assert rate == {
         "QualificationTypeId": "000000000000000000L0",
         "Comparator": "GreaterThan",

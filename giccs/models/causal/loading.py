@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from bws.problems import InputError, Problem
 from giccs.models.causal.source import Source
 from giccs.models.folder import first_line
+from giccs.models.importing import uninterrupted
 
 if TYPE_CHECKING:
     from giccs.models import ModelOptions
@@ -51,7 +52,9 @@ def load(name: str, source: Source, options: ModelOptions, dtype: str) -> Loaded
         raise _refused(
             name, f"needs {' and '.join(missing)}; install them with: pip install 'giccs[models]'"
         )
-    from transformers.utils import logging
+    with uninterrupted():
+        import torch  # noqa: F401
+        from transformers.utils import logging
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]

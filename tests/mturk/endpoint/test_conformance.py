@@ -1,4 +1,4 @@
-"""Inputs drawn from botocore's shapes for every operation: no server error, and every answer fits the model."""
+"""Inputs from botocore's shapes for every operation: no server error, and every answer fits the model."""
 
 import json
 import math
@@ -98,7 +98,7 @@ def check(shape, value, place):
             check(shape.member, inner, place)
     elif shape.type_name in ("string", "boolean"):
         assert type(value) is {"string": str, "boolean": bool}[shape.type_name], place
-        assert not shape.type_name == "string" or not shape.enum or value in shape.enum, place
+        assert shape.type_name != "string" or not shape.enum or value in shape.enum, place
     elif shape.type_name == "timestamp":
         assert math.isfinite(value), place
     else:

@@ -71,7 +71,7 @@ def test_other_headers_do_not_matter_here(shared, headers):
 
 
 def test_all_that_is_wrong_is_named_at_once(shared):
-    code, message = shared.refused("create_hit", Title="t" * 200, Reward="much", Extra=1)
+    code, message = shared.refused("create_hit", Title="t" * 200, Reward="much")
     assert code == "ParameterValidationError"
     for name in ("Reward", "Description", "LifetimeInSeconds", "AssignmentDurationInSeconds"):
         assert f"CreateHIT.{name}" in message

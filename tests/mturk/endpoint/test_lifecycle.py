@@ -66,9 +66,9 @@ def test_returning_gives_the_place_back(requester):
 def test_work_is_abandoned_at_the_deadline_and_no_second_earlier(requester):
     hit_id = requester.hit(AssignmentDurationInSeconds=60)
     assignment_id = requester.accept("A1", hit_id)
-    requester.clock.advance(59.75)
+    requester.clock.advance(59)
     assert status(requester, assignment_id) == "Accepted"
-    requester.clock.advance(0.25)
+    requester.clock.advance(1)
     assert refused(requester.work.submit, assignment_id, "A1", []) == "Expired"
     assert status(requester, assignment_id) == "Abandoned"
     assert state(requester, hit_id) == ("Assignable", 0, 1, 0)

@@ -6,9 +6,9 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 
 AXE := .cache/axe/axe.min.js
 
-.PHONY: help system demo test lint types bench explore docs sample clean
+.PHONY: help system demo test test-models lint types bench explore docs sample clean
 help:            ## show the targets
-	@sed -n 's/^\([a-z]*\): .*## /  make \1\t/p; s/^help: *## /  make help\t/p' Makefile
+	@sed -n 's/^\([a-z-]*\): .*## /  make \1\t/p; s/^help: *## /  make help\t/p' Makefile
 
 # torch goes first and alone: asked for together with others it brings the CUDA build on Linux.
 $(VENV)/torch: constraints.txt
@@ -41,6 +41,10 @@ demo: $(VENV)/demo  ## score baselines and three real models on giccs-sample
 
 test: $(VENV)/dev $(AXE)  ## run every test
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+
+test-models: $(VENV)/dev  ## run the tests on real model weights only (make test runs them too)
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/app/test_demo.py \
+	    tests/giccs/test_multiple_choice.py tests/giccs/test_pairwise.py -k 'real or demo'
 
 lint: $(VENV)/dev  ## check style and formatting
 	$(BIN)/ruff check .

@@ -105,7 +105,7 @@ def expected_in_page(html: str) -> tuple[ExpectedTuple, ...]:
     begin = html.rfind("<script", 0, max(0, html.find(f'id="{TUPLES_SCRIPT}"')))
     if begin < 0:
         return ()
-    finder = _ScriptFinder()  # of that element alone: every submission is checked, and pages are long
+    finder = _ScriptFinder()  # fed that element alone: pages are long, and each answer is checked
     finder.feed(html[begin : html.find("</script", begin) + len("</script>")])
     try:
         rows = json.loads("".join(finder.found))

@@ -450,7 +450,9 @@ class Ledger:
         self.connection.execute("VACUUM")
         busy = self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
         if busy:
-            message = "it is deleted, but stays in the file until the other process that reads it ends"
+            message = (
+                "it is deleted, but stays in the file until the other process that reads it ends"
+            )
             raise _refused(self.path, message)
         return gone
 

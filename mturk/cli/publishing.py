@@ -12,6 +12,7 @@ import click
 from bws.cli.options import arguments, option
 from bws.command import Console, command
 from bws.problems import InputError, Problem
+from mturk.cli.opening import ledger_option
 
 if TYPE_CHECKING:
     from mturk.client import Endpoint
@@ -55,9 +56,6 @@ endpoint_option = option(
     "--endpoint", "The service: local, sandbox, production or an address.", default="local",
     metavar="WHERE",
 )  # fmt: skip
-ledger_option = option(
-    "--ledger", "The file that remembers what was published.", default="ledger.db", metavar="FILE"
-)
 yes_option = option("--yes", "Publish without asking.", is_flag=True, show_default=False)
 
 

@@ -21,6 +21,7 @@ __all__ = ["Database"]
 
 BUSY_MILLISECONDS = 30_000
 SECRET_BYTES = 32
+MAGIC = b"SQLite format 3\0"
 
 
 class Database:
@@ -96,18 +97,30 @@ def _url(text: str) -> URL:
 
 
 def _own_file(url: URL) -> None:
-    """Make the file for its owner alone: it holds the secret and the workers' ids."""
-    if url.database and url.database != ":memory:":
-        Path(url.database).touch(mode=0o600)
+    """Keep the file for its owner alone, a restored one too: it holds the secret and workers' ids."""
+    if not url.database or url.database == ":memory:":
+        return
+    file = Path(url.database)
+    file.touch(mode=0o600)
+    if file.is_file() and file.stat().st_mode & 0o077 and _is_sqlite(file):
+        file.chmod(0o600)
+
+
+def _is_sqlite(file: Path) -> bool:
+    with file.open("rb") as opened:
+        return opened.read(len(MAGIC)) == MAGIC
 
 
 def _engine(url: URL) -> Engine:
     if url.get_backend_name() != "sqlite":
-        return create_engine(url, pool_size=20, max_overflow=30, pool_pre_ping=True)
+        return create_engine(
+            url, pool_size=20, max_overflow=30, pool_pre_ping=True, hide_parameters=True
+        )
     engine = create_engine(
         url,
         pool_size=50,
         max_overflow=0,
+        hide_parameters=True,  # an error that is logged tells no answer, worker or secret
         connect_args={"timeout": BUSY_MILLISECONDS / 1000, "check_same_thread": False},
     )
     event.listen(engine, "connect", _prepare)

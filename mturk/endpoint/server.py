@@ -9,6 +9,7 @@ import logging
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -31,6 +32,7 @@ SWEEP_SECONDS = 30
 """How often what is due is settled although nobody looks."""
 Stop = Callable[[], object]
 LOOPBACK_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
+LAST_PORT = 65_535
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ class Options:
     port: int = 8765
     """0 takes a free one."""
     frame_port: int | None = None
-    """None: the next port after `port`, or a free one where `port` is 0."""
+    """None: the next port after `port`, or a free one where `port` is 0 or the last."""
     site_url: str | None = None
     """The address behind a proxy."""
     frame_url: str | None = None
@@ -101,7 +103,7 @@ def build(
     api = Api(database, clock, options.keys)
     routes = [Route("/", api.__call__, methods=["POST"]), Mount("/", site)]
     # Without keys a page elsewhere could name its own host and resolve it to this machine.
-    hosts = ["*"] if options.keys else LOOPBACK_HOSTS
+    hosts = ["*"] if options.keys else [*LOOPBACK_HOSTS, options.host]
     guard = [Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)]
     return Starlette(routes=routes, middleware=guard, lifespan=_sweeping(work)), frames
 
@@ -133,18 +135,13 @@ def serve(
 
     It gets a function that stops the service from any thread.
 
-    InputError where the host is not this machine's own and no keys are set, or a port is taken.
+    InputError where others than this machine reach the service and no keys are set, or a port is taken.
     """
-    if not is_loopback(options.host) and not options.keys:
-        message = (
-            "listening beyond this machine needs keys: whoever reaches the service could publish and "
-            "read everything; use --keys FILE or set GICCS_KEYS"
-        )
-        raise InputError(Problem("--host", None, message))
+    _check_reach(options)
     service_model()
     with (
         _listen(options.host, options.port) as site,
-        _listen(options.host, _frame_port(options, site)) as frames,
+        _listen(options.host, _frame_port(options)) as frames,
     ):
         addresses = Addresses(
             options.site_url or _origin(options.host, site),
@@ -152,6 +149,22 @@ def serve(
         )
         apps = build(database, clock, addresses, options)
         asyncio.run(_run(apps, (site, frames), options, lambda stop: ready(addresses, stop)))
+
+
+def _check_reach(options: Options) -> None:
+    """Refuse to be reached from elsewhere without keys, through a proxy too."""
+    hosts = {
+        "--host": options.host,
+        "--site-url": urlsplit(options.site_url or "//localhost").hostname,
+        "--frame-url": urlsplit(options.frame_url or "//localhost").hostname,
+    }
+    message = (
+        "being reached from beyond this machine needs keys: whoever reaches the service could "
+        "publish and read everything; use --keys FILE or set GICCS_KEYS"
+    )
+    beyond = [option for option, host in hosts.items() if not is_loopback(host or "")]
+    if beyond and not options.keys:
+        raise InputError([Problem(option, None, message) for option in beyond])
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -169,10 +182,10 @@ def _listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def _frame_port(options: Options, site: socket.socket) -> int:
+def _frame_port(options: Options) -> int:
     if options.frame_port is not None:
         return options.frame_port
-    return int(site.getsockname()[1]) + 1 if options.port else 0
+    return options.port + 1 if 0 < options.port < LAST_PORT else 0
 
 
 def _origin(host: str, listening: socket.socket) -> str:

@@ -87,7 +87,7 @@ def test_what_cannot_be_used_is_said_in_a_sentence(tmp_path):
         (["--keys", str(tmp_path / "keys.toml")], "others can read the keys"),
         (["--keys", str(tmp_path / "none.toml")], "none.toml"),
         (["--balance", "much"], "US dollars such as"),
-        (["--site-url", "http://a.example/path"], "without a path"),
+        (["--site-url", "http://localhost/path"], "without a path"),
     ):
         assert said in refused(tmp_path, "--port", "0", *arguments), arguments
 

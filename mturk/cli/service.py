@@ -148,14 +148,14 @@ def invite(
     from mturk.endpoint.site import worker_link
 
     expires = None if days is None else time.time() + days * 86_400
-    ids = _worker_ids(names, workers)
+    ids, site = _worker_ids(names, workers), _origin(site_url)
     if "://" not in db and not os.path.exists(db):
         raise InputError(
             Problem(db, None, "is not there; start `mturk-hits serve` first, or name --db")
         )
     database = Database(db)
     try:
-        site, secret = site_url.rstrip("/"), database.secret()
+        secret = database.secret()
         links = {one: worker_link(site, secret, one, expires=expires) for one in ids}
     except ValueError as error:
         raise InputError(Problem("WORKER", None, str(error))) from None
@@ -164,6 +164,16 @@ def invite(
     text = "\n".join(f"{one}\t{link}" for one, link in links.items())
     rows: list[Any] = [{"worker": one, "link": link} for one, link in links.items()]
     console.answer(text, {"links": rows})
+
+
+def _origin(url: str) -> str:
+    from mturk.endpoint.site.headers import origin_of
+
+    origin = url.rstrip("/")
+    if origin != origin_of(origin) or not re.fullmatch(r"https?://[^/\s]+", origin):
+        message = f"is {url!r}; scheme, host and port without a path are allowed"
+        raise InputError(Problem("--site-url", None, message))
+    return origin
 
 
 def _worker_ids(names: tuple[str, ...], workers: int | None) -> list[str]:

@@ -46,3 +46,9 @@ def shared(tmp_path_factory):
 def made():
     """What requesters write: HIT, KIND, QUESTION, QUALIFICATION, SCHEMAS, and service_model()."""
     return REQUESTING
+
+
+@pytest.fixture(scope="session")
+def endpoint_running():
+    """Return `running`: a service with options of the test's own, as a context."""
+    return RUNNING.running

@@ -24,6 +24,7 @@ __all__ = [
     "INTEGERS_IN",
     "KEYWORDS",
     "LIFETIME",
+    "LOCALE",
     "LOCALES_IN",
     "MANY_ASSIGNMENTS",
     "MAX_ASSIGNMENTS",
@@ -136,6 +137,8 @@ TOKEN_REMEMBERED = 86_400
 """Seconds for which the service knows a UniqueRequestToken."""
 ACTIONS_GUARDED = ("Accept", "PreviewAndAccept", "DiscoverPreviewAndAccept")
 
+LOCALE = "00000000000000000071"
+"""The qualification type whose values are places."""
 AMOUNT = re.compile(r"[0-9]+(\.[0-9]{0,2})?")
 LISTS = ("In", "NotIn")
 NO_VALUE = ("Exists", "DoesNotExist")
@@ -198,12 +201,16 @@ def _requirement_problem(requirement: Mapping[str, Any]) -> str | None:
         return f"Comparator is {comparator!r}; allowed: {', '.join(COMPARATORS)}"
     if comparator in NO_VALUE:
         return f"{comparator} takes no values; {given}" if numbers or locales else None
-    if comparator in NUMBERS_ONLY:
-        fits = numbers == 1 and not locales
-        return None if fits else f"{comparator} takes one IntegerValue; {given}"
+    if comparator in NUMBERS_ONLY and (numbers != 1 or locales):
+        return f"{comparator} takes one IntegerValue; {given}"
     if bool(numbers) == bool(locales) or (comparator not in LISTS and numbers + locales > 1):
         many = "one IntegerValue or one LocaleValue"
         if comparator in LISTS:
             many = "IntegerValues or LocaleValues, not both"
         return f"{comparator} takes {many}; {given}"
+    which = requirement["QualificationTypeId"]
+    if (which == LOCALE) != bool(locales):
+        places, others = "LocaleValues", "IntegerValues"
+        takes, not_these = (places, others) if which == LOCALE else (others, places)
+        return f"QualificationType {which} takes {takes}, not {not_these}"
     return INTEGERS_IN.problem(numbers) if numbers else LOCALES_IN.problem(locales)

@@ -19,7 +19,6 @@ __all__ = ["LANGUAGES", "Settings", "default_toml", "read_settings"]
 
 APPROVAL_RATE = "000000000000000000L0"
 HITS_APPROVED = "00000000000000000040"
-LOCALE = "00000000000000000071"
 LANGUAGES = ("de", "en")
 
 
@@ -99,7 +98,11 @@ class Settings:
             comparator = "EqualTo" if len(self.countries) == 1 else "In"
             places = [{"Country": country} for country in self.countries]
             required.append(
-                {"QualificationTypeId": LOCALE, "Comparator": comparator, "LocaleValues": places}
+                {
+                    "QualificationTypeId": limits.LOCALE,
+                    "Comparator": comparator,
+                    "LocaleValues": places,
+                }
             )
         own = [
             {"QualificationTypeId": name, "Comparator": "Exists"}

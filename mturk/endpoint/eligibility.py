@@ -9,12 +9,12 @@ from typing import Any
 from sqlalchemy import Connection, func, select
 
 from mturk.endpoint.schema import assignment, block, qualification, qualification_type, worker
+from mturk.limits import LOCALE
 
-__all__ = ["LOCALE", "SYSTEM_TYPES", "Standing", "blocked", "standing", "unmet"]
+__all__ = ["SYSTEM_TYPES", "Standing", "blocked", "standing", "unmet"]
 
 APPROVED_PERCENT = "000000000000000000L0"
 HITS_APPROVED = "00000000000000000040"
-LOCALE = "00000000000000000071"
 SYSTEM_TYPES = {
     "00000000000000000000": "Worker_PercentAssignmentsSubmitted",
     "00000000000000000070": "Worker_PercentAssignmentsAbandoned",

@@ -79,7 +79,8 @@ def test_assignments_may_not_be_added(now, more):
 
 
 def requirement(comparator, **values):
-    return {"QualificationTypeId": "00000000000000000071", "Comparator": comparator, **values}
+    which = limits.LOCALE if "LocaleValues" in values else "00000000000000000040"
+    return {"QualificationTypeId": which, "Comparator": comparator, **values}
 
 
 @pytest.mark.parametrize(
@@ -123,3 +124,16 @@ def test_wrong_qualifications(wrong, said):
 def test_eleven_qualifications_are_one_too_many():
     assert limits.qualification_problems([requirement("Exists")] * 10) == []
     assert "is 11; 0 to 10" in limits.qualification_problems([requirement("Exists")] * 11)[0]
+
+
+@pytest.mark.parametrize(
+    ("which", "values", "said"),
+    [
+        ("00000000000000000071", {"IntegerValues": [1]}, "takes LocaleValues, not IntegerValues"),
+        ("00000000000000000040", {"LocaleValues": [{"Country": "DE"}]}, "takes IntegerValues, not"),
+    ],
+)
+def test_places_and_numbers_are_not_mixed_up(which, values, said):
+    one = {"QualificationTypeId": which, "Comparator": "EqualTo", **values}
+    (problem,) = limits.qualification_problems([one])
+    assert said in problem

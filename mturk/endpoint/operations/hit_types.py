@@ -10,7 +10,7 @@ from sqlalchemy import Row, insert, select
 
 from mturk import limits
 from mturk.endpoint import escrow
-from mturk.endpoint.eligibility import LOCALE, SYSTEM_TYPES
+from mturk.endpoint.eligibility import SYSTEM_TYPES
 from mturk.endpoint.errors import does_not_exist, wrong_state
 from mturk.endpoint.ids import new_id
 from mturk.endpoint.operations.call import Answer, Call, Parameters, check
@@ -69,7 +69,6 @@ def _checked(call: Call, parameters: Parameters) -> dict[str, Any]:
         limits.ASSIGNMENT_DURATION.problem(parameters["AssignmentDurationInSeconds"]),
         limits.AUTO_APPROVAL_DELAY.problem(delay),
         *limits.qualification_problems(requirements),
-        *map(_kind_problem, requirements),
     )
     check_types(call, requirements)
     return {
@@ -81,16 +80,6 @@ def _checked(call: Call, parameters: Parameters) -> dict[str, Any]:
         "auto_approval_delay": delay,
         "qualifications": requirements,
     }
-
-
-def _kind_problem(requirement: dict[str, Any]) -> str | None:
-    """Return why the values are not of the kind that the qualification has: places or numbers."""
-    its_id = requirement["QualificationTypeId"]
-    if its_id == LOCALE and requirement.get("IntegerValues"):
-        return f"QualificationType {its_id} takes LocaleValues, not IntegerValues"
-    if its_id != LOCALE and requirement.get("LocaleValues"):
-        return f"QualificationType {its_id} takes IntegerValues, not LocaleValues"
-    return None
 
 
 def check_types(call: Call, requirements: list[dict[str, Any]]) -> None:

@@ -67,7 +67,8 @@ def test_the_qualifications_are_those_of_the_paper(publisher):
     with publisher.ledger() as book:
         publisher.publish(book)
         hit = publisher.client.get_hit(HITId=book.hits()[0].hit_id)["HIT"]
-    rate, place = hit["QualificationRequirements"]
+    rate, approved, place = hit["QualificationRequirements"]
+    assert (approved["Comparator"], approved["IntegerValues"]) == ("GreaterThanOrEqualTo", [0])
     assert (rate["Comparator"], rate["IntegerValues"]) == ("GreaterThan", [98])
     assert (place["Comparator"], place["LocaleValues"]) == ("EqualTo", [{"Country": "DE"}])
 

@@ -18,7 +18,15 @@ if TYPE_CHECKING:
     from mturk.collect import Collected
     from mturk.ledger import Ledger
 
-__all__ = ["Opened", "confirmed", "ledger_option", "opened", "workers_option", "yes_option"]
+__all__ = [
+    "Opened",
+    "confirmed",
+    "ledger_option",
+    "opened",
+    "type_amount",
+    "workers_option",
+    "yes_option",
+]
 
 ledger_option = option(
     "--ledger", "The file that remembers what was published.", default="ledger.db", metavar="FILE"
@@ -76,11 +84,11 @@ def confirmed(study: Opened, what: str, cost: Decimal, *, yes: bool) -> None:
         study.console.note(said)
         return
     click.echo(said, err=True)
-    typed = click.prompt(
-        f"Type the amount to spend it at {study.where.url}",
-        default="",
-        show_default=False,
-        err=True,
-    )
+    type_amount(cost, f"Type the amount to spend it at {study.where.url}", "nothing was done")
+
+
+def type_amount(cost: Decimal, prompt: str, otherwise: str) -> None:
+    """Let the user type an amount; UsageError, which says `otherwise`, for anything else."""
+    typed = click.prompt(prompt, default="", show_default=False, err=True)
     if typed.strip().removeprefix("$") != str(cost):
-        raise click.UsageError(f"{typed!r} is not {cost}; nothing was done")
+        raise click.UsageError(f"{typed!r} is not {cost}; {otherwise}")

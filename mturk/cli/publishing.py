@@ -12,7 +12,7 @@ import click
 from bws.cli.options import arguments, option
 from bws.command import Console, command
 from bws.problems import InputError, Problem
-from mturk.cli.opening import ledger_option
+from mturk.cli.opening import ledger_option, type_amount
 
 if TYPE_CHECKING:
     from mturk.client import Endpoint
@@ -295,11 +295,7 @@ def _check_balance(client: Any, cost: Decimal) -> None:
 def _confirm(hits: int, cost: Decimal, where: Endpoint) -> None:
     """Let the user type the amount; anything else ends the command."""
     click.echo(f"{hits} HITs at {where.url} cost ${cost} with fees.", err=True)
-    typed = click.prompt(
-        "Type the amount to publish them", default="", show_default=False, err=True
-    )
-    if typed.strip().removeprefix("$") != str(cost):
-        raise click.UsageError(f"{typed!r} is not {cost}; nothing was published")
+    type_amount(cost, "Type the amount to publish them", "nothing was published")
 
 
 def _warn_of_doubles(console: Console, found: Found) -> None:

@@ -8,6 +8,7 @@ __all__ = [
     "RequestError",
     "ServiceError",
     "already_exists",
+    "already_processed",
     "does_not_exist",
     "fault",
     "invalid",
@@ -53,6 +54,12 @@ def already_exists(what: str, its_id: str) -> RequestError:
     """Return the error for a request token that was used; the message names what it made."""
     message = f"The {what} {its_id} already exists: it was made with the same UniqueRequestToken."
     return RequestError(f"{PREFIX}{what}AlreadyExists", message)
+
+
+def already_processed(token: str | None, made: str) -> RequestError:
+    """Return the error for a request token whose call made nothing that has a name of its own."""
+    message = f'The idempotency token "{token}" has already been processed: {made}.'
+    return RequestError(f"{PREFIX}DuplicateRequest", message)
 
 
 def wrong_state(what: str, state: str, allowed: Sequence[str]) -> RequestError:

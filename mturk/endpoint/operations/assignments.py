@@ -8,7 +8,7 @@ from sqlalchemy import Row, insert, select
 
 from mturk import limits
 from mturk.endpoint import escrow, lifecycle
-from mturk.endpoint.errors import fault, invalid, wrong_state
+from mturk.endpoint.errors import already_processed, invalid, wrong_state
 from mturk.endpoint.ids import new_id
 from mturk.endpoint.operations.call import (
     Answer,
@@ -117,10 +117,7 @@ def get_file_upload_url(call: Call, parameters: Parameters) -> Answer:
 def send_bonus(call: Call, parameters: Parameters) -> Answer:
     """SendBonus: to the worker of a submitted assignment."""
     text = parameters.get("UniqueRequestToken")
-    message = f'The idempotency token "{text}" has already been processed'
-    token = remembered(
-        call, parameters, lambda made: fault("DuplicateRequest", f"{message}: bonus {made}.")
-    )
+    token = remembered(call, parameters, lambda made: already_processed(text, f"bonus {made}"))
     cents = _checked_amount(parameters)
     row = _seen(call, parameters["AssignmentId"])
     if row.worker_id != parameters["WorkerId"]:

@@ -10,7 +10,14 @@ from sqlalchemy import Row, Select, select, update
 
 from mturk import limits, question_xml
 from mturk.endpoint import escrow, lifecycle
-from mturk.endpoint.errors import already_exists, does_not_exist, fault, invalid, wrong_state
+from mturk.endpoint.errors import (
+    already_exists,
+    already_processed,
+    does_not_exist,
+    fault,
+    invalid,
+    wrong_state,
+)
 from mturk.endpoint.operations.call import (
     Answer,
     Call,
@@ -184,7 +191,8 @@ def list_review_policy_results_for_hit(call: Call, parameters: Parameters) -> An
 
 def create_additional_assignments_for_hit(call: Call, parameters: Parameters) -> Answer:
     """CreateAdditionalAssignmentsForHIT."""
-    token = remembered(call, parameters, _processed(parameters))
+    text = parameters.get("UniqueRequestToken")
+    token = remembered(call, parameters, lambda made: already_processed(text, made))
     row = _not_disposed(call, parameters["HITId"])
     more = parameters["NumberOfAdditionalAssignments"]
     check(limits.ADDITIONAL_ASSIGNMENTS.problem(more))
@@ -197,12 +205,6 @@ def create_additional_assignments_for_hit(call: Call, parameters: Parameters) ->
     )
     remember(call, token, row.hit_id)
     return {}
-
-
-def _processed(parameters: Parameters) -> Any:
-    text = parameters.get("UniqueRequestToken")
-    message = f'The idempotency token "{text}" has already been processed'
-    return lambda made: fault("DuplicateRequest", f"{message}: {made}.")
 
 
 def update_expiration_for_hit(call: Call, parameters: Parameters) -> Answer:

@@ -1,4 +1,4 @@
-"""giccs-eval, giccs-report, giccs-validate, giccs-build. Thin: the work is done elsewhere."""
+"""giccs-eval: models on tasks."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.command import Command, Console, command
-from bws.problems import InputError, Problem
+from giccs.cli.data import DATA_HELP
 from giccs.tasks import TASKS, TaskOptions, open_tasks
 
 if TYPE_CHECKING:
     from giccs.results import Result
 
-__all__ = ["build", "evaluate", "report", "validate"]
-
-DATA_HELP = "A benchmark JSONL file, a folder with the GiCCS release, a hub id, or giccs-sample."
+__all__ = ["evaluate"]
 
 
 def _batch_size(ctx: click.Context, parameter: click.Parameter, value: str) -> int | None:
@@ -224,113 +222,3 @@ def evaluate(
     if console.as_json:
         console.answer("", {"results": [result.document() for result in results]})
     console.note(f"\n{benchmark.name}: {len(benchmark.items)} items; results in {folder}")
-
-
-@command(
-    "giccs-report",
-    example="""
-    giccs-report results
-    giccs-report results --format latex > table.tex
-    """,
-)
-@click.argument("folder", metavar="RESULTS_FOLDER")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "markdown", "latex", "csv"]),
-    default="table",
-    show_default=True,
-)
-@click.option(
-    "--lm-eval",
-    metavar="FOLDER",
-    help="Also write multiple choice in lm-evaluation-harness's JSON.",
-)
-@click.option("--mteb", metavar="FOLDER", help="Also write pairwise STS in mteb's JSON.")
-def report(console: Console, folder: str, form: str, lm_eval: str | None, mteb: str | None) -> None:
-    """Print the results in a folder as tables, best model first."""  # fmt: skip
-    from giccs.report import report as tables
-    from giccs.results import Store
-
-    results = list(Store(folder).results())
-    if not results:
-        raise InputError(Problem(folder, None, "holds no results; giccs-eval -o writes them"))
-    if lm_eval:
-        from giccs.interop.lm_eval import write_results as write_lm_eval
-
-        console.note(f"{len(write_lm_eval(results, lm_eval))} results written to {lm_eval}")
-    if mteb:
-        from giccs.interop.mteb import write_results as write_mteb
-
-        console.note(f"{len(write_mteb(results, mteb))} results written to {mteb}")
-    document = {"results": [result.document() for result in results]}
-    console.answer(tables(results, form).rstrip("\n"), document)
-
-
-@command(
-    "giccs-validate",
-    example="""
-    giccs-validate benchmark.jsonl
-    giccs-validate sasaadi/GiCCS --json
-    """,
-)
-@click.argument("data", metavar="DATA")
-@click.pass_context
-def validate(ctx: click.Context, console: Console, data: str) -> None:
-    """Check a benchmark and report every problem with file and line.
-
-    DATA is a benchmark JSONL file, a folder with the GiCCS release, a hub id, or giccs-sample.
-    """
-    from giccs.benchmark import check_benchmark
-
-    benchmark, problems = check_benchmark(data)
-    if problems and not console.as_json:
-        raise InputError(problems)
-    facts = {
-        "items": len(benchmark.items),
-        "dialogues": len(benchmark.dialogue_ids),
-        "fingerprint": benchmark.fingerprint,
-    }
-    if not console.as_json:
-        console.warn(benchmark.warnings)
-    lines = [f"{name:<12} {value}" for name, value in facts.items()]
-    found = {
-        "problems": [str(problem) for problem in problems],
-        "warnings": [str(warning) for warning in benchmark.warnings],
-    }
-    console.answer("\n".join(lines), facts | found)
-    if problems:
-        ctx.exit(2)
-
-
-@command(
-    "giccs-build",
-    example="""
-    giccs-build --dialogues dialogues.jsonl --scores scores.csv -o benchmark.jsonl
-    """,
-)
-@click.option("--dialogues", required=True, metavar="D.jsonl", help="Dialogues with candidates.")
-@click.option(
-    "--scores", required=True, metavar="S.csv", help="Scores in [0, 1] by bws-score --scale unit."
-)
-@click.option("-o", "--output", default="-", metavar="FILE", help="Benchmark JSONL.")
-def build(console: Console, dialogues: str, scores: str, output: str) -> None:
-    """Join dialogues with the scores of their candidates into a benchmark."""  # fmt: skip
-    from bws.files import read_scores
-    from giccs.assemble import assemble, read_dialogues
-    from giccs.benchmark import write_benchmark
-
-    table = read_scores(scores)
-    by_id = dict(zip(zip(table.groups, table.items, strict=True), table.score, strict=True))
-    out_of_range = [key for key, score in by_id.items() if not 0 <= score <= 1]
-    if out_of_range:
-        message = f"{len(out_of_range)} scores are outside [0, 1]; score with --scale unit"
-        raise InputError(Problem(scores, None, message))
-    try:
-        items = assemble(read_dialogues(dialogues), {key: float(s) for key, s in by_id.items()})
-    except InputError:
-        raise
-    except ValueError as error:
-        raise InputError([Problem(scores, None, line) for line in str(error).split("\n")]) from None
-    write_benchmark(items, output)
-    console.note(f"{len(items)} items of {len({item.dialogue_id for item in items})} dialogues")

@@ -1,0 +1,46 @@
+"""giccs-validate: what is wrong with a benchmark."""
+
+from __future__ import annotations
+
+import click
+
+from bws.command import Console, command
+from bws.problems import InputError
+
+__all__ = ["validate"]
+
+
+@command(
+    "giccs-validate",
+    example="""
+    giccs-validate benchmark.jsonl
+    giccs-validate sasaadi/GiCCS --json
+    """,
+)
+@click.argument("data", metavar="DATA")
+@click.pass_context
+def validate(ctx: click.Context, console: Console, data: str) -> None:
+    """Check a benchmark and report every problem with file and line.
+
+    DATA is a benchmark JSONL file, a folder with the GiCCS release, a hub id, or giccs-sample.
+    """
+    from giccs.benchmark import check_benchmark
+
+    benchmark, problems = check_benchmark(data)
+    if problems and not console.as_json:
+        raise InputError(problems)
+    facts = {
+        "items": len(benchmark.items),
+        "dialogues": len(benchmark.dialogue_ids),
+        "fingerprint": benchmark.fingerprint,
+    }
+    if not console.as_json:
+        console.warn(benchmark.warnings)
+    lines = [f"{name:<12} {value}" for name, value in facts.items()]
+    found = {
+        "problems": [str(problem) for problem in problems],
+        "warnings": [str(warning) for warning in benchmark.warnings],
+    }
+    console.answer("\n".join(lines), facts | found)
+    if problems:
+        ctx.exit(2)

@@ -1,48 +1,86 @@
-"""From dialogues and scores to a benchmark."""
+"""Dialogues with their candidates: read, written, and joined with scores to a benchmark."""
 
 from __future__ import annotations
 
+import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from bws.problems import InputError, Problem
-from bws.textio import display_name
+from bws.textio import display_name, write_atomic
+from giccs.candidates import SPREAD, unlike_a_set
 from giccs.fields import Fields, json_lines
 from giccs.records import Candidate, Dialogue, Item
 
-__all__ = ["assemble", "read_dialogues"]
-
-KEYS = frozenset(["dialogue_id", "source", "domain", "turns", "candidates"])
+__all__ = ["assemble", "oddities", "placed_dialogues", "read_dialogues", "write_dialogues"]
 
 
-def read_dialogues(path: str | os.PathLike[str]) -> list[Dialogue]:
-    """Read dialogues with their candidates from JSONL; raise InputError with every problem."""
-    dialogues: list[Dialogue] = []
+def read_dialogues(path: str | os.PathLike[str], *, candidates: bool = True) -> list[Dialogue]:
+    """Read dialogues from JSONL; raise InputError with every problem.
+
+    candidates: whether each dialogue must have some. Before they are written (``giccs-build import`` and
+        ``select``) the key may be absent or its list empty.
+    """
+    return [dialogue for _, dialogue in placed_dialogues(path, candidates=candidates)]
+
+
+def placed_dialogues(
+    path: str | os.PathLike[str], *, candidates: bool = True
+) -> list[tuple[Problem, Dialogue]]:
+    """Read dialogues as `read_dialogues` does, each with its place (a problem without a message)."""
+    placed: list[tuple[Problem, Dialogue]] = []
     problems: list[Problem] = []
     first: dict[str, int] = {}
     for fields in json_lines(path):
         if fields.values:
-            dialogue = _dialogue(fields)
+            dialogue = _dialogue(fields, candidates=candidates)
             earlier = first.setdefault(dialogue.dialogue_id, fields.line)
             if earlier != fields.line:
                 fields.wrong(f"repeats the dialogue_id of line {earlier}; each must be unique")
-            dialogues.append(dialogue)
+            placed.append((Problem(fields.file, fields.line, ""), dialogue))
         problems += fields.problems
     if problems:
         raise InputError(problems)
-    if not dialogues:
+    if not placed:
         raise InputError(Problem(display_name(path), None, "holds no dialogues"))
-    return dialogues
+    return placed
 
 
-def _dialogue(fields: Fields) -> Dialogue:
+def write_dialogues(dialogues: Iterable[Dialogue], path: str | os.PathLike[str]) -> None:
+    """Write dialogues as JSONL, whole or not at all; what is empty and optional is left out."""
+    lines = [json.dumps(_row(dialogue), ensure_ascii=False) for dialogue in dialogues]
+    write_atomic(path, "".join(f"{line}\n" for line in lines))
+
+
+def _row(dialogue: Dialogue) -> dict[str, Any]:
+    original = {"original_domain": dialogue.original_domain} if dialogue.original_domain else {}
+    return {
+        "dialogue_id": dialogue.dialogue_id,
+        "source": dialogue.source,
+        "domain": dialogue.domain,
+        **original,
+        "turns": [{"speaker": turn.speaker, "text": turn.text} for turn in dialogue.turns],
+        "candidates": [
+            {"utterance_id": one.utterance_id, "text": one.text}
+            | ({} if one.intended is None else {"intended": one.intended})
+            for one in dialogue.candidates
+        ],
+    }
+
+
+def _dialogue(fields: Fields, *, candidates: bool) -> Dialogue:
+    given = fields.values.get("candidates")
+    if candidates and given in (None, []):
+        fields.wrong("there are no candidates; giccs-build candidates adds them")
     return Dialogue(
         dialogue_id=fields.text("dialogue_id"),
         source=fields.text("source", empty=True),
         domain=fields.text("domain", empty=True),
         turns=fields.turns(),
-        candidates=_candidates(fields),
+        candidates=_candidates(fields) if given is not None else (),
+        original_domain=fields.optional_text("original_domain"),
     )
 
 
@@ -99,7 +137,32 @@ def assemble(
             utterance_id=candidate.utterance_id,
             utterance=candidate.text,
             score=scores[dialogue.dialogue_id, candidate.utterance_id],
+            original_domain=dialogue.original_domain,
         )
         for dialogue in dialogues
         for candidate in dialogue.candidates
     )
+
+
+def oddities(
+    placed: Sequence[tuple[Problem, Dialogue]], items: Sequence[Item], last_turn: str, number: int
+) -> Iterator[tuple[Problem, str]]:
+    """Yield what is odd about dialogues that were joined, each with the dialogue's id.
+
+    last_turn: who is to speak the last turn: ``any``, ``user`` or ``system``.
+    number: how many candidates a dialogue is to have.
+    """
+    scores: dict[str, list[float]] = {}
+    for item in items:
+        scores.setdefault(item.dialogue_id, []).append(item.score)
+    for place, dialogue in placed:
+        name = dialogue.dialogue_id
+        said = list(unlike_a_set(dialogue, number))
+        speaker = dialogue.turns[-1].speaker
+        if last_turn not in ("any", speaker):
+            said.append(f"ends with a turn by {speaker or 'nobody'} instead of {last_turn}")
+        span = max(scores[name]) - min(scores[name])
+        if span < SPREAD:
+            said.append(f"has scores that span {span:.2f} only; candidates should differ more")
+        for message in said:
+            yield Problem(place.file, place.line, f"dialogue {name}: {message}"), name

@@ -14,12 +14,14 @@ from typing import Any
 
 from bws.problems import InputError, Problem
 from bws.textio import display_name, write_atomic
-from giccs.fields import Fields, json_lines
+from giccs.fields import Fields, json_lines, parquet_rows
 from giccs.records import Item
 
 __all__ = ["SAMPLE", "Benchmark", "check_benchmark", "read_benchmark", "write_benchmark"]
 
 SAMPLE = "giccs-sample"
+PUBLISHED = "data/test-00000-of-00001.parquet"
+"""Where giccs-card puts the items in a folder for the hub."""
 KEYS = frozenset(
     [
         "item_id",
@@ -31,6 +33,7 @@ KEYS = frozenset(
         "utterance_id",
         "utterance",
         "score",
+        "original_domain",  # optional
     ]
 )
 
@@ -84,14 +87,14 @@ def check_benchmark(data: str | os.PathLike[str]) -> tuple[Benchmark, list[Probl
     name = os.fspath(data)
     if name == SAMPLE:
         with resources.as_file(resources.files("giccs.data") / "benchmark.jsonl") as path:
-            return _read_jsonl(path, name)
+            return _read(json_lines(path), name, name)
     if Path(name).is_dir():
         return _read_folder(Path(name), name)
     if name != "-" and not Path(name).exists() and _may_be_hub_id(name):
         from giccs.hub import data_folder
 
         return _read_folder(data_folder(name), name)
-    return _read_jsonl(name, name)
+    return _read(json_lines(name), display_name(name), name)
 
 
 def write_benchmark(items: Iterable[Item], path: str | os.PathLike[str]) -> None:
@@ -111,21 +114,23 @@ def _read_folder(folder: Path, name: str) -> tuple[Benchmark, list[Problem]]:
         items, problems, warnings = read_release(folder)
         problems += _clashes(items)
         return Benchmark(name, tuple(item for _, item in items), tuple(warnings)), problems
+    if (folder / PUBLISHED).is_file():
+        return _read(parquet_rows(folder / PUBLISHED), str(folder / PUBLISHED), name)
     files = sorted([*folder.glob("*.jsonl"), *folder.glob("*.jsonl.gz")])
     if len(files) == 1:
-        return _read_jsonl(files[0], name)
+        return _read(json_lines(files[0]), str(files[0]), name)
     message = (
-        f"holds {len(files)} .jsonl files and not the GiCCS release; "
+        f"holds {len(files)} .jsonl files and neither the GiCCS release nor what giccs-card writes; "
         "name a benchmark file, or a folder with the release's two TSV files"
     )
     raise InputError(Problem(name, None, message))
 
 
-def _read_jsonl(path: str | os.PathLike[str], name: str) -> tuple[Benchmark, list[Problem]]:
+def _read(rows: Iterable[Fields], file: str, name: str) -> tuple[Benchmark, list[Problem]]:
     placed: list[tuple[Problem, Item]] = []
     problems: list[Problem] = []
     warnings: list[Problem] = []
-    for fields in json_lines(path):
+    for fields in rows:
         item = _item(fields) if fields.values else None
         problems += fields.problems
         warnings += fields.warnings
@@ -133,7 +138,7 @@ def _read_jsonl(path: str | os.PathLike[str], name: str) -> tuple[Benchmark, lis
             placed.append((Problem(fields.file, fields.line, ""), item))
     problems += _clashes(placed)
     if not placed and not problems:
-        problems.append(Problem(display_name(path), None, "holds no items; each line must be one"))
+        problems.append(Problem(file, None, "holds no items; each line must be one"))
     return Benchmark(name, tuple(item for _, item in placed), tuple(warnings)), problems
 
 
@@ -148,6 +153,7 @@ def _item(fields: Fields) -> Item:
         utterance_id=fields.text("utterance_id"),
         utterance=fields.text("utterance"),
         score=fields.share("score"),
+        original_domain=fields.optional_text("original_domain"),
     )
     declared = fields.values.get("n_turns")
     if declared is None:
@@ -173,7 +179,7 @@ def _clashes(placed: Sequence[tuple[Problem, Item]]) -> list[Problem]:
                 problems.append(Problem(place.file, place.line, again))
     shape: dict[str, tuple[Problem, Any]] = {}
     for place, item in placed:
-        own = (item.turns, item.source, item.domain)
+        own = (item.turns, item.source, item.domain, item.original_domain)
         earlier, other = shape.setdefault(item.dialogue_id, (place, own))
         if own != other:
             message = (
@@ -185,11 +191,14 @@ def _clashes(placed: Sequence[tuple[Problem, Item]]) -> list[Problem]:
 
 
 def _row(item: Item) -> dict[str, Any]:
+    # an absent key and an empty one are the same, so that the fingerprint of items without it stands
+    original = {"original_domain": item.original_domain} if item.original_domain else {}
     return {
         "item_id": item.item_id,
         "dialogue_id": item.dialogue_id,
         "source": item.source,
         "domain": item.domain,
+        **original,
         "n_turns": item.n_turns,
         "turns": [{"speaker": turn.speaker, "text": turn.text} for turn in item.turns],
         "utterance_id": item.utterance_id,

@@ -1,4 +1,4 @@
-"""Do two conditions differ? Shares with their intervals, paired differences and the exact McNemar test."""
+"""Do two conditions differ? Shares and correlations, their paired differences, the exact McNemar test."""
 
 from __future__ import annotations
 
@@ -7,14 +7,26 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from giccs.metrics import Estimate
+from giccs.metrics import (
+    Estimate,
+    correlations,
+    estimated,
+    mean_over_dialogues,
+    rank_correlation_inside,
+    resampled,
+    weighted_pearson,
+    weighted_spearman,
+)
 
-__all__ = ["mcnemar", "paired_shares", "share", "wilson"]
+__all__ = ["mcnemar", "paired_correlations", "paired_shares", "share", "wilson"]
 
 Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
 
 Z = 1.959963984540054
 """The 97.5 percentile of the normal distribution: intervals are at 95 %."""
+NO_RHO = "predictions of one of the two, or scores, are all the same, or there is one item"
 
 
 def share(right: Bools) -> Estimate:
@@ -88,3 +100,46 @@ def paired_shares(first: Bools, second: Bools) -> Estimate:
     middle = (b - c) / (n + 2)
     half = Z * math.sqrt((b + c + 1) - (b - c) ** 2 / (n + 2)) / (n + 2)
     return Estimate((b - c) / n, max(-1.0, middle - half), min(1.0, middle + half), n, extra=extra)
+
+
+def paired_correlations(
+    first: Floats,
+    second: Floats,
+    score: Floats,
+    dialogue: Ints,
+    *,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> dict[str, Estimate]:
+    """Return how much better `first` correlates with the scores than `second`, item by item.
+
+    All arrays are (N,); `dialogue` holds indices 0 … D-1, each used. ``pearson`` and ``spearman`` are
+    differences of the correlations over all items, ``rank_spearman`` the mean over dialogues of the
+    difference of the correlations inside them; dialogues where one of the two is not defined are left out
+    and counted in the reason. Intervals are the 2.5 and 97.5 percentile over `resamples` draws of D
+    dialogues with replacement, each draw the same for both: an interval without 0 is a difference that
+    another sample of dialogues would show as well.
+
+    NaN with a reason where a correlation is not defined; an interval needs two dialogues.
+
+    >>> score, dialogue = np.array([0.1, 0.4, 0.5, 0.8]), np.array([0, 0, 1, 1])
+    >>> found = paired_correlations(score, -score, score, dialogue, resamples=10)
+    >>> found["spearman"].value, found["rank_spearman"].value  # 1 - (-1)
+    (2.0, 2.0)
+    """
+    for model in (first, second):
+        alone = correlations(model, score, dialogue, resamples=0)
+        if math.isnan(alone["pearson"].value):
+            return alone
+    n, n_dialogues = len(score), int(dialogue.max()) + 1
+    draws = [np.ones((1, n_dialogues)), *resampled(n_dialogues, resamples, seed)]
+    found = {}
+    for name, correlation in (("pearson", weighted_pearson), ("spearman", weighted_spearman)):
+        one, other = correlation(first, score, dialogue), correlation(second, score, dialogue)
+        value, *drawn = np.concatenate([one(weights) - other(weights) for weights in draws])
+        found[name] = estimated(float(value), np.array(drawn), n, n_dialogues)
+    inside = [rank_correlation_inside(model, score, dialogue) for model in (first, second)]
+    found["rank_spearman"] = mean_over_dialogues(
+        inside[0] - inside[1], resamples=resamples, seed=seed, what=NO_RHO
+    )
+    return found

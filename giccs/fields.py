@@ -8,11 +8,11 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from bws.problems import Problem
+from bws.problems import InputError, Problem
 from bws.textio import display_name, read_text
 from giccs.records import Turn
 
-__all__ = ["Fields", "json_lines"]
+__all__ = ["Fields", "json_lines", "parquet_rows"]
 
 
 class Fields:
@@ -42,6 +42,10 @@ class Fields:
         if not empty and not value.strip():
             self.wrong(f"{key} is empty; it must hold text")
         return value
+
+    def optional_text(self, key: str) -> str:
+        """Return a string field that may be absent."""
+        return self.text(key, empty=True) if self.values.get(key) is not None else ""
 
     def share(self, key: str) -> float:
         """Return a number from 0 to 1."""
@@ -134,3 +138,15 @@ def json_lines(path: str | os.PathLike[str]) -> Iterator[Fields]:
 def _shown(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def parquet_rows(path: str | os.PathLike[str]) -> Iterator[Fields]:
+    """Yield each row of a Parquet file, counted from 1; InputError where it is none."""
+    import polars as pl
+
+    try:
+        frame = pl.read_parquet(os.fspath(path))
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise InputError(Problem(str(path), None, f"is no Parquet file ({error})")) from None
+    for row, values in enumerate(frame.iter_rows(named=True), start=1):
+        yield Fields(str(path), row, values)

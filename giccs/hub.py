@@ -9,7 +9,7 @@ from bws.problems import InputError, Problem
 
 __all__ = ["data_folder", "model_folder"]
 
-DATA_FILES = ["*.jsonl", "*.jsonl.gz", "*.tsv"]
+DATA_FILES = ["*.jsonl", "*.jsonl.gz", "*.tsv", "data/test-*.parquet"]
 OTHER_FRAMEWORKS = ["*.h5", "*.msgpack", "*.onnx", "*.ot", "*.tflite", "onnx/*", "openvino/*"]
 PICKLED_TWINS = ["pytorch_model*.bin"]
 

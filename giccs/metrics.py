@@ -15,7 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Estimate", "correlations", "mean_over_dialogues", "rank_correlation_inside"]
+__all__ = [
+    "Estimate",
+    "Statistic",
+    "correlations",
+    "estimated",
+    "mean_over_dialogues",
+    "rank_correlation_inside",
+    "resampled",
+    "weighted_pearson",
+    "weighted_spearman",
+]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -76,18 +86,18 @@ def correlations(
     per_dialogue = rank_correlation_inside(prediction, score, dialogue)
     defined = int(np.count_nonzero(~np.isnan(per_dialogue)))
     statistics = {
-        "pearson": (_pearson(prediction, score, dialogue), n, ""),
-        "spearman": (_spearman(prediction, score, dialogue), n, ""),
+        "pearson": (weighted_pearson(prediction, score, dialogue), n, ""),
+        "spearman": (weighted_spearman(prediction, score, dialogue), n, ""),
         "rank_spearman": (_mean(per_dialogue), defined, _left_out(n_dialogues - defined)),
     }
     whole = np.ones((1, n_dialogues))
     values = {name: float(of(whole)[0]) for name, (of, _, _) in statistics.items()}
     drawn: dict[str, list[Floats]] = {name: [np.empty(0)] for name in statistics}
-    for weights in _resampled(n_dialogues, resamples, seed):
+    for weights in resampled(n_dialogues, resamples, seed):
         for name, (of, _, _) in statistics.items():
             drawn[name].append(of(weights))
     return {
-        name: _estimate(values[name], np.concatenate(drawn[name]), count, n_dialogues, remark)
+        name: estimated(values[name], np.concatenate(drawn[name]), count, n_dialogues, remark)
         for name, (_, count, remark) in statistics.items()
     }
 
@@ -110,8 +120,8 @@ def mean_over_dialogues(
     )
     mean = _mean(known)
     whole = float(np.mean(known)) if len(known) else math.nan
-    drawn = [np.empty(0), *map(mean, _resampled(len(known), resamples, seed))]
-    found = _estimate(whole, np.concatenate(drawn), len(known), len(known), remark)
+    drawn = [np.empty(0), *map(mean, resampled(len(known), resamples, seed))]
+    found = estimated(whole, np.concatenate(drawn), len(known), len(known), remark)
     error = float(np.std(known, ddof=1)) / math.sqrt(len(known)) if len(known) > 1 else math.nan
     return replace(found, extra={"stderr": error})
 
@@ -136,7 +146,11 @@ def _left_out(count: int) -> str:
     return f"{count} dialogues left out: {what}" if count else ""
 
 
-def _estimate(value: float, drawn: Floats, n: int, n_dialogues: int, remark: str) -> Estimate:
+def estimated(value: float, drawn: Floats, n: int, n_dialogues: int, remark: str = "") -> Estimate:
+    """Return a value with the percentile interval of what its resamples gave (R,); NaN where there is none.
+
+    `remark` says why the value is NaN, or what was left out; the reason also says why an interval is.
+    """
     if math.isnan(value):
         return Estimate(math.nan, math.nan, math.nan, n, remark or "not defined")
     if n_dialogues < 2:
@@ -149,7 +163,7 @@ def _estimate(value: float, drawn: Floats, n: int, n_dialogues: int, remark: str
     return Estimate(value, float(low), float(high), n, remark)
 
 
-def _resampled(n_dialogues: int, resamples: int, seed: int) -> Iterator[Floats]:
+def resampled(n_dialogues: int, resamples: int, seed: int) -> Iterator[Floats]:
     """Yield (b, D) weights: how often each dialogue is in a resample of D."""
     if n_dialogues < 2:
         return
@@ -163,11 +177,12 @@ def _resampled(n_dialogues: int, resamples: int, seed: int) -> Iterator[Floats]:
         yield counts.reshape(rows, n_dialogues).astype(np.float64)
 
 
-# Each of the following returns a function from weights (b, D) to statistics (b,).
 Statistic = Callable[[Floats], Floats]
+"""From weights of the dialogues, (b, D), to the value under each, (b,)."""
 
 
-def _pearson(x: Floats, y: Floats, dialogue: Ints) -> Statistic:
+def weighted_pearson(x: Floats, y: Floats, dialogue: Ints) -> Statistic:
+    """Return Pearson's r of items (N,) under weights of their dialogues."""
     x, y = x - x.mean(), y - y.mean()  # sums of products of centred values do not cancel
     sums = [
         np.bincount(dialogue, values) for values in (np.ones_like(x), x, y, x * x, y * y, x * y)
@@ -176,13 +191,13 @@ def _pearson(x: Floats, y: Floats, dialogue: Ints) -> Statistic:
 
     def pearson(weights: Floats) -> Floats:
         n, sx, sy, sxx, syy, sxy = (weights @ per_dialogue).T
-        return _correlation(n * sxy - sx * sy, n * sxx - sx * sx, n * syy - sy * sy, n * n)
+        return _correlation(n * sxy - sx * sy, n * sxx - sx * sx, n * syy - sy * sy, n**2)
 
     return pearson
 
 
-def _spearman(x: Floats, y: Floats, dialogue: Ints) -> Statistic:
-    """Pearson's r of the ranks that the items have in the resample itself."""
+def weighted_spearman(x: Floats, y: Floats, dialogue: Ints) -> Statistic:
+    """Return Spearman's rho likewise: Pearson's r of the ranks that items have in the resample itself."""
     _, place_x = np.unique(x, return_inverse=True)
     _, place_y = np.unique(y, return_inverse=True)
 
@@ -217,6 +232,7 @@ def _correlation(
     covariance: Floats, variance_x: Floats, variance_y: Floats, unit: Floats
 ) -> Floats:
     """Return covariance / sqrt(variances); NaN in resamples that drew only equal values."""
+    unit = np.maximum(unit, 1.0)  # no item was drawn: 0 / 1
     usable = _varies(variance_x / unit) & _varies(variance_y / unit)
     product = np.where(usable, variance_x * variance_y, 1.0)
     return np.where(usable, np.clip(covariance / np.sqrt(product), -1, 1), math.nan)

@@ -35,6 +35,8 @@ class Dialogue:
     domain: str
     turns: tuple[Turn, ...]
     candidates: tuple[Candidate, ...]
+    original_domain: str = ""
+    """What the source called the domain, where `domain` is a label given afterwards (section 3.4)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,8 @@ class Item:
     utterance: str
     score: float
     """Similarity to the last turn, from 0 (least) to 1 (most)."""
+    original_domain: str = ""
+    """What the source called the domain, where `domain` is a label given afterwards (section 3.4)."""
 
     @property
     def n_turns(self) -> int:

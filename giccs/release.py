@@ -96,6 +96,7 @@ def _rows(path: Path, n_turns: int) -> tuple[list[tuple[Problem, Item, str]], li
                 utterance_id=f"{dialogue_id}-{letter}",
                 utterance=row["paired_utterance"],
                 score=score,
+                original_domain=row["original_domain"],
             )
             rows.append((place, item, row["similarity_score"].strip()))
     return rows, problems

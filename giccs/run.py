@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from bws.problems import InputError, Problem
 from giccs.benchmark import Benchmark
 from giccs.models import ModelOptions, open_model
 from giccs.progress import Progress, silent
+from giccs.recipe import Recipe
 from giccs.results import Result, Store
-from giccs.tasks import Task
+from giccs.tasks import Task, TaskOptions, open_tasks
 
-__all__ = ["must_do", "open_models", "run"]
+__all__ = ["Job", "follow", "must_do", "open_models", "run"]
+
+
+Job = tuple[Sequence[Any], Sequence[Task]]
+"""Models, and the tasks that each of them is asked as far as it can do them."""
 
 
 def open_models(names: Sequence[str], options: ModelOptions | None = None) -> list[Any]:
@@ -27,6 +33,26 @@ def open_models(names: Sequence[str], options: ModelOptions | None = None) -> li
     if problems:
         raise InputError(problems)
     return models
+
+
+def follow(recipe: Recipe, options: ModelOptions, how: TaskOptions) -> list[Job]:
+    """Open each model of a recipe at its revision, with the tasks that it is asked there.
+
+    InputError tells of every model that cannot be had, or cannot do its task.
+    """
+    jobs: list[Job] = []
+    problems: list[Problem] = []
+    for asked in recipe.runs:
+        try:
+            models = [open_model(asked.model, replace(options, revision=asked.revision))]
+            tasks = open_tasks(asked.task, replace(how, history=asked.history))
+            must_do(models, tasks)
+            jobs.append((models, tasks))
+        except InputError as error:
+            problems += error.problems
+    if problems:
+        raise InputError(problems)
+    return jobs
 
 
 def must_do(models: Sequence[Any], tasks: Sequence[Task]) -> None:

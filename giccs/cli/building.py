@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import click
 
 from bws.command import Console, command
 from bws.problems import InputError, Problem
+from giccs.cli.below import CommandWithBelow
+from giccs.selection.rules import SPEAKERS
 
 __all__ = ["build"]
+
+PREPARING = "giccs.cli.preparing"
+
+
+class _Build(CommandWithBelow):
+    """Joins dialogues with scores, or does first what comes before the annotation."""
+
+    below: ClassVar[Mapping[str, str]] = {
+        "import": f"{PREPARING}:import_",
+        "select": f"{PREPARING}:select",
+        "sheet": f"{PREPARING}:sheet",
+        "candidates": f"{PREPARING}:candidates",
+    }
 
 
 @command(
     "giccs-build",
+    cls=_Build,
     example="""
+    giccs-build import transcripts/*.trl -o dialogues.jsonl
+    giccs-build select dialogues.jsonl -o selected.jsonl --log decisions.jsonl
+    giccs-build sheet selected.jsonl -o writers.csv
+    giccs-build candidates selected.jsonl --sheet writers.csv -o dialogues.jsonl
     giccs-build --dialogues dialogues.jsonl --scores scores.csv -o benchmark.jsonl
     """,
 )
@@ -21,11 +44,37 @@ __all__ = ["build"]
     "--scores", required=True, metavar="S.csv", help="Scores in [0, 1] by bws-score --scale unit."
 )
 @click.option("-o", "--output", default="-", metavar="FILE", help="Benchmark JSONL.")
-def build(console: Console, dialogues: str, scores: str, output: str) -> None:
+@click.option(
+    "--last-turn",
+    type=click.Choice(SPEAKERS),
+    default="any",
+    show_default=True,
+    help="Who is to speak the last turn; warns where another does.",
+)
+@click.option(
+    "--candidates",
+    "number",
+    type=click.IntRange(2),
+    default=5,
+    show_default=True,
+    metavar="N",
+    help="Candidates that a dialogue is to have; warns where it has not.",
+)
+@click.option("--log", metavar="FILE", help="Write what was done and found as JSONL.")
+def build(
+    console: Console,
+    dialogues: str,
+    scores: str,
+    output: str,
+    last_turn: str,
+    number: int,
+    log: str | None,
+) -> None:
     """Join dialogues with the scores of their candidates into a benchmark."""  # fmt: skip
     from bws.files import read_scores
-    from giccs.assemble import assemble, read_dialogues
+    from giccs.assemble import assemble, oddities, placed_dialogues
     from giccs.benchmark import write_benchmark
+    from giccs.selection.decisions import Decision, write_log
 
     table = read_scores(scores)
     by_id = dict(zip(zip(table.groups, table.items, strict=True), table.score, strict=True))
@@ -33,11 +82,21 @@ def build(console: Console, dialogues: str, scores: str, output: str) -> None:
     if out_of_range:
         message = f"{len(out_of_range)} scores are outside [0, 1]; score with --scale unit"
         raise InputError(Problem(scores, None, message))
+    placed = placed_dialogues(dialogues)
+    joined = [dialogue for _, dialogue in placed]
     try:
-        items = assemble(read_dialogues(dialogues), {key: float(s) for key, s in by_id.items()})
-    except InputError:
-        raise
+        items = assemble(joined, {key: float(score) for key, score in by_id.items()})
     except ValueError as error:
         raise InputError([Problem(scores, None, line) for line in str(error).split("\n")]) from None
+    odd = list(oddities(placed, items, last_turn, number))
+    console.warn([problem for problem, _ in odd])
     write_benchmark(items, output)
-    console.note(f"{len(items)} items of {len({item.dialogue_id for item in items})} dialogues")
+    if log:
+        said = [
+            Decision(one.dialogue_id, "joined", {"items": len(one.candidates)}) for one in joined
+        ]
+        said += [Decision(name, "warned", {"place": str(problem)}) for problem, name in odd]
+        settings = {"last_turn": last_turn, "candidates": number}
+        write_log(log, "giccs-build", [dialogues, scores], settings, said)
+    warned = f"; {len(odd)} warnings" if odd else ""
+    console.note(f"{len(items)} items of {len(joined)} dialogues{warned}")

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from bws.command import Command, Console, command
+from bws.command import Console, command
+from giccs.cli.below import CommandWithBelow
 from giccs.cli.data import DATA_HELP
 from giccs.tasks import TASKS, TaskOptions, open_tasks
 
 if TYPE_CHECKING:
+    from giccs.benchmark import Benchmark
+    from giccs.metrics import Estimate
+    from giccs.models import ModelOptions
     from giccs.results import Result
+    from giccs.run import Job
 
 __all__ = ["evaluate"]
 
@@ -29,49 +35,16 @@ def _models(
     ctx: click.Context, parameter: click.Parameter, value: tuple[str, ...]
 ) -> tuple[str, ...]:
     for name in value:
-        if name in _Evaluate.names:
+        if name in _Evaluate.below:
             raise click.BadParameter(f"{name} is a command and comes first: giccs-eval {name} ...")
     return value
 
 
-class _Evaluate(Command):
-    """Takes models, or first the name of one of the commands below it."""
-
-    names = ("export-lm-eval", "export-mteb")
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of the commands."""
-        return list(self.names)
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Return a command."""
-        from giccs.interop.cli import export_lm_eval, export_mteb
-
-        return {"export-lm-eval": export_lm_eval, "export-mteb": export_mteb}.get(name)
-
-    def make_context(
-        self,
-        info_name: str | None,
-        args: list[str],
-        parent: click.Context | None = None,
-        **extra: Any,
-    ) -> click.Context:
-        """Read the arguments: of the command that the first one names, or of this one."""
-        below = self.get_command(click.Context(self), args[0]) if args else None
-        if below is None:
-            return super().make_context(info_name, args, parent, **extra)
-        return below.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command whose arguments were read."""
-        return super().invoke(ctx) if ctx.command is self else ctx.command.invoke(ctx)
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Show the commands after the options."""
-        super().format_options(ctx, formatter)
-        with formatter.section("Commands"):
-            found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
-            formatter.write_dl([(name, one.get_short_help_str(80)) for name, one in found if one])
+class _Evaluate(CommandWithBelow):
+    below: ClassVar = {
+        "export-lm-eval": "giccs.interop.cli:export_lm_eval",
+        "export-mteb": "giccs.interop.cli:export_mteb",
+    }
 
 
 @command(
@@ -81,10 +54,11 @@ class _Evaluate(Command):
     giccs-eval baseline:char-ngram package:minilm
     giccs-eval sentence-transformers/distiluse-base-multilingual-cased-v2 --data sasaadi/GiCCS
     giccs-eval ai-forever/mGPT --data sasaadi/GiCCS
-    giccs-eval ./my-model --data benchmark.jsonl --history both -o results
+    giccs-eval ./my-model --data benchmark.jsonl --history both --judgments judgments.csv -o results
+    giccs-eval --recipe recipes/giccs-paper.toml
     """,
 )
-@click.argument("models", nargs=-1, required=True, metavar="MODEL...", callback=_models)
+@click.argument("models", nargs=-1, metavar="MODEL...", callback=_models)
 @click.option(
     "--task",
     "tasks",
@@ -92,7 +66,21 @@ class _Evaluate(Command):
     type=click.Choice(list(TASKS)),
     help="What to ask; may be given several times.  [default: all that the model can do]",
 )
-@click.option("--data", default="giccs-sample", show_default=True, metavar="DATA", help=DATA_HELP)
+@click.option(
+    "--recipe",
+    metavar="FILE",
+    help="Models with their revisions, tasks and data from a file; MODEL... then picks from its models.",
+)
+@click.option(
+    "--data",
+    metavar="DATA",
+    help=f"{DATA_HELP}  [default: giccs-sample, or the recipe's]",
+)
+@click.option(
+    "--judgments",
+    metavar="FILE",
+    help="The judgments behind the scores: shows the noise ceiling.  [default: those of giccs-sample]",
+)
 @click.option(
     "--history",
     type=click.Choice(["without", "with", "both"]),
@@ -168,7 +156,9 @@ def evaluate(
     console: Console,
     models: tuple[str, ...],
     tasks: tuple[str, ...],
-    data: str,
+    recipe: str | None,
+    data: str | None,
+    judgments: str | None,
     history: str | None,
     template: str,
     answer: str,
@@ -189,36 +179,81 @@ def evaluate(
     """  # fmt: skip
     if model_options["offline"]:
         os.environ["HF_HUB_OFFLINE"] = "1"  # read by every library of the hub when it is imported
-    from giccs.benchmark import read_benchmark
+    from giccs.benchmark import SAMPLE, read_benchmark
     from giccs.models import ModelOptions
+    from giccs.recipe import read_recipe
     from giccs.report import report as tables
     from giccs.results import Store
-    from giccs.run import must_do, open_models, run
+    from giccs.run import follow, run
 
+    _check_call(models, recipe, history, model_options["revision"])
+    followed = read_recipe(recipe).only(models, tasks) if recipe else None
     store = Store(folder)
-    benchmark = read_benchmark(data)
+    benchmark = read_benchmark(data or (followed.data if followed else SAMPLE))
     console.warn(benchmark.warnings)
     benchmark = benchmark.first(limit) if limit else benchmark
-    opened = open_models(models, ModelOptions(seed=seed, **model_options))
+    options = ModelOptions(seed=seed, **model_options)
     how = TaskOptions(history, seed, template, answer, permutations, chat_template)
+    jobs = follow(followed, options, how) if followed else _jobs(models, tasks, options, how)
+    ceiling = _ceiling(jobs, benchmark, judgments)
+    results: list[Result] = []
+    try:
+        for opened, asked in jobs:
+            for result in run(
+                opened,
+                asked,
+                benchmark,
+                store,
+                force=force,
+                note=console.note,
+                progress=console.progress,
+            ):
+                results.append(result)
+    finally:  # what was done is kept and shown, whatever became of the rest
+        if results and not console.as_json:
+            click.echo(tables(results, "table", ceiling))
+    if console.as_json:
+        document: dict[str, Any] = {"results": [result.document() for result in results]}
+        if ceiling:
+            document["ceiling"] = {name: one.document() for name, one in ceiling.items()}
+        console.answer("", document)
+    console.note(f"\n{benchmark.name}: {len(benchmark.items)} items; results in {folder}")
+
+
+def _check_call(
+    models: Sequence[str], recipe: str | None, history: str | None, revision: str | None
+) -> None:
+    if not models and not recipe:
+        raise click.UsageError("Missing argument 'MODEL...', or a --recipe that names models.")
+    if recipe and (history or revision):
+        option = "--history" if history else "--revision"
+        raise click.UsageError(f"{option} is for the recipe to say; leave it out beside --recipe")
+
+
+def _jobs(
+    models: Sequence[str], tasks: Sequence[str], options: ModelOptions, how: TaskOptions
+) -> list[Job]:
+    """Return all models with all tasks, or with those asked for, which each model must be able to do."""
+    from giccs.run import must_do, open_models
+
+    opened = open_models(models, options)
     asked = [task for name in tasks or TASKS for task in open_tasks(name, how)]
     if tasks:
         must_do(opened, asked)
-    results: list[Result] = []
-    try:
-        for result in run(
-            opened,
-            asked,
-            benchmark,
-            store,
-            force=force,
-            note=console.note,
-            progress=console.progress,
-        ):
-            results.append(result)
-    finally:  # what was done is kept and shown, whatever became of the rest
-        if results and not console.as_json:
-            click.echo(tables(results, "table"))
-    if console.as_json:
-        console.answer("", {"results": [result.document() for result in results]})
-    console.note(f"\n{benchmark.name}: {len(benchmark.items)} items; results in {folder}")
+    return [(opened, asked)]
+
+
+def _ceiling(
+    jobs: Sequence[Job], benchmark: Benchmark, judgments: str | None
+) -> Mapping[str, Estimate] | None:
+    """Return the noise ceiling where pairs are compared and the judgments are known."""
+    from giccs.ceiling import judgments_behind, noise_ceiling
+
+    compares = any(
+        task.name == "pairwise-sts" and not task.refuses(model)
+        for models, tasks in jobs
+        for model in models
+        for task in tasks
+    )
+    found = judgments_behind(benchmark, judgments) if compares or judgments else None
+    return noise_ceiling(found, benchmark) if found else None

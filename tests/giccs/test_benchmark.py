@@ -51,6 +51,35 @@ def test_fingerprint_sees_content_and_nothing_else(tmp_path, benchmark_file):
         assert read_benchmark(write(tmp_path / "e.jsonl", edited)).fingerprint != known
 
 
+def test_the_source_s_own_label_is_kept_where_there_is_one(tmp_path, benchmark_file):
+    known = read_benchmark(benchmark_file)
+    labelled = list(rows(dialogues=2))
+    for line in labelled:
+        line["original_domain"] = "phone"
+    benchmark = read_benchmark(write(tmp_path / "l.jsonl", labelled))
+    assert {item.original_domain for item in benchmark.items} == {"phone"}
+    assert benchmark.warnings == ()
+    write_benchmark(benchmark.items, tmp_path / "again.jsonl")
+    assert read_benchmark(tmp_path / "again.jsonl").fingerprint == benchmark.fingerprint
+    plain = read_benchmark(write(tmp_path / "p.jsonl", rows(dialogues=2)))
+    assert plain.fingerprint != benchmark.fingerprint
+    write_benchmark(known.items, tmp_path / "k.jsonl")
+    assert "original_domain" not in (tmp_path / "k.jsonl").read_text("utf-8")
+
+
+def test_fingerprints_of_earlier_versions_stand():
+    assert read_benchmark("giccs-sample").fingerprint == (
+        "8fa4d8c1109dd6b622f8b067cb5211466480ea90a8454e1e09604b4655ef184e"
+    )
+
+
+def test_items_of_a_dialogue_share_the_source_s_label(tmp_path):
+    (message,) = problems_of(tmp_path, changed(original_domain="phone"))
+    assert message.startswith(
+        "3: turns, source or domain differ from those of dialogue d0 in line 1"
+    )
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -121,7 +150,7 @@ def test_a_file_that_is_no_benchmark(tmp_path, content, message):
 def test_missing_and_mistaken_places(tmp_path):
     with pytest.raises(InputError, match=r"nowhere\.jsonl: no such file"):
         read_benchmark(tmp_path / "nowhere.jsonl")
-    with pytest.raises(InputError, match=r"holds 0 \.jsonl files and not the GiCCS release"):
+    with pytest.raises(InputError, match=r"holds 0 \.jsonl files and neither the GiCCS release"):
         read_benchmark(tmp_path)
     (tmp_path / "half.jsonl.gz").write_bytes(gzip.compress(b"x" * 999)[:-9])
     with pytest.raises(InputError, match="is not a whole gzip file"):

@@ -7,9 +7,12 @@ import signal
 import subprocess
 import sys
 import time
+from importlib import resources
 from pathlib import Path
 
 import pytest
+
+from .test_release import write_release
 
 BIN = Path(sys.executable).parent
 
@@ -164,3 +167,178 @@ def test_report_of_nothing_says_what_writes_it(tmp_path):
     done = giccs("giccs-report", tmp_path, cwd=tmp_path)
     assert done.returncode == 2
     assert "holds no results; giccs-eval -o writes them" in done.stderr
+
+
+def test_the_sample_brings_its_noise_ceiling(tmp_path):
+    done = giccs("giccs-eval", "baseline:chance", "--json", cwd=tmp_path)
+    document = json.loads(done.stdout)
+    assert document["ceiling"].keys() == {"pearson", "spearman"}
+    assert document["ceiling"]["pearson"]["value"] > 0.9
+    assert document["ceiling"]["pearson"]["n"] == 300
+    again = giccs("giccs-report", "results", "--json", cwd=tmp_path)
+    assert json.loads(again.stdout) == document
+
+
+def test_a_part_of_the_sample_has_a_ceiling_of_its_own(tmp_path):
+    part = giccs("giccs-eval", "baseline:chance", "--limit", "6", "-o", "part", cwd=tmp_path)
+    assert "noise ceiling" in part.stdout
+    assert "The noise ceiling is what a model that knew the true scores" in part.stdout
+    later = giccs("giccs-report", "part", cwd=tmp_path)
+    assert later.returncode == 0
+    assert "noise ceiling" not in later.stdout  # the folder does not tell which dialogues they were
+
+
+@pytest.fixture
+def own_study(tmp_path):
+    """A benchmark of another name than giccs-sample, and the judgments behind its scores."""
+    for name in ("benchmark.jsonl", "judgments.csv"):
+        (tmp_path / name).write_bytes((resources.files("giccs.data") / name).read_bytes())
+    return tmp_path
+
+
+def test_judgments_show_the_ceiling_of_a_benchmark(own_study):
+    call = ("giccs-eval", "baseline:chance", "--data", "benchmark.jsonl", "-o", "r")
+    assert "noise ceiling" not in giccs(*call, cwd=own_study).stdout
+    done = giccs(*call, "--judgments", "judgments.csv", cwd=own_study)
+    assert "noise ceiling" in done.stdout
+    shown = ("giccs-report", "r", "--judgments", "judgments.csv")
+    assert giccs(*shown, cwd=own_study).stdout.strip() == done.stdout.strip()
+    (own_study / "benchmark.jsonl").rename(own_study / "moved.jsonl")
+    lost = giccs(*shown, cwd=own_study)
+    assert lost.returncode == 2
+    assert "benchmark.jsonl: no such file" in lost.stderr
+    found = giccs(*shown, "--data", "moved.jsonl", "--json", cwd=own_study)
+    assert json.loads(found.stdout)["ceiling"]["spearman"]["reliability"] > 0.9
+
+
+def test_judgments_of_other_scores_are_refused_before_any_model_works(own_study):
+    lines = (own_study / "benchmark.jsonl").read_text("utf-8").splitlines()
+    changed = [json.dumps(json.loads(line) | {"score": 0.123}) for line in lines[:2]]
+    (own_study / "other.jsonl").write_text("\n".join([*changed, *lines[2:]]), "utf-8")
+    call = ("giccs-eval", "baseline:chance", "-o", "r", "--data")
+    done = giccs(*call, "other.jsonl", "--judgments", "judgments.csv", cwd=own_study)
+    assert done.returncode == 2
+    assert "2 of 300 items have another score than counting gives (restaurant-01-a" in done.stderr
+    assert files(own_study / "r") == []
+    giccs(*call, "other.jsonl", cwd=own_study)
+    shown = ("giccs-report", "r", "--judgments", "judgments.csv")
+    report = giccs(*shown, "--data", "benchmark.jsonl", cwd=own_study)
+    assert report.returncode == 2
+    assert "benchmark.jsonl: has other content than what the pairwise results" in report.stderr
+    giccs(*call, "benchmark.jsonl", cwd=own_study)
+    which = giccs(*shown, cwd=own_study)
+    assert which.returncode == 2
+    assert "say with --data which one the judgments are of" in which.stderr
+
+
+RECIPE = """
+title = "A paper"
+data = "sasaadi/GiCCS"
+[[model]]
+name = "baseline:char-ngram"
+task = "pairwise-sts"
+published = [{ metric = "pearson", value = 0.2, n = 300 }, { metric = "kendall", value = 0.1 }]
+[[model]]
+name = "ENCODER"
+task = "pairwise-sts"
+published = [{ metric = "spearman", value = 0.99, n = 300 }]
+[[model]]
+name = "CAUSAL"
+task = "multiple-choice-sts"
+history = "both"
+
+[[model.published]]
+metric = "accuracy"
+value = 0.133
+stderr = 0.063
+n = 30
+by = { n_turns = 3, history = "with" }
+"""
+
+
+def test_files_of_the_releases_shape_go_through_everything(tmp_path, static_encoder, tiny_gpt):
+    """Models of random weights under a recipe of their own: the paper's cannot be had offline."""
+    release = write_release(tmp_path / "release")
+    recipe = tmp_path / "recipe.toml"
+    text = RECIPE.replace("ENCODER", str(static_encoder)).replace("CAUSAL", str(tiny_gpt))
+    recipe.write_text(text, "utf-8")
+    checked = giccs("giccs-validate", release, "--json", cwd=tmp_path)
+    assert json.loads(checked.stdout)["items"] == 300
+    done = giccs("giccs-eval", "--recipe", recipe, "--data", release, "-o", "r", "--json",
+                 cwd=tmp_path)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    ngram, encoder, causal = json.loads(done.stdout)["results"]
+    report = giccs("giccs-report", "r", cwd=tmp_path)
+    for part in ("pairwise-sts on", "multiple-choice-sts on", "source=CROWDSS", "n_turns=5"):
+        assert part in report.stdout
+
+    compare = ("giccs-report", "r", "--against", recipe)
+    document = json.loads(giccs(*compare, "--json", cwd=tmp_path).stdout)
+    verdicts = [line["verdict"] for line in document["against"]]
+    assert verdicts == ["other items", "not computed", "other items", "other items"]
+    assert any("no reproduction" in note for note in document["notes"])
+
+    compare = (*compare, "--data", release)  # it is taken for a copy of what the recipe names
+    lines = json.loads(giccs(*compare, "--json", cwd=tmp_path).stdout)["against"]
+    pearson = ngram["metrics"]["pearson"]
+    assert lines[0]["ours"] == pearson
+    assert lines[0]["difference"] == pytest.approx(pearson["value"] - 0.2)
+    within = pearson["low"] <= 0.2 <= pearson["high"]
+    assert lines[0]["verdict"] == ("inside" if within else "outside")
+    assert lines[2]["ours"] == encoder["metrics"]["spearman"]
+    assert lines[2]["verdict"] == "outside"  # no random vectors reach 0.99
+    groups = {json.dumps(group["by"], sort_keys=True): group for group in causal["groups"]}
+    accuracy = groups['{"history": "with", "n_turns": 3}']["metrics"]["accuracy"]
+    assert lines[3]["ours"] == accuracy
+    assert accuracy["n"] == 30
+    for form in ("table", "markdown", "latex", "csv"):
+        shown = giccs(*compare, "--format", form, cwd=tmp_path)
+        assert shown.returncode == 0
+        assert "outside" in shown.stdout
+
+
+def test_a_recipe_says_models_tasks_and_history(tmp_path, benchmark_file):
+    (tmp_path / "r.toml").write_text(
+        f'data = "{benchmark_file}"\n[[model]]\nname = "baseline:chance"\ntask = "pairwise-sts"\n'
+        'history = "with"\n[[model]]\nname = "baseline:char-ngram"\ntask = "pairwise-sts"\n'
+    )
+    call = ("giccs-eval", "--recipe", "r.toml")
+    done = giccs(*call, "--json", cwd=tmp_path)
+    assert [
+        (result["model"], result["signature"]["history"], result["environment"]["data"])
+        for result in json.loads(done.stdout)["results"]
+    ] == [
+        ("baseline:chance", "with", str(benchmark_file)),
+        ("baseline:char-ngram", "without", str(benchmark_file)),
+    ]
+    one = giccs(*call, "baseline:chance", "--data", "giccs-sample", "--json", cwd=tmp_path)
+    (result,) = json.loads(one.stdout)["results"]
+    assert (result["model"], result["environment"]["data"]) == ("baseline:chance", "giccs-sample")
+    for arguments, message in (
+        (["--history", "both"], "--history is for the recipe to say"),
+        (["--revision", "main"], "--revision is for the recipe to say"),
+        (
+            ["baseline:x"],
+            "r.toml: says nothing of baseline:x; baseline:chance, baseline:char-ngram",
+        ),
+        (["--task", "multiple-choice-sts"], "r.toml: says nothing of multiple-choice-sts"),
+    ):
+        wrong = giccs(*call, *arguments, cwd=tmp_path)
+        assert wrong.returncode == 2
+        assert message in wrong.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--data", "b.jsonl"], "--data belongs to --judgments or --against"),
+        (["--judgments", "j.csv", "--against", "r.toml"], "--against prints no noise ceiling"),
+        (["--against", "nowhere.toml"], "nowhere.toml: no such file"),
+    ],
+)
+def test_a_wrong_call_of_report_says_so(tmp_path, benchmark_file, arguments, message):
+    giccs("giccs-eval", "baseline:chance", "--data", benchmark_file, "-o", "r", cwd=tmp_path)
+    done = giccs("giccs-report", "r", *arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,4 +1,4 @@
-"""Shares, paired differences and McNemar's test beside SciPy, Table 6 and simulation."""
+"""Shares, correlations, paired differences and McNemar's test beside SciPy, Table 6 and simulation."""
 
 import math
 
@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from giccs.comparison import mcnemar, paired_shares, share, wilson
+from giccs.comparison import mcnemar, paired_correlations, paired_shares, share, wilson
+from giccs.metrics import resampled
 
 
 def answers(right, n):
@@ -106,3 +107,80 @@ def test_the_interval_of_a_difference_holds_the_truth_in_95_of_100():
         found = paired_shares((kind < 0.35) | both, ((kind >= 0.35) & (kind < 0.5)) | both)
         held += found.low <= 0.2 <= found.high
     assert 0.93 <= held / 2000 <= 0.975
+
+
+def predictions_of_three_dialogues():
+    score = np.array([0.0, 0.5, 1.0, 0.1, 0.4, 0.9, 0.2, 0.6, 0.8])
+    first = np.array([1.0, 2.0, 3.0, 3.0, 2.0, 4.0, 1.0, 1.5, 0.5])
+    second = np.array([9.0, 7.0, 8.0, 1.0, 2.0, 2.5, 3.0, 5.0, 6.0])
+    return first, second, score, np.repeat([0, 1, 2], 3)
+
+
+def test_paired_correlations_are_scipys_and_their_difference():
+    first, second, score, dialogue = predictions_of_three_dialogues()
+    found = paired_correlations(first, second, score, dialogue, resamples=10)
+    pearson = stats.pearsonr(first, score)[0] - stats.pearsonr(second, score)[0]
+    spearman = stats.spearmanr(first, score)[0] - stats.spearmanr(second, score)[0]
+    assert found["pearson"].value == pytest.approx(pearson, abs=1e-12)
+    assert found["spearman"].value == pytest.approx(spearman, abs=1e-12)
+    # inside dialogues: 1, 0.5, -0.5 against -0.5, 1, 1: differences 1.5, -0.5, -1.5
+    assert found["rank_spearman"].value == pytest.approx(-0.5 / 3, abs=1e-12)
+    assert (found["spearman"].n, found["rank_spearman"].n) == (9, 3)
+
+
+def test_paired_intervals_are_those_of_a_slow_loop_over_the_same_draws():
+    first, second, score, dialogue = predictions_of_three_dialogues()
+    drawn = {"pearson": [], "spearman": []}
+    for (weights,) in (row[None] for chunk in resampled(3, 200, 7) for row in chunk):
+        items = np.repeat(np.arange(9), weights[dialogue].astype(int))
+        for name, of in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr)):
+            one, other = (of(model[items], score[items])[0] for model in (first, second))
+            drawn[name].append(one - other)
+    found = paired_correlations(first, second, score, dialogue, resamples=200, seed=7)
+    for name, values in drawn.items():
+        assert [found[name].low, found[name].high] == pytest.approx(
+            np.quantile(values, [0.025, 0.975]), abs=1e-9
+        )
+
+
+def test_the_same_predictions_do_not_differ_and_turned_ones_differ_the_other_way():
+    first, second, score, dialogue = predictions_of_three_dialogues()
+    same = paired_correlations(first, 2 * first + 1, score, dialogue, resamples=50)
+    for found in same.values():
+        assert (found.value, found.low, found.high) == pytest.approx((0, 0, 0), abs=1e-12)
+    one = paired_correlations(first, second, score, dialogue, resamples=50)
+    other = paired_correlations(second, first, score, dialogue, resamples=50)
+    for name, found in one.items():
+        turned = (-other[name].value, -other[name].high, -other[name].low)
+        assert (found.value, found.low, found.high) == pytest.approx(turned, abs=1e-12)
+
+
+def test_intervals_hold_no_difference_in_95_of_100_where_there_is_none():
+    """Two models that err alike much, each dialogue as a whole by 0.3 and each item by 0.3; 40 of 5."""
+    rng = np.random.default_rng(3)
+    dialogue = np.repeat(np.arange(40), 5)
+    held = 0
+    for _ in range(200):
+        score = rng.random(200)
+        first, second = (
+            score + 0.3 * rng.normal(size=40)[dialogue] + 0.3 * rng.normal(size=200) for _ in "ab"
+        )
+        found = paired_correlations(first, second, score, dialogue, resamples=200)["spearman"]
+        held += found.low <= 0 <= found.high
+    assert 0.91 <= held / 200 <= 0.985
+    worse = score + 2 * rng.normal(size=200)
+    assert paired_correlations(first, worse, score, dialogue)["spearman"].low > 0.1
+
+
+def test_paired_correlations_that_are_not_defined_have_reasons():
+    first, second, score, dialogue = predictions_of_three_dialogues()
+    constant = paired_correlations(first, np.ones(9), score, dialogue)
+    assert all(math.isnan(found.value) for found in constant.values())
+    assert constant["spearman"].reason == "all predictions are the same"
+    one = paired_correlations(first, second, score, np.zeros(9, dtype=int))
+    assert one["pearson"].reason == "one dialogue: no interval"
+    partly = paired_correlations(
+        first, np.where(dialogue == 0, 1.0, second), score, dialogue, resamples=50
+    )
+    assert partly["rank_spearman"].n == 2
+    assert partly["rank_spearman"].reason.startswith("1 dialogues left out: predictions of one")

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from giccs.metrics import (
-    _resampled,
     correlations,
+    resampled,
 )
 
 
@@ -36,7 +36,7 @@ def test_values_equal_scipy(levels):
 def test_interval_equals_resampling_dialogues_by_hand(levels):
     x, y, dialogue = example(n_dialogues=9, levels=levels)
     found = correlations(x, y, dialogue, resamples=40, seed=5)
-    (weights,) = _resampled(9, 40, seed=5)
+    (weights,) = resampled(9, 40, seed=5)
     pearson, spearman = [], []
     for row in weights.astype(int):
         rows = np.concatenate(

@@ -59,6 +59,9 @@ def test_the_release_is_read_whole(tmp_path, decimals):
         "CROWDSS",
         "find_something",
     )
+    assert [item.original_domain for item in benchmark.items[::5]] == [
+        DOMAINS[d % 7] for _ in (3, 5) for d in range(30)
+    ]
     assert first.turns[0].text == 'Dialog 0, Äußerung 0 mit "Zitat".'
 
 

@@ -1,0 +1,113 @@
+"""A folder that can be pushed to the Hugging Face hub as it is: card, data, metadata."""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bws.problems import InputError, Problem
+from bws.textio import write_atomic
+from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
+from giccs.card.croissant import croissant
+from giccs.card.facts import facts_of_dialogues, facts_of_judgments, facts_of_scores, how_judged
+from giccs.card.readme import MARK, Card, readme
+from giccs.card.stated import Stated
+from giccs.card.tables import items_table, judgments_table
+
+if TYPE_CHECKING:
+    from bws.records import Judgments
+
+__all__ = ["card_of", "check_folder", "check_not_the_release", "write_folder"]
+
+README, CROISSANT, DATA = "README.md", "croissant.json", "data"
+LANG = "de"
+SIMULATED_ANNOTATOR = re.compile(r"simulated-\d+")
+"""What bws-simulate calls its annotators."""
+
+
+def card_of(benchmark: Benchmark, judgments: Judgments | None, stated: Stated) -> Card:
+    """Gather what the card says.
+
+    InputError where the judgments are not those behind the scores, where annotators do not go by pseudonyms,
+    and where simulated judgments are stated to be people's.
+    """
+    tables = [items_table(benchmark.items)]
+    lang = next(iter(stated.texts("language")), LANG)
+    sections = [facts_of_dialogues(benchmark, lang), facts_of_scores(benchmark, lang)]
+    if judgments is not None:
+        tables.append(judgments_table(judgments))
+        sections += facts_of_judgments(benchmark, judgments)
+    return Card(
+        stated=stated,
+        simulated=_simulated(benchmark, judgments, stated),
+        tables=tuple(tables),
+        sections=tuple(sections),
+        how_judged="" if judgments is None else how_judged(judgments),
+        fingerprint=benchmark.fingerprint,
+        version=version("giccs"),
+    )
+
+
+def _simulated(benchmark: Benchmark, judgments: Judgments | None, stated: Stated) -> bool | None:
+    names = [] if judgments is None else judgments.annotators.tolist()
+    by_name = bool(names) and all(SIMULATED_ANNOTATOR.fullmatch(name) for name in names)
+    known = by_name or benchmark.fingerprint == read_benchmark(SAMPLE).fingerprint
+    if known and stated.simulated is False:
+        message = "the judgments are simulated, but card.toml states simulated = false"
+        raise InputError(Problem(benchmark.name, None, message))
+    return True if known else stated.simulated
+
+
+def check_not_the_release(data: str) -> None:
+    """Raise InputError where `data` is the published GiCCS release."""
+    from giccs.hub import data_folder
+    from giccs.release import is_release
+
+    if data == SAMPLE or Path(data).is_file() or data == "-":
+        return
+    folder = Path(data) if Path(data).is_dir() else data_folder(data)
+    if is_release(folder):
+        message = (
+            "is the published GiCCS release. Its licence, CC BY-NC-ND 3.0, does not allow to pass it on in "
+            "changed form; point to sasaadi/GiCCS instead. giccs-stats and giccs-validate describe it"
+        )
+        raise InputError(Problem(data, None, message))
+
+
+def check_folder(folder: Path) -> None:
+    """Raise InputError where the folder holds what giccs-card did not write; hidden files may be there."""
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise InputError(Problem(str(folder), None, "is a file; a folder is expected"))
+    visible = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
+    foreign = sorted(visible - {README, CROISSANT, DATA})
+    foreign += sorted(
+        str(path.relative_to(folder)) for path in _data(folder) if path.suffix != ".parquet"
+    )
+    card = folder / README
+    if card.is_file() and MARK not in card.read_text("utf-8", errors="replace"):
+        foreign.append(README)
+    if foreign:
+        message = f"holds {', '.join(foreign)}, which giccs-card did not write; name another folder"
+        raise InputError(Problem(str(folder), None, message))
+
+
+def _data(folder: Path) -> list[Path]:
+    return [*(folder / DATA).iterdir()] if (folder / DATA).is_dir() else []
+
+
+def write_folder(card: Card, folder: Path) -> list[str]:
+    """Write the card, the tables and croissant.json, and nothing else; return their paths in the folder."""
+    check_folder(folder)
+    files: dict[str, str | bytes] = {one.path: one.content for one in card.tables}
+    files[CROISSANT] = croissant(card.stated, card.title, card.description, card.tags, card.tables)
+    files[README] = readme(card)
+    for path in _data(folder):
+        if str(path.relative_to(folder)) not in files:
+            path.unlink()  # judgments that an earlier card had
+    for name, content in files.items():
+        write_atomic(folder / name, content)
+    return list(files)

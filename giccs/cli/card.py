@@ -1,0 +1,96 @@
+"""giccs-card: a benchmark made ready to be published."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bws.command import Console, command
+from bws.problems import InputError, Problem
+
+__all__ = ["card"]
+
+
+@command(
+    "giccs-card",
+    example="""
+    giccs-card benchmark.jsonl --init card.toml
+    giccs-card benchmark.jsonl --config card.toml --judgments judgments.csv -o my-benchmark
+    """,
+)
+@click.argument("data", metavar="DATA")
+@click.option(
+    "-o", "--output", "folder", metavar="FOLDER", help="Where to write what is published."
+)
+@click.option(
+    "--judgments",
+    metavar="FILE",
+    help="The judgments behind the scores: are published too, and counted.",
+)
+@click.option(
+    "--config", metavar="card.toml", help="What only you know: title, licence, limits ..."
+)
+@click.option("--init", metavar="card.toml", help="Write such a file to fill in, and nothing else.")
+def card(
+    console: Console,
+    data: str,
+    folder: str | None,
+    judgments: str | None,
+    config: str | None,
+    init: str | None,
+) -> None:
+    """Write a dataset card, the data as Parquet and Croissant metadata: a folder for the hub.
+
+    DATA is a benchmark JSONL file, a hub id, or giccs-sample; the GiCCS release itself may not be passed on
+    in changed form and is refused.
+
+    The card has the statistics of the paper's Tables 1 to 3 and Figure 1, each below the command that
+    prints it. What card.toml does not state is "not stated" in the card, and warned about.
+
+    --json: folder, files, simulated, not_stated (keys of card.toml), fingerprint; with --init: config, keys.
+    """
+    if (folder is None) == (init is None):
+        raise click.UsageError("either -o FOLDER or --init card.toml is needed")
+    if init is not None:
+        _write_template(console, init)
+    elif folder is not None:
+        _write_card(console, data, Path(folder), judgments, config)
+
+
+def _write_template(console: Console, path: str) -> None:
+    from bws.textio import write_atomic
+    from giccs.card.stated import QUESTIONS, template
+
+    if Path(path).exists():
+        raise InputError(Problem(path, None, "is there already; name another file or remove it"))
+    write_atomic(path, template())
+    console.answer(
+        f"{path} has {len(QUESTIONS)} questions", {"config": path, "keys": list(QUESTIONS)}
+    )
+
+
+def _write_card(
+    console: Console, data: str, folder: Path, judgments: str | None, config: str | None
+) -> None:
+    from giccs.benchmark import read_benchmark
+    from giccs.card.folder import card_of, check_folder, check_not_the_release, write_folder
+    from giccs.card.stated import Stated, read_stated
+    from giccs.ceiling import judgments_behind
+
+    check_folder(folder)
+    benchmark = read_benchmark(data)
+    check_not_the_release(data)
+    stated = read_stated(config) if config else Stated({})
+    found = card_of(benchmark, judgments_behind(benchmark, judgments), stated)
+    files = write_folder(found, folder)
+    missing = found.not_stated
+    console.warn([Problem(config or "card.toml", None, f"{key} is not stated") for key in missing])
+    document = {
+        "folder": str(folder),
+        "files": files,
+        "simulated": found.simulated,
+        "not_stated": list(missing),
+        "fingerprint": found.fingerprint,
+    }
+    console.answer("\n".join(str(folder / name) for name in files), document)

@@ -1,0 +1,148 @@
+"""giccs-expert: an expert's sheet out and in, and what does not match the scores."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bws.command import Console, command
+from bws.problems import InputError, Problem
+
+if TYPE_CHECKING:
+    from giccs.benchmark import Benchmark
+    from giccs.expert import ExpertCheck
+
+__all__ = ["expert"]
+
+TABLE_4 = ("Last turn of the dialogue", "Paired sentence", "Calculated score", "Expert evaluation")
+GROUP_TITLES = ("", "agree", "judged", "share [95 %]", "at 0.5", "open")
+
+
+@command(
+    "giccs-expert",
+    example="""
+    giccs-expert benchmark.jsonl --sheet sheet.csv
+    giccs-expert benchmark.jsonl --expert sheet.csv
+    """,
+)
+@click.argument("data", metavar="DATA")
+@click.option(
+    "--sheet", metavar="FILE", help="Write an empty sheet: every item in random order, no score."
+)
+@click.option(
+    "--bom", is_flag=True, help="Begin it with a byte order mark, by which Excel knows UTF-8."
+)
+@click.option("--seed", default=0, show_default=True, help="Of the sheet's order.")
+@click.option(
+    "--expert",
+    "filled",
+    metavar="FILE",
+    help="Compare a filled-in sheet, or a CSV with the columns item_id and judgment.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "markdown", "latex", "csv"]),
+    default="table",
+    show_default=True,
+    help="How to print; csv has the mismatches alone.",
+)
+def expert(
+    console: Console,
+    data: str,
+    sheet: str | None,
+    bom: bool,
+    seed: int,
+    filled: str | None,
+    form: str,
+) -> None:
+    """Ask an expert whether each similarity is higher or lower than 0.5, and compare with the scores.
+
+    DATA is a benchmark JSONL file, a folder with the GiCCS release, a hub id, or giccs-sample.
+
+    In the column judgment the expert writes higher, > 0.5 or höher; or lower, < 0.5 or niedriger. What is
+    left empty counts as open. Items with a score of exactly 0.5 are counted apart.
+
+    --json: groups (by, items, open, middle, agree, share: value, low, high, n), the whole first; mismatches
+    (item_id, last_turn, utterance, score, expert).
+    """
+    from giccs.benchmark import read_benchmark
+
+    if (sheet is None) == (filled is None):
+        raise click.UsageError("either --sheet FILE or --expert FILE is needed")
+    benchmark = read_benchmark(data)
+    if sheet is not None:
+        _write_sheet(console, benchmark, sheet, bom, seed)
+    elif filled is not None:
+        _compare(console, benchmark, filled, form)
+
+
+def _write_sheet(console: Console, benchmark: Benchmark, path: str, bom: bool, seed: int) -> None:
+    from bws.textio import write_atomic
+    from giccs.expert import expert_sheet
+
+    if path != "-" and Path(path).is_file():
+        message = "is there already, and may hold judgments; name another file or remove it"
+        raise InputError(Problem(path, None, message))
+    write_atomic(path, ("\ufeff" if bom else "") + expert_sheet(benchmark, seed))
+    said = f"{len(benchmark.items)} items of {len(benchmark.dialogue_ids)} dialogues"
+    if path == "-":
+        console.note(said)
+        return
+    document = {"sheet": path, "items": len(benchmark.items), "seed": seed}
+    console.answer(f"{said} in {path}", document | {"data": benchmark.fingerprint})
+
+
+def _compare(console: Console, benchmark: Benchmark, path: str, form: str) -> None:
+    from giccs.expert import expert_check, read_expert
+
+    check = expert_check(benchmark, read_expert(path, benchmark))
+    whole = check.groups[0]
+    for count, what in (
+        (whole.open, "items are not judged yet"),
+        (whole.middle, "judged items have a score of exactly 0.5, which has no side"),
+    ):
+        if count:
+            console.note(f"{count} {what}")
+    console.answer(_csv(check) if form == "csv" else _tables(check, form), check.document())
+
+
+def _tables(check: ExpertCheck, form: str) -> str:
+    """Return the mismatches in the shape of the paper's Table 4, and how often both agree."""
+    from bws.breakdown import part_name
+    from giccs.expert import SHOWN
+    from giccs.report.cells import interval, tabulated
+
+    mismatches = [
+        (
+            _in_a_cell(one.item.last_turn, form),
+            _in_a_cell(one.item.utterance, form),
+            f"{one.item.score:.2f}",
+            SHOWN[one.expert],
+        )
+        for one in check.mismatches
+    ]
+    groups = [
+        (part_name(one.by), one.agree, one.share.n, interval(one.share), one.middle, one.open)
+        for one in check.groups
+    ]
+    listed = tabulated(mismatches, TABLE_4, form) if mismatches else "no mismatches"
+    return f"{listed}\n\n{tabulated(groups, GROUP_TITLES, form)}"
+
+
+def _in_a_cell(text: str, form: str) -> str:
+    line = " ".join(text.split())
+    return line.replace("\\", r"\\").replace("|", r"\|") if form == "markdown" else line
+
+
+def _csv(check: ExpertCheck) -> str:
+    out = io.StringIO()
+    columns = ["item_id", "last_turn", "utterance", "score", "expert"]
+    writer = csv.DictWriter(out, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(mismatch.row() for mismatch in check.mismatches)
+    return out.getvalue().rstrip("\n")

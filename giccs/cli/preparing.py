@@ -1,0 +1,324 @@
+"""giccs-build import, select, sheet and candidates: what comes before the annotation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bws.command import Console, command
+from bws.problems import InputError, Problem
+from giccs.transcripts.names import FORMATS, PARTS
+
+if TYPE_CHECKING:
+    from giccs.records import Dialogue
+    from giccs.transcripts.importing import Imported
+
+__all__ = ["candidates", "import_", "select", "sheet"]
+
+
+def _names(ctx: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...]:
+    return tuple(name.strip() for name in (value or "").split(",") if name.strip())
+
+
+def _columns(ctx: click.Context, parameter: click.Parameter, value: str | None) -> dict[str, str]:
+    columns = {}
+    for pair in _names(ctx, parameter, value):
+        part, _, name = pair.partition("=")
+        if part not in PARTS or not name.strip():
+            allowed = ", ".join(f"{one}=NAME" for one in PARTS)
+            raise click.BadParameter(f"{pair!r} is not allowed; {allowed} are")
+        columns[part] = name.strip()
+    return columns
+
+
+def _output(what: str) -> Callable[[Any], Any]:
+    return click.option(
+        "-o", "--output", required=True, metavar="FILE", help=f"{what}; - is standard output."
+    )
+
+
+def _not_both(console: Console, output: str) -> None:
+    if output == "-" and console.as_json:
+        raise click.UsageError("-o - and --json both write to standard output; name a file")
+
+
+def _done(console: Console, lines: Sequence[str], document: Mapping[str, Any]) -> None:
+    """Say what was done."""
+    if console.as_json:
+        console.answer("", document)
+    else:
+        console.note("\n".join(lines))
+
+
+@command(
+    "giccs-build import",
+    example="""
+    giccs-build import crowdss.tsv --format crowdss -o restaurant.jsonl
+    giccs-build import cinema/*.trl --domain cinema -o cinema.jsonl
+    giccs-build import chats.csv --columns dialogue=nr,speaker=who,text=said --user Guest -o chats.jsonl
+    """,
+)
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="auto",
+    show_default=True,
+    help="Form of the transcripts; auto goes by each file's ending, then by how it begins.",
+)
+@_output("Dialogues JSONL, without candidates yet")
+@click.option(
+    "--columns",
+    callback=_columns,
+    metavar="PART=NAME,...",
+    help="Columns or keys that are called otherwise: dialogue, turn, speaker, text, domain, source.",
+)
+@click.option("--user", callback=_names, metavar="NAME,...", help="Speakers that are the user.")
+@click.option("--system", callback=_names, metavar="NAME,...", help="Speakers that are the system.")
+@click.option("--source", metavar="NAME", help="Source of dialogues that tell none.")
+@click.option("--domain", metavar="NAME", help="Domain of dialogues that tell none.")
+def import_(
+    console: Console,
+    files: tuple[str, ...],
+    form: str,
+    output: str,
+    columns: dict[str, str],
+    user: tuple[str, ...],
+    system: tuple[str, ...],
+    source: str | None,
+    domain: str | None,
+) -> None:
+    """Make dialogues of plain transcripts.
+
+    jsonl is a dialogue or a turn a line; table is CSV or TSV with a row a turn, its columns found by their
+    names; crowdss is such a table with dialogue acts, which are left out; smartkom is a transliteration of
+    SmartKom or Verbmobil, whose markers of noises, pauses, repairs and the like are stripped and counted.
+    """  # fmt: skip
+    from giccs.assemble import write_dialogues
+    from giccs.transcripts.importing import import_transcripts
+
+    _not_both(console, output)
+    try:
+        found = import_transcripts(
+            files, form, columns=columns, source=source, domain=domain, user=user, system=system
+        )
+    except InputError:
+        raise
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    console.warn(found.warnings)
+    if not found.dialogues:
+        raise InputError(Problem(files[0], None, "no dialogue of two turns or more was found"))
+    write_dialogues(found.dialogues, output)
+    document = {
+        "counts": found.counts,
+        "roles": found.roles,
+        "stripped": found.stripped,
+        "notes": found.notes,
+        "warnings": [str(warning) for warning in found.warnings],
+    }
+    _done(console, _imported(found), document)
+
+
+def _imported(found: Imported) -> list[str]:
+    lines = [", ".join(f"{n} {what.replace('_', ' ')}" for what, n in found.counts.items())]
+    for role in ("user", "system"):
+        names = [name for name, of in found.roles.items() if of == role]
+        if names:
+            lines.append(f"{role}: {', '.join(names)}")
+    stripped = sorted(found.stripped.items(), key=lambda pair: (-pair[1], pair[0]))
+    if stripped:
+        lines.append(f"stripped: {', '.join(f'{kind} {n}' for kind, n in stripped)}")
+    return [*lines, *found.notes]
+
+
+@command(
+    "giccs-build select",
+    example="""
+    giccs-build select dialogues.jsonl -o selected.jsonl --log decisions.jsonl
+    giccs-build select restaurant.jsonl cinema.jsonl --config selection.toml --seed 7 -o selected.jsonl
+    """,
+)
+@click.argument("files", nargs=-1, required=True, metavar="DIALOGUES...")
+@_output("The dialogues that were taken")
+@click.option("--config", metavar="FILE.toml", help="Rules, as above.")
+@click.option(
+    "--seed", type=click.IntRange(0), help="Seed of the draw.  [default: the file's, or 0]"
+)
+@click.option("--log", metavar="FILE", help="Write every decision as JSONL.")
+def select(
+    console: Console,
+    files: tuple[str, ...],
+    output: str,
+    config: str | None,
+    seed: int | None,
+    log: str | None,
+) -> None:
+    """Draw dialogues at random, cut them, and relabel their domains.
+
+    A dialogue is cut to its first turns; nothing else of it changes.
+
+    Without rules: of every source and domain as many dialogues as can be had, half of them cut to three
+    turns and half to five. Rules are TOML, everything in them optional:
+
+    \b
+        seed = 0
+        dialogues = 6           # of every source and domain
+        lengths = [3, 5]        # as many dialogues cut to each
+        start = "any"           # or user, system: turns before the first of that speaker are dropped
+        last = "any"            # or user, system: who speaks the last turn, the target
+        [[take]]                # rules of their own; what no rule fits is left out
+        source = "CROWDSS"
+        domain = ["restaurant"]
+        dialogues = 24
+        start = "system"
+        [relabel]               # the source's label is kept as original_domain
+        cinema = "find_cinema"
+        [dialogue.w001_pk]      # one dialogue
+        domain = "find_hotel"
+        edit = {2 = "What turn 2 is to say."}
+        [dialogue.w002_pk]
+        leave_out = "The reason, for the log."
+    """
+    from dataclasses import replace
+
+    from giccs.assemble import write_dialogues
+    from giccs.selection import select as draw
+    from giccs.selection.decisions import write_log
+    from giccs.selection.rules import Rules, read_rules
+
+    _not_both(console, output)
+    rules = read_rules(config) if config else Rules()
+    rules = rules if seed is None else replace(rules, seed=seed)
+    dialogues = _read(files)
+    try:
+        selection = draw(dialogues, rules)
+    except ValueError as error:
+        place = config or files[0]
+        raise InputError([Problem(place, None, line) for line in str(error).split("\n")]) from None
+    console.warn([Problem(config or files[0], None, warning) for warning in selection.warnings])
+    if log:
+        read = [*files, *([config] if config else [])]
+        settings = {"seed": rules.seed, "rules": config}
+        write_log(log, "giccs-build select", read, settings, selection.decisions)
+    if not selection.dialogues:
+        raise InputError(Problem(files[0], None, "no dialogue was taken; --log tells why"))
+    write_dialogues(selection.dialogues, output)
+    counts = Counter(one.decision for one in selection.decisions)
+    cells = Counter((one.source, one.domain, len(one.turns)) for one in selection.dialogues)
+    document = {
+        "seed": rules.seed,
+        "decisions": counts,
+        "cells": [
+            {"source": source, "domain": domain, "n_turns": n_turns, "dialogues": number}
+            for (source, domain, n_turns), number in sorted(cells.items())
+        ],
+    }
+    lines = [
+        f"{number:>4}  {source} / {domain}, {n_turns} turns"
+        for (source, domain, n_turns), number in sorted(cells.items())
+    ]
+    told = ", ".join(f"{number} {decision}" for decision, number in counts.items())
+    _done(console, [*lines, f"{told}; seed {rules.seed}"], document)
+
+
+def _read(files: Sequence[str]) -> list[Dialogue]:
+    from giccs.assemble import placed_dialogues
+
+    dialogues = []
+    problems = []
+    first: dict[str, Problem] = {}
+    for file in files:
+        for place, dialogue in placed_dialogues(file, candidates=False):
+            earlier = first.setdefault(dialogue.dialogue_id, place)
+            if earlier is not place:
+                message = f"repeats the dialogue_id of {earlier.file}:{earlier.line}"
+                problems.append(Problem(place.file, place.line, message))
+            dialogues.append(dialogue)
+    if problems:
+        raise InputError(problems)
+    return dialogues
+
+
+@command(
+    "giccs-build sheet",
+    example="""
+    giccs-build sheet selected.jsonl -o writers.csv --bom
+    """,
+)
+@click.argument("dialogues", metavar="DIALOGUES")
+@_output("The sheet, CSV")
+@click.option(
+    "--lang",
+    "language",
+    type=click.Choice(["de", "en"]),
+    default="de",
+    show_default=True,
+    help="Language of what writers are asked for.",
+)
+@click.option(
+    "--bom", is_flag=True, help="Begin with a byte order mark, by which Excel knows UTF-8."
+)
+def sheet(console: Console, dialogues: str, output: str, language: str, bom: bool) -> None:
+    """Write a sheet in which writers put candidates.
+
+    It asks for five a dialogue, from a paraphrase of the last turn to an unrelated utterance. Writers fill
+    the column text; the criterion of each row and the dialogue stand beside it.
+    """
+    from bws.textio import write_atomic
+    from giccs.assemble import read_dialogues
+    from giccs.candidates.sheet import sheet as rows
+
+    _not_both(console, output)
+    read = read_dialogues(dialogues, candidates=False)
+    write_atomic(output, ("\ufeff" if bom else "") + rows(read, language))
+    document = {"dialogues": len(read), "rows": 5 * len(read)}
+    _done(console, [f"{5 * len(read)} rows for {len(read)} dialogues"], document)
+
+
+@command(
+    "giccs-build candidates",
+    example="""
+    giccs-build candidates selected.jsonl --sheet writers.csv -o dialogues.jsonl
+    """,
+)
+@click.argument("dialogues", metavar="DIALOGUES")
+@click.option("--sheet", "filled", required=True, metavar="FILE", help="The sheet, filled in.")
+@_output("Dialogues with candidates")
+@click.option(
+    "--candidates",
+    "number",
+    type=click.IntRange(2),
+    default=5,
+    show_default=True,
+    metavar="N",
+    help="Rows that the sheet has for each dialogue.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Seed of the order, by which the place of a candidate does not tell its level.",
+)
+def candidates(
+    console: Console, dialogues: str, filled: str, output: str, number: int, seed: int
+) -> None:
+    """Take candidates out of a filled sheet, in random order."""
+    from giccs.assemble import read_dialogues, write_dialogues
+    from giccs.candidates.sheet import read_sheet, with_candidates
+
+    _not_both(console, output)
+    file, rows = read_sheet(filled)
+    read = read_dialogues(dialogues, candidates=False)
+    whole, warnings = with_candidates(read, file, rows, number, seed)
+    console.warn(warnings)
+    write_dialogues(whole, output)
+    total = sum(len(one.candidates) for one in whole)
+    document = {"dialogues": len(whole), "candidates": total, "seed": seed}
+    said = f"{total} candidates of {len(whole)} dialogues in random order, seed {seed}"
+    _done(console, [said], document)

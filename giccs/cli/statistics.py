@@ -1,0 +1,181 @@
+"""giccs-stats: what the dialogues are like, and how the scores are spread."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bws.command import Console, command
+from bws.problems import InputError, Problem
+from bws.textio import read_bytes
+from giccs.distribution import Bin, distribution
+from giccs.figures import check_chart_path, score_distribution, write_chart
+from giccs.statistics import MTLD_THRESHOLD, PARTS, TABLE_2, describe
+
+if TYPE_CHECKING:
+    from giccs.lemmas import Lemmatiser
+    from giccs.records import Dialogue, Item
+
+__all__ = ["stats"]
+
+NEEDED = {
+    "stats": {"spacy": "spaCy", "simplemma": "simplemma", "lexicalrichness": "LexicalRichness"},
+    "charts": {"altair": "Altair", "vl_convert": "vl-convert"},
+}
+"""Our extra -> module -> what it is called."""
+
+
+@command(
+    "giccs-stats",
+    example="""
+    giccs-stats giccs-sample
+    giccs-stats benchmark.jsonl --by source,n_turns --format latex
+    giccs-stats dialogues.jsonl --lang en
+    giccs-stats benchmark.jsonl --figure scores.svg
+    """,
+)
+@click.argument("data", metavar="DATA")
+@click.option(
+    "--by",
+    default=",".join(TABLE_2),
+    show_default=True,
+    metavar="COLUMN,...",
+    help=f"A row for each combination of {', '.join(PARTS)}.",
+)
+@click.option(
+    "--lang", default="de", show_default=True, metavar="CODE", help="Language of the dialogues."
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "markdown", "latex", "csv"]),
+    default="table",
+    show_default=True,
+    help="CSV has all digits, and no score distribution.",
+)
+@click.option(
+    "--figure", metavar="FILE", help="Also draw the scores (Figure 1): .svg, .png, .json."
+)
+def stats(
+    console: Console, data: str, by: str, lang: str, form: str, figure: str | None
+) -> None:  # fmt: skip
+    """Describe the dialogues as the paper's Table 2 does, and the scores as its Figure 1.
+
+    DATA is a benchmark JSONL file, a folder with the GiCCS release, a hub id, or giccs-sample; or a JSONL
+    file of dialogues, which have no scores. A dialogue counts once; of its text only the turns do.
+    """
+    columns = _columns(by)
+    _need("stats")
+    if figure:
+        _need("charts")
+        check_chart_path(figure)
+    lemmatiser = _lemmatiser(lang, console)
+    read = _read(data)
+    console.warn(read.warnings)
+    bins = distribution(read.scores) if read.scores else ()
+    if figure:
+        _draw(bins, figure, data, console)
+    elif not bins:
+        console.note(f"{data}: dialogues without scores, so no score distribution")
+    groups = describe(read.dialogues, lemmatiser, columns, console.progress)
+    document = {
+        "groups": [group.document() for group in groups],
+        "distribution": [asdict(one) for one in bins],
+        "lemmatiser": lemmatiser.name,
+        "signature": _signature(read.digest, lang),
+    }
+    from giccs.report.descriptive import description_csv, description_table, distribution_table
+
+    if form == "csv":
+        console.answer(description_csv(groups, columns).rstrip("\n"), document)
+        return
+    parts = [description_table(groups, columns, form, _said(document))]
+    parts += [distribution_table(bins, form)] if bins else []
+    console.answer("\n\n".join(parts), document)
+
+
+@dataclass(frozen=True, slots=True)
+class _Data:
+    dialogues: Sequence[Dialogue | Item]
+    scores: Sequence[float]
+    """Empty where there are dialogues only."""
+    digest: str
+    """SHA-256: of a benchmark's content, or of a file of dialogues."""
+    warnings: Sequence[Problem] = ()
+
+
+def _read(data: str) -> _Data:
+    """Read a benchmark; or the dialogues in a file whose first line has turns but no ``utterance``."""
+    from giccs.assemble import read_dialogues
+    from giccs.benchmark import read_benchmark
+    from giccs.fields import json_lines
+
+    if Path(data).is_file():
+        first = next(json_lines(data), None)
+        if first and "turns" in first.values and "utterance" not in first.values:
+            digest = hashlib.sha256(read_bytes(data)).hexdigest()
+            return _Data(read_dialogues(data, candidates=False), (), digest)
+    found = read_benchmark(data)
+    scores = [item.score for item in found.items]
+    return _Data(found.items, scores, found.fingerprint, found.warnings)
+
+
+def _columns(by: str) -> tuple[str, ...]:
+    columns = tuple(dict.fromkeys(name.strip() for name in by.split(",")))
+    if unknown := [name for name in columns if name not in PARTS]:
+        message = f"{unknown[0]!r} is no column; it must be one of {', '.join(PARTS)}"
+        raise click.BadParameter(message, param_hint="--by")
+    return columns
+
+
+def _need(extra: str) -> None:
+    """Raise ClickException where a package of the extra is not installed."""
+    for module, name in NEEDED[extra].items():
+        if find_spec(module) is None:
+            message = f"needs {name}; install it with: pip install 'giccs[{extra}]'"
+            raise click.ClickException(message)
+
+
+def _lemmatiser(lang: str, console: Console) -> Lemmatiser:
+    from giccs.lemmas import lemmatiser
+
+    try:
+        found = lemmatiser(lang)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--lang") from None
+    console.warn([Problem("--lang", None, remark) for remark in found.remarks])
+    return found
+
+
+def _draw(bins: Sequence[Bin], path: str, data: str, console: Console) -> None:
+    if not bins:
+        raise InputError(Problem(data, None, "has no scores; --figure draws scores"))
+    write_chart(score_distribution(bins), path)
+    console.note(f"Figure 1 is in {path}")
+
+
+def _signature(digest: str, lang: str) -> dict[str, Any]:
+    return {
+        "data": digest,
+        "giccs": version("giccs"),
+        **{name: version(name) for name in NEEDED["stats"]},
+        "mtld_threshold": MTLD_THRESHOLD,
+        "lang": lang,
+    }
+
+
+def _said(document: dict[str, Any]) -> list[str]:
+    """Return what the table says of where its numbers come from."""
+    how = document["signature"]
+    return [
+        f"Lemmas by {document['lemmatiser']}; RTTR and MTLD (threshold {how['mtld_threshold']}) "
+        f"by lexicalrichness {how['lexicalrichness']}.",
+        f"Data {how['data'][:12]}, giccs {how['giccs']}.",
+    ]

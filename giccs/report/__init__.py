@@ -1,0 +1,45 @@
+"""Results as tables: for the terminal, Markdown, LaTeX and CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from giccs.metrics import Estimate
+from giccs.report.cells import FORMATS, heading
+from giccs.report.choices import choice_breakdown, choice_table, choices
+from giccs.report.pairs import breakdown_table, main_table, pairs
+from giccs.report.place import asked, ceiling_of, data_of, is_choice
+from giccs.report.rows import long_csv
+from giccs.results import Result
+
+__all__ = [
+    "FORMATS",
+    "breakdown_table",
+    "choice_breakdown",
+    "choice_table",
+    "long_csv",
+    "main_table",
+    "report",
+]
+
+
+def report(
+    results: Sequence[Result], form: str, ceiling: Mapping[str, Estimate] | None = None
+) -> str:
+    """Return all tables in a format of `FORMATS`, or one long ``csv``.
+
+    A table a task and data set, best model first; then its main metric by length, source and domain.
+    The noise ceiling is the last row of the pairwise tables on the data that it is of.
+    """
+    if form == "csv":
+        return long_csv(results, ceiling)
+    parts: list[str] = []
+    for what in dict.fromkeys(map(asked, results)):
+        chosen = [result for result in results if asked(result) == what]
+        title = f"{chosen[0].task} on {data_of(chosen[0])}"
+        parts += [("\n" if parts else "") + f"{heading(title, form)}\n"]
+        if is_choice(chosen[0]):
+            parts += choices(chosen, form)
+        else:
+            parts += pairs(chosen, form, ceiling_of(chosen[0], ceiling))
+    return "\n".join(parts)

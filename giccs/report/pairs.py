@@ -1,0 +1,113 @@
+"""Pairwise STS as tables: correlations beside the noise ceiling, and their parts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from giccs.metrics import Estimate
+from giccs.report.cells import heading, interval, remarks, tabulated
+from giccs.report.place import history_of
+from giccs.results import Result
+
+__all__ = ["CEILING", "breakdown_table", "main_table", "pairs"]
+
+TITLES = {
+    "pearson": "Pearson r",
+    "spearman": "Spearman ρ",
+    "rank_spearman": "ρ inside dialogues",
+}
+BROKEN_DOWN = "spearman"
+CEILING = "noise ceiling"
+"""Where others have their model."""
+
+
+def pairs(results: Sequence[Result], form: str, ceiling: Mapping[str, Estimate]) -> list[str]:
+    """Return the tables of one data set and, below them, what is missing and what the ceiling means."""
+    parts = [main_table(results, form, ceiling)]
+    if broken_down := breakdown_table(results, form):
+        subtitle = f"{TITLES[BROKEN_DOWN]} by part of the data"
+        parts += [f"\n{heading(subtitle, form)}\n", broken_down]
+    said = [*_of_ceiling(ceiling), *_reasons(results)]
+    return [*parts, "", *remarks(said, form)] if said else parts
+
+
+def main_table(
+    results: Sequence[Result],
+    form: str = "table",
+    ceiling: Mapping[str, Estimate] | None = None,
+) -> str:
+    """Return a row a result: each metric with its 95 % interval, best Spearman first; last the ceiling."""
+    names = [name for name in TITLES if any(name in result.metrics for result in results)]
+    rows = [
+        [
+            result.model,
+            history_of(result),
+            *(interval(result.metrics[name]) for name in names),
+            max(estimate.n for estimate in result.metrics.values()),
+        ]
+        for result in sorted(results, key=_best_first)
+    ]
+    if ceiling:
+        shown = [interval(ceiling[name]) if name in ceiling else "" for name in names]
+        rows.append([CEILING, "", *shown, max(one.n for one in ceiling.values())])
+    headers = ["model", "history", *(f"{TITLES[name]} [95 %]" for name in names), "items"]
+    return tabulated(rows, headers, form)
+
+
+def breakdown_table(results: Sequence[Result], form: str = "table") -> str:
+    """Return Spearman's rho a part of the data (rows) and model (columns); empty without parts."""
+    ordered = sorted(results, key=_best_first)
+    parts = {tuple(group.by.items()): None for result in ordered for group in result.groups}
+    rows = []
+    for part in parts:
+        cells = [_of_part(result, part) for result in ordered]
+        sizes = [cell.n for cell in cells if cell]
+        label = ", ".join(f"{name}={value}" for name, value in part)
+        shown = [interval(cell, decimals=2) if cell else "" for cell in cells]
+        rows.append([label, max(sizes), *shown])
+    headers = ["part", "items", *(_column_of(result) for result in ordered)]
+    return tabulated(rows, headers, form) if rows else ""
+
+
+def _best_first(result: Result) -> tuple[float, str, str]:
+    value = result.metrics[BROKEN_DOWN].value
+    return (math.inf if math.isnan(value) else -value, result.model, history_of(result))
+
+
+def _column_of(result: Result) -> str:
+    return result.model if history_of(result) != "with" else f"{result.model} (with history)"
+
+
+def _of_part(result: Result, part: tuple[tuple[str, Any], ...]) -> Estimate | None:
+    for group in result.groups:
+        if tuple(group.by.items()) == part:
+            return group.metrics.get(BROKEN_DOWN)
+    return None
+
+
+def _of_ceiling(ceiling: Mapping[str, Estimate]) -> list[str]:
+    said = [
+        f"{CEILING}: {TITLES[name]}: {one.reason}" for name, one in ceiling.items() if one.reason
+    ]
+    known = {name: one for name, one in ceiling.items() if not math.isnan(one.value)}
+    if known:
+        shares = ", ".join(
+            f"{one.extra['reliability']:.3f} ({TITLES[name]})" for name, one in known.items()
+        )
+        said.append(
+            "The noise ceiling is what a model that knew the true scores would reach: the scores themselves "
+            f"are reliable to {shares}, and the ceiling is the square root of that (for ρ, nearly)."
+        )
+    return said
+
+
+def _reasons(results: Sequence[Result]) -> list[str]:
+    """Return a line for each number of the main table that is missing or leaves something out."""
+    return [
+        f"{result.model}: {TITLES.get(name, name)}: {estimate.reason}"
+        for result in results
+        for name, estimate in result.metrics.items()
+        if estimate.reason
+    ]

@@ -1,0 +1,46 @@
+"""What a result is about: which data, which history, which prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from giccs.metrics import Estimate
+from giccs.results import Result
+
+__all__ = ["asked", "ceiling_of", "data_of", "history_of", "is_choice", "prompt_of"]
+
+
+def asked(result: Result) -> tuple[str, str]:
+    """Return what results must share to stand in one table: the task, and the data by fingerprint."""
+    return result.task, str(result.signature.get("data", ""))
+
+
+def data_of(result: Result) -> str:
+    """Return how the data was called."""
+    return str(result.environment.get("data", "unknown data"))
+
+
+def history_of(result: Result) -> str:
+    """Return which history was shown."""
+    return str(result.signature.get("history", ""))
+
+
+def prompt_of(result: Result) -> str:
+    """Return how the question was put: template, and what differs from a plain question."""
+    how = result.signature
+    said = [str(how["template"]["name"])]
+    said += ["letter"] if how["answer"] == "letter" else []
+    said += ["chat"] if how["chat_template"] else []
+    said += [f"{how['permutations']} orders"] if how["permutations"] > 1 else []
+    return ", ".join(said)
+
+
+def is_choice(result: Result) -> bool:
+    """Tell whether a result is one of multiple choice."""
+    return "accuracy" in result.metrics
+
+
+def ceiling_of(result: Result, ceiling: Mapping[str, Estimate] | None) -> Mapping[str, Estimate]:
+    """Return the noise ceiling where it is of the result's data (``data`` in its extra), else nothing."""
+    own = result.signature.get("data")
+    return {name: one for name, one in (ceiling or {}).items() if one.extra.get("data", own) == own}

@@ -1,0 +1,85 @@
+"""Ours beside theirs, as a table in every format."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+
+from giccs.against import Comparison, Line
+from giccs.report.cells import heading, interval, number, plus_minus, remarks, tabulated
+from giccs.report.place import data_of, is_choice, prompt_of
+
+__all__ = ["published_csv", "published_table"]
+
+HEADERS = ["model", "task", "part", "metric", "published", "ours [95 %]", "difference", "verdict"]
+COLUMNS = [
+    "model", "task", "data", "prompt", "part", "metric", "published", "published_stderr",
+    "ours", "low", "high", "n", "difference", "verdict",
+]  # fmt: skip
+
+
+def published_table(comparison: Comparison, form: str) -> str:
+    """Return a table a data set, a row a published number, and the notes; ``csv`` is one long table."""
+    if form == "csv":
+        return published_csv(comparison)
+    recipe = comparison.recipe
+    parts = [heading(f"Against {recipe.title or recipe.file}", form)]
+    parts += [*remarks([recipe.source], form)] if recipe.source else []
+    compared = [line for line in comparison.lines if line.result]
+    for data in dict.fromkeys(data_of(line.result) for line in compared if line.result):
+        rows = [_row(line) for line in compared if line.result and data_of(line.result) == data]
+        parts += [f"\n{heading(f'ours on {data}', form)}\n", tabulated(rows, HEADERS, form)]
+    return "\n".join([*parts, "", *remarks(comparison.notes(), form)])
+
+
+def published_csv(comparison: Comparison) -> str:
+    """Return a row a published number as CSV, also those without a result."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows(map(_values, comparison.lines))
+    return out.getvalue()
+
+
+def _row(line: Line) -> list[str]:
+    part = ", ".join(f"{name}={value}" for name, value in line.published.by.items())
+    difference = "" if math.isnan(line.difference) else f"{line.difference:+.3f}"
+    place = [_model(line), line.run.task, part, line.published.metric]
+    return [*place, _theirs(line), _ours(line), difference, line.verdict]
+
+
+def _model(line: Line) -> str:
+    chooses = line.result and is_choice(line.result)
+    prompt = f" ({prompt_of(line.result)})" if line.result and chooses else ""
+    return f"{line.run.model}{prompt}"
+
+
+def _theirs(line: Line) -> str:
+    stderr = line.published.stderr
+    return f"{line.published.value:.3f}" + ("" if stderr is None else f" ± {stderr:.3f}")
+
+
+def _ours(line: Line) -> str:
+    if line.ours is None:
+        return "not computed"
+    if "stderr" not in line.ours.extra:
+        return interval(line.ours)
+    return f"{plus_minus(line.ours)} [{line.ours.low:.3f}, {line.ours.high:.3f}]"
+
+
+def _values(line: Line) -> list[object]:
+    found, published = line.document(), line.published
+    ours = found["ours"] or {}
+    numbers = [number(ours.get(name, math.nan)) for name in ("value", "low", "high")]
+    return [
+        *(found[name] or "" for name in ("model", "task", "data", "prompt")),
+        ";".join(f"{name}={value}" for name, value in published.by.items()),
+        published.metric,
+        number(published.value),
+        "" if published.stderr is None else number(published.stderr),
+        *numbers,
+        ours.get("n", ""),
+        number(line.difference),
+        line.verdict,
+    ]

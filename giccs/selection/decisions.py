@@ -1,0 +1,55 @@
+"""The log of what was decided about dialogues: JSON Lines, the settings first, then a line a decision."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any
+
+from bws.textio import display_name, read_bytes, write_atomic
+
+__all__ = ["Decision", "write_log"]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What was decided about one dialogue."""
+
+    dialogue_id: str
+    decision: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+def write_log(
+    path: str | os.PathLike[str],
+    command: str,
+    files: Iterable[str],
+    settings: Mapping[str, Any],
+    decisions: Iterable[Decision],
+) -> None:
+    """Write the log, whole or not at all.
+
+    files: what was read; the first line has their SHA-256, so that the log belongs to exactly these.
+    """
+    digests = {
+        display_name(file): hashlib.sha256(read_bytes(file)).hexdigest()
+        for file in files
+        if file != "-"
+    }
+    head = {
+        "decision": "settings",
+        "command": command,
+        "version": version("giccs"),
+        "files": digests,
+        **settings,
+    }
+    lines = [head]
+    lines += [
+        {"dialogue_id": one.dialogue_id, "decision": one.decision, **one.details}
+        for one in decisions
+    ]
+    write_atomic(path, "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines))

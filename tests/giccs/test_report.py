@@ -1,0 +1,101 @@
+"""The report of pairwise results beside the noise ceiling, in every format."""
+
+import csv
+import io
+import math
+from itertools import pairwise
+
+import pytest
+
+from giccs.benchmark import read_benchmark
+from giccs.metrics import Estimate
+from giccs.models import open_model
+from giccs.report import long_csv, main_table, report
+from giccs.tasks.pairwise import PairwiseSTS
+
+
+@pytest.fixture
+def benchmark(benchmark_file):
+    return read_benchmark(benchmark_file)
+
+
+@pytest.fixture
+def results(benchmark):
+    task = PairwiseSTS(resamples=20)
+    names = ("baseline:chance", "baseline:char-ngram")
+    return [task.evaluate(open_model(name), benchmark) for name in names]
+
+
+@pytest.fixture
+def ceiling(benchmark):
+    extra = {"reliability": 0.81, "data": benchmark.fingerprint}
+    return {
+        "pearson": Estimate(0.9, 0.85, 0.95, 30, extra=extra),
+        "spearman": Estimate(
+            math.nan, math.nan, math.nan, 30, "halves contradict", extra | {"reliability": math.nan}
+        ),
+    }
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "latex"])
+def test_the_ceiling_is_the_last_row_and_is_explained(results, ceiling, form):
+    table = main_table(results, form, ceiling)
+    last = [line for line in table.splitlines() if "noise ceiling" in line]
+    assert len(last) == 1
+    assert table.index("noise ceiling") > table.index("baseline:chance")
+    assert "0.900 [0.850, 0.950]" in last[0]
+    assert "not defined" in last[0]
+    text = report(results, form, ceiling)
+    assert "reliable to 0.810 (Pearson r)" in text
+    assert "noise ceiling: Spearman ρ: halves contradict" in text
+    for line in text.splitlines():
+        if "reliable to" in line or "contradict" in line:
+            assert line.startswith("%") == (form == "latex")
+
+
+def test_sentences_stand_apart_from_a_markdown_table(results, ceiling):
+    """A line right below a table would be read as its next row."""
+    lines = report(results, "markdown", ceiling).splitlines()
+    for above, line in pairwise(lines):
+        if line and not line.startswith("|"):
+            assert not above.startswith("|")
+
+
+def test_csv_has_the_ceiling_once(results, ceiling, benchmark):
+    rows = list(csv.DictReader(io.StringIO(report(results, "csv", ceiling))))
+    of_ceiling = [row for row in rows if row["model"] == "noise ceiling"]
+    assert [(row["metric"], row["value"], row["reason"]) for row in of_ceiling] == [
+        ("pearson", "0.9", ""),
+        ("spearman", "", "halves contradict"),
+    ]
+    assert {(row["task"], row["data"]) for row in of_ceiling} == {("pairwise-sts", benchmark.name)}
+    assert report(results, "csv") == long_csv(results)
+    assert "noise ceiling" not in long_csv(results)
+
+
+def test_the_ceiling_stands_only_beside_results_on_its_data(results, ceiling, benchmark):
+    part = PairwiseSTS(resamples=5).evaluate(open_model("baseline:chance"), benchmark.first(4))
+    of_whole, of_part = report([*results, part], "table", ceiling).split("\npairwise-sts on ")
+    assert "noise ceiling" in of_whole
+    assert "noise ceiling" not in of_part
+    assert "noise ceiling" not in report([part], "table", ceiling)
+    assert "noise ceiling" not in report([part], "csv", ceiling)
+
+
+def test_without_a_ceiling_nothing_is_said_of_one(results):
+    for form in ("table", "markdown", "latex", "csv"):
+        assert "noise ceiling" not in report(results, form)
+
+
+def test_every_number_of_the_table_is_in_the_csv(results):
+    rows = list(csv.DictReader(io.StringIO(long_csv(results))))
+    table = main_table(results)
+    for result in results:
+        for name, estimate in result.metrics.items():
+            (row,) = [
+                row
+                for row in rows
+                if (row["model"], row["metric"], row["part"]) == (result.model, name, "")
+            ]
+            assert float(row["value"]) == estimate.value
+            assert f"{estimate.value:.3f}" in table

@@ -116,23 +116,24 @@ def json_lines(path: str | os.PathLike[str]) -> Iterator[Fields]:
     for line, text in enumerate(read_text(path).split("\n"), start=1):
         if not text.strip():
             continue
-        try:
-            values = json.loads(text)
-            json.dumps(values, ensure_ascii=False).encode(
-                "utf-8"
-            )  # an escape may be half a character
-        except UnicodeEncodeError:
-            values, reason = None, "it escapes half a character"
-        except (ValueError, RecursionError) as error:
-            values, reason = None, str(error).split(":")[0]
-        else:
-            reason = f"it is {_shown(values)}"
-        if isinstance(values, dict):
-            yield Fields(file, line, values)
-        else:
-            broken = Fields(file, line, {})
-            broken.wrong(f"not a JSON object ({reason}); each line must be one")
-            yield broken
+        values, reason = _object(text)
+        fields = Fields(file, line, values)
+        if reason:
+            fields.wrong(f"not a JSON object ({reason}); each line must be one")
+        yield fields
+
+
+def _object(text: str) -> tuple[dict[str, Any], str]:
+    """Return the JSON object that a line holds; or an empty one, and what it is instead."""
+    try:
+        values = json.loads(text)
+        if "\\u" in text:  # an escape may be half a character
+            json.dumps(values, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        return {}, "it escapes half a character"
+    except (ValueError, RecursionError) as error:
+        return {}, str(error).split(":")[0]
+    return (values, "") if isinstance(values, dict) else ({}, f"it is {_shown(values)}")
 
 
 def _shown(value: Any) -> str:

@@ -95,8 +95,7 @@ class Store:
 
     def path(self, model: str, task: str, signature: Signature) -> Path:
         """Return where the JSON of a result stands or would stand."""
-        slug = re.sub(r"[^\w.-]+", "-", model).strip("-.")[-80:]
-        return self.folder / f"{task}--{slug}--{digest(signature)[:12]}.json"
+        return self.folder / f"{_slug(task)}--{_slug(model)}--{digest(signature)[:12]}.json"
 
     def find(self, model: str, task: str, signature: Signature) -> Result | None:
         """Return the result with this signature, if it has been computed."""
@@ -128,6 +127,11 @@ class Store:
 
         path = self.path(result.model, result.task, result.signature).with_suffix(".parquet")
         return polars.read_parquet(path)
+
+
+def _slug(name: str) -> str:
+    """Return what of a name can stand in a file's name; results of strangers name what they like."""
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.")[-80:]
 
 
 def _read(path: Path) -> Result:

@@ -121,3 +121,10 @@ def test_results_on_different_data_never_share_a_table(benchmark, tmp_path):
     assert text.count(f"pairwise-sts on {benchmark.name}") == 2
     rows = [line.split() for line in text.splitlines() if line.startswith("baseline:")]
     assert sorted(row[-1] for row in rows) == ["20", "30"]
+
+
+def test_what_a_stranger_calls_model_and_task_stays_inside_the_folder(tmp_path):
+    store = Store(tmp_path / "r")
+    path = store.path("../../model", "../../etc/task", {})
+    assert path.parent == tmp_path / "r"
+    assert path.name.startswith("etc-task--model--")

@@ -36,7 +36,7 @@ $(VENV)/dev: $(VENV)/demo
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-demo: $(VENV)/demo  ## score baselines and three real models on giccs-sample
+demo: $(VENV)/demo  ## go the whole road on giccs-sample, from tuples to a report
 	@HF_HUB_OFFLINE=1 $(BIN)/giccs-demo -o demo-results
 
 test: $(VENV)/dev $(AXE)  ## run every test

@@ -1,4 +1,4 @@
-"""giccs-demo: the baselines and three real models on giccs-sample, and what that shows."""
+"""giccs-demo: the whole pipeline on giccs-sample, offline, and what its numbers show."""
 
 from __future__ import annotations
 
@@ -11,16 +11,14 @@ from bws.command import Console, command
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from giccs.benchmark import Benchmark
+    from app.pipeline.whole import Outcome
     from giccs.results import Result
 
 __all__ = ["demo"]
 
-OVERLAP = "baseline:char-ngram"
-MODELS = ("baseline:chance", OVERLAP, "package:minilm", "package:use-multilingual")
-CAUSAL = "package:smollm2"
-EVERY = 5
-"""The causal model, on a processor, is asked about one dialogue of so many."""
+SIMULATED = (
+    "The annotators are simulated: all of this is for trying the tools out, not for reporting."
+)
 
 
 @command("giccs-demo", example="giccs-demo -o demo-results")
@@ -31,56 +29,70 @@ EVERY = 5
     default="demo-results",
     show_default=True,
     metavar="FOLDER",
-    help="Where results are kept; a second run takes them from there.",
+    help="Where everything is kept; a second run takes it from there.",
 )
 def demo(console: Console, folder: str) -> None:
-    """Score two baselines, two encoders and a causal language model on giccs-sample.
+    """Go the whole way on giccs-sample: HITs, simulated workers, scores, benchmark, models, a report.
 
-    Needs no hub: the models come as packages (the extra giccs[demo] and models.txt).
+    Needs no hub: the models come as packages (the extra giccs[demo] and models.txt). When it was
+    interrupted, by whatever, the same command goes on.
     """  # fmt: skip
-    from giccs.benchmark import SAMPLE, read_benchmark
-    from giccs.report import report
-    from giccs.results import Store
-    from giccs.run import open_models, run
-    from giccs.tasks import open_tasks
+    from app.pipeline.plan import Plan, sample_dialogues
+    from app.pipeline.requirements import insist_on_extras
+    from app.pipeline.whole import run_pipeline
 
-    benchmark = read_benchmark(SAMPLE)
-    pairs, causal = open_models(MODELS), open_models([CAUSAL])
-    results = [
-        result
-        for models, task, data in (
-            (pairs, "pairwise-sts", benchmark),
-            (causal, "multiple-choice-sts", one_in(EVERY, benchmark)),
-        )
-        for result in run(
-            models, open_tasks(task), data, Store(folder),
-            note=console.note, progress=console.progress,
-        )
-    ]  # fmt: skip
-    text = "\n".join(
+    plan = Plan(sample_dialogues())
+    insist_on_extras(plan)
+    try:
+        found = run_pipeline(folder, plan, console)
+    except KeyboardInterrupt:
+        console.note(f"\nwhat is done stands in {folder}; the same command goes on")
+        raise
+    console.answer(text_of(found), document_of(found))
+
+
+def text_of(found: Outcome) -> str:
+    """Return the tables and what they show."""
+    from giccs.report import report
+
+    quality, items = found.quality, len(found.benchmark.items)
+    return "\n".join(
         [
-            report(results, "table"),
+            "Agreement of the simulated annotators",
             "",
-            what_it_shows(results),
-            f"{SAMPLE}: {len(benchmark.items)} items, {len(benchmark.dialogue_ids)} dialogues. Its "
-            "scores come from simulated annotators: for trying the tools out, not for reporting.",
-            f"Results with a row for every item: {folder}",
+            quality.agreement.table(),
+            "",
+            "Split-half reliability of the scores",
+            "",
+            quality.reliability.table(),
+            "",
+            report(found.results, "table", quality.ceiling),
+            "",
+            what_it_shows(found.results),
+            f"{items} items, {len(found.benchmark.dialogue_ids)} dialogues. {SIMULATED}",
+            f"Everything lies in {found.folder.path}; to look at: {found.folder.report}",
         ]
     )
-    console.answer(text, {"results": [result.document() for result in results]})
 
 
-def one_in(every: int, benchmark: Benchmark) -> Benchmark:
-    """Return the benchmark of the first of each `every` dialogues, so that all domains are in it."""
-    from giccs.benchmark import Benchmark
-
-    kept = set(benchmark.dialogue_ids[::every])
-    items = tuple(item for item in benchmark.items if item.dialogue_id in kept)
-    return Benchmark(f"{benchmark.name}, one dialogue of {every}", items)
+def document_of(found: Outcome) -> dict[str, object]:
+    """Return all numbers as JSON has them."""
+    quality = found.quality
+    return {
+        "results": [result.document() for result in found.results],
+        "simulated": True,
+        "agreement": quality.agreement.document(),
+        "reliability": quality.reliability.document(),
+        "ceiling": {name: estimate.document() for name, estimate in quality.ceiling.items()},
+        "folder": str(found.folder.path),
+        "report": str(found.folder.report),
+    }
 
 
 def what_it_shows(results: Sequence[Result]) -> str:
     """Say in a sentence how the best model stands beside the overlap of characters."""
+    from app.pipeline.plan import OVERLAP
+
     by_model = {
         result.model: result.metrics["spearman"]
         for result in results

@@ -4,113 +4,99 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 
-import polars as pl
 import streamlit as st
 
-from app.views import candidates_chart, histogram, models_chart, predictions_chart
+from app import links
+from app.caching import study_of
+from app.dropping import dropped
+from app.labels import LANGUAGES, literal, say
+from app.study import Study
+from app.telling import tell_problems
 from bws.problems import InputError
-from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
-from giccs.results import Result, Store
+from giccs.benchmark import SAMPLE
+
+PAGES = ("overview", "dialogues", "annotation", "models", "errors")
+MOST_TOLD = 40  # characters of a link's wrong value that are repeated
 
 
-@st.cache_data(show_spinner=False)
-def items_of(data: str) -> tuple[Benchmark, pl.DataFrame]:
-    """Return the benchmark and a row an item."""
-    benchmark = read_benchmark(data)
-    rows = [
-        {
-            "item_id": item.item_id,
-            "dialogue": item.dialogue_id,
-            "domain": item.domain,
-            "turns": item.n_turns,
-            "last turn": item.last_turn,
-            "utterance": item.utterance,
-            "score": item.score,
-        }
-        for item in benchmark.items
-    ]
-    return benchmark, pl.DataFrame(rows)
+def main() -> None:
+    """Let Streamlit run the one page that it knows of: ours stand behind one address, see `app.links`.
 
-
-def overview(items: pl.DataFrame) -> None:
-    """Show how the scores are distributed, and how many items each domain and length has."""
-    st.altair_chart(histogram(items["score"]), width="stretch")
-    sizes = items.group_by("domain", "turns").agg(
-        pl.col("dialogue").n_unique().alias("dialogues"),
-        pl.len().alias("items"),
-        pl.col("score").mean().round(3).alias("mean score"),
-    )
-    st.dataframe(sizes.sort("domain", "turns"), hide_index=True)
-
-
-def dialogues(benchmark: Benchmark, items: pl.DataFrame) -> None:
-    """Show one dialogue as a chat, its last turn marked, and its candidates by score."""
-    domain = st.selectbox("Domain", ["all", *sorted(items["domain"].unique())])
-    chosen = items if domain == "all" else items.filter(pl.col("domain") == domain)
-    dialogue: str = st.selectbox("Dialogue", chosen["dialogue"].unique(maintain_order=True))
-    turns = next(item.turns for item in benchmark.items if item.dialogue_id == dialogue)
-    for place, turn in enumerate(turns, start=1):
-        with st.chat_message("human" if turn.speaker == "user" else "assistant"):
-            st.text(f"{turn.text}   ◀ last turn" if place == len(turns) else turn.text)
-    own = items.filter(pl.col("dialogue") == dialogue).select("utterance", "score")
-    st.altair_chart(candidates_chart(own), width="stretch")
-    st.dataframe(own.sort("score", descending=True), hide_index=True)
-
-
-def models(store: Store | None, benchmark: Benchmark, items: pl.DataFrame) -> None:
-    """Show the models' correlations with the scores, and one model's predictions."""
-    results = of_benchmark(store, benchmark)
-    if store is None or not results:
-        st.info(
-            "No results for this benchmark. Make some: giccs-eval MODEL -o results, then --results."
-        )
-        return
-    estimates = [(name, result.metrics["spearman"]) for name, result in results.items()]
-    frame = pl.DataFrame(
-        [{"model": name, "value": e.value, "low": e.low, "high": e.high} for name, e in estimates]
-    )
-    st.altair_chart(models_chart(frame), width="stretch")
-    model = st.selectbox("Model", list(results))
-    predicted = store.predictions(results[model]).select("item_id", "prediction")
-    st.altair_chart(predictions_chart(items.join(predicted, on="item_id")), width="stretch")
-
-
-def of_benchmark(store: Store | None, benchmark: Benchmark) -> dict[str, Result]:
-    """Return the pairwise results on exactly this benchmark, by model and history."""
-    if store is None:
-        return {}
-    return {
-        f"{result.model} ({result.signature['history']} history)": result
-        for result in store.results()
-        if result.task == "pairwise-sts" and result.signature["data"] == benchmark.fingerprint
-    }
+    Without this it takes the modules in ``pages`` for pages of its own.
+    """
+    here = st.Page(page, title="giccs explorer", default=True)
+    st.navigation([here], position="hidden").run()
 
 
 def page(arguments: Sequence[str] | None = None) -> None:
-    """Lay out the page."""
+    """Show the page that the link asks for, of the data that the command names or a person uploads."""
+    st.set_page_config(layout="wide")
+    links.begin()
+    told = st.container()
+    name = _choose_page()
+    try:
+        study = _chosen_study(_arguments(arguments))
+        _tell_about(study)
+        import_module(f"app.pages.{name}").show(study)
+    except InputError as error:
+        tell_problems(say("page.cannot_read"), error.problems)
+    with told:
+        for key, asked in links.ignored().items():
+            st.warning(say("page.ignored", key=literal(key), value=literal(asked[:MOST_TOLD])))
+
+
+def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", default=SAMPLE)
-    parser.add_argument("--results")
-    chosen = parser.parse_args(arguments)
-    st.set_page_config(page_title="giccs explorer", layout="wide")
-    st.title("giccs explorer")
-    try:
-        benchmark, items = items_of(chosen.data)
-        store = Store(chosen.results) if chosen.results else None
-        if benchmark.name == SAMPLE:
-            st.caption("giccs-sample: its scores come from simulated annotators.")
-        tabs = st.tabs(["Overview", "Dialogues", "Models"])
-        with tabs[0]:
-            overview(items)
-        with tabs[1]:
-            dialogues(benchmark, items)
-        with tabs[2]:
-            models(store, benchmark, items)
-    except InputError as error:
-        for problem in error.problems:
-            st.error(str(problem))
+    for name in ("--judgments", "--results", "--ledger"):
+        parser.add_argument(name)
+    return parser.parse_args(arguments)
+
+
+def _choose_page() -> str:
+    return links.segmented(
+        "page",
+        say("page.pages"),
+        [name for name in PAGES if find_spec(f"app.pages.{name}")],
+        shown=lambda name: say(f"page.{name}"),
+        label_visibility="collapsed",
+    )
+
+
+def _chosen_study(asked: argparse.Namespace) -> Study:
+    """Return what the command names, with what was uploaded in its place."""
+    with st.sidebar:
+        st.header(say("page.title"), anchor=False)
+        links.segmented("lang", say("page.language"), list(LANGUAGES), shown=LANGUAGES.__getitem__)
+        about = st.container()
+        st.button(say("page.reload"), icon=":material/refresh:", help=say("page.reload_help"))
+        uploaded, problems = dropped()
+    data = uploaded.get("benchmark", asked.data)
+    judgments = uploaded.get("judgments", asked.judgments if data == asked.data else None)
+    results = uploaded.get("results", asked.results)
+    with st.spinner(say("page.reading")):
+        study = study_of(data, judgments, results, asked.ledger)
+    about.caption(say("page.data_is", data=literal(_name(study.benchmark.name))))
+    return replace(study, problems=(*problems, *study.problems)) if problems else study
+
+
+def _name(path: str) -> str:
+    return path if path == SAMPLE else Path(path).name or path
+
+
+def _tell_about(study: Study) -> None:
+    if study.simulated:
+        st.caption(say("page.simulated"))
+    if study.problems:
+        tell_problems(say("page.left_out"), study.problems)
+    for note in study.notes:
+        st.caption(say(note))
 
 
 if __name__ == "__main__":
-    page()
+    main()

@@ -8,6 +8,7 @@ from benchmarks import (
     bws_reliability,
     bws_scoring,
     evaluation,
+    explorer,
     multiple_choice,
     study_load,
 )
@@ -18,6 +19,7 @@ EVERY = (
     bws_scoring,
     bws_reliability,
     evaluation,
+    explorer,
     multiple_choice,
     study_load,
 )

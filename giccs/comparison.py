@@ -127,17 +127,18 @@ def paired_correlations(
     >>> found["spearman"].value, found["rank_spearman"].value  # 1 - (-1)
     (2.0, 2.0)
     """
-    for model in (first, second):
-        alone = correlations(model, score, dialogue, resamples=0)
-        if math.isnan(alone["pearson"].value):
-            return alone
+    alone = [correlations(model, score, dialogue, resamples=0) for model in (first, second)]
+    for one in alone:
+        if math.isnan(one["pearson"].value):
+            return one
     n, n_dialogues = len(score), int(dialogue.max()) + 1
-    draws = [np.ones((1, n_dialogues)), *resampled(n_dialogues, resamples, seed)]
+    draws = [*resampled(n_dialogues, resamples, seed)]
     found = {}
     for name, correlation in (("pearson", weighted_pearson), ("spearman", weighted_spearman)):
-        one, other = correlation(first, score, dialogue), correlation(second, score, dialogue)
-        value, *drawn = np.concatenate([one(weights) - other(weights) for weights in draws])
-        found[name] = estimated(float(value), np.array(drawn), n, n_dialogues)
+        ours, theirs = correlation(first, score, dialogue), correlation(second, score, dialogue)
+        drawn = [np.empty(0), *(ours(weights) - theirs(weights) for weights in draws)]
+        value = alone[0][name].value - alone[1][name].value
+        found[name] = estimated(value, np.concatenate(drawn), n, n_dialogues)
     inside = [rank_correlation_inside(model, score, dialogue) for model in (first, second)]
     found["rank_spearman"] = mean_over_dialogues(
         inside[0] - inside[1], resamples=resamples, seed=seed, what=NO_RHO

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +27,7 @@ from mturk.visitor import Page, Visitor
 
 __all__ = ["Behaviour", "Rehearsal", "Truth", "read_links", "read_truth", "rehearse", "worker_ids"]
 
+BEGUN = re.compile(r'href="(/work/assignment/[^"]+)"')
 LOOKS = 3
 """How often a worker looks for work where the list shows some but none can be had."""
 Truth = Mapping[tuple[str, str], float]
@@ -262,9 +264,11 @@ class _Worker:
         return self.visitor.post(action, form.fields | fields) if form else page
 
     def _look(self, page: Page) -> Page | None:
-        """Accept from the list of work; None where there is nothing to accept."""
+        """Go on with what is begun, or accept from the list of work; None where there is neither."""
         if page.path != "/work/" or page.status != 200:
             page = self.visitor.get("/work/")
+        if begun := BEGUN.search(page.text):
+            return self.visitor.get(begun[1])
         offers = [
             f for f in page.forms("/work/accept") if f.fields.get("group") not in self.foreign
         ]

@@ -157,6 +157,21 @@ def test_who_abandons_does_not_come_back(study, files):
     assert len(study.rows("SELECT 1 FROM assignment WHERE status = 'Accepted'")) == 3
 
 
+def test_what_an_interrupted_rehearsal_left_begun_is_done_by_the_next(study, files):
+    from mturk.endpoint.work import Work
+
+    truth = read_truth(files.dialogues)
+    rehearse(study.url, worker_ids(3), truth, Behaviour(abandons=1.0))
+    work = Work(study.database, study.clock)
+    for (hit_id,) in study.rows("SELECT hit_id FROM hit"):
+        for worker in worker_ids(3):  # every place is taken: nothing is offered any more
+            work.accept(worker, hit_id)
+    assert not work.offers("ASIMULATED1")
+    done = rehearse(study.url, worker_ids(3), truth, Behaviour())
+    assert done.counts["submitted"] == 6
+    assert len(submitted(study)) == 6
+
+
 def test_hits_that_are_not_ours_are_left_alone(study, files):
     client = connect(resolve(study.url))
     hit_type_id = client.create_hit_type(

@@ -1,0 +1,63 @@
+"""Numbers that say where they come from: a command, and the place in the JSON that it prints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bws.command import json_ready
+
+__all__ = ["Cell", "Number", "Source", "at"]
+
+MISSING = "–"
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number as it is shown."""
+
+    text: str
+    command: str
+    """Run in the folder of the data, it prints a JSON document."""
+    path: str
+    """The number's place in it: a JSON Pointer (RFC 6901)."""
+
+
+Cell = str | Number | Sequence[str | Number]
+"""Text, a number, or a row of both."""
+
+
+class Source:
+    """A command and what it prints with --json."""
+
+    def __init__(self, command: str, document: Mapping[str, Any]) -> None:
+        self.command = command
+        self.document = json_ready(document)
+
+    def number(self, path: str, form: str = "") -> Number:
+        """Return the number at a place, formatted; a dash where there is none.
+
+        >>> Source("x --json", {"alpha": {"both": 0.6125}}).number("/alpha/both", ".2f").text
+        '0.61'
+        """
+        value = at(self.document, path)
+        text = MISSING if value is None else format(value, form)
+        return Number(text, self.command, path)
+
+    def interval(self, path: str, form: str = ".3f") -> Sequence[str | Number]:
+        """Return value and interval of an estimate at a place."""
+        value, low, high = (self.number(f"{path}/{end}", form) for end in ("value", "low", "high"))
+        return [value] if low.text == MISSING else [value, " [", low, ", ", high, "]"]
+
+
+def at(document: Any, path: str) -> Any:
+    """Return what a JSON Pointer points to; KeyError or IndexError where nothing is.
+
+    >>> at({"groups": [{"by": {"a/b": 1}}]}, "/groups/0/by/a~1b")
+    1
+    """
+    for part in path.split("/")[1:]:
+        key = part.replace("~1", "/").replace("~0", "~")
+        document = document[int(key)] if isinstance(document, list) else document[key]
+    return document

@@ -1,0 +1,143 @@
+"""Which results there are for the benchmark, which of them is looked at, and what it predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+import streamlit as st
+
+from app import links
+from app.caching import cached
+from app.frames.choices import CHOICE
+from app.frames.models import PAIRWISE, history, key, names
+from app.frames.predictions import ANSWERS, PAIRS, read_predictions
+from app.labels import literal, say
+from app.study import Study, results_of
+from app.telling import tell_problems
+from bws.problems import InputError
+from giccs.results import Result
+
+__all__ = [
+    "Predicted",
+    "choose",
+    "choose_task",
+    "condition",
+    "numbers",
+    "predicted",
+    "results_found",
+    "table_of",
+    "texts",
+    "titles",
+]
+
+SHOWN_TASKS = {PAIRWISE: PAIRS, CHOICE: ANSWERS}
+"""Name of a task that has a view -> the columns of its predictions."""
+
+
+@dataclass(frozen=True, eq=False)
+class Predicted:
+    """What a result predicts, as it was read."""
+
+    table: pl.DataFrame
+    stamp: str
+    """Path and time of change: what is computed of the table is cached by it."""
+
+
+def results_found(study: Study) -> list[Result]:
+    """Return the results on this benchmark that a page can show; say what of the folder it cannot."""
+    if study.store is None:
+        st.info(say("models.no_folder"))
+        return []
+    folder = study.store.folder
+    results, problems = results_of(study)
+    if problems:
+        tell_problems(say("models.broken", n=len(problems)), problems)
+    shown = [result for result in results if result.task in SHOWN_TASKS]
+    files = sum(1 for _ in folder.glob("*--*--*.json")) if folder.is_dir() else 0
+    said = {
+        "models.elsewhere": files - len(results) - len(problems),
+        "models.other_tasks": len(results) - len(shown),
+    }
+    for sentence, n in said.items():
+        if n > 0:
+            st.caption(say(sentence, n=n))
+    if not shown and not problems:
+        st.info(say("models.none", folder=literal(folder), data=literal(study.benchmark.name)))
+    return shown
+
+
+def choose_task(results: Sequence[Result]) -> str:
+    """Return the task whose results are looked at; let it be chosen where there are several."""
+    there = [task for task in SHOWN_TASKS if any(result.task == task for result in results)]
+    if len(there) == 1 and links.value("task") is None:
+        return there[0]
+    return links.segmented(
+        "task", say("models.task"), there, shown=lambda one: say(f"models.{one}")
+    )
+
+
+def choose(parameter: str, label: str, results: Sequence[Result], place: int = 0) -> Result:
+    """Let one of the results be chosen; the one at `place` until somebody does."""
+    by_key = {key(result): result for result in results}
+    named = names(results)
+    keys = list(by_key)
+
+    def shown(one: str) -> str:
+        how = f" · {condition(history(by_key[one]))}" if by_key[one].task == PAIRWISE else ""
+        return f"{named[one]}{how}"
+
+    return by_key[
+        links.selectbox(parameter, label, keys, keys[min(place, len(keys) - 1)], shown=shown)
+    ]
+
+
+def condition(name: str) -> str:
+    """Return a history condition in words."""
+    return say(f"models.{name}_history") if name in ("with", "without") else name
+
+
+def predicted(study: Study, result: Result) -> Predicted | None:
+    """Return what a result predicts; None, after saying why, where they cannot be read."""
+    path = table_of(study, result)
+    changed = path.stat().st_mtime_ns if path.exists() else 0
+    try:
+        return Predicted(_read(str(path), changed, result.task), f"{path} {changed}")
+    except InputError as error:
+        tell_problems(say("models.no_predictions"), error.problems)
+        return None
+
+
+def table_of(study: Study, result: Result) -> Path:
+    """Return where a result's predictions stand."""
+    assert study.store is not None
+    path = study.store.path(result.model, result.task, result.signature)
+    return path.with_suffix(".parquet")
+
+
+@cached
+def _read(path: str, changed: int, task: str) -> pl.DataFrame:
+    return read_predictions(path, SHOWN_TASKS[task])
+
+
+def titles(*columns: str) -> dict[str, str]:
+    """Return what columns are called."""
+    return {column: say(f"models.title_{column}") for column in columns}
+
+
+def texts(*columns: str) -> dict[str, object]:
+    """Return how columns of utterances are shown in a table: not wider than they may be."""
+    return {
+        column: st.column_config.TextColumn(say(f"models.title_{column}"), width=260)
+        for column in columns
+    }
+
+
+def numbers(*columns: str, form: str = "%.3f") -> dict[str, object]:
+    """Return how columns of numbers are shown in a table."""
+    return {
+        column: st.column_config.NumberColumn(say(f"models.title_{column}"), format=form)
+        for column in columns
+    }

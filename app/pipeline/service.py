@@ -1,0 +1,59 @@
+"""The endpoint of the pipeline: a real `mturk-hits serve` process on free ports."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bws.textio import read_text
+
+__all__ = ["service"]
+
+STOP_SECONDS = 20.0
+
+
+@contextmanager
+def service(database: Path, log: Path) -> Iterator[str]:
+    """Serve `database` and yield the address of API and worker site; what it says goes to `log`.
+
+    OSError with its last line where it does not start. It ends with this process, however that ends.
+    """
+    command = [sys.executable, "-P", "-m", "app.pipeline.tether", "--quiet", "--json"]
+    command += ["--db", str(database), "--port", "0", "--frame-port", "0"]
+    # keys that somebody has set for a service of theirs would lock the simulated workers out
+    environment = {name: value for name, value in os.environ.items() if name != "GICCS_KEYS"}
+    with log.open("ab") as said:
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, env=environment,
+            start_new_session=True,  # Ctrl-C is for this process, which then ends that one in order
+        )  # fmt: skip
+    try:
+        yield _address(process, log)
+    finally:
+        _end(process)
+
+
+def _address(process: subprocess.Popen[bytes], log: Path) -> str:
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    if not line:
+        last = read_text(log).strip().splitlines()[-1:] or ["it says nothing"]
+        raise OSError(f"mturk-hits serve does not start: {last[0]} (see {log})")
+    return str(json.loads(line)["api"])
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Close its standard input, which asks it to end; insist after a while."""
+    for pipe in (process.stdin, process.stdout):
+        if pipe:
+            pipe.close()
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -1,0 +1,1 @@
+"""Charts: pure functions from a data frame to an Altair chart. No widgets here."""

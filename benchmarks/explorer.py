@@ -1,0 +1,176 @@
+"""The score explorer on 100,000 items: seconds until a view is there, and of each interaction.
+
+    python -m benchmarks.explorer [--dialogues N] [--annotators N] [--profile INTERACTION]
+
+Measured is a run of the page's script by Streamlit's own tester, in this process: what the server does from
+the click until all that is to be shown has been put together. The browser's drawing comes on top. The first
+view is that of a fresh server: files are read, nothing is cached.
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import logging
+import pstats
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import app
+from bws.files import write_judgments
+from bws.records import Judgments, Tuples
+from bws.scoring import score
+from bws.simulate import simulate
+from giccs.benchmark import read_benchmark, write_benchmark
+from giccs.models import open_model
+from giccs.records import Item, Turn
+from giccs.results import Store
+from giccs.run import run
+from giccs.tasks.pairwise import PairwiseSTS
+
+CANDIDATES, SHOWN = 5, 3
+DESIGN = [(0, 1, 2), (1, 2, 3), (2, 3, 4), (3, 4, 0), (4, 0, 1)]
+"""Tuples of a dialogue's candidates: each item is in three."""
+MODELS = ("baseline:char-ngram", "baseline:chance")
+LIMITS = {"first view": 3.0}
+LIMIT = 1.0
+"""Seconds of an interaction."""
+Interaction = tuple[str, Callable[[Any], Any]]
+
+
+def made_items(dialogues: int) -> list[Item]:
+    """Return items put together from the sentences of giccs-sample, in 12 domains and two lengths."""
+    sample = read_benchmark("giccs-sample").items
+    random = np.random.default_rng(0)
+    words = [item.utterance for item in sample] + [item.last_turn for item in sample]
+    drawn = random.integers(len(words), size=(dialogues, 5 + CANDIDATES)).tolist()
+    items = []
+    for d, numbers in enumerate(drawn):
+        texts = [f"{words[number]} {d}" for number in numbers]
+        turns = [Turn(("user", "system")[n % 2], text) for n, text in enumerate(texts[:5])]
+        about = replace(
+            sample[0],
+            dialogue_id=f"d{d:06}",
+            domain=f"domain {d % 12}",
+            turns=tuple(turns[-(3 + d % 2 * 2) :]),
+        )  # fmt: skip
+        items += [
+            replace(about, item_id=f"{about.dialogue_id}-{c}", utterance_id=f"{about.dialogue_id}-{c}",
+                    utterance=f"{text}-{c}")
+            for c, text in enumerate(texts[5:])
+        ]  # fmt: skip
+    return items
+
+
+def made_judgments(items: list[Item], annotators: int) -> Judgments:
+    """Return what simulated annotators say, every tuple judged by each."""
+    dialogues = len(items) // CANDIDATES
+    first = np.arange(dialogues)[:, np.newaxis, np.newaxis] * CANDIDATES
+    members = (first + np.array(DESIGN)).reshape(-1, SHOWN).astype(np.int32)
+    tuples = Tuples(
+        ids=np.array([f"t{n}" for n in range(len(members))], dtype=object),
+        items=np.array([item.utterance_id for item in items], dtype=object),
+        group_of_item=np.repeat(np.arange(dialogues, dtype=np.int32), CANDIDATES),
+        groups=np.array([item.dialogue_id for item in items[::CANDIDATES]], dtype=object),
+        members=members,
+    )
+    truth = np.random.default_rng(1).uniform(-1, 1, len(items))
+    return simulate(tuples, truth, annotators, noise=0.25)
+
+
+def prepare(folder: Path, dialogues: int, annotators: int) -> list[str]:
+    """Write benchmark, judgments and results; return the explorer's arguments."""
+    items = made_items(dialogues)
+    judgments = made_judgments(items, annotators)
+    scores = score(judgments, scale="unit").score.tolist()
+    data, judged, results = folder / "large.jsonl", folder / "judgments.csv", folder / "results"
+    write_benchmark(
+        [replace(item, score=value) for item, value in zip(items, scores, strict=True)], data
+    )
+    write_judgments(judgments, judged)
+    benchmark, store = read_benchmark(data), Store(results)
+    tasks = [PairwiseSTS(history, resamples=20) for history in ("without", "with")]
+    for _ in run([open_model(name) for name in MODELS], tasks, benchmark, store):
+        pass
+    print(f"{len(items)} items of {dialogues} dialogues, {len(judgments)} judgments, 4 results")
+    return ["--data", str(data), "--judgments", str(judged), "--results", str(results)]
+
+
+def interactions() -> Iterator[Interaction]:
+    """Yield what a person does, in order: what it is called, and how the tester does it."""
+    yield "first view", lambda page: page.run()
+    yield "again", lambda page: page.run()
+    yield "open Dialogues", switch("page", "dialogues")
+    yield "next dialogue", lambda page: page.button(key="next").click().run()
+    yield "filter by domain", lambda page: page.multiselect(key="domain").select("domain 3").run()
+    yield "filter by score", lambda page: page.slider(key="score").set_range(0.2, 0.8).run()
+    yield "order by disagreement", choose("order", 1)
+    yield "search a word", lambda page: page.text_input(key="words").set_value("Wetter").run()
+    yield "open Annotation", switch("page", "annotation")
+    yield "other number wanted", lambda page: page.number_input(key="wanted").set_value(7).run()
+    yield "open Models", switch("page", "models")
+    yield "predictions of a model", switch("view", "predictions")
+    yield "another model", choose("model", 1)
+    yield "points instead of cells", switch("points", "sample")
+    yield "parts by domain", switch("view", "parts")
+    yield "histories", switch("view", "histories")
+    yield "two models compared", switch("view", "against")
+    yield "another second model", choose("second", 2)
+    yield "open Errors", switch("page", "errors")
+    yield "errors of another model", choose("model", 2)
+    yield "errors by length", switch("by", "n_turns")
+
+
+def switch(key: str, value: str) -> Callable[[Any], Any]:
+    return lambda page: page.segmented_control(key=key).set_value(value).run()
+
+
+def choose(key: str, place: int) -> Callable[[Any], Any]:
+    return lambda page: page.selectbox(key=key).select_index(place).run()
+
+
+def measure(page: Any, profiled: str | None) -> None:
+    """Do one after the other and print the seconds of each; of one, also where they are spent."""
+    for name, act in interactions():
+        profile = cProfile.Profile() if name == profiled else None
+        if profile:  # the script runs in a thread of its own
+            threading.setprofile(lambda *_, own=profile: own.enable())
+        start = time.perf_counter()
+        done = act(page)
+        taken = time.perf_counter() - start
+        threading.setprofile(None)  # type: ignore[arg-type]
+        for wrong in (*done.exception, *done.error):
+            raise RuntimeError(f"{name}: {wrong.value}")
+        limit = LIMITS.get(name, LIMIT)
+        verdict = "within" if taken <= limit else "ABOVE"
+        print(f"{name:26} {taken:7.3f} s, {verdict} {limit:g} s", flush=True)
+        if profile:
+            pstats.Stats(profile).sort_stats("cumulative").print_stats(45)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--dialogues", type=int, default=20_000)
+    parser.add_argument("--annotators", type=int, default=3)
+    parser.add_argument("--profile", metavar="INTERACTION")
+    options = parser.parse_args(arguments)
+    from streamlit.testing.v1 import AppTest
+
+    logging.disable(logging.WARNING)  # that there is no server
+    script = str(Path(app.__file__).with_name("explorer.py"))
+    with tempfile.TemporaryDirectory() as folder:
+        given = prepare(Path(folder), options.dialogues, options.annotators)
+        sys.argv = [script, *given]
+        measure(AppTest.from_file(script, default_timeout=600), options.profile)
+
+
+if __name__ == "__main__":
+    main()

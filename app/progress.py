@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
+from bws.simulate import is_simulated
 
 if TYPE_CHECKING:
     from bws.records import Judgments
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Progress", "from_judgments", "from_ledger", "ledger_version", "under_pseudonyms"]
 
-PSEUDONYM = re.compile(r"w-[0-9a-f]{16}|(simulated-|annotator )[0-9]+")
-"""What mturk.pseudonyms, bws.simulate and `under_pseudonyms` call annotators."""
+PSEUDONYM = re.compile(r"w-[0-9a-f]{16}|annotator [0-9]+")
+"""What mturk.pseudonyms and `under_pseudonyms` call annotators."""
 SIMULATED = 1000
 """So many of the ids that mturk-hits rehearse gives its workers are known by their pseudonyms."""
 
@@ -81,7 +82,7 @@ def from_judgments(judgments: Judgments) -> Progress:
         dict(zip(judgments.tuples.ids.tolist(), counts.tolist(), strict=True)),
         None,
         None,
-        any(name.startswith("simulated-") for name in judgments.annotators),
+        any(map(is_simulated, judgments.annotators)),
         replaced,
         left_out={"rows": len(judgments.left_out)},
     )
@@ -99,7 +100,7 @@ def under_pseudonyms(judgments: Judgments) -> tuple[Judgments, int]:
     place = np.argsort(np.argsort(first, kind="stable"))
     names = judgments.annotators.tolist()
     shown = [
-        name if PSEUDONYM.fullmatch(name) else f"annotator {place[a] + 1}"
+        name if PSEUDONYM.fullmatch(name) or is_simulated(name) else f"annotator {place[a] + 1}"
         for a, name in enumerate(names)
     ]
     numbered = sum(name.startswith("annotator ") for name in shown)

@@ -19,6 +19,7 @@ from bws.files import read_judgments
 from bws.problems import InputError, Problem
 from bws.records import Judgments, Tuples, normal_id
 from bws.scoring import score
+from bws.simulate import is_simulated
 from bws.textio import read_text
 from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
 from giccs.records import Turn
@@ -70,8 +71,8 @@ class Study:
     def simulated(self) -> bool:
         """Whether the scores are known to come from simulated annotators."""
         annotators = () if self.judgments is None else self.judgments.annotators
-        named = [str(name).startswith("simulated") for name in annotators]
-        return self.benchmark.name == SAMPLE or (bool(named) and all(named))
+        simulated = len(annotators) > 0 and all(map(is_simulated, annotators))
+        return simulated or self.benchmark.name == SAMPLE
 
     @cached_property
     def turns(self) -> Mapping[str, tuple[Turn, ...]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Literal, get_args
 
 import numpy as np
@@ -14,11 +15,21 @@ from bws.problems import InputError, Problem
 from bws.records import Floats, Judgments, Scores, Tuples, normal_id
 from bws.textio import display_name
 
-__all__ = ["Model", "read_truth", "simulate"]
+__all__ = ["Model", "is_simulated", "read_truth", "simulate"]
 
 Model = Literal["gumbel", "thurstone"]
 NAMED = 5
 LEVELS = (1, 2, 3, 4, 5)
+SIMULATED = re.compile(r"simulated-\d+|ASIMULATED\d+")
+
+
+def is_simulated(annotator: str) -> bool:
+    """Tell whether a name is one that bws-simulate or mturk-hits simulate gives.
+
+    >>> is_simulated("simulated-3"), is_simulated("ASIMULATED12"), is_simulated("w-simulated")
+    (True, True, False)
+    """
+    return SIMULATED.fullmatch(annotator) is not None
 
 
 def simulate(

@@ -216,7 +216,7 @@ def _show_numbers(progress: Progress, known: Figures | None, wanted: int) -> Non
             ends = say("annotation.pace_end", time=local_time(end)) if end == end else None
             st.metric(
                 say("annotation.pace"),
-                f"{progress.pace.per_hour:,.3g}",
+                f"{progress.pace.per_hour:,.0f}",
                 ends,
                 delta_color="off",
                 delta_arrow="off",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bws.problems import InputError, Problem
+from bws.simulate import is_simulated
 from bws.textio import write_atomic
 from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
 from giccs.card.croissant import croissant
@@ -23,8 +23,6 @@ __all__ = ["card_of", "check_folder", "check_not_the_release", "write_folder"]
 
 README, CROISSANT, DATA = "README.md", "croissant.json", "data"
 LANG = "de"
-SIMULATED_ANNOTATOR = re.compile(r"simulated-\d+")
-"""What bws-simulate calls its annotators."""
 
 
 def card_of(benchmark: Benchmark, judgments: Judgments | None, stated: Stated) -> Card:
@@ -52,7 +50,7 @@ def card_of(benchmark: Benchmark, judgments: Judgments | None, stated: Stated) -
 
 def _simulated(benchmark: Benchmark, judgments: Judgments | None, stated: Stated) -> bool | None:
     names = [] if judgments is None else judgments.annotators.tolist()
-    by_name = bool(names) and all(SIMULATED_ANNOTATOR.fullmatch(name) for name in names)
+    by_name = bool(names) and all(map(is_simulated, names))
     known = by_name or benchmark.fingerprint == read_benchmark(SAMPLE).fingerprint
     if known and stated.simulated is False:
         message = "the judgments are simulated, but card.toml states simulated = false"

@@ -43,8 +43,10 @@ def installed(wheel, tmp_path_factory):
 
 def test_the_wheel_holds_every_module_and_the_sample(wheel):
     held = set(zipfile.ZipFile(wheel).namelist())
-    packages = [p for name in ("app", "bws", "giccs") for p in (ROOT / name).rglob("*.py")]
-    expected = {path.relative_to(ROOT).as_posix() for path in packages}
+    files = [p for name in ("app", "bws", "giccs", "mturk") for p in (ROOT / name).rglob("*.*")]
+    expected = {
+        path.relative_to(ROOT).as_posix() for path in files if "__pycache__" not in path.parts
+    }
     assert expected <= held
     assert {"giccs/data/benchmark.jsonl", "giccs/data/judgments.csv", "bws/py.typed"} <= held
     assert not any(name.startswith(("tests", "benchmarks")) for name in held)

@@ -14,10 +14,11 @@ from app.views.theme import BLUE, GREY, ORANGE
 __all__ = ["cells", "dots", "leaderboard", "scatter"]
 
 Titles = Mapping[str, str]
-ROW = 24
+ROW = 28
 """Pixels a row of a dot plot."""
 AXIS, LEGEND, LINE = 75, 75, 50
 """Pixels for the axis with its title, the legend of the histories on top, and that of a line below."""
+TICKS = 8
 NAME = 170
 """Pixels that a name may take: on a phone the dots need the rest. The tooltip has it whole."""
 HISTORIES = ("with", "without")
@@ -175,7 +176,10 @@ def _two_histories(frame: pl.DataFrame) -> bool:
 def _points(
     base: alt.Chart, frame: pl.DataFrame, said: Titles, tooltip: list[alt.Tooltip]
 ) -> list[alt.Chart]:
-    encoding: dict[str, Any] = {"x": alt.X("value:Q", title=said["value"]), "tooltip": tooltip}
+    encoding: dict[str, Any] = {
+        "x": alt.X("value:Q", title=said["value"], axis=alt.Axis(tickCount=TICKS)),
+        "tooltip": tooltip,
+    }
     encoding |= _coloured(frame, said)
     if "baseline" not in frame.columns:
         return [_marks(base, filled=True).encode(**encoding)]

@@ -24,6 +24,7 @@ __all__ = [
     "Predicted",
     "choose",
     "choose_task",
+    "choose_two",
     "condition",
     "numbers",
     "predicted",
@@ -92,6 +93,29 @@ def choose(parameter: str, label: str, results: Sequence[Result], place: int = 0
     return by_key[
         links.selectbox(parameter, label, keys, keys[min(place, len(keys) - 1)], shown=shown)
     ]
+
+
+def choose_two(
+    study: Study, results: Sequence[Result], suffix: str = ""
+) -> tuple[Result, Result, Predicted, Predicted] | None:
+    """Let two results be chosen, and return them with what they predict.
+
+    None, after saying why, where there are not two, the same is chosen twice, or one cannot be read. The
+    parameters of the link are ``first`` and ``second``, with the suffix.
+    """
+    if len(results) < 2:
+        st.info(say("models.only_one"))
+        return None
+    left, right = st.columns(2)
+    with left:
+        first = choose(f"first{suffix}", say("models.first"), results)
+    with right:
+        second = choose(f"second{suffix}", say("models.second"), results, place=1)
+    if first is second:
+        st.info(say("models.same"))
+        return None
+    one, other = predicted(study, first), predicted(study, second)
+    return None if one is None or other is None else (first, second, one, other)
 
 
 def condition(name: str) -> str:

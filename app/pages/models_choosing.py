@@ -18,6 +18,7 @@ from app.labels import literal, say
 from app.pages.chosen import (
     Predicted,
     choose,
+    choose_two,
     condition,
     numbers,
     predicted,
@@ -116,20 +117,10 @@ def show_letters(study: Study, results: list[Result]) -> None:
 
 def show_duel(study: Study, results: list[Result]) -> None:
     """Show two models on the same questions: the exact McNemar test, and where only one is right."""
-    if len(results) < 2:
-        st.info(say("models.only_one"))
+    two = choose_two(study, results, "_chooser")
+    if two is None:
         return
-    left, right = st.columns(2)
-    with left:
-        first = choose("first_chooser", say("models.first"), results)
-    with right:
-        second = choose("second_chooser", say("models.second"), results, place=1)
-    if first is second:
-        st.info(say("models.same"))
-        return
-    one, other = predicted(study, first), predicted(study, second)
-    if one is None or other is None:
-        return
+    _, _, one, other = two
     measure = _measure()
     chosen, chosen_too = (_options(table.stamp, measure, table) for table in (one, other))
     history = _history(chosen)

@@ -15,7 +15,16 @@ from app.frames import models as frames
 from app.frames.ceiling import ceiling_of
 from app.frames.models import DIVISIONS, METRICS, best_first, key
 from app.labels import literal, say
-from app.pages.chosen import Predicted, choose, condition, numbers, predicted, texts, titles
+from app.pages.chosen import (
+    Predicted,
+    choose,
+    choose_two,
+    condition,
+    numbers,
+    predicted,
+    texts,
+    titles,
+)
 from app.study import Study
 from app.views import models as views
 from bws.problems import InputError
@@ -113,21 +122,10 @@ def show_histories(study: Study, results: list[Result]) -> None:
 
 def show_against(study: Study, results: list[Result]) -> None:
     """Show two models against each other: how much better one is, and on which items they differ."""
-    every = best_first(results)
-    if len(every) < 2:
-        st.info(say("models.only_one"))
+    two = choose_two(study, best_first(results))
+    if two is None:
         return
-    left, right = st.columns(2)
-    with left:
-        first = choose("first", say("models.first"), every)
-    with right:
-        second = choose("second", say("models.second"), every, place=1)
-    if first is second:
-        st.info(say("models.same"))
-        return
-    one, other = predicted(study, first), predicted(study, second)
-    if one is None or other is None:
-        return
+    first, second, one, other = two
     items = _compared(study, one.stamp, other.stamp, one, other)
     _say_missing(study, items)
     _show_difference(study, one, other)

@@ -17,7 +17,7 @@ from bws.command import Console, command
 from bws.problems import InputError
 from giccs.cli.data import DATA_HELP
 
-__all__ = ["explore"]
+__all__ = ["explore", "warm_up"]
 
 HOST = "127.0.0.1"
 SETTINGS = {
@@ -76,7 +76,7 @@ def explore(
     _check_free(port)
     settings = SETTINGS | {"server.port": port, "server.headless": str(no_browser).lower()}
     asked = {"data": data, **{name: path for name, path in files.items() if path is not None}}
-    _warm_up(data, **files)
+    warm_up(data, **files)
     console.note(f"http://{HOST}:{port}  (Ctrl-C ends it)")
     _serve(
         [f"--{name}={value}" for name, value in settings.items()],
@@ -84,7 +84,7 @@ def explore(
     )
 
 
-def _warm_up(data: str, judgments: str | None, results: str | None, ledger: str | None) -> None:
+def warm_up(data: str, judgments: str | None, results: str | None, ledger: str | None) -> None:
     """Import and read beforehand, so that the first to look at the page need not wait for it."""
     logging.getLogger("streamlit").setLevel(logging.ERROR)  # caches warn that nothing is served yet
     for early in ("pandas", "altair", "app.pages.overview", "giccs.ceiling"):

@@ -11,13 +11,14 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import IO, Any, TypeVar
 
 import click
 
 from bws.problems import InputError, Problem
 
-__all__ = ["Command", "Console", "command", "json_ready", "print_version"]
+__all__ = ["Command", "Console", "command", "group", "json_ready", "print_version"]
 
 PROBLEMS_SHOWN = 100
 T = TypeVar("T")
@@ -109,15 +110,62 @@ def command(
     return decorate
 
 
+class _Group(click.Group):
+    """Commands whose modules are imported only when they are called, or listed by --help."""
+
+    def __init__(self, *args: Any, places: Mapping[str, str], example: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.places, self.example = places, example
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order in which they were given."""
+        return list(self.places)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Import the module of one command."""
+        if name not in self.places:
+            return None
+        module, function = self.places[name].split(":")
+        found: click.Command = getattr(import_module(module), function)
+        return found
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Show the example after the commands."""
+        with formatter.section("Example"):
+            for line in self.example.strip().splitlines():
+                formatter.write(f"  {line}\n")
+        formatter.write("\nEvery command takes --json, --quiet, --version and --help.\n")
+
+
+def group(places: Mapping[str, str], example: str) -> Callable[[Callable[[], None]], click.Group]:
+    """Make a function the group of the commands in `places`: a name, and ``module:function``.
+
+    The docstring is the help.
+    """
+
+    def decorate(function: Callable[[], None]) -> click.Group:
+        settings = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+        made = click.command(cls=_Group, places=places, example=example, context_settings=settings)
+        return made(_version_option()(function))
+
+    return decorate
+
+
 def _shared_options() -> list[Callable[[Any], Any]]:
     return [
-        click.option("--json", "as_json", is_flag=True, help="Print one JSON document, nothing else."),
-        click.option("--quiet", is_flag=True, help="No progress bar and no notes."),
         click.option(
-            "--version", is_flag=True, is_eager=True, expose_value=False, callback=print_version,
-            help="Print the version of giccs.",
+            "--json", "as_json", is_flag=True, help="Print one JSON document, nothing else."
         ),
-    ]  # fmt: skip
+        click.option("--quiet", is_flag=True, help="No progress bar and no notes."),
+        _version_option(),
+    ]
+
+
+def _version_option() -> Callable[[Any], Any]:
+    return click.option(
+        "--version", is_flag=True, is_eager=True, expose_value=False, callback=print_version,
+        help="Print the version of giccs.",
+    )  # fmt: skip
 
 
 def print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:

@@ -8,13 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from giccs.cli.csts import COMMANDS as CSTS
 from mturk.cli import COMMANDS as HITS
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("bws", "giccs", "mturk", "app")
-HEAVY = {"torch", "transformers", "sentence_transformers", "spacy", "boto3", "streamlit"}
+HEAVY = {"torch", "transformers", "sentence_transformers", "spacy", "boto3", "streamlit", "faiss"}
 SCRIPTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
-COMMANDS = SCRIPTS | {f"mturk-hits {name}": target for name, target in HITS.items()}
+GROUPS = {"mturk-hits": HITS, "giccs-csts": CSTS}
+COMMANDS = SCRIPTS | {
+    f"{group} {name}": target for group, below in GROUPS.items() for name, target in below.items()
+}
 
 # package or module -> what of ours it may import (a prefix covers what lies below it)
 ALLOWED = {

@@ -1,4 +1,4 @@
-"""Similarity of texts by the cosine of their vectors, each distinct text encoded once."""
+"""Vectors of texts, each distinct text encoded once, and the cosine of two texts' vectors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from giccs.progress import Progress
 
-__all__ = ["cosines"]
+__all__ = ["cosines", "encoded"]
 
 Batches = Callable[[Sequence[str]], Iterator[tuple[list[int], NDArray[np.float32]]]]
 
@@ -21,13 +21,19 @@ def cosines(
 
     `encode` yields (places, vectors) a batch for the distinct texts it is given.
     """
-    texts = list(dict.fromkeys([*left, *right]))
-    vectors: list[NDArray[np.float32] | None] = [None] * len(texts)
-    for place, vector in progress(_one_by_one(encode(texts)), "encoding", len(texts)):
+    vectors = encoded([*left, *right], encode, progress)
+    return _row_cosines(vectors[: len(left)], vectors[len(left) :])
+
+
+def encoded(texts: Sequence[str], encode: Batches, progress: Progress) -> NDArray[np.float32]:
+    """Return (N, D) vectors of N texts; `encode` yields (places, vectors) a batch for the distinct ones."""
+    distinct = list(dict.fromkeys(texts))
+    vectors: list[NDArray[np.float32] | None] = [None] * len(distinct)
+    for place, vector in progress(_one_by_one(encode(distinct)), "encoding", len(distinct)):
         vectors[place] = vector
+    row = {text: place for place, text in enumerate(distinct)}
     matrix = np.stack([vector for vector in vectors if vector is not None])
-    row = {text: place for place, text in enumerate(texts)}
-    return _row_cosines(matrix[[row[text] for text in left]], matrix[[row[text] for text in right]])
+    return matrix if len(distinct) == len(texts) else matrix[[row[text] for text in texts]]
 
 
 def _one_by_one(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
 from giccs.models.batching import BatchSize, encode_in_batches
-from giccs.models.cosine import cosines
+from giccs.models.cosine import cosines, encoded
 from giccs.models.folder import WEIGHTS, first_line, read_json, revision, saved_dtype
 from giccs.models.importing import uninterrupted
 from giccs.progress import Progress
@@ -75,6 +75,10 @@ class SentenceModel:
     ) -> NDArray[np.float64]:
         """Return the cosine of each pair."""
         return cosines(left, right, self._batches, progress)
+
+    def vectors(self, texts: Sequence[str], progress: Progress) -> NDArray[np.float32]:
+        """Return (N, D) the vectors of N texts; each distinct text is encoded once."""
+        return encoded(texts, self._batches, progress)
 
     def environment(self) -> Mapping[str, Any]:
         """Return versions, device, and the batch size that was reached."""

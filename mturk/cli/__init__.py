@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
-import click
-
-from bws.command import print_version
+from bws.command import group
 
 __all__ = ["COMMANDS", "main"]
 
@@ -38,36 +34,6 @@ mturk-hits collect -o judgments.csv
 """
 
 
-class _Commands(click.Group):
-    """The commands above; --help reads their first lines only where it lists them."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names in the order of a study."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Import the module of one command."""
-        if name not in COMMANDS:
-            return None
-        module, attribute = COMMANDS[name].split(":")
-        found: click.Command = getattr(import_module(module), attribute)
-        return found
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Show a study from end to end."""
-        with formatter.section("Example"):
-            for line in EXAMPLE.strip().splitlines():
-                formatter.write(f"  {line}\n")
-        formatter.write("\nEvery command takes --json, --quiet, --version and --help.\n")
-
-
-@click.command(
-    cls=_Commands,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
-@click.option(
-    "--version", is_flag=True, is_eager=True, expose_value=False, callback=print_version,
-    help="Print the version of giccs.",
-)  # fmt: skip
+@group(COMMANDS, EXAMPLE)
 def main() -> None:
     """Publish tuples as an annotation task, let people do it in a browser, collect the judgments."""

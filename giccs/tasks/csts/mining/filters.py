@@ -1,0 +1,189 @@
+"""Which sentence pairs are neither too alike nor too unlike to write conditions for?
+
+The criteria of Deshpande et al. (2023), "C-STS: Conditional Semantic Textual Similarity", appendix A.2 and
+Table 6. The paper leaves open what a word is, whose stop words are removed and whether a word counts twice;
+here a word is a run of letters and digits, joined by hyphens and apostrophes, in lower case; the stop words
+are spaCy's 326 English ones (which hold "two", "front", "side" and "top"), taken out after a clitic such as
+"'s" or "n't"; a word counts as often as it stands in the sentence, since a bag is what the paper says.
+
+Table 6 rejects pairs *below* a cosine distance of 0.4, and so keeps the unlike ones, while section 2.2.1
+wants "moderate or high cosine similarity". The presets are Table 6. `distance_at_most` is for the other
+reading: a similarity of 0.4 or more is a distance of 0.6 or less.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bws.problems import InputError, Problem
+from giccs.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+__all__ = [
+    "FILTERS",
+    "PRESETS",
+    "Bags",
+    "Preset",
+    "Thresholds",
+    "bags_of",
+    "english_stop_words",
+    "ious",
+    "passes",
+    "ratios",
+]
+
+WORD = re.compile(r"[^\W_]+(?:['’‘\-][^\W_]+)*")
+CLITIC = re.compile(r"(?:n['’‘]t|['’‘](?:d|ll|m|re|s|ve))$")
+FILTERS = ("length", "ratio", "iou", "d_text")
+"""In the order in which they are applied, the cheap ones first."""
+
+Places = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """What a pair must satisfy to be kept; a pair on a threshold is kept.
+
+    Raises ValueError where a bound is not within what its measure can be, or no distance is allowed.
+    """
+
+    iou_at_most: float
+    """Shared words over all words of the two sentences, without stop words; 0 to 1."""
+    distance_at_least: float
+    """1 - cosine of the two sentences' embeddings; 0 to 2."""
+    ratio_at_least: float
+    """Words of the sentence with fewer over words of the one with more; 0 to 1."""
+    length_at_least: int
+    """Characters of the sentence with fewer."""
+    distance_at_most: float = 2.0
+    """Not in Table 6; 2 lets every pair pass."""
+
+    def __post_init__(self) -> None:
+        limits = {
+            "iou_at_most": 1,
+            "distance_at_least": 2,
+            "distance_at_most": 2,
+            "ratio_at_least": 1,
+            "length_at_least": np.inf,
+        }
+        for name, limit in limits.items():
+            if not 0 <= getattr(self, name) <= limit:
+                raise ValueError(f"{name} is {getattr(self, name)}; 0 to {limit} is allowed")
+        low, high = self.distance_at_least, self.distance_at_most
+        if low > high:
+            raise ValueError(f"distance_at_least is {low}, more than distance_at_most, {high}")
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A column of Table 6."""
+
+    k: int
+    """Neighbours of each source."""
+    thresholds: Thresholds
+
+
+PRESETS = {
+    "coco": Preset(64, Thresholds(0.12, 0.4, 0.7, 50)),
+    "flickr30k": Preset(128, Thresholds(0.2, 0.4, 0.7, 48)),
+}
+"""Table 6."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bags:
+    """What the filters need to know of N sentences besides their embeddings."""
+
+    content: csr_array
+    """(N, V) how often each word stands in a sentence, stop words left out; float32."""
+    content_words: NDArray[np.int32]
+    """(N,) words without stop words."""
+    words: NDArray[np.int32]
+    """(N,) words with stop words."""
+    length: NDArray[np.int32]
+    """(N,) characters."""
+
+
+def english_stop_words() -> frozenset[str]:
+    """Return spaCy's English stop words; no model is loaded. InputError where spaCy is not installed."""
+    try:
+        from spacy.lang.en.stop_words import STOP_WORDS
+    except ImportError:
+        message = "is not installed, and its stop words are needed: pip install 'giccs[csts]'"
+        raise InputError(Problem("spacy", None, message)) from None
+    return frozenset(STOP_WORDS)
+
+
+def bags_of(texts: Sequence[str], stop_words: Iterable[str], progress: Progress = silent) -> Bags:
+    """Split sentences into words and count them.
+
+    >>> bags = bags_of(["The dog's ball and a dog", "a well-known dog"], {"the", "and", "a"})
+    >>> bags.words.tolist(), bags.content_words.tolist()
+    ([6, 3], [3, 2])
+    """
+    from scipy.sparse import csr_array
+
+    stop_words = frozenset(stop_words)
+    vocabulary: dict[str, int] = {}
+    columns: list[int] = []
+    times: list[int] = []
+    ends, words, content_words = [0], [], []
+    for text in progress(texts, "words", len(texts)):
+        found = WORD.findall(text.lower())
+        bag = Counter(stem for word in found if (stem := CLITIC.sub("", word)) not in stop_words)
+        columns += (vocabulary.setdefault(word, len(vocabulary)) for word in bag)
+        times += bag.values()
+        ends.append(len(columns))
+        words.append(len(found))
+        content_words.append(bag.total())
+    shape = (len(texts), max(1, len(vocabulary)))
+    content: Any = csr_array((np.array(times, np.float32), columns, ends), shape=shape)
+    content.sort_indices()
+    length = np.fromiter(map(len, texts), np.int32, len(texts))
+    return Bags(content, np.array(content_words, np.int32), np.array(words, np.int32), length)
+
+
+def ious(bags: Bags, one: Places, other: Places) -> Floats:
+    """Return (M,) intersection over union of the words of sentences `one` and `other`.
+
+    |A ∩ B| takes a word as often as both have it, |A ∪ B| = |A| + |B| - |A ∩ B|. NaN where neither sentence
+    has any word but stop words.
+    """
+    shared = bags.content[one].minimum(bags.content[other]).sum(axis=1).astype(np.float64)
+    union = bags.content_words[one] + bags.content_words[other] - shared
+    return _share(shared, union)
+
+
+def ratios(bags: Bags, one: Places, other: Places) -> Floats:
+    """Return (M,) words of the shorter sentence over words of the longer; NaN where both have none."""
+    few = np.minimum(bags.words[one], bags.words[other]).astype(np.float64)
+    return _share(few, np.maximum(bags.words[one], bags.words[other]))
+
+
+def _share(part: Floats, whole: NDArray[Any]) -> Floats:
+    shares: Floats = np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
+    return shares
+
+
+def passes(
+    thresholds: Thresholds, length: NDArray[Any], ratio: Floats, iou: Floats, d_text: Floats
+) -> NDArray[np.bool_]:
+    """Return (4, M) whether each of M pairs passes each of `FILTERS`; what is NaN does not."""
+    return np.stack(
+        [
+            length >= thresholds.length_at_least,
+            ratio >= thresholds.ratio_at_least,
+            iou <= thresholds.iou_at_most,
+            (d_text >= thresholds.distance_at_least) & (d_text <= thresholds.distance_at_most),
+        ]
+    )

@@ -1,0 +1,187 @@
+"""Which sources lie nearest to each source, by the cosine of their embeddings?
+
+All pairs of S embeddings of D numbers cost 2 S² D operations. One thread of a present machine does some 50 to
+100 thousand million a second, so that a million captions, five to a source, of 384 numbers each
+(S = 200,000; 3.1e13 operations) take five to ten minutes: up to there the search is exact. A million sources
+would take 25 times as long. Beyond `EXACT_UP_TO` an inverted index is searched, whose cost grows as the power
+1.5 of S where the lists probed stay as many, and of whose misses a sample tells. `benchmarks/csts_pairs.py`
+measures both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bws.problems import InputError, Problem
+from giccs.progress import Progress, silent
+
+__all__ = [
+    "EXACT_UP_TO",
+    "Neighbours",
+    "Search",
+    "exact_neighbours",
+    "indexed_neighbours",
+    "nearest",
+    "source_pairs",
+]
+
+EXACT_UP_TO = 200_000
+"""Sources; with more of them an index is searched."""
+BLOCK_BYTES = 64 * 2**20
+"""Of cosines at a time in the exact search; at its peak it holds some three times as much."""
+RECALL_WANTED = 0.95
+TUNED_ON, CHECKED_ON = 200, 1000
+
+Search = Literal["auto", "exact", "index"]
+Indices = NDArray[np.int64]
+Matrix = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """The K nearest of each of S sources."""
+
+    indices: Indices
+    """(S, K) nearest first; of equally near ones the one that comes first in the file. -1: not found."""
+    method: str
+    """How they were found, in words."""
+    recall: float = 1.0
+    """Share of the true neighbours that were found, from 0 to 1; with an index, that of a sample."""
+    recall_on: int | None = None
+    """Sources in that sample; None where the search was exact."""
+
+
+def nearest(
+    units: Matrix, k: int, search: Search = "auto", seed: int = 0, progress: Progress = silent
+) -> Neighbours:
+    """Return the k nearest of each source, or all others where there are fewer; never itself.
+
+    units: (S, D) embeddings of length 1. search: ``auto`` is exact up to `EXACT_UP_TO` sources.
+
+    >>> units = np.array([[1, 0], [0.8, 0.6], [0, 1]], np.float32)
+    >>> nearest(units, 1).indices.ravel().tolist()
+    [1, 0, 1]
+    """
+    if k < 1:
+        raise ValueError(f"k is {k}; 1 or more is allowed")
+    k = min(k, len(units) - 1)
+    if search == "index" or (search == "auto" and len(units) > EXACT_UP_TO):
+        return indexed_neighbours(units, k, seed, progress)
+    return Neighbours(exact_neighbours(units, k, progress), "exact")
+
+
+def exact_neighbours(
+    units: Matrix, k: int, progress: Progress = silent, queries: Indices | None = None
+) -> Indices:
+    """Return the (Q, k) nearest of the sources `queries`, by default of all; memory is bounded.
+
+    Ties, as far as float32 tells, go to the one that comes first.
+    """
+    queries = np.arange(len(units)) if queries is None else queries
+    step = max(1, BLOCK_BYTES // (4 * len(units)))
+    blocks = (queries[at : at + step] for at in range(0, len(queries), step))
+    total = -(-len(queries) // step)
+    found = [_nearest_of(units, block, k) for block in progress(blocks, "neighbours", total)]
+    return np.concatenate(found)
+
+
+def _nearest_of(units: Matrix, block: Indices, k: int) -> Indices:
+    cosines = units[block] @ units.T
+    cosines[np.arange(len(block)), block] = -np.inf
+    return _largest(cosines, k)
+
+
+def _largest(values: Matrix, k: int) -> Indices:
+    """Return the (Q, k) places of each row's largest values, largest first, then by place."""
+    width = values.shape[1]
+    least = np.partition(values, width - k, axis=1)[:, width - k]
+    rows, places = np.nonzero(values >= least[:, None])  # k of each row, and more where values tie
+    order = np.lexsort((places, -values[rows, places], rows))
+    begins = np.searchsorted(rows, np.arange(len(values)))
+    ranked = places[order][begins[:, None] + np.arange(k)]
+    return np.asarray(ranked, dtype=np.int64)
+
+
+def indexed_neighbours(
+    units: Matrix, k: int, seed: int = 0, progress: Progress = silent
+) -> Neighbours:
+    """Return the k nearest that an inverted index finds (FAISS, IVFFlat with 4 √S lists).
+
+    It probes as many lists as find `RECALL_WANTED` of the true neighbours of 200 sources; the recall that
+    is reported is that of 1,000 others, both drawn with `seed`.
+
+    Raises InputError where FAISS is not installed.
+    """
+    rng = np.random.Generator(np.random.PCG64(seed))
+    drawn = rng.permutation(len(units))[: TUNED_ON + CHECKED_ON]
+    tuned_on, checked_on = np.split(drawn, [min(TUNED_ON, len(drawn) // 2)])
+    index = _index(units, seed)
+    _probe_enough(index, units, k, tuned_on)
+    step = 4096
+    blocks = (np.arange(at, min(at + step, len(units))) for at in range(0, len(units), step))
+    total = -(-len(units) // step)
+    found = [_looked_up(index, units, b, k) for b in progress(blocks, "neighbours", total)]
+    indices = np.concatenate(found)
+    recall = _recall(indices[checked_on], exact_neighbours(units, k, queries=checked_on))
+    method = f"FAISS IVFFlat, {index.nprobe} of {index.nlist} lists"
+    return Neighbours(indices, method, recall, len(checked_on))
+
+
+def _index(units: Matrix, seed: int) -> Any:
+    try:
+        import faiss
+    except ImportError:
+        message = "is not installed; install it with: pip install 'giccs[csts]'"
+        raise InputError(Problem("faiss", None, message)) from None
+    lists = min(int(4 * np.sqrt(len(units))), max(1, len(units) // 40))
+    width = units.shape[1]
+    index = faiss.IndexIVFFlat(faiss.IndexFlatIP(width), width, lists, faiss.METRIC_INNER_PRODUCT)
+    index.cp.seed = seed
+    index.cp.max_points_per_centroid = 64
+    index.train(units)
+    index.add(units)
+    return index
+
+
+def _probe_enough(index: Any, units: Matrix, k: int, queries: Indices) -> None:
+    """Double the lists that are probed until the wanted share of true neighbours is found."""
+    true = exact_neighbours(units, k, queries=queries)
+    index.nprobe = 1
+    while index.nprobe < index.nlist:
+        if _recall(_looked_up(index, units, queries, k), true) >= RECALL_WANTED:
+            return
+        index.nprobe = min(2 * index.nprobe, index.nlist)
+
+
+def _looked_up(index: Any, units: Matrix, block: Indices, k: int) -> Indices:
+    """Return (Q, k) neighbours without the query itself, which mostly is its own nearest."""
+    _, found = index.search(units[block], k + 1)
+    itself = found == block[:, None]
+    itself[~itself.any(axis=1), -1] = True  # many are as near as itself: then the farthest goes
+    return np.asarray(found[~itself].reshape(len(block), k), dtype=np.int64)
+
+
+def _recall(found: Indices, true: Indices) -> float:
+    hits = sum(len(np.intersect1d(*rows)) for rows in zip(found, true, strict=True))
+    return hits / true.size
+
+
+def source_pairs(indices: Indices) -> tuple[Indices, Indices]:
+    """Return the (P,) first and second sources of all pairs of neighbours, each unordered pair once.
+
+    A pair is there when one of the two is among the nearest of the other. First < second; in order.
+
+    >>> [side.tolist() for side in source_pairs(np.array([[1], [0], [1]]))]
+    [[0, 1], [1, 2]]
+    """
+    sources, k = indices.shape
+    own = np.repeat(np.arange(sources, dtype=np.int64), k)
+    other = indices.ravel()
+    own, other = own[other >= 0], other[other >= 0]
+    keys = np.unique(np.minimum(own, other) * sources + np.maximum(own, other))
+    first, second = np.divmod(keys, sources)
+    return first, second

@@ -1,0 +1,157 @@
+"""giccs-csts check and conditions as a person calls them."""
+
+import csv
+import io
+import json
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from giccs.cli.csts import COMMANDS, main
+
+from .test_data import GOOD, REANNOTATED, write
+
+
+def call(*arguments):
+    return CliRunner().invoke(main, list(map(str, arguments)))
+
+
+@pytest.fixture
+def good(tmp_path):
+    return write(tmp_path / "csts_validation.csv", *GOOD)
+
+
+def test_check_says_what_there_is(good):
+    done = call("check", good)
+    assert (done.exit_code, done.stderr) == (0, "")
+    cells = dict(
+        line.rsplit(maxsplit=1) for line in done.stdout.splitlines() if line[-1:].isdigit()
+    )
+    assert cells["rows"] == "4"
+    assert cells["sentence pairs"] == cells["of two rows"] == cells["· first label higher"] == "2"
+    assert [cells[f"label {label}"] for label in range(1, 6)] == ["1", "1", "0", "1", "1"]
+    assert cells["problems"] == "0"
+
+
+def test_check_ends_with_2_where_something_is_wrong(tmp_path):
+    path = write(tmp_path / "a.csv", *GOOD[:3])
+    done = call("check", path, "--json")
+    assert done.exit_code == 2
+    told = f"{path}:4: its sentence pair has one row; there must be two, a condition each"
+    assert done.stderr == f"{told}\n"
+    document = json.loads(done.stdout)
+    assert document["problems"] == [told]
+    assert document["rows"] == 3
+    assert document["pairs_of_two"] == 1
+
+
+def test_check_counts_the_order_of_labels(tmp_path):
+    lines = [
+        f"A {n}.,B.,{c},{label}" for n, c, label in zip("112233", "ababab", "122233", strict=True)
+    ]
+    document = json.loads(call("check", write(tmp_path / "a.csv", *lines), "--json").stdout)
+    assert document["order"] == {"falling": 0, "equal": 2, "rising": 1}
+
+
+def test_check_compares_second_labels(good, tmp_path):
+    second = tmp_path / "second.tsv"
+    second.write_text("uid\treannotated-label\n0\t5\n1\t-1\n2\t1\n9\t3\n", "utf-8")
+    for data in (good, good.parent):  # of a folder the validation split
+        done = call("check", data, "--relabelled", second, "--json")
+        assert done.exit_code == 0
+        assert json.loads(done.stdout)["relabelled"] == {
+            "rows": 3,
+            "labels": {"1": 1, "2": 0, "3": 0, "4": 0, "5": 1, "-1": 1},
+            "compared": 3,
+            "changed": 1,
+            "invalid": 1,
+            "rows_without_label": ["3"],
+            "labels_without_row": ["9"],
+        }
+    assert (
+        "· changed                      1 (33.3%)"
+        in call("check", good, "--relabelled", second).stdout
+    )
+
+
+def test_check_with_the_published_second_labels(good):
+    if not REANNOTATED.is_file():
+        pytest.skip(f"{REANNOTATED} is not there; set GICCS_SHARED")
+    document = json.loads(call("check", good, "--relabelled", REANNOTATED, "--json").stdout)
+    assert document["relabelled"]["rows"] == 4
+    assert len(document["relabelled"]["labels_without_row"]) == 2830
+
+
+def test_conditions_in_every_format(good, tmp_path):
+    done = call("conditions", good)
+    assert done.exit_code == 0, done.output
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert lines[2] == ["1", "type", "2", "50.0", "object", "2", "50.0"]
+    assert lines[3] == ["2", "color", "1", "25.0", "animal", "1", "25.0"]
+    assert "Forms: of 3, possessive 0, compound 0, feature 0, singleton 1." in done.stdout
+    assert "| Feature" in call("conditions", good, "--format", "markdown").stdout
+    assert r"\toprule" in call("conditions", good, "--format", "latex").stdout
+    table = list(csv.DictReader(io.StringIO(call("conditions", good, "--format", "csv").stdout)))
+    assert [row["name"] for row in table if row["part"] == "feature"] == ["type", "color", "number"]
+    assert table[0] == {
+        "part": "feature", "rank": "1", "name": "type", "conditions": "2", "share": "0.5",
+    }  # fmt: skip
+
+
+def test_conditions_as_a_document(good):
+    document = json.loads(call("conditions", good, "--top", 1, "--json").stdout)
+    assert document["features"] == [{"name": "type", "count": 2, "share": 0.5}]
+    assert document["top_share"] == {"features": 0.5, "entities": 0.5}
+    assert document["different_features"] == 3
+
+
+@pytest.mark.parametrize("ending", ["svg", "png", "json"])
+def test_conditions_as_a_figure(good, tmp_path, ending):
+    pytest.importorskip("altair")
+    pytest.importorskip("vl_convert")
+    figure = tmp_path / f"conditions.{ending}"
+    done = call("conditions", good, "--figure", figure)
+    assert done.exit_code == 0, done.output
+    assert done.stderr == f"Figure 2 is in {figure}\n"
+    starts = {"svg": b"<svg", "png": b"\x89PNG", "json": b"{"}
+    assert figure.read_bytes().startswith(starts[ending])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["check", "missing.csv"], "missing.csv: no such file"),
+        (["conditions", "missing.csv"], "missing.csv: no such file"),
+        (["conditions", "missing.csv", "--figure", "a.gif"], "a.gif: a chart is written as"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(arguments, message):
+    done = call(*arguments)
+    assert done.exit_code == 2
+    assert done.stderr.startswith(message)
+    assert done.stderr.count("\n") == 1
+
+
+def test_conditions_without_words_are_refused(tmp_path):
+    path = write(tmp_path / "a.csv", "A.,B.,.,1", "A.,B.,?,2")
+    done = call("conditions", path)
+    assert done.exit_code == 2
+    assert done.stderr == f"{path}: there are no conditions with words\n"
+
+
+def test_the_group_lists_its_commands_and_loads_none_of_a_framework():
+    assert {"check", "conditions"} <= COMMANDS.keys()
+    code = (
+        "import sys\nfrom giccs.cli.csts import main\n"
+        "for name in ('check', 'conditions'):\n"
+        "    try: main([name, '--help'])\n"
+        "    except SystemExit as end: assert not end.code\n"
+        "heavy = {'torch', 'transformers', 'sklearn', 'faiss', 'spacy', 'polars', 'altair'}\n"
+        "print('LOADED', *(heavy & sys.modules.keys()))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "LOADED"
+    assert "giccs-csts check csts_train.csv" in done.stdout
+    assert "giccs-csts conditions folder/" in done.stdout

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -96,19 +97,8 @@ def selectbox(
 
     quiet: a value in the link that is not among the options counts as none, not as ignored.
     """
-    default = options[0] if default is None else default
-    read = _one_of(options)
-    _prepare(key, default, read, quiet)
-    st.selectbox(
-        label,
-        options,
-        key=key,
-        format_func=shown,
-        on_change=_chosen,
-        args=(key, default, read, _as_text),
-        **settings,
-    )
-    return st.session_state[key]
+    bound = _Bound(key, options[0] if default is None else default, _one_of(options), _as_text)
+    return bound.show(st.selectbox, label, options, quiet=quiet, format_func=shown, **settings)
 
 
 def segmented(
@@ -121,20 +111,9 @@ def segmented(
     **settings: Any,
 ) -> T:
     """As `selectbox`, for a few options side by side. What `shown` returns is Markdown: no data here."""
-    default = options[0] if default is None else default
-    read = _one_of(options)
-    _prepare(key, default, read)
-    st.segmented_control(
-        label,
-        options,
-        key=key,
-        format_func=shown,
-        required=True,
-        on_change=_chosen,
-        args=(key, default, read, _as_text),
-        **settings,
-    )
-    return st.session_state[key]
+    bound = _Bound(key, options[0] if default is None else default, _one_of(options), _as_text)
+    settings |= {"format_func": shown, "required": True}
+    return bound.show(st.segmented_control, label, options, **settings)
 
 
 def multiselect(
@@ -146,82 +125,36 @@ def multiselect(
     **settings: Any,
 ) -> list[T]:
     """Let any number of `options` be chosen; none is the default."""
-    read = _some_of(options)
-    none: list[T] = []
-    _prepare(key, none, read)
-    st.multiselect(
-        label,
-        options,
-        key=key,
-        format_func=shown,
-        on_change=_chosen,
-        args=(key, none, read, _as_texts),
-        **settings,
-    )
-    return st.session_state[key]
+    bound: _Bound[list[T]] = _Bound(key, [], _some_of(options), _as_texts)
+    return bound.show(st.multiselect, label, options, format_func=shown, **settings)
 
 
 def text(key: str, label: str, **settings: Any) -> str:
     """Let a text of at most 200 characters be written; the empty one is the default."""
-    _prepare(key, "", _short)
-    st.text_input(
-        label,
-        key=key,
-        max_chars=LONGEST,
-        on_change=_chosen,
-        args=(key, "", _short, _as_text),
-        **settings,
-    )
-    return st.session_state[key]
+    bound = _Bound(key, "", _short, _as_text)
+    return bound.show(st.text_input, label, max_chars=LONGEST, **settings)
 
 
 def toggle(key: str, label: str, default: bool = False, **settings: Any) -> bool:
     """Let something be on or off; ``yes`` or ``no`` stands in the link."""
-    _prepare(key, default, _on_or_off)
-    st.toggle(
-        label,
-        key=key,
-        on_change=_chosen,
-        args=(key, default, _on_or_off, lambda on: ("yes" if on else "no",)),
-        **settings,
-    )
-    return st.session_state[key]
+    bound = _Bound(key, default, _on_or_off, lambda on: ("yes" if on else "no",))
+    return bound.show(st.toggle, label, **settings)
 
 
 def number(key: str, label: str, low: int, high: int, default: int, **settings: Any) -> int:
     """Let a whole number from `low` to `high` be chosen."""
-    read = partial(_within, low, high)
-    _prepare(key, default, read)
-    st.number_input(
-        label,
-        low,
-        high,
-        key=key,
-        on_change=_chosen,
-        args=(key, default, read, _as_text),
-        **settings,
-    )
-    return st.session_state[key]
+    bound = _Bound(key, default, partial(_within, low, high), _as_text)
+    return bound.show(st.number_input, label, low, high, **settings)
 
 
 def score_range(
     key: str, label: str, low: float = 0.0, high: float = 1.0, **settings: Any
 ) -> tuple[float, float]:
     """Let a part of [low, high] be chosen, all of it by default; ``0.2..0.8`` stands in the link."""
-    default = (low, high)
-    read = partial(_ends, low, high)
-    _prepare(key, default, read)
-    st.slider(
-        label,
-        low,
-        high,
-        key=key,
-        step=0.05,
-        on_change=_chosen,
-        args=(key, default, read, lambda ends: (f"{ends[0]:g}..{ends[1]:g}",)),
-        **settings,
+    bound = _Bound(
+        key, (low, high), partial(_ends, low, high), lambda ends: (f"{ends[0]:g}..{ends[1]:g}",)
     )
-    return st.session_state[key]
+    return bound.show(st.slider, label, low, high, step=0.05, **settings)
 
 
 def _at() -> dict[str, Texts]:
@@ -229,28 +162,45 @@ def _at() -> dict[str, Texts]:
     return at
 
 
-def _prepare(key: str, default: T, read: Read[T], quiet: bool = False) -> None:
-    """Give the widget its value: that of the link where it is allowed, else the default."""
-    found = default
-    if texts := _at().get(key):
-        try:
-            found = read(texts)
-        except ValueError:
-            if not quiet:
-                ignore(key, texts[-1])
-    if key not in st.session_state or st.session_state[key] != found:
-        st.session_state[key] = found
+@dataclass(frozen=True)
+class _Bound(Generic[T]):
+    """A widget's value and the link's parameter of the same name."""
 
+    key: str
+    default: T
+    read: Read[T]
+    write: Write[T]
 
-def _chosen(key: str, default: T, read: Read[T], write: Write[T]) -> None:
-    """Keep what a person chose; called by Streamlit before the run.
+    def show(
+        self, widget: Callable[..., object], *arguments: Any, quiet: bool = False, **settings: Any
+    ) -> T:
+        """Show the widget, and return its value."""
+        self._prepare(quiet)
+        widget(*arguments, key=self.key, on_change=self._chosen, **settings)
+        value: T = st.session_state[self.key]
+        return value
 
-    A browser may send what is no value any more: the label of an option in the language shown before.
-    """
-    new = st.session_state[key]
-    with suppress(ValueError):
-        read(write(new))
-        _set({key: None if new == default else write(new)})
+    def _prepare(self, quiet: bool) -> None:
+        """Give the widget its value: that of the link where it is allowed, else the default."""
+        found = self.default
+        if texts := _at().get(self.key):
+            try:
+                found = self.read(texts)
+            except ValueError:
+                if not quiet:
+                    ignore(self.key, texts[-1])
+        if self.key not in st.session_state or st.session_state[self.key] != found:
+            st.session_state[self.key] = found
+
+    def _chosen(self) -> None:
+        """Keep what a person chose; called by Streamlit before the run.
+
+        A browser may send what is no value any more: the label of an option in the language shown before.
+        """
+        new = st.session_state[self.key]
+        with suppress(ValueError):
+            self.read(self.write(new))
+            _set({self.key: None if new == self.default else self.write(new)})
 
 
 def _set(parameters: Mapping[str, Texts | None]) -> None:

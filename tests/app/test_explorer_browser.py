@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -72,21 +71,6 @@ def wait_for(health, server, log):
         except OSError:
             time.sleep(0.1)  # nothing tells when it listens
     pytest.fail(f"the server does not answer: {log.read_text()}")
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    """Return a browser; the tests are skipped where there is none."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    binary = shutil.which("chromium")
-    if binary is None:
-        pytest.skip("chromium is not installed")
-    with playwright.sync_playwright() as running:
-        browser = running.chromium.launch(
-            executable_path=binary, args=["--no-sandbox", "--disable-background-networking"]
-        )
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

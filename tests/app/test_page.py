@@ -30,7 +30,6 @@ from bws.command import Console
 
 from ..giccs.causal_models import make_model
 
-CHROMIUM = Path("/usr/bin/chromium")
 AXE = Path(os.environ.get("GICCS_AXE", Path(__file__).parents[2] / ".cache/axe/axe.min.js"))
 TITLES = {
     "study": "The study",
@@ -220,22 +219,10 @@ class Ids(HTMLParser):
         self.found += [value for name, value in attrs if name == "id"]
 
 
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-    if not CHROMIUM.exists():
-        pytest.skip("needs Chromium")
-    arguments = ["--no-sandbox", "--disable-background-networking"]
-    with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=CHROMIUM, args=arguments)
-        yield opened
-        opened.close()
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
-def test_in_chromium_without_network(browser, folder, width, scheme):
-    context = browser.new_context(
+def test_in_chromium_without_network(chromium, folder, width, scheme):
+    context = chromium.new_context(
         viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True
     )
     page = context.new_page()
@@ -280,8 +267,8 @@ def luminance(colour):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.skipif(not AXE.exists(), reason="needs axe-core: make test fetches it")
-def test_axe_finds_no_barrier(browser, folder, scheme):
-    context = browser.new_context(viewport={"width": 390, "height": 900}, color_scheme=scheme)
+def test_axe_finds_no_barrier(chromium, folder, scheme):
+    context = chromium.new_context(viewport={"width": 390, "height": 900}, color_scheme=scheme)
     page = context.new_page()
     page.goto((folder / "report.html").as_uri())
     page.add_script_tag(content=AXE.read_text("utf-8"))

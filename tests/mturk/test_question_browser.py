@@ -1,4 +1,4 @@
-"""The question page in a real browser: keyboard, refusals, order, preview, what is sent, accessibility."""
+"""The question page in a real chromium: keyboard, refusals, order, preview, what is sent, accessibility."""
 
 import os
 import threading
@@ -17,10 +17,7 @@ from mturk.question_xml import read
 from mturk.records import Part
 from mturk.settings import Settings
 
-playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-CHROMIUM = Path("/usr/bin/chromium")
 AXE = Path(os.environ.get("GICCS_AXE", Path(__file__).parents[2] / ".cache/axe/axe.min.js"))
-pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="needs Chromium")
 
 HOSTILE = "<script>document.title='run'</script> ${B} ]]> \"'` \u202eabc 🙂 {{ 7*7 }}"
 UNAVAILABLE = "ASSIGNMENT_ID_NOT_AVAILABLE"
@@ -76,20 +73,11 @@ def service():
     server.server_close()
 
 
-@pytest.fixture(scope="module")
-def browser():
-    arguments = ["--no-sandbox", "--disable-background-networking"]
-    with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=CHROMIUM, args=arguments)
-        yield opened
-        opened.close()
-
-
 @pytest.fixture
-def page(browser, service):
+def page(chromium, service):
     service.sent.clear()
     errors = []
-    opened = browser.new_page()
+    opened = chromium.new_page()
     opened.on("pageerror", lambda error: errors.append(error))
     opened.set_default_timeout(10_000)
     yield opened
@@ -303,8 +291,8 @@ def test_nothing_is_wider_than_the_window(page, service, width):
 @pytest.mark.skipif(not AXE.exists(), reason=f"needs axe-core at {AXE} (or GICCS_AXE)")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1200])
-def test_axe_finds_nothing(browser, service, scheme, width):
-    context = browser.new_context(
+def test_axe_finds_nothing(chromium, service, scheme, width):
+    context = chromium.new_context(
         color_scheme=scheme, viewport={"width": width, "height": 844}, bypass_csp=True
     )
     page = context.new_page()

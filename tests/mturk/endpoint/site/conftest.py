@@ -1,6 +1,5 @@
 """A service in one folder: a real database, a clock that is moved by hand, and HITs put in directly."""
 
-import shutil
 import socket
 import threading
 from contextlib import ExitStack
@@ -194,21 +193,6 @@ def elsewhere():
         page = Route("/task", lambda request: HTMLResponse(LABORATORY))
         serve(stack, one, Starlette(routes=[page]))
         yield f"http://localhost:{one.getsockname()[1]}"
-
-
-@pytest.fixture(scope="session")
-def chromium():
-    """Return a browser; the test is skipped where there is none."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    binary = shutil.which("chromium")
-    if binary is None:
-        pytest.skip("chromium is not installed")
-    with playwright.sync_playwright() as running:
-        browser = running.chromium.launch(
-            executable_path=binary, args=["--no-sandbox", "--disable-background-networking"]
-        )
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -67,7 +67,8 @@ class Line:
             "task": self.run.task,
             "data": data_of(self.result) if self.result else None,
             "prompt": prompt_of(self.result) if self.result and is_choice(self.result) else None,
-            "history": history_of(self.result) if self.result else self.run.history,
+            "history": history_of(self.result) if self.result else self.run.ask.get("history"),
+            "ask": {name: how for name, how in self.run.ask.items() if name != "history"},
             "by": dict(published.by),
             "metric": published.metric,
             "published": {"value": published.value, "stderr": published.stderr, "n": published.n},
@@ -145,7 +146,7 @@ class Comparison:
 def against(results: Sequence[Result], recipe: Recipe, copy: str | None = None) -> Comparison:
     """Hold results against the numbers that a recipe knows.
 
-    A result belongs to a run of the same model and task, and of its history where the run names one. Its
+    A result belongs to a run of the same model and task, asked as the run says, as far as it says it. Its
     data is the recipe's where both have the same name; a revision (``owner/name@revision``) may differ.
     `copy`: another name that results give to the recipe's data, such as the folder where a copy lies.
     """
@@ -166,13 +167,23 @@ def against(results: Sequence[Result], recipe: Recipe, copy: str | None = None) 
 
 
 def _belongs(result: Result, run: Run) -> bool:
-    histories = (None, "both", history_of(result))
-    same_history = run.history in histories or history_of(result) == "both"
-    return (result.model, result.task) == (run.model, run.task) and same_history
+    history = run.ask.get("history")
+    same_history = history in (None, "both", history_of(result)) or history_of(result) == "both"
+    same_task = (result.model, result.task) == (run.model, run.task)
+    return same_task and same_history and _asked_alike(result, run)
+
+
+def _asked_alike(result: Result, run: Run) -> bool:
+    """Tell whether a result was asked as a run says; a file of answers counts as any other such file."""
+    own = result.signature.get("asked") or result.signature.get("settings") or {}
+    with_answers = bool(own.get("answers")) is bool(run.ask.get("answers"))
+    others = {name: how for name, how in run.ask.items() if name not in ("answers", "history")}
+    return with_answers and all(own.get(name) == how for name, how in others.items())
 
 
 def _repository(data: str) -> str:
-    return data.partition("@")[0]
+    """Return a data set's name without its revision and split."""
+    return data.partition("@")[0].partition(" (")[0]
 
 
 def _text(part: Any) -> dict[str, str]:

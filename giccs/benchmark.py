@@ -65,6 +65,10 @@ class Benchmark:
         items = tuple(item for item in self.items if item.dialogue_id in kept)
         return Benchmark(self.name, items, self.warnings)
 
+    def described(self) -> str:
+        """Return how many items there are."""
+        return f"{len(self.items)} items"
+
 
 def read_benchmark(data: str | os.PathLike[str]) -> Benchmark:
     """Read and check a benchmark; raise InputError with every problem it has.

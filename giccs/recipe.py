@@ -6,17 +6,20 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from math import isfinite
 from typing import Any
 
 from bws.problems import InputError, Problem
 from bws.textio import display_name, read_text
-from giccs.tasks import TASKS
+from giccs.tasks import TASKS, TaskOptions
+from giccs.tasks.csts.encoders.settings import Settings
 
-__all__ = ["Published", "Recipe", "Run", "read_recipe"]
+__all__ = ["TRAINING", "Published", "Recipe", "Run", "read_recipe"]
 
 HISTORIES = ("with", "without", "both")
+TRAINING = "csts-train"
+"""What `giccs-csts train` follows of a recipe; all other tasks are those of `giccs-eval`."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +45,8 @@ class Run:
     revision: str | None
     """Commit of a hub id; None where the model has none."""
     task: str
-    history: str | None
-    """``with``, ``without``, ``both``; None is the task's own way."""
+    ask: Mapping[str, Any]
+    """How, as `TaskOptions` has it, or the `Settings` of a training; what is not named is the default."""
     published: tuple[Published, ...]
 
 
@@ -85,8 +88,9 @@ def read_recipe(path: str | os.PathLike[str]) -> Recipe:
     """Read a recipe (TOML); InputError with everything that is wrong in it, by key.
 
     Keys: ``title``, ``source``, ``data``, and for each ``[[model]]`` ``name``, ``revision``, ``task``,
-    ``history`` and ``published``, a list of ``{metric, value, by, stderr, n}``. Needed are ``data``, and each
-    model's ``name`` and ``task``, each number's ``metric`` and ``value``; other keys are faults.
+    ``history``, ``ask``, a table of `TaskOptions` (of a training, of its `Settings`), and ``published``, a
+    list of ``{metric, value, by, stderr, n}``. Needed are ``data``, and each model's ``name`` and ``task``,
+    each number's ``metric`` and ``value``; other keys are faults.
     """
     file = display_name(path)
     try:
@@ -167,14 +171,31 @@ def _recipe(file: str, table: _Table) -> Recipe:
 
 
 def _run(table: _Table) -> Run:
-    table.only("name", "revision", "task", "history", "published")
+    table.only("name", "revision", "task", "history", "ask", "published")
+    task = table.text("task", needed=True, allowed=[*TASKS, TRAINING])
     return Run(
         table.text("name", needed=True),
         table.text("revision") or None,
-        table.text("task", needed=True, allowed=list(TASKS)),
-        table.text("history", allowed=HISTORIES) or None,
+        task,
+        _asked(table, Settings if task == TRAINING else TaskOptions),
         tuple(map(_published, table.tables("published"))),
     )
+
+
+def _asked(table: _Table, kind: type) -> dict[str, Any]:
+    defaults = {
+        one.name: "" if one.default is None else one.default
+        for one in fields(kind)
+        if one.name not in ("model", "revision")  # these have keys of their own
+    }
+    ask = dict(table.table("ask"))
+    for key, value in ask.items():
+        if key not in defaults:
+            table.wrong("ask", f"has {key}; {', '.join(defaults)} are known")
+        elif type(value) is not (needed := type(defaults[key])):
+            table.wrong("ask", f"has {key} = {value!r}; it must be of type {needed.__name__}")
+    history = table.text("history", allowed=HISTORIES)
+    return ask | ({"history": history} if history else {})
 
 
 def _published(table: _Table) -> Published:

@@ -1,4 +1,4 @@
-"""Models × tasks on one benchmark: what is known is taken from the store, the rest is computed."""
+"""Models × tasks on their data: what is known is taken from the store, the rest is computed."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from bws.problems import InputError, Problem
-from giccs.benchmark import Benchmark
 from giccs.models import ModelOptions, open_model
 from giccs.progress import Progress, silent
-from giccs.recipe import Recipe
+from giccs.recipe import TRAINING, Recipe
 from giccs.results import Result, Store
-from giccs.tasks import Task, TaskOptions, open_tasks
+from giccs.tasks import Data, Task, TaskOptions, open_tasks
 
 __all__ = ["Job", "follow", "must_do", "open_models", "run"]
 
@@ -36,16 +35,16 @@ def open_models(names: Sequence[str], options: ModelOptions | None = None) -> li
 
 
 def follow(recipe: Recipe, options: ModelOptions, how: TaskOptions) -> list[Job]:
-    """Open each model of a recipe at its revision, with the tasks that it is asked there.
+    """Open each model of a recipe at its revision, with the tasks that it is asked there; trainings are not.
 
     InputError tells of every model that cannot be had, or cannot do its task.
     """
     jobs: list[Job] = []
     problems: list[Problem] = []
-    for asked in recipe.runs:
+    for asked in (run for run in recipe.runs if run.task != TRAINING):
         try:
             models = [open_model(asked.model, replace(options, revision=asked.revision))]
-            tasks = open_tasks(asked.task, replace(how, history=asked.history))
+            tasks = open_tasks(asked.task, replace(how, **asked.ask))
             must_do(models, tasks)
             jobs.append((models, tasks))
         except InputError as error:
@@ -70,7 +69,7 @@ def must_do(models: Sequence[Any], tasks: Sequence[Task]) -> None:
 def run(
     models: Sequence[Any],
     tasks: Sequence[Task],
-    benchmark: Benchmark,
+    data: Data,
     store: Store,
     *,
     force: bool = False,
@@ -85,10 +84,12 @@ def run(
         for task in tasks:
             if task.refuses(model):
                 continue
-            signature = task.signature(model, benchmark)
+            signature = task.signature(model, data)
             known = None if force else store.find(model.name, task.name, signature)
             note(f"{model.name}: {task.name}{', kept from before' if known else ' ...'}")
-            result = known or task.evaluate(model, benchmark, progress)
+            result = known or task.evaluate(model, data, progress)
             if not known:
                 store.add(result)
+                if hasattr(model, "usage"):
+                    note(f"{model.name}: {model.usage()}")
             yield result

@@ -12,11 +12,13 @@ from typing import Any
 
 from mturk.question_xml import HTMLQuestion, forbidden_in_xml, local_name, parse, read
 from mturk.records import TupleAnswer
+from mturk.settings import KINDS
 
 __all__ = [
     "COMMENT",
     "TUPLES_SCRIPT",
     "ExpectedTuple",
+    "Fields",
     "best_field",
     "check",
     "comment",
@@ -24,7 +26,10 @@ __all__ = [
     "expected_in_page",
     "from_xml",
     "join_shown",
+    "read_seconds",
+    "repeated",
     "seconds_field",
+    "seconds_problems",
     "shown_field",
     "split_shown",
     "to_xml",
@@ -45,13 +50,15 @@ Fields = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class ExpectedTuple:
-    """A tuple that a question asks about."""
+    """A tuple that a question asks about; or a sentence pair, or a triplet of one with a condition."""
 
     tuple_id: str
     group: str
-    """The dialogue's id."""
+    """The dialogue's id, or the sentence pair's."""
     items: tuple[str, ...]
-    """Item ids in the order of the tuple."""
+    """Item ids in the order of the tuple; or the two sentences, and the condition."""
+    kind: str = "tuples"
+    """Which kind of study asks; see `mturk.kinds`."""
 
 
 def best_field(tuple_id: str) -> str:
@@ -132,10 +139,12 @@ class _ScriptFinder(HTMLParser):
 
 
 def _expected(row: Mapping[str, Any]) -> ExpectedTuple:
-    texts = [row["tuple_id"], row["group"], *row["items"]]
-    if not isinstance(row["items"], list) or not all(isinstance(text, str) for text in texts):
+    kind = dict(row).get("kind", "tuples")
+    texts = [row["tuple_id"], row["group"], kind, *row["items"]]
+    whole = isinstance(row["items"], list) and all(isinstance(text, str) for text in texts)
+    if not whole or kind not in KINDS:
         raise TypeError
-    return ExpectedTuple(row["tuple_id"], row["group"], tuple(row["items"]))
+    return ExpectedTuple(row["tuple_id"], row["group"], tuple(row["items"]), kind)
 
 
 def check(tuples: Sequence[ExpectedTuple], fields: Fields) -> list[str]:
@@ -159,11 +168,7 @@ def _tuple_problems(
     shown = values.get(shown_field(one.tuple_id), "")
     seconds = values.get(seconds_field(one.tuple_id), "")
     names = (best_field, worst_field, shown_field, seconds_field)
-    problems = [
-        f"{name(one.tuple_id)} is there {times[name(one.tuple_id)]} times; once is allowed"
-        for name in names
-        if times.get(name(one.tuple_id), 0) > 1
-    ]
+    problems = repeated([name(one.tuple_id) for name in names], times)
     for which, answer in (("best", best), ("worst", worst)):
         if not answer:
             problems.append(f"{one.tuple_id}: {which} is missing; choose one of {_list(one.items)}")
@@ -177,16 +182,31 @@ def _tuple_problems(
         problems.append(
             f"{one.tuple_id}: shown is {shown!r}; it must be {_list(one.items)} in some order"
         )
-    if seconds and _seconds(seconds) is None:
-        problems.append(f"{one.tuple_id}: seconds is {seconds!r}; a number from 0 is allowed")
-    return problems
+    return [*problems, *seconds_problems(one.tuple_id, seconds)]
+
+
+def repeated(names: Sequence[str], times: Mapping[str, int]) -> list[str]:
+    """Return which fields are there more than once, which nothing in a page does."""
+    return [
+        f"{name} is there {times[name]} times; once is allowed"
+        for name in names
+        if times.get(name, 0) > 1
+    ]
 
 
 def _list(items: Sequence[str]) -> str:
     return ", ".join(map(repr, items))
 
 
-def _seconds(text: str) -> float | None:
+def seconds_problems(part_id: str, seconds: str) -> list[str]:
+    """Return what is wrong with the seconds spent on a part; they may be missing."""
+    if not seconds or read_seconds(seconds) is not None:
+        return []
+    return [f"{part_id}: seconds is {seconds!r}; a number from 0 is allowed"]
+
+
+def read_seconds(text: str) -> float | None:
+    """Return a number of seconds; None where it is none."""
     try:
         value = float(text)
     except ValueError:
@@ -210,7 +230,7 @@ def tuple_answers(tuples: Sequence[ExpectedTuple], fields: Fields) -> tuple[Tupl
             values[best_field(one.tuple_id)],
             values[worst_field(one.tuple_id)],
             split_shown(values.get(shown_field(one.tuple_id), "")),
-            _seconds(values.get(seconds_field(one.tuple_id), "")),
+            read_seconds(values.get(seconds_field(one.tuple_id), "")),
         )
         for one in tuples
     )

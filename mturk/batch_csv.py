@@ -12,6 +12,7 @@ from typing import Any
 from mturk import answers
 from mturk.answers import ExpectedTuple
 from mturk.judged import asked
+from mturk.kinds import kind_of
 from mturk.ledger import Assignment, Hit, Ledger, Study
 from mturk.review import work_seconds
 
@@ -28,7 +29,7 @@ DECISION = ("Approve", "Reject")
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 DAY = 86_400
-ANSWERS = ("best", "worst", "shown", "seconds")
+ANSWERS = ("best", "worst", "shown", "high", "low", "label", "not_applicable", "seconds")
 Cells = dict[str, str]
 
 
@@ -43,9 +44,10 @@ def batch_csv(
 
     The n-th tuple of a HIT is in Input.n.tuple_id, Input.n.group, Input.n.item1, ..., and its answer in
     Answer.n.best, Answer.n.worst, Answer.n.shown (item ids with ``;`` between them) and
-    Answer.n.seconds; everything else that the form said is in Answer.<name of the field>. The rates
-    are the worker's within this study. `bws` reads the file as ``mturk-batch``, and `review` takes it
-    back with marks under Approve and Reject.
+    Answer.n.seconds; of sentence pairs the items are their texts, and the answer is in Answer.n.high and
+    low, or Answer.n.label and not_applicable. Everything else that the form said is in Answer.<name of
+    the field>. The rates are the worker's within this study. `bws` reads the file as ``mturk-batch``, and
+    `review` takes it back with marks under Approve and Reject.
 
     hits: HIT id -> the HIT as the service lists it; of one that is deleted there the ledger tells.
     worker: who an assignment is by. now: seconds since 1970, for the rates.
@@ -163,14 +165,10 @@ def _answer_cells(one: Assignment, tuples: Sequence[ExpectedTuple]) -> tuple[Cel
         return {}, False
     cells: Cells = {}
     for part, asked_one in enumerate(tuples, start=1):
-        said = {
-            "best": fields.pop(answers.best_field(asked_one.tuple_id), ""),
-            "worst": fields.pop(answers.worst_field(asked_one.tuple_id), ""),
-            "shown": ";".join(
-                answers.split_shown(fields.pop(answers.shown_field(asked_one.tuple_id), ""))
-            ),
-            "seconds": fields.pop(answers.seconds_field(asked_one.tuple_id), ""),
-        }
+        names = kind_of(asked_one.kind).columns(asked_one.tuple_id)
+        said = {column: fields.pop(name, "") for column, name in names.items()}
+        if "shown" in said:
+            said["shown"] = ";".join(answers.split_shown(said["shown"]))
         cells |= {f"Answer.{part}.{name}": value for name, value in said.items()}
     return cells | {f"Answer.{name}": value for name, value in fields.items()}, True
 

@@ -4,35 +4,32 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from bws.files import write_judgments
 from bws.files.check import judgments_of
 from bws.files.rows import Rows
 from bws.files.writing import series
-from bws.textio import write_atomic
 from mturk import answers
-from mturk.answers import ExpectedTuple
+from mturk.answers import ExpectedTuple, Fields
+from mturk.kinds import kind_of
 from mturk.ledger import Assignment, Ledger
-from mturk.records import TupleAnswer
 
 if TYPE_CHECKING:
     from bws.records import Judgments
 
-__all__ = ["Judged", "LeftOut", "Reason", "asked", "judged", "write"]
+__all__ = ["Answered", "Judged", "LeftOut", "Reason", "asked", "judged", "write"]
 
 Reason = Literal["rejected", "unreadable", "invalid", "again"]
 REASONS: Mapping[Reason, str] = {
     "rejected": "assignments were rejected",
     "unreadable": "answers are no answers of a form",
-    "invalid": "answers to a tuple are missing or wrong",
-    "again": "answers to a tuple repeat a person's earlier one",
+    "invalid": "answers to a {} are missing or wrong",
+    "again": "answers to a {} repeat a person's earlier one",
 }
-CONTRACT = ("assignment_id", "seconds", "comment")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +44,24 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class Answered:
+    """A valid answer to a tuple, pair or triplet."""
+
     asked: ExpectedTuple
-    answer: TupleAnswer
+    fields: Fields
+    """Of the whole form."""
     assignment: Assignment
-    comment: str
+    annotator: str
 
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """The valid judgments of a study so far."""
+    """The valid answers of a study so far; as judgments, where it is one of tuples."""
 
     judgments: Judgments | None
-    """None: there are none yet."""
+    """None: there are none yet, or the study is of another kind."""
     of_tuple: Mapping[str, int]
-    """Tuple id -> valid judgments, of all tuples of the study."""
+    """Tuple id -> valid answers, of all tuples (pairs, triplets) of the study."""
     left_out: tuple[LeftOut, ...]
     order_unknown: int
     """Judgments that do not tell in which order the items were shown; where there are any, no judgment
@@ -69,10 +69,14 @@ class Judged:
     k: int
     """Items in a tuple."""
     counts: Mapping[Reason, int] = field(default_factory=dict)
+    kind: str = "tuples"
+    answered: tuple[Answered, ...] = ()
+    """In the order of submission."""
 
     def notes(self) -> list[str]:
         """Return in words what is left out."""
-        said = [f"left out: {n} {REASONS[reason]}" for reason, n in self.counts.items()]
+        part = kind_of(self.kind).PART
+        said = [f"left out: {n} {REASONS[why].format(part)}" for why, n in self.counts.items()]
         if self.order_unknown:
             said.append(
                 f"{self.order_unknown} judgments do not tell the order shown; it is left out"
@@ -81,12 +85,13 @@ class Judged:
 
 
 def asked(ledger: Ledger) -> dict[str, list[ExpectedTuple]]:
-    """Return the tuples of each HIT that exists, by the HIT's id."""
+    """Return the tuples (pairs, triplets) of each HIT that exists, by the HIT's id."""
+    kind = ledger.study().settings.kind
     ids = {hit.number: hit.hit_id for hit in ledger.hits() if hit.hit_id}
     found: dict[str, list[ExpectedTuple]] = {str(hit_id): [] for hit_id in ids.values()}
     for part in ledger.parts():
         if hit_id := ids.get(part.number):
-            found[hit_id].append(ExpectedTuple(part.tuple_id, part.group, part.items))
+            found[hit_id].append(ExpectedTuple(part.tuple_id, part.group, part.items, kind))
     return found
 
 
@@ -99,30 +104,28 @@ def judged(ledger: Ledger, worker: Callable[[Assignment], str] | None = None) ->
 
     worker: who an assignment is by; None takes what the ledger says.
     """
-    tuples = asked(ledger)
-    rows: list[_Row] = []
+    tuples, kind, name = asked(ledger), ledger.study().settings.kind, worker or _worker
+    rows: list[Answered] = []
     left_out: list[LeftOut] = []
     for assignment in sorted(ledger.assignments(), key=lambda one: one.submit_time or 0.0):
-        _read(assignment, tuples[assignment.hit_id], rows, left_out)
+        _read(assignment, tuples[assignment.hit_id], name, rows, left_out)
     rows = _first_ones(rows, left_out)
     counts = dict.fromkeys((part.tuple_id for part in ledger.parts()), 0)
     for row in rows:
         counts[row.asked.tuple_id] += 1
-    order_unknown = sum(not row.answer.shown for row in rows)
-    judgments = _judgments(ledger.path, rows, worker or _worker, order_unknown) if rows else None
+    judgments, order_unknown = (
+        _judgments(ledger.path, rows) if rows and kind == "tuples" else (None, 0)
+    )
     reasons = Counter(one.reason for one in left_out)
     k = max((len(part.items) for part in ledger.parts()), default=0)
-    return Judged(judgments, counts, tuple(left_out), order_unknown, k, reasons)
+    return Judged(
+        judgments, counts, tuple(left_out), order_unknown, k, reasons, kind, tuple(rows)
+    )  # fmt: skip
 
 
 def write(found: Judged, path: str | os.PathLike[str]) -> None:
-    """Write the judgments file, whole or not at all; where there are none, only its header."""
-    if found.judgments is not None:
-        write_judgments(found.judgments, path)
-        return
-    items = [f"item{place}" for place in range(1, found.k + 1)]
-    header = ["tuple_id", "group", *items, "best", "worst", "annotator", *CONTRACT, "shown"]
-    write_atomic(path, f"{','.join(header)}\n")
+    """Write what was collected, in the file of its kind, whole or not at all."""
+    kind_of(found.kind).write(found, path)
 
 
 def _worker(assignment: Assignment) -> str:
@@ -132,10 +135,11 @@ def _worker(assignment: Assignment) -> str:
 def _read(
     assignment: Assignment,
     tuples: list[ExpectedTuple],
-    rows: list[_Row],
+    name: Callable[[Assignment], str],
+    rows: list[Answered],
     left_out: list[LeftOut],
 ) -> None:
-    """Add the judgments of an assignment, and what is none."""
+    """Add the valid answers of an assignment, and what is none."""
     its_id = assignment.assignment_id
     if assignment.status == "Rejected":
         left_out.append(LeftOut(its_id, "", "rejected", assignment.feedback))
@@ -146,17 +150,15 @@ def _read(
         left_out.append(LeftOut(its_id, "", "unreadable", str(error)))
         return
     for one in tuples:
-        try:
-            (answer,) = answers.tuple_answers([one], fields)
-        except ValueError as error:
-            left_out.append(LeftOut(its_id, one.tuple_id, "invalid", str(error)))
+        if problems := kind_of(one.kind).problems(one, fields):
+            left_out.append(LeftOut(its_id, one.tuple_id, "invalid", "; ".join(problems)))
         else:
-            rows.append(_Row(one, answer, assignment, answers.comment(fields)))
+            rows.append(Answered(one, fields, assignment, name(assignment)))
 
 
-def _first_ones(rows: list[_Row], left_out: list[LeftOut]) -> list[_Row]:
+def _first_ones(rows: list[Answered], left_out: list[LeftOut]) -> list[Answered]:
     """Return each person's first answer to a tuple; they are in the order of submission."""
-    first: dict[tuple[str, str], _Row] = {}
+    first: dict[tuple[str, str], Answered] = {}
     for row in rows:
         key = (row.assignment.worker, row.asked.tuple_id)
         if first.setdefault(key, row) is not row:
@@ -167,31 +169,33 @@ def _first_ones(rows: list[_Row], left_out: list[LeftOut]) -> list[_Row]:
     return list(first.values())
 
 
-def _judgments(
-    name: str, rows: list[_Row], worker: Callable[[Assignment], str], order_unknown: int
-) -> Judgments:
-    k = len(rows[0].asked.items)
+def _judgments(name: str, rows: Sequence[Answered]) -> tuple[Judgments, int]:
+    """Return the judgments, and how many do not tell the order shown."""
+    said = [answers.tuple_answers([row.asked], row.fields)[0] for row in rows]
+    order_unknown = sum(not answer.shown for answer in said)
     columns = {
         "assignment_id": [row.assignment.assignment_id for row in rows],
-        "seconds": [_seconds(row.answer.seconds) for row in rows],
-        "comment": [row.comment for row in rows],
+        "seconds": [_seconds(answer.seconds) for answer in said],
+        "comment": [answers.comment(row.fields) for row in rows],
     }
-    orders = None if order_unknown else series([";".join(row.answer.shown) for row in rows])
-    return judgments_of(
+    orders = None if order_unknown else series([";".join(answer.shown) for answer in said])
+    k = len(rows[0].asked.items)
+    found = judgments_of(
         Rows(
             file=name,
             form="answers",
             lines=np.arange(1, len(rows) + 1, dtype=np.int64),
             items=[series([row.asked.items[place] for row in rows]) for place in range(k)],
-            best=series([row.answer.best for row in rows]),
-            worst=series([row.answer.worst for row in rows]),
+            best=series([answer.best for answer in said]),
+            worst=series([answer.worst for answer in said]),
             tuple_id=series([row.asked.tuple_id for row in rows]),
             group=series([row.asked.group for row in rows]),
-            annotator=series([worker(row.assignment) for row in rows]),
+            annotator=series([row.annotator for row in rows]),
             shown=orders,
             columns={column: series(texts) for column, texts in columns.items()},
         )
     )
+    return found, order_unknown
 
 
 def _seconds(value: float | None) -> str:

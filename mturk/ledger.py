@@ -124,7 +124,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class LedgerPart:
-    """A tuple of a HIT."""
+    """A tuple, pair or triplet of a HIT."""
 
     number: int
     """Of the HIT."""
@@ -476,13 +476,7 @@ class Ledger:
         self.connection.executemany(
             "INSERT INTO part VALUES (?, ?, ?, ?, ?)",
             [
-                (
-                    plan.number,
-                    position,
-                    part.tuple_id,
-                    part.dialogue.dialogue_id,
-                    _items(part.items),
-                )
+                (plan.number, position, part.tuple_id, part.group, _items(part.item_ids))
                 for plan in plans
                 for position, part in enumerate(plan.parts)
             ],
@@ -574,8 +568,8 @@ def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
-def _items(items: Sequence[Any]) -> str:
-    return json.dumps([item.utterance_id for item in items], ensure_ascii=False)
+def _items(item_ids: Sequence[str]) -> str:
+    return json.dumps(item_ids, ensure_ascii=False)
 
 
 def _same(hit: Hit | None, plan: HitPlan) -> bool:

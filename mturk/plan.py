@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 from bws.problems import InputError, Problem
 from bws.records import Tuples, normal_id
@@ -16,12 +16,13 @@ from bws.textio import display_name
 from giccs.records import Candidate, Dialogue
 from mturk import limits
 from mturk.question import dropped_characters, question_xml
-from mturk.records import HitPlan, Part
+from mturk.records import Asked, HitPlan, Part
 from mturk.settings import Settings
 
-__all__ = ["notes", "plan", "study_digest"]
+__all__ = ["drawn", "hits_of", "keep_apart", "notes", "plan", "repeats", "study_digest"]
 
 Page = list[Part]
+P = TypeVar("P", bound=Asked)
 
 
 def plan(
@@ -43,16 +44,37 @@ def plan(
     file: how to call the tuples in messages.
     """
     name = display_name(file)
-    parts = _parts(tuples, dialogues, name)
-    problems = [Problem(name, None, said) for said in _setting_problems(settings)]
-    pages = _pages(parts, settings)
+    pages = _pages(_parts(tuples, dialogues, name), settings)
     digest = study_digest(pages, settings)
+    return hits_of(pages, settings, digest, question_xml, name, round_number)
+
+
+def hits_of(
+    pages: Sequence[Sequence[P]],
+    settings: Settings,
+    digest: str,
+    question: Callable[[Sequence[P], Settings], str],
+    name: str,
+    round_number: int = 0,
+) -> list[HitPlan]:
+    """Return a HIT for each page, rendered and checked; InputError with all that is wrong.
+
+    digest: of what is asked and on which terms. question: makes the XML of a page. name: what messages
+    call the file.
+    """
+    problems = [Problem(name, None, said) for said in _setting_problems(settings)]
     plans = []
     for number, page in enumerate(pages, start=1):
+        annotation = f"giccs:{digest[:32]}:{round_number}:{number}"
+        token = f"{digest[:32]}-{round_number}-{number}"
         try:
-            plans.append(_hit(number, page, settings, digest, round_number))
+            limits.ANNOTATION.check(annotation)
+            limits.TOKEN.check(token)
+            xml = question(page, settings)
         except ValueError as error:
             problems.append(Problem(name, None, f"{_called(number, page)}: {error}"))
+        else:
+            plans.append(HitPlan(number, tuple(page), xml, annotation, token))
     if problems:
         raise InputError(problems)
     return plans
@@ -67,12 +89,12 @@ def notes(plans: Sequence[HitPlan], settings: Settings) -> list[str]:
             f"{_called(hit.number, hit.parts)} has {len(hit.parts)} of {settings.dialogues_per_hit} "
             "dialogues: the tuples do not divide evenly"
         )
-    twice = sum(_repeats(hit.parts) for hit in plans)
+    twice = sum(repeats(hit.parts) for hit in plans)
     if twice:
         said.append(f"{twice} of {len(plans)} HITs ask about the same dialogue more than once")
     lost: dict[str, int] = {}
     for hit in plans:
-        lost |= dropped_characters(hit.parts, settings)
+        lost |= dropped_characters([one for one in hit.parts if isinstance(one, Part)], settings)
     said += [
         f"{text}: {count} characters cannot be shown and are left out"
         for text, count in lost.items()
@@ -175,8 +197,7 @@ def _pages(parts: Sequence[Part], settings: Settings) -> list[Page]:
     """Take one part of each stratum of dialogue length for a page; what is left over is the last page."""
     size = settings.dialogues_per_hit
     count, left = divmod(len(parts), size)
-    drawn = sorted(parts, key=lambda part: _draw(settings.seed, part))
-    by_length = sorted(drawn, key=lambda part: len(part.dialogue.turns))
+    by_length = sorted(drawn(parts, settings.seed), key=lambda part: len(part.dialogue.turns))
     middle = slice(
         count, count + left
     )  # where the lengths meet, so that short ones still get long ones
@@ -186,20 +207,25 @@ def _pages(parts: Sequence[Part], settings: Settings) -> list[Page]:
     for place, stratum in enumerate(strata):
         stratum.sort(key=lambda part: _draw(settings.seed, part, place))
     pages = [list(page) for page in zip(*strata, strict=True)]
-    _part_same_dialogues(pages)
+    keep_apart(pages)
     return [*pages, rest] if rest else pages
 
 
-def _draw(seed: int, part: Part, place: int | None = None) -> bytes:
+def drawn(parts: Sequence[P], seed: int) -> list[P]:
+    """Return the parts in a random order that is the same in every version."""
+    return sorted(parts, key=lambda part: _draw(seed, part))
+
+
+def _draw(seed: int, part: Asked, place: int | None = None) -> bytes:
     """Return a random sort key; a hash, because no generator promises its numbers for later versions."""
     return hashlib.sha256(json.dumps([seed, place, part.tuple_id]).encode("ascii")).digest()
 
 
-def _part_same_dialogues(pages: list[Page]) -> None:
-    """Swap parts between pages so that, where possible, no page asks about one dialogue twice."""
+def keep_apart(pages: list[list[P]]) -> None:
+    """Swap parts between pages so that, where possible, no page asks about one group twice."""
     hopeless: set[tuple[str, int]] = set()
     for page, place in ((one, place) for one in pages for place in range(1, len(one))):
-        key = (page[place].dialogue.dialogue_id, place)
+        key = (page[place].group, place)
         if key in hopeless or not _clashes(page, place, page[place]):
             continue
         other = next((other for other in pages if _may_swap(page, other, place)), None)
@@ -209,29 +235,20 @@ def _part_same_dialogues(pages: list[Page]) -> None:
             page[place], other[place] = other[place], page[place]
 
 
-def _may_swap(page: Page, other: Page, place: int) -> bool:
+def _may_swap(page: list[P], other: list[P], place: int) -> bool:
     return not _clashes(page, place, other[place]) and not _clashes(other, place, page[place])
 
 
-def _clashes(page: Page, place: int, part: Part) -> bool:
-    """Tell whether a part's dialogue is on the page already, elsewhere than at `place`."""
+def _clashes(page: list[P], place: int, part: P) -> bool:
+    """Tell whether a part's group is on the page already, elsewhere than at `place`."""
     others = chain(page[:place], page[place + 1 :])
-    return any(other.dialogue.dialogue_id == part.dialogue.dialogue_id for other in others)
+    return any(other.group == part.group for other in others)
 
 
-def _repeats(parts: Sequence[Part]) -> bool:
-    return len({part.dialogue.dialogue_id for part in parts}) < len(parts)
+def repeats(parts: Sequence[Asked]) -> bool:
+    """Tell whether a page asks about one group twice."""
+    return len({part.group for part in parts}) < len(parts)
 
 
-def _called(number: int, parts: Sequence[Part]) -> str:
+def _called(number: int, parts: Sequence[Asked]) -> str:
     return f"HIT {number} (tuples {', '.join(part.tuple_id for part in parts)})"
-
-
-def _hit(
-    number: int, page: Sequence[Part], settings: Settings, digest: str, round_number: int
-) -> HitPlan:
-    annotation = f"giccs:{digest[:32]}:{round_number}:{number}"
-    token = f"{digest[:32]}-{round_number}-{number}"
-    limits.ANNOTATION.check(annotation)
-    limits.TOKEN.check(token)
-    return HitPlan(number, tuple(page), question_xml(page, settings), annotation, token)

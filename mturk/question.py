@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -16,7 +16,10 @@ from mturk.question_xml import HTMLQuestion, forbidden_in_xml, read, write_html_
 from mturk.records import HitPlan, Part
 from mturk.settings import Settings
 
-__all__ = ["dropped_characters", "preview_page", "question_xml", "render"]
+__all__ = [
+    "dropped_characters", "environment", "lost_in_xml", "preview_page", "question_xml", "render",
+    "script_json", "texts_of",
+]  # fmt: skip
 
 
 def question_xml(parts: Sequence[Part], settings: Settings) -> str:
@@ -46,6 +49,11 @@ def dropped_characters(parts: Sequence[Part], settings: Settings) -> dict[str, i
             texts[f"dialogue {name!r}, turn {place}"] = turn.speaker + turn.text
         for item in part.items:
             texts[f"dialogue {name!r}, candidate {item.utterance_id!r}"] = item.text
+    return lost_in_xml(texts)
+
+
+def lost_in_xml(texts: Mapping[str, str]) -> dict[str, int]:
+    """Return how many characters of each text XML cannot carry; texts without any are left out."""
     counts = {name: len(forbidden_in_xml(text)) for name, text in texts.items()}
     return {name: count for name, count in counts.items() if count}
 
@@ -60,13 +68,13 @@ def render(parts: Sequence[Part], settings: Settings) -> str:
     >>> "&lt;b&gt;" in page, "${B}" in page, "<b>" in page
     (True, True, False)
     """
-    texts = _texts(settings.language)
+    texts = texts_of("question", settings.language)
     example = [
         _turn(speaker, text, texts, settings.language)
         for speaker, text in texts["example"]["turns"]
     ]
     page: str = (
-        _environment()
+        environment()
         .get_template("question.html")
         .render(
             texts=texts,
@@ -84,7 +92,8 @@ def render(parts: Sequence[Part], settings: Settings) -> str:
 
 
 @cache
-def _environment() -> Any:
+def environment() -> Any:
+    """Return where the templates of questions are, with autoescaping on."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     return Environment(
@@ -93,8 +102,9 @@ def _environment() -> Any:
 
 
 @cache
-def _texts(language: str) -> dict[str, Any]:
-    file = resources.files("mturk") / "templates" / f"question.{language}.toml"
+def texts_of(page: str, language: str) -> dict[str, Any]:
+    """Return the texts of a page in a language, or what else stands in ``page.language.toml``."""
+    file = resources.files("mturk") / "templates" / f"{page}.{language}.toml"
     return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
@@ -133,9 +143,6 @@ def _with_sides(turns: Sequence[dict[str, str]]) -> list[dict[str, Any]]:
 
 
 def _tuples_json(parts: Sequence[Part]) -> Any:
-    """Return the tuples as JSON that cannot end its script element and stays within ASCII."""
-    from markupsafe import Markup
-
     rows = [
         {
             "tuple_id": part.tuple_id,
@@ -144,7 +151,18 @@ def _tuples_json(parts: Sequence[Part]) -> Any:
         }
         for part in parts
     ]
-    text = json.dumps(rows)
+    return script_json(rows)
+
+
+def script_json(value: Any) -> Any:
+    """Return JSON that cannot end its script element and stays within ASCII, as markup.
+
+    >>> print(script_json(["</script>"]))
+    ["\\u003c/script\\u003e"]
+    """
+    from markupsafe import Markup
+
+    text = json.dumps(value)
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)

@@ -3,10 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from giccs.records import Candidate, Dialogue
 
-__all__ = ["HitPlan", "Part", "TupleAnswer"]
+__all__ = ["Asked", "HitPlan", "Part", "TupleAnswer"]
+
+
+class Asked(Protocol):
+    """What one question of a HIT is about, as the ledger keeps it."""
+
+    @property
+    def tuple_id(self) -> str:
+        """Unique in the study."""
+
+    @property
+    def group(self) -> str:
+        """What several questions can be about alike, such as a dialogue; best not twice on a page."""
+
+    @property
+    def item_ids(self) -> tuple[str, ...]:
+        """Ids of what is compared, or the texts themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +35,16 @@ class Part:
     items: tuple[Candidate, ...]
     """In the order of the tuple; the page shuffles them for each assignment."""
 
+    @property
+    def group(self) -> str:
+        """The dialogue's id."""
+        return self.dialogue.dialogue_id
+
+    @property
+    def item_ids(self) -> tuple[str, ...]:
+        """The utterances' ids."""
+        return tuple(item.utterance_id for item in self.items)
+
 
 @dataclass(frozen=True, slots=True)
 class HitPlan:
@@ -25,7 +52,7 @@ class HitPlan:
 
     number: int
     """From 1, within the study."""
-    parts: tuple[Part, ...]
+    parts: tuple[Asked, ...]
     question: str
     """HTMLQuestion XML, at most 65,535 bytes."""
     annotation: str

@@ -15,6 +15,7 @@ from bws.problems import InputError, Problem
 from mturk import answers, language_check
 from mturk.actions import RefusedError, action
 from mturk.client import error_code, explained
+from mturk.kinds import kind_of
 from mturk.ledger import Action, Assignment, Ledger
 from mturk.limits import FEEDBACK
 
@@ -86,6 +87,9 @@ def waiting(ledger: Ledger, found: Judged, report: AnnotatorReport | None) -> li
     faults: dict[str, list[str]] = {}
     for out in found.left_out:
         faults.setdefault(out.assignment_id, []).append(out.text)
+    for one_answer in found.answered:
+        said = kind_of(one_answer.asked.kind).remarks(one_answer.asked, one_answer.fields)
+        faults.setdefault(one_answer.assignment.assignment_id, []).extend(said)
     rows = []
     for one in ledger.assignments():
         if one.status == "Submitted":

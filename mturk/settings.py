@@ -6,26 +6,35 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from bws.problems import InputError, Problem
 from bws.textio import display_name, read_text
 from mturk import limits
+from mturk.csts.defaults import COMMENTS as SENTENCE_COMMENTS
+from mturk.csts.defaults import DEFAULTS
 from mturk.money import cents, hourly_wage
 
-__all__ = ["LANGUAGES", "Settings", "default_toml", "read_settings"]
+__all__ = ["KINDS", "LANGUAGES", "Settings", "default_settings", "default_toml", "read_settings"]
 
 APPROVAL_RATE = "000000000000000000L0"
 HITS_APPROVED = "00000000000000000040"
 LANGUAGES = ("de", "en")
+KINDS = ("tuples", *DEFAULTS)
+SENTENCE_NAMES = {"dialogues_per_hit": "pairs_per_hit", "dialogue_language": "sentence_language"}
+"""What settings are called in the file of a study of sentence pairs."""
+DIALOGUES_ONLY = ("language_check",)
+OWN = r"!?[A-Z0-9]{1,64}|[A-Z0-9]{1,64}>=[0-9]{1,9}"
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The settings of a study; the defaults are those of the paper (section 3.2) where it gives one."""
 
+    kind: str = "tuples"
+    """What workers are asked: tuples of utterances; conditions of sentence pairs; their verification."""
     title: str = "Deutsche Dialoge: Welche Äußerung ist am ähnlichsten?"
     """What workers see in the list of work; 1 to 128 characters."""
     description: str = (
@@ -37,7 +46,7 @@ class Settings:
     language: str = "de"
     """Language of the page's own texts: de or en."""
     dialogue_language: str = "de"
-    """Language of the dialogues, as HTML's lang has it; screen readers go by it."""
+    """Language of the dialogues or sentences, as HTML's lang has it; screen readers go by it."""
     consent: str = ""
     """Who asks, what becomes of the answers and whom to write to; shown on the page, empty for nothing."""
     language_check: bool = True
@@ -49,7 +58,7 @@ class Settings:
     assignments: int = 5
     """Workers a HIT (MaxAssignments)."""
     dialogues_per_hit: int = 2
-    """Dialogues, each with one tuple, on a page."""
+    """Dialogues, each with one tuple, on a page; or sentence pairs."""
     seed: int = 0
     """Decides which tuples share a HIT."""
     expected_seconds: int = 60
@@ -75,7 +84,8 @@ class Settings:
     countries: tuple[str, ...] = ("DE",)
     """Two-letter codes of the countries workers may be in; empty is no such rule."""
     own_qualifications: tuple[str, ...] = ()
-    """Ids of qualification types of your own that a worker must have."""
+    """Ids of qualification types of your own that a worker must have, ``ID>=60`` with at least this value,
+    or, as ``!ID``, must not have."""
     pseudonyms: bool = True
     """Whether worker ids are replaced by pseudonyms in the ledger and the judgments."""
 
@@ -104,11 +114,7 @@ class Settings:
                     "LocaleValues": places,
                 }
             )
-        own = [
-            {"QualificationTypeId": name, "Comparator": "Exists"}
-            for name in self.own_qualifications
-        ]
-        return [*required, *own]
+        return [*required, *map(_own, self.own_qualifications)]
 
     def hit_type(self) -> dict[str, Any]:
         """Return the arguments of boto3's ``create_hit_type``."""
@@ -139,8 +145,30 @@ def _number(qualification: str, comparator: str, value: int) -> dict[str, Any]:
     }
 
 
+def _own(written: str) -> dict[str, Any]:
+    """Return the requirement that a setting means.
+
+    >>> [_own(one)["Comparator"] for one in ("3A", "3A>=60", "!3A")]
+    ['Exists', 'GreaterThanOrEqualTo', 'DoesNotExist']
+    """
+    name, _, value = written.partition(">=")
+    if value:
+        return _number(name, "GreaterThanOrEqualTo", int(value))
+    comparator = "DoesNotExist" if name.startswith("!") else "Exists"
+    return {"QualificationTypeId": name.removeprefix("!"), "Comparator": comparator}
+
+
+def default_settings(kind: str = "tuples") -> Settings:
+    """Return the defaults of a kind of study, one of `KINDS`.
+
+    >>> default_settings("verification").assignments
+    3
+    """
+    return Settings() if kind == "tuples" else replace(Settings(), kind=kind, **DEFAULTS[kind])
+
+
 def read_settings(path: str | os.PathLike[str]) -> Settings:
-    """Read a TOML file; what it does not name has its default. InputError with every fault and its line.
+    """Read a TOML file; what it does not name has its kind's default. InputError with every fault and line.
 
     Amounts of money are written as strings, such as "0.25".
     """
@@ -152,12 +180,14 @@ def read_settings(path: str | os.PathLike[str]) -> Settings:
         raise InputError(_syntax_problem(name, error)) from None
     values: dict[str, Any] = {}
     wrong: dict[str, str] = {}
+    kind = str(table["kind"]) if table.get("kind") in KINDS else "tuples"
+    field_of = {name: field for field, name in _names(kind).items()}
     for key, value in table.items():
         try:
-            values[key] = _value(key, value)
+            values[field_of.get(key, key)] = _value(key, value, field_of)
         except ValueError as error:
             wrong[key] = str(error)
-    settings = Settings(**values)
+    settings = replace(default_settings(kind), **values)
     if not wrong:
         wrong = _wrong_together(settings)
     if wrong:
@@ -176,11 +206,18 @@ def _line_of(text: str, key: str) -> int | None:
     return text.count("\n", 0, found.end()) + 1 if found else None
 
 
-def _value(key: str, value: Any) -> Any:
+def _names(kind: str) -> dict[str, str]:
+    """Return what each setting that a kind has is called in its file."""
+    if kind == "tuples":
+        return {key: key for key in CHECKS}
+    return {key: SENTENCE_NAMES.get(key, key) for key in CHECKS if key not in DIALOGUES_ONLY}
+
+
+def _value(key: str, value: Any, field_of: Mapping[str, str]) -> Any:
     """Return a checked value; ValueError says what is wrong and what is allowed."""
-    if key not in CHECKS:
-        raise ValueError(f"{key} is no setting; allowed: {', '.join(CHECKS)}")
-    return CHECKS[key](key, value)
+    if key not in field_of:
+        raise ValueError(f"{key} is no setting; allowed: {', '.join(field_of)}")
+    return CHECKS[field_of[key]](key, value)
 
 
 def _wrong_together(settings: Settings) -> dict[str, str]:
@@ -296,11 +333,14 @@ CHECKS: Mapping[str, Check] = {
     "approval_rate_above": _whole(-1, 100),
     "hits_approved_at_least": _whole(0, 10**9),
     "countries": _codes(r"[A-Z]{2}", "DE"),
-    "own_qualifications": _codes(r"[A-Z0-9]{1,64}", "3ABC"),
+    "own_qualifications": _codes(OWN, "3ABC"),
     "pseudonyms": _yes_or_no,
+    "kind": _one_of(*KINDS),
 }
 
 COMMENTS = {
+    "kind": 'What workers are asked: "tuples" of utterances, "conditions" of sentence pairs, or their\n'
+    '"verification". Each kind has a default file of its own.',
     "title": "What workers see in the list of work. At most 128 characters.",
     "description": "More about it. At most 2,000 characters.",
     "keywords": "",
@@ -330,24 +370,28 @@ COMMENTS = {
     "hits_approved_at_least": "Workers with at least so many approved HITs. 0 is right on a service\n"
     "of one's own, where nobody has a history; set 100 or so on a marketplace.",
     "countries": "Where workers are, as they say themselves. It is no test of their German. [] for anywhere.",
-    "own_qualifications": "Ids of qualification types of your own that a worker must have.",
+    "own_qualifications": 'Ids of qualification types of your own that a worker must have: "3ABC".\n'
+    '"3ABC>=60" is a value of at least 60, "!3ABC" keeps out whoever has it.',
     "pseudonyms": "Worker ids become pseudonyms in the ledger and in the judgments; the key lies beside the\n"
     "ledger. false keeps the ids as they are.",
 }  # fmt: skip
 """Key -> what the default file says above it; None: it stands right below the key before."""
 
 
-def default_toml() -> str:
-    """Return a settings file with every setting at its default and a comment on each.
+def default_toml(kind: str = "tuples") -> str:
+    """Return a settings file with every setting of a kind at its default and a comment on each.
 
-    >>> tomllib.loads(default_toml())["reward"]
-    '0.30'
+    >>> tomllib.loads(default_toml())["reward"], tomllib.loads(default_toml("conditions"))["pairs_per_hit"]
+    ('0.30', 3)
     """
     blocks = ["# Settings of an annotation study. Leave out what is to stay as it is here.\n"]
-    for field in fields(Settings):
-        comment = COMMENTS[field.name]
+    settings, names = default_settings(kind), _names(kind)
+    comments = COMMENTS if kind == "tuples" else {**COMMENTS, **SENTENCE_COMMENTS}
+    for field in (field for field in fields(Settings) if field.name in names):
+        comment = comments[field.name]
         lines = [] if comment is None else ["", *(f"# {line}" for line in comment.splitlines())]
-        blocks.append("\n".join([*lines, f"{field.name} = {_toml(field.default)}", ""]))
+        value = _toml(getattr(settings, field.name))
+        blocks.append("\n".join([*lines, f"{names[field.name]} = {value}", ""]))
     return "".join(blocks)
 
 

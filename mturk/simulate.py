@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import random
 import re
@@ -18,11 +16,12 @@ import numpy as np
 
 from bws.files import read_scores
 from bws.problems import InputError, Problem
-from bws.records import Tuples, normal_id
-from bws.simulate import simulate as judge
+from bws.records import normal_id
 from bws.textio import display_name, read_text
 from mturk import answers
 from mturk.answers import ExpectedTuple
+from mturk.csts.truth import sentence_truth
+from mturk.kinds import kind_of
 from mturk.visitor import Page, Visitor
 
 __all__ = ["Behaviour", "Rehearsal", "Truth", "read_links", "read_truth", "rehearse", "worker_ids"]
@@ -31,7 +30,8 @@ BEGUN = re.compile(r'href="(/work/assignment/[^"]+)"')
 LOOKS = 3
 """How often a worker looks for work where the list shows some but none can be had."""
 Truth = Mapping[tuple[str, str], float]
-"""(group, item) -> true score; the group is empty where items have none."""
+"""(group, item) -> true score; the group is empty where items have none. For sentence pairs it is
+(pair, condition) -> similarity, 1 to 5."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +135,16 @@ def worker_ids(count: int) -> list[str]:
 def read_truth(path: str | os.PathLike[str]) -> dict[tuple[str, str], float]:
     """Read true scores from scores, or from dialogues whose candidates have intended levels.
 
-    Levels 1 to 5 become -1, -0.5, 0, 0.5 and 1. Raises InputError with every fault.
+    Levels 1 to 5 become -1, -0.5, 0, 0.5 and 1. A table with the columns sentence1, sentence2 and
+    condition has the true similarities in label, or high and low in intended. Raises InputError with
+    every fault.
     """
     name = display_name(path)
     if name.removesuffix(".gz").endswith((".jsonl", ".ndjson")):
         return _intended(path, name)
+    found = sentence_truth(path) if name.removesuffix(".gz").endswith((".csv", ".tsv")) else None
+    if found is not None:
+        return found
     scores = read_scores(path)
     keys = zip(scores.groups, scores.items, strict=True)
     return dict(zip(keys, scores.score.tolist(), strict=True))
@@ -323,7 +328,7 @@ class _Worker:
 
 
 def answer(
-    tuples: Sequence[ExpectedTuple], truth: Truth, behaviour: Behaviour, worker: str, pace: float
+    asked: Sequence[ExpectedTuple], truth: Truth, behaviour: Behaviour, worker: str, pace: float
 ) -> list[tuple[str, str]]:
     """Return the fields of a form; a worker always says the same of the same tuple.
 
@@ -333,42 +338,7 @@ def answer(
     'a'
     """
     fields = [(answers.COMMENT, "simulated")]
-    for one in tuples:
-        best, worst, shown = _judged(one, _values(one, truth), behaviour, worker)
-        fields += [
-            (answers.shown_field(one.tuple_id), answers.join_shown(shown)),
-            (answers.best_field(one.tuple_id), best),
-            (answers.worst_field(one.tuple_id), worst),
-            (answers.seconds_field(one.tuple_id), f"{pace / len(tuples):.1f}"),
-        ]
+    for one in asked:
+        fields += kind_of(one.kind).simulated(one, truth, behaviour, worker)
+        fields.append((answers.seconds_field(one.tuple_id), f"{pace / len(asked):.1f}"))
     return fields
-
-
-def _values(one: ExpectedTuple, truth: Truth) -> list[float]:
-    values = [truth.get((one.group, item), truth.get(("", item))) for item in one.items]
-    lacking = [item for item, value in zip(one.items, values, strict=True) if value is None]
-    if lacking:
-        said = f"tuple {one.tuple_id!r}: no true score for {', '.join(map(repr, lacking))}"
-        raise InputError(Problem("truth", None, f"{said}; every item needs one"))
-    return [value for value in values if value is not None]
-
-
-def _judged(
-    one: ExpectedTuple, values: Sequence[float], behaviour: Behaviour, worker: str
-) -> tuple[str, str, list[str]]:
-    """Ask `bws.simulate` for one judgment."""
-    k = len(one.items)
-    tuples = Tuples(
-        ids=np.array([one.tuple_id], dtype=object),
-        items=np.array(one.items, dtype=object),
-        group_of_item=np.zeros(k, np.int32),
-        groups=np.array([one.group], dtype=object),
-        members=np.arange(k, dtype=np.int32)[np.newaxis],
-    )
-    name = json.dumps([behaviour.seed, worker, one.group, one.tuple_id])
-    seed = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8])
-    said = judge(
-        tuples, np.array(values), 1, noise=behaviour.noise, careless=behaviour.careless, seed=seed
-    )
-    order = [one.items[place] for place in said.shown[0]] if said.shown is not None else []
-    return one.items[int(said.best[0])], one.items[int(said.worst[0])], order

@@ -7,16 +7,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bws.annotators import AnnotatorReport, annotator_report
 from bws.reliability import Reliability, reliability
 from mturk.collect import Listing, places
 from mturk.judged import Judged
+from mturk.kinds import kind_of
 from mturk.ledger import Assignment, Ledger
-
-if TYPE_CHECKING:
-    from bws.records import Judgments
 
 __all__ = ["Counts", "Pace", "Status", "pace", "status"]
 
@@ -73,6 +71,7 @@ class Status:
     reasons: Mapping[str, str] = field(default_factory=dict)
     """Why there is no figure."""
     notes: Sequence[str] = ()
+    kind: str = "tuples"
 
     @property
     def share(self) -> float:
@@ -151,11 +150,13 @@ class Status:
             [n, tuples, f"{100 * tuples / total:.1f} %"]
             for n, tuples in sorted(Counter(self.of_tuple.values()).items())
         ]
-        said = f"{100 * self.share:.1f} % of {self.wanted_a_tuple} judgments for each of {total} tuples"
-        table = tabulate(
-            rows, ["judgments", "tuples", "share"], colalign=("right", "right", "right")
+        kind = kind_of(self.kind)
+        parts, said = f"{kind.PART}s", f"{kind.ANSWER}s"
+        whole = (
+            f"{100 * self.share:.1f} % of {self.wanted_a_tuple} {said} for each of {total} {parts}"
         )
-        return f"{said}\n{table}" if total else "no tuples"
+        table = tabulate(rows, [said, parts, "share"], colalign=("right", "right", "right"))
+        return f"{whole}\n{table}" if total else f"no {parts}"
 
     def _quality(self) -> str:
         if self.reliability is None:
@@ -177,7 +178,7 @@ def status(
     """
     assignments = ledger.assignments()
     counts = _counts(hits, assignments)
-    report, reasons = _quality(found.judgments, trials)
+    report, reasons = _quality(found, trials)
     return Status(
         hits=_hit_states(ledger, hits),
         counts=counts,
@@ -188,10 +189,15 @@ def status(
         annotators=annotator_report(found.judgments) if found.judgments else None,
         reasons=reasons,
         notes=found.notes(),
+        kind=found.kind,
     )
 
 
-def _quality(judgments: Judgments | None, trials: int) -> tuple[Reliability | None, dict[str, str]]:
+def _quality(judged: Judged, trials: int) -> tuple[Reliability | None, dict[str, str]]:
+    judgments = judged.judgments
+    if judged.kind != "tuples":
+        other = "is for judgments of tuples; giccs-csts verified tells the agreement of labels"
+        return None, {"reliability": other, "annotators": other}
     if judgments is None:
         none = "there are no judgments yet"
         return None, {"reliability": none, "annotators": none}

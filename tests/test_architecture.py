@@ -9,13 +9,17 @@ from pathlib import Path
 import pytest
 
 from giccs.cli.csts import COMMANDS as CSTS
+from giccs.cli.evalrank import COMMANDS as EVALRANK
 from mturk.cli import COMMANDS as HITS
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("bws", "giccs", "mturk", "app")
-HEAVY = {"torch", "transformers", "sentence_transformers", "spacy", "boto3", "streamlit", "faiss"}
+HEAVY = {
+    "torch", "transformers", "sentence_transformers", "spacy", "boto3", "streamlit", "faiss", "sklearn",
+    "openai", "zuko",
+}  # fmt: skip
 SCRIPTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
-GROUPS = {"mturk-hits": HITS, "giccs-csts": CSTS}
+GROUPS = {"mturk-hits": HITS, "giccs-csts": CSTS, "giccs-evalrank": EVALRANK}
 COMMANDS = SCRIPTS | {
     f"{group} {name}": target for group, below in GROUPS.items() for name, target in below.items()
 }

@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
 from bws.command import Console, command
+from giccs.cli.asking import task_options
 from giccs.cli.below import CommandWithBelow
 from giccs.cli.data import DATA_HELP
-from giccs.tasks import TASKS, TaskOptions, open_tasks
+from giccs.cli.opening import model_options, offline_first
+from giccs.tasks import BY_DEFAULT, TASKS, Data, Task, TaskOptions, open_tasks
 
 if TYPE_CHECKING:
-    from giccs.benchmark import Benchmark
     from giccs.metrics import Estimate
     from giccs.models import ModelOptions
     from giccs.results import Result
     from giccs.run import Job
 
 __all__ = ["evaluate"]
-
-
-def _batch_size(ctx: click.Context, parameter: click.Parameter, value: str) -> int | None:
-    if value == "auto":
-        return None
-    if not value.isdecimal() or int(value) < 1:
-        raise click.BadParameter(f"{value!r} is not allowed; auto or a number from 1 is")
-    return int(value)
 
 
 def _models(
@@ -56,6 +49,8 @@ class _Evaluate(CommandWithBelow):
     giccs-eval ai-forever/mGPT --data sasaadi/GiCCS
     giccs-eval ./my-model --data benchmark.jsonl --history both --judgments judgments.csv -o results
     giccs-eval --recipe recipes/giccs-paper.toml
+    giccs-eval google/flan-t5-base --task csts-prompt --instruction long --shots 2 --data c-sts
+    giccs-eval static:glove.6B.50d.txt+abtt package:minilm --task evalrank-sentence --data sent_evalrank
     """,
 )
 @click.argument("models", nargs=-1, metavar="MODEL...", callback=_models)
@@ -64,7 +59,8 @@ class _Evaluate(CommandWithBelow):
     "tasks",
     multiple=True,
     type=click.Choice(list(TASKS)),
-    help="What to ask; may be given several times.  [default: all that the model can do]",
+    help="What to ask; may be given several times.  [default: what the model can do of "
+    f"{' and '.join(BY_DEFAULT)}]",
 )
 @click.option(
     "--recipe",
@@ -74,41 +70,15 @@ class _Evaluate(CommandWithBelow):
 @click.option(
     "--data",
     metavar="DATA",
-    help=f"{DATA_HELP}  [default: giccs-sample, or the recipe's]",
+    help=f"{DATA_HELP} For csts* a folder or file of C-STS, for the others a folder of EvalRank's shape.  "
+    "[default: the task's sample, or the recipe's]",
 )
 @click.option(
     "--judgments",
     metavar="FILE",
     help="The judgments behind the scores: shows the noise ceiling.  [default: those of giccs-sample]",
 )
-@click.option(
-    "--history",
-    type=click.Choice(["without", "with", "both"]),
-    help="Show the turns before the last one?  [default: without; multiple-choice-sts both]",
-)
-@click.option(
-    "--template",
-    default="figure2-de-1",
-    show_default=True,
-    metavar="NAME|FILE",
-    help="Prompt of a question: figure2-de-1, figure2-en-1, or a file of your own.",
-)
-@click.option(
-    "--answer",
-    type=click.Choice(["sentence", "letter"]),
-    default="sentence",
-    show_default=True,
-    help="What is to follow the prompt of a question.",
-)
-@click.option(
-    "--permutations",
-    type=click.IntRange(1, 26),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Average over N cyclic orders of the options.",
-)
-@click.option("--chat-template", is_flag=True, help="Ask in the model's own chat template.")
+@task_options
 @click.option(
     "-o",
     "--output",
@@ -119,39 +89,20 @@ class _Evaluate(CommandWithBelow):
     help="Where results are kept; what stands there is not computed again.",
 )
 @click.option("--force", is_flag=True, help="Compute again what stands in the folder.")
-@click.option(
-    "--batch-size",
-    default="auto",
-    show_default=True,
-    callback=_batch_size,
-    metavar="auto|N",
-    help="Texts at a time; auto grows until memory or gain ends.",
-)
-@click.option(
-    "--device",
-    default="auto",
-    show_default=True,
-    metavar="auto|cpu|cuda[:N]",
-    help="Where the model runs; auto takes a GPU where there is one.",
-)
-@click.option(
-    "--dtype",
-    type=click.Choice(["auto", "float32", "bfloat16", "float16"]),
-    default="auto",
-    show_default=True,
-    help="Type of the weights; auto as saved.",
-)
-@click.option("--revision", metavar="REV", help="Branch, tag or commit of a hub id.")
+@model_options
 @click.option(
     "--seed",
     type=click.IntRange(0),
     default=0,
     show_default=True,
-    help="Seed of chance, of the intervals and of the order of options.",
+    help="Seed of chance, of the intervals, of the order of options and of what is drawn.",
 )
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N dialogues.")
-@click.option("--offline", is_flag=True, help="Never ask the hub; use its local cache.")
-@click.option("--trust-remote-code", is_flag=True, help="Run code that the model brings.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Only the first N dialogues, sentence pairs or the like.",
+)
 def evaluate(
     console: Console,
     models: tuple[str, ...],
@@ -159,50 +110,43 @@ def evaluate(
     recipe: str | None,
     data: str | None,
     judgments: str | None,
-    history: str | None,
-    template: str,
-    answer: str,
-    permutations: int,
-    chat_template: bool,
     folder: str,
     force: bool,
     limit: int | None,
     seed: int,
-    **model_options: Any,
+    **options: Any,
 ) -> None:
-    """Score language models on a conversational STS benchmark.
+    """Score language models: on conversational STS, on STS under a condition, by ranking.
 
-    MODEL is a hub id, a folder or a GGUF file, or KIND:NAME with KIND one of encoder, causal, package,
-    baseline (baseline:chance, baseline:char-ngram, package:minilm, package:use-multilingual,
-    package:smollm2). Encoders compare pairs of utterances; causal models answer multiple-choice
-    questions, with and without the dialogue's history.
+    MODEL is a hub id, a folder or a GGUF file, or KIND:NAME with KIND one of encoder, causal, seq2seq,
+    static, chat, package, baseline (baseline:chance, baseline:char-ngram, package:minilm,
+    package:use-multilingual, package:smollm2). NAME+STEP changes the vectors of a model: whitening[:K],
+    abtt[:K], pcr[:K], flow, first-last, words. Encoders compare pairs of utterances; causal models answer
+    multiple-choice questions, with and without the dialogue's history.
     """  # fmt: skip
-    if model_options["offline"]:
-        os.environ["HF_HUB_OFFLINE"] = "1"  # read by every library of the hub when it is imported
-    from giccs.benchmark import SAMPLE, read_benchmark
+    offline_first(options["offline"])
     from giccs.models import ModelOptions
     from giccs.recipe import read_recipe
     from giccs.report import report as tables
     from giccs.results import Store
     from giccs.run import follow, run
 
-    _check_call(models, recipe, history, model_options["revision"])
+    _check_call(models, recipe, options["history"], options["revision"])
     followed = read_recipe(recipe).only(models, tasks) if recipe else None
     store = Store(folder)
-    benchmark = read_benchmark(data or (followed.data if followed else SAMPLE))
-    console.warn(benchmark.warnings)
-    benchmark = benchmark.first(limit) if limit else benchmark
-    options = ModelOptions(seed=seed, **model_options)
-    how = TaskOptions(history, seed, template, answer, permutations, chat_template)
-    jobs = follow(followed, options, how) if followed else _jobs(models, tasks, options, how)
-    ceiling = _ceiling(jobs, benchmark, judgments)
+    how = TaskOptions(seed=seed, **_of(TaskOptions, options))
+    opening = ModelOptions(seed=seed, **_of(ModelOptions, options))
+    jobs = follow(followed, opening, how) if followed else _jobs(models, tasks, opening, how)
+    library = _Library(console, data or (followed.data if followed else None), limit)
+    read = [(opened, task, library.of(task)) for opened, asked in jobs for task in asked]
+    ceiling = _ceiling(read, judgments)
     results: list[Result] = []
     try:
-        for opened, asked in jobs:
+        for opened, task, its_data in read:
             for result in run(
                 opened,
-                asked,
-                benchmark,
+                [task],
+                its_data,
                 store,
                 force=force,
                 note=console.note,
@@ -217,7 +161,13 @@ def evaluate(
         if ceiling:
             document["ceiling"] = {name: one.document() for name, one in ceiling.items()}
         console.answer("", document)
-    console.note(f"\n{benchmark.name}: {len(benchmark.items)} items; results in {folder}")
+    for name, described in library.read():
+        console.note(f"\n{name}: {described}; results in {folder}")
+
+
+def _of(kind: type, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those options that `kind` has a field for."""
+    return {one.name: options[one.name] for one in fields(kind) if one.name in options}
 
 
 def _check_call(
@@ -237,23 +187,47 @@ def _jobs(
     from giccs.run import must_do, open_models
 
     opened = open_models(models, options)
-    asked = [task for name in tasks or TASKS for task in open_tasks(name, how)]
+    asked = [task for name in tasks or BY_DEFAULT for task in open_tasks(name, how)]
     if tasks:
         must_do(opened, asked)
     return [(opened, asked)]
 
 
+class _Library:
+    """The data of every task, each read once."""
+
+    def __init__(self, console: Console, named: str | None, limit: int | None) -> None:
+        self._console, self._named, self._limit = console, named, limit
+        self._read: dict[Any, Data] = {}
+
+    def of(self, task: Task) -> Data:
+        """Return what a task is asked on: what the user named, or the task's own."""
+        name = self._named or task.default_data
+        if not name:
+            raise click.UsageError(
+                f"--task {task.name} has no data of its own; name some with --data"
+            )
+        if (task.read, name) not in self._read:
+            data: Data = task.read(name)
+            self._console.warn(data.warnings)
+            self._read[task.read, name] = data.first(self._limit) if self._limit else data
+        return self._read[task.read, name]
+
+    def read(self) -> list[tuple[str, str]]:
+        """Return the name of each data set, and how much it holds."""
+        return [(data.name, data.described()) for data in self._read.values()]
+
+
 def _ceiling(
-    jobs: Sequence[Job], benchmark: Benchmark, judgments: str | None
+    read: Sequence[tuple[Sequence[Any], Task, Any]], judgments: str | None
 ) -> Mapping[str, Estimate] | None:
     """Return the noise ceiling where pairs are compared and the judgments are known."""
+    from giccs.benchmark import Benchmark
     from giccs.ceiling import judgments_behind, noise_ceiling
 
-    compares = any(
-        task.name == "pairwise-sts" and not task.refuses(model)
-        for models, tasks in jobs
-        for model in models
-        for task in tasks
-    )
-    found = judgments_behind(benchmark, judgments) if compares or judgments else None
-    return noise_ceiling(found, benchmark) if found else None
+    for models, task, data in read:
+        compares = task.name == "pairwise-sts" and not all(map(task.refuses, models))
+        if isinstance(data, Benchmark) and (compares or judgments):
+            found = judgments_behind(data, judgments)
+            return noise_ceiling(found, data) if found else None
+    return None

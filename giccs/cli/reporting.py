@@ -119,9 +119,9 @@ def _ceiling(
     """Return the noise ceiling of the data that the judgments are of; without any, that of giccs-sample."""
     from giccs.benchmark import SAMPLE, read_benchmark
     from giccs.ceiling import judgments_behind, noise_ceiling
-    from giccs.report.place import data_of, is_choice
+    from giccs.report.place import compares_pairs, data_of
 
-    pairs = [result for result in results if not is_choice(result)]
+    pairs = [result for result in results if compares_pairs(result)]
     names = list(dict.fromkeys(map(data_of, pairs)))
     if not judgments and SAMPLE not in names:
         return None

@@ -8,6 +8,8 @@ from typing import Any
 import click
 
 from bws.command import Console, command
+from giccs.cli.asking import question_options
+from giccs.cli.data import DATA_HELP
 
 __all__ = ["export_lm_eval", "export_mteb"]
 
@@ -16,7 +18,7 @@ def _shared(function: Callable[..., Any]) -> Callable[..., Any]:
     options = [
         click.option(
             "--data", default="giccs-sample", show_default=True, metavar="DATA",
-            help="A benchmark JSONL file, a folder with the GiCCS release, a hub id, or giccs-sample.",
+            help=DATA_HELP,
         ),
         click.option(
             "--history", type=click.Choice(["without", "with", "both"]), default="both",
@@ -40,20 +42,7 @@ def _shared(function: Callable[..., Any]) -> Callable[..., Any]:
     """,
 )
 @_shared
-@click.option(
-    "--template",
-    default="figure2-de-1",
-    show_default=True,
-    metavar="NAME|FILE",
-    help="Prompt of a question.",
-)
-@click.option(
-    "--answer",
-    type=click.Choice(["sentence", "letter"]),
-    default="sentence",
-    show_default=True,
-    help="What is to follow the prompt.",
-)
+@question_options
 @click.option(
     "--seed",
     type=click.IntRange(0),

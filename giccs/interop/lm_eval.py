@@ -18,6 +18,7 @@ from bws.textio import write_atomic
 from giccs.benchmark import Benchmark
 from giccs.interop.names import task_name
 from giccs.metrics import Estimate
+from giccs.report.place import is_choice
 from giccs.results import Result, digest
 from giccs.tasks.multiple_choice import MultipleChoice
 from giccs.tasks.questions import Asking, Question
@@ -137,7 +138,7 @@ def write_results(results: Iterable[Result], folder: str | os.PathLike[str]) -> 
 def _documents(results: Iterable[Result]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield (path, document) for every multiple-choice result."""
     for result in results:
-        if "accuracy" in result.metrics:
+        if is_choice(result):
             yield f"{_as_path(result.model)}/results_{_when(result)}.json", _document(result)
 
 

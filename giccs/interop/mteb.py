@@ -12,6 +12,7 @@ from bws.command import json_ready
 from bws.textio import write_atomic
 from giccs.benchmark import Benchmark
 from giccs.interop.names import task_name
+from giccs.report.place import compares_pairs
 from giccs.results import Result
 from giccs.tasks.pairwise import PairwiseSTS
 
@@ -95,7 +96,7 @@ def write_results(
     """Write a file a pairwise result, where mteb keeps its own below a cache folder; return the paths."""
     written = []
     for result in results:
-        if "spearman" not in result.metrics:
+        if not compares_pairs(result):
             continue
         name = task_name(str(result.environment["data"]), "pairwise", result.signature["history"])
         revision = str(result.signature.get("revision", "no_revision_available"))

@@ -1,15 +1,20 @@
 """Models by name. Each backend imports its framework itself, and only once it is used.
 
 baseline:chance          encoder:FOLDER or encoder:HUB-ID       package:NAME
-causal:FOLDER, causal:HUB-ID or causal:FILE.gguf
+causal:FOLDER, causal:HUB-ID or causal:FILE.gguf                seq2seq:FOLDER or seq2seq:HUB-ID
+static:FILE              word vectors                           chat:NAME   on an OpenAI-compatible server
 FOLDER, HUB-ID or FILE.gguf     the kind follows from the model's own configuration
+MODEL+STEP               vectors by another way (words, first-last) or changed (whitening, abtt, pcr, flow)
+
+What a model can do is told by its methods: ``pair_scores`` (how similar texts are), ``vectors``, ``score``
+(how likely an option is after a prompt), ``generate`` (what follows a prompt).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +22,9 @@ from numpy.typing import NDArray
 from bws.problems import InputError, Problem
 from giccs.progress import Progress
 
-if TYPE_CHECKING:
-    from giccs.models.causal import CausalModel
-
 __all__ = ["KINDS", "ModelOptions", "PairModel", "open_model"]
 
-KINDS = ("baseline", "causal", "encoder", "package")
+KINDS = ("baseline", "causal", "chat", "encoder", "package", "seq2seq", "static")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,12 @@ class ModelOptions:
     offline: bool = False
     """Never ask the hub; use what its cache holds."""
     trust_remote_code: bool = False
+    base_url: str | None = None
+    """Server of a ``chat`` model; None is ``OPENAI_BASE_URL``, or OpenAI's own."""
+    price: tuple[float, float] | None = None
+    """US dollars for a million tokens read, and written, of a ``chat`` model."""
+    concurrency: int = 8
+    """Requests to a server at a time."""
 
 
 class PairModel(Protocol):
@@ -67,7 +75,7 @@ class PairModel(Protocol):
         ...
 
 
-def open_model(name: str, options: ModelOptions | None = None) -> PairModel | CausalModel:
+def open_model(name: str, options: ModelOptions | None = None) -> Any:
     """Return the model called `name`; nothing is loaded yet.
 
     Raises InputError with one sentence on what to do where the model cannot be had.
@@ -76,9 +84,21 @@ def open_model(name: str, options: ModelOptions | None = None) -> PairModel | Ca
     'baseline'
     """
     options = options or ModelOptions()
+    if "+" not in name:
+        return _opened(name, options)
+    from giccs.models.postprocess import split_steps, wrapped
+
+    base, steps = split_steps(name)
+    model = _opened(base, options)
+    for step in steps:
+        model = wrapped(model, step, options.seed)
+    return model
+
+
+def _opened(name: str, options: ModelOptions) -> Any:
     kind, colon, rest = name.partition(":")
     if not colon or kind not in KINDS:
-        kind, rest = "encoder", name
+        kind, rest = "", name
     if kind == "baseline":
         from giccs.models.baseline import open_baseline
 
@@ -88,27 +108,35 @@ def open_model(name: str, options: ModelOptions | None = None) -> PairModel | Ca
 
         return open_packaged(name, rest, options)
     if not rest:
-        raise InputError(
-            Problem(name, None, f"names no model; write {kind}:FOLDER or {kind}:HUB-ID")
-        )
-    if kind == "causal":
+        raise InputError(Problem(name, None, f"names no model; write {kind}:{_called(kind)}"))
+    if kind == "static":
+        from giccs.models.static import open_static
+
+        return open_static(name, rest, options)
+    if kind == "chat":
+        from giccs.models.chat import open_chat
+
+        return open_chat(name, rest, options)
+    return _in_folder(kind, name, rest, options)
+
+
+def _called(kind: str) -> str:
+    return {"static": "FILE", "chat": "NAME"}.get(kind, f"FOLDER or {kind}:HUB-ID")
+
+
+def _in_folder(kind: str, name: str, place: str, options: ModelOptions) -> Any:
+    """Return the model of a folder or hub id; of the kind that it says, where none is given."""
+    from giccs.models.folder import holds_causal, holds_seq2seq, located
+
+    path = None if kind == "causal" else located(place, options.revision, offline=options.offline)
+    if path is None or (not kind and holds_causal(path)):
         from giccs.models.causal import open_causal
 
-        return open_causal(name, options, place=rest)
-    return _by_configuration(name, rest, options, forced=bool(colon))
+        return open_causal(name, options, place=str(path or place))
+    if kind == "seq2seq" or (not kind and holds_seq2seq(path)):
+        from giccs.models.seq2seq import open_seq2seq
 
-
-def _by_configuration(
-    name: str, place: str, options: ModelOptions, *, forced: bool
-) -> PairModel | CausalModel:
-    """Return an encoder, or the causal model that `place` holds where the user did not say encoder."""
-    from giccs.models.folder import holds_causal, located
-
-    path = located(place, options.revision, offline=options.offline)
-    if not forced and holds_causal(path):
-        from giccs.models.causal import open_causal
-
-        return open_causal(name, options, place=str(path))
+        return open_seq2seq(name, path, options)
     from giccs.models.sentence import SentenceModel, encoder_folder
 
     return SentenceModel(name, encoder_folder(name, path, options), options)

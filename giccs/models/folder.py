@@ -14,6 +14,7 @@ __all__ = [
     "WEIGHTS",
     "first_line",
     "holds_causal",
+    "holds_seq2seq",
     "located",
     "read_json",
     "revision",
@@ -51,9 +52,21 @@ def holds_causal(path: Path) -> bool:
     config = read_json(path / "config.json")
     if not isinstance(config, dict):
         return not (path / "modules.json").is_file() and any(path.glob("*.gguf"))
+    return _is_built_as(path, config, ("ForCausalLM", "LMHeadModel"))
+
+
+def holds_seq2seq(path: Path) -> bool:
+    """Tell whether a folder says that it is an encoder-decoder model that writes text."""
+    config = read_json(path / "config.json")
+    if not isinstance(config, dict) or not config.get("is_encoder_decoder"):
+        return False  # a causal model that also sees images generates "conditionally", too
+    return _is_built_as(path, config, ("ForConditionalGeneration", "ForSeq2SeqLM"))
+
+
+def _is_built_as(path: Path, config: dict[str, Any], endings: tuple[str, ...]) -> bool:
+    """A sentence-transformers folder is an encoder, whatever it is built of."""
     names = config.get("architectures") or []
-    causal = any(name.endswith(("ForCausalLM", "LMHeadModel")) for name in names)
-    return causal and not (path / "modules.json").is_file()
+    return any(name.endswith(endings) for name in names) and not (path / "modules.json").is_file()
 
 
 def saved_dtype(config: Any) -> str:

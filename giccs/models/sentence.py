@@ -80,6 +80,18 @@ class SentenceModel:
         """Return (N, D) the vectors of N texts; each distinct text is encoded once."""
         return encoded(texts, self._batches, progress)
 
+    def first_last(self, texts: Sequence[str], progress: Progress) -> NDArray[np.float32]:
+        """Return (N, D) the mean of all tokens' vectors in a transformer's first layer and its last.
+
+        The first is the first layer's output, not its input. Special tokens count, padding does not.
+        Raises InputError where the model has no layers.
+        """
+
+        def batches(some: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
+            yield from encode_in_batches(self._first_and_last, some, self._batch)
+
+        return encoded(texts, batches, progress)
+
     def environment(self) -> Mapping[str, Any]:
         """Return versions, device, and the batch size that was reached."""
         from importlib.metadata import version
@@ -97,6 +109,27 @@ class SentenceModel:
     def _encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         vectors = self._model.encode(list(texts), batch_size=len(texts), show_progress_bar=False)
         return np.asarray(vectors, dtype=np.float32)
+
+    def _first_and_last(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        transformer: Any = self._model[0]
+        if not hasattr(transformer, "auto_model"):
+            message = "has no layers; first-last is for transformers encoders"
+            raise InputError(Problem(self.name, None, message))
+        import torch
+
+        tokens = transformer.tokenizer(
+            list(texts),
+            padding=True,
+            truncation=True,
+            max_length=transformer.max_seq_length,
+            return_tensors="pt",
+        ).to(self._model.device)
+        with torch.inference_mode():
+            states = transformer.auto_model(**tokens, output_hidden_states=True).hidden_states
+        both = (states[1].float() + states[-1].float()) / 2
+        mask = tokens["attention_mask"].unsqueeze(-1)
+        means = (both * mask).sum(dim=1) / mask.sum(dim=1)
+        return np.asarray(means.cpu().numpy(), dtype=np.float32)
 
     @cached_property
     def _dtype(self) -> str:

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from giccs.metrics import Estimate
 from giccs.report.cells import FORMATS, heading
 from giccs.report.choices import choice_breakdown, choice_table, choices
+from giccs.report.measured import measured
 from giccs.report.pairs import breakdown_table, main_table, pairs
-from giccs.report.place import asked, ceiling_of, data_of, is_choice
+from giccs.report.place import asked, ceiling_of, compares_pairs, data_of, is_choice
 from giccs.report.rows import long_csv
 from giccs.results import Result
 
@@ -28,7 +29,7 @@ def report(
 ) -> str:
     """Return all tables in a format of `FORMATS`, or one long ``csv``.
 
-    A table a task and data set, best model first; then its main metric by length, source and domain.
+    A table a task and data set, best model first; then its main metric by part of the data.
     The noise ceiling is the last row of the pairwise tables on the data that it is of.
     """
     if form == "csv":
@@ -40,6 +41,8 @@ def report(
         parts += [("\n" if parts else "") + f"{heading(title, form)}\n"]
         if is_choice(chosen[0]):
             parts += choices(chosen, form)
+        elif not compares_pairs(chosen[0]):
+            parts += measured(chosen, form)
         else:
             parts += pairs(chosen, form, ceiling_of(chosen[0], ceiling))
     return "\n".join(parts)

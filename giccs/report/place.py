@@ -7,7 +7,16 @@ from collections.abc import Mapping
 from giccs.metrics import Estimate
 from giccs.results import Result
 
-__all__ = ["asked", "ceiling_of", "data_of", "history_of", "is_choice", "prompt_of"]
+__all__ = [
+    "asked",
+    "ceiling_of",
+    "compares_pairs",
+    "data_of",
+    "history_of",
+    "is_choice",
+    "prompt_of",
+    "setting_of",
+]
 
 
 def asked(result: Result) -> tuple[str, str]:
@@ -25,6 +34,11 @@ def history_of(result: Result) -> str:
     return str(result.signature.get("history", ""))
 
 
+def setting_of(result: Result) -> str:
+    """Return how a result's model was asked, in a few words; the history of the tasks on dialogues."""
+    return str(result.signature.get("setting", "")) or history_of(result)
+
+
 def prompt_of(result: Result) -> str:
     """Return how the question was put: template, and what differs from a plain question."""
     how = result.signature
@@ -37,7 +51,12 @@ def prompt_of(result: Result) -> str:
 
 def is_choice(result: Result) -> bool:
     """Tell whether a result is one of multiple choice."""
-    return "accuracy" in result.metrics
+    return result.task == "multiple-choice-sts"
+
+
+def compares_pairs(result: Result) -> bool:
+    """Tell whether a result is one of pairwise STS, which a noise ceiling is of."""
+    return result.task == "pairwise-sts"
 
 
 def ceiling_of(result: Result, ceiling: Mapping[str, Estimate] | None) -> Mapping[str, Estimate]:

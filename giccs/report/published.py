@@ -8,7 +8,7 @@ import math
 
 from giccs.against import Comparison, Line
 from giccs.report.cells import heading, interval, number, plus_minus, remarks, tabulated
-from giccs.report.place import data_of, is_choice, prompt_of
+from giccs.report.place import data_of, is_choice, prompt_of, setting_of
 
 __all__ = ["published_csv", "published_table"]
 
@@ -50,9 +50,11 @@ def _row(line: Line) -> list[str]:
 
 
 def _model(line: Line) -> str:
-    chooses = line.result and is_choice(line.result)
-    prompt = f" ({prompt_of(line.result)})" if line.result and chooses else ""
-    return f"{line.run.model}{prompt}"
+    if line.result is None or not line.run.ask.keys() - {"history"}:
+        how = prompt_of(line.result) if line.result and is_choice(line.result) else ""
+    else:
+        how = setting_of(line.result)
+    return f"{line.run.model} ({how})" if how else line.run.model
 
 
 def _theirs(line: Line) -> str:

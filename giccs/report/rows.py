@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from giccs.metrics import Estimate
 from giccs.report.cells import number
 from giccs.report.pairs import CEILING
-from giccs.report.place import ceiling_of, data_of, history_of, is_choice
+from giccs.report.place import ceiling_of, compares_pairs, data_of, history_of, setting_of
 from giccs.results import Result
 
 __all__ = ["long_csv"]
 
 HEADER = [
     "model", "task", "data", "history", "part", "metric",
-    "value", "low", "high", "n", "reason", "stderr", "p",
+    "value", "low", "high", "n", "reason", "stderr", "p", "setting",
 ]  # fmt: skip
 
 
@@ -30,22 +30,25 @@ def long_csv(results: Sequence[Result], ceiling: Mapping[str, Estimate] | None =
     of_ceiling: dict[tuple[str, str], list[list[object]]] = {}
     for result in results:
         place = (result.model, result.task, data_of(result), history_of(result))
-        rows += _rows((*place, ""), result.metrics)
+        setting = setting_of(result)
+        rows += _rows((*place, ""), result.metrics, setting)
         for group in result.groups:
             part = ";".join(f"{name}={value}" for name, value in group.by.items())
-            rows += _rows((*place, part), group.metrics)
-        if not is_choice(result):
+            rows += _rows((*place, part), group.metrics, setting)
+        if compares_pairs(result):
             found = ceiling_of(result, ceiling)
-            rows_of = _rows((CEILING, result.task, data_of(result), "", ""), found)
+            rows_of = _rows((CEILING, result.task, data_of(result), "", ""), found, "")
             of_ceiling.setdefault((result.task, data_of(result)), [*rows_of])
     return _text([HEADER, *rows, *(row for found in of_ceiling.values() for row in found)])
 
 
-def _rows(place: Sequence[str], metrics: Mapping[str, Estimate]) -> Iterator[list[object]]:
+def _rows(
+    place: Sequence[str], metrics: Mapping[str, Estimate], setting: str
+) -> Iterator[list[object]]:
     for name, e in metrics.items():
         numbers = [number(value) for value in (e.value, e.low, e.high)]
         more = [number(e.extra.get(key, math.nan)) for key in ("stderr", "p")]
-        yield [*place, name, *numbers, e.n, e.reason, *more]
+        yield [*place, name, *numbers, e.n, e.reason, *more, setting]
 
 
 def _text(rows: Sequence[Sequence[object]]) -> str:

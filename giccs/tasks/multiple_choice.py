@@ -10,12 +10,12 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from bws.problems import InputError, Problem
-from giccs.benchmark import Benchmark
+from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
 from giccs.environment import environment
 from giccs.metrics import Estimate
 from giccs.progress import Progress, silent
@@ -64,6 +64,8 @@ class MultipleChoice:
     seed: int = 0
     resamples: int = 1000
     name: str = field(default="multiple-choice-sts", init=False)
+    default_data: ClassVar[str] = SAMPLE
+    read: ClassVar = staticmethod(read_benchmark)
 
     def __post_init__(self) -> None:
         if self.answer not in ANSWERS:

@@ -6,11 +6,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from giccs.benchmark import Benchmark
+from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
 from giccs.environment import environment
 from giccs.metrics import Estimate, correlations
 from giccs.models import PairModel
@@ -41,11 +41,15 @@ class PairwiseSTS:
     seed: int = 0
     resamples: int = 1000
     name: str = field(default="pairwise-sts", init=False)
+    default_data: ClassVar[str] = SAMPLE
+    read: ClassVar = staticmethod(read_benchmark)
 
     def refuses(self, model: Any) -> str:
         """Return why the model cannot do it and what could be done; empty where it can."""
-        if not hasattr(model, "score"):
+        if hasattr(model, "pair_scores"):
             return ""
+        if not hasattr(model, "score"):
+            return f"writes answers and compares no texts; {self.name} needs an encoder"
         return (
             f"is a causal language model, and {self.name} needs an encoder; "
             f"write encoder:{model.name} to take the mean of its hidden states all the same"

@@ -10,6 +10,7 @@ COMMANDS = {
     "serve": "mturk.cli.service:serve",
     "invite": "mturk.cli.service:invite",
     "simulate": "mturk.cli.rehearsal:simulate",
+    "qualify": "mturk.cli.qualifying:qualify",
     "estimate": "mturk.cli.publishing:estimate",
     "preview": "mturk.cli.publishing:preview",
     "publish": "mturk.cli.publishing:publish",

@@ -46,7 +46,8 @@ def status(console: Console, ledger: str, watch: float | None, trials: int) -> N
     """Show how far a study is and how good its answers are so far.
 
     How many judgments the tuples have, pace and expected end, split-half reliability, and how each
-    annotator's answers compare with the others'. What is new is collected on the way.
+    annotator's answers compare with the others'. What is new is collected on the way. Of sentence pairs it
+    is the answers that are counted.
     """
     if watch is not None and console.as_json:
         raise click.UsageError(
@@ -79,22 +80,27 @@ def _status(study: Opened, trials: int) -> Status:
     """,
 )
 @ledger_option
-@option("-o --output", "Where to write the judgments.", default="judgments.csv", metavar="FILE")
+@option(
+    "-o --output",
+    "Where to write them.  [default: judgments.csv, conditions.csv or verification.csv]", metavar="FILE",
+)  # fmt: skip
 @workers_option
 @option(
     "--offline", "Write what was collected before, without asking the service.", is_flag=True,
     show_default=False,
 )  # fmt: skip
 def collect(
-    console: Console, ledger: str, output: str, worker_ids: str | None, offline: bool
+    console: Console, ledger: str, output: str | None, worker_ids: str | None, offline: bool
 ) -> None:
-    """Collect what was submitted, and write it as judgments.
+    """Collect what was submitted, and write it as judgments, or conditions, or labels of conditions.
 
     It may be run at any time and as often as one likes. The answers are kept in the ledger as they came;
-    the file has one line for each valid answer to a tuple that was not rejected. Comments are written as
+    the file has one line for each valid answer to a tuple that was not rejected, or two where conditions
+    were written. Comments are written as
     workers wrote them: look whether they name people before you pass the file on.
     """
     from mturk.judged import judged, write
+    from mturk.kinds import kind_of
     from mturk.ledger import Ledger
 
     if output == "-" and console.as_json:
@@ -109,6 +115,7 @@ def collect(
             found = study.collect()
             judgments = judged(study.book, worker_names(study.book, study.client, worker_ids))
             everything = len(study.book.assignments())
+    output = output or kind_of(judgments.kind).FILE
     write(judgments, output)
     for said in judgments.notes():
         console.note(f"note: {said}")
@@ -122,15 +129,16 @@ def collect(
 def _document(
     found: Collected | None, judgments: Judged, everything: int, output: str
 ) -> dict[str, Any]:
-    n = 0 if judgments.judgments is None else len(judgments.judgments)
+    from mturk.kinds import kind_of
+
     return {
         "output": output,
         "assignments": everything,
         "new": found.new if found else 0,
         "reviewed_since": found.changed if found else 0,
         "hits_deleted": list(found.gone) if found else [],
-        "judgments": n,
-        "annotators": 0 if judgments.judgments is None else len(judgments.judgments.annotators),
+        f"{kind_of(judgments.kind).ANSWER}s": len(judgments.answered),
+        "annotators": len({one.annotator for one in judgments.answered}),
         "left_out": {reason: count for reason, count in judgments.counts.items() if count},
         "left_out_each": [
             {"assignment_id": out.assignment_id, "tuple_id": out.tuple_id, "reason": out.reason,
@@ -141,8 +149,9 @@ def _document(
 
 
 def _text(document: dict[str, Any]) -> str:
+    (what,) = {"judgments", "answers"} & document.keys()
     return (
-        f"{document['output']}: {document['judgments']} judgments by {document['annotators']} annotators "
+        f"{document['output']}: {document[what]} {what} by {document['annotators']} annotators "
         f"from {document['assignments']} assignments, {document['new']} of them new"
     )
 

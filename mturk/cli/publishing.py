@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 __all__ = ["estimate", "preview", "publish"]
 
 
-def _print_settings(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
-    if wanted:
+def _print_settings(ctx: click.Context, parameter: click.Parameter, kind: str | None) -> None:
+    if kind:
         from mturk.settings import default_toml
 
-        click.echo(default_toml(), nl=False)
+        click.echo(default_toml(kind), nl=False)
         ctx.exit()
 
 
@@ -37,14 +37,16 @@ def study_options(function: Any) -> Any:
     """Add what the three commands take alike."""
     for add in (
         option(
-            "--default-config", "Print a settings file with all defaults explained, and end.",
-            is_flag=True, is_eager=True, expose_value=False, callback=_print_settings,
-            show_default=False,
+            "--default-config",
+            "Print a settings file with all defaults explained, and end; of a study of tuples, if no kind "
+            "is named.",
+            choices="tuples conditions verification", is_flag=False, flag_value="tuples",
+            is_eager=True, expose_value=False, callback=_print_settings,
         ),
         option("--config", "Settings of the study (TOML); without it the defaults.", metavar="FILE"),
         option(
             "--dialogues", "The dialogues (JSONL) that the tuples' groups and items are of.",
-            required=True, metavar="FILE",
+            metavar="FILE",
         ),
         click.argument("tuples", metavar="TUPLES"),
     ):  # fmt: skip
@@ -78,6 +80,7 @@ def taken_for_nothing(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     example="""
     mturk-hits estimate tuples.csv --dialogues dialogues.jsonl
     mturk-hits estimate --default-config > hits.toml
+    mturk-hits estimate --default-config conditions > conditions.toml
     mturk-hits estimate tuples.csv --dialogues dialogues.jsonl --config hits.toml
     """,
 )
@@ -85,11 +88,12 @@ def taken_for_nothing(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
 @endpoint_option
 @taken_for_nothing(ledger_option, yes_option)
 def estimate(
-    console: Console, tuples: str, dialogues: str, config: str | None, endpoint: str
+    console: Console, tuples: str, dialogues: str | None, config: str | None, endpoint: str
 ) -> None:
     """Show what a study costs, and what its workers earn an hour.
 
-    TUPLES is a tuples file whose groups are dialogue ids. Nothing is called: every HIT is rendered and
+    TUPLES is a tuples file whose groups are dialogue ids; or, as `kind` of the settings has it, a table of
+    sentence pairs or of pairs with conditions. Nothing is called: every HIT is rendered and
     checked here.
     """
     from mturk.client import resolve
@@ -122,12 +126,13 @@ def estimate(
 )  # fmt: skip
 @taken_for_nothing(endpoint_option, ledger_option, yes_option)
 def preview(
-    console: Console, tuples: str, dialogues: str, config: str | None, number: int, output: str,
+    console: Console, tuples: str, dialogues: str | None, config: str | None, number: int, output: str,
     browser: bool,
 ) -> None:  # fmt: skip
     """Write the page of a HIT as workers see it before they accept it, and open it.
 
-    TUPLES is a tuples file whose groups are dialogue ids. With -o - the page goes to standard output.
+    TUPLES is a tuples file whose groups are dialogue ids; or, as `kind` of the settings has it, a table of
+    sentence pairs or of pairs with conditions. With -o - the page goes to standard output.
     """
     from bws.textio import write_atomic
     from mturk.question import preview_page
@@ -152,6 +157,7 @@ def preview(
     mturk-hits publish tuples.csv --dialogues dialogues.jsonl
     mturk-hits publish tuples.csv --dialogues dialogues.jsonl --config hits.toml --ledger study.db
     mturk-hits publish tuples.csv --dialogues dialogues.jsonl --endpoint https://work.example.org
+    mturk-hits publish pairs.csv --config conditions.toml
     """,
 )
 @study_options
@@ -163,12 +169,13 @@ def preview(
 @ledger_option
 @yes_option
 def publish(
-    console: Console, tuples: str, dialogues: str, config: str | None, endpoint: str,
+    console: Console, tuples: str, dialogues: str | None, config: str | None, endpoint: str,
     insist_on_production: bool, ledger: str, yes: bool,
 ) -> None:  # fmt: skip
     """Create the HITs of a study, each exactly once.
 
-    TUPLES is a tuples file whose groups are dialogue ids. Everything is rendered, checked and priced
+    TUPLES is a tuples file whose groups are dialogue ids; or, as `kind` of the settings has it, a table of
+    sentence pairs or of pairs with conditions. Everything is rendered, checked and priced
     before the first call. When it was interrupted, by whatever, the same command goes on; HITs that the
     service has already are found and kept. Beyond this machine the cost must be typed to confirm.
     """
@@ -225,13 +232,13 @@ def _settings(config: str | None) -> Settings:
     return Settings() if config is None else read_settings(config)
 
 
-def _planned(console: Console, tuples: str, dialogues: str, settings: Settings) -> list[HitPlan]:
-    from bws.files import read_tuples
-    from giccs.assemble import read_dialogues
-    from mturk.plan import notes, plan
+def _planned(
+    console: Console, tuples: str, dialogues: str | None, settings: Settings
+) -> list[HitPlan]:
+    from mturk.kinds import kind_of
 
-    plans = plan(read_tuples(tuples), read_dialogues(dialogues), settings, file=tuples)
-    for said in notes(plans, settings):
+    plans, notes = kind_of(settings.kind).planned(tuples, dialogues, settings)
+    for said in notes:
         console.note(f"note: {said}")
     return plans
 

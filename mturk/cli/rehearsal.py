@@ -30,8 +30,8 @@ positive = click.FloatRange(0)
 )
 @option(
     "--truth",
-    "True scores of the items: scores, or dialogues with intended levels.",
-    required=True,
+    "True scores of the items: scores, or dialogues with intended levels; for conditions of sentence pairs "
+    "a table with label or intended. Only the writing of conditions can do without.",
     metavar="SCORES",
 )
 @option(
@@ -47,7 +47,7 @@ positive = click.FloatRange(0)
 @option("--country", "Where the workers say they are.", default="DE", metavar="CODE")
 @seed_option
 def simulate(
-    console: Console, truth: str, workers: int | None, endpoint: str, links: str | None,
+    console: Console, truth: str | None, workers: int | None, endpoint: str, links: str | None,
     **behaviour: Any,
 ) -> None:  # fmt: skip
     """Let simulated workers do all work there is, through the worker site.
@@ -64,7 +64,7 @@ def simulate(
         manner = Behaviour(**behaviour)
     if where.amazon:
         raise click.UsageError("simulated workers work on a service of one's own only")
-    ways_in, true = _ways_in(workers, links), read_truth(truth)
+    ways_in, true = _ways_in(workers, links), read_truth(truth) if truth else {}
     done = _watched(console, lambda told: rehearse(where.url, ways_in, true, manner, told=told))
     console.answer(_text(done, where.url), _document(done, where.url))
 

@@ -23,6 +23,7 @@ from mturk.cli.opening import (
 
 if TYPE_CHECKING:
     from mturk.actions import Outcome
+    from mturk.kinds import Kind
     from mturk.ledger import Action
     from mturk.review import Decision, Waiting
     from mturk.topup import TopUp
@@ -371,15 +372,16 @@ def top_up(console: Console, ledger: str, dry_run: bool, yes: bool) -> None:
     more, its page is published again as a HIT of its own.
     """
     from mturk.judged import judged
+    from mturk.kinds import kind_of
     from mturk.topup import carry_out_top_up
     from mturk.topup import top_up as planned
 
     with opened(console, ledger) as study, study.book.alone():
         hits = study.collect().hits
         plan = planned(study.book, hits, judged(study.book))
-        document = _top_up_document(plan)
+        document, kind = _top_up_document(plan), kind_of(study.book.study().settings.kind)
         if plan.nothing or dry_run:
-            console.answer(_top_up_text(plan, dry_run), document | {"done": False})
+            console.answer(_top_up_text(plan, kind, dry_run), document | {"done": False})
             return
         _check_balance(study, plan.cost)
         confirmed(study, "the further answers", plan.cost, yes=yes)
@@ -389,7 +391,7 @@ def top_up(console: Console, ledger: str, dry_run: bool, yes: bool) -> None:
             "done": True,
             "refused": [{"hit_id": one.target, "text": t} for one, t in refused],
         }
-        console.answer(_top_up_text(plan, dry_run=False), document)
+        console.answer(_top_up_text(plan, kind, dry_run=False), document)
     _stop_if_refused(refused)
 
 
@@ -404,10 +406,11 @@ def _top_up_document(plan: TopUp) -> dict[str, Any]:
     }
 
 
-def _top_up_text(plan: TopUp, dry_run: bool) -> str:
+def _top_up_text(plan: TopUp, kind: Kind, dry_run: bool) -> str:
     if plan.nothing:
-        return "no tuple lacks judgments that are not on their way"
-    lacking = f"{sum(plan.lacking.values())} judgments of {len(plan.lacking)} tuples are lacking"
+        return f"no {kind.PART} lacks {kind.ANSWER}s that are not on their way"
+    missing = sum(plan.lacking.values())
+    lacking = f"{missing} {kind.ANSWER}s of {len(plan.lacking)} {kind.PART}s are lacking"
     parts = {
         "offered again": len(plan.reopen), "with further assignments": len(plan.more),
         "published once more": len(plan.again),

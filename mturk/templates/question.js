@@ -1,32 +1,14 @@
 "use strict";
 (function () {
-  const form = document.getElementById("answers");
-  const button = document.getElementById("submit");
-  const query = new URLSearchParams(location.search);
-  const assignment = query.get("assignmentId") || "ASSIGNMENT_ID_NOT_AVAILABLE";
-  const address = submitAddress(query.get("turkSubmitTo"));
-  const preview = assignment === "ASSIGNMENT_ID_NOT_AVAILABLE" || !address;
+{% include "page.js" %}
   const tuples = JSON.parse(document.getElementById("giccs-tuples").textContent);
   const parts = Array.from(form.querySelectorAll("[data-role=tuple]"), describe);
   const check = form.querySelector("[data-role=check]");
 
-  form.noValidate = true; // our own messages, in the language of the page
   parts.forEach(shuffle);
-  if (preview) showPreview(); else form.action = address;
-  form.elements.namedItem("assignmentId").value = assignment;
   let lastAnswer = performance.now();
   form.addEventListener("change", changed);
   form.addEventListener("submit", send);
-  addEventListener("pageshow", function () { button.disabled = preview; }); // also on coming back
-
-  function submitAddress(base) {
-    try {
-      const url = new URL(base);
-      return /^https?:$/.test(url.protocol) ? base.replace(/\/+$/, "") + "/mturk/externalSubmit" : null;
-    } catch (error) {
-      return null;
-    }
-  }
 
   function describe(section, index) {
     const tuple = tuples[index];
@@ -38,12 +20,6 @@
       seconds: section.querySelector("[data-role=seconds]"),
       spent: 0
     };
-  }
-
-  function showPreview() {
-    document.getElementById("preview-note").hidden = false;
-    document.getElementById("instruction").open = true;
-    button.disabled = true;
   }
 
   // The same assignment sees the same order whenever the page is loaded, and in both questions.
@@ -100,10 +76,6 @@
     lastAnswer = performance.now();
     part.seconds.value = (part.spent / 1000).toFixed(1);
     say(part.problem, isSame(part) ? form.dataset.same : "");
-  }
-
-  function say(problem, text) {
-    if (problem.textContent !== text) problem.textContent = text;
   }
 
   function send(event) {

@@ -41,11 +41,11 @@ def choice(model="gpt", data="owner/set", right=(4, 5, 3, 2), n=30):
 
 
 TABLE_5 = Run(
-    "m", "abc", "pairwise-sts", "without",
+    "m", "abc", "pairwise-sts", {"history": "without"},
     (Published("pearson", 0.8, n=300), Published("spearman", 0.5, n=300)),
 )  # fmt: skip
 TABLE_6 = Run(
-    "gpt", None, "multiple-choice-sts", "both",
+    "gpt", None, "multiple-choice-sts", {"history": "both"},
     (
         Published("accuracy", 0.133, {"n_turns": 3, "history": "with"}, 0.063, 30),
         Published("accuracy", 0.166, {"n_turns": 3, "history": "without"}, 0.069, 30),
@@ -127,6 +127,22 @@ def test_accuracies_of_30_questions_say_what_a_question_is_worth():
     assert any("sqrt(p(1-p)/(n-1))" in note for note in found.notes())
     far = against([choice(right=(28, 5, 3, 2))], RECIPE).lines[2]
     assert far.verdict == "outside"
+
+
+def test_a_run_that_says_how_to_ask_takes_only_results_that_were_asked_so():
+    """Its keys are those of the result's signature."""
+    ask = Run("m", None, "csts-prompt", {"shots": 2}, (Published("spearman", 0.4),))
+    recipe = Recipe("r.toml", "", "", "owner/set", (ask,))
+    metrics = {"spearman": correlation(0.41, 0.3, 0.5)}
+    none, two = (
+        Result(
+            "m", "csts-prompt", metrics, (), {"asked": {"shots": shots}}, {"data": "owner/set"}, 0.0
+        )
+        for shots in (0, 2)
+    )
+    found = against([none, two], recipe)
+    assert [line.result for line in found.lines] == [two]
+    assert found.unpublished == (none,)
 
 
 def test_only_one_history_here_leaves_the_other_not_computed():

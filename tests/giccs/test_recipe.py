@@ -1,5 +1,6 @@
 """Recipes: what the paper's says, what is wrong with others, and that giccs-eval follows them."""
 
+import os
 import re
 from pathlib import Path
 
@@ -8,11 +9,14 @@ import pytest
 from bws.problems import InputError
 from giccs.comparison import wilson
 from giccs.models import ModelOptions
-from giccs.recipe import read_recipe
+from giccs.recipe import TRAINING, read_recipe
 from giccs.run import follow
-from giccs.tasks import TaskOptions
+from giccs.tasks import TASKS, TaskOptions
+from giccs.tasks.csts.encoders.settings import Settings, why_impossible
 
-PAPER = Path(__file__).parents[2] / "recipes" / "giccs-paper.toml"
+SHARED = Path(os.environ.get("GICCS_SHARED", Path(__file__).parents[3] / "shared"))
+RECIPES = Path(__file__).parents[2] / "recipes"
+PAPER = RECIPES / "giccs-paper.toml"
 
 
 def recipe_file(folder, text):
@@ -38,8 +42,8 @@ def test_the_papers_recipe_holds_tables_5_and_6():
         "gbert-large-sts": [0.622, 0.679],
     }
     table_6 = recipe.runs[-1]
-    assert (table_6.model, table_6.task, table_6.history) == (
-        "ai-forever/mGPT", "multiple-choice-sts", "both",
+    assert (table_6.model, table_6.task, table_6.ask) == (
+        "ai-forever/mGPT", "multiple-choice-sts", {"history": "both"},
     )  # fmt: skip
     assert recipe.data.startswith("sasaadi/GiCCS@")
 
@@ -62,6 +66,65 @@ def test_every_model_of_the_paper_stands_at_a_commit_whose_place_is_named():
         assert any(line.startswith("#") for line in above)
 
 
+def numbers_of(recipe, task, metric="spearman"):
+    return [
+        (run.model.split("/")[-1], run.ask, number.value)
+        for run in recipe.runs
+        if run.task == task
+        for number in run.published
+        if number.metric == metric
+    ]
+
+
+def test_the_recipe_of_c_sts_holds_its_validation_tables():
+    recipe = read_recipe(RECIPES / "c-sts-paper.toml")
+    assert [value for _, _, value in numbers_of(recipe, "csts")] == [
+        0.009, -0.004, -0.018, 0.017, 0.019,
+    ]  # fmt: skip
+    trained = numbers_of(recipe, "csts-train")
+    assert len(trained) == 15 + 2
+    best = max(trained, key=lambda row: row[2])
+    assert (best[0], best[1]["encoding"], best[2]) == ("sup-simcse-roberta-large", "bi", 0.477)
+    assert [value for _, ask, value in trained if not ask.get("sentences", True)] == [0.2821]
+    prompted = numbers_of(recipe, "csts-prompt")
+    assert len(prompted) == 10 * 3 * 3
+    assert ("gpt-4-0314", {"instruction": "short", "shots": 4}, 0.4205) in [
+        (name.removeprefix("chat:"), ask, value) for name, ask, value in prompted
+    ]
+    invalid = numbers_of(recipe, "csts-prompt", "invalid")
+    assert max(value for _, _, value in invalid) == 0.9869
+
+
+def test_the_recipe_of_l_csts_holds_its_tables_4_and_5():
+    recipe = read_recipe(RECIPES / "l-csts-paper.toml")
+    trained = numbers_of(recipe, "csts-train")
+    assert len(trained) == 12 + 4
+    qa = [value for _, ask, value in trained if ask.get("texts") == "answers"]
+    assert qa == [0.739, 0.759, 0.739, 0.734, 0.714, 0.729, 0.733, 0.735]
+    assert [value for _, _, value in numbers_of(recipe, "csts")] == [0.012, 0.01, 0.494, 0.547]
+    assert [value for _, _, value in numbers_of(recipe, "csts-prompt")] == [
+        0.091, 0.661, 0.642, 0.644,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["c-sts-paper.toml", "l-csts-paper.toml"])
+def test_every_training_of_a_recipe_can_be(name):
+    runs = [run for run in read_recipe(RECIPES / name).runs if run.task == TRAINING]
+    assert [why_impossible(Settings(run.model, **run.ask)) for run in runs] == [""] * len(runs)
+
+
+@pytest.mark.parametrize("name", ["c-sts", "l-csts"])
+def test_the_numbers_stand_in_the_paper(name):
+    paper = SHARED / "papers" / f"{name}.txt"
+    if not paper.is_file():
+        pytest.skip(f"{paper} is not there; set GICCS_SHARED")
+    text = paper.read_text("utf-8")
+    for run in read_recipe(RECIPES / f"{name}-paper.toml").runs:
+        for number in run.published:
+            percent = 100 * number.value
+            assert any(f"{percent:.{digits}f}" in text for digits in (1, 2)), (run, number)
+
+
 def test_every_fault_is_told_with_its_key(tmp_path):
     path = recipe_file(
         tmp_path,
@@ -71,6 +134,7 @@ def test_every_fault_is_told_with_its_key(tmp_path):
         [[model]]
         task = "sing"
         history = "often"
+        ask = { shots = "two", colour = 1 }
         published = [{ metric = "pearson", value = "high" }, { value = 1, by = 3, n = true }]
         [[model]]
         name = "a"
@@ -82,8 +146,10 @@ def test_every_fault_is_told_with_its_key(tmp_path):
         read_recipe(path)
     assert [problem.message for problem in caught.value.problems] == [
         "titel is not known; title, source, data, model are",
+        f"model 1: task is 'sing'; it must be one of {', '.join([*TASKS, TRAINING])}",
         "model 1: name is missing; it must be a text",
-        "model 1: task is 'sing'; it must be one of pairwise-sts, multiple-choice-sts",
+        "model 1: ask has shots = 'two'; it must be of type int",
+        f"model 1: ask has colour; {', '.join(TaskOptions.__slots__)} are known",
         "model 1: history is 'often'; it must be one of with, without, both",
         "model 1: published 1: value is 'high'; it must be a number",
         "model 1: published 2: n is True; it must be a number",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -15,13 +14,12 @@ import click
 from bws.command import Console, command
 from bws.problems import InputError, Problem
 from bws.textio import display_name, read_bytes, write_atomic
+from giccs.cli.opening import offline_first
 from giccs.figures import check_chart_path, write_chart
 from giccs.report.cells import interval, tabulated
 
 if TYPE_CHECKING:
     from giccs.metrics import Estimate
-    from giccs.models import PairModel
-    from giccs.models.causal import CausalModel
     from giccs.tasks.csts.errors import Evaluation, Findings, Vectors
     from giccs.tasks.csts.errors.answers import Truths
 
@@ -181,9 +179,8 @@ def _read(console: Console, answers: str, truth: str | None) -> Truths:
     return joined
 
 
-def _open(name: str, seed: int, offline: bool) -> PairModel | CausalModel:
-    if offline:
-        os.environ["HF_HUB_OFFLINE"] = "1"  # read by every library of the hub when it is imported
+def _open(name: str, seed: int, offline: bool) -> Any:
+    offline_first(offline)
     from giccs.models import ModelOptions, open_model
 
     return open_model(name, ModelOptions(seed=seed, offline=offline))
@@ -349,7 +346,7 @@ def _cluster_document(one: Any) -> dict[str, Any]:
 
 
 def _signature(
-    answers: str, truth: str | None, model: PairModel | CausalModel, by_cluster: bool, seed: int
+    answers: str, truth: str | None, model: Any, by_cluster: bool, seed: int
 ) -> dict[str, Any]:
     from giccs.tasks.csts.errors.clustering import N_INIT
 

@@ -58,6 +58,14 @@ class Boundary:
             raise ValueError("an option has no tokens of its own")
         return TokenQuestion(ids, len(first) + start)
 
+    def prompt(self, text: str) -> tuple[int, ...]:
+        """Return the token ids of a text that is to be written on; none where nothing can stand for it."""
+        (ids,) = self._ids([text])
+        try:
+            return (*self._first_ids(text, needed=not ids), *ids)
+        except ValueError:
+            return ()
+
     def _ids(self, texts: list[str]) -> list[list[int]]:
         found: list[list[int]] = self._tokenizer(texts, add_special_tokens=False)["input_ids"]
         return found

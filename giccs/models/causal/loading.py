@@ -1,4 +1,4 @@
-"""A causal model and its tokenizer in memory: of which type, and on which device?"""
+"""A language model and its tokenizer in memory: of which type, and on which device?"""
 
 from __future__ import annotations
 
@@ -45,8 +45,17 @@ class Loaded:
         return int(self.model.get_input_embeddings().weight.shape[0])
 
 
-def load(name: str, source: Source, options: ModelOptions, dtype: str) -> Loaded:
-    """Return the model in memory; InputError with one sentence where it cannot be opened."""
+def load(
+    name: str,
+    source: Source,
+    options: ModelOptions,
+    dtype: str,
+    head: str = "AutoModelForCausalLM",
+) -> Loaded:
+    """Return the model in memory, by the class of transformers that is called `head`.
+
+    InputError with one sentence where it cannot be opened.
+    """
     missing = [part for part in ("torch", "transformers") if find_spec(part) is None]
     if missing:
         raise _refused(
@@ -60,16 +69,16 @@ def load(name: str, source: Source, options: ModelOptions, dtype: str) -> Loaded
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     try:
         with redirect_stderr(StringIO()):  # GGUF files are read with a bar that nothing else stops
-            return _load(source, options, dtype)
+            return _load(source, options, dtype, head)
     except Exception as error:  # the frameworks raise whatever they like, also for a broken file
         if isinstance(error, InputError):
             raise
         raise _refused(name, f"cannot be opened: {first_line(error)}") from error
 
 
-def _load(source: Source, options: ModelOptions, dtype: str) -> Loaded:
+def _load(source: Source, options: ModelOptions, dtype: str, head: str) -> Loaded:
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    import transformers
 
     shared: dict[str, Any] = {
         "trust_remote_code": options.trust_remote_code,
@@ -77,10 +86,10 @@ def _load(source: Source, options: ModelOptions, dtype: str) -> Loaded:
     }
     if source.gguf:
         shared["gguf_file"] = source.gguf
-    tokenizer = AutoTokenizer.from_pretrained(source.folder, **shared)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(source.folder, **shared)
     device = _device(options.device, source.folder)
     spread = {"device_map": "auto"} if device == "spread" else {}
-    loaded: Any = AutoModelForCausalLM.from_pretrained(
+    loaded: Any = getattr(transformers, head).from_pretrained(
         source.folder, dtype=getattr(torch, dtype), output_loading_info=True, **shared, **spread
     )
     model, found = loaded

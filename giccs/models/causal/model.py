@@ -1,4 +1,4 @@
-"""A causal language model that says how likely options are after their prompts."""
+"""A causal language model that says how likely options are after their prompts, and writes answers."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from giccs.models.causal.records import OptionScore, Prompt, Scored
 from giccs.models.causal.scoring import Scorer
 from giccs.models.causal.source import Source, find
 from giccs.models.causal.tree import grow
+from giccs.models.generation import Greedy, answered, must_fit
 from giccs.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -78,6 +79,24 @@ class CausalModel:
         cut = sum(text != prompt.text for text, prompt in zip(texts, prompts, strict=True))
         return Scored(texts, options, cut)
 
+    def generate(
+        self, prompts: Sequence[str], max_tokens: int, progress: Progress = silent
+    ) -> list[str]:
+        """Return what the model writes after each prompt: at most `max_tokens` tokens, the likeliest each.
+
+        InputError names every prompt that is too long for the model; none is cut.
+        """
+        if max_tokens < 1:
+            raise ValueError(f"max_tokens is {max_tokens}; 1 or more are allowed")
+        loaded = self._loaded
+        ids = [self._boundary.prompt(text) for text in prompts]
+        after = max_tokens - 1  # the last token is never read
+        must_fit(self.name, ids, context=self.context, vocabulary=loaded.vocabulary, after=after)
+        try:
+            return answered(self._greedy, loaded.tokenizer, ids, max_tokens, progress)
+        except ValueError as error:
+            raise self._refused(str(error)) from error
+
     def render_chat(self, text: str) -> str:
         """Return `text` as a user's message with what opens the answer, by the model's chat template."""
         if not self._loaded.tokenizer.chat_template:
@@ -92,10 +111,18 @@ class CausalModel:
         """Return versions, device, and the way that was taken through the model."""
         from importlib.metadata import version
 
-        trial = self._scorer.trial
         return {
             **{package: version(package) for package in ("torch", "transformers")},
             "device": str(self._loaded.model.device),
+            **self._way(),
+        }
+
+    def _way(self) -> Mapping[str, Any]:
+        """Return how options were scored, or else how answers were written."""
+        if "_greedy" in vars(self) and "_scorer" not in vars(self):
+            return {"batch_size": self._greedy.largest, "forward": "written, greedy"}
+        trial = self._scorer.trial
+        return {
             "batch_size": self._scorer.largest,
             "forward": trial.way.name,
             "self_check_deviation": trial.deviation,
@@ -167,6 +194,11 @@ class CausalModel:
     @cached_property
     def _scorer(self) -> Scorer:
         return Scorer(self._loaded.model, self.identity["dtype"], self._options.batch_size)
+
+    @cached_property
+    def _greedy(self) -> Greedy:
+        loaded, batch_size = self._loaded, self._options.batch_size
+        return Greedy(loaded.model, loaded.tokenizer, self.identity["dtype"], batch_size)
 
     def _refused(self, message: str) -> InputError:
         return InputError(Problem(self.name, None, message))

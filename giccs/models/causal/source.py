@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bws.problems import InputError, Problem
 from giccs.models.folder import WEIGHTS, located, read_json, revision, saved_dtype
@@ -13,7 +13,7 @@ from giccs.models.folder import WEIGHTS, located, read_json, revision, saved_dty
 if TYPE_CHECKING:
     from giccs.models import ModelOptions
 
-__all__ = ["Source", "find"]
+__all__ = ["Source", "checked_config", "find"]
 
 ENCODER_DECODER = (
     "is an encoder-decoder, whose encoder reads the whole prompt at once; "
@@ -56,7 +56,8 @@ def find(name: str, place: str, options: ModelOptions) -> Source:
             names = ", ".join(file.name for file in files)
             raise _refused(name, f"holds several GGUF files ({names}); name one of them")
         return _gguf(name, files[0])
-    _check(name, path, options)
+    if checked_config(name, path, options).get("is_encoder_decoder"):
+        raise _refused(name, ENCODER_DECODER)
     return Source(path)
 
 
@@ -69,7 +70,8 @@ def _gguf(name: str, file: Path) -> Source:
     return Source(file.parent, file.name)
 
 
-def _check(name: str, folder: Path, options: ModelOptions) -> None:
+def checked_config(name: str, folder: Path, options: ModelOptions) -> dict[str, Any]:
+    """Return the configuration in a folder; InputError where no model can be opened from it."""
     config = read_json(folder / "config.json")
     if not isinstance(config, dict):
         raise _refused(name, "holds no model: there is neither config.json nor a .gguf file in it")
@@ -79,8 +81,7 @@ def _check(name: str, folder: Path, options: ModelOptions) -> None:
         raise _refused(
             name, "brings code of its own; read it, then allow it with --trust-remote-code"
         )
-    if config.get("is_encoder_decoder"):
-        raise _refused(name, ENCODER_DECODER)
+    return config
 
 
 def _refused(name: str, message: str) -> InputError:

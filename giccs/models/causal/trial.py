@@ -14,11 +14,9 @@ import numpy as np
 
 from giccs.models.causal.forward import Answer, Floats, OneByOne, Way, ways
 from giccs.models.causal.tree import TokenTree
+from giccs.models.generation import TOLERANCE
 
 __all__ = ["Trial"]
-
-TOLERANCE = {"float32": 1e-4, "float16": 0.03, "bfloat16": 0.25}
-"""Type of the weights -> by how much ln p of a token may differ on average, in nats: what rounding does."""
 
 
 def _last(tree: TokenTree) -> tuple[int, int]:

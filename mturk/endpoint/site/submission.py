@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from mturk import answers
+from mturk import answers, kinds
 from mturk.endpoint.site import texts
 from mturk.endpoint.site.bodies import BodyError, read_fields
 from mturk.endpoint.site.headers import answer_headers
@@ -107,7 +107,7 @@ def _problems(question_xml: str, fields: Fields, language: str) -> tuple[list[st
     """Return what keeps the fields from being an answer, and the language that says it."""
     question = read(question_xml)
     if isinstance(question, HTMLQuestion):
-        return answers.check(answers.expected_in_page(question.html), fields), "en"
+        return kinds.check(answers.expected_in_page(question.html), fields), "en"
     if isinstance(question, QuestionForm):
         return problems(read_form(question.root), fields, language), language
     return [], language

@@ -1,0 +1,20 @@
+"""Where does what can be computed again lie: served answers, vectors, word vectors in a form that is mapped?"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+__all__ = ["cache_folder"]
+
+
+def cache_folder() -> Path:
+    """Return the folder, made where it is not there.
+
+    It is ``GICCS_CACHE``, else ``giccs`` in ``XDG_CACHE_HOME``, else ``~/.cache/giccs``.
+    """
+    own = os.environ.get("GICCS_CACHE")
+    folder = Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "giccs"
+    folder = folder.expanduser()
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

@@ -1,0 +1,93 @@
+"""giccs-csts relabel: C-STS with the second labels of L-CSTS, ready to train and to test with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bws.command import Console, command
+from bws.problems import InputError, Problem
+from giccs.tasks.csts.data import merged, read_csts, read_relabelled, write_csts
+from giccs.tasks.csts.relabelling import divided, relabelled
+
+__all__ = ["relabel"]
+
+
+@command(
+    "giccs-csts relabel",
+    example="""
+    giccs-csts relabel c-sts --labels csts-val-reannotated.tsv -o l-csts
+    giccs-csts train l-csts/divided --model princeton-nlp/sup-simcse-roberta-base
+    """,
+)
+@click.argument("data", metavar="DATA")
+@click.option(
+    "--labels", required=True, metavar="FILE", help="Second labels: uid, reannotated-label."
+)
+@click.option(
+    "--test",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.3,
+    show_default=True,
+    help="Which share of the rows is to test with.",
+)
+@click.option(
+    "--validation",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.1,
+    show_default=True,
+    help="Which share is to choose the epoch with; the rest is to train with.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("-o", "--output", "folder", required=True, metavar="FOLDER", help="Where to write.")
+def relabel(
+    console: Console,
+    data: str,
+    labels: str,
+    test: float,
+    validation: float,
+    seed: int,
+    folder: str,
+) -> None:
+    """Write the validation split of C-STS with the second labels of L-CSTS.
+
+    FOLDER gets all valid rows as csts_validation.csv, and divided/ in it the same rows in three parts. Rows
+    whose condition is invalid are left out; the rows of a sentence pair stay together. The paper tests with
+    30 % and trains with all others; here some of those choose the epoch, so that the test does not.
+    """
+    if test + validation >= 1:
+        raise click.UsageError("--test and --validation leave nothing to train with")
+    dataset, second = read_csts(data, "validation"), read_relabelled(labels)
+    console.warn(dataset.warnings)
+    kept, invalid = relabelled(dataset, second)
+    if not kept.instances:
+        message = f"no uid of {labels} is one of its rows, or no condition is valid"
+        raise InputError(Problem(data, None, message))
+    names = ("test", "validation", "train")
+    parts = zip(names, divided(kept, (test, validation), seed), strict=True)
+    written = {Path(folder, "csts_validation.csv"): kept} | {
+        Path(folder, "divided", f"csts_{name}.csv"): part for name, part in parts
+    }
+    for path, part in written.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_csts(part.instances, path)
+    both = merged(dataset, second)
+    lost = {
+        "invalid": invalid,
+        "rows_without_label": len(both.without_label),
+        "labels_without_row": len(both.without_row),
+    }
+    lines = [f"{path}: {len(part.instances)} rows" for path, part in written.items()]
+    lines += [f"left out: {count} {what.replace('_', ' ')}" for what, count in lost.items()]
+    document = {
+        "written": {str(path): len(part.instances) for path, part in written.items()},
+        "left_out": lost,
+        "signature": {
+            "data": dataset.fingerprint,
+            "test": test,
+            "validation": validation,
+            "seed": seed,
+        },
+    }
+    console.answer("\n".join(lines), document)

@@ -1,0 +1,64 @@
+"""How a command opens models: the options that `ModelOptions` is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+__all__ = ["model_options", "offline_first"]
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def _batch_size(ctx: click.Context, parameter: click.Parameter, value: str) -> int | None:
+    if value == "auto":
+        return None
+    if not value.isdecimal() or int(value) < 1:
+        raise click.BadParameter(f"{value!r} is not allowed; auto or a number from 1 is")
+    return int(value)
+
+
+def model_options(command: Command) -> Command:
+    """Add every option of `giccs.models.ModelOptions` but the seed, by its name there."""
+    options = [
+        click.option(
+            "--batch-size", default="auto", show_default=True, callback=_batch_size,
+            metavar="auto|N", help="Texts at a time; auto grows until memory or gain ends.",
+        ),
+        click.option(
+            "--device", default="auto", show_default=True, metavar="auto|cpu|cuda[:N]",
+            help="Where the model runs; auto takes a GPU where there is one.",
+        ),
+        click.option(
+            "--dtype", type=click.Choice(["auto", "float32", "bfloat16", "float16"]), default="auto",
+            show_default=True, help="Type of the weights; auto as saved.",
+        ),
+        click.option("--revision", metavar="REV", help="Branch, tag or commit of a hub id."),
+        click.option("--offline", is_flag=True, help="Never ask the hub; use its local cache."),
+        click.option("--trust-remote-code", is_flag=True, help="Run code that the model brings."),
+        click.option(
+            "--base-url", metavar="URL",
+            help="Server of chat:MODEL.  [default: OPENAI_BASE_URL, or OpenAI's own]",
+        ),
+        click.option(
+            "--price", type=(float, float), metavar="IN OUT",
+            help="US dollars for a million tokens read and written, to show what chat:MODEL costs.",
+        ),
+        click.option(
+            "--concurrency", type=click.IntRange(1), default=8, show_default=True, metavar="N",
+            help="Requests to a server at a time.",
+        ),
+    ]  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def offline_first(offline: bool) -> None:
+    """Set what every library of the hub reads when it is imported; so call it before any is."""
+    if offline:
+        import os
+
+        os.environ["HF_HUB_OFFLINE"] = "1"

@@ -1,0 +1,83 @@
+"""Answers that were had before, in a file that several processes may use at once.
+
+Requests are kept as digests only: nothing of a prompt can be read from the file.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from bws.problems import InputError, Problem
+from giccs.models.chat.request import Answer
+
+__all__ = ["Cache"]
+
+BUSY = 60.0
+"""Seconds that a process waits for another one to end its writing."""
+AT_ONCE = 500
+"""Requests looked up by one query; SQLite has a limit to its parameters."""
+TABLE = """
+CREATE TABLE IF NOT EXISTS answers (
+    request TEXT PRIMARY KEY,
+    answer TEXT NOT NULL,
+    model TEXT NOT NULL,
+    asked TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP
+) WITHOUT ROWID
+"""
+
+
+class Cache:
+    """Answers by the digest of their request; each is on disk when `keep` returns."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        with self._told():
+            self._connection = sqlite3.connect(path, timeout=BUSY, check_same_thread=False)
+        with self._told(), self._connection:
+            self._connection.execute(TABLE)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._lock:
+            self._connection.close()
+
+    def find(self, requests: Sequence[str]) -> dict[str, Answer]:
+        """Return the answers that are known, by request."""
+        found: dict[str, Answer] = {}
+        for start in range(0, len(requests), AT_ONCE):
+            some = requests[start : start + AT_ONCE]
+            marks = ",".join("?" * len(some))
+            query = f"SELECT request, answer, model FROM answers WHERE request IN ({marks})"
+            with self._told(), self._lock:
+                for request, *answer in self._connection.execute(query, some):
+                    found[request] = Answer(*answer)
+        return found
+
+    def keep(self, request: str, answer: Answer) -> None:
+        """Keep an answer; the first one to a request stands."""
+        query = "INSERT OR IGNORE INTO answers (request, answer, model) VALUES (?, ?, ?)"
+        with self._told(), self._lock, self._connection:
+            self._connection.execute(query, (request, answer.text, answer.model))
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Say in a sentence what is wrong with the file, and how to mend it."""
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            message = (
+                f"answers cannot be read or kept here ({error}); "
+                "set GICCS_CACHE to a folder on a disk with room that you may write to"
+            )
+            raise InputError(Problem(str(self._path), None, message)) from None
+        except sqlite3.DatabaseError as error:
+            message = (
+                f"the file of kept answers is damaged ({error}); move it away and run again: "
+                "what it held is asked for, and paid for, anew"
+            )
+            raise InputError(Problem(str(self._path), None, message)) from None

@@ -1,0 +1,28 @@
+"""Models whose vectors are changed after they were computed: ``NAME+STEP[:K]``, several in a row.
+
+package:minilm+whitening:256     static:glove.6B.300d.txt+abtt:2     bert-base-uncased+first-last+flow
+"""
+
+from __future__ import annotations
+
+from giccs.models.postprocess.model import Encoder, Processed, wrapped
+from giccs.models.postprocess.spelling import (
+    POSTPROCESSING,
+    STEPS,
+    Step,
+    parse_step,
+    split_steps,
+    without_postprocessing,
+)
+
+__all__ = [
+    "POSTPROCESSING",
+    "STEPS",
+    "Encoder",
+    "Processed",
+    "Step",
+    "parse_step",
+    "split_steps",
+    "without_postprocessing",
+    "wrapped",
+]

@@ -1,0 +1,163 @@
+"""A model whose vectors another step has changed.
+
+A step is fitted on the distinct texts of one call: all texts whose vectors are to be compared belong into
+one call of `vectors` or `pair_scores`. All-but-the-top on word vectors is fitted on the whole vocabulary,
+as its paper does; the mean of a sentence's words commutes with it. Texts without a vector (rows of NaN)
+stay without one and take no part in the fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from importlib.util import find_spec
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bws.problems import InputError, Problem
+from giccs.models.cosine import cosines, encoded
+from giccs.models.postprocess.batches import in_one_batch
+from giccs.models.postprocess.flow import fit_flow
+from giccs.models.postprocess.layers import FirstLast
+from giccs.models.postprocess.linear import LINEAR, moments
+from giccs.models.postprocess.spelling import Step, parse_step
+from giccs.models.sentence import SentenceModel
+from giccs.models.static import StaticModel
+from giccs.progress import Progress, silent
+
+__all__ = ["Encoder", "Processed", "wrapped"]
+
+Vectors = NDArray[np.float32]
+
+
+class Encoder(Protocol):
+    """A model that gives vectors."""
+
+    name: str
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """What its vectors depend on."""
+        ...
+
+    def vectors(self, texts: Sequence[str], progress: Progress) -> Vectors:
+        """Return (N, D) the vectors of N texts."""
+        ...
+
+    def pair_scores(
+        self, left: Sequence[str], right: Sequence[str], progress: Progress
+    ) -> NDArray[np.float64]:
+        """Return the similarity of each pair."""
+        ...
+
+    def environment(self) -> Mapping[str, Any]:
+        """Return with what it ran."""
+        ...
+
+
+def wrapped(model: Any, step: str, seed: int = 0) -> Encoder:
+    """Return `model` with a step behind it: ``wrapped(model, "whitening:256")``.
+
+    `seed` counts for ``flow`` only. Raises InputError where there is no such step or it does not go
+    with the model.
+    """
+    parsed = parse_step(step)
+    name = f"{model.name}+{parsed}"
+    if not hasattr(model, "vectors"):
+        message = "gives no vectors; steps go behind encoders and word vectors"
+        raise InputError(Problem(name, None, message))
+    if parsed.name == "words":
+        return _in_words(model, name)
+    if parsed.name == "first-last":
+        return _first_last(model, name)
+    if parsed.name == "flow" and find_spec("zuko") is None:
+        raise InputError(Problem(name, None, "needs zuko; install it with: pip install zuko"))
+    return Processed(name, model, parsed, seed)
+
+
+def _in_words(model: Any, name: str) -> Encoder:
+    if isinstance(model, StaticModel):
+        return model.in_words(name)
+    message = "words goes directly behind word vectors (static:FILE); others cut texts themselves"
+    raise InputError(Problem(name, None, message))
+
+
+def _first_last(model: Any, name: str) -> Encoder:
+    if isinstance(model, SentenceModel):
+        return FirstLast(name, model)
+    message = "first-last goes directly behind a transformers encoder; this model has no layers"
+    raise InputError(Problem(name, None, message))
+
+
+class Processed:
+    """A model behind which a step stands; similarity is the cosine."""
+
+    def __init__(self, name: str, model: Encoder, step: Step, seed: int) -> None:
+        self.name = name
+        self._model = model
+        self._step = step
+        self._seed = seed
+        self._facts: dict[str, Any] = {}
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Return what the vectors depend on: the model's own identity, and the steps in their order."""
+        before = self._model.identity
+        step = f"{self._step} seed={self._seed}" if self._step.name == "flow" else str(self._step)
+        steps = [*before.get("postprocess", []), step]
+        return {**before, "similarity": "cosine", "postprocess": steps}
+
+    def pair_scores(
+        self, left: Sequence[str], right: Sequence[str], progress: Progress
+    ) -> NDArray[np.float64]:
+        """Return the cosine of each pair, the step fitted on all their texts; NaN where there is none."""
+        return cosines(left, right, in_one_batch(partial(self._changed, progress=progress)), silent)
+
+    def vectors(self, texts: Sequence[str], progress: Progress) -> Vectors:
+        """Return (N, K) the vectors of N texts, the step fitted on these."""
+        return encoded(texts, in_one_batch(partial(self._changed, progress=progress)), silent)
+
+    def environment(self) -> Mapping[str, Any]:
+        """Return the model's own, and what the last fit of the step was like."""
+        before = self._model.environment()
+        return {**before, "postprocess": [*before.get("postprocess", []), dict(self._facts)]}
+
+    def _changed(self, texts: Sequence[str], progress: Progress) -> Vectors:
+        """Return the vectors of distinct texts, the step fitted on those that have one."""
+        vectors = self._model.vectors(texts, progress)
+        known = np.isfinite(vectors).all(axis=1)
+        if not known.any():
+            return vectors
+        try:
+            image = (
+                self._flowed(vectors[known])
+                if self._step.name == "flow"
+                else self._mapped(vectors[known])
+            )
+        except ValueError as error:
+            raise InputError(Problem(self.name, None, f"{self._step}: {error}")) from None
+        changed = np.full((len(vectors), image.shape[1]), np.nan, dtype=np.float32)
+        changed[known] = image
+        return changed
+
+    def _flowed(self, vectors: Vectors) -> NDArray[np.float64]:
+        flow = fit_flow(vectors, self._seed)
+        before, after = flow.likelihoods
+        self._tell(len(vectors), "texts", flow.warning)
+        self._facts["log_likelihood"] = {"before": before, "after": after}
+        return flow(vectors)
+
+    def _mapped(self, vectors: Vectors) -> NDArray[np.float64]:
+        base, what = vectors, "texts"
+        if self._step.name == "abtt" and isinstance(self._model, StaticModel):
+            base, what = self._model.everything(), "vocabulary"
+        fit = LINEAR[self._step.name](moments(base), self._step.k)
+        self._tell(len(base), what, fit.warning)
+        return fit(vectors)
+
+    def _tell(self, n: int, what: str, warning: str) -> None:
+        self._facts = {"step": str(self._step), "fitted_on": what, "n": n}
+        if warning:
+            self._facts["warning"] = warning

@@ -1,0 +1,94 @@
+"""Which steps does the name of a model end with?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from bws.problems import InputError, Problem
+
+__all__ = ["POSTPROCESSING", "STEPS", "Step", "parse_step", "split_steps", "without_postprocessing"]
+
+STEPS = {
+    "whitening": "whitening[:K]: no correlations, variances 1; K dimensions are kept (Su et al. 2021)",
+    "abtt": "abtt[:K]: without the mean and K principal components (Mu et al. 2018)",
+    "pcr": "pcr[:K]: without K principal components of the raw vectors (Arora et al. 2017)",
+    "flow": "flow: an invertible map to a standard Gaussian (Li et al. 2020)",
+    "first-last": "first-last: the mean of an encoder's first and last layer",
+    "words": "words: word vectors for text whose signs cling to words",
+}
+"""Name of a step -> how it is written and what it does."""
+POSTPROCESSING = ("whitening", "abtt", "pcr", "flow")
+"""Steps that change vectors after the model gave them; the others choose which it gives."""
+COUNTED = ("whitening", "abtt", "pcr")
+"""Steps that take a number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step."""
+
+    name: str
+    k: int | None = None
+    """None: the step's own default."""
+
+    def __str__(self) -> str:
+        return self.name if self.k is None else f"{self.name}:{self.k}"
+
+
+def parse_step(text: str) -> Step:
+    """Return the step that `text` spells; InputError with what is allowed.
+
+    >>> parse_step("whitening:256")
+    Step(name='whitening', k=256)
+    """
+    name, colon, number = text.partition(":")
+    if name not in STEPS:
+        allowed = "; ".join(STEPS.values())
+        raise InputError(Problem(f"+{text}", None, f"no such step; allowed: {allowed}"))
+    if not colon:
+        return Step(name)
+    if name not in COUNTED:
+        raise InputError(Problem(f"+{text}", None, f"takes no number; write +{name}"))
+    if not (number.isascii() and number.isdecimal() and int(number) > 0):
+        message = f"K is {number!r}; a whole number from 1 is allowed"
+        raise InputError(Problem(f"+{text}", None, message))
+    return Step(name, int(number))
+
+
+def split_steps(name: str) -> tuple[str, list[str]]:
+    """Return the name of the model itself and its steps, in their order.
+
+    Only what follows a ``+`` and is a step's name counts, so that paths may have a ``+`` in them.
+    Raises InputError where a step's number is wrong, and where the rest has a ``+`` but is no path.
+
+    >>> split_steps("package:minilm+pcr+whitening:256")
+    ('package:minilm', ['pcr', 'whitening:256'])
+    """
+    base, steps = name, list[str]()
+    while True:
+        rest, plus, last = base.rpartition("+")
+        if not plus or last.partition(":")[0] not in STEPS:
+            break
+        steps.insert(0, str(parse_step(last)))
+        base = rest
+    if plus and not _is_path(base):
+        allowed = "; ".join(STEPS.values())
+        message = f"no such file, nor is {last!r} a step; steps: {allowed}"
+        raise InputError(Problem(base, None, message))
+    return base, steps
+
+
+def without_postprocessing(name: str) -> str:
+    """Return the name of a model less the steps at its end that are post-processing.
+
+    >>> without_postprocessing("encoder:bert+first-last+whitening:256")
+    'encoder:bert+first-last'
+    """
+    rest, plus, last = name.rpartition("+")
+    changed = plus and last.partition(":")[0] in POSTPROCESSING
+    return without_postprocessing(rest) if changed else name
+
+
+def _is_path(base: str) -> bool:
+    return any(Path(text).expanduser().exists() for text in (base, base.partition(":")[2]) if text)

@@ -1,0 +1,113 @@
+"""Encoder-decoders that write an answer: T5, Flan-T5, Tk-Instruct, BART, ...
+
+C-STS (section 4.2) prompts instruction-tuned ones. Their encoder reads the whole prompt at once, so they
+score no options as causal models do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bws.problems import InputError, Problem
+from giccs.models.causal.loading import LIMITS, Loaded, load
+from giccs.models.causal.source import Source, checked_config
+from giccs.models.folder import holds_seq2seq
+from giccs.models.generation import Greedy, answered, must_fit
+from giccs.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from giccs.models import ModelOptions
+
+__all__ = ["Seq2SeqModel", "open_seq2seq"]
+
+
+def open_seq2seq(name: str, path: Path, options: ModelOptions) -> Seq2SeqModel:
+    """Return the model in the folder `path`; its weights are loaded later.
+
+    InputError with one sentence on what to do where it is no encoder-decoder that writes.
+    """
+
+    def refused(message: str) -> InputError:
+        return InputError(Problem(name, None, message))
+
+    if not path.is_dir():
+        raise refused("is a file; an encoder-decoder is a folder or a hub id")
+    config = checked_config(name, path, options)
+    if not config.get("is_encoder_decoder"):
+        raise refused(
+            "is no encoder-decoder (T5, Flan-T5, ...); causal: is for GPT, Llama and so on"
+        )
+    if not holds_seq2seq(path):
+        kinds = ", ".join(config.get("architectures") or ["none named"])
+        raise refused(f"has no head that writes an answer (its architecture: {kinds})")
+    return Seq2SeqModel(name, Source(path), options)
+
+
+class Seq2SeqModel:
+    """An encoder-decoder; loaded when it is first asked."""
+
+    def __init__(self, name: str, source: Source, options: ModelOptions) -> None:
+        self.name = name
+        self._source = source
+        self._options = options
+
+    @cached_property
+    def identity(self) -> Mapping[str, Any]:
+        """Return what the answers depend on."""
+        return {
+            "kind": "seq2seq",
+            "revision": self._source.revision,
+            "dtype": self._source.dtype(self._options.dtype),
+        }
+
+    @property
+    def context(self) -> int | None:
+        """Number of tokens that the encoder reads at most; None where it has no limit, as in T5."""
+        config = self._loaded.model.config
+        if hasattr(config, "relative_attention_num_buckets"):
+            return None  # the n_positions of T5 are those of its training; distances have no end
+        limits = ("max_encoder_position_embeddings", *LIMITS)
+        found = (getattr(config, limit, None) for limit in limits)
+        return next((limit for limit in found if isinstance(limit, int) and limit > 0), None)
+
+    def generate(
+        self, prompts: Sequence[str], max_tokens: int, progress: Progress = silent
+    ) -> list[str]:
+        """Return what the model writes for each prompt: at most `max_tokens` tokens, the likeliest each.
+
+        InputError names every prompt that is too long for the model; none is cut.
+        """
+        if max_tokens < 1:
+            raise ValueError(f"max_tokens is {max_tokens}; 1 or more are allowed")
+        loaded = self._loaded
+        ids = (
+            [tuple(row) for row in loaded.tokenizer(list(prompts))["input_ids"]] if prompts else []
+        )
+        must_fit(self.name, ids, context=self.context, vocabulary=loaded.vocabulary, after=0)
+        try:
+            return answered(self._greedy, loaded.tokenizer, ids, max_tokens, progress)
+        except ValueError as error:
+            raise InputError(Problem(self.name, None, str(error))) from error
+
+    def environment(self) -> Mapping[str, Any]:
+        """Return versions, device, and how many prompts shared a batch."""
+        from importlib.metadata import version
+
+        return {
+            **{package: version(package) for package in ("torch", "transformers")},
+            "device": str(self._loaded.model.device),
+            "batch_size": self._greedy.largest,
+        }
+
+    @cached_property
+    def _loaded(self) -> Loaded:
+        dtype = self.identity["dtype"]
+        return load(self.name, self._source, self._options, dtype, head="AutoModelForSeq2SeqLM")
+
+    @cached_property
+    def _greedy(self) -> Greedy:
+        loaded, batch_size = self._loaded, self._options.batch_size
+        return Greedy(loaded.model, loaded.tokenizer, self.identity["dtype"], batch_size)

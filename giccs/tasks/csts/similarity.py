@@ -1,0 +1,176 @@
+"""Conditional similarity without training (C-STS, Table 2; L-CSTS, Table 5, Inference): what is the cosine?
+
+``bi``: cos(f(s1; c), f(s2; c)), each sentence with the condition behind it. ``tri``: sentences and condition
+are encoded apart, and cos(f(s1) ⊙ f(c), f(s2) ⊙ f(c)) is taken, the Hadamard product of C-STS 4.1.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bws.problems import InputError, Problem
+from giccs.environment import environment
+from giccs.progress import Progress, silent
+from giccs.results import Result
+from giccs.tasks import TaskOptions
+from giccs.tasks.csts.asked import Asked, Reading
+from giccs.tasks.csts.measures import csts_metrics
+
+__all__ = ["TEMPLATES", "ConditionalSimilarity", "hadamard_cosines", "open_tasks"]
+
+TEMPLATES = {
+    ("bi", True): "{sentence} {condition}",
+    ("bi", False): "{sentence}",
+    ("tri", True): "cos({sentence1} ⊙ {condition}, {sentence2} ⊙ {condition})",
+}
+"""(encoding, with the condition) -> what the model reads, or what is made of what it returns."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionalSimilarity:
+    """Similarities as the model has them, against the labels."""
+
+    encoding: str = "bi"
+    condition: bool = True
+    split: str = "validation"
+    answers: str | None = None
+    """A file of answers that take the place of the sentences (``uid, answer1, answer2``)."""
+    seed: int = 0
+    resamples: int = 1000
+    name: str = field(default="csts", init=False)
+    default_data: str = field(default="csts-sample", init=False)
+
+    def __post_init__(self) -> None:
+        if (self.encoding, self.condition) not in TEMPLATES:
+            message = "encodes the condition by itself and cannot leave it out; take bi"
+            raise InputError(Problem(f"encoding {self.encoding}", None, message))
+
+    @property
+    def read(self) -> Reading:
+        """Return what reads the rows that have a label; of a folder, those of the split."""
+        return Reading(self.split, self.answers)
+
+    def refuses(self, model: Any) -> str:
+        """Return why the model cannot do it and what could be done; empty where it can."""
+        if self.encoding == "tri":
+            if hasattr(model, "vectors"):
+                return ""
+            return "gives no vectors, which --encoding tri multiplies; take an encoder, or bi"
+        if hasattr(model, "pair_scores"):
+            return ""
+        return (
+            "gives no similarities; take an encoder"
+            f" (encoder:{model.name} is the mean of its hidden states), or the task csts-prompt"
+        )
+
+    def signature(self, model: Any, data: Asked) -> dict[str, Any]:
+        """Return all that the result depends on, before anything is computed."""
+        return {
+            "task": self.name,
+            "setting": self._setting(),
+            "model": model.name,
+            **model.identity,
+            "data": data.fingerprint,
+            "texts": "answers" if self.answers else "sentences",
+            "template": TEMPLATES[self.encoding, self.condition],
+            "bootstrap": {"unit": "sentence pair", "resamples": self.resamples, "seed": self.seed},
+            "giccs": version("giccs"),
+        }
+
+    def evaluate(self, model: Any, data: Asked, progress: Progress = silent) -> Result:
+        """Ask the model for every row's similarity and compare with the labels.
+
+        >>> from giccs.models import open_model
+        >>> task = ConditionalSimilarity(resamples=10)
+        >>> result = task.evaluate(open_model("baseline:char-ngram"), task.read("csts-sample").first(5))
+        >>> result.metrics["spearman"].n, result.metrics["pair_accuracy"].n
+        (10, 5)
+        """
+        import polars
+
+        start = time.perf_counter()
+        rows = data.instances
+        prediction = np.asarray(self._predictions(model, data, progress), dtype=np.float64)
+        return Result(
+            model=model.name,
+            task=self.name,
+            metrics=csts_metrics(prediction, rows, resamples=self.resamples, seed=self.seed),
+            groups=(),
+            signature=self.signature(model, data),
+            environment={"data": data.name, **environment(), **model.environment()},
+            seconds=round(time.perf_counter() - start, 3),
+            predictions=polars.DataFrame(
+                {
+                    "uid": [one.uid for one in rows],
+                    "prediction": prediction,
+                    "label": [one.label for one in rows],
+                }
+            ),
+        )
+
+    def _predictions(self, model: Any, data: Asked, progress: Progress) -> Floats:
+        left, right = _sides(data)
+        conditions = [one.condition for one in data.instances]
+        if self.encoding == "tri":
+            vectors = model.vectors([*left, *right, *conditions], progress)
+            return hadamard_cosines(*np.split(np.asarray(vectors, dtype=np.float64), 3))
+        both = (self._texts(side, conditions) for side in (left, right))
+        found: Floats = model.pair_scores(*both, progress)
+        return found
+
+    def _texts(self, sentences: list[str], conditions: list[str]) -> list[str]:
+        template = TEMPLATES["bi", self.condition]
+        return [
+            template.format(sentence=sentence, condition=condition)
+            for sentence, condition in zip(sentences, conditions, strict=True)
+        ]
+
+    def _setting(self) -> str:
+        parts = [
+            self.encoding,
+            "" if self.condition else "no condition",
+            "QA answers" if self.answers else "",
+        ]
+        return ", ".join(filter(None, parts))
+
+
+def _sides(data: Asked) -> tuple[list[str], list[str]]:
+    """Return what is compared: the sentences, or the answers where there are any."""
+    if data.answers is not None:
+        both = [data.answers[one.uid] for one in data.instances]
+    else:
+        both = [(one.sentence1, one.sentence2) for one in data.instances]
+    return [one for one, _ in both], [two for _, two in both]
+
+
+def hadamard_cosines(first: Floats, second: Floats, condition: Floats) -> Floats:
+    """Return (N,) cosines of first ⊙ condition and second ⊙ condition, all (N, D).
+
+    NaN where a product is zero or not finite.
+
+    >>> ones = np.ones((1, 2))
+    >>> hadamard_cosines(np.array([[3.0, 4.0]]), np.array([[4.0, 3.0]]), ones).round(2)
+    array([0.96])
+    """
+    a, b = first * condition, second * condition
+    norms = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
+    usable = np.isfinite(norms) & (norms > 0)
+    dot = np.einsum("nd,nd->n", a, b)
+    return np.where(usable, dot / np.where(usable, norms, 1.0), np.nan)
+
+
+def open_tasks(options: TaskOptions) -> list[ConditionalSimilarity]:
+    """Return the task as the options want it; InputError where they do not go together."""
+    return [
+        ConditionalSimilarity(
+            options.encoding, options.condition, options.split, options.answers, options.seed
+        )
+    ]

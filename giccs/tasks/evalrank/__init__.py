@@ -1,0 +1,1 @@
+"""EvalRank: embeddings judged by local ranking (Wang et al., 2022)."""

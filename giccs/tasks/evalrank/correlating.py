@@ -1,0 +1,192 @@
+"""Which intrinsic score tells how a model will do downstream? (EvalRank's Tables 3, 6 and 11)
+
+Spearman's rho over models, between each intrinsic score and the accuracy on each downstream set. Models are
+no independent draws: a model and what whitening or another step made of it are one family, and the
+bootstrap draws families. Other dependence is left in (vectors of one corpus in 50 and 300 dimensions, say),
+so that intervals are rather too narrow.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from giccs.comparison import paired_correlations
+from giccs.metrics import Estimate, estimated, resampled, weighted_spearman
+from giccs.tasks.evalrank.scores import Column, family_of, is_postprocessed
+
+__all__ = ["FEWEST", "Cell", "Correlations", "complete", "correlate", "unprocessed"]
+
+FEWEST = 4
+"""Models below which there is no correlation, and families below which it has no interval."""
+RESAMPLES = 1000
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One intrinsic score beside one downstream set."""
+
+    intrinsic: Column
+    downstream: Column
+    rho: Estimate
+    """n: models that have both; ``families`` of them in its extra."""
+    place: int = 0
+    """1 for the best of the downstream set, 2 for the second best, else 0."""
+    behind: Estimate | None = None
+    """By how much the best rho is larger, over the models that have all three scores; None for the best."""
+
+
+@dataclass(frozen=True, slots=True)
+class Correlations:
+    """All of them."""
+
+    intrinsic: tuple[Column, ...]
+    downstream: tuple[Column, ...]
+    cells: tuple[Cell, ...]
+    """Downstream set by downstream set."""
+
+    @property
+    def models(self) -> list[str]:
+        """Return the models that have any of the scores, by name."""
+        return sorted({model for one in self.intrinsic + self.downstream for model in one.scores})
+
+    def missing(self) -> list[str]:
+        """Return a line for each score that not all the models have."""
+        models = self.models
+        lines = []
+        for column in self.intrinsic + self.downstream:
+            without = [model for model in models if model not in column.scores]
+            if without:
+                shown = ", ".join(without[:3]) + (", ..." if len(without) > 3 else "")
+                share = f"{len(without)} of {len(models)} models"
+                lines.append(f"{column.task} {column.label}: missing for {share} ({shown})")
+        return lines
+
+    def document(self) -> dict[str, Any]:
+        """Return everything as JSON has it."""
+        models = self.models
+        return {
+            "models": models,
+            "families": len({family_of(model) for model in models}),
+            "correlations": [
+                {
+                    "intrinsic": {"name": cell.intrinsic.address, "setting": cell.intrinsic.setting},
+                    "downstream": {"name": cell.downstream.address, "setting": cell.downstream.setting},
+                    "spearman": cell.rho.document(),
+                    "place": cell.place or None,
+                    "behind_best": cell.behind.document() if cell.behind else None,
+                }
+                for cell in self.cells
+            ],
+            "missing": self.missing(),
+        }  # fmt: skip
+
+
+def correlate(
+    intrinsic: Sequence[Column],
+    downstream: Sequence[Column],
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Correlations:
+    """Correlate each intrinsic score with each downstream set, over the models that have both.
+
+    A correlation of fewer than `FEWEST` models, or of scores that are all the same, is NaN with a reason.
+    Intervals are the 2.5 and 97.5 percentile over `resamples` draws of families with replacement.
+    """
+    cells: list[Cell] = []
+    for set_ in downstream:
+        column = [Cell(one, set_, _rho(one, set_, resamples, seed)) for one in intrinsic]
+        cells += _compared(_placed(column), resamples, seed)
+    return Correlations(tuple(intrinsic), tuple(downstream), tuple(cells))
+
+
+def complete(columns: Sequence[Column]) -> list[Column]:
+    """Return the columns with those models alone that have every score."""
+    shared = set.intersection(*(set(column.scores) for column in columns)) if columns else set()
+    return [_of(column, shared) for column in columns]
+
+
+def unprocessed(columns: Sequence[Column]) -> list[Column]:
+    """Return the columns without the models whose vectors were changed afterwards (Table 11)."""
+    return [
+        _of(column, {model for model in column.scores if not is_postprocessed(model)})
+        for column in columns
+    ]
+
+
+def _of(column: Column, models: set[str]) -> Column:
+    return replace(
+        column, scores={model: s for model, s in column.scores.items() if model in models}
+    )
+
+
+def _rho(intrinsic: Column, downstream: Column, resamples: int, seed: int) -> Estimate:
+    (x, y), family = _shared(intrinsic, downstream)
+    n, families = len(x), len(set(family.tolist()))
+    extra: Mapping[str, Any] = {"families": families}
+    if reason := _why_undefined(x, y):
+        return Estimate(math.nan, math.nan, math.nan, n, reason, extra)
+    rho = weighted_spearman(x, y, family)
+    value = float(rho(np.ones((1, families)))[0])
+    if families < FEWEST:
+        return Estimate(value, math.nan, math.nan, n, _few(families), extra)
+    drawn = [np.empty(0), *(rho(weights) for weights in resampled(families, resamples, seed))]
+    return replace(estimated(value, np.concatenate(drawn), n, families), extra=extra)
+
+
+def _few(families: int) -> str:
+    return f"{families} families of models; an interval needs {FEWEST}"
+
+
+def _shared(*columns: Column) -> tuple[list[Floats], Ints]:
+    """Return the scores of the models that have all, a row a column, and their families from 0."""
+    first, *others = columns
+    models = [model for model in first.scores if all(model in other.scores for other in others)]
+    _, family = np.unique([family_of(model) for model in models] or [""], return_inverse=True)
+    rows = [np.array([column.scores[model] for model in models], float) for column in columns]
+    return rows, family[: len(models)]
+
+
+def _why_undefined(*rows: Floats) -> str:
+    if len(rows[0]) < FEWEST:
+        return f"{len(rows[0])} models; a rank correlation needs {FEWEST}"
+    same = any(np.ptp(row) == 0 for row in rows)
+    return "all models have the same score" if same else ""
+
+
+def _placed(cells: Sequence[Cell]) -> list[Cell]:
+    """Return the cells of a downstream set, its two largest values with their place; equals share one."""
+    values = sorted({c.rho.value for c in cells if not math.isnan(c.rho.value)}, reverse=True)
+    place = {value: n for n, value in enumerate(values[:2], start=1)}
+    return [replace(cell, place=place.get(cell.rho.value, 0)) for cell in cells]
+
+
+def _compared(cells: Sequence[Cell], resamples: int, seed: int) -> list[Cell]:
+    best = next((cell for cell in cells if cell.place == 1), None)
+    if best is None:
+        return list(cells)
+    return [
+        cell if cell.place == 1 else replace(cell, behind=_behind(best, cell, resamples, seed))
+        for cell in cells
+    ]
+
+
+def _behind(best: Cell, cell: Cell, resamples: int, seed: int) -> Estimate:
+    (x, y, downstream), family = _shared(best.intrinsic, cell.intrinsic, cell.downstream)
+    families = len(set(family.tolist()))
+    if reason := _why_undefined(x, y, downstream):
+        return Estimate(math.nan, math.nan, math.nan, len(x), reason)
+    few = families < FEWEST
+    found = paired_correlations(
+        x, y, downstream, family, resamples=0 if few else resamples, seed=seed
+    )
+    return replace(found["spearman"], reason=_few(families)) if few else found["spearman"]

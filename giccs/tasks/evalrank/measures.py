@@ -1,0 +1,132 @@
+"""From ranks to MRR, Hits@k and mean rank (EvalRank, section 4.2), with intervals.
+
+A pair with a text that has no vector is a miss, 1 / rank = 0, and is left out of the mean rank.
+
+A bootstrap draws unordered pairs, so that both directions of one come together. Pairs also share single
+texts (2,774 words in the 5,514 published pairs of words). To draw whole components of the graph of pairs is
+no way out, as one of them holds 3,516 pairs, nor is to draw texts, which triples the variance where nothing
+is shared. So the interval is widened by the ratio of two standard errors: the one that also sums the
+products of all pairs with a text in common (dyadic-robust: Fafchamps and Gubert 2007), by that of unordered
+pairs. On the published sets that is up to 1.1 for sentences and 1.3 for words.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from giccs.metrics import Estimate, resampled
+from giccs.tasks.evalrank.ranking import Ranks
+
+__all__ = ["HITS", "estimates"]
+
+HITS = (1, 3, 10)
+Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+
+def estimates(
+    ranks: Ranks, pairs: Places, *, resamples: int = 1000, seed: int = 0
+) -> dict[str, Estimate]:
+    """Return ``mrr``, ``hits@1``, ``hits@3``, ``hits@10`` and ``mean_rank`` of M pairs (M, 2).
+
+    In `extra` stand ``pessimistic``, the value with all ties against the positive; ``ties``, the pairs where
+    that is another rank; and where pairs miss a vector ``known``, the value of the others. Where a search was
+    not exact, the mean rank is NaN, and MRR lies between its value and ``at_most``.
+
+    >>> ranks = Ranks(np.array([1, 2, 0]), np.array([2, 2, 0]), np.array([.9, .8, np.nan]), 9)
+    >>> found = estimates(ranks, np.array([[0, 1], [1, 0], [2, 0]]), resamples=10)
+    >>> found["mrr"].value, found["mrr"].n, found["mrr"].extra["known"], found["hits@1"].extra["ties"]
+    (0.5, 3, 0.75, 1)
+    >>> found["mean_rank"].value, found["mean_rank"].n, found["mean_rank"].reason
+    (1.5, 2, '1 of 3 pairs left out: a text has no vector')
+    """
+    known = ranks.rank > 0
+    best, worst = _values(ranks.rank), _values(ranks.pessimistic)
+    if not known.any():
+        reason = "no pair has a vector for both texts" if len(pairs) else "there are no pairs"
+        nothing = Estimate(math.nan, math.nan, math.nan, len(pairs), reason)
+        return dict.fromkeys(best, nothing)
+    missing = len(pairs) - int(np.count_nonzero(known))
+    ties = int(np.count_nonzero(ranks.pessimistic > ranks.rank))
+    found = {}
+    for name, values in best.items():
+        counted = known if name == "mean_rank" else np.ones_like(known)
+        extra = {"pessimistic": float(worst[name][counted].mean()), "ties": ties}
+        if missing and name != "mean_rank":
+            extra["known"] = float(values[known].mean())
+        what = "left out" if name == "mean_rank" else "misses"
+        reason = f"{missing} of {len(pairs)} pairs {what}: a text has no vector" if missing else ""
+        found[name] = _mean(values, counted, pairs, reason, extra, resamples, seed)
+    return found if ranks.depth is None else found | _bounds(found, ranks)
+
+
+def _values(rank: NDArray[np.int64]) -> dict[str, Floats]:
+    """Return what is averaged, (M,) for each measure."""
+    known = rank > 0
+    hits = {f"hits@{k}": known & (rank <= k) for k in HITS}
+    values = {"mrr": known / np.maximum(rank, 1), **hits, "mean_rank": rank}
+    return {name: column.astype(np.float64) for name, column in values.items()}
+
+
+def _mean(
+    values: Floats,
+    counted: NDArray[np.bool_],
+    pairs: Places,
+    reason: str,
+    extra: dict[str, Any],
+    resamples: int,
+    seed: int,
+) -> Estimate:
+    """Return the mean of the values that count, between the widened percentiles over draws of pairs."""
+    mean, n = float(values[counted].mean()), int(np.count_nonzero(counted))
+    units = _units(pairs)
+    if units.max() < 1:
+        reason = "; ".join(filter(None, [reason, "one pair: no interval"]))
+        return Estimate(mean, math.nan, math.nan, n, reason, extra)
+    sums, numbers = (np.bincount(units, column) for column in (values * counted, counted))
+    drawn = []
+    for weights in resampled(len(sums), resamples, seed):
+        with np.errstate(invalid="ignore"):  # a draw may hold no pair that counts
+            drawn.append((weights @ sums) / (weights @ numbers))
+    ends = np.nanquantile(np.concatenate(drawn), [0.025, 0.975])
+    wider = mean + (ends - mean) * _widening((values - mean) * counted, pairs, units)
+    low, high = np.clip(wider, values[counted].min(), values[counted].max())
+    return Estimate(mean, float(low), float(high), n, reason, extra)
+
+
+def _units(pairs: Places) -> Places:
+    """Return (M,) the number of each pair, the same for its reverse."""
+    _, unit = np.unique(np.sort(pairs, axis=1), axis=0, return_inverse=True)
+    return np.asarray(unit.ravel(), dtype=np.intp)
+
+
+def _widening(moves: Floats, pairs: Places, units: Places) -> float:
+    """Return by how much the standard error grows when pairs with one text in common count as dependent."""
+    by_unit = np.bincount(units, moves)
+    apart = pairs[:, 0] != pairs[:, 1]
+    texts = np.concatenate([pairs[:, 0], pairs[apart, 1]])
+    by_text = np.bincount(texts, np.concatenate([moves, moves[apart]]))
+    twice = np.bincount(
+        units[apart], moves[apart]
+    )  # a pair and its own: once for each of two texts
+    alone = float(by_unit @ by_unit)
+    shared = float(by_text @ by_text) - float(twice @ twice)
+    return math.sqrt(max(1.0, shared / alone)) if alone > 0 else 1.0
+
+
+def _bounds(found: dict[str, Estimate], ranks: Ranks) -> dict[str, Estimate]:
+    """Return what a search for the nearest `depth` alone can say of MRR and mean rank."""
+    depth = ranks.depth or 0
+    beyond = int(np.count_nonzero(ranks.rank > depth))
+    mrr, n = found["mrr"], found["mean_rank"].n
+    more = beyond / mrr.n * (1 / (depth + 1) - 1 / ranks.candidates)
+    reason = f"{beyond} of {n} positives are not among the {depth} nearest"
+    at_most = {**mrr.extra, "at_most": mrr.value + more, "beyond": beyond}
+    return {
+        "mrr": Estimate(mrr.value, mrr.low, mrr.high, mrr.n, mrr.reason, at_most),
+        "mean_rank": Estimate(math.nan, math.nan, math.nan, n, reason),
+    }

@@ -1,0 +1,119 @@
+"""Studies in which conditions are verified: does a condition fit two sentences, and how alike are they then?
+
+C-STS, section 2.2.2 (stage 3) and appendix C.2; what the page says of it is worded anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from bws.problems import InputError, Problem
+from mturk import answers
+from mturk.answers import ExpectedTuple, Fields
+
+if TYPE_CHECKING:
+    from mturk.csts.sentences import SentencePart
+    from mturk.judged import Answered, Judged
+    from mturk.records import HitPlan
+    from mturk.settings import Settings
+    from mturk.simulate import Behaviour, Truth
+
+__all__ = [
+    "ANSWER", "FILE", "LABELS", "PART", "columns", "planned", "problems", "remarks", "simulated",
+    "write",
+]  # fmt: skip
+
+PART = "triplet"
+ANSWER = "answer"
+FILE = "verification.csv"
+LABELS = ("1", "2", "3", "4", "5")
+TICKED = "yes"
+COLUMNS = ("uid", "sentence1", "sentence2", "condition", "label", "applies")
+
+
+def columns(part_id: str) -> dict[str, str]:
+    """Return what the batch file calls the answer's fields -> the names of these fields.
+
+    >>> columns("17")
+    {'label': 'label-17', 'not_applicable': 'not-applicable-17', 'seconds': 'seconds-17'}
+    """
+    names = {"label": f"label-{part_id}", "not_applicable": f"not-applicable-{part_id}"}
+    return {**names, "seconds": answers.seconds_field(part_id)}
+
+
+def problems(one: ExpectedTuple, fields: Fields) -> list[str]:
+    """Return all that keeps the fields from being a label or the word that the condition does not apply.
+
+    >>> problems(ExpectedTuple("17", "p1", ()), [("label-17", "4"), ("not-applicable-17", "yes")])
+    ['17: the condition has label 4 and does not apply; one of the two is allowed']
+    """
+    values, names = dict(fields), columns(one.tuple_id)
+    found = answers.repeated(list(names.values()), Counter(name for name, _ in fields))
+    label, ticked = values.get(names["label"], ""), values.get(names["not_applicable"], "")
+    if label and label not in LABELS:
+        found.append(f"{one.tuple_id}: the label is {label!r}; {', '.join(LABELS)} are allowed")
+    if ticked not in ("", TICKED):
+        found.append(f"{one.tuple_id}: the box has the value {ticked!r}; {TICKED!r} is allowed")
+    if label and ticked:
+        said = f"{one.tuple_id}: the condition has label {label} and does not apply"
+        found.append(f"{said}; one of the two is allowed")
+    if not label and not ticked:
+        found.append(f"{one.tuple_id}: an answer is missing; choose a level or tick the box")
+    return [*found, *answers.seconds_problems(one.tuple_id, values.get(names["seconds"], ""))]
+
+
+def remarks(one: ExpectedTuple, fields: Fields) -> list[str]:
+    """Return nothing: a label is judged by comparing it with others', see `giccs-csts verified`."""
+    return []
+
+
+def planned(
+    file: str, dialogues: str | None, settings: Settings
+) -> tuple[list[HitPlan], list[str]]:
+    """Return the HITs of a table of triplets, and what is to be known of them."""
+    from mturk.csts.planning import plan
+    from mturk.csts.sentences import no_dialogues, read_triplets
+
+    no_dialogues(file, dialogues, settings)
+
+    def names(part: SentencePart) -> dict[str, str]:
+        fields = {f"{name}_field": field for name, field in columns(part.tuple_id).items()}
+        return {"condition": part.item_ids[2], **fields}
+
+    return plan(read_triplets(file), settings, names, file, words="")
+
+
+def simulated(
+    one: ExpectedTuple, truth: Truth, behaviour: Behaviour, worker: str
+) -> list[tuple[str, str]]:
+    """Return the true label with normal noise (its standard deviation in steps of the scale), or, of a
+    careless worker, any answer; InputError where the truth does not know the triplet."""
+    true = truth.get((one.group, one.items[2]))
+    if true is None:
+        message = f"triplet {one.tuple_id!r}: no label of the condition {one.items[2]!r}"
+        raise InputError(Problem("truth", None, f"{message}; every triplet needs one"))
+    seed = json.dumps([behaviour.seed, worker, one.tuple_id])
+    generator = random.Random(hashlib.sha256(seed.encode()).digest())
+    names = columns(one.tuple_id)
+    said = str(min(5, max(1, round(generator.gauss(true, behaviour.noise)))))
+    if generator.random() < behaviour.careless:
+        said = generator.choice(("", *LABELS))
+    return [(names["label"], said)] if said else [(names["not_applicable"], TICKED)]
+
+
+def write(found: Judged, path: str | os.PathLike[str]) -> None:
+    """Write a row for each answer, those to a triplet one after the other."""
+    from mturk.csts.collected import context, write_rows
+
+    rows = sorted(found.answered, key=lambda row: (row.asked.group, row.asked.tuple_id))
+    write_rows(COLUMNS, ([*_cells(row), *context(row)] for row in rows), path)
+
+
+def _cells(row: Answered) -> list[str]:
+    label = dict(row.fields).get(columns(row.asked.tuple_id)["label"], "")
+    return [row.asked.tuple_id, *row.asked.items, label, "yes" if label else "no"]

@@ -1,0 +1,127 @@
+"""Labelled rows and answers about them: what is read, what is left out and said, what is refused."""
+
+import pytest
+
+from bws.problems import InputError
+from giccs.tasks.csts.asked import Reading, read_asked, read_given
+
+from .test_data import GOOD, write
+
+ANSWERS = "uid,answer1,answer2,condition"
+
+
+@pytest.fixture
+def good(tmp_path):
+    return write(tmp_path / "kites.csv", *GOOD)
+
+
+def answers(tmp_path, *lines, header=ANSWERS):
+    return write(tmp_path / "answers.csv", *lines, header=header)
+
+
+FOUR = [f"{uid},one {uid},two {uid}," for uid in range(4)]
+
+
+def test_a_folder_has_splits_and_a_file_has_none(good):
+    sample = read_asked("csts-sample")
+    assert (sample.name, sample.described()) == (
+        "csts-sample (validation)", "60 sentence pairs, 120 rows",
+    )  # fmt: skip
+    assert read_asked("csts-sample", "train").described() == "190 sentence pairs, 380 rows"
+    assert read_asked(good, "train") == read_asked(good)
+    assert read_asked(good).name == str(good)
+
+
+def test_rows_without_a_label_are_left_out_and_counted(tmp_path):
+    lines = [line[: line.rindex(",")] for line in GOOD]
+    path = write(
+        tmp_path / "a.csv", f"{lines[0]},4", f"{lines[1]},-1", f"{lines[2]},", f"{lines[3]},2"
+    )
+    asked = read_asked(path)
+    assert [one.uid for one in asked.instances] == ["0", "3"]
+    assert sorted(one.message for one in asked.warnings) == [
+        "1 of 4 rows have no label", "1 rows are left out: their label is -1, hidden or invalid",
+    ]  # fmt: skip
+
+
+def test_hidden_labels_are_nothing_to_measure(tmp_path):
+    path = write(tmp_path / "a.csv", *[f"{line[: line.rindex(',')]},-1" for line in GOOD])
+    with pytest.raises(InputError, match="has no row with a label from 1 to 5"):
+        read_asked(path)
+
+
+def test_the_first_sentence_pairs_keep_their_answers_and_have_a_fingerprint_of_their_own(
+    good, tmp_path
+):
+    asked = read_asked(good, answers=answers(tmp_path, *FOUR))
+    first = asked.first(1)
+    assert [one.uid for one in first.instances] == ["0", "1"]
+    assert len({asked.fingerprint, first.fingerprint, read_asked(good).fingerprint}) == 3
+    assert first.first(5) == first
+    assert asked.answers["3"] == ("one 3", "two 3")
+
+
+def test_a_fingerprint_is_of_the_answers_that_are_used(good, tmp_path):
+    one = read_asked(good, answers=answers(tmp_path, *FOUR))
+    again = read_asked(good, answers=answers(tmp_path, *reversed(FOUR), "99,of no,row,"))
+    other = read_asked(good, answers=answers(tmp_path, "0,another,two 0,", *FOUR[1:]))
+    assert one.fingerprint == again.fingerprint != other.fingerprint
+    assert [str(one) for one in again.warnings] == [
+        f"{tmp_path / 'answers.csv'}: 1 answers belong to no row that is asked"
+    ]
+
+
+def test_uids_may_have_their_split_before_them(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for split in ("train", "validation"):
+        write(folder / f"csts_{split}.csv", *GOOD)
+    lines = [f"{split}:{line}" for split in ("train", "validation") for line in FOUR]
+    asked = read_asked(folder, "validation", answers(tmp_path, *lines))
+    assert (asked.answers["2"], asked.warnings) == (("one 2", "two 2"), ())
+
+
+def test_rows_without_answers_are_named(good, tmp_path):
+    with pytest.raises(InputError) as error:
+        read_asked(good, answers=answers(tmp_path, FOUR[1]))
+    assert str(error.value).endswith("has no answers for 3 of 4 rows; their uids: 0, 2, 3")
+    with pytest.raises(InputError, match=r"120 of 120 rows; their uids: 0, 1, 2, 3, 4, \.\.\.$"):
+        read_asked("csts-sample", answers=answers(tmp_path, "x,a,b,"))
+
+
+def test_answers_about_another_condition_are_refused(good, tmp_path):
+    path = answers(
+        tmp_path, "0,red,blue,The  color of the object.", "1,kite,bus,The size.", *FOUR[2:]
+    )
+    with pytest.raises(InputError, match=r"another condition for 1 of 4 rows; their uids: 1$"):
+        read_asked(good, answers=path)
+
+
+def test_every_fault_of_an_answers_file_is_told(tmp_path):
+    path = answers(tmp_path, "0,a,b,", "0,a,b,", ",a,b,", "2, ,b,", "3,a,,")
+    with pytest.raises(InputError) as error:
+        read_given(path)
+    assert [str(one).removeprefix(str(path)) for one in error.value.problems] == [
+        ":3: the uid '0' stands on an earlier line already",
+        ":4: uid is empty; every row needs one",
+        ":5: answer1 is empty; every row needs one",
+        ":6: answer2 is empty; every row needs one",
+    ]
+    with pytest.raises(InputError, match="no column answer2; there are uid, answer1"):
+        read_given(answers(tmp_path, "0,a", header="uid,answer1"))
+
+
+def test_examples_are_of_the_training_split_or_of_a_file(good, tmp_path):
+    read = Reading(with_examples=True)
+    assert len(read("csts-sample").examples.instances) == 380
+    assert read("csts-sample").first(1).examples == read("csts-sample").examples
+    named = Reading(with_examples=True, examples=str(good))
+    assert len(named("csts-sample").examples.instances) == 4
+    assert Reading()("csts-sample").examples is None
+    with pytest.raises(InputError, match="without a training split to draw examples from"):
+        read(str(good))
+
+
+def test_data_is_read_alike_where_the_readings_are_equal():
+    assert Reading("test", None) == Reading("test", None)
+    assert len({Reading(), Reading("test"), Reading(answers="a.csv"), Reading()}) == 3

@@ -1,0 +1,90 @@
+"""The numbers of C-STS: as SciPy has them, by sentence pairs, and with a reason where there are none."""
+
+import math
+
+import numpy as np
+import pytest
+
+from giccs.tasks.csts.data import read_csts
+from giccs.tasks.csts.measures import csts_metrics
+from giccs.tasks.csts.records import INVALID, Instance
+
+SAMPLE = read_csts("csts-sample", "validation").instances
+
+
+def rows(*labels):
+    return [Instance(str(n), "a", "b", "c", label, n // 2) for n, label in enumerate(labels)]
+
+
+def test_correlations_are_those_of_scipy():
+    stats = pytest.importorskip("scipy.stats")
+    prediction = np.random.default_rng(1).integers(1, 6, len(SAMPLE)).astype(float)  # with ties
+    labels = [one.label for one in SAMPLE]
+    found = csts_metrics(prediction, SAMPLE, resamples=20)
+    assert found["spearman"].value == pytest.approx(stats.spearmanr(prediction, labels)[0])
+    assert found["pearson"].value == pytest.approx(stats.pearsonr(prediction, labels)[0])
+    assert [found[name].n for name in found] == [120, 120, 60]
+
+
+def test_pair_accuracy_counts_by_hand():
+    instances = rows(5, 1, 2, 4, 3, 3, 4, 1)
+    prediction = np.array(
+        [0.9, 0.1, 0.9, 0.1, 0.9, 0.1, 0.5, 0.5]
+    )  # right, wrong, equal labels, tie
+    found = csts_metrics(prediction, instances, resamples=20)["pair_accuracy"]
+    assert (found.value, found.n) == (0.5, 3)
+    assert {name: found.extra[name] for name in ("ties", "equal_labels", "not_two_rows")} == {
+        "ties": 1, "equal_labels": 1, "not_two_rows": 0,
+    }  # fmt: skip
+
+
+def test_rows_without_a_label_do_not_count():
+    labels = [5, 1, 2, None, INVALID, 4, 3, 1]
+    prediction = np.arange(8.0)
+    found = csts_metrics(prediction, rows(*labels), resamples=20)
+    kept = [0, 1, 2, 5, 6, 7]
+    alone = csts_metrics(prediction[kept], [rows(*labels)[row] for row in kept], resamples=20)
+    assert found == alone
+    assert found["spearman"].n == 6
+    assert found["pair_accuracy"].n == 2
+    assert found["pair_accuracy"].extra["not_two_rows"] == 2
+
+
+def test_intervals_are_over_sentence_pairs():
+    # The rows of a pair say the same: their interval is that of half as many rows, so a wider one.
+    draw = np.random.default_rng(0)
+    label, noise = draw.integers(1, 6, 100), draw.normal(size=100)
+    twice = [Instance(f"{n}-{side}", "a", "b", "c", int(one), n)
+             for n, one in enumerate(label) for side in range(2)]  # fmt: skip
+    apart = [Instance(one.uid, "a", "b", "c", one.label, n) for n, one in enumerate(twice)]
+    prediction = np.repeat(label + 3 * noise, 2)
+    widths = [
+        found.high - found.low
+        for found in (csts_metrics(prediction, one)["spearman"] for one in (twice, apart))
+    ]
+    assert widths[0] / widths[1] == pytest.approx(math.sqrt(2), rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("prediction", "labels", "reason", "of_pairs"),
+    [
+        ([], [], "0 items; a correlation needs two", "no sentence pair has two different labels"),
+        ([1, 1, 1, 1], [5, 1, 4, 2], "all predictions are the same", ""),
+        ([1, 2, 3, 4], [3, 3, 3, 3], "all scores are the same",
+         "no sentence pair has two different labels"),
+        ([1, math.nan, 3, 4], [5, 1, 4, 2], "1 predictions are NaN",
+         "1 sentence pairs have predictions that are NaN"),
+    ],
+)  # fmt: skip
+def test_what_is_not_defined_has_a_reason(prediction, labels, reason, of_pairs):
+    found = csts_metrics(np.array(prediction, dtype=float), rows(*labels), resamples=10)
+    assert math.isnan(found["spearman"].value)
+    assert found["spearman"].reason == found["pearson"].reason == reason
+    assert found["pair_accuracy"].reason == of_pairs
+    assert math.isnan(found["pair_accuracy"].value) == bool(of_pairs)
+
+
+def test_one_sentence_pair_has_no_interval():
+    found = csts_metrics(np.array([2.0, 1.0]), rows(5, 1), resamples=10)
+    assert {one.value for one in found.values()} == {1.0}
+    assert {one.reason for one in found.values()} == {"one sentence pair: no interval"}

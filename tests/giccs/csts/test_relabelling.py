@@ -1,0 +1,65 @@
+"""C-STS with second labels: what is kept, and that no sentence pair is on both sides."""
+
+import csv
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from giccs.cli.csts.relabel import relabel
+from giccs.tasks.csts.data import read_csts, write_csts
+from giccs.tasks.csts.relabelling import divided
+
+SAMPLE = read_csts("csts-sample", "train")
+
+
+@pytest.mark.parametrize("shares", [(0.01,), (0.3, 0.1), (0.7, 0.29), (0.2, 0.2, 0.2)])
+def test_no_sentence_pair_is_on_two_sides_and_the_shares_hold_to_one_pair(shares):
+    parts = divided(SAMPLE, shares, seed=3)
+    n = len(SAMPLE.instances)
+    assert sorted(one.uid for part in parts for one in part.instances) == sorted(
+        one.uid for one in SAMPLE.instances
+    )
+    assert sum(len({one.pair for one in part.instances}) for part in parts) == n / 2
+    for part, share in zip(parts, shares, strict=False):
+        assert abs(len(part.instances) - share * n) <= 2
+
+
+def test_a_seed_is_a_division_and_another_seed_another():
+    assert divided(SAMPLE, (0.5,), 1) == divided(SAMPLE, (0.5,), 1)
+    assert divided(SAMPLE, (0.5,), 1) != divided(SAMPLE, (0.5,), 2)
+    with pytest.raises(ValueError, match="below 1 together"):
+        divided(SAMPLE, (0.5, 0.5), 1)
+
+
+def test_the_command_writes_valid_rows_with_their_second_labels(tmp_path):
+    rows = SAMPLE.instances[:40]
+    write_csts(rows, tmp_path / "csts_validation.csv")
+    second = {one.uid: -1 if n % 10 == 0 else 1 + n % 5 for n, one in enumerate(rows[:-1])}
+    lines = [f"{uid}\t{label}" for uid, label in {**second, "unknown": 3}.items()]
+    labels = tmp_path / "labels.tsv"
+    labels.write_text("\n".join(["uid\treannotated-label", *lines]), "utf-8")
+    out = tmp_path / "l-csts"
+    arguments = [str(tmp_path), "--labels", str(labels), "-o", str(out), "--json"]
+    done = CliRunner().invoke(relabel, arguments)
+    assert done.exit_code == 0, done.output
+    document = json.loads(done.stdout)
+    assert document["left_out"] == {
+        "invalid": 4, "rows_without_label": 1, "labels_without_row": 1,
+    }  # fmt: skip
+    with (out / "csts_validation.csv").open() as file:
+        whole = {row["uid"]: int(row["label"]) for row in csv.DictReader(file)}
+    assert whole == {uid: label for uid, label in second.items() if label != -1}
+    parts = [read_csts(out / "divided", split) for split in ("train", "validation", "test")]
+    assert sum(len(part.instances) for part in parts) == len(whole)
+
+
+def test_labels_of_other_data_are_refused(tmp_path):
+    labels = tmp_path / "labels.csv"
+    labels.write_text("uid,reannotated-label\nnobody,3\n", "utf-8")
+    done = CliRunner().invoke(
+        relabel, ["csts-sample", "--labels", str(labels), "-o", str(tmp_path / "out")]
+    )
+    assert done.exit_code == 2
+    assert "no uid of" in done.output
+    assert not (tmp_path / "out").exists()

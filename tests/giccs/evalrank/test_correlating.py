@@ -1,0 +1,343 @@
+"""Correlations of scores over models, against SciPy; the results are made up here, as their names say."""
+
+import csv
+import io
+import json
+import math
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy.stats import rankdata, spearmanr
+
+from giccs.cli.evalrank.correlate import correlate as command
+from giccs.metrics import Estimate
+from giccs.results import Group, Result, Store
+from giccs.tasks.evalrank.correlating import complete, correlate, unprocessed
+from giccs.tasks.evalrank.rank_plot import ranked
+from giccs.tasks.evalrank.scores import Asked, asked, family_of, is_postprocessed, scores
+
+
+def estimate(value):
+    return Estimate(value, math.nan, math.nan, 100, "made up" if math.isnan(value) else "")
+
+
+def result(model, task, metrics=None, sets=None, *, setting="", data="d" * 64, when="2026-01-01"):
+    metric = "accuracy" if task == "classification" else "spearman"
+    return Result(
+        model,
+        task,
+        {name: estimate(value) for name, value in (metrics or {}).items()},
+        tuple(Group({"set": name}, {metric: estimate(v)}) for name, v in (sets or {}).items()),
+        {"task": task, "model": model, "setting": setting, "data": data},
+        {"when": when, "data": f"made-up-{data[:2]}"},
+        0.0,
+    )
+
+
+@pytest.fixture
+def models():
+    plain = [f"made-up:{n}" for n in range(8)]
+    return [*plain, *(f"{name}+whitening" for name in plain[:4])]
+
+
+@pytest.fixture
+def results(models):
+    """Accuracy follows MRR closely, STS-B not at all."""
+    draw = np.random.default_rng(5)
+    found = []
+    for n, model in enumerate(models):
+        mrr = n / 20 + draw.normal(scale=0.03)
+        found += [
+            result(model, "evalrank-sentence", {"mrr": mrr, "hits@1": mrr / 2, "hits@3": draw.random()}),
+            result(model, "sentence-similarity", {"spearman": 0.5}, {"STS-B": draw.random(), "STR": -n}),
+            result(model, "uniformity", {"alignment": 1 - mrr, "uniformity": draw.normal()}),
+            result(model, "classification", {"accuracy": 0.5}, {"SST2": mrr + 0.1, "MR": mrr**3}),
+        ]  # fmt: skip
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path, results):
+    store = Store(tmp_path / "results")
+    for one in results:
+        store.add(one)
+    return tmp_path / "results"
+
+
+def columns(results):
+    tasks = ("evalrank-sentence", "sentence-similarity", "uniformity")
+    intrinsic = scores(results, [Asked(task) for task in tasks]).columns
+    downstream = scores(results, [Asked("classification", "accuracy", s) for s in ("MR", "SST2")])
+    return intrinsic, downstream.columns
+
+
+def test_every_correlation_is_scipys(results):
+    intrinsic, downstream = columns(results)
+    found = correlate(intrinsic, downstream, resamples=50)
+    assert len(found.cells) == len(intrinsic) * len(downstream) == 7 * 2
+    for cell in found.cells:
+        x = [cell.intrinsic.scores[model] for model in cell.downstream.scores]
+        y = list(cell.downstream.scores.values())
+        assert cell.rho.value == pytest.approx(spearmanr(x, y).statistic)
+        assert (cell.rho.n, cell.rho.extra["families"]) == (12, 8)
+
+
+def test_sets_are_columns_and_metrics_of_which_less_is_better_are_turned(results, models):
+    intrinsic, _ = columns(results)
+    assert [one.label for one in intrinsic] == [
+        "mrr", "hits@1", "hits@3", "STS-B", "STR", "-alignment", "-uniformity",
+    ]  # fmt: skip
+    alignment = intrinsic[5]
+    of = {r.model: r.metrics["alignment"].value for r in results if r.task == "uniformity"}
+    assert alignment.scores == {model: -of[model] for model in models}
+
+
+def test_intervals_draw_families(results):
+    """Copies of a model under other names of its family tell nothing new: the interval stays as it was."""
+    intrinsic, downstream = columns(results)
+    plain = unprocessed([intrinsic[3], downstream[0]])
+    once = correlate(plain[:1], plain[1:], resamples=400).cells[0].rho
+    for column in plain:
+        for model in list(column.scores):
+            for step in ("+abtt", "+abtt:2", "+flow"):
+                column.scores[model + step] = column.scores[model]
+    copied = correlate(plain[:1], plain[1:], resamples=400).cells[0].rho
+    assert (copied.n, copied.extra["families"]) == (32, 8)
+    assert (copied.value, copied.low, copied.high) == pytest.approx(
+        (once.value, once.low, once.high), abs=1e-9
+    )
+
+
+def test_the_best_and_the_second_are_placed_and_the_rest_set_against_the_best(results):
+    intrinsic, downstream = columns(results)
+    found = correlate(intrinsic, downstream, resamples=200)
+    of_mr = [cell for cell in found.cells if cell.downstream.label == "MR"]
+    values = sorted({cell.rho.value for cell in of_mr}, reverse=True)
+    for cell in of_mr:
+        assert cell.place == {values[0]: 1, values[1]: 2}.get(cell.rho.value, 0)
+        assert (cell.behind is None) == (cell.place == 1)
+        if cell.behind:
+            assert cell.behind.value == pytest.approx(values[0] - cell.rho.value)
+            assert cell.behind.low <= cell.behind.value <= cell.behind.high
+    worst = min(of_mr, key=lambda cell: cell.rho.value)
+    assert worst.behind.low > 0  # STR goes down where accuracy goes up
+
+
+def test_too_few_models_and_equal_scores_are_not_defined(results):
+    intrinsic, downstream = columns(results)
+    few = [one for one in results if one.model in ("made-up:1", "made-up:2", "made-up:3")]
+    cells = correlate(*columns(few), resamples=10).cells
+    assert {cell.rho.reason for cell in cells} == {"3 models; a rank correlation needs 4"}
+    assert all(math.isnan(cell.rho.value) and cell.place == 0 for cell in cells)
+    for model in intrinsic[0].scores:
+        intrinsic[0].scores[model] = 0.5
+    (cell,) = correlate(intrinsic[:1], downstream[:1]).cells
+    assert cell.rho.reason == "all models have the same score"
+
+
+def test_few_families_have_no_interval(results):
+    two = [one for one in results if family_of(one.model) in ("made-up:0", "made-up:1")]
+    cell = correlate(*columns(two), resamples=10).cells[0]
+    assert cell.rho.n == 4
+    assert not math.isnan(cell.rho.value)
+    assert math.isnan(cell.rho.low)
+    assert cell.rho.reason == "2 families of models; an interval needs 4"
+    behind = [cell.behind for cell in correlate(*columns(two), resamples=10).cells if cell.behind]
+    assert all(not math.isnan(one.value) and math.isnan(one.low) for one in behind)
+    assert {one.reason for one in behind} == {cell.rho.reason}
+
+
+def test_correlations_are_over_models_that_have_both_and_the_others_are_named(results):
+    kept = [r for r in results if not (r.model == "made-up:3" and r.task == "evalrank-sentence")]
+    intrinsic, downstream = columns(kept)
+    found = correlate(intrinsic, downstream, resamples=10)
+    sizes = {cell.intrinsic.label: cell.rho.n for cell in found.cells}
+    assert (sizes["mrr"], sizes["STS-B"]) == (11, 12)
+    assert found.missing()[0] == "evalrank-sentence mrr: missing for 1 of 12 models (made-up:3)"
+    assert {len(one.scores) for one in complete([*intrinsic, *downstream])} == {11}
+    behind = [cell.behind for cell in found.cells if cell.behind]
+    assert {one.n for one in behind} == {11}  # the best is mrr, which one model lacks
+
+
+def test_settings_and_other_data_are_columns_of_their_own(results):
+    cos, l2 = (
+        [
+            result(f"m{n}", "evalrank-sentence", {"mrr": n * sign}, setting=s, data=d * 64)
+            for n in range(5)
+        ]
+        for s, d, sign in (("cos", "a", 1), ("l2", "a", -1))
+    )
+    how = {"setting": "cos", "data": "b" * 64}
+    other = [result(f"m{n}", "evalrank-sentence", {"mrr": 0.1}, **how) for n in range(5)]
+    table = scores([*cos, *l2], [asked("evalrank-sentence:mrr")])
+    assert {one.label: one.scores["m3"] for one in table.columns} == {
+        "mrr (cos)": 3,
+        "mrr (l2)": -3,
+    }
+    table = scores([*cos, *other], [asked("evalrank-sentence:mrr")])
+    assert [one.label for one in table.columns] == ["mrr (made-up-aa)", "mrr (made-up-bb)"]
+    assert scores(cos, [asked("evalrank-sentence:mrr")]).columns[0].label == "mrr"
+
+
+def test_of_equal_questions_the_newest_result_counts():
+    old = result("m", "evalrank-word", {"mrr": 0.1}, when="2026-01-01T00:00:00+00:00")
+    new = result("m", "evalrank-word", {"mrr": 0.2}, when="2026-02-01T00:00:00+00:00")
+    for order in ([old, new], [new, old]):
+        table = scores(order, [asked("evalrank-word")])
+        assert table.columns[0].scores == {"m": 0.2}
+        assert table.set_aside == 1
+
+
+def test_a_result_on_one_set_alone_gives_that_set():
+    """Without groups the whole is the set; an empty group asks for the whole in any case."""
+    alone = result("m", "word-similarity", {"spearman": 0.3})
+    both = result("m", "word-similarity", {"spearman": 0.4}, {"A": 0.3, "B": 0.5})
+    found = lambda one, text: [c.scores["m"] for c in scores([one], [asked(text)]).columns]  # noqa: E731
+    assert found(alone, "word-similarity") == [0.3]
+    assert found(both, "word-similarity") == [0.3, 0.5]
+    assert found(both, "word-similarity:spearman:") == [0.4]
+    assert found(both, "word-similarity:spearman:B") == [0.5]
+
+
+def test_the_family_is_the_model_before_its_steps():
+    assert family_of("encoder:a+b/model+first-last+whitening:256") == "encoder:a+b/model"
+    assert not is_postprocessed("encoder:a+b/model+first-last")
+    assert is_postprocessed("static:x.txt+words+abtt")
+
+
+def test_scores_that_are_nan_are_left_out_with_their_reason():
+    table = scores([result("m", "evalrank-word", {"mrr": math.nan})], [asked("evalrank-word:mrr")])
+    assert table.columns[0].scores == {}
+    assert table.undefined == ("m: evalrank-word mrr: made up",)
+    lost = result("m", "word-similarity", {}, {"MC-30": math.nan})
+    table = scores([lost], [asked("word-similarity")])
+    assert table.undefined == ("m: word-similarity spearman MC-30: made up",)
+
+
+def test_ranks_for_the_plot(results):
+    _, downstream = columns(results)
+    intrinsic, _ = columns(results)
+    chosen = [downstream[0], intrinsic[4]]
+    rows = ranked(chosen)
+    first, second = rows[:12], rows[12:]
+    assert [row["rank"] for row in first] == list(range(1, 13))
+    assert [row["model"] for row in first] == [row["model"] for row in second]
+    of = dict(zip(chosen[1].scores, rankdata([-s for s in chosen[1].scores.values()]), strict=True))
+    assert {row["model"]: row["rank"] for row in second} == of
+
+
+def run(*arguments, code=0):
+    done = CliRunner().invoke(command, [str(argument) for argument in arguments])
+    assert done.exit_code == code, done.output
+    return done
+
+
+def test_the_command_prints_tables(folder):
+    done = run(
+        folder, "--intrinsic", "evalrank-sentence", "--downstream", "MR", "--downstream", "SST2"
+    )
+    assert "over 12 models" in done.stdout
+    (mrr,) = [line for line in done.stdout.splitlines() if line.split()[1:2] == ["mrr"]][:1]
+    assert mrr.split()[:3] == ["evalrank-sentence", "mrr", "«100.00»"]  # MR is a power of it
+    assert "How far behind the best" in done.stdout
+    assert "STS-B" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("form", "bold", "line"),
+    [("markdown", "**100.00**", "| evalrank-sentence"), ("latex", r"\textbf{100.00}", r"\toprule")],
+)
+def test_the_best_is_bold(folder, form, bold, line):
+    text = run(folder, "--format", form, "--intrinsic", "evalrank-sentence").stdout
+    assert bold in text
+    assert line in text
+    assert "«" not in text.split("95 % intervals", 1)[0]
+    explained = [one for one in text.splitlines() if "bootstrap over families" in one]
+    assert explained[0].startswith("%") == (form == "latex")
+
+
+def test_csv_and_json_hold_the_same_numbers(folder):
+    rows = list(csv.DictReader(io.StringIO(run(folder, "--format", "csv").stdout)))
+    document = json.loads(run(folder, "--json").stdout)
+    assert len(rows) == len(document["correlations"]) == 7 * 2
+    assert (len(document["models"]), document["families"]) == (12, 8)
+    for row, cell in zip(rows, document["correlations"], strict=True):
+        assert row["intrinsic"] == cell["intrinsic"]["name"]
+        assert float(row["spearman"]) == cell["spearman"]["value"]
+        assert row["families"] == "8"
+        assert bool(row["behind_best"]) == (cell["behind_best"] is not None)
+    assert [row["downstream"] for row in rows[::7]] == [  # in the paper's order
+        "classification:accuracy:MR", "classification:accuracy:SST2",
+    ]  # fmt: skip
+
+
+def test_models_can_be_chosen(folder):
+    document = json.loads(run(folder, "--without-postprocessed", "--json").stdout)
+    assert document["models"] == [f"made-up:{n}" for n in range(8)]
+
+
+def test_models_without_a_score_are_said(folder, results):
+    Store(folder).add(result("made-up:new", "classification", {"accuracy": 0.5}, {"MR": 0.7}))
+    done = run(folder, "--intrinsic", "evalrank-sentence:mrr")
+    assert "evalrank-sentence mrr: missing for 1 of 13 models (made-up:new)" in done.stderr
+    assert "classification SST2: missing for 1 of 13 models (made-up:new)" in done.stderr
+    assert "n=12" in done.stdout
+    only = json.loads(
+        run(folder, "--intrinsic", "evalrank-sentence:mrr", "--complete", "--json").stdout
+    )
+    assert len(only["models"]) == 12
+
+
+def test_the_plot_is_drawn(folder, tmp_path):
+    pytest.importorskip("altair")
+    path = tmp_path / "ranks.json"
+    run(folder, "--intrinsic", "evalrank-sentence:mrr", "--plot", path, "--pivot", "SST2")
+    chart = json.loads(path.read_text())
+    assert chart["encoding"]["x"]["title"] == "models, by rank on classification SST2"
+    (values,) = chart["datasets"].values()
+    assert {row["score"] for row in values} == {
+        "classification SST2", "classification MR", "evalrank-sentence mrr",
+    }  # fmt: skip
+    svg = tmp_path / "ranks.svg"
+    run(folder, "--intrinsic", "evalrank-sentence:mrr", "--plot", svg)
+    assert svg.read_text().startswith("<svg")
+    assert "made-up:0" in svg.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--intrinsic", "evalrank-word"], "holds no score evalrank-word"),
+        (["--intrinsic", "csts"], "holds no score csts; name a metric of it: csts:METRIC"),
+        (["--downstream", "TREC"], "holds no score classification:accuracy:TREC"),
+        (["--intrinsic", "sentence-similarity:spearman:SICK"], "sentence-similarity:spearman:SICK"),
+        (["--pivot", "MR"], "--pivot belongs to --plot"),
+        (["--plot", "x.pdf"], ".svg, .png, .json"),
+        (["--plot", "x.svg"], "a plot shows up to 8 scores, these are 9"),
+        (["--intrinsic", "uniformity", "--plot", "x.svg", "--pivot", "CR"], "--pivot CR names 0 scores"),
+    ],
+)  # fmt: skip
+def test_what_is_not_there_is_said(folder, arguments, said):
+    assert said in run(folder, *arguments, code=2).stderr
+
+
+def test_scores_that_no_model_shares_are_no_plot(tmp_path):
+    store = Store(tmp_path)
+    store.add(result("made-up:1", "evalrank-word", {"mrr": 0.5}))
+    store.add(result("made-up:2", "classification", {"accuracy": 0.5}, {"MR": 0.5}))
+    said = run(tmp_path, "--plot", tmp_path / "x.svg", code=2).stderr
+    assert "no model has all scores of the plot" in said
+    done = run(tmp_path)
+    assert "not defined" in done.stdout
+    assert "0 models; a rank correlation needs 4" in done.stdout
+    assert "95 % intervals" not in done.stdout
+
+
+def test_a_folder_without_classification_says_so(tmp_path, results):
+    store = Store(tmp_path)
+    for one in results:
+        if one.task == "evalrank-sentence":
+            store.add(one)
+    assert "holds no downstream accuracy" in run(tmp_path, code=2).stderr
+    assert "no such folder" in run(tmp_path / "nothing", code=2).stderr

@@ -1,0 +1,145 @@
+"""The published program's ranks: its rules by hand, and its log on the published sentences."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from giccs.tasks.evalrank.data import read_sentences, read_words
+from giccs.tasks.evalrank.measures import estimates
+from giccs.tasks.evalrank.ranking import ranks_of
+from giccs.tasks.evalrank.reference import reference_ranks
+
+SHARED = Path(os.environ.get("GICCS_SHARED", Path(__file__).parents[4] / "shared"))
+DATA = SHARED / "data" / "evalrank"
+published = pytest.mark.skipif(not DATA.is_dir(), reason=f"{DATA} is not there; set GICCS_SHARED")
+
+
+def array(*rows):
+    return np.array(rows, np.float32)
+
+
+def test_the_anchor_takes_the_place_that_a_rank_from_1_would():
+    # Distances from 0: itself 0, then 1, 2, 3; its own score is above every positive's.
+    vectors = array([0], [1], [2], [3])
+    found, own = reference_ranks(vectors, np.array([[0, 1], [0, 3]]), "l2", "word")
+    assert (found.rank.tolist(), own) == ([1, 3], 0)
+    assert found.similarity == pytest.approx([1 / 2, 1 / 4])
+
+
+def test_cosines_are_those_of_centred_vectors():
+    # Less their mean (2, 2) these are (1, 0), (-1, 0), (0, 1), (0, -1): from 0 the second is the last.
+    vectors = array([3, 2], [1, 2], [2, 3], [2, 1])
+    found, _ = reference_ranks(vectors, np.array([[0, 1]]), "cos", "sentence")
+    assert found.similarity.tolist() == [-1]
+    assert found.rank.tolist() == ranks_of(vectors, np.array([[0, 1]]), "cos-centred").rank.tolist()
+    assert ranks_of(vectors, np.array([[0, 1]])).rank.tolist() == [3]
+
+
+def test_two_unknown_words_are_found_in_one_another():
+    unknown = [np.nan, np.nan]
+    vectors = array([3, 2], unknown, [2, 3], unknown)
+    pairs = np.array([[1, 3]])
+    assert reference_ranks(vectors, pairs, "l2", "word")[0].rank.tolist() == [1]
+    assert ranks_of(vectors, pairs, "l2").rank.tolist() == [0]
+
+
+def test_a_sentence_of_unknown_words_is_almost_zero():
+    # Before the mean is subtracted; under l2 the distance to (3, 4) is 5.
+    vectors = array([3, 4], [np.nan, np.nan], [9, 9])
+    found, _ = reference_ranks(vectors, np.array([[0, 1]]), "l2", "sentence")
+    assert found.similarity == pytest.approx([1 / 6])
+
+
+# The published data
+
+
+def toy_words():
+    """The 5,000 word vectors, read plainly."""
+    rows = [
+        line.rstrip("\n").split(" ")
+        for line in (DATA / "toy_emb.txt").open(encoding="utf-8", newline="\n")
+    ]
+    return {word: np.array(numbers, np.float32) for word, *numbers in rows}
+
+
+def toy_sentences(texts, words):
+    """The mean of the known words of each sentence; NaN where none is known."""
+    vectors = np.full((len(texts), 50), np.nan, np.float32)
+    for place, text in enumerate(texts):
+        known = [words[word] for word in text.lower().split() if word in words]
+        if known:
+            vectors[place] = np.mean(known, axis=0)
+    return vectors
+
+
+@pytest.fixture(scope="module")
+def sentences():
+    data = read_sentences(str(DATA / "sent_evalrank"))
+    return toy_sentences(data.texts, toy_words()), data.pairs
+
+
+def measured(ranks, pairs):
+    return {name: one.value for name, one in estimates(ranks, pairs, resamples=2).items()}
+
+
+@published
+def test_its_log_on_toy_embeddings_is_met_and_the_definition_gives_more(sentences):
+    """Its log: MRR 0.4115, Hits@1 0.2879, Hits@3 0.4965, mean rank 494.06; last bits depend on the BLAS."""
+    vectors, pairs = sentences
+    ranks, own = reference_ranks(vectors, pairs, "cos", "sentence")
+    found = measured(ranks, pairs)
+    assert found["mrr"] == pytest.approx(0.4115, abs=0.003)
+    assert found["hits@1"] == pytest.approx(0.2879, abs=0.005)
+    assert found["hits@3"] == pytest.approx(0.4965, abs=0.001)
+    assert found["mean_rank"] == pytest.approx(494.06, abs=0.1)
+    assert own > 1000
+    defined = measured(ranks_of(vectors, pairs, "cos-centred"), pairs)
+    assert defined["mrr"] == pytest.approx(0.467, abs=0.001)
+
+
+@published
+def test_toy_embeddings_by_the_definition(sentences):
+    vectors, pairs = sentences
+    l2 = estimates(ranks_of(vectors, pairs, "l2"), pairs, resamples=2)
+    assert l2["mrr"].value == pytest.approx(0.447, abs=0.001)
+    assert l2["mrr"].reason == "2 of 6989 pairs misses: a text has no vector"
+    raw = measured(ranks_of(vectors, pairs), pairs)
+    assert raw["mrr"] == pytest.approx(0.443, abs=0.001)
+
+
+@published
+def test_its_l2_ranks_are_ours_but_for_the_positives_own_copies_and_ties(sentences):
+    vectors, pairs = sentences
+    some = pairs[::40]
+    reference, own = reference_ranks(vectors, some, "l2", "sentence")
+    ours = ranks_of(vectors, some, "l2")
+    known = ours.rank > 0
+    more = (reference.rank - ours.rank)[known]
+    assert 0 < own < 40
+    assert (more >= -1).all()  # an anchor with the positive's very vector does not count itself
+    assert np.count_nonzero(more > 0) <= own + np.count_nonzero(ours.pessimistic > ours.rank)
+    assert abs(np.median(more)) == 0
+
+
+@published
+def test_toy_embeddings_on_words(tmp_path):
+    """The log: MRR 0.0318, Hits@3 0.0354. Its mean is over the vocabulary, ours over the background."""
+    data, words = read_words(str(DATA / "word_evalrank")), toy_words()
+    unknown = np.full(50, np.nan, np.float32)
+    vectors = np.array([words.get(text, unknown) for text in data.texts])
+    ranks, _ = reference_ranks(vectors, data.pairs, "cos", "word")
+    found = measured(ranks, data.pairs)
+    assert found["mrr"] == pytest.approx(0.0318, abs=0.002)
+    assert found["hits@3"] == pytest.approx(0.0354, abs=0.002)
+    l2, _ = reference_ranks(vectors, data.pairs[::10], "l2", "word")
+    defined = estimates(ranks_of(vectors, data.pairs, "l2"), data.pairs, resamples=2)["mrr"]
+    # two unknown words lie at one point: a third of the pairs is found there
+    neither = np.isnan(vectors[data.pairs[::10]]).any(axis=2).all(axis=1)
+    assert neither.mean() == pytest.approx(1920 / 5514, abs=0.02)
+    assert (l2.rank[neither] == 1).all()
+    assert measured(l2, data.pairs[::10])["mrr"] == pytest.approx(0.38, abs=0.03)
+    assert defined.value == pytest.approx(0.031, abs=0.001)
+    assert defined.extra["known"] == pytest.approx(0.125, abs=0.001)
+    assert defined.reason == "4144 of 5514 pairs misses: a text has no vector"

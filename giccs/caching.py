@@ -1,4 +1,4 @@
-"""Where does what can be computed again lie: served answers, vectors, word vectors in a form that is mapped?"""
+"""Where does what can be computed again lie: served answers, vectors, word vectors that are mapped?"""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ difference; no result of ours rests on it. It differs from section 4.2 of the pa
   Cosines change with that, distances do not; `cos-centred` is that cosine, by the definition.
 - A sentence of unknown words only is 1e-9 in each dimension. Every unknown word is the mean vector, so that
   two unknown words are as near as can be: under l2 such a pair counts as found at rank 1.
+- A vector of zeros has NaN for a cosine; as a positive it counts as found, as a candidate as nearer.
 
 The mean over words is here that of the known words of the background: a model does not tell its vocabulary.
 """
@@ -55,14 +56,17 @@ def reference_ranks(
     own = 0
     for at, (x, y) in enumerate(progress(pairs, "ranking as published", len(pairs))):
         positive[at], background = score(prepared, x, y)
-        # n less the place of the positive in the sorted scores, to the right of what equals it
-        rank[at] = max(1, int(np.count_nonzero(background > positive[at])))
+        # n less the place of the positive in the sorted scores, NaN last, to the right of what equals it
+        above = ~(background <= positive[at]) & ~np.isnan(positive[at])
+        rank[at] = max(1, int(np.count_nonzero(above)))
         own += int(background[y] > positive[at])
     return Ranks(rank, rank, positive, len(vectors)), own
 
 
 def _prepared(vectors: NDArray[np.float32], similarity: Similarity, level: Level) -> Vectors:
     known = np.asarray(np.isfinite(vectors).all(axis=1))
+    if not known.any():
+        known[:] = True  # nothing to fill with: every score is NaN
     filled: Vectors = vectors
     if level == "sentence":
         if not known.all():
@@ -72,7 +76,8 @@ def _prepared(vectors: NDArray[np.float32], similarity: Similarity, level: Level
     else:
         filled = vectors - vectors[known].mean(axis=0)
     if similarity != "l2":
-        filled = filled / np.linalg.norm(filled, axis=1)[:, None]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            filled = filled / np.linalg.norm(filled, axis=1)[:, None]
     if level == "word":
         filled = np.where(known[:, None], filled, filled[known].mean(axis=0))
     return filled

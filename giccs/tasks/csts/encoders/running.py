@@ -112,7 +112,8 @@ def _task(
         raise InputError(Problem(settings.model, None, fault))
     if settings.texts != splits.texts:
         raise ValueError(f"texts is {settings.texts!r}; the data was read with {splits.texts!r}")
-    return _Task(settings, splits, place, machine, keep)
+    content = revision(base_folder(settings.model, settings.revision))
+    return _Task(settings, splits, place, machine, keep, content)
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,8 @@ class _Task:
     place: Path
     machine: Machine | None
     keep: bool
+    revision: str
+    """Of the base encoder: the hub's commit, or a digest of its files."""
 
     def signature(self, settings: Settings) -> dict[str, Any]:
         """Return all that the numbers depend on."""
@@ -131,7 +134,7 @@ class _Task:
             "task": TASK,
             "setting": settings.described(),
             "model": settings.model,
-            "revision": revision(base_folder(settings.model, settings.revision)),
+            "revision": self.revision,
             "data": self.splits.fingerprint,
             "split": self.splits.reported,
             "settings": settings.document(),

@@ -103,17 +103,8 @@ def fit(
         for split in dict.fromkeys(("validation", splits.reported))
     }
     arguments = _arguments(settings, len(training), folder, machine)
-    trainer = _Trainer(
-        model=scorer,
-        args=arguments,
-        data_collator=Batches(tokens.tokenizer.pad_token_id),
-        train_dataset=training,
-        eval_dataset=scored["validation"],
-        compute_metrics=_metrics,
-        callbacks=[_Watch(progress, settings.described())],
-    )
-    trainer.settings = settings
-    trainer.remove_callback(PrinterCallback)
+    trainer = _trainer(settings, scorer, arguments, training, scored["validation"], tokens)
+    trainer.add_callback(_Watch(progress, settings.described()))
     trainer.train(resume_from_checkpoint=_go_on_from(folder))
     history = trainer.state.log_history
     return Fitted(
@@ -189,6 +180,23 @@ class _Watch(TrainerCallback):
         if state.is_world_process_zero:
             folder = Path(str(args.output_dir), f"checkpoint-{state.global_step}")
             (folder / "training_args.bin").unlink(missing_ok=True)
+
+
+def _trainer(
+    settings: Settings, scorer: Scorer, arguments: TrainingArguments, training: Units,
+    validation: Units, tokens: Tokens,
+) -> _Trainer:  # fmt: skip
+    trainer = _Trainer(
+        model=scorer,
+        args=arguments,
+        data_collator=Batches(tokens.tokenizer.pad_token_id),
+        train_dataset=training,
+        eval_dataset=validation,
+        compute_metrics=_metrics,
+    )
+    trainer.settings = settings
+    trainer.remove_callback(PrinterCallback)
+    return trainer
 
 
 def _counted(shown: Sequence[Instance], together: Sequence[Sequence[Instance]]) -> dict[str, int]:

@@ -174,11 +174,18 @@ def _belongs(result: Result, run: Run) -> bool:
 
 
 def _asked_alike(result: Result, run: Run) -> bool:
-    """Tell whether a result was asked as a run says; a file of answers counts as any other such file."""
+    """Tell whether a result was asked as a run says, and by default where it says nothing.
+
+    Seeds may differ, and one file of answers counts as any other. Results of dialogues say how they were
+    asked elsewhere: by their history, and in their names.
+    """
     own = result.signature.get("asked") or result.signature.get("settings") or {}
-    with_answers = bool(own.get("answers")) is bool(run.ask.get("answers"))
-    others = {name: how for name, how in run.ask.items() if name not in ("answers", "history")}
-    return with_answers and all(own.get(name) == how for name, how in others.items())
+    wanted = run.asked()
+    return all(
+        bool(how) is bool(wanted[name]) if name == "answers" else how == wanted[name]
+        for name, how in own.items()
+        if name not in ("model", "revision", "seeds")
+    )
 
 
 def _repository(data: str) -> str:

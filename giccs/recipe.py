@@ -6,7 +6,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from math import isfinite
 from typing import Any
 
@@ -48,6 +48,17 @@ class Run:
     ask: Mapping[str, Any]
     """How, as `TaskOptions` has it, or the `Settings` of a training; what is not named is the default."""
     published: tuple[Published, ...]
+
+    @property
+    def settings(self) -> Settings:
+        """Of a training: all of them. ValueError where one is not allowed."""
+        return Settings(self.model, self.revision, **self.ask).canonical()
+
+    def asked(self) -> Mapping[str, Any]:
+        """Return how it is asked, with the defaults of what the recipe does not say."""
+        if self.task == TRAINING:
+            return self.settings.document()
+        return asdict(TaskOptions(**self.ask))
 
 
 @dataclass(frozen=True)
@@ -173,13 +184,15 @@ def _recipe(file: str, table: _Table) -> Recipe:
 def _run(table: _Table) -> Run:
     table.only("name", "revision", "task", "history", "ask", "published")
     task = table.text("task", needed=True, allowed=[*TASKS, TRAINING])
-    return Run(
-        table.text("name", needed=True),
-        table.text("revision") or None,
-        task,
-        _asked(table, Settings if task == TRAINING else TaskOptions),
-        tuple(map(_published, table.tables("published"))),
-    )
+    name, revision = table.text("name", needed=True), table.text("revision") or None
+    ask = _asked(table, Settings if task == TRAINING else TaskOptions)
+    run = Run(name, revision, task, ask, tuple(map(_published, table.tables("published"))))
+    if task == TRAINING and not table.faults:
+        try:
+            _ = run.settings
+        except ValueError as error:
+            table.wrong("ask", f"cannot be: {error}")
+    return run
 
 
 def _asked(table: _Table, kind: type) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from giccs.metrics import Estimate
 from giccs.recipe import Published, Recipe, Run
 from giccs.report.published import published_table
 from giccs.results import Group, Result
+from giccs.tasks.csts.encoders.settings import Settings
 
 
 def correlation(value, low, high, n=300):
@@ -129,20 +130,32 @@ def test_accuracies_of_30_questions_say_what_a_question_is_worth():
     assert far.verdict == "outside"
 
 
-def test_a_run_that_says_how_to_ask_takes_only_results_that_were_asked_so():
-    """Its keys are those of the result's signature."""
-    ask = Run("m", None, "csts-prompt", {"shots": 2}, (Published("spearman", 0.4),))
-    recipe = Recipe("r.toml", "", "", "owner/set", (ask,))
+def test_a_run_takes_only_results_that_were_asked_as_it_says():
+    """What it does not say is the default, for a task and for a training."""
+    prompted = Run("m", None, "csts-prompt", {"shots": 2}, (Published("spearman", 0.4),))
+    trained = Run("m", None, "csts-train", {"encoding": "tri"}, (Published("spearman", 0.3),))
+    recipe = Recipe("r.toml", "", "", "owner/set", (prompted, trained))
     metrics = {"spearman": correlation(0.41, 0.3, 0.5)}
-    none, two = (
-        Result(
-            "m", "csts-prompt", metrics, (), {"asked": {"shots": shots}}, {"data": "owner/set"}, 0.0
-        )
-        for shots in (0, 2)
-    )
-    found = against([none, two], recipe)
-    assert [line.result for line in found.lines] == [two]
-    assert found.unpublished == (none,)
+
+    def result(task, **signature):
+        return Result("m", task, metrics, (), signature, {"data": "owner/set (validation)"}, 0.0)
+
+    def asked(**how):
+        own = {"instruction": "short", "shots": 0, "answers": False, "split": "validation"}
+        return result("csts-prompt", asked=own | how)
+
+    def training(**how):
+        return result("csts-train", settings={**Settings("m", seeds=(1, 2), **how).document()})
+
+    right = [asked(shots=2), training(encoding="tri")]
+    wrong = [
+        asked(), asked(shots=2, answers=True), asked(shots=2, instruction="long"), training(),
+        training(encoding="tri", condition=True, texts="answers"), training(encoding="tri", batch=16),
+    ]  # fmt: skip
+    found = against([*wrong, *right], recipe)
+    assert [line.result for line in found.lines] == right
+    assert [line.same_data for line in found.lines] == [True, True]
+    assert found.unpublished == tuple(wrong)
 
 
 def test_only_one_history_here_leaves_the_other_not_computed():

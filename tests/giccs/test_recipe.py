@@ -161,6 +161,18 @@ def test_every_fault_is_told_with_its_key(tmp_path):
     assert {problem.file for problem in caught.value.problems} == {str(path)}
 
 
+def test_a_training_that_cannot_be_is_told(tmp_path):
+    text = """
+        data = "c-sts"
+        [[model]]
+        name = "m"
+        task = "csts-train"
+        ask = { encoding = "quad" }
+        """
+    with pytest.raises(InputError, match="model 1: ask cannot be: encoding is 'quad'; it must be"):
+        read_recipe(recipe_file(tmp_path, text))
+
+
 def test_broken_toml_is_told_with_its_line(tmp_path):
     path = recipe_file(tmp_path, 'title = "x"\ndata = \n')
     with pytest.raises(InputError, match=r"recipe\.toml:2: is not TOML"):

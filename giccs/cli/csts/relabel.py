@@ -30,44 +30,29 @@ __all__ = ["relabel"]
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.3,
     show_default=True,
-    help="Which share of the rows is to test with.",
-)
-@click.option(
-    "--validation",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.1,
-    show_default=True,
-    help="Which share is to choose the epoch with; the rest is to train with.",
+    help="Which share of the rows is to test with; the rest is to train with.",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("-o", "--output", "folder", required=True, metavar="FOLDER", help="Where to write.")
 def relabel(
-    console: Console,
-    data: str,
-    labels: str,
-    test: float,
-    validation: float,
-    seed: int,
-    folder: str,
-) -> None:
+    console: Console, data: str, labels: str, test: float, seed: int, folder: str
+) -> None:  # fmt: skip
     """Write the validation split of C-STS with the second labels of L-CSTS.
 
-    FOLDER gets all valid rows as csts_validation.csv, and divided/ in it the same rows in three parts. Rows
-    whose condition is invalid are left out; the rows of a sentence pair stay together. The paper tests with
-    30 % and trains with all others; here some of those choose the epoch, so that the test does not.
+    FOLDER gets all valid rows as csts_validation.csv, and divided/ in it the same rows as csts_train.csv and
+    csts_test.csv. Rows whose condition is invalid are left out; the rows of a sentence pair stay together.
     """
-    if test + validation >= 1:
-        raise click.UsageError("--test and --validation leave nothing to train with")
     dataset, second = read_csts(data, "validation"), read_relabelled(labels)
     console.warn(dataset.warnings)
     kept, invalid = relabelled(dataset, second)
     if not kept.instances:
         message = f"no uid of {labels} is one of its rows, or no condition is valid"
         raise InputError(Problem(data, None, message))
-    names = ("test", "validation", "train")
-    parts = zip(names, divided(kept, (test, validation), seed), strict=True)
-    written = {Path(folder, "csts_validation.csv"): kept} | {
-        Path(folder, "divided", f"csts_{name}.csv"): part for name, part in parts
+    tested, trained = divided(kept, test, seed)
+    written = {
+        Path(folder, "csts_validation.csv"): kept,
+        Path(folder, "divided", "csts_train.csv"): trained,
+        Path(folder, "divided", "csts_test.csv"): tested,
     }
     for path, part in written.items():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -83,11 +68,6 @@ def relabel(
     document = {
         "written": {str(path): len(part.instances) for path, part in written.items()},
         "left_out": lost,
-        "signature": {
-            "data": dataset.fingerprint,
-            "test": test,
-            "validation": validation,
-            "seed": seed,
-        },
+        "signature": {"data": dataset.fingerprint, "test": test, "seed": seed},
     }
     console.answer("\n".join(lines), document)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
+from itertools import accumulate
 
 import numpy as np
 
@@ -27,28 +29,22 @@ def relabelled(dataset: Dataset, labels: Mapping[str, int]) -> tuple[Dataset, in
     return replace(both, instances=kept), len(both.instances) - len(kept)
 
 
-def divided(dataset: Dataset, shares: Sequence[float], seed: int) -> tuple[Dataset, ...]:
-    """Divide at random into parts of about these shares of the rows, and the rest as the last part.
+def divided(dataset: Dataset, share: float, seed: int) -> tuple[Dataset, Dataset]:
+    """Divide at random into about this share of the rows, and the rest.
 
     L-CSTS draws 70 % of the instances. Here the rows of a sentence pair stay together, because a model that
-    has seen a pair under one condition knows it under the other; so a share holds to one pair. ValueError
-    where shares are not above 0 or leave no rest.
+    has seen a pair under one condition knows it under the other; so the share holds to one pair. ValueError
+    for a share that is not between 0 and 1.
     """
-    if min(shares) <= 0 or sum(shares) >= 1:
-        raise ValueError(f"shares are {list(shares)}; they must be above 0 and below 1 together")
-    pair = np.array([one.pair for one in dataset.instances])
-    pairs, sizes = np.unique(pair, return_counts=True)
-    drawn = np.random.default_rng(seed).permutation(len(pairs))
-    before = np.cumsum(sizes[drawn]) - sizes[drawn]
-    part_of = np.empty(len(pairs), np.intp)
-    part_of[drawn] = np.searchsorted(np.cumsum(shares) * len(pair), before, side="right")
-    part = part_of[np.searchsorted(pairs, pair)]
-    return tuple(
-        replace(
-            dataset,
-            instances=tuple(
-                one for one, its in zip(dataset.instances, part, strict=True) if its == number
-            ),
-        )
-        for number in range(len(shares) + 1)
+    if not 0 < share < 1:
+        raise ValueError(f"share is {share}; it must lie between 0 and 1")
+    rows = Counter(one.pair for one in dataset.instances)
+    pairs = np.random.default_rng(seed).permutation(sorted(rows)).tolist()
+    before = [0, *accumulate(rows[pair] for pair in pairs)]
+    enough = share * len(dataset.instances)
+    first = {pair for pair, so_far in zip(pairs, before, strict=False) if so_far < enough}
+    inside, outside = (
+        tuple(one for one in dataset.instances if (one.pair in first) is wanted)
+        for wanted in (True, False)
     )
+    return replace(dataset, instances=inside), replace(dataset, instances=outside)

@@ -79,7 +79,12 @@ class ConditionalSimilarity:
             "model": model.name,
             **model.identity,
             "data": data.fingerprint,
-            "texts": "answers" if self.answers else "sentences",
+            "asked": {
+                "encoding": self.encoding,
+                "condition": self.condition,
+                "answers": self.answers is not None,
+                "split": self.split,
+            },
             "template": TEMPLATES[self.encoding, self.condition],
             "bootstrap": {"unit": "sentence pair", "resamples": self.resamples, "seed": self.seed},
             "giccs": version("giccs"),

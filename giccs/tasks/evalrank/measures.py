@@ -42,7 +42,7 @@ def estimates(
     >>> found["mrr"].value, found["mrr"].n, found["mrr"].extra["known"], found["hits@1"].extra["ties"]
     (0.5, 3, 0.75, 1)
     >>> found["mean_rank"].value, found["mean_rank"].n, found["mean_rank"].reason
-    (1.5, 2, '1 of 3 pairs left out: a text has no vector')
+    (1.5, 2, '1 of 3 pairs are left out: a text has no vector')
     """
     known = ranks.rank > 0
     best, worst = _values(ranks.rank), _values(ranks.pessimistic)
@@ -59,7 +59,9 @@ def estimates(
         if missing and name != "mean_rank":
             extra["known"] = float(values[known].mean())
         what = "left out" if name == "mean_rank" else "misses"
-        reason = f"{missing} of {len(pairs)} pairs {what}: a text has no vector" if missing else ""
+        reason = (
+            f"{missing} of {len(pairs)} pairs are {what}: a text has no vector" if missing else ""
+        )
         found[name] = _mean(values, counted, pairs, reason, extra, resamples, seed)
     return found if ranks.depth is None else found | _bounds(found, ranks)
 

@@ -368,7 +368,7 @@ def test_pairs_without_a_vector_are_misses_and_are_told():
     ranks = Ranks(np.array([1, 0]), np.array([1, 0]), np.array([0.9, np.nan]), 30)
     found = estimates(ranks, np.array([[0, 1], [2, 3]]))
     assert (found["hits@1"].value, found["hits@1"].extra["known"], found["hits@1"].n) == (0.5, 1, 2)
-    assert found["hits@1"].reason == "1 of 2 pairs misses: a text has no vector"
+    assert found["hits@1"].reason == "1 of 2 pairs are misses: a text has no vector"
     assert (found["mean_rank"].value, found["mean_rank"].n) == (1, 1)
 
 

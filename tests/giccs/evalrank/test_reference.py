@@ -52,6 +52,20 @@ def test_a_sentence_of_unknown_words_is_almost_zero():
     assert found.similarity == pytest.approx([1 / 6])
 
 
+def test_a_vector_of_zeros_is_found_as_a_positive_and_nearer_as_a_candidate():
+    # The mean is 0 here; cosines from 0: itself 1, then 0.8, NaN, -0.95.
+    vectors = array([5, 0], [4, 3], [0, 0], [-9, -3])
+    found, _ = reference_ranks(vectors, np.array([[0, 1], [0, 2]]), "cos", "sentence")
+    assert found.rank.tolist() == [2, 1]  # the anchor and the zeros; nothing is above NaN
+
+
+def test_where_nothing_is_known_it_finds_everything():
+    vectors = np.full((3, 2), np.nan, np.float32)
+    for level in ("sentence", "word"):
+        found, own = reference_ranks(vectors, np.array([[0, 1]]), "cos", level)
+        assert (found.rank.tolist(), own) == ([1], 0)
+
+
 # The published data
 
 
@@ -104,7 +118,7 @@ def test_toy_embeddings_by_the_definition(sentences):
     vectors, pairs = sentences
     l2 = estimates(ranks_of(vectors, pairs, "l2"), pairs, resamples=2)
     assert l2["mrr"].value == pytest.approx(0.447, abs=0.001)
-    assert l2["mrr"].reason == "2 of 6989 pairs misses: a text has no vector"
+    assert l2["mrr"].reason == "2 of 6989 pairs are misses: a text has no vector"
     raw = measured(ranks_of(vectors, pairs), pairs)
     assert raw["mrr"] == pytest.approx(0.443, abs=0.001)
 
@@ -142,4 +156,4 @@ def test_toy_embeddings_on_words(tmp_path):
     assert measured(l2, data.pairs[::10])["mrr"] == pytest.approx(0.38, abs=0.03)
     assert defined.value == pytest.approx(0.031, abs=0.001)
     assert defined.extra["known"] == pytest.approx(0.125, abs=0.001)
-    assert defined.reason == "4144 of 5514 pairs misses: a text has no vector"
+    assert defined.reason == "4144 of 5514 pairs are misses: a text has no vector"

@@ -63,7 +63,7 @@ def test_ranks_by_hand(words):
     mrr = result.metrics["mrr"]
     assert (mrr.value, mrr.n) == (0.5, 4)  # (1 + 1/2 + 1/2 + 0) / 4
     assert mrr.extra["known"] == pytest.approx(2 / 3)
-    assert mrr.reason == "1 of 4 pairs misses: a text has no vector"
+    assert mrr.reason == "1 of 4 pairs are misses: a text has no vector"
     assert result.metrics["mean_rank"].value == pytest.approx(5 / 3)
     assert result.environment["background_without_vector"] == 1
 

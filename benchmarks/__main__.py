@@ -8,9 +8,11 @@ from benchmarks import (
     bws_reliability,
     bws_scoring,
     csts_pairs,
+    evalrank,
     evaluation,
     explorer,
     multiple_choice,
+    static_vectors,
     study_load,
 )
 
@@ -20,9 +22,11 @@ EVERY = (
     bws_scoring,
     bws_reliability,
     csts_pairs,
+    evalrank,
     evaluation,
     explorer,
     multiple_choice,
+    static_vectors,
     study_load,
 )
 

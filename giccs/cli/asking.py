@@ -70,8 +70,10 @@ def task_options(command: Command) -> Command:
             help="csts-prompt: where they are drawn from.  [default: the training split]",
         ),
         click.option(
-            "--similarity", type=click.Choice(["cos", "l2"]), default="cos", show_default=True,
-            help="evalrank-*, word-similarity, sentence-similarity: how vectors are compared.",
+            "--similarity", type=click.Choice(["cos", "cos-centred", "l2"]), default="cos",
+            show_default=True,
+            help="evalrank-*, word-similarity, sentence-similarity: how vectors are compared; cos-centred is "
+            "for evalrank-*.",
         ),
         click.option(
             "--reference-compat", "reference", is_flag=True,

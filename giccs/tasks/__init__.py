@@ -63,7 +63,7 @@ class TaskOptions:
     examples: str | None = None
     """File that these are drawn from; None is the training split."""
     similarity: str = "cos"
-    """How vectors are compared: ``cos`` or ``l2``."""
+    """How vectors are compared: ``cos``, ``l2``, or ``cos-centred``, less the mean of all that are ranked."""
     reference: bool = False
     """Rank as the published program of EvalRank does, to show the difference."""
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.problems import InputError, Problem
 from giccs.environment import environment
 from giccs.metrics import Estimate
 from giccs.progress import Progress, silent
@@ -51,7 +52,8 @@ class Agreement:
     def __post_init__(self) -> None:
         if self.similarity not in COMPARED:
             allowed = " or ".join(COMPARED)
-            raise ValueError(f"similarity is {self.similarity!r}; it must be {allowed}")
+            message = f"is not for {self.name}; it must be {allowed}"
+            raise InputError(Problem(f"similarity {self.similarity}", None, message))
 
     def refuses(self, model: Any) -> str:
         """Return why the model cannot do it and what could be done; empty where it can."""

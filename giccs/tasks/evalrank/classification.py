@@ -35,7 +35,7 @@ from giccs.tasks.evalrank.classification_data import (
     Row,
     read_classification,
 )
-from giccs.tasks.evalrank.dependence import shared_products
+from giccs.tasks.evalrank.dependence import numbered, variances
 from giccs.tasks.evalrank.logistic import COSTS, FOLDS, INNER_FOLDS, Learner, too_few
 from giccs.tasks.evalrank.vector_cache import Vectoriser, cached_vectors
 
@@ -173,7 +173,7 @@ def accuracy(right: Sequence[bool], texts: Sequence[tuple[str, ...]]) -> Estimat
     """
     n, p = len(right), float(np.mean(right))
     alone = p * (1 - p) / n
-    shared = shared_products(np.asarray(right, float) - p, texts) / n**2
+    shared = variances(np.asarray(right, float) - p, *numbered(texts)).shared / n**2
     effect = max(1.0, shared / alone) if alone else 1.0
     low, high = (p + (limit - p) * math.sqrt(effect) for limit in wilson(sum(right), n))
     extra = {"stderr": math.sqrt(alone * effect)}

@@ -5,9 +5,9 @@ A pair with a text that has no vector is a miss, 1 / rank = 0, and is left out o
 A bootstrap draws unordered pairs, so that both directions of one come together. Pairs also share single
 texts (2,774 words in the 5,514 published pairs of words). To draw whole components of the graph of pairs is
 no way out, as one of them holds 3,516 pairs, nor is to draw texts, which triples the variance where nothing
-is shared. So the interval is widened by the ratio of two standard errors: the one that also sums the
-products of all pairs with a text in common (dyadic-robust: Fafchamps and Gubert 2007), by that of unordered
-pairs. On the published sets that is up to 1.1 for sentences and 1.3 for words.
+is shared. So the interval is widened by the ratio of two standard errors: the one that counts all pairs with
+a text in common as dependent (see `dependence`), by that of unordered pairs. On the published sets that is up
+to 1.1 for sentences and 1.3 for words.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from giccs.metrics import Estimate, resampled
+from giccs.tasks.evalrank.dependence import variances
 from giccs.tasks.evalrank.ranking import Ranks
 
 __all__ = ["HITS", "estimates"]
@@ -95,7 +96,7 @@ def _mean(
         with np.errstate(invalid="ignore"):  # a draw may hold no pair that counts
             drawn.append((weights @ sums) / (weights @ numbers))
     ends = np.nanquantile(np.concatenate(drawn), [0.025, 0.975])
-    wider = mean + (ends - mean) * _widening((values - mean) * counted, pairs, units)
+    wider = mean + (ends - mean) * _widening((values - mean) * counted, pairs)
     low, high = np.clip(wider, values[counted].min(), values[counted].max())
     return Estimate(mean, float(low), float(high), n, reason, extra)
 
@@ -106,18 +107,10 @@ def _units(pairs: Places) -> Places:
     return np.asarray(unit.ravel(), dtype=np.intp)
 
 
-def _widening(moves: Floats, pairs: Places, units: Places) -> float:
+def _widening(moves: Floats, pairs: Places) -> float:
     """Return by how much the standard error grows when pairs with one text in common count as dependent."""
-    by_unit = np.bincount(units, moves)
-    apart = pairs[:, 0] != pairs[:, 1]
-    texts = np.concatenate([pairs[:, 0], pairs[apart, 1]])
-    by_text = np.bincount(texts, np.concatenate([moves, moves[apart]]))
-    twice = np.bincount(
-        units[apart], moves[apart]
-    )  # a pair and its own: once for each of two texts
-    alone = float(by_unit @ by_unit)
-    shared = float(by_text @ by_text) - float(twice @ twice)
-    return math.sqrt(max(1.0, shared / alone)) if alone > 0 else 1.0
+    found = variances(moves, *pairs.T)
+    return math.sqrt(max(1.0, found.shared / found.alone)) if found.alone > 0 else 1.0
 
 
 def _bounds(found: dict[str, Estimate], ranks: Ranks) -> dict[str, Estimate]:

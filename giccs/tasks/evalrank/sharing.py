@@ -1,12 +1,10 @@
 """How sure is a correlation over pairs of texts, where pairs share their texts?
 
-MEN has 3,000 pairs of 751 words: what a model gets wrong about a word it gets wrong in eight pairs, and pairs
-are no independent draws. To draw words in place of pairs is too wide: three times the variance where no text
-is shared. So the interval is computed, not drawn. Every pair has an influence on the correlation, the first
-derivative in its weight, and the variance sums the products of the influences of all pairs that have a text
-in common (dyadic-robust: Fafchamps and Gubert 2007). Where nothing is shared that is the usual variance of a
-correlation, without any assumption of normality. The interval is made on Fisher's z scale with Student's t,
-whose degrees of freedom are the texts, or the pairs where these are fewer, less one.
+To draw words in place of pairs is too wide: three times the variance where no text is shared. So the
+interval is computed, not drawn. Every pair has an influence on the correlation, the first derivative in its
+weight, and the variance is that of their sum (see `dependence`). Where nothing is shared that is the usual
+variance of a correlation, without any assumption of normality. The interval is made on Fisher's z scale with
+Student's t, whose degrees of freedom are the texts, or the pairs where these are fewer, less one.
 """
 
 from __future__ import annotations
@@ -19,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from giccs.metrics import Estimate
+from giccs.tasks.evalrank.dependence import variances
 
 __all__ = ["Correlated", "interval", "mean_correlated", "pearson", "spearman"]
 
@@ -107,7 +106,9 @@ def _estimate(
     from scipy.special import stdtrit
 
     free = min(len(moves), len(np.union1d(left, right))) - 1
-    error = math.sqrt(_variance(moves, left, right) * (free + 1) / max(free, 1))
+    found = variances(moves, left, right)
+    variance = max(found.alone, found.shared)
+    error = math.sqrt(variance * (free + 1) / max(free, 1))
     why = "fewer than four pairs" if len(moves) < FEWEST else ""
     why = why or ("the correlation is exact" if 1 - abs(value) < CONSTANT or error == 0 else "")
     if why:
@@ -116,18 +117,6 @@ def _estimate(
     reach = float(stdtrit(free, 0.975)) * error / (1 - value * value)
     low, high = (math.tanh(math.atanh(value) + side * reach) for side in (-1, 1))
     return Estimate(value, low, high, n, remark, {"stderr": error})
-
-
-def _variance(moves: Floats, left: Ints, right: Ints) -> float:
-    """Return the sum of products of the moves of all pairs with a text in common; never less than by pair."""
-    low, high = np.minimum(left, right), np.maximum(left, right)
-    _, pair = np.unique(np.stack([low, high]), axis=1, return_inverse=True)
-    by_pair = np.bincount(pair.ravel(), moves)
-    apart = left != right
-    texts = np.concatenate([left, right[apart]])
-    by_text = np.bincount(texts, np.concatenate([moves, moves[apart]]))
-    twice = np.bincount(pair.ravel()[apart], moves[apart])  # a pair and itself: once a text
-    return max(float(by_pair @ by_pair), float(by_text @ by_text) - float(twice @ twice))
 
 
 def _undefined(x: Floats, y: Floats) -> str:

@@ -76,7 +76,8 @@ class EvalRank:
             "model": model.name,
             **model.identity,
             "data": data.fingerprint,
-            "similarity": self.similarity,
+            "similarity": self.similarity,  # and not what the model compares pairs with
+            "asked": {"similarity": self.similarity, "reference": self.reference},
             "setting": f"{self.similarity}, published program"
             if self.reference
             else self.similarity,

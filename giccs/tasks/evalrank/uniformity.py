@@ -30,7 +30,7 @@ from giccs.progress import Progress, silent
 from giccs.results import Result
 from giccs.tasks import TaskOptions
 from giccs.tasks.evalrank.data import BACKGROUND, read_sentences, read_words
-from giccs.tasks.evalrank.dependence import shared_products
+from giccs.tasks.evalrank.dependence import variances
 from giccs.tasks.evalrank.records import RankingData
 from giccs.tasks.evalrank.vector_cache import Vectoriser, cached_vectors
 
@@ -137,8 +137,8 @@ def alignment(units: Matrix, pairs: Places, known: NDArray[np.bool_] | None = No
     apart = units[kept[:, 0]].astype(np.float64) - units[kept[:, 1]]
     distances = np.einsum("nd,nd->n", apart, apart)
     mean, off = float(distances.mean()), distances - distances.mean()
-    shared = shared_products(off, [(str(a), str(b)) for a, b in kept.tolist()])
-    error = math.sqrt(max(shared, float(off @ off))) / len(kept)
+    found = variances(off, *kept.T)
+    error = math.sqrt(max(found.shared, found.alone)) / len(kept)
     low, high = max(0.0, mean - NORMAL * error), min(4.0, mean + NORMAL * error)
     if len(kept) == 1:
         low, high, said = (

@@ -27,7 +27,7 @@ from giccs.tasks.evalrank.classification import (
     open_tasks,
 )
 from giccs.tasks.evalrank.classification_data import SETS, read_classification
-from giccs.tasks.evalrank.dependence import shared_products
+from giccs.tasks.evalrank.dependence import numbered, variances
 from giccs.tasks.evalrank.logistic import FOLDS, INNER_FOLDS, Learner
 from giccs.tasks.evalrank.vector_cache import cached_vectors
 
@@ -356,13 +356,16 @@ def test_interval_grows_where_texts_repeat():
     assert accuracy([True] * 10, [("a",)] * 10).high == pytest.approx(1.0)
 
 
-def test_shared_products_are_the_double_sum():
+def test_variances_are_double_sums():
     draw = np.random.default_rng(2)
     off = draw.normal(size=30)
     texts = [tuple(draw.choice(list("abcdefgh"), 2)) for _ in range(30)]
     texts[3] = ("a", "a")
     pairs = [(i, j) for i in range(30) for j in range(30) if set(texts[i]) & set(texts[j])]
-    assert shared_products(off, texts) == pytest.approx(sum(off[i] * off[j] for i, j in pairs))
+    found = variances(off, *numbered(texts))
+    assert found.shared == pytest.approx(sum(off[i] * off[j] for i, j in pairs))
+    same = [(i, j) for i, j in pairs if set(texts[i]) == set(texts[j])]
+    assert found.alone == pytest.approx(sum(off[i] * off[j] for i, j in same))
 
 
 def test_the_mean_over_sets():

@@ -215,8 +215,8 @@ def test_models_that_only_compare_and_models_that_cannot(tmp_path):
         name = "causal:gpt"
 
     assert task("sentence-similarity").refuses(Causal()).startswith("compares no texts")
-    with pytest.raises(ValueError, match="similarity is 'dot'; it must be cos or l2"):
-        task(similarity="dot")
+    with pytest.raises(InputError, match="cos-centred: is not for word-similarity; it must be cos"):
+        task(similarity="cos-centred")
 
 
 def test_results_are_kept_and_depend_on_what_is_asked(tmp_path):

@@ -165,9 +165,9 @@ def train(
     console.note(f"{splits.name}: {splits.described()}")
     try:
         if grid is not None:
-            answer = _swept(console, grid, lines, splits, folder, machine)
+            answer = _swept(console, grid, lines, splits, folder, machine, force)
         elif sizes:
-            answer = _curved(console, lines, sizes, splits, folder, machine, first)
+            answer = _curved(console, lines, sizes, splits, folder, machine, force)
         else:
             answer = _trained(console, lines, splits, folder, machine, not no_models, force)
     except KeyboardInterrupt:
@@ -256,13 +256,14 @@ def _note_losses(console: Console, outcome: Outcome) -> None:
 
 def _swept(
     console: Console, grid: Grid, lines: Sequence[Settings], splits: Splits, folder: str,
-    machine: Machine,
+    machine: Machine, force: bool,
 ) -> tuple[str, dict[str, Any]]:  # fmt: skip
     from giccs.tasks.csts.encoders.sweep import sweep as run
 
     given = _spread(grid, lines)
     found = [
-        run(grid, one, splits, folder, machine, console.progress, console.note) for one in given
+        run(grid, one, splits, folder, machine, console.progress, console.note, force=force)
+        for one in given
     ]
     for why, count in {why: n for one in found for why, n in one.impossible.items()}.items():
         console.note(f"{count} combinations left out: {why}")
@@ -296,16 +297,19 @@ def _sweep_document(found: Sequence[Found]) -> list[dict[str, Any]]:
 
 def _curved(
     console: Console, lines: Sequence[Settings], sizes: Sequence[int], splits: Splits, folder: str,
-    machine: Machine, first: bool,
+    machine: Machine, force: bool,
 ) -> tuple[str, dict[str, Any]]:  # fmt: skip
     from pathlib import Path
 
     from bws.textio import write_atomic
     from giccs.figures import write_chart
     from giccs.tasks.csts.encoders.curve import curve, curve_chart, curve_csv
+    from giccs.tasks.csts.encoders.launched import is_first
 
-    points = curve(lines, sizes, splits, folder, machine, console.progress, console.note)
-    if first:
+    points = curve(
+        lines, sizes, splits, folder, machine, console.progress, console.note, force=force
+    )  # fmt: skip
+    if is_first():
         write_atomic(Path(folder, "curve.csv"), curve_csv(points))
         write_chart(curve_chart(points), Path(folder, "curve.svg"))
     rows = [

@@ -213,6 +213,7 @@ def test_what_is_no_trained_model_is_refused(tiny):
         ({"encoding": "tri", "condition": False}, "by definition"),
         ({"condition": False, "objective": "quad"}, "nothing to tell apart"),
         ({"objective": "quad", "batch": 31}, "must be even"),
+        ({"encoding": "cross", "sentences": False, "texts": "answers"}, "leave one out"),
     ],
 )
 def test_what_does_not_go_together(changes, why):

@@ -290,6 +290,21 @@ def test_a_killed_training_goes_on_to_the_same_weights_and_numbers(
     assert weights(tmp_path) == weights(whole[0])
 
 
+def test_a_training_that_was_interrupted_goes_on_likewise(whole, tiny, splits, tmp_path):
+    """Ctrl-C in the third epoch."""
+
+    def interrupting(work, label, total=None):
+        for step, one in enumerate(work):
+            if step == 7:
+                raise KeyboardInterrupt
+            yield one
+
+    with pytest.raises(KeyboardInterrupt):
+        train(killed_training.settings(tiny), splits, tmp_path, CPU, interrupting)
+    train(killed_training.settings(tiny), splits, tmp_path, CPU)
+    assert weights(tmp_path) == weights(whole[0])
+
+
 def test_a_checkpoint_with_code_in_it_is_not_run(tiny, splits, killed, tmp_path):
     """Weights are safetensors; what is left of pickle in a checkpoint is read without running anything."""
     shutil.copytree(killed, tmp_path, dirs_exist_ok=True)
@@ -404,13 +419,13 @@ def test_two_processes_learn_what_one_does_and_one_of_them_writes(still, tmp_pat
     ],
 )
 def test_batches_that_cannot_be_cut_are_refused(tiny, splits, tmp_path, machine, changes, why):
-    with pytest.raises(ValueError, match=why):
+    with pytest.raises(InputError, match=why):
         train_seeds(Settings(tiny, **SHORT | changes), splits, tmp_path, machine)
 
 
 def test_a_batch_that_processes_cannot_share_is_refused(tiny, splits, tmp_path, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "3")
-    with pytest.raises(ValueError, match="multiple of 3"):
+    with pytest.raises(InputError, match="multiple of 3"):
         train_seeds(Settings(tiny, **SHORT), splits, tmp_path, CPU)
 
 
@@ -652,6 +667,7 @@ def test_the_command_draws_a_curve_and_follows_a_sweep(tiny, splits, tmp_path):
         (["--sweep", "no-such.toml"], "no such file"),
         (["--model", "package:use-multilingual"], "cannot be trained"),
         (["--answers", "no-such.csv"], "no such file"),
+        (["--answers", "x.csv", "--encoding", "cross", "--condition-only"], "leave one out"),
     ],
 )
 def test_wrong_calls_end_with_2_and_say_why(tiny, tmp_path, arguments, why):

@@ -53,11 +53,14 @@ def curve(
     machine: Machine | None = None,
     progress: Progress = silent,
     note: Callable[[str], None] = lambda message: None,
+    *,
+    force: bool = False,
 ) -> tuple[CurvePoint, ...]:
     """Train each of some settings on each size: about so many rows, whole sentence pairs.
 
     The rows of a smaller size are part of those of a larger one, for each seed its own. A size beyond the
-    data is all of it, once. What is known in `folder` is not trained again. ValueError for sizes below 2.
+    data is all of it, once. What is known in `folder` is not trained again, unless `force`.
+    ValueError for sizes below 2.
     """
     if not sizes or min(sizes) < 2:
         raise ValueError(f"sizes are {list(sizes)}; they must be 2 rows or more")
@@ -69,7 +72,7 @@ def curve(
             rows = len(drawn(splits.train, size, settings.seeds[0]))
             note(f"{settings.model}: {settings.described()}, {rows} rows")
             part = replace(settings, train_rows=size if size < whole else None)
-            result = train_seeds(part, splits, folder, machine, progress)
+            result = train_seeds(part, splits, folder, machine, progress, force=force)
             found.append(CurvePoint(settings, rows, splits.reported, result))
     return tuple(found)
 

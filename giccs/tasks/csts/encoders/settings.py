@@ -105,8 +105,6 @@ class Settings:
             idle.append("operation")
         if not self.has_quad:
             idle.append("margin")
-        if not self.sentences:
-            idle.append("texts")
         changes: dict[str, Any] = {name: defaults[name] for name in idle}
         return replace(self, **changes)
 
@@ -161,6 +159,8 @@ def why_impossible(settings: Settings) -> str:
         )
     if not settings.condition and not settings.sentences:
         return "neither the sentences nor the condition is shown; show one of them"
+    if not settings.sentences and settings.texts == "answers":
+        return "answers stand in the place of the sentences, which are not shown; leave one out"
     if not settings.sentences and settings.encoding != "cross":
         return (
             f"of the condition alone both sides of a {settings.encoding}-encoder are the same text,"

@@ -116,22 +116,26 @@ def sweep(
     machine: Machine | None = None,
     progress: Progress = silent,
     note: Callable[[str], None] = lambda message: None,
+    *,
+    force: bool = False,
 ) -> Found:
     """Train every combination, choose on validation, train the chosen ones with the final seeds.
 
-    What is known in `folder` is not trained again, so that a sweep that was stopped goes on. Only the final
-    trainings are results of the folder; those of the combinations are below it.
+    What is known in `folder` is not trained again, unless `force`: a sweep that was stopped goes on. Only
+    the final trainings are results of the folder; those of the combinations are below it.
     """
     combinations, impossible = points(grid, given)
     trained = []
     for number, settings in enumerate(combinations, 1):
         note(f"{number} of {len(combinations)}: {settings.model}: {settings.described()}")
-        trained.append(Point(settings, train_seeds(settings, splits, folder, machine, progress)))
+        result = train_seeds(settings, splits, folder, machine, progress, force=force)
+        trained.append(Point(settings, result))
     final = [replace(one.settings, seeds=grid.seeds) for one in _best(trained)]
     outcomes = []
     for settings in final:
         note(f"best: {settings.model}: {settings.described()}, {len(grid.seeds)} seeds")
-        outcomes.append(train(settings, splits, folder, machine, progress, keep=False))
+        outcome = train(settings, splits, folder, machine, progress, keep=False, force=force)
+        outcomes.append(outcome)
     return Found(tuple(trained), tuple(outcomes), impossible)
 
 

@@ -251,17 +251,16 @@ def _shares(settings: Settings, machine: Machine) -> tuple[int, int]:
     """Return the units of one device at a time, and how many times that goes into a step."""
     per_unit = 2 if settings.has_quad else 1
     per_device, rest = divmod(settings.batch, per_unit * processes())
-    if rest:
-        raise ValueError(
-            f"batch is {settings.batch}; it must be a multiple of {per_unit * processes()}"
-            f" ({processes()} processes, {per_unit} rows a unit)"
-        )
     at_once = min(per_device, (machine.rows_at_once or settings.batch) // per_unit)
-    if at_once < 1 or per_device % at_once:
-        raise ValueError(
-            f"rows at once is {machine.rows_at_once}; it must divide {per_device * per_unit}"
-        )
-    return at_once, per_device // at_once
+    if rest:
+        fault = f"batch is {settings.batch}; it must be a multiple of {per_unit * processes()}"
+        fault += f" ({processes()} processes, {per_unit} rows a unit)"
+    elif at_once < 1 or per_device % at_once:
+        fault = f"rows at once is {machine.rows_at_once}; it must divide {per_device * per_unit}"
+        fault += f", and be {per_unit} or more"
+    else:
+        return at_once, per_device // at_once
+    raise InputError(Problem(settings.model, None, fault))
 
 
 def _go_on_from(folder: Path) -> str | None:

@@ -126,7 +126,7 @@ def evaluate(
     """  # fmt: skip
     offline_first(options["offline"])
     from giccs.models import ModelOptions
-    from giccs.recipe import read_recipe
+    from giccs.recipe import TRAINING, read_recipe
     from giccs.report import report as tables
     from giccs.results import Store
     from giccs.run import follow, run
@@ -136,6 +136,8 @@ def evaluate(
     store = Store(folder)
     how = TaskOptions(seed=seed, **_of(TaskOptions, options))
     opening = ModelOptions(seed=seed, **_of(ModelOptions, options))
+    if followed and (count := sum(run.task == TRAINING for run in followed.runs)):
+        console.note(f"{count} runs of {recipe} are trainings: giccs-csts train DATA --recipe {recipe}")
     jobs = follow(followed, opening, how) if followed else _jobs(models, tasks, opening, how)
     library = _Library(console, data or (followed.data if followed else None), limit)
     read = [(opened, task, library.of(task)) for opened, asked in jobs for task in asked]

@@ -79,7 +79,12 @@ def _column(result: Result) -> str:
 
 
 def _cell(estimate: Estimate | None, decimals: int = 3) -> str:
-    return interval(estimate, decimals) if estimate else ""
+    """Return a number with its interval; where it is a mean over seeds, their standard deviation too."""
+    if estimate is None:
+        return ""
+    sd = estimate.extra.get("sd")
+    shown = interval(estimate, decimals)
+    return shown if sd is None else f"{shown}, SD {sd:.{decimals}f}"
 
 
 def _best_first(result: Result, main: str) -> tuple[float, str, str]:

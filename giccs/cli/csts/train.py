@@ -43,6 +43,7 @@ def _sizes(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
     giccs-csts train csts-sample --model package:minilm --pooling mean -o trained
     giccs-csts train c-sts --model princeton-nlp/sup-simcse-roberta-large --seed 42 --seed 43 --seed 44
     giccs-csts train c-sts --model roberta-base --sweep recipes/c-sts-sweep.toml -o sweep
+    giccs-csts train c-sts --recipe recipes/c-sts-paper.toml -o results
     giccs-csts train c-sts --model roberta-base --encoding bi --encoding cross --curve 1000,3000,7000
     accelerate launch --num_processes 4 "$(which giccs-csts)" train c-sts --model roberta-base
     """,
@@ -101,6 +102,10 @@ def _sizes(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
     help="Try a grid of settings (TOML); the best of each encoding on validation is trained with its seeds.",
 )  # fmt: skip
 @click.option(
+    "--recipe", metavar="FILE",
+    help="Train what a recipe says, with its settings; --model picks from its models.",
+)  # fmt: skip
+@click.option(
     "--curve", "sizes", callback=_sizes, metavar="N,N,...",
     help="Train on parts of the data of so many rows; writes curve.csv and curve.svg into the folder.",
 )  # fmt: skip
@@ -126,6 +131,7 @@ def train(
     encodings: tuple[str, ...],
     answers: str | None,
     sweep: str | None,
+    recipe: str | None,
     sizes: list[int] | None,
     folder: str,
     no_models: bool,
@@ -142,19 +148,29 @@ def train(
     FOLDER is not trained again, and a training that was stopped, however it was, goes on from its last epoch
     when the same command is given again, with the same numbers.
 
+    A recipe says how each of its models is trained, and leaves no trained models behind; other settings given
+    here do not count, but for the seeds.
+
     --json: data, split, results (as giccs-eval has them), models; with --sweep also sweep, with --curve
     curve.
     """
     offline_first(offline)
-    if sweep and sizes:
-        raise click.UsageError("--sweep and --curve are two commands; give one of them")
+    if len([one for one in (sweep, recipe, sizes) if one]) > 1:
+        raise click.UsageError("--sweep, --recipe and --curve are commands of their own; give one")
     from giccs.tasks.csts.encoders.splits import read_splits
     from giccs.tasks.csts.encoders.sweep import read_grid
 
     grid = read_grid(sweep) if sweep else None
-    lines = list(_settings(models or _models_of(grid), encodings, answers, how))
+    if recipe:
+        lines = _of_recipe(console, recipe, models, how["seeds"], answers)
+    else:
+        lines = list(_settings(models or _models_of(grid), encodings, answers, how))
     _check(lines, grid)
-    splits = read_splits(data, answers=answers)
+    read = {
+        texts: read_splits(data, answers=answers if texts == "answers" else None)
+        for texts in sorted({settings.texts for settings in lines})
+    }
+    splits = read[lines[0].texts]
     from giccs.tasks.csts.encoders.launched import is_first
     from giccs.tasks.csts.encoders.training import Machine
 
@@ -169,7 +185,8 @@ def train(
         elif sizes:
             answer = _curved(console, lines, sizes, splits, folder, machine, force)
         else:
-            answer = _trained(console, lines, splits, folder, machine, not no_models, force)
+            keep = not no_models and not recipe
+            answer = _trained(console, lines, read, folder, machine, keep, force)
     except KeyboardInterrupt:
         console.note("\nstopped; the same command goes on from the last whole epoch")
         raise
@@ -204,6 +221,22 @@ def _settings(
                 raise click.UsageError(str(error)) from None
 
 
+def _of_recipe(
+    console: Console, file: str, models: Sequence[str], seeds: Sequence[int], answers: str | None
+) -> list[Settings]:
+    """Return the trainings of a recipe; those with answers are left out where there are none."""
+    from giccs.recipe import TRAINING, read_recipe
+
+    runs = read_recipe(file).only(models, [TRAINING]).runs
+    lines = [replace(run.settings, seeds=tuple(seeds)) for run in runs]
+    kept = [settings for settings in lines if answers or settings.texts != "answers"]
+    if len(kept) < len(lines):
+        console.note(f"{len(lines) - len(kept)} trainings are left out: they need --answers FILE")
+    if not kept:
+        raise click.UsageError(f"every training of {file} needs --answers FILE")
+    return kept
+
+
 def _check(lines: Sequence[Settings], grid: Grid | None) -> None:
     """Raise InputError for every model that cannot be had, and for settings that do not go together."""
     from giccs.tasks.csts.encoders.base import base_folder
@@ -222,8 +255,8 @@ def _check(lines: Sequence[Settings], grid: Grid | None) -> None:
 
 
 def _trained(
-    console: Console, lines: Sequence[Settings], splits: Splits, folder: str, machine: Machine,
-    keep: bool, force: bool,
+    console: Console, lines: Sequence[Settings], read: Mapping[str, Splits], folder: str,
+    machine: Machine, keep: bool, force: bool,
 ) -> tuple[str, dict[str, Any]]:  # fmt: skip
     from giccs.tasks.csts.encoders.running import train as run
 
@@ -231,7 +264,8 @@ def _trained(
     for settings in lines:
         console.note(f"{settings.model}: {settings.described()} ...")
         outcome = run(
-            settings, splits, folder, machine, console.progress, keep=keep, force=force
+            settings, read[settings.texts], folder, machine, console.progress,
+            keep=keep, force=force,
         )  # fmt: skip
         if outcome.known:
             console.note("  kept from before")

@@ -1,0 +1,128 @@
+"""A recipe of C-STS followed to the end: asked, trained, and held against published numbers.
+
+The papers' own models and data cannot be had here. The recipe has the shape of theirs, with tiny random
+models; what is "published" in it is made up.
+"""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from giccs.cli.csts.train import train
+from giccs.cli.evaluation import evaluate
+from giccs.cli.reporting import report
+from giccs.tasks.csts.data import read_csts, write_csts
+
+from ..causal_models import make_model
+from . import tiny_bert
+
+PUBLISHED = 'published = [{ metric = "spearman", value = 0.4%s }]'
+AT_VALIDATION = PUBLISHED % ', by = { split = "validation" }'
+RECIPE = f"""
+title = "Made up"
+data = "c-sts"
+
+[[model]]
+name = "tiny-bert"
+task = "csts"
+ask = {{ encoding = "bi" }}
+{PUBLISHED % ""}
+
+[[model]]
+name = "tiny-bert"
+task = "csts"
+ask = {{ answers = "answers.csv" }}
+{PUBLISHED % ""}
+
+[[model]]
+name = "tiny-gpt"
+task = "csts-prompt"
+ask = {{ instruction = "none", shots = 2 }}
+published = [{{ metric = "invalid", value = 0.9 }}, {{ metric = "pearson", value = 0.1 }}]
+
+[[model]]
+name = "tiny-bert"
+task = "csts-train"
+ask = {{ encoding = "tri", objective = "quad+mse", epochs = 1 }}
+{AT_VALIDATION}
+
+[[model]]
+name = "tiny-bert"
+task = "csts-train"
+ask = {{ texts = "answers", epochs = 1 }}
+{AT_VALIDATION}
+"""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder of C-STS data, answers to every row, two models and a recipe."""
+    place = tmp_path_factory.mktemp("recipe")
+    splits = {split: read_csts("csts-sample", split).instances for split in ("train", "validation")}
+    kept = {"train": splits["train"][:32], "validation": splits["validation"][:16]}
+    (place / "c-sts").mkdir()
+    for split, rows in kept.items():
+        write_csts(rows, place / "c-sts" / f"csts_{split}.csv")
+    lines = [
+        f'{split}:{one.uid},"{one.sentence1}","{one.sentence2}"'
+        for split, rows in kept.items()
+        for one in rows
+    ]
+    (place / "answers.csv").write_text("\n".join(["uid,answer1,answer2", *lines]), "utf-8")
+    (place / "recipe.toml").write_text(RECIPE, "utf-8")
+    tiny_bert.make(place / "tiny-bert")
+    make_model(place / "tiny-gpt", n_positions=1024)
+    return place
+
+
+def call(command, *arguments):
+    done = CliRunner().invoke(
+        command, [*arguments, "-o", "results"] if command is not report else arguments
+    )
+    assert done.exit_code == 0, f"{done.output}\n{done.exception}"
+    return done
+
+
+def test_what_is_asked_and_what_is_trained_stand_beside_the_published_numbers(place, monkeypatch):
+    monkeypatch.chdir(place)
+    asked = call(evaluate, "--recipe", "recipe.toml", "--json")
+    assert len(json.loads(asked.stdout)["results"]) == 3
+    assert "2 runs of recipe.toml are trainings" in asked.stderr
+    without = call(train, "c-sts", "--recipe", "recipe.toml")
+    assert "1 trainings are left out: they need --answers FILE" in without.stderr
+    both = call(train, "c-sts", "--recipe", "recipe.toml", "--answers", "answers.csv")
+    assert "kept from before" in both.stderr
+    assert not (place / "results" / "models").exists()
+    found = json.loads(call(report, "results", "--against", "recipe.toml", "--json").stdout)
+    lines = [
+        (one["model"], one["task"], one["metric"], one["ours"] is not None, one["verdict"])
+        for one in found["against"]
+    ]
+    assert [line[:4] for line in lines] == [
+        ("tiny-bert", "csts", "spearman", True),
+        ("tiny-bert", "csts", "spearman", True),
+        ("tiny-gpt", "csts-prompt", "invalid", True),
+        ("tiny-gpt", "csts-prompt", "pearson", True),
+        ("tiny-bert", "csts-train", "spearman", True),
+        ("tiny-bert", "csts-train", "spearman", True),
+    ]
+    assert {verdict for *_, verdict in lines} <= {"inside", "outside", "not computed"}
+    table = call(report, "results", "--against", "recipe.toml").stdout
+    for shown in (
+        "tiny-bert (bi)",
+        "tiny-bert (bi, QA answers)",
+        "tiny-bert (tri (hadamard), quad+mse",
+    ):
+        assert shown in table
+
+
+def test_a_recipe_goes_with_no_sweep_and_needs_trainings(place, monkeypatch):
+    monkeypatch.chdir(place)
+    both = ["c-sts", "--recipe", "recipe.toml", "--curve", "4,8"]
+    done = CliRunner().invoke(train, both)
+    assert done.exit_code == 2
+    assert "give one" in done.output
+    done = CliRunner().invoke(train, ["c-sts", "--recipe", "recipe.toml", "--model", "other"])
+    assert done.exit_code == 2
+    assert "says nothing of other" in done.output

@@ -137,7 +137,9 @@ def evaluate(
     how = TaskOptions(seed=seed, **_of(TaskOptions, options))
     opening = ModelOptions(seed=seed, **_of(ModelOptions, options))
     if followed and (count := sum(run.task == TRAINING for run in followed.runs)):
-        console.note(f"{count} runs of {recipe} are trainings: giccs-csts train DATA --recipe {recipe}")
+        console.note(
+            f"{count} runs of {recipe} are trainings: giccs-csts train DATA --recipe {recipe}"
+        )
     jobs = follow(followed, opening, how) if followed else _jobs(models, tasks, opening, how)
     library = _Library(console, data or (followed.data if followed else None), limit)
     read = [(opened, task, library.of(task)) for opened, asked in jobs for task in asked]

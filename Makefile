@@ -6,7 +6,7 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 
 AXE := .cache/axe/axe.min.js
 
-.PHONY: help system demo test test-models lint types bench explore docs sample clean
+.PHONY: help system demo test test-models lint types bench audit explore docs sample clean
 help:            ## show the targets
 	@sed -n 's/^\([a-z-]*\): .*## /  make \1\t/p; s/^help: *## /  make help\t/p' Makefile
 
@@ -55,6 +55,11 @@ types: $(VENV)/dev  ## check types
 
 bench: $(VENV)/dev  ## measure speed beside peers and bounds
 	HF_HUB_OFFLINE=1 $(BIN)/python -m benchmarks
+
+audit:           ## look the pinned versions up among known vulnerabilities (needs the network)
+	$(PYTHON) -m venv .cache/audit
+	.cache/audit/bin/pip install --quiet --disable-pip-version-check pip-audit==2.10.1
+	.cache/audit/bin/pip-audit --strict --no-deps --disable-pip -r constraints.txt
 
 explore: $(VENV)/dev  ## open the score explorer in the browser
 	$(BIN)/giccs-explore

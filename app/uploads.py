@@ -108,12 +108,12 @@ def _keep_result(upload: Upload, folder: Path) -> Path:
 
 
 def _keep_table(upload: Upload, path: Path) -> None:
-    import polars as pl
+    from giccs.parquet import count_rows
 
     _check(upload, "results")
     try:
-        rows = pl.scan_parquet(upload.content).select(pl.len()).collect().item()
-    except (pl.exceptions.PolarsError, OSError):
+        rows = count_rows(upload.content)
+    except (ValueError, OSError):
         raise InputError(Problem(upload.name, None, "is not a whole Parquet file")) from None
     if rows > MOST_ROWS:
         message = f"has {rows} rows; at most {MOST_ROWS} can be uploaded, more with --results"

@@ -21,6 +21,10 @@ from bws.problems import InputError, Problem
 __all__ = ["Command", "Console", "command", "group", "json_ready", "print_version"]
 
 PROBLEMS_SHOWN = 100
+OBEYED = {
+    code: f"\\u{code:04x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"
+}
+"""Control characters, which a terminal would obey: in names and messages that come from strangers' files."""
 T = TypeVar("T")
 
 
@@ -34,18 +38,18 @@ class Console:
     def note(self, message: str) -> None:
         """Say something that is not the answer."""
         if not self.quiet:
-            click.echo(message, err=True)
+            click.echo(message.translate(OBEYED), err=True)
 
     def warn(self, problems: Sequence[Problem]) -> None:
         """Say what was found but does not stop the work; --quiet does not hide it."""
         for line in _shortened(problems):
-            click.echo(f"warning: {line}", err=True)
+            click.echo(f"warning: {line}".translate(OBEYED), err=True)
 
     def answer(self, text: str, document: Mapping[str, Any]) -> None:
         """Print the answer: `text` for people, or with --json the document and nothing else."""
         if self.as_json:
             text = json.dumps(json_ready(document), ensure_ascii=False, indent=2)
-        click.echo(text)
+        click.echo(text.translate(OBEYED))
 
     def progress(self, work: Iterable[T], label: str, total: int | None = None) -> Iterator[T]:
         """Pass `work` on while a bar shows how far it is; no bar where nobody watches."""
@@ -71,6 +75,7 @@ class Command(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Run; errors of input and of the system become one line a problem and an exit code."""
         try:
+            self._refuse_nan(ctx)
             return super().invoke(ctx)
         except InputError as error:
             raise _BadInput("\n".join(_shortened(error.problems))) from None
@@ -80,12 +85,20 @@ class Command(click.Command):
             place = f"{error.filename}: " if error.filename else ""
             raise click.ClickException(f"{place}{error.strerror or error}") from None
 
+    def _refuse_nan(self, ctx: click.Context) -> None:
+        """Refuse NaN, which every comparison with the ends of a range lets through."""
+        for option in self.params:
+            value = ctx.params.get(option.name or "")
+            for one in value if isinstance(value, tuple) else (value,):
+                if isinstance(one, float) and math.isnan(one):
+                    raise click.BadParameter("nan is not allowed; a number is", ctx, option)
+
 
 class _BadInput(click.ClickException):
     exit_code = 2
 
     def show(self, file: IO[Any] | None = None) -> None:
-        click.echo(self.message, err=True, file=file)
+        click.echo(self.message.translate(OBEYED), err=True, file=file)
 
 
 def command(

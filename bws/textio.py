@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import sys
 import tempfile
@@ -12,9 +13,16 @@ from pathlib import Path
 
 from bws.problems import InputError, Problem
 
-__all__ = ["display_name", "read_bytes", "read_text", "write_atomic", "write_with"]
+__all__ = ["display_name", "read_bytes", "read_text", "too_much", "write_atomic", "write_with"]
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+ANY_RATIO = 64 * 2**20
+"""So many bytes may be unpacked, however small the packed file is."""
+RATIO = 100
+"""Beyond that, how many bytes may come of one: text comes to ten or twenty, a bomb to a thousand."""
+UNPACKED = 2 * 2**30
+"""So many bytes are unpacked into memory at most."""
+PIECE = 2**20
 
 
 def display_name(path: str | os.PathLike[str]) -> str:
@@ -25,13 +33,16 @@ def display_name(path: str | os.PathLike[str]) -> str:
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """Read a whole file; ``-`` is standard input, ``.gz`` is unpacked, a byte order mark is dropped.
 
-    Raises InputError where the file is missing, is a directory, cannot be read or unpacked.
+    Raises InputError where the file is missing, is a directory, cannot be read or unpacked, or where
+    `too_much` comes of it.
     """
     name = os.fspath(path)
     try:
         data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
         if name.endswith(".gz"):
-            data = gzip.decompress(data)
+            data = _unpacked(name, data)
+    except InputError:
+        raise
     except FileNotFoundError:
         raise InputError(Problem(name, None, "no such file")) from None
     except IsADirectoryError:
@@ -42,6 +53,35 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
         reason = getattr(error, "strerror", None) or error
         raise InputError(Problem(name, None, f"cannot be read ({reason})")) from None
     return data.removeprefix(BYTE_ORDER_MARK)
+
+
+def too_much(packed: int, unpacked: int) -> str:
+    """Return why no more of a gzip file is unpacked; empty where it may go on.
+
+    packed, unpacked: bytes of the whole file, and those that have come of it so far.
+
+    >>> too_much(1_000, 60_000_000), too_much(10_000_000, 300_000_000)
+    ('', '')
+    >>> too_much(70_000, 70_000_000)
+    'unpacks to more than 100 times its size; where you know what it is, unpack it yourself'
+    """
+    if unpacked <= max(ANY_RATIO, RATIO * packed):
+        return ""
+    return f"unpacks to more than {RATIO} times its size; where you know what it is, unpack it yourself"
+
+
+def _unpacked(name: str, data: bytes) -> bytes:
+    """Return what a gzip file holds; InputError, before it fills the memory, where it is too much."""
+    found = bytearray()
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+        while piece := file.read(PIECE):
+            found += piece
+            reason = too_much(len(data), len(found))
+            if not reason and len(found) > UNPACKED:
+                reason = f"unpacks to more than {UNPACKED:,} bytes; unpack it yourself"
+            if reason:
+                raise InputError(Problem(name, None, reason))
+    return bytes(found)
 
 
 def read_text(path: str | os.PathLike[str]) -> str:

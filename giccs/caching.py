@@ -16,5 +16,5 @@ def cache_folder() -> Path:
     own = os.environ.get("GICCS_CACHE")
     folder = Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "giccs"
     folder = folder.expanduser()
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # what models answered is its owner's
     return folder

@@ -6,10 +6,12 @@ import json
 import math
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from bws.problems import InputError, Problem
 from bws.textio import display_name, read_text
+from giccs.parquet import read_table
 from giccs.records import Turn
 
 __all__ = ["Fields", "json_lines", "parquet_rows"]
@@ -143,11 +145,9 @@ def _shown(value: Any) -> str:
 
 def parquet_rows(path: str | os.PathLike[str]) -> Iterator[Fields]:
     """Yield each row of a Parquet file, counted from 1; InputError where it is none."""
-    import polars as pl
-
     try:
-        frame = pl.read_parquet(os.fspath(path))
-    except (pl.exceptions.PolarsError, OSError) as error:
+        frame = read_table(Path(path))
+    except (ValueError, OSError) as error:
         raise InputError(Problem(str(path), None, f"is no Parquet file ({error})")) from None
     for row, values in enumerate(frame.iter_rows(named=True), start=1):
         yield Fields(str(path), row, values)

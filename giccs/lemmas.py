@@ -89,7 +89,7 @@ def _model_folder(name: str, lang: str) -> Path | None:
     try:
         meta = json.loads((folder / "meta.json").read_text("utf-8"))
         told = (f"{meta['lang']}_{meta['name']}", meta["lang"], meta["version"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
     same = told == (name, lang, found.version)
     major = found.version.split(".")[0] == metadata.version("spacy").split(".")[0]

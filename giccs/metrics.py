@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "LOWER_IS_BETTER",
     "Estimate",
     "Statistic",
     "correlations",
@@ -30,6 +31,8 @@ __all__ = [
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
+LOWER_IS_BETTER = frozenset(["alignment", "invalid", "mean_rank", "uniformity"])
+"""Names of metrics of which less is better."""
 CHUNK = 1_000_000
 """Weights held at a time."""
 CONSTANT = 1e-12

@@ -16,6 +16,7 @@ from bws.command import json_ready
 from bws.problems import InputError, Problem
 from bws.textio import read_text, write_atomic
 from giccs.metrics import Estimate
+from giccs.parquet import read_table
 
 if TYPE_CHECKING:
     import polars
@@ -122,11 +123,13 @@ class Store:
             yield _read(path)
 
     def predictions(self, result: Result) -> polars.DataFrame:
-        """Return the table of a result's predictions."""
-        import polars
-
+        """Return the table of a result's predictions; InputError where it cannot be read."""
         path = self.path(result.model, result.task, result.signature).with_suffix(".parquet")
-        return polars.read_parquet(path)
+        try:
+            return read_table(path)
+        except ValueError as error:
+            message = f"holds no predictions that can be read ({error})"
+            raise InputError(Problem(str(path), None, message)) from None
 
 
 def _slug(name: str) -> str:
@@ -137,7 +140,7 @@ def _slug(name: str) -> str:
 def _read(path: Path) -> Result:
     try:
         return Result.from_document(json.loads(read_text(path)))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, InputError):
             raise
         message = "is not a result of giccs-eval; remove it, or name another folder"

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from bws.problems import InputError, Problem
+from giccs.engines.asks import Ask
+from giccs.engines.local import locally
 from giccs.models import ModelOptions, open_model
 from giccs.progress import Progress, silent
 from giccs.recipe import TRAINING, Recipe
 from giccs.results import Result, Store
 from giccs.tasks import Data, Task, TaskOptions, open_tasks
 
-__all__ = ["Job", "follow", "must_do", "open_models", "run"]
+__all__ = ["Job", "Opened", "follow", "must_do", "open_models", "run"]
 
 
-Job = tuple[Sequence[Any], Sequence[Task]]
+class Opened(NamedTuple):
+    """A model, nothing of it loaded, and how it was opened."""
+
+    model: Any
+    options: ModelOptions
+
+
+Job = tuple[Sequence[Opened], Sequence[Task]]
 """Models, and the tasks that each of them is asked as far as it can do them."""
 
 
@@ -34,36 +43,56 @@ def open_models(names: Sequence[str], options: ModelOptions | None = None) -> li
     return models
 
 
-def follow(recipe: Recipe, options: ModelOptions, how: TaskOptions) -> list[Job]:
+def follow(
+    recipe: Recipe,
+    options: ModelOptions,
+    how: TaskOptions,
+    *,
+    opener: Callable[[str, ModelOptions], Any] = open_model,
+    impossible: list[Problem] | None = None,
+) -> list[Job]:
     """Open each model of a recipe at its revision, with the tasks that it is asked there; trainings are not.
 
-    InputError tells of every model that cannot be had, or cannot do its task.
+    InputError tells of every model that cannot be had, or cannot do its task; with `impossible`, what a
+    model cannot do is left out and noted there.
     """
     jobs: list[Job] = []
     problems: list[Problem] = []
     for asked in (run for run in recipe.runs if run.task != TRAINING):
         try:
-            models = [open_model(asked.model, replace(options, revision=asked.revision))]
+            opening = replace(options, revision=asked.revision)
+            model = opener(asked.model, opening)
             tasks = open_tasks(asked.task, replace(how, **asked.ask))
-            must_do(models, tasks)
-            jobs.append((models, tasks))
         except InputError as error:
             problems += error.problems
+            continue
+        cannot = _cannot([model], tasks)
+        if impossible is None:
+            problems += cannot
+        elif cannot:
+            impossible += cannot
+            continue
+        jobs.append(([Opened(model, opening)], tasks))
     if problems:
-        raise InputError(problems)
+        raise InputError(dict.fromkeys(problems))
     return jobs
 
 
 def must_do(models: Sequence[Any], tasks: Sequence[Task]) -> None:
     """Raise InputError for every model that cannot do one of the tasks."""
+    if problems := _cannot(models, tasks):
+        raise InputError(problems)
+
+
+def _cannot(models: Sequence[Any], tasks: Sequence[Task]) -> list[Problem]:
+    """Return what models cannot do, once a model and task."""
     problems = {
         (model.name, task.name): Problem(model.name, None, reason)
         for model in models
         for task in tasks
         if (reason := task.refuses(model))
     }
-    if problems:
-        raise InputError(problems.values())
+    return list(problems.values())
 
 
 def run(
@@ -80,16 +109,6 @@ def run(
 
     A result whose signature stands in the store is not computed again, unless `force`.
     """
-    for model in models:
-        for task in tasks:
-            if task.refuses(model):
-                continue
-            signature = task.signature(model, data)
-            known = None if force else store.find(model.name, task.name, signature)
-            note(f"{model.name}: {task.name}{', kept from before' if known else ' ...'}")
-            result = known or task.evaluate(model, data, progress)
-            if not known:
-                store.add(result)
-                if hasattr(model, "usage"):
-                    note(f"{model.name}: {model.usage()}")
-            yield result
+    asks = [Ask(model, task, data) for model in models for task in tasks if not task.refuses(model)]
+    for _, result in locally(asks, store, force=force, note=note, progress=progress):
+        yield result

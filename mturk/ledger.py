@@ -391,12 +391,12 @@ class Ledger:
 
         An action whose token is known stays as it is.
         """
-        rows = [astuple(action)[:5] for action in actions]
+        rows = [(*astuple(action)[:5], float(now)) for action in actions]
         with self.transaction() as connection:
             before = _count(connection, "action")
             connection.executemany(
                 "INSERT INTO action (token, kind, target, amount, text, state, at) "
-                f"VALUES (?, ?, ?, ?, ?, 'meant', {float(now)!r}) ON CONFLICT (token) DO NOTHING",
+                "VALUES (?, ?, ?, ?, ?, 'meant', ?) ON CONFLICT (token) DO NOTHING",
                 rows,
             )
             return _count(connection, "action") - before

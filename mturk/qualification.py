@@ -81,7 +81,7 @@ def read_test(path: str | os.PathLike[str]) -> QualificationTest:
     name = display_name(path)
     try:
         table = tomllib.loads(read_text(path))
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(Problem(name, None, f"is not TOML: {error}")) from None
     return _test(table, name)
 
@@ -103,8 +103,8 @@ def _test(table: Mapping[str, Any], name: str) -> QualificationTest:
 
 
 def _wrong_keys(table: Mapping[str, Any]) -> Iterator[str]:
-    for key in table.keys() - KEYS.keys():
-        yield f"{key} is no part of a test; allowed: {', '.join(KEYS)}"
+    if unknown := sorted(table.keys() - KEYS.keys()):
+        yield f"{', '.join(unknown)} is no part of a test; allowed: {', '.join(KEYS)}"
     for key, kind in KEYS.items():
         if key not in table and key not in OPTIONAL:
             yield f"{key} is missing"

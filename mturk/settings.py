@@ -176,7 +176,7 @@ def read_settings(path: str | os.PathLike[str]) -> Settings:
     text = read_text(path)
     try:
         table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(_syntax_problem(name, error)) from None
     values: dict[str, Any] = {}
     wrong: dict[str, str] = {}
@@ -195,7 +195,7 @@ def read_settings(path: str | os.PathLike[str]) -> Settings:
     return settings
 
 
-def _syntax_problem(name: str, error: tomllib.TOMLDecodeError) -> Problem:
+def _syntax_problem(name: str, error: Exception) -> Problem:
     place = re.search(r" \(at line (\d+), column \d+\)$", str(error))
     said = str(error)[: place.start()] if place else str(error)
     return Problem(name, int(place[1]) if place else None, f"is not TOML: {said}")

@@ -235,7 +235,7 @@ class _Worker:
     """The group accepted last."""
 
     def __post_init__(self) -> None:
-        self.random = random.Random(f"{self.behaviour.seed}/{self.name}")
+        self.random = random.Random(f"{self.behaviour.seed}/{self.name}")  # noqa: S311 - drawn again by its seed, no secret
 
     def work(self) -> None:
         page: Page | None = self._enter()

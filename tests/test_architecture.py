@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("bws", "giccs", "mturk", "app")
 HEAVY = {
     "torch", "transformers", "sentence_transformers", "spacy", "boto3", "streamlit", "faiss", "sklearn",
-    "openai", "zuko",
+    "openai", "ray", "zuko",
 }  # fmt: skip
 SCRIPTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
 GROUPS = {"mturk-hits": HITS, "giccs-csts": CSTS, "giccs-evalrank": EVALRANK}

@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from bws.problems import InputError, Problem
+from giccs.parquet import faults_in_words, read_table
 
 __all__ = ["ANSWERS", "PAIRS", "read_predictions", "read_prompts"]
 
@@ -37,14 +38,15 @@ ANSWERS: Columns = {
 def read_predictions(path: str | os.PathLike[str], columns: Columns) -> pl.DataFrame:
     """Return columns of a table that giccs-eval kept; InputError where it is missing, broken or another."""
     try:
-        table = pl.read_parquet(Path(path), columns=list(columns))
-        return table.select(pl.col(name).cast(kind) for name, kind in columns.items())
+        table = read_table(Path(path), list(columns))
+        with faults_in_words():
+            return table.select(pl.col(name).cast(kind) for name, kind in columns.items())
     except FileNotFoundError:
         message = (
             "is missing; the result beside it says how to make it again with giccs-eval --force"
         )
-    except (pl.exceptions.PolarsError, OSError) as error:
-        message = f"holds no predictions that can be read ({_first_line(error)})"
+    except (ValueError, OSError) as error:
+        message = f"holds no predictions that can be read ({error})"
     raise InputError(Problem(os.fspath(path), None, message))
 
 
@@ -52,12 +54,9 @@ def read_prompts(path: str | os.PathLike[str], dialogue_id: str) -> pl.DataFrame
     """Return what was asked about a dialogue: history, order, prompt, prompt_alone; InputError as above."""
     wanted = ["history", "order", "prompt", "prompt_alone"]
     try:
-        rows = pl.scan_parquet(Path(path)).filter(pl.col("dialogue_id") == dialogue_id)
-        return rows.select(wanted).unique(maintain_order=True).collect()
-    except (pl.exceptions.PolarsError, OSError) as error:
-        message = f"holds no prompts that can be read ({_first_line(error)})"
+        with faults_in_words():
+            rows = pl.scan_parquet(Path(path)).filter(pl.col("dialogue_id") == dialogue_id)
+            return rows.select(wanted).unique(maintain_order=True).collect()
+    except (ValueError, OSError) as error:
+        message = f"holds no prompts that can be read ({error})"
     raise InputError(Problem(os.fspath(path), None, message))
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]

@@ -97,7 +97,7 @@ def _rendered(inputs: Inputs, digest: str) -> str:
         lead=LEAD,
         simulated=SIMULATED if inputs.simulated else "",
         sections=list(sections(inputs)),
-        css=Markup(_template("page.css")),
+        css=Markup(_template("page.css")),  # noqa: S704 - a file of this package
         digest=digest,
         made=f"Made by giccs {version('giccs')}.",
     )

@@ -68,7 +68,7 @@ class Folder:
     def _check(self, plan: Plan) -> None:
         try:
             found = dict(json.loads(read_text(self.plan)))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, RecursionError):
             raise self._refused(f"its demo.json cannot be read; {ADVICE}") from None
         differences = [
             f"{key} {found.get(key)!r}, not {value!r}"

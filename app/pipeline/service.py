@@ -28,7 +28,7 @@ def service(database: Path, log: Path) -> Iterator[str]:
     # keys that somebody has set for a service of theirs would lock the simulated workers out
     environment = {name: value for name, value in os.environ.items() if name != "GICCS_KEYS"}
     with log.open("ab") as said:
-        process = subprocess.Popen(
+        process = subprocess.Popen(  # noqa: S603 - this program itself, by its own path
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, env=environment,
             start_new_session=True,  # Ctrl-C is for this process, which then ends that one in order
         )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
@@ -39,6 +39,13 @@ class Table:
     """(R,) the line on which a row begins, counted from 1."""
     problems: tuple[Problem, ...] = ()
     """Rows that had the wrong number of fields; they are not in `frame`."""
+
+    def need(self, columns: Iterable[str]) -> None:
+        """Raise InputError where a column is missing, along with what else is wrong."""
+        there = self.frame.columns
+        if missing := [name for name in columns if name not in there]:
+            message = f"no column {', '.join(missing)}; there are {', '.join(there)}"
+            raise InputError([Problem(self.file, 1, message), *self.problems])
 
 
 def read_table(

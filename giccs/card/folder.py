@@ -82,6 +82,8 @@ def check_folder(folder: Path) -> None:
         raise InputError(Problem(str(folder), None, "is a file; a folder is expected"))
     visible = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
     foreign = sorted(visible - {README, CROISSANT, DATA})
+    if (folder / DATA).is_symlink():  # what lies elsewhere is not ours to remove
+        raise InputError(Problem(str(folder / DATA), None, "is a link; name another folder"))
     foreign += sorted(
         str(path.relative_to(folder)) for path in _data(folder) if path.suffix != ".parquet"
     )

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import fields
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
 from bws.command import Console, command
+from bws.problems import InputError, Problem
 from giccs.cli.asking import task_options
 from giccs.cli.below import CommandWithBelow
 from giccs.cli.data import DATA_HELP
 from giccs.cli.opening import model_options, offline_first
+from giccs.engines import ENGINES
 from giccs.tasks import BY_DEFAULT, TASKS, Data, Task, TaskOptions, open_tasks
 
 if TYPE_CHECKING:
+    from giccs.engines.asks import Ask
     from giccs.metrics import Estimate
     from giccs.models import ModelOptions
-    from giccs.results import Result
+    from giccs.results import Result, Store
     from giccs.run import Job
+
+    Planned = tuple[str, list[Job]]
+    """Name of data, empty for each task's own, and what is asked on it."""
 
 __all__ = ["evaluate"]
 
@@ -49,6 +58,7 @@ class _Evaluate(CommandWithBelow):
     giccs-eval ai-forever/mGPT --data sasaadi/GiCCS
     giccs-eval ./my-model --data benchmark.jsonl --history both --judgments judgments.csv -o results
     giccs-eval --recipe recipes/giccs-paper.toml
+    giccs-eval --sweep sweep.toml --engine ray --address auto --batch-size 64
     giccs-eval google/flan-t5-base --task csts-prompt --instruction long --shots 2 --data c-sts
     giccs-eval static:glove.6B.50d.txt+abtt package:minilm --task evalrank-sentence --data sent_evalrank
     """,
@@ -66,6 +76,11 @@ class _Evaluate(CommandWithBelow):
     "--recipe",
     metavar="FILE",
     help="Models with their revisions, tasks and data from a file; MODEL... then picks from its models.",
+)
+@click.option(
+    "--sweep",
+    metavar="FILE",
+    help="Models, tasks, data and options from a file, in every combination that a model can do.",
 )
 @click.option(
     "--data",
@@ -89,6 +104,18 @@ class _Evaluate(CommandWithBelow):
     help="Where results are kept; what stands there is not computed again.",
 )
 @click.option("--force", is_flag=True, help="Compute again what stands in the folder.")
+@click.option(
+    "--engine",
+    type=click.Choice(ENGINES),
+    default="local",
+    show_default=True,
+    help="Ask one model after the other here, or many at a time over a Ray cluster.",
+)
+@click.option(
+    "--address",
+    metavar="ADDRESS",
+    help="Of the Ray cluster; auto finds one that runs.  [default: this machine alone]",
+)
 @model_options
 @click.option(
     "--seed",
@@ -108,10 +135,13 @@ def evaluate(
     models: tuple[str, ...],
     tasks: tuple[str, ...],
     recipe: str | None,
+    sweep: str | None,
     data: str | None,
     judgments: str | None,
     folder: str,
     force: bool,
+    engine: str,
+    address: str | None,
     limit: int | None,
     seed: int,
     **options: Any,
@@ -125,43 +155,33 @@ def evaluate(
     multiple-choice questions, with and without the dialogue's history.
     """  # fmt: skip
     offline_first(options["offline"])
+    from giccs.engines import EngineError
     from giccs.models import ModelOptions
-    from giccs.recipe import TRAINING, read_recipe
     from giccs.report import report as tables
     from giccs.results import Store
-    from giccs.run import follow, run
 
-    _check_call(models, recipe, options["history"], options["revision"])
-    followed = read_recipe(recipe).only(models, tasks) if recipe else None
+    if address and engine != "ray":
+        raise click.UsageError("--address is for --engine ray")
+    _check_call(models, tasks, recipe, sweep, data, options)
     store = Store(folder)
     how = TaskOptions(seed=seed, **_of(TaskOptions, options))
     opening = ModelOptions(seed=seed, **_of(ModelOptions, options))
-    if followed and (count := sum(run.task == TRAINING for run in followed.runs)):
-        console.note(
-            f"{count} runs of {recipe} are trainings: giccs-csts train DATA --recipe {recipe}"
-        )
-    jobs = follow(followed, opening, how) if followed else _jobs(models, tasks, opening, how)
-    library = _Library(console, data or (followed.data if followed else None), limit)
-    read = [(opened, task, library.of(task)) for opened, asked in jobs for task in asked]
-    ceiling = _ceiling(read, judgments)
-    results: list[Result] = []
+    library = _Library(console, limit)
+    asks = _asks(_planned(console, recipe, sweep, models, tasks, opening, how), data, library)
+    ceiling = _ceiling(asks, judgments)
+    results: dict[int, Result] = {}
     try:
-        for opened, task, its_data in read:
-            for result in run(
-                opened,
-                [task],
-                its_data,
-                store,
-                force=force,
-                note=console.note,
-                progress=console.progress,
-            ):
-                results.append(result)
+        with redirect_stdout(sys.stderr):  # Ray prints there what becomes of its nodes
+            for place, result in _asked(console, asks, store, force, engine, address):
+                results[place] = result
+    except EngineError as error:
+        raise click.ClickException(str(error)) from None
     finally:  # what was done is kept and shown, whatever became of the rest
-        if results and not console.as_json:
-            click.echo(tables(results, "table", ceiling))
+        done = [results[place] for place in sorted(results)]
+        if done and not console.as_json:
+            click.echo(tables(done, "table", ceiling))
     if console.as_json:
-        document: dict[str, Any] = {"results": [result.document() for result in results]}
+        document: dict[str, Any] = {"results": [result.document() for result in done]}
         if ceiling:
             document["ceiling"] = {name: one.document() for name, one in ceiling.items()}
         console.answer("", document)
@@ -175,38 +195,130 @@ def _of(kind: type, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_call(
-    models: Sequence[str], recipe: str | None, history: str | None, revision: str | None
+    models: Sequence[str],
+    tasks: Sequence[str],
+    recipe: str | None,
+    sweep: str | None,
+    data: str | None,
+    options: Mapping[str, Any],
 ) -> None:
-    if not models and not recipe:
-        raise click.UsageError("Missing argument 'MODEL...', or a --recipe that names models.")
-    if recipe and (history or revision):
-        option = "--history" if history else "--revision"
-        raise click.UsageError(f"{option} is for the recipe to say; leave it out beside --recipe")
+    if not models and not recipe and not sweep:
+        raise click.UsageError(
+            "Missing argument 'MODEL...', or a --recipe or --sweep that names models."
+        )
+    said = {"--history": options["history"], "--revision": options["revision"]}
+    if sweep:
+        said |= {"MODEL...": models, "--task": tasks, "--data": data, "--recipe": recipe}
+    if (recipe or sweep) and (option := next((name for name in said if said[name]), None)):
+        file = "--sweep" if sweep else "--recipe"
+        raise click.UsageError(f"{option} is for the {file[2:]} to say; leave it out beside {file}")
+
+
+def _planned(
+    console: Console,
+    recipe: str | None,
+    sweep: str | None,
+    models: Sequence[str],
+    tasks: Sequence[str],
+    options: ModelOptions,
+    how: TaskOptions,
+) -> list[Planned]:
+    """Return the jobs of the call, or of its recipe, or of all recipes that its sweep is short for."""
+    if not recipe and not sweep:
+        return [("", _jobs(models, tasks, options, how))]
+    from giccs.models import open_model
+    from giccs.recipe import TRAINING, read_recipe
+    from giccs.run import follow
+    from giccs.sweep import read_sweep
+
+    recipes = read_sweep(sweep) if sweep else [read_recipe(str(recipe)).only(models, tasks)]
+    if count := sum(run.task == TRAINING for one in recipes for run in one.runs):
+        console.note(
+            f"{count} runs of {recipe} are trainings: giccs-csts train DATA --recipe {recipe}"
+        )
+    opener = cache(open_model)  # a model is opened, and loaded, once
+    planned: list[Planned] = []
+    problems: list[Problem] = []
+    impossible: list[Problem] = []
+    for one in recipes:
+        left = impossible if sweep else None
+        try:
+            planned.append((one.data, follow(one, options, how, opener=opener, impossible=left)))
+        except InputError as error:
+            problems += error.problems
+    if problems:
+        raise InputError(dict.fromkeys(problems))
+    for problem in dict.fromkeys(impossible):
+        console.note(f"left out: {problem}")
+    return planned
+
+
+def _asks(planned: Sequence[Planned], data: str | None, library: _Library) -> list[Ask]:
+    """Return what is to be asked of each model, as far as it can do it."""
+    from giccs.engines.asks import Ask, distinct
+
+    read = [
+        (opened, task, library.of(task, data or named))
+        for named, jobs in planned
+        for opened, tasks in jobs
+        for task in tasks
+    ]
+    return distinct(
+        Ask(model, task, its_data, options)
+        for opened, task, its_data in read
+        for model, options in opened
+        if not task.refuses(model)
+    )
+
+
+def _asked(
+    console: Console,
+    asks: list[Ask],
+    store: Store,
+    force: bool,
+    engine: str,
+    address: str | None,
+) -> Iterator[tuple[int, Result]]:
+    """Return (place, result) of each ask, by the engine."""
+    how: dict[str, Any] = {"force": force, "note": console.note, "progress": console.progress}
+    if engine == "ray":
+        from giccs.engines.cluster import over_ray
+
+        return over_ray(asks, store, address=address, **how)
+    from giccs.engines.local import locally
+
+    return locally(_drained(asks), store, **how)
+
+
+def _drained(asks: list[Ask]) -> Iterator[Ask]:
+    """Let go of each ask, so that the memory of a model is free once it has been asked all."""
+    while asks:
+        yield asks.pop(0)
 
 
 def _jobs(
     models: Sequence[str], tasks: Sequence[str], options: ModelOptions, how: TaskOptions
 ) -> list[Job]:
     """Return all models with all tasks, or with those asked for, which each model must be able to do."""
-    from giccs.run import must_do, open_models
+    from giccs.run import Opened, must_do, open_models
 
     opened = open_models(models, options)
     asked = [task for name in tasks or BY_DEFAULT for task in open_tasks(name, how)]
     if tasks:
         must_do(opened, asked)
-    return [(opened, asked)]
+    return [([Opened(model, options) for model in opened], asked)]
 
 
 class _Library:
     """The data of every task, each read once."""
 
-    def __init__(self, console: Console, named: str | None, limit: int | None) -> None:
-        self._console, self._named, self._limit = console, named, limit
+    def __init__(self, console: Console, limit: int | None) -> None:
+        self._console, self._limit = console, limit
         self._read: dict[Any, Data] = {}
 
-    def of(self, task: Task) -> Data:
-        """Return what a task is asked on: what the user named, or the task's own."""
-        name = self._named or task.default_data
+    def of(self, task: Task, named: str) -> Data:
+        """Return what a task is asked on: what is named, or the task's own."""
+        name = named or task.default_data
         if not name:
             raise click.UsageError(
                 f"--task {task.name} has no data of its own; name some with --data"
@@ -222,16 +334,14 @@ class _Library:
         return [(data.name, data.described()) for data in self._read.values()]
 
 
-def _ceiling(
-    read: Sequence[tuple[Sequence[Any], Task, Any]], judgments: str | None
-) -> Mapping[str, Estimate] | None:
-    """Return the noise ceiling where pairs are compared and the judgments are known."""
+def _ceiling(asks: Sequence[Ask], judgments: str | None) -> Mapping[str, Estimate] | None:
+    """Return the noise ceiling of the first data where pairs are compared and the judgments are known."""
     from giccs.benchmark import Benchmark
     from giccs.ceiling import judgments_behind, noise_ceiling
 
-    for models, task, data in read:
-        compares = task.name == "pairwise-sts" and not all(map(task.refuses, models))
-        if isinstance(data, Benchmark) and (compares or judgments):
+    for ask in asks:
+        data: Any = ask.data
+        if isinstance(data, Benchmark) and (ask.task.name == "pairwise-sts" or judgments):
             found = judgments_behind(data, judgments)
             return noise_ceiling(found, data) if found else None
     return None

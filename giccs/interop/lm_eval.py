@@ -16,7 +16,7 @@ from typing import Any
 from bws.command import json_ready
 from bws.textio import write_atomic
 from giccs.benchmark import Benchmark
-from giccs.interop.names import task_name
+from giccs.interop.names import in_a_path, task_name
 from giccs.metrics import Estimate
 from giccs.report.place import is_choice
 from giccs.results import Result, digest
@@ -139,7 +139,8 @@ def _documents(results: Iterable[Result]) -> Iterator[tuple[str, dict[str, Any]]
     """Yield (path, document) for every multiple-choice result."""
     for result in results:
         if is_choice(result):
-            yield f"{_as_path(result.model)}/results_{_when(result)}.json", _document(result)
+            folder, file = _as_path(result.model), f"results_{_when(result)}.json"
+            yield f"{in_a_path(folder)}/{in_a_path(file)}", _document(result)
 
 
 def _when(result: Result) -> str:
@@ -165,7 +166,8 @@ def _document(result: Result) -> dict[str, Any]:
         "versions": dict.fromkeys(tasks, 1.0),
         "n-shot": dict.fromkeys(tasks, 0),
         "higher_is_better": {
-            name: {METRICS[metric]: True for metric in metrics} for name, metrics in tasks.items()
+            name: {METRICS[metric]: True for metric in metrics if metric in METRICS}
+            for name, metrics in tasks.items()
         },
         "n-samples": {
             name: {"original": metrics["accuracy"].n, "effective": metrics["accuracy"].n}

@@ -11,7 +11,7 @@ from typing import Any
 from bws.command import json_ready
 from bws.textio import write_atomic
 from giccs.benchmark import Benchmark
-from giccs.interop.names import task_name
+from giccs.interop.names import in_a_path, task_name
 from giccs.report.place import compares_pairs
 from giccs.results import Result
 from giccs.tasks.pairwise import PairwiseSTS
@@ -101,7 +101,7 @@ def write_results(
         name = task_name(str(result.environment["data"]), "pairwise", result.signature["history"])
         revision = str(result.signature.get("revision", "no_revision_available"))
         place = (result.model.replace("/", "__").replace(" ", "_"), revision.replace(":", "-"))
-        path = Path(folder, "results", *place, f"{name}.json")
+        path = Path(folder, "results", *map(in_a_path, (*place, f"{name}.json")))
         path.parent.mkdir(parents=True, exist_ok=True)
         document = json_ready(_document(result, name, language))
         write_atomic(path, f"{json.dumps(document, ensure_ascii=False, indent=2)}\n")

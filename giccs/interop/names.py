@@ -5,7 +5,19 @@ from __future__ import annotations
 import re
 from pathlib import PurePath
 
-__all__ = ["slug", "task_name"]
+__all__ = ["in_a_path", "slug", "task_name"]
+
+LONGEST = 200
+"""Characters of a name; file systems allow 255 bytes."""
+
+
+def in_a_path(text: str) -> str:
+    """Return a text as one name in a path, never a way out: strangers name what they like.
+
+    >>> in_a_path("results_2026-01-31.json"), in_a_path("../../.ssh"), in_a_path("..")
+    ('results_2026-01-31.json', '_.._.ssh', '_')
+    """
+    return re.sub(r"[/\\\x00]", "_", text).lstrip(".")[-LONGEST:] or "_"
 
 
 def slug(data: str) -> str:

@@ -31,7 +31,7 @@ def read_json(path: Path) -> Any:
         return None
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(Problem(str(path), None, f"is not JSON ({error})")) from None
 
 

@@ -44,9 +44,16 @@ def encoder_folder(name: str, folder: Path, options: ModelOptions) -> Path:
         raise refused("holds no model: there is neither modules.json nor config.json in it")
     if not any(any(folder.rglob(pattern)) for pattern in WEIGHTS):
         raise refused(f"holds no weights; a file {' or '.join(WEIGHTS)} is expected")
-    if isinstance(config, dict) and "auto_map" in config and not options.trust_remote_code:
+    own = isinstance(config, dict) and "auto_map" in config
+    if (own or _foreign_parts(parts)) and not options.trust_remote_code:
         raise refused("brings code of its own; read it, then allow it with --trust-remote-code")
     return folder
+
+
+def _foreign_parts(parts: Any) -> bool:
+    """Tell whether modules.json names classes of others; older versions import these unasked."""
+    types = [part.get("type") for part in parts or () if isinstance(part, dict)]
+    return any(not str(one).startswith("sentence_transformers.") for one in types)
 
 
 class SentenceModel:

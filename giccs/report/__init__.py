@@ -35,9 +35,13 @@ def report(
     if form == "csv":
         return long_csv(results, ceiling)
     parts: list[str] = []
-    for what in dict.fromkeys(map(asked, results)):
-        chosen = [result for result in results if asked(result) == what]
-        title = f"{chosen[0].task} on {data_of(chosen[0])}"
+    tables: dict[tuple[str, str], list[Result]] = {}
+    for result in results:
+        tables.setdefault(asked(result), []).append(result)
+    titles = [f"{chosen[0].task} on {data_of(chosen[0])}" for chosen in tables.values()]
+    for ((_, content), chosen), title in zip(tables.items(), titles, strict=True):
+        if titles.count(title) > 1:
+            title = f"{title} (content {content[:6]})"
         parts += [("\n" if parts else "") + f"{heading(title, form)}\n"]
         if is_choice(chosen[0]):
             parts += choices(chosen, form)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from giccs.metrics import Estimate
+from giccs.metrics import LOWER_IS_BETTER, Estimate
 from giccs.report.cells import heading, interval, remarks, tabulated
-from giccs.report.place import setting_of
-from giccs.results import Result
+from giccs.report.place import setting_of, steps_not_as_asked
+from giccs.results import Group, Result
 
 __all__ = ["measured"]
 
@@ -24,7 +23,6 @@ TITLES = {
     "hits@10": "Hits@10",
     "mean_rank": "mean rank",
 }
-LOWER_IS_BETTER = frozenset(["alignment", "invalid", "mean_rank", "uniformity"])
 
 
 def measured(results: Sequence[Result], form: str) -> list[str]:
@@ -35,7 +33,7 @@ def measured(results: Sequence[Result], form: str) -> list[str]:
     if broken_down := _parts_table(ordered, main, form):
         subtitle = f"{TITLES.get(main, main)} by part of the data"
         parts += [f"\n{heading(subtitle, form)}\n", broken_down]
-    said = [*_reasons(ordered)]
+    said = _reasons(ordered, main)
     return [*parts, "", *remarks(said, form)] if said else parts
 
 
@@ -51,40 +49,57 @@ def _metrics_table(results: Sequence[Result], form: str) -> str:
         for result in results
     ]
     titles = [f"{TITLES.get(name, name)} [95 %]" for name in names]
-    return tabulated(rows, ["model", "setting", *titles, "n"], form)
+    of_sets = any("set" in group.by for result in results for group in result.groups)
+    return tabulated(rows, ["model", "setting", *titles, "sets" if of_sets else "n"], form)
 
 
 def _parts_table(results: Sequence[Result], main: str, form: str) -> str:
-    """Return the main metric a part of the data (rows) and model (columns); empty without parts."""
+    """Return the main metric by part of the data and model, whichever way is narrower; empty without parts.
+
+    Where models have a part's number of different n, the smaller n stand beside their numbers.
+    """
     cells: dict[str, dict[int, Estimate]] = {}
-    for column, result in enumerate(results):
+    for place, result in enumerate(results):
         for group in result.groups:
             if main in group.metrics:
-                label = ", ".join(f"{name}={value}" for name, value in group.by.items())
-                cells.setdefault(label, {})[column] = group.metrics[main]
-    rows: list[list[Any]] = [
-        [
-            label,
-            max(estimate.n for estimate in found.values()),
-            *(_cell(found.get(column), decimals=2) for column in range(len(results))),
-        ]
-        for label, found in cells.items()
+                cells.setdefault(_part(group), {})[place] = group.metrics[main]
+    if not cells:
+        return ""
+    size = {part: max(one.n for one in found.values()) for part, found in cells.items()}
+    rows = [
+        [_cell(found.get(place), 2, size[part]) for place in range(len(results))]
+        for part, found in cells.items()
     ]
-    headers = ["part", "n", *(_column(result) for result in results)]
-    return tabulated(rows, headers, form) if rows else ""
+    models = [_column(result) for result in results]
+    down = [[part, size[part], *row] for part, row in zip(cells, rows, strict=True)]
+    across = [
+        [model, *column] for model, column in zip(models, zip(*rows, strict=True), strict=True)
+    ]
+    return min(
+        tabulated(down, ["part", "n", *models], form),
+        tabulated(across, ["model", *(f"{part} (n={size[part]})" for part in cells)], form),
+        key=lambda table: max(map(len, table.splitlines())),
+    )
+
+
+def _part(group: Group) -> str:
+    return ", ".join(f"{name}={value}" for name, value in group.by.items())
 
 
 def _column(result: Result) -> str:
     return f"{result.model} ({setting_of(result)})" if setting_of(result) else result.model
 
 
-def _cell(estimate: Estimate | None, decimals: int = 3) -> str:
-    """Return a number with its interval; where it is a mean over seeds, their standard deviation too."""
+def _cell(estimate: Estimate | None, decimals: int = 3, n: int | None = None) -> str:
+    """Return a number with its interval; where it is a mean over seeds, their standard deviation too.
+
+    n: on how much it usually rests; a number that rests on less has its own beside it.
+    """
     if estimate is None:
         return ""
     sd = estimate.extra.get("sd")
-    shown = interval(estimate, decimals)
-    return shown if sd is None else f"{shown}, SD {sd:.{decimals}f}"
+    shown = interval(estimate, decimals) + ("" if sd is None else f", SD {sd:.{decimals}f}")
+    return shown if n is None or estimate.n == n else f"{shown} n={estimate.n}"
 
 
 def _best_first(result: Result, main: str) -> tuple[float, str, str]:
@@ -97,11 +112,19 @@ def _value(metrics: Mapping[str, Estimate], name: str) -> float:
     return metrics[name].value if name in metrics else math.nan
 
 
-def _reasons(results: Sequence[Result]) -> list[str]:
-    """Return a line for each number of the first table that is missing or leaves something out."""
-    return [
-        f"{_column(result)}: {TITLES.get(name, name)}: {estimate.reason}"
-        for result in results
-        for name, estimate in result.metrics.items()
-        if estimate.reason
-    ]
+def _reasons(results: Sequence[Result], main: str) -> list[str]:
+    """Return a line a result and reason: which numbers are missing or leave something out.
+
+    Of the parts of the data only those are named that have no number.
+    """
+    said: dict[tuple[str, str], list[str]] = {}
+    for result in results:
+        whole = [(TITLES.get(name, name), one) for name, one in result.metrics.items()]
+        parts = [(_part(group), group.metrics.get(main)) for group in result.groups]
+        lost = [(part, one) for part, one in parts if one and math.isnan(one.value)]
+        for what, one in [*whole, *lost]:
+            if one.reason:
+                said.setdefault((_column(result), one.reason), []).append(what)
+    lines = [f"{model}: {', '.join(whats)}: {reason}" for (model, reason), whats in said.items()]
+    steps = [(_column(result), step) for result in results for step in steps_not_as_asked(result)]
+    return lines + [f"{model}: {step}" for model, step in steps]

@@ -8,7 +8,7 @@ from typing import Any
 
 from giccs.metrics import Estimate
 from giccs.report.cells import heading, interval, remarks, tabulated
-from giccs.report.place import history_of
+from giccs.report.place import history_of, steps_not_as_asked
 from giccs.results import Result
 
 __all__ = ["CEILING", "breakdown_table", "main_table", "pairs"]
@@ -110,4 +110,4 @@ def _reasons(results: Sequence[Result]) -> list[str]:
         for result in results
         for name, estimate in result.metrics.items()
         if estimate.reason
-    ]
+    ] + [f"{result.model}: {step}" for result in results for step in steps_not_as_asked(result)]

@@ -16,6 +16,7 @@ __all__ = [
     "is_choice",
     "prompt_of",
     "setting_of",
+    "steps_not_as_asked",
 ]
 
 
@@ -37,6 +38,12 @@ def history_of(result: Result) -> str:
 def setting_of(result: Result) -> str:
     """Return how a result's model was asked, in a few words; the history of the tasks on dialogues."""
     return str(result.signature.get("setting", "")) or history_of(result)
+
+
+def steps_not_as_asked(result: Result) -> list[str]:
+    """Return what of the steps behind a model could not be done as asked: ``STEP: why``."""
+    steps = result.environment.get("postprocess", [])
+    return [f"{one['step']}: {one['warning']}" for one in steps if one.get("warning")]
 
 
 def prompt_of(result: Result) -> str:

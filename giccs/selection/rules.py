@@ -101,7 +101,7 @@ def read_rules(path: str | os.PathLike[str]) -> Rules:
     text = read_text(path)
     try:
         table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         place = re.search(r" \(at line (\d+), column \d+\)$", str(error))
         line, said = (int(place[1]), str(error)[: place.start()]) if place else (None, str(error))
         raise InputError(Problem(name, line, f"is not TOML: {said}")) from None

@@ -8,6 +8,7 @@ __all__ = ["COMMANDS", "main"]
 
 COMMANDS = {
     "serve": "mturk.cli.service:serve",
+    "migrate": "mturk.cli.service:migrate",
     "invite": "mturk.cli.service:invite",
     "simulate": "mturk.cli.rehearsal:simulate",
     "qualify": "mturk.cli.qualifying:qualify",

@@ -1,4 +1,4 @@
-"""mturk-hits serve and invite: the service of one's own, and the links by which workers come in."""
+"""mturk-hits serve, migrate, invite: the service of one's own, its tables, the links to come in."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mturk.endpoint.server import Addresses
     from mturk.endpoint.site import Study
 
-__all__ = ["invite", "serve"]
+__all__ = ["invite", "migrate", "serve"]
 
 WORKER_ID = re.compile("A[A-Z0-9]{1,63}")
 DATABASE = option("--db", "A file (SQLite), or the URL of a database.", default="hits.db")
@@ -123,6 +123,38 @@ def _studies(path: str | None) -> list[Study]:
 
 
 @command(
+    "mturk-hits migrate",
+    example="""
+    mturk-hits migrate --db hits.db
+    mturk-hits migrate --db postgresql+psycopg://giccs@/giccs
+    """,
+)
+@DATABASE
+def migrate(console: Console, db: str) -> None:
+    """Bring the tables of a database to the version that this program needs.
+
+    Stop what serves the database and make a backup first. All of it is done, or nothing.
+    """
+    from mturk.endpoint.database import Database
+    from mturk.endpoint.schema import VERSIONS
+
+    _check_there(db)
+    database = Database(db, migrate=True)
+    database.close()
+    old, new = database.found, VERSIONS[-1]
+    said = {None: f"was empty and is now of version {new}", new: f"is of version {new} already"}
+    text = said.get(old, f"was of version {old} and is now of version {new}")
+    console.answer(f"the database {text}", {"from": old, "to": new})
+
+
+def _check_there(db: str) -> None:
+    if "://" not in db and not os.path.exists(db):
+        raise InputError(
+            Problem(db, None, "is not there; start `mturk-hits serve` first, or name --db")
+        )
+
+
+@command(
     "mturk-hits invite",
     example="""
     mturk-hits invite --workers 20 > links.txt
@@ -149,10 +181,7 @@ def invite(
 
     expires = None if days is None else time.time() + days * 86_400
     ids, site = _worker_ids(names, workers), _origin(site_url)
-    if "://" not in db and not os.path.exists(db):
-        raise InputError(
-            Problem(db, None, "is not there; start `mturk-hits serve` first, or name --db")
-        )
+    _check_there(db)
     database = Database(db)
     try:
         secret = database.secret()

@@ -174,7 +174,7 @@ def simulated(
     A careless worker writes invented ones. What is invented says so.
     """
     seed = json.dumps([behaviour.seed, worker, one.tuple_id])
-    generator = random.Random(hashlib.sha256(seed.encode()).digest())
+    generator = random.Random(hashlib.sha256(seed.encode()).digest())  # noqa: S311 - drawn again by its seed, no secret
     known = sorted(
         (value, condition) for (pair, condition), value in truth.items() if pair == one.group
     )

@@ -102,9 +102,7 @@ Row = tuple[int, tuple[str, ...]]
 
 def _table(path: str, columns: Sequence[str]) -> Table:
     table = read_table(path)
-    if missing := [name for name in columns if name not in table.frame.columns]:
-        message = f"no column {', '.join(missing)}; there are {', '.join(table.frame.columns)}"
-        raise InputError([Problem(table.file, 1, message), *table.problems])
+    table.need(columns)
     return table
 
 

@@ -96,9 +96,11 @@ def simulated(
     true = truth.get((one.group, one.items[2]))
     if true is None:
         message = f"triplet {one.tuple_id!r}: no label of the condition {one.items[2]!r}"
-        raise InputError(Problem("truth", None, f"{message}; every triplet needs one"))
+        raise InputError(
+            Problem("truth", None, f"{message}; every triplet needs one, --truth has them")
+        )
     seed = json.dumps([behaviour.seed, worker, one.tuple_id])
-    generator = random.Random(hashlib.sha256(seed.encode()).digest())
+    generator = random.Random(hashlib.sha256(seed.encode()).digest())  # noqa: S311 - drawn again by its seed, no secret
     names = columns(one.tuple_id)
     said = str(min(5, max(1, round(generator.gauss(true, behaviour.noise)))))
     if generator.random() < behaviour.careless:

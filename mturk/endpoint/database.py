@@ -1,4 +1,4 @@
-"""Where the service keeps what it knows: one transaction an action, on SQLite or a database of one's own."""
+"""Where the service keeps what it knows: one transaction an action, on SQLite or on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -15,56 +15,72 @@ from sqlalchemy.engine import URL, Engine, make_url
 from sqlalchemy.exc import ArgumentError, DatabaseError
 
 from bws.problems import InputError, Problem
-from mturk.endpoint.schema import account, metadata, setting
+from mturk.endpoint import migrations
+from mturk.endpoint.schema import VERSIONS, account, setting
 
 __all__ = ["Database"]
 
 BUSY_MILLISECONDS = 30_000
+STUCK_MILLISECONDS = 20_000
+"""A writer that does nothing for so long is rolled back, before those who wait for it give up."""
 SECRET_BYTES = 32
 MAGIC = b"SQLite format 3\0"
+CONNECTIONS = 15
+"""To PostgreSQL of one process: six processes fit into the hundred that a server allows by default."""
+ONE_WRITER = f"SELECT pg_advisory_xact_lock({int.from_bytes(b'giccs', 'big')})"
+ONE_MOMENT = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+SESSION = f"""
+    SELECT set_config('lock_timeout', '{BUSY_MILLISECONDS}', false),
+        set_config('idle_in_transaction_session_timeout', '{STUCK_MILLISECONDS}', false),
+        set_config('synchronous_commit', CASE current_setting('synchronous_commit')
+            WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, false)
+"""
 
 
 class Database:
-    """The service's data: `url` is a file's path (SQLite) or an SQLAlchemy URL.
+    """The service's data: `url` is a file's path (SQLite) or an SQLAlchemy URL of PostgreSQL.
 
     What a `write` has left with no error is on the disk: it survives the end of the process and of the
     machine's power. `balance` (cents) is what a new database begins with. InputError where the
-    database cannot be opened.
+    database cannot be opened, or its tables have another version than the newest; with `migrate` older
+    ones are brought there.
     """
 
-    def __init__(self, url: str | os.PathLike[str], *, balance: int = 1_000_000) -> None:
+    def __init__(
+        self, url: str | os.PathLike[str], *, balance: int = 1_000_000, migrate: bool = False
+    ) -> None:
         self.url = _url(os.fspath(url))
-        self.local = self.url.get_backend_name() == "sqlite"
         self._one_writer = threading.Lock()
-        if self.local:
-            _own_file(self.url)
         try:
-            self.engine = _engine(self.url)
-            metadata.create_all(self.engine)
-            self._begin(balance)
+            self.engine = _sqlite(self.url) if self.local else _postgresql(self.url)
+            self._looking = self.engine.execution_options(**({} if self.local else ONE_MOMENT))
+            self._changing = self.engine.execution_options(write=True)
+            self.found = self._open(balance, migrate)
+            """The version that was there; None where the database was empty."""
         except (DatabaseError, ImportError) as error:
             reason = getattr(error, "orig", error)
-            shown = self.url.render_as_string(hide_password=True)
-            raise InputError(
-                Problem(shown, None, f"cannot be used as a database: {reason}")
-            ) from None
+            raise self._unusable(f"cannot be used as a database: {reason}") from None
+
+    @property
+    def local(self) -> bool:
+        """Whether it is a file."""
+        return self.url.get_backend_name() == "sqlite"
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """Look, at one moment, without keeping writers out."""
-        with self.engine.begin() as connection:
+        with self._looking.begin() as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """Change: all of it is durable at the end, or nothing happened. Writers wait for one another."""
-        if not self.local:
-            with self.engine.begin() as connection:
-                yield connection
-            return
-        writing = self.engine.connect().execution_options(write=True)
-        # Threads queue at the lock, where waiting is fair; processes queue at the file.
-        with self._one_writer, writing as connection, connection.begin():
+        """Change: all of it is durable at the end, or nothing happened. Writers wait for one another.
+
+        That holds for all processes on one database: what a writer has read stays true until it is done,
+        so that nothing is locked row by row, nothing deadlocks and nothing has to be tried again.
+        """
+        # Threads queue at the lock, where waiting is cheap; processes queue at the database.
+        with self._one_writer, self._changing.begin() as connection:
             yield connection
 
     def secret(self) -> bytes:
@@ -78,22 +94,66 @@ class Database:
         """Close all connections."""
         self.engine.dispose()
 
-    def _begin(self, balance: int) -> None:
-        with self.write() as connection:
-            if connection.scalar(select(account.c.number)) is None:
-                connection.execute(insert(account).values(number=1, available=balance, on_hold=0))
-                key = secrets.token_bytes(SECRET_BYTES)
-                connection.execute(insert(setting).values(name="secret", value=key))
+    def _open(self, balance: int, migrate: bool) -> str | None:
+        with self._changing.execution_options(rebuild=migrate).begin() as connection:
+            found = self._version(connection)
+            if found is None:
+                migrations.create(connection)
+                _begin(connection, balance)
+            elif found not in VERSIONS:
+                raise self._unusable(
+                    f"has tables of version {found}, which a newer giccs made; this one knows "
+                    f"{VERSIONS[0]} to {VERSIONS[-1]}: install the newer one"
+                )
+            elif found != VERSIONS[-1]:
+                self._upgrade(connection, found, migrate)
+        if migrate:
+            self.engine.dispose()  # its connections do not check foreign keys
+        return found
+
+    def _version(self, connection: Connection) -> str | None:
+        if not self.local:
+            encoding = connection.exec_driver_sql("SHOW server_encoding").scalar_one()
+            if encoding != "UTF8":
+                raise self._unusable(f"keeps texts in {encoding}; UTF8 is needed")
+        try:
+            return migrations.version(connection)
+        except migrations.UnknownTablesError as error:
+            raise self._unusable(str(error)) from None
+
+    def _upgrade(self, connection: Connection, found: str, migrate: bool) -> None:
+        if not migrate:
+            raise self._unusable(
+                f"has tables of version {found}, and {VERSIONS[-1]} is needed; stop what serves it, "
+                f"make a backup and run: mturk-hits migrate --db {self._shown}"
+            )
+        migrations.upgrade(connection, found)
+
+    @property
+    def _shown(self) -> str:
+        return self.url.render_as_string(hide_password=True)
+
+    def _unusable(self, why: str) -> InputError:
+        return InputError(Problem(self._shown, None, why))
+
+
+def _begin(connection: Connection, balance: int) -> None:
+    connection.execute(insert(account).values(number=1, available=balance, on_hold=0))
+    key = secrets.token_bytes(SECRET_BYTES)
+    connection.execute(insert(setting).values(name="secret", value=key))
 
 
 def _url(text: str) -> URL:
     if "://" not in text:
         return URL.create("sqlite", database=text)
+    allowed = "a file's path or a URL such as postgresql+psycopg://user@host/name is allowed"
     try:
-        return make_url(text)
+        url = make_url(text)
     except ArgumentError:
-        allowed = "a file's path or a URL such as postgresql+psycopg://user@host/name is allowed"
         raise InputError(Problem("--db", None, f"is no address of a database; {allowed}")) from None
+    if (kind := url.get_backend_name()) not in ("sqlite", "postgresql"):
+        raise InputError(Problem("--db", None, f"is a database of {kind}; {allowed}"))
+    return url
 
 
 def _own_file(url: URL) -> None:
@@ -111,11 +171,8 @@ def _is_sqlite(file: Path) -> bool:
         return opened.read(len(MAGIC)) == MAGIC
 
 
-def _engine(url: URL) -> Engine:
-    if url.get_backend_name() != "sqlite":
-        return create_engine(
-            url, pool_size=20, max_overflow=30, pool_pre_ping=True, hide_parameters=True
-        )
+def _sqlite(url: URL) -> Engine:
+    _own_file(url)
     engine = create_engine(
         url,
         pool_size=50,
@@ -123,12 +180,12 @@ def _engine(url: URL) -> Engine:
         hide_parameters=True,  # an error that is logged tells no answer, worker or secret
         connect_args={"timeout": BUSY_MILLISECONDS / 1000, "check_same_thread": False},
     )
-    event.listen(engine, "connect", _prepare)
-    event.listen(engine, "begin", _start)
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _start_sqlite)
     return engine
 
 
-def _prepare(connection: Any, _: Any) -> None:
+def _prepare_sqlite(connection: Any, _: Any) -> None:
     connection.isolation_level = None  # we begin transactions ourselves
     for pragma in (
         "journal_mode = WAL",
@@ -139,6 +196,35 @@ def _prepare(connection: Any, _: Any) -> None:
         connection.execute(f"PRAGMA {pragma}").close()
 
 
-def _start(connection: Connection) -> None:
-    immediate = connection.get_execution_options().get("write", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+def _start_sqlite(connection: Connection) -> None:
+    options = connection.get_execution_options()
+    if options.get("rebuild"):  # a table that others refer to is written anew
+        connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("write") else "BEGIN")
+
+
+def _postgresql(url: URL) -> Engine:
+    engine = create_engine(
+        url,
+        pool_size=CONNECTIONS,
+        max_overflow=0,
+        pool_pre_ping=True,  # the server may have been restarted meanwhile
+        hide_parameters=True,
+        # A writer waits for the one before it and must then see what that one did.
+        isolation_level="READ COMMITTED",
+    )
+    event.listen(engine, "connect", _prepare_postgresql)
+    event.listen(engine, "begin", _start_postgresql)
+    return engine
+
+
+def _prepare_postgresql(connection: Any, _: Any) -> None:
+    cursor = connection.cursor()
+    cursor.execute(SESSION)
+    cursor.close()
+    connection.commit()
+
+
+def _start_postgresql(connection: Connection) -> None:
+    if connection.get_execution_options().get("write"):
+        connection.exec_driver_sql(ONE_WRITER)

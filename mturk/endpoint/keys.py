@@ -46,7 +46,7 @@ def _check_private(path: str) -> None:
 def _from_toml(path: str) -> Any:
     try:
         return tomllib.loads(read_text(path))
-    except tomllib.TOMLDecodeError:  # its message would quote a secret
+    except (tomllib.TOMLDecodeError, RecursionError):  # its message would quote a secret
         raise InputError(
             Problem(path, None, 'is not TOML; access_key = "secret" is allowed')
         ) from None
@@ -55,7 +55,7 @@ def _from_toml(path: str) -> Any:
 def _from_json(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         message = 'is not JSON; {"access_key": "secret"} is allowed'
         raise InputError(Problem(VARIABLE, None, message)) from None
 

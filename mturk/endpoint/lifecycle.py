@@ -37,18 +37,17 @@ __all__ = [
 
 
 def hit_row(connection: Connection, hit_id: str) -> Row[Any]:
-    """Return a HIT for changing; HITDoesNotExist where there is none."""
-    found = connection.execute(select(hit).where(hit.c.hit_id == hit_id).with_for_update()).first()
+    """Return a HIT; HITDoesNotExist where there is none."""
+    found = connection.execute(select(hit).where(hit.c.hit_id == hit_id)).first()
     if found is None:
         raise does_not_exist("HIT", hit_id)
     return found
 
 
 def assignment_row(connection: Connection, assignment_id: str) -> Row[Any]:
-    """Return an assignment for changing; AssignmentDoesNotExist where there is none."""
-    found = connection.execute(
-        select(assignment).where(assignment.c.assignment_id == assignment_id).with_for_update()
-    ).first()
+    """Return an assignment; AssignmentDoesNotExist where there is none."""
+    query = select(assignment).where(assignment.c.assignment_id == assignment_id)
+    found = connection.execute(query).first()
     if found is None:
         raise does_not_exist("Assignment", assignment_id)
     return found

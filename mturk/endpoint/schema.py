@@ -6,6 +6,7 @@ from sqlalchemy import (
     JSON,
     BigInteger,
     Boolean,
+    CheckConstraint,
     Column,
     Float,
     ForeignKey,
@@ -13,6 +14,7 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     MetaData,
+    PrimaryKeyConstraint,
     String,
     Table,
     Text,
@@ -20,6 +22,7 @@ from sqlalchemy import (
 
 __all__ = [
     "LIVE",
+    "VERSIONS",
     "account",
     "assignment",
     "block",
@@ -33,6 +36,7 @@ __all__ = [
     "qualification",
     "qualification_request",
     "qualification_type",
+    "schema_version",
     "setting",
     "token",
     "worker",
@@ -42,7 +46,17 @@ metadata = MetaData()
 LIVE = ("Accepted", "Submitted", "Approved", "Rejected")
 """States of an assignment that take one of its HIT's places; Returned and Abandoned do not."""
 
+VERSIONS = ("0001", "0002")
+"""Of these tables, the oldest first; each but the first is a step in mturk/endpoint/migrations."""
+
 NUMBER = BigInteger().with_variant(Integer, "sqlite")  # SQLite numbers rows of INTEGER keys only
+
+schema_version = Table(  # as Alembic makes it
+    "schema_version",
+    metadata,
+    Column("version_num", String(32), nullable=False),
+    PrimaryKeyConstraint("version_num", name="schema_version_pkc"),
+)
 
 setting = Table(
     "setting",
@@ -94,6 +108,8 @@ hit = Table(
     Column("committed", BigInteger, nullable=False, comment="what assignments not reviewed cost"),
     Column("held", BigInteger, nullable=False, comment="what the HIT holds of the balance"),
     Column("due", Float, comment="when it expires; null once that was dealt with"),
+    CheckConstraint("pending + submitted + completed <= max_assignments", name="hit_places"),
+    CheckConstraint("pending >= 0 AND submitted >= 0 AND completed >= 0", name="hit_counts"),
 )
 Index("hit_of_type", hit.c.hit_type_id, hit.c.status, hit.c.number)
 Index("hit_of_status", hit.c.status, hit.c.number)

@@ -9,7 +9,6 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from sqlalchemy import Connection, Row, and_, exists, func, insert, select, update
-from sqlalchemy.exc import IntegrityError
 
 from mturk.answers import to_xml
 from mturk.endpoint import lifecycle, qualifying
@@ -415,12 +414,8 @@ def _accept(connection: Connection, worker_id: str, hit_id: str, now: float) -> 
         raise WorkError("Unknown", "There is no such worker.")
     row, kind = _hit_and_type(connection, hit_id)
     _check_may(connection, worker_id, kind, "accept")
-    row = lifecycle.hit_row(connection, hit_id)  # for changing: other databases lock it here
     _check_free(connection, worker_id, row, now)
-    try:
-        return lifecycle.accept(connection, row, kind, worker_id, now)
-    except IntegrityError:  # another process gave the same worker the same HIT in this moment
-        raise WorkError("AlreadyDone", "You have this HIT already.") from None
+    return lifecycle.accept(connection, row, kind, worker_id, now)
 
 
 def _check_free(connection: Connection, worker_id: str, row: Row[Any], now: float) -> None:
@@ -441,9 +436,9 @@ def _check_free(connection: Connection, worker_id: str, row: Row[Any], now: floa
 
 def _own(connection: Connection, assignment_id: str, worker_id: str) -> Row[Any]:
     row = connection.execute(
-        select(assignment)
-        .where(assignment.c.assignment_id == assignment_id, assignment.c.worker_id == worker_id)
-        .with_for_update()
+        select(assignment).where(
+            assignment.c.assignment_id == assignment_id, assignment.c.worker_id == worker_id
+        )
     ).first()
     if row is None:  # the same words whether it is unknown or another's
         raise WorkError("NotYours", "You have no such assignment.")

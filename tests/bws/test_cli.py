@@ -122,6 +122,7 @@ def test_rules_keep_items_apart_and_bring_them_together(study):
         (["-k", 4, "--factor", 2, "--tuples", 5], "give one of them"),
         (["-k", 4, "--factor", 0.01], "factor 0.01 makes no tuple"),
         (["-k", 13], "13 is not in the range 2<=x<=12"),
+        (["-k", 4, "--factor", "nan"], "Invalid value for '--factor': nan is not allowed"),
         (["-k", 3, "--extend", "tuples.csv"], "have 4 items; give -k 4"),
         (["-k", 4, "--extend", "tuples.csv"], "all items are in tuples.csv already"),
         (["-k", 4, "--extend", "tuples.csv", "--tuples", 4], "--extend does not go with --tuples"),

@@ -50,6 +50,17 @@ def test_rows_of_another_width_are_problems(first):
     ]
 
 
+def test_columns_that_are_missing_are_told_with_what_else_is_wrong():
+    table = table_of(b"a,b\n1\n2,3\n", "f")
+    table.need(["b", "a"])
+    with pytest.raises(InputError) as caught:
+        table.need(["c", "a", "d"])
+    assert [str(one) for one in caught.value.problems] == [
+        "f:1: no column c, d; there are a, b",
+        "f:2: 1 fields; the first row has 2, and so must every row",
+    ]
+
+
 def test_a_short_row_is_seen_among_rows_with_empty_last_fields():
     _, lines, problems = rows(b"a,b\n1,\n2\n3,\n")
     assert lines == [2, 4]

@@ -5,7 +5,7 @@ import pytest
 
 from bws.problems import InputError
 from giccs.models import ModelOptions, open_model
-from giccs.models.postprocess import parse_step, split_steps, without_postprocessing, wrapped
+from giccs.models.postprocess import family_of, is_postprocessed, parse_step, split_steps, wrapped
 from giccs.models.postprocess.linear import all_but_the_top, moments, pc_removal, whitening
 from giccs.models.sentence import SentenceModel
 from giccs.models.static import open_static
@@ -362,6 +362,8 @@ def test_zero_components_are_refused():
         parse_step("abtt:0")
 
 
-def test_names_without_post_processing():
-    assert without_postprocessing("static:g.txt+words+abtt:2+pcr") == "static:g.txt+words"
-    assert without_postprocessing("package:minilm") == "package:minilm"
+def test_steps_in_names():
+    assert family_of("static:g.txt+words+abtt:2+pcr") == "static:g.txt"
+    assert family_of("encoder:a+b/model+first-last") == "encoder:a+b/model"
+    assert is_postprocessed("static:g.txt+abtt:2+words")
+    assert not is_postprocessed("package:minilm")

@@ -3,6 +3,7 @@
 import csv
 import io
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -11,6 +12,7 @@ from giccs.benchmark import read_benchmark
 from giccs.metrics import Estimate
 from giccs.models import open_model
 from giccs.report import long_csv, main_table, report
+from giccs.results import Group, Result
 from giccs.tasks.pairwise import PairwiseSTS
 
 
@@ -99,3 +101,64 @@ def test_every_number_of_the_table_is_in_the_csv(results):
             ]
             assert float(row["value"]) == estimate.value
             assert f"{estimate.value:.3f}" in table
+
+
+def measured_result(model, values, reasons=(), data="d" * 64, n=100, name="accuracy"):
+    whole = {
+        what: Estimate(value, math.nan, math.nan, 2, *reasons) for what, value in values[0].items()
+    }
+    groups = tuple(
+        Group(
+            {"set": of},
+            {name: Estimate(value, math.nan, math.nan, n, "" if value == value else "too few")},
+        )
+        for of, value in values[1].items()
+    )
+    environment = {"data": "folder"}
+    return Result(model, "classification", whole, groups, {"data": data}, environment, 0.0, None)
+
+
+def test_many_models_stand_below_each_other_and_many_parts_too():
+    sets = {"MR": 0.5, "CR": 0.25}
+    few = [measured_result("model", ({"accuracy": 0.375}, sets))]
+    many = [measured_result(f"model-{n}", ({"accuracy": n / 10}, sets)) for n in range(9)]
+    rows = [line.split() for line in report(few, "table").splitlines()]
+    assert ["set=MR", "100", "0.50"] in rows
+    assert ["model", "setting", "accuracy", "[95", "%]", "sets"] in rows
+    rows = [line.split() for line in report(many, "table").splitlines()]
+    assert ["model", "set=MR", "(n=100)", "set=CR", "(n=100)"] in rows
+    assert ["model-3", "0.50", "0.25"] in rows
+
+
+def test_a_part_that_rests_on_less_says_so():
+    both = [
+        measured_result("knows", ({"accuracy": 0.5}, {"MR": 0.5})),
+        measured_result("guesses", ({"accuracy": 0.25}, {"MR": 0.25}), n=40),
+    ]
+    rows = [line.split() for line in report(both, "table").splitlines()]
+    assert ["knows", "0.50"] in rows
+    assert ["guesses", "0.25", "n=40"] in rows
+
+
+def test_a_reason_is_said_once_a_model_and_of_parts_without_a_number():
+    values = {"mrr": 0.5, "hits@1": 0.25}, {"MR": 0.5, "TREC": math.nan}
+    one = measured_result("model", values, ["3 pairs are misses"], name="mrr")
+    said = report([one], "table").splitlines()[-2:]
+    assert said == ["model: MRR, Hits@1: 3 pairs are misses", "model: set=TREC: too few"]
+
+
+def test_tables_of_other_content_have_other_titles():
+    two = [measured_result("model", ({"accuracy": 0.5}, {}), data=mark * 64) for mark in "ab"]
+    titles = [line for line in report(two, "table").splitlines() if " on folder" in line]
+    assert titles == [f"classification on folder (content {mark * 6})" for mark in "ab"]
+    assert "content" not in report(two[:1], "table")
+
+
+@pytest.mark.parametrize("task", ["classification", "pairwise-sts"])
+def test_a_step_that_could_not_be_done_as_asked_is_said(task, results):
+    how = {"postprocess": [{"step": "pcr"}, {"step": "whitening:40", "warning": "12 of 40"}]}
+    base = (
+        measured_result("m+w", ({"accuracy": 0.5}, {})) if task == "classification" else results[0]
+    )
+    one = replace(base, model="m+w", environment={**base.environment, **how})
+    assert report([one], "table").splitlines()[-1] == "m+w: whitening:40: 12 of 40"

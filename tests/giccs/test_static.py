@@ -64,8 +64,8 @@ def fault(path):
         b"3 3\n" + GLOVE,
         b"\xef\xbb\xbf" + GLOVE,
         GLOVE.replace(b",", b"\n,") + b"\n",
-        gzip.compress(b"3 3\n" + GLOVE),
-        gzip.compress(GLOVE[:10]) + gzip.compress(GLOVE[10:]),
+        gzip.compress(b"3 3\n" + GLOVE, mtime=0),
+        gzip.compress(GLOVE[:10], mtime=0) + gzip.compress(GLOVE[10:], mtime=0),
     ],
     ids=[
         "glove",
@@ -216,7 +216,7 @@ def test_the_first_of_a_word_counts_and_bytes_that_are_no_text_are_told(file):
         (b"\xba\x16\x4f\x2f\x0c", "FILE: is fastText's own model; use the vectors in its .vec"),
         (b"\x80\x04\x95", "FILE: is a Python pickle, which is never opened"),
         (b"PK\x03\x04", "FILE: is a zip archive; unpack it"),
-        (gzip.compress(GLOVE)[:-9], "FILE: is not a whole gzip file"),
+        (gzip.compress(GLOVE, mtime=0)[:-9], "FILE: is not a whole gzip file"),
     ],
 )
 def test_faults_are_told_with_their_place(file, content, said):

@@ -82,8 +82,8 @@ def answers(
 
     What is answered is kept at once: after an interruption the same call asks only what is missing.
 
-    --json: data, model, rows, asked (now), kept (from before), no_answer, left_out, output, journal, usage,
-    seconds, signature.
+    --json: data, model, rows, asked (now), kept (from before), empty_condition, no_answer, left_out, output,
+    journal, usage, seconds, signature.
     """
     offline_first(opening["offline"])
     if output == "-":

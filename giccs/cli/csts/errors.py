@@ -28,6 +28,8 @@ __all__ = ["errors"]
 BEST_KS = {"even": 3, "original": 10, "reannotated": 10}
 """The paper's best K (Table 2): what auto takes where no truth can choose."""
 SHOWN = 20
+CLIPPED = 24
+"""Characters of an answer in a table; --json and -o have all."""
 DISTRIBUTION_TITLES = (
     "distribution", "K", "precision", "recall", "F1 [95 %]", "MCC [95 %]", "Spearman", "F1 at K = 1",
 )  # fmt: skip
@@ -301,8 +303,8 @@ def _suspects_table(findings: Findings) -> str:
             one.pair.uid,
             one.pair.label,
             one.rank_label,
-            one.pair.answer1[:30],
-            one.pair.answer2[:30],
+            _clipped(one.pair.answer1),
+            _clipped(one.pair.answer2),
             f"{one.similarity:.3f}",
             f"{one.rank:g}/{one.size} in {one.cluster}",
             ", ".join(f"{pair.uid} ({pair.label})" for pair in one.neighbours),
@@ -314,9 +316,14 @@ def _suspects_table(findings: Findings) -> str:
     return tabulated(rows, titles, "table")
 
 
+def _clipped(answer: str) -> str:
+    return answer if len(answer) <= CLIPPED else f"{answer[: CLIPPED - 1]}…"
+
+
 def _clusters_table(findings: Findings) -> str:
     rows = [
-        (one.number, one.pairs, one.suspicious, ", ".join(one.typical)) for one in findings.clusters
+        (one.number, one.pairs, one.suspicious, "; ".join(map(_clipped, one.typical)))
+        for one in findings.clusters
     ]
     return tabulated(rows, ("cluster", "pairs", "suspicious", "frequent answers"), "table")
 

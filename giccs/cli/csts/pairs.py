@@ -129,6 +129,8 @@ def pairs(
     tally = Tally()
     chunks = mine(candidates, chosen.thresholds, tally, console.progress)
     written = write_pairs(output, candidates, [sampled(chunks, number, seed)] if number else chunks)
+    if number and written < number:
+        console.note(f"{written:,} pairs are all there are; {number:,} were to be drawn")
     _answer(console, chosen, found, candidates, tally, written, output)
 
 

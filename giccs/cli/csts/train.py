@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["train"]
 
-Note = Callable[[str], None]
+TITLES = ("Spearman ρ [95 %]", "Pearson r [95 %]", "pairs in order [95 %]")
+"""Of what `_cells` returns; as giccs-report has them."""
 
 
 def _sizes(ctx: click.Context, parameter: click.Parameter, value: str | None) -> list[int] | None:
@@ -156,7 +158,11 @@ def train(
     """
     offline_first(offline)
     if len([one for one in (sweep, recipe, sizes) if one]) > 1:
-        raise click.UsageError("--sweep, --recipe and --curve are commands of their own; give one")
+        raise click.UsageError(
+            "--sweep, --recipe and --curve each say what to do; give one of them"
+        )
+    if sizes and how["train_rows"]:
+        raise click.UsageError("--curve says on how many rows to train; leave --rows out")
     from giccs.tasks.csts.encoders.splits import read_splits
     from giccs.tasks.csts.encoders.sweep import read_grid
 
@@ -177,7 +183,7 @@ def train(
     first, machine = is_first(), Machine(device, rows_at_once)
     console = console if first else replace(console, quiet=True)
     if first:
-        console.warn(splits.warnings)
+        console.warn([*dict.fromkeys(one for part in read.values() for one in part.warnings)])
     console.note(f"{splits.name}: {splits.described()}")
     try:
         if grid is not None:
@@ -269,6 +275,8 @@ def _trained(
         )  # fmt: skip
         if outcome.known:
             console.note("  kept from before")
+        if keep and len(outcome.models) < len(settings.seeds):
+            console.note("  its trained models were not kept then; --force trains them again")
         _note_losses(console, outcome)
         outcomes.append(outcome)
     models = [str(path) for outcome in outcomes for path in outcome.models]
@@ -292,28 +300,32 @@ def _swept(
     console: Console, grid: Grid, lines: Sequence[Settings], splits: Splits, folder: str,
     machine: Machine, force: bool,
 ) -> tuple[str, dict[str, Any]]:  # fmt: skip
+    from giccs.tasks.csts.encoders.sweep import points
     from giccs.tasks.csts.encoders.sweep import sweep as run
 
     given = _spread(grid, lines)
+    for one in given:
+        points(grid, one)  # what cannot be is known before anything is trained
     found = [
         run(grid, one, splits, folder, machine, console.progress, console.note, force=force)
         for one in given
     ]
-    for why, count in {why: n for one in found for why, n in one.impossible.items()}.items():
+    for why, count in sum((Counter(one.impossible) for one in found), Counter()).items():
         console.note(f"{count} combinations left out: {why}")
     best = [outcome for one in found for outcome in one.best]
     rows = [_point_row(point) for one in found for point in one.points]
-    headers = ["model", "setting", "Spearman", "Pearson"]
+    headers = ["model", "setting", *TITLES[:2]]
     text = f"{_rows(rows, headers)}\n(on validation)\n\n{_table(best)}"
     return text, _document(best) | {"models": [], "sweep": _sweep_document(found)}
 
 
 def _spread(grid: Grid, lines: Sequence[Settings]) -> list[Settings]:
-    """Return what a grid starts from: one for each model, or one where the grid has the models."""
-    if "model" in grid.values:
-        return [lines[0]]
-    found = {settings.model: settings for settings in reversed(lines)}
-    return [found[model] for model in dict.fromkeys(one.model for one in lines)]
+    """Return what a grid starts from: of the settings that differ in what it tries, one."""
+    found: dict[tuple[Any, ...], Settings] = {}
+    for one in lines:
+        left = (value for name, value in asdict(one).items() if name not in grid.values)
+        found.setdefault(tuple(left), one)
+    return list(found.values())
 
 
 def _sweep_document(found: Sequence[Found]) -> list[dict[str, Any]]:
@@ -355,7 +367,7 @@ def _curved(
         ]
         for point in points
     ]
-    text = _rows(rows, ["model", "setting", "rows", "Spearman", "Pearson", "pairs right"])
+    text = _rows(rows, ["model", "setting", "rows", *TITLES])
     console.note(f"curve: {Path(folder, 'curve.csv')}, {Path(folder, 'curve.svg')}")
     return text, {"results": [], "models": [], "curve": [_curve_document(one) for one in points]}
 
@@ -376,7 +388,7 @@ def _document(outcomes: Sequence[Outcome]) -> dict[str, Any]:
 def _table(outcomes: Sequence[Outcome]) -> str:
     from giccs.tasks.csts.encoders.running import validated
 
-    headers = ["model", "setting", "Spearman", "Pearson", "pairs right", "best epoch", "validation"]
+    headers = ["model", "setting", *TITLES, "best epoch", "validation ρ [95 %]"]
     rows = []
     for outcome in outcomes:
         result = outcome.result

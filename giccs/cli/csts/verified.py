@@ -89,7 +89,7 @@ def _text(found: Verified, kappas: Mapping[str, Estimate], output: str | None) -
 
 
 def _number(value: float) -> str:
-    return f"{value:.3f}"
+    return "not defined" if value != value else f"{value:.3f}"
 
 
 def _interval(one: Estimate) -> str:

@@ -99,11 +99,11 @@ def correlate(
     judged, predicted = _columns(console, folder, intrinsic, downstream)
     columns = [*judged, *predicted]
     columns = correlating.unprocessed(columns) if plain else columns
+    for line in correlating.missing(columns):
+        console.note(line)
     columns = correlating.complete(columns) if only_complete else columns
     judged, predicted = columns[: len(judged)], columns[len(judged) :]
     found = correlating.correlate(judged, predicted, seed=seed)
-    for line in found.missing():
-        console.note(line)
     if plot:
         _draw(console, judged, predicted, plot, pivot)
     text = long_csv(found) if form == "csv" else tables(found, form)

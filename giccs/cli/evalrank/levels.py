@@ -14,7 +14,7 @@ __all__ = ["levels"]
 @command(
     "giccs-evalrank levels",
     example="""
-    giccs-eval package:minilm glove.txt --task sentence-similarity --data STSBenchmark/ --results results
+    giccs-eval package:minilm static:glove.txt --task sentence-similarity --data STSBenchmark -o results
     giccs-evalrank levels results -o levels.svg
     """,
 )

@@ -18,6 +18,8 @@ __all__ = ["Cache"]
 
 BUSY = 60.0
 """Seconds that a process waits for another one to end its writing."""
+LARGEST = 64 * 2**20
+"""Bytes of an answer, as they are kept; a server sends less."""
 AT_ONCE = 500
 """Requests looked up by one query; SQLite has a limit to its parameters."""
 TABLE = """
@@ -38,6 +40,8 @@ class Cache:
         self._lock = threading.Lock()
         with self._told():
             self._connection = sqlite3.connect(path, timeout=BUSY, check_same_thread=False)
+            self._connection.execute("PRAGMA trusted_schema = OFF")  # it may be a stranger's file
+            self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST)
         with self._told(), self._connection:
             self._connection.execute(TABLE)
 
@@ -52,9 +56,11 @@ class Cache:
         for start in range(0, len(requests), AT_ONCE):
             some = requests[start : start + AT_ONCE]
             marks = ",".join("?" * len(some))
-            query = f"SELECT request, answer, model FROM answers WHERE request IN ({marks})"
+            query = f"SELECT request, answer, model FROM answers WHERE request IN ({marks})"  # noqa: S608 - marks
             with self._told(), self._lock:
                 for request, *answer in self._connection.execute(query, some):
+                    if not all(isinstance(one, str) for one in answer):
+                        raise sqlite3.DatabaseError("an answer is no text")
                     found[request] = Answer(*answer)
         return found
 

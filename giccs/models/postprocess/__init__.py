@@ -7,22 +7,22 @@ from __future__ import annotations
 
 from giccs.models.postprocess.model import Encoder, Processed, wrapped
 from giccs.models.postprocess.spelling import (
-    POSTPROCESSING,
     STEPS,
     Step,
+    family_of,
+    is_postprocessed,
     parse_step,
     split_steps,
-    without_postprocessing,
 )
 
 __all__ = [
-    "POSTPROCESSING",
     "STEPS",
     "Encoder",
     "Processed",
     "Step",
+    "family_of",
+    "is_postprocessed",
     "parse_step",
     "split_steps",
-    "without_postprocessing",
     "wrapped",
 ]

@@ -96,7 +96,7 @@ class Processed:
 
     def __init__(self, name: str, model: Encoder, step: Step, seed: int) -> None:
         self.name = name
-        self._model = model
+        self.before = model
         self._step = step
         self._seed = seed
         self._facts: dict[str, Any] = {}
@@ -104,7 +104,7 @@ class Processed:
     @property
     def identity(self) -> Mapping[str, Any]:
         """Return what the vectors depend on: the model's own identity, and the steps in their order."""
-        before = self._model.identity
+        before = self.before.identity
         step = f"{self._step} seed={self._seed}" if self._step.name == "flow" else str(self._step)
         steps = [*before.get("postprocess", []), step]
         return {**before, "similarity": "cosine", "postprocess": steps}
@@ -121,12 +121,11 @@ class Processed:
 
     def environment(self) -> Mapping[str, Any]:
         """Return the model's own, and what the last fit of the step was like."""
-        before = self._model.environment()
+        before = self.before.environment()
         return {**before, "postprocess": [*before.get("postprocess", []), dict(self._facts)]}
 
-    def _changed(self, texts: Sequence[str], progress: Progress) -> Vectors:
-        """Return the vectors of distinct texts, the step fitted on those that have one."""
-        vectors = self._model.vectors(texts, progress)
+    def changed(self, vectors: Vectors) -> Vectors:
+        """Return (N, K) what the step makes of the (N, D) vectors of distinct texts, fitted on these."""
         known = np.isfinite(vectors).all(axis=1)
         if not known.any():
             return vectors
@@ -142,6 +141,9 @@ class Processed:
         changed[known] = image
         return changed
 
+    def _changed(self, texts: Sequence[str], progress: Progress) -> Vectors:
+        return self.changed(self.before.vectors(texts, progress))
+
     def _flowed(self, vectors: Vectors) -> NDArray[np.float64]:
         flow = fit_flow(vectors, self._seed)
         before, after = flow.likelihoods
@@ -151,8 +153,8 @@ class Processed:
 
     def _mapped(self, vectors: Vectors) -> NDArray[np.float64]:
         base, what = vectors, "texts"
-        if self._step.name == "abtt" and isinstance(self._model, StaticModel):
-            base, what = self._model.everything(), "vocabulary"
+        if self._step.name == "abtt" and isinstance(self.before, StaticModel):
+            base, what = self.before.everything(), "vocabulary"
         fit = LINEAR[self._step.name](moments(base), self._step.k)
         self._tell(len(base), what, fit.warning)
         return fit(vectors)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bws.problems import InputError, Problem
 
-__all__ = ["POSTPROCESSING", "STEPS", "Step", "parse_step", "split_steps", "without_postprocessing"]
+__all__ = ["STEPS", "Step", "family_of", "is_postprocessed", "parse_step", "split_steps"]
 
 STEPS = {
     "whitening": "whitening[:K]: no correlations, variances 1; K dimensions are kept (Su et al. 2021)",
@@ -65,13 +65,9 @@ def split_steps(name: str) -> tuple[str, list[str]]:
     >>> split_steps("package:minilm+pcr+whitening:256")
     ('package:minilm', ['pcr', 'whitening:256'])
     """
-    base, steps = name, list[str]()
-    while True:
-        rest, plus, last = base.rpartition("+")
-        if not plus or last.partition(":")[0] not in STEPS:
-            break
-        steps.insert(0, str(parse_step(last)))
-        base = rest
+    base, spelled = _divided(name)
+    steps = [str(parse_step(one)) for one in spelled]
+    _, plus, last = base.rpartition("+")
     if plus and not _is_path(base):
         allowed = "; ".join(STEPS.values())
         message = f"no such file, nor is {last!r} a step; steps: {allowed}"
@@ -79,15 +75,31 @@ def split_steps(name: str) -> tuple[str, list[str]]:
     return base, steps
 
 
-def without_postprocessing(name: str) -> str:
-    """Return the name of a model less the steps at its end that are post-processing.
+def family_of(name: str) -> str:
+    """Return what a model and all that steps make of it have in common: its name without them.
 
-    >>> without_postprocessing("encoder:bert+first-last+whitening:256")
-    'encoder:bert+first-last'
+    >>> family_of("static:glove.6B.50d.txt+abtt:2")
+    'static:glove.6B.50d.txt'
     """
+    return _divided(name)[0]
+
+
+def is_postprocessed(name: str) -> bool:
+    """Tell whether the steps of a name change vectors after the model gave them.
+
+    >>> is_postprocessed("static:glove.txt+words+abtt:2"), is_postprocessed("static:glove.txt+words")
+    (True, False)
+    """
+    return any(step.partition(":")[0] in POSTPROCESSING for step in _divided(name)[1])
+
+
+def _divided(name: str) -> tuple[str, list[str]]:
+    """Return a name before its steps, and these as they are spelled; a path with a ``+`` in it keeps it."""
     rest, plus, last = name.rpartition("+")
-    changed = plus and last.partition(":")[0] in POSTPROCESSING
-    return without_postprocessing(rest) if changed else name
+    if not plus or last.partition(":")[0] not in STEPS:
+        return name, []
+    base, steps = _divided(rest)
+    return base, [*steps, last]
 
 
 def _is_path(base: str) -> bool:

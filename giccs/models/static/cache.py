@@ -105,7 +105,7 @@ def _mapped(stem: Path) -> Table | None:
         counts, digest = Counts(**about["counts"]), about["words_sha256"]
         words = stem.with_suffix(".txt").read_bytes()
         vectors = np.load(stem.with_suffix(".npy"), mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError, KeyError, TypeError):
+    except (OSError, ValueError, EOFError, KeyError, TypeError, RecursionError):
         return None
     if hashlib.sha256(words).hexdigest() != digest:
         return None

@@ -10,6 +10,7 @@ import numpy as np
 from bws.problems import InputError, Problem
 from bws.textio import read_text
 from giccs.models.static.blocks import BLOCK_BYTES, Block
+from giccs.parquet import read_table
 
 __all__ = ["pair_blocks", "pair_files"]
 
@@ -55,8 +56,8 @@ def _words(file: Path) -> list[str]:
     import polars as pl
 
     try:
-        table = pl.read_parquet(file)
-    except (pl.exceptions.PolarsError, OSError) as error:
+        table = read_table(file)
+    except (ValueError, OSError) as error:
         raise InputError(Problem(str(file), None, f"is no Parquet file ({error})")) from None
     if table.width != 1 or table.dtypes[0] != pl.String:
         raise InputError(Problem(str(file), None, "one column of words is expected"))

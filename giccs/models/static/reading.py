@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from bws.problems import InputError, Problem
+from bws.textio import too_much
 from giccs.models.static.binary import binary_blocks
 from giccs.models.static.blocks import Block
 from giccs.models.static.pair import pair_blocks, pair_files
@@ -50,7 +51,10 @@ def blocks(place: Path) -> Iterator[Block]:
             packed = raw.read(2) == b"\x1f\x8b"
             raw.seek(0)
             stream = cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if packed else raw
-            yield from _blocks(stream, str(place))
+            for block in _blocks(stream, str(place)):
+                if packed and (reason := too_much(place.stat().st_size, stream.tell())):
+                    raise InputError(Problem(str(place), None, reason))
+                yield block
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(Problem(str(place), None, f"is not a whole gzip file ({error})")) from None
     except OSError as error:

@@ -36,6 +36,8 @@ NO_ANSWER = "(no answer)"
 MAX_TOKENS = 20
 AT_ONCE = 32
 """Rows between two notes in the journal: what an interrupted call loses at most."""
+SHOWN = 40
+"""Characters of a value in a message."""
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 COLUMNS = ("uid", "label", "answer1", "answer2", "condition")
 
@@ -115,7 +117,7 @@ class Journal:
             header, *lines = [json.loads(line) for line in whole.splitlines()]
             signature = header["signature"]
             self.written = {line["uid"]: (line["written"][0], line["written"][1]) for line in lines}
-        except (ValueError, KeyError, TypeError, IndexError):
+        except (ValueError, KeyError, TypeError, IndexError, RecursionError):
             raise self._refused("is no journal of answers; remove it, or use --force") from None
         if changed := _changed(signature, json_ready(self.signature)):
             raise self._refused(
@@ -220,7 +222,13 @@ def _changed(old: Any, new: Mapping[str, Any]) -> str:
     """Return what of a signature is different: ``model was a, is b``."""
     before = old if isinstance(old, Mapping) else {}
     return ", ".join(
-        f"{name} was {before.get(name)!r}, is {new.get(name)!r}"
+        f"{name} was {_short(before.get(name))}, is {_short(new.get(name))}"
         for name in dict.fromkeys([*before, *new])
         if before.get(name) != new.get(name)
     )
+
+
+def _short(value: Any) -> str:
+    """Return a value as a message has it: of a digest the beginning."""
+    text = repr(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"

@@ -166,7 +166,7 @@ def read_asked(
     known = None
     if answers is not None:
         given = read_given(answers)
-        known, unused = _matched(kept.instances, given, split, display_name(answers))
+        known, unused = _matched(replace(kept, name=name), given, split, display_name(answers))
         left_out += _told(display_name(answers), unused, "answers belong to no row that is asked")
     warnings = (*whole.warnings, *left_out)
     return Asked(replace(kept, name=name, warnings=warnings), known)
@@ -179,9 +179,7 @@ def read_given(path: str | os.PathLike[str]) -> dict[str, Given]:
     that are empty.
     """
     table = read_table(path)
-    if missing := [name for name in COLUMNS if name not in table.frame.columns]:
-        message = f"no column {', '.join(missing)}; there are {', '.join(table.frame.columns)}"
-        raise InputError([Problem(table.file, 1, message), *table.problems])
+    table.need(COLUMNS)
     problems, given = list(table.problems), {}
     for line, row in zip(table.lines.tolist(), table.frame.iter_rows(named=True), strict=True):
         uid = row["uid"].strip()
@@ -199,12 +197,13 @@ def read_given(path: str | os.PathLike[str]) -> dict[str, Given]:
 
 
 def _matched(
-    rows: Sequence[Instance], given: Mapping[str, Given], split: str, file: str
+    dataset: Dataset, given: Mapping[str, Given], split: str, file: str
 ) -> tuple[Answers, int]:
     """Return the answers of every row, and how many of this split belong to none.
 
     Raises InputError where rows have no answers, or such as are about another condition.
     """
+    rows, of = dataset.instances, f"{len(dataset.instances)} rows of {dataset.name}"
     found = {one.uid: given.get(f"{split}:{one.uid}") or given.get(one.uid) for one in rows}
     faults = {
         "has no answers for": [uid for uid, one in found.items() if one is None],
@@ -215,7 +214,7 @@ def _matched(
         ],
     }
     problems = [
-        Problem(file, None, f"{fault} {len(wrong)} of {len(rows)} rows; their uids: {_some(wrong)}")
+        Problem(file, None, f"{fault} {len(wrong)} of {of}; their uids: {_some(wrong)}")
         for fault, wrong in faults.items()
         if wrong
     ]

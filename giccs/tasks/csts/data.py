@@ -141,7 +141,7 @@ def read_relabelled(path: str | os.PathLike[str]) -> dict[str, int]:
     Raises InputError with every problem: other labels, uids that are empty or repeat.
     """
     table = read_table(path)
-    _need(table, ("uid", RELABELLED))
+    table.need(("uid", RELABELLED))
     problems = list(table.problems)
     labels: dict[str, int] = {}
     cells = (table.frame["uid"].to_list(), table.frame[RELABELLED].to_list())
@@ -235,7 +235,7 @@ def _read_file(
     found: _Found, path: str | os.PathLike[str], prefix: str, relabelled: bool
 ) -> None:  # fmt: skip
     table = read_table(path, separator=",")
-    _need(table, COLUMNS)
+    table.need(COLUMNS)
     found.problems += table.problems
     if not len(table.frame):
         found.problems.append(
@@ -267,13 +267,6 @@ def _placed(
         pair = pair_of.setdefault((one, two), first_pair + len(pair_of))
         rows.append(Placed(table.file, line, Instance(uid, one, two, condition, label, pair)))
     return rows
-
-
-def _need(table: Table, columns: Sequence[str]) -> None:
-    """Raise InputError where a column is missing, along with what else is wrong."""
-    if missing := [name for name in columns if name not in table.frame.columns]:
-        message = f"no column {', '.join(missing)}; there are {', '.join(table.frame.columns)}"
-        raise InputError([Problem(table.file, 1, message), *table.problems])
 
 
 def _uids(found: _Found, table: Table, column: str | None) -> list[str]:

@@ -15,7 +15,7 @@ import numpy as np
 from giccs.metrics import Estimate, Floats, correlations, mean_over_dialogues
 from giccs.tasks.csts.records import LABELS, Instance
 
-__all__ = ["csts_metrics"]
+__all__ = ["csts_metrics", "over_pairs"]
 
 
 def csts_metrics(
@@ -45,9 +45,9 @@ def csts_metrics(
     found = correlations(known, label, pair.astype(np.intp), resamples=resamples, seed=seed)
     accuracy = _pair_accuracy(known, labelled, resamples, seed)
     return {
-        "spearman": _said(found["spearman"]),
-        "pearson": _said(found["pearson"]),
-        "pair_accuracy": _said(accuracy),
+        "spearman": over_pairs(found["spearman"]),
+        "pearson": over_pairs(found["pearson"]),
+        "pair_accuracy": over_pairs(accuracy),
     }
 
 
@@ -81,6 +81,6 @@ def _undefined(n: int, reason: str, extra: dict[str, int]) -> Estimate:
     return Estimate(math.nan, math.nan, math.nan, n, reason, extra)
 
 
-def _said(found: Estimate) -> Estimate:
+def over_pairs(found: Estimate) -> Estimate:
     """Return the estimate with its reason in the words of this task: what is drawn are sentence pairs."""
     return replace(found, reason=found.reason.replace("dialogue", "sentence pair"))

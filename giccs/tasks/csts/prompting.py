@@ -26,7 +26,7 @@ from giccs.tasks import TaskOptions
 from giccs.tasks.csts.asked import Asked, Reading
 from giccs.tasks.csts.data import SAMPLE
 from giccs.tasks.csts.examples import Examples
-from giccs.tasks.csts.measures import csts_metrics
+from giccs.tasks.csts.measures import csts_metrics, over_pairs
 from giccs.tasks.csts.parsing import VERSION, after_words, first_number
 from giccs.tasks.csts.prompts import Text, text
 from giccs.tasks.csts.records import LABELS, Instance
@@ -193,7 +193,8 @@ Wildflowers carpet a grassy alpine meadow in the height of summer. Condition: Th
         return text(name) if name else None, text("query-1")
 
     def _replacement(self, one: Instance) -> float:
-        return random.Random(f"invalid {self.seed} {one.uid}").uniform(LABELS[0], LABELS[-1])
+        draw = random.Random(f"invalid {self.seed} {one.uid}")  # noqa: S311 - drawn again by its seed, no secret
+        return draw.uniform(LABELS[0], LABELS[-1])
 
     def _invalid(
         self, value: Floats, valid: Bools, answers: Sequence[str], instances: Sequence[Instance]
@@ -226,7 +227,7 @@ Wildflowers carpet a grassy alpine meadow in the height of summer. Condition: Th
         found = estimated(
             float(of.mean()), np.concatenate([np.empty(0), *drawn]), len(of), len(sizes)
         )
-        return replace(found, reason=found.reason.replace("dialogue", "sentence pair"))
+        return over_pairs(found)
 
 
 def open_tasks(options: TaskOptions) -> list[Prompting]:

@@ -67,8 +67,8 @@ class ConditionalSimilarity:
         if hasattr(model, "pair_scores"):
             return ""
         return (
-            "gives no similarities; take an encoder"
-            f" (encoder:{model.name} is the mean of its hidden states), or the task csts-prompt"
+            "gives no similarities; take an encoder (encoder:FOLDER is the mean of a model's hidden"
+            " states), or the task csts-prompt"
         )
 
     def signature(self, model: Any, data: Asked) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from bws.files.table import Table, read_table
 from bws.problems import InputError, Problem
 from giccs.metrics import Estimate, Floats, Ints, Statistic, estimated, resampled
+from giccs.tasks.csts.measures import over_pairs
 from giccs.tasks.csts.records import LABELS, Instance
 
 __all__ = [
@@ -75,9 +76,7 @@ def read_verification(path: str | os.PathLike[str]) -> tuple[Triplet, ...]:
     texts, an annotator who answers one triplet twice.
     """
     table = read_table(path)
-    if missing := [name for name in COLUMNS if name not in table.frame.columns]:
-        message = f"no column {', '.join(missing)}; there are {', '.join(table.frame.columns)}"
-        raise InputError([Problem(table.file, 1, message), *table.problems])
+    table.need(COLUMNS)
     rows = [_Row(*cells) for cells in zip(*_cells(table), strict=True)]
     problems = [*table.problems, *_problems(table.file, rows)]
     if not rows and not problems:
@@ -277,8 +276,8 @@ def _estimate(counts: Floats, pair: Ints, resamples: int, seed: int, remark: str
 
 
 def _worded(found: Estimate) -> Estimate:
-    reason = found.reason.replace("one dialogue", "one sentence pair")
-    return replace(found, reason=reason.replace("has a correlation", "has a kappa"))
+    found = over_pairs(found)
+    return replace(found, reason=found.reason.replace("has a correlation", "has a kappa"))
 
 
 def _kappa(counts: Floats, pair: Ints) -> Statistic:

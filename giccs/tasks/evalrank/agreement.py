@@ -18,6 +18,7 @@ from giccs.progress import Progress, silent
 from giccs.results import Group, Result
 from giccs.tasks.evalrank.sharing import Correlated, interval, mean_correlated, pearson, spearman
 from giccs.tasks.evalrank.similarity_data import SimilarityData, SimilaritySet, read_similarity
+from giccs.tasks.evalrank.vector_cache import cached_vectors, why_refused
 
 if TYPE_CHECKING:
     import polars
@@ -57,16 +58,11 @@ class Agreement:
 
     def refuses(self, model: Any) -> str:
         """Return why the model cannot do it and what could be done; empty where it can."""
-        if hasattr(model, "vectors") or (
-            self.similarity == "cos" and hasattr(model, "pair_scores")
-        ):
+        if not hasattr(model, "pair_scores"):
+            return why_refused(self.name, model)
+        if self.similarity == "cos" or hasattr(model, "vectors"):
             return ""
-        if hasattr(model, "pair_scores"):
-            return f"gives no vectors, and {self.name} needs them for l2; ask with --similarity cos"
-        return (
-            f"compares no texts, and {self.name} needs vectors; where it is a causal language model, write "
-            f"encoder:{model.name} to take the mean of its hidden states"
-        )
+        return f"gives no vectors, and {self.name} needs them for l2; ask with --similarity cos"
 
     def signature(self, model: Any, data: SimilarityData) -> dict[str, Any]:
         """Return all that the result depends on, before anything is computed."""
@@ -117,7 +113,7 @@ class Agreement:
         right = [text for table in tables for text in table.right]
         if hasattr(model, "vectors"):
             texts = list(dict.fromkeys([*left, *right]))
-            vectors = np.asarray(model.vectors(texts, progress), dtype=np.float64)
+            vectors = cached_vectors(model, texts, progress).astype(np.float64)
             row = {text: place for place, text in enumerate(texts)}
             a, b = (vectors[[row[text] for text in side]] for side in (left, right))
             found = COMPARED[self.similarity](a, b)

@@ -37,11 +37,12 @@ from giccs.tasks.evalrank.classification_data import (
 )
 from giccs.tasks.evalrank.dependence import numbered, variances
 from giccs.tasks.evalrank.logistic import COSTS, FOLDS, INNER_FOLDS, Learner, too_few
-from giccs.tasks.evalrank.vector_cache import Vectoriser, cached_vectors
+from giccs.tasks.evalrank.vector_cache import Vectoriser, cached_vectors, why_refused
 
 __all__ = ["Classification", "accuracy", "mean_accuracy", "open_tasks"]
 
 Floats = NDArray[np.float32]
+UNKNOWN = "texts without a vector count as zeros"
 METHOD = "logistic regression on standardised vectors"
 
 
@@ -71,13 +72,7 @@ class Classification:
 
     def refuses(self, model: Any) -> str:
         """Return why the model cannot do it and what could be done; empty where it can."""
-        if hasattr(model, "vectors"):
-            return ""
-        advice = "name an encoder, or word vectors as static:FILE"
-        if hasattr(model, "score"):
-            place = model.name.removeprefix("causal:")
-            advice = f"write encoder:{place} to take the mean of its hidden states"
-        return f"gives no vectors, and {self.name} learns from them; {advice}"
+        return why_refused(self.name, model)
 
     def signature(self, model: Vectoriser, data: ClassificationData) -> dict[str, Any]:
         """Return all that the result depends on, before anything is computed."""
@@ -149,8 +144,8 @@ def features(model: Vectoriser, rows: Sequence[Row], progress: Progress) -> tupl
     """Return (N, D) vectors of sentences, or (N, 2 D) of pairs; and how many texts have no vector."""
     sides = [[row.texts[side] for row in rows] for side in range(len(rows[0].texts))]
     found = cached_vectors(model, [text for side in sides for text in side], progress)
-    unknown = np.isnan(found).any(axis=1)
-    found[unknown] = 0
+    unknown = np.isnan(found).any(axis=1, keepdims=True)
+    found = np.where(unknown, np.float32(0), found)
     if len(sides) == 1:
         return found, int(np.count_nonzero(unknown))
     left, right = found[: len(rows)], found[len(rows) :]
@@ -181,7 +176,7 @@ def accuracy(right: Sequence[bool], texts: Sequence[tuple[str, ...]]) -> Estimat
 
 
 def mean_accuracy(found: Sequence[Estimate]) -> Estimate:
-    """Return the mean over the sets that have an accuracy; n is their number.
+    """Return the mean over the sets that have an accuracy; n is their number, `reason` says what is left out.
 
     The distances of its limits are the root of the sum of squares of theirs, over n (Zou and Donner 2008,
     Stat. Med. 27).
@@ -190,13 +185,14 @@ def mean_accuracy(found: Sequence[Estimate]) -> Estimate:
     0.7
     """
     known = [one for one in found if not math.isnan(one.value)]
-    missing = f"{len(found) - len(known)} data sets left out" if len(known) < len(found) else ""
+    unknown = sum(one.extra.get("unknown", 0) for one in known)
+    said = _said({"data sets left out": len(found) - len(known), UNKNOWN: unknown})
     if not known:
-        return Estimate(math.nan, math.nan, math.nan, 0, missing or "no data sets")
+        return Estimate(math.nan, math.nan, math.nan, 0, said or "no data sets")
     n, mean = len(known), sum(one.value for one in known) / len(known)
     below = math.hypot(*(one.value - one.low for one in known)) / n
     above = math.hypot(*(one.high - one.value for one in known)) / n
-    return Estimate(mean, mean - below, mean + above, n, missing)
+    return Estimate(mean, mean - below, mean + above, n, said)
 
 
 def _measured(one: LabelledSet, found: Answers | str) -> Estimate:
@@ -205,11 +201,9 @@ def _measured(one: LabelledSet, found: Answers | str) -> Estimate:
     labels = [row.label for row in found.rows]
     right = [label == answer for label, answer in zip(labels, found.predicted, strict=True)]
     measured = accuracy(right, [row.texts for row in found.rows])
-    remarks = {
-        "texts without a vector count as zeros": found.unknown,
-        "fits of the classifier did not converge": found.unconverged,
-    }
-    said = "; ".join(f"{count} {what}" for what, count in remarks.items() if count)
+    said = _said(
+        {UNKNOWN: found.unknown, "fits of the classifier did not converge": found.unconverged}
+    )
     extra: Mapping[str, Any] = {
         **measured.extra,
         "majority": max(Counter(labels).values()) / len(labels),
@@ -217,6 +211,10 @@ def _measured(one: LabelledSet, found: Answers | str) -> Estimate:
         "unknown": found.unknown,
     }
     return Estimate(measured.value, measured.low, measured.high, measured.n, said, extra)
+
+
+def _said(counts: Mapping[str, int]) -> str:
+    return "; ".join(f"{count} {what}" for what, count in counts.items() if count)
 
 
 def _table(name: str, found: Answers | str) -> Mapping[str, Sequence[Any]]:

@@ -136,7 +136,8 @@ def read_classification(folder: str | os.PathLike[str]) -> ClassificationData:
     sets = [one for one, _, _ in found if one.rows]
     if not sets:
         files = ", ".join(next(iter(layout.files)) for layout in SETS.values())
-        message = f"holds no data set; at least one is expected, of {files} ..."
+        what = "holds no data set" if place.is_dir() else "no such folder"
+        message = f"{what}; at least one data set is expected, of {files} ..."
         raise InputError(Problem(name, None, message))
     return ClassificationData(name, tuple(sets), tuple(w for *_, said in found for w in said))
 
@@ -238,7 +239,7 @@ def _entailment(line: str) -> tuple[str, tuple[str, ...]]:
 def _citation(line: str) -> tuple[str, tuple[str, ...]]:
     try:
         row: Any = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"is not JSON ({error})") from None
     if not isinstance(row, dict) or not all(isinstance(row.get(k), str) for k in ("text", "label")):
         raise ValueError("is not an object with the texts 'text' and 'label'")

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from giccs.comparison import paired_correlations
 from giccs.metrics import Estimate, estimated, resampled, weighted_spearman
-from giccs.tasks.evalrank.scores import Column, family_of, is_postprocessed
+from giccs.models.postprocess.spelling import family_of, is_postprocessed
+from giccs.tasks.evalrank.scores import Column, some_of
 
-__all__ = ["FEWEST", "Cell", "Correlations", "complete", "correlate", "unprocessed"]
+__all__ = ["FEWEST", "Cell", "Correlations", "complete", "correlate", "missing", "unprocessed"]
 
 FEWEST = 4
 """Models below which there is no correlation, and families below which it has no interval."""
@@ -56,19 +57,7 @@ class Correlations:
     @property
     def models(self) -> list[str]:
         """Return the models that have any of the scores, by name."""
-        return sorted({model for one in self.intrinsic + self.downstream for model in one.scores})
-
-    def missing(self) -> list[str]:
-        """Return a line for each score that not all the models have."""
-        models = self.models
-        lines = []
-        for column in self.intrinsic + self.downstream:
-            without = [model for model in models if model not in column.scores]
-            if without:
-                shown = ", ".join(without[:3]) + (", ..." if len(without) > 3 else "")
-                share = f"{len(without)} of {len(models)} models"
-                lines.append(f"{column.task} {column.label}: missing for {share} ({shown})")
-        return lines
+        return models_of(self.intrinsic + self.downstream)
 
     def document(self) -> dict[str, Any]:
         """Return everything as JSON has it."""
@@ -86,7 +75,7 @@ class Correlations:
                 }
                 for cell in self.cells
             ],
-            "missing": self.missing(),
+            "missing": missing(self.intrinsic + self.downstream),
         }  # fmt: skip
 
 
@@ -107,6 +96,23 @@ def correlate(
         column = [Cell(one, set_, _rho(one, set_, resamples, seed)) for one in intrinsic]
         cells += _compared(_placed(column), resamples, seed)
     return Correlations(tuple(intrinsic), tuple(downstream), tuple(cells))
+
+
+def models_of(columns: Sequence[Column]) -> list[str]:
+    """Return the models that have any of the scores, by name."""
+    return sorted({model for column in columns for model in column.scores})
+
+
+def missing(columns: Sequence[Column]) -> list[str]:
+    """Return a line for each score that not all the models have."""
+    models = models_of(columns)
+    lines = []
+    for column in columns:
+        without = [model for model in models if model not in column.scores]
+        share = f"{len(without)} of {len(models)} models"
+        said = f"{column.task} {column.label}: missing for {share}: {some_of(without)}"
+        lines += [said] if without else []
+    return lines
 
 
 def complete(columns: Sequence[Column]) -> list[Column]:

@@ -26,6 +26,12 @@ BACKGROUND: dict[Level, tuple[str, ...]] = {
 """Files of a background; the first must be there."""
 
 
+EXPECTED = (
+    "is no ranking data, which is a folder with pos_pair.txt and background_sent.txt (sentences) or "
+    "basic_vocab.txt (words), as giccs-evalrank build makes it, or a benchmark of giccs (sentences)"
+)
+
+
 def read_sentences(data: str) -> RankingData:
     """Read a folder of sentence pairs, or a GiCCS benchmark as a ranking task.
 
@@ -37,16 +43,18 @@ def read_sentences(data: str) -> RankingData:
     from giccs.benchmark import read_benchmark
     from giccs.tasks.evalrank.preset import ranking_of
 
-    return ranking_of(read_benchmark(data))
+    try:
+        return ranking_of(read_benchmark(data))
+    except InputError as error:
+        if any(problem.line for problem in error.problems):
+            raise
+        raise InputError([*error.problems, Problem(data, None, EXPECTED)]) from None
 
 
 def read_words(data: str) -> RankingData:
     """Read a folder of word pairs."""
     if not holds_pairs(Path(data)):
-        message = (
-            "is no folder with pos_pair.txt and basic_vocab.txt; giccs-evalrank build makes one"
-        )
-        raise InputError(Problem(data, None, message))
+        raise InputError(Problem(data, None, EXPECTED))
     return read_folder(data, "word")
 
 
@@ -100,6 +108,10 @@ def _background(
 ) -> dict[str, int]:
     """Return the place of each distinct sample; what two files have in common is no fault."""
     first, *more = BACKGROUND[level]
+    other: Level = "word" if level == "sentence" else "sentence"
+    if not (folder / first).exists() and (folder / BACKGROUND[other][0]).exists():
+        message = f"has no {first}; it holds {other}s, for --task evalrank-{other}"
+        raise InputError(Problem(str(folder), None, message))
     files = [folder / first, *(folder / name for name in more if (folder / name).exists())]
     place: dict[str, int] = {}
     for path in files:

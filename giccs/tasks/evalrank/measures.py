@@ -30,10 +30,11 @@ Places = NDArray[np.intp]
 
 
 def estimates(
-    ranks: Ranks, pairs: Places, *, resamples: int = 1000, seed: int = 0
+    ranks: Ranks, pairs: Places, *, without: int = 0, resamples: int = 1000, seed: int = 0
 ) -> dict[str, Estimate]:
     """Return ``mrr``, ``hits@1``, ``hits@3``, ``hits@10`` and ``mean_rank`` of M pairs (M, 2).
 
+    without: background samples that have no vector, and so are no candidates; the reason tells of them.
     In `extra` stand ``pessimistic``, the value with all ties against the positive; ``ties``, the pairs where
     that is another rank; and where pairs miss a vector ``known``, the value of the others. Where a search was
     not exact, the mean rank is NaN, and MRR lies between its value and ``at_most``.
@@ -60,10 +61,11 @@ def estimates(
         if missing and name != "mean_rank":
             extra["known"] = float(values[known].mean())
         what = "left out" if name == "mean_rank" else "misses"
-        reason = (
-            f"{missing} of {len(pairs)} pairs are {what}: a text has no vector" if missing else ""
+        lost = (
+            [f"{missing} of {len(pairs)} pairs are {what}: a text has no vector"] if missing else []
         )
-        found[name] = _mean(values, counted, pairs, reason, extra, resamples, seed)
+        lost += [f"{without} of the background have none and are no candidates"] if without else []
+        found[name] = _mean(values, counted, pairs, "; ".join(lost), extra, resamples, seed)
     return found if ranks.depth is None else found | _bounds(found, ranks)
 
 

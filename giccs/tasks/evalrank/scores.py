@@ -11,20 +11,18 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from giccs.models.postprocess.spelling import STEPS
+from giccs.metrics import LOWER_IS_BETTER
 from giccs.results import Result
 
 __all__ = [
     "DOWNSTREAM",
     "INTRINSIC",
-    "LOWER_IS_BETTER",
     "Asked",
     "Column",
     "Table",
     "asked",
-    "family_of",
-    "is_postprocessed",
     "scores",
+    "some_of",
 ]
 
 INTRINSIC: Mapping[str, tuple[tuple[str, ...], bool]] = {
@@ -37,10 +35,6 @@ INTRINSIC: Mapping[str, tuple[tuple[str, ...], bool]] = {
 """Intrinsic task -> the metrics that are taken where none is named, and whether of each of its sets."""
 DOWNSTREAM = "classification"
 DOWNSTREAM_METRIC = "accuracy"
-LOWER_IS_BETTER = frozenset(["alignment", "uniformity", "mean_rank"])
-"""Metrics whose sign is turned, so that more is better in every column."""
-POSTPROCESSING = frozenset(["whitening", "abtt", "pcr", "flow"])
-"""Steps in a model's name that change its vectors afterwards; the others say how these are made."""
 SET = "set"
 
 By = tuple[tuple[str, str], ...]
@@ -107,7 +101,7 @@ class Table:
     set_aside: int
     """Results in place of which a newer one counts."""
     undefined: tuple[str, ...]
-    """``MODEL: COLUMN: reason`` for every score that is NaN."""
+    """``COLUMN: REASON: MODELS`` for scores that are NaN."""
     not_found: tuple[Asked, ...]
     """What no result has."""
 
@@ -122,35 +116,6 @@ def asked(text: str) -> Asked:
     return Asked(task, *more)
 
 
-def family_of(model: str) -> str:
-    """Return what a model and all that was done to its vectors have in common.
-
-    >>> family_of("static:glove.6B.50d.txt+abtt:2")
-    'static:glove.6B.50d.txt'
-    """
-    return _divided(model)[0]
-
-
-def is_postprocessed(model: str) -> bool:
-    """Tell whether a model's vectors were changed afterwards.
-
-    >>> is_postprocessed("static:glove.txt+words+abtt:2"), is_postprocessed("static:glove.txt+words")
-    (True, False)
-    """
-    return not POSTPROCESSING.isdisjoint(_divided(model)[1])
-
-
-def _divided(model: str) -> tuple[str, list[str]]:
-    """Return the model before its steps, and their names; a path that has a + in it keeps it."""
-    steps: list[str] = []
-    while True:
-        rest, plus, last = model.rpartition("+")
-        if not plus or last.partition(":")[0] not in STEPS:
-            return model, steps
-        steps.append(last.partition(":")[0])
-        model = rest
-
-
 Kind = tuple[str, str, str]
 """Task, setting, data."""
 
@@ -160,7 +125,7 @@ def scores(results: Sequence[Result], wanted: Sequence[Asked]) -> Table:
     of_task = [result for result in results if any(result.task == one.task for one in wanted)]
     newest = _newest(of_task)
     found: dict[tuple[int, Kind, str, By], dict[str, float]] = {}
-    undefined = []
+    undefined: dict[str, list[str]] = {}
     for result in newest:
         for metric, by, value, reason in _numbers(result):
             places = [n for n, one in enumerate(wanted) if one.wants(result, metric, by)]
@@ -169,7 +134,7 @@ def scores(results: Sequence[Result], wanted: Sequence[Asked]) -> Table:
             column = found.setdefault((places[0], _kind(result), metric, by), {})
             if math.isnan(value):
                 what = " ".join([result.task, metric, *(name for _, name in by)])
-                undefined.append(f"{result.model}: {what}: {reason}")
+                undefined.setdefault(f"{what}: {reason}", []).append(result.model)
             else:
                 column[result.model] = -value if metric in LOWER_IS_BETTER else value
     names = _settings(newest)
@@ -179,7 +144,18 @@ def scores(results: Sequence[Result], wanted: Sequence[Asked]) -> Table:
     ]
     there = {place for place, *_ in found}
     missing = [one for place, one in enumerate(wanted) if place not in there]
-    return Table(tuple(columns), len(of_task) - len(newest), tuple(undefined), tuple(missing))
+    lost = tuple(f"{what}: {some_of(models)}" for what, models in undefined.items())
+    return Table(tuple(columns), len(of_task) - len(newest), lost, tuple(missing))
+
+
+def some_of(models: Sequence[str]) -> str:
+    """Return the first three names, and how many there are where that is more.
+
+    >>> some_of(["a", "b", "c", "d"])
+    'a, b, c, ... (4 models)'
+    """
+    names = ", ".join(models[:3])
+    return names if len(models) <= 3 else f"{names}, ... ({len(models)} models)"
 
 
 def _newest(results: Sequence[Result]) -> list[Result]:

@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 
 from bws.problems import InputError, Problem
+from giccs.tasks.evalrank.data import holds_pairs
 from giccs.tasks.evalrank.similarity_formats import Columns, RatedFile, RatedPair, read_rated
 
 __all__ = ["SimilarityData", "SimilaritySet", "read_similarity"]
@@ -104,10 +105,17 @@ def _sources(place: Path) -> Iterator[tuple[str, Sequence[Path]]]:
         if any((place / part).is_file() for part in parts):
             yield name, [place / part for part in parts if (place / part).is_file()]
             return
+    if holds_pairs(place):
+        message = "holds ranking data (for evalrank-* and uniformity); rated pairs are expected"
+        raise InputError(Problem(str(place), None, message))
     files = [path for path in sorted(place.iterdir()) if _is_data(path)]
     if not files:
-        message = f"holds no data; files that end with {', '.join(ENDINGS)} are expected"
-        raise InputError(Problem(str(place), None, message))
+        inside = ", ".join(sorted(path.name for path in place.iterdir() if path.is_dir()))
+        message = (
+            f"holds no file that ends with {', '.join(ENDINGS)}; name a file or a folder that does"
+        )
+        hint = f" (in it are the folders {inside})" if inside else ""
+        raise InputError(Problem(str(place), None, message + hint))
     for path in files:
         yield _stem(path), [path]
 

@@ -25,8 +25,8 @@ Scale = tuple[float, float]
 STS: Scale = (0.0, 5.0)
 STS_FIELDS, STS_SCORE = 7, 4
 FORMS = (
-    "known are: a header with text1, text2, score (or name the columns); word, word, score without a header; "
-    "the files of STS-Benchmark, SICK and STR; a benchmark of giccs (.jsonl)"
+    "known are: a header with text1, text2, score; word, word, score without a header; the files of "
+    "STS-Benchmark, SICK and STR; a benchmark of giccs (.jsonl)"
 )
 
 
@@ -181,6 +181,8 @@ def _fields(
             continue
         if len(fields) < least or (least == 3 and len(fields) > 3):
             needed = "3" if least == 3 else f"{least} or more"
+            if between is None and len(fields) > 3:
+                needed += ", or tabs between where a text has spaces"
             problems.append(Problem(name, number, f"{len(fields)} fields; a row has {needed}"))
         else:
             first, second, score = (fields[place] for place in places)
@@ -193,7 +195,9 @@ def _known(table: Table) -> tuple[Columns, Scale | None]:
     for columns, scale in HEADERS:
         if there >= {name for name in columns if name}:
             return columns, scale
-    raise InputError(Problem(table.file, None, f"is in no known form of rated pairs; {FORMS}"))
+    here = ", ".join(table.frame.columns[:8])
+    message = f"is in no known form of rated pairs (first line: {here[:80]}); {FORMS}"
+    raise InputError(Problem(table.file, None, message))
 
 
 def _table_rows(table: Table, columns: Columns, scale: Scale | None) -> _Rows:

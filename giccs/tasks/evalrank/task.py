@@ -22,6 +22,7 @@ from giccs.tasks.evalrank.ranking import CANDIDATES, QUERIES, Ranks, ranks_of
 from giccs.tasks.evalrank.records import Level, RankingData
 from giccs.tasks.evalrank.reference import reference_ranks
 from giccs.tasks.evalrank.spaces import TIE, Similarity
+from giccs.tasks.evalrank.vector_cache import cached_vectors, why_refused
 
 __all__ = ["EvalRank", "ranking_task"]
 
@@ -62,12 +63,7 @@ class EvalRank:
 
     def refuses(self, model: Any) -> str:
         """Return why the model cannot do it and what could be done; empty where it can."""
-        if hasattr(model, "vectors"):
-            return ""
-        return (
-            f"gives no vectors, and {self.name} compares them; name an encoder (encoder:FOLDER takes "
-            "the mean of a causal model's hidden states) or word vectors (static:FILE)"
-        )
+        return why_refused(self.name, model)
 
     def signature(self, model: Any, data: RankingData) -> dict[str, Any]:
         """Return all that the result depends on, before anything is computed."""
@@ -95,16 +91,24 @@ class EvalRank:
         texts have no vector.
         """
         start = time.perf_counter()
-        vectors = np.asarray(model.vectors(data.texts, progress), dtype=np.float32)
+        vectors = cached_vectors(model, data.texts, progress)
         ranks, facts = self._ranks(vectors, data, progress)
-        metrics = estimates(ranks, data.pairs, resamples=self.resamples, seed=self.seed)
+        without = len(vectors) - ranks.candidates
         return Result(
             model=model.name,
             task=self.name,
-            metrics=metrics,
+            metrics=estimates(
+                ranks, data.pairs, without=without, resamples=self.resamples, seed=self.seed
+            ),
             groups=(),
             signature=self.signature(model, data),
-            environment={"data": data.name, **environment(), **model.environment(), **facts},
+            environment={
+                "data": data.name,
+                "background_without_vector": without,
+                **environment(),
+                **model.environment(),
+                **facts,
+            },
             seconds=round(time.perf_counter() - start, 3),
             predictions=_table(data, ranks),
         )
@@ -122,7 +126,6 @@ class EvalRank:
         return ranks, {
             "block": [QUERIES, CANDIDATES],
             "compared_in_float64": ranks.settled,
-            "background_without_vector": len(vectors) - ranks.candidates,
         }
 
 

@@ -15,8 +15,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar
@@ -32,7 +31,7 @@ from giccs.tasks import TaskOptions
 from giccs.tasks.evalrank.data import BACKGROUND, read_sentences, read_words
 from giccs.tasks.evalrank.dependence import variances
 from giccs.tasks.evalrank.records import RankingData
-from giccs.tasks.evalrank.vector_cache import Vectoriser, cached_vectors
+from giccs.tasks.evalrank.vector_cache import Vectoriser, cached_vectors, why_refused
 
 __all__ = ["Uniformity", "alignment", "open_tasks", "read", "uniformity"]
 
@@ -63,9 +62,7 @@ class Uniformity:
 
     def refuses(self, model: Any) -> str:
         """Return why the model cannot do it and what could be done; empty where it can."""
-        if hasattr(model, "vectors"):
-            return ""
-        return f"gives no vectors; {self.name} needs an encoder, or word vectors as static:FILE"
+        return why_refused(self.name, model)
 
     def signature(self, model: Vectoriser, data: RankingData) -> dict[str, Any]:
         """Return all that the result depends on, before anything is computed."""
@@ -85,10 +82,14 @@ class Uniformity:
         start = time.perf_counter()
         units, known = of_length_one(cached_vectors(model, data.texts, progress))
         missing = len(known) - int(np.count_nonzero(known))
-        metrics: Mapping[str, Estimate] = {
+        metrics = {
             "alignment": alignment(units, data.pairs, known),
             "uniformity": uniformity(units[known], progress),
         }
+        if missing:
+            said = f"{missing} of {len(known)} texts left out: they have no vector"
+            reasons = filter(None, [metrics["uniformity"].reason, said])
+            metrics["uniformity"] = replace(metrics["uniformity"], reason="; ".join(reasons))
         return Result(
             model=model.name,
             task=self.name,
@@ -141,11 +142,8 @@ def alignment(units: Matrix, pairs: Places, known: NDArray[np.bool_] | None = No
     error = math.sqrt(max(found.shared, found.alone)) / len(kept)
     low, high = max(0.0, mean - NORMAL * error), min(4.0, mean + NORMAL * error)
     if len(kept) == 1:
-        low, high, said = (
-            math.nan,
-            math.nan,
-            "; ".join(filter(None, [said, "one pair: no interval"])),
-        )
+        low = high = math.nan
+        said = "; ".join(filter(None, [said, "one pair: no interval"]))
     return Estimate(mean, low, high, len(kept), said, {"stderr": error})
 
 

@@ -1,4 +1,4 @@
-"""Which vectors has a model already given? They are kept on disk: another classifier costs no encoding.
+"""Which vectors has a model already given? They are kept on disk: another similarity costs no encoding.
 
 A file a model and list of texts, in the folder ``vectors`` of giccs's cache: NumPy's own format, single
 precision, about 4 · D bytes a text. Whoever wants the room back deletes the folder.
@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from bws.command import json_ready
 from bws.textio import write_with
 from giccs.caching import cache_folder
+from giccs.models.postprocess import Processed
 from giccs.progress import Progress
 
-__all__ = ["Vectoriser", "cached_vectors"]
+__all__ = ["Vectoriser", "cached_vectors", "why_refused"]
 
 Floats = NDArray[np.float32]
 
@@ -44,19 +45,38 @@ class Vectoriser(Protocol):
         ...
 
 
+def why_refused(task: str, model: Any) -> str:
+    """Return why a task cannot ask a model for vectors, and what could be done; empty where it can."""
+    if hasattr(model, "vectors"):
+        return ""
+    advice = "name an encoder, or word vectors as static:FILE"
+    if hasattr(model, "score"):
+        place = model.name.removeprefix("causal:")
+        advice = f"write encoder:{place} to take the mean of its hidden states"
+    return f"gives no vectors, and {task} needs them; {advice}"
+
+
 def cached_vectors(model: Vectoriser, texts: Sequence[str], progress: Progress) -> Floats:
     """Return (N, D) the vectors of N texts; each distinct text is encoded once, and never again.
 
-    All distinct texts are given to the model at once, in the order in which they first come: a model that
-    whitens its vectors fits that to them.
+    All distinct texts are taken together, in the order in which they first come: a step behind a model is
+    fitted to them. What is kept is what the model gave before its steps, so that models which differ in
+    steps only share it, and the model can tell of every fit.
     """
     place = {text: n for n, text in enumerate(dict.fromkeys(texts))}
-    path = cache_folder() / "vectors" / f"{_key(model, list(place))}.npy"
-    found = _kept(path, len(place))
+    found = _distinct(model, list(place), progress)
+    return found if len(place) == len(texts) else found[[place[text] for text in texts]]
+
+
+def _distinct(model: Vectoriser, texts: Sequence[str], progress: Progress) -> Floats:
+    if isinstance(model, Processed):
+        return model.changed(_distinct(model.before, texts, progress))
+    path = cache_folder() / "vectors" / f"{_key(model, texts)}.npy"
+    found = _kept(path, len(texts))
     if found is None:
-        found = np.asarray(model.vectors(list(place), progress), dtype=np.float32)
+        found = np.asarray(model.vectors(texts, progress), dtype=np.float32)
         _keep(found, path)
-    return found[[place[text] for text in texts]]
+    return found
 
 
 def _key(model: Vectoriser, texts: Sequence[str]) -> str:

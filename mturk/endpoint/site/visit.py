@@ -91,11 +91,11 @@ class Visit:
 
     def field(self, name: str) -> str:
         """Return a field of the form; empty where it is not there."""
-        return dict(self.fields).get(name, "")
+        return _storable(dict(self.fields).get(name, ""))
 
     def part(self, name: str) -> str:
         """Return a part of the path."""
-        return str(self.request.path_params[name])
+        return _storable(self.request.path_params[name])
 
     def t(self, key: str, **values: object) -> str:
         """Return a text in the visitor's language."""
@@ -145,3 +145,8 @@ NOTICES = frozenset(
         "qualifications.granted", "qualifications.pending",
     }
 )  # fmt: skip
+
+
+def _storable(text: str) -> str:
+    """Return a text without U+0000, which PostgreSQL refuses even to look for."""
+    return text.replace("\0", "\ufffd")

@@ -12,7 +12,7 @@ from giccs.tasks.csts.data import read_csts  # noqa: E402
 from giccs.tasks.csts.encoders.base import base_folder, load_encoder, load_tokens  # noqa: E402
 from giccs.tasks.csts.encoders.inputs import Batches, Units, row_texts, units  # noqa: E402
 from giccs.tasks.csts.encoders.scorer import PARTS, Scorer  # noqa: E402
-from giccs.tasks.csts.encoders.settings import Settings, why_impossible  # noqa: E402
+from giccs.tasks.csts.encoders.settings import SHORTEST, Settings, why_impossible  # noqa: E402
 from giccs.tasks.csts.encoders.trained import Trained, load_trained, save_trained  # noqa: E402
 from giccs.tasks.csts.records import Instance  # noqa: E402
 
@@ -61,6 +61,13 @@ def test_of_a_text_that_is_too_long_the_longest_part_is_cut(tiny):
     assert tokens.tokenizer.convert_ids_to_tokens(ids) == [
         "[CLS]", "a", "man", "and", "a", "[SEP]", "the", "season", "[SEP]",
     ]  # fmt: skip
+
+
+def test_the_shortest_texts_keep_a_token_of_each_part(tiny):
+    tokens = load_tokens("tiny", tiny, SHORTEST)
+    ids, _ = tokens.ids(["a man and a woman", "a boy and a man", "the season"])
+    words = tokens.tokenizer.convert_ids_to_tokens(ids)
+    assert words == ["[CLS]", "a", "[SEP]", "a", "[SEP]", "the", "season", "[SEP]"]
 
 
 def test_texts_may_not_be_longer_than_the_model_allows(tiny):
@@ -230,6 +237,7 @@ def test_without_a_condition_answers_still_differ_between_the_rows_of_a_pair():
         {"encoding": "quad"}, {"objective": "cosine"}, {"pooling": "max"}, {"operation": "sum"},
         {"learning_rate": 0.0}, {"epochs": 0}, {"batch": 0}, {"warmup": 1.0}, {"margin": -1.0},
         {"weight_decay": -0.1}, {"train_rows": 1}, {"seeds": ()}, {"seeds": (1, 1)}, {"seeds": (-1,)},
+        {"max_length": 7},
     ],
 )  # fmt: skip
 def test_values_that_are_not_allowed(changes):

@@ -7,6 +7,7 @@ import math
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -423,7 +424,11 @@ def test_answers_are_read_with_all_their_problems(tmp_path):
 
 def test_truth_is_joined_by_uid_and_nothing_is_lost_silently():
     pairs = [AnswerPair(uid, 1, "a", "b") for uid in "abcd"]
+    several = [replace(pair, uid=f"validation:{pair.uid}") for pair in pairs]
+    again = with_truth(several, {"d": 5, "b": -1, "a": 2, "z": 1})
     found = with_truth(pairs, {"d": 5, "b": -1, "a": 2, "z": 1})
+    assert again.truth.tolist() == found.truth.tolist()
+    assert (again.invalid, again.unused) == (found.invalid, found.unused)
     assert [pair.uid for pair in found.pairs] == ["a", "c", "d"]
     assert found.truth.tolist() == [2, 0, 5]
     assert found.known.tolist() == [0, 2]
@@ -533,6 +538,17 @@ def test_command_with_truth_measures_draws_and_writes(files, static_encoder, tmp
     assert figure.read_text("utf-8").startswith("<svg")
     assert again["left_out"] == {"invalid_condition": 1, "truth_without_answers": 1}
     assert again["signature"]["n_init"] == 10
+
+
+def test_long_answers_are_clipped_in_tables_only(static_encoder, tmp_path):
+    long = "a dog of no certain breed, " * 20
+    lines = [f'{uid},{1 + uid % 5},"{long}{uid}","{long}not {uid}"' for uid in range(10)]
+    answers = write(tmp_path / "long.csv", "\n".join(["uid,label,answer1,answer2", *lines]))
+    call = [answers, "--model", f"encoder:{static_encoder}", "--k", "1"]
+    lines = run(*call).stdout.splitlines()
+    assert any("a dog of no certain bre…" in line for line in lines)
+    assert max(map(len, lines)) < 140
+    assert f"{long}0" in json.loads(run(*call, "--json").stdout)["clusters"][0]["typical"]
 
 
 def test_chart_has_every_point_and_the_baseline(files, static_encoder, tmp_path):

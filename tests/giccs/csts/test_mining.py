@@ -538,6 +538,11 @@ def test_a_draw_has_its_seed_and_the_means_stand_for_missing_images(files):
         assert "5 written to" in done.stdout
         assert re.search(r"7 neighbours of each, exact: recall 1.000$", done.stdout, re.MULTILINE)
         said.append((files / "out.csv").read_text("utf-8"))
+        assert "were to be drawn" not in done.stderr
+    assert (
+        "pairs are all there are; 9,999 were to be drawn"
+        in run(*arguments, "--pairs", 9999, "-o", files / "all.csv").stderr
+    )
     assert said[0] == said[1] != said[2]
     assert all(len(text.splitlines()) == 6 for text in said)
 

@@ -60,3 +60,38 @@ def test_labels_of_other_data_are_refused(tmp_path):
     assert done.exit_code == 2
     assert "no uid of" in done.output
     assert not (tmp_path / "out").exists()
+
+
+@pytest.fixture
+def second(tmp_path):
+    """A folder with a validation split, and second labels of it."""
+    write_csts(SAMPLE.instances[:6], tmp_path / "csts_validation.csv")
+    labels = tmp_path / "labels.csv"
+    lines = [f"{one.uid},3" for one in SAMPLE.instances[:6]]
+    labels.write_text("\n".join(["uid,reannotated-label", *lines]), "utf-8")
+    return tmp_path, labels
+
+
+@pytest.mark.parametrize("data", [".", "csts_validation.csv"])
+def test_the_first_labels_are_not_overwritten(second, data, monkeypatch):
+    folder, labels = second
+    before = (folder / "csts_validation.csv").read_bytes()
+    monkeypatch.chdir(folder)
+    done = CliRunner().invoke(relabel, [data, "--labels", str(labels), "-o", str(folder)])
+    assert done.exit_code == 2
+    assert "would take the place of what it is made from" in done.stderr
+    assert (folder / "csts_validation.csv").read_bytes() == before
+    assert not (folder / "divided").exists()
+
+
+@pytest.mark.parametrize(
+    ("share", "why"), [("nan", "nan is not allowed"), ("0.9999", "leaves one part empty")]
+)
+def test_no_part_is_empty(second, share, why):
+    folder, labels = second
+    out = folder / "out"
+    arguments = [str(folder), "--labels", str(labels), "--test", share, "-o", str(out)]
+    done = CliRunner().invoke(relabel, arguments)
+    assert done.exit_code == 2
+    assert why in done.stderr
+    assert not out.exists()

@@ -242,6 +242,7 @@ def test_the_interval_of_a_mean_is_that_of_one_where_all_trainings_agree(splits)
         expected = pytest.approx((single.value, single.low, single.high))
         assert (three[name].value, three[name].low, three[name].high) == expected
         assert three[name].extra["sd"] == pytest.approx(0)
+        assert three[name].reason == single.reason == ""
 
 
 def test_a_mean_with_something_undefined_is_undefined(splits):
@@ -557,6 +558,12 @@ def test_answers_take_the_place_of_the_sentences(tiny, tmp_path):
         train_seeds(replace(settings, texts="sentences", condition=True), part, tmp_path, CPU)
 
 
+def test_a_uid_that_stands_for_rows_of_several_splits_is_refused(tmp_path):
+    rows = read_csts("csts-sample", "train").instances  # uids without their split
+    with pytest.raises(InputError, match=r"120 uids are those of rows in .* train:0"):
+        read_splits("csts-sample", answers=answers_file(tmp_path / "answers.csv", rows))
+
+
 # Data
 
 
@@ -638,6 +645,9 @@ def test_the_command_says_what_was_left_out_or_cut_off(tiny, splits, tmp_path):
     assert "seed 42: 4 training rows are in no pair of two rows" in done.stderr
     cut = call(data, *common, "--objective", "quad+mse", "-o", tmp_path / "out")
     assert "seed 42: 1 texts were too long and cut off" in cut.stderr
+    assert "were not kept then" not in cut.stderr
+    with_models = call(data, *common[:-1], "-o", tmp_path / "out")
+    assert "its trained models were not kept then; --force trains them again" in with_models.stderr
 
 
 def test_the_command_draws_a_curve_and_follows_a_sweep(tiny, splits, tmp_path):
@@ -656,6 +666,26 @@ def test_the_command_draws_a_curve_and_follows_a_sweep(tiny, splits, tmp_path):
     assert len(document["results"]) == 1
 
 
+def test_a_sweep_tries_its_values_with_everything_else_that_was_named(tiny, splits, tmp_path):
+    data = folder_of(tmp_path / "data", train=splits.train, validation=splits.validation)
+    path = tmp_path / "sweep.toml"
+    path.write_text('[grid]\nobjective = ["mse", "quad"]\n[final]\nseeds = [42]\n')
+    common = [data, "--model", tiny, "--epochs", 1, "--batch", 8, "-o", tmp_path / "out", "--json"]
+    done = call(*common, "--encoding", "bi", "--encoding", "cross", "--sweep", path)
+    assert done.exit_code == 0, done.output
+    document = json.loads(done.stdout)
+    tried = [
+        (one["settings"]["encoding"], one["settings"]["objective"]) for one in document["sweep"]
+    ]
+    assert tried == [("bi", "mse"), ("bi", "quad"), ("cross", "mse")]
+    assert len(document["results"]) == 2
+    assert "1 combinations left out: quad compares vectors" in done.stderr
+    path.write_text('[grid]\nobjective = ["quad"]\n')
+    none = call(*common, "--encoding", "bi", "--encoding", "cross", "--sweep", path)
+    assert none.exit_code == 2
+    assert "1 of 1" not in none.stderr  # what cannot be is known before anything is trained
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
@@ -663,6 +693,8 @@ def test_the_command_draws_a_curve_and_follows_a_sweep(tiny, splits, tmp_path):
         (["--learning-rate", "0"], "learning_rate is 0.0"),
         (["--seed", "1", "--seed", "1"], "each once"),
         (["--curve", "5,x"], "is not allowed"),
+        (["--curve", "5", "--rows", "8"], "leave --rows out"),
+        (["--warmup", "nan"], "nan is not allowed"),
         (["--curve", "5", "--sweep", "x.toml"], "give one of them"),
         (["--sweep", "no-such.toml"], "no such file"),
         (["--model", "package:use-multilingual"], "cannot be trained"),

@@ -227,6 +227,8 @@ def test_the_command_writes_a_data_set_and_says_how_far_people_agree(written, tm
     done = run(path, "-o", output)
     assert done.exit_code == 0, done.output
     assert "13 triplets, 39 answers" in done.stdout
+    assert "nan" not in done.stdout  # the kappa of a label that nobody chose
+    assert "not defined" in done.stdout
     assert "1 left out, as their condition does not apply" in done.stdout
     assert (
         "12 instances: 6 with label 1, 0 with label 2, 0 with label 3, 0 with label 4, 6 with"

@@ -288,7 +288,9 @@ def test_unknown_texts_are_zeros_and_counted(tmp_path):
     data = data_of(tmp_path, "CR")
     lost = {row.texts[0] for row in data.sets[0].rows[:5]}
     vector = lambda text: np.full(6, np.nan) if text in lost else word_of(text)  # noqa: E731
-    found = Classification().evaluate(TableModel(vector), data).groups[0].metrics["accuracy"]
+    result = Classification().evaluate(TableModel(vector), data)
+    assert result.metrics["accuracy"].reason == "5 texts without a vector count as zeros"
+    found = result.groups[0].metrics["accuracy"]
     assert found.extra["unknown"] == 5
     assert found.reason == "5 texts without a vector count as zeros"
     assert found.value > 0.8
@@ -345,7 +347,7 @@ def test_models_without_vectors_are_refused_with_what_to_do():
         name = "causal:gpt2"
         score = None
 
-    assert "encoder:gpt2" in task.refuses(Causal())
+    assert "write encoder:gpt2 to take" in task.refuses(Causal())
 
 
 def test_interval_grows_where_texts_repeat():
@@ -467,7 +469,10 @@ def test_half_a_set_and_no_set_are_problems(tmp_path):
     (tmp_path / "MR/rt-polarity.neg").unlink()
     with pytest.raises(InputError, match=r"rt-polarity.neg: is not there; MR needs it"):
         read_classification(tmp_path)
-    with pytest.raises(InputError, match="holds no data set"):
+    with pytest.raises(InputError, match="no such folder; at least one data set"):
+        read_classification(tmp_path / "nothing")
+    (tmp_path / "nothing").mkdir()
+    with pytest.raises(InputError, match="holds no data set; at least one"):
         read_classification(tmp_path / "nothing")
     fill(tmp_path, "MR")
     fill(tmp_path, "SICK-E")

@@ -12,10 +12,11 @@ from scipy.stats import rankdata, spearmanr
 
 from giccs.cli.evalrank.correlate import correlate as command
 from giccs.metrics import Estimate
+from giccs.models.postprocess.spelling import family_of, is_postprocessed
 from giccs.results import Group, Result, Store
 from giccs.tasks.evalrank.correlating import complete, correlate, unprocessed
 from giccs.tasks.evalrank.rank_plot import ranked
-from giccs.tasks.evalrank.scores import Asked, asked, family_of, is_postprocessed, scores
+from giccs.tasks.evalrank.scores import Asked, asked, scores
 
 
 def estimate(value):
@@ -154,7 +155,9 @@ def test_correlations_are_over_models_that_have_both_and_the_others_are_named(re
     found = correlate(intrinsic, downstream, resamples=10)
     sizes = {cell.intrinsic.label: cell.rho.n for cell in found.cells}
     assert (sizes["mrr"], sizes["STS-B"]) == (11, 12)
-    assert found.missing()[0] == "evalrank-sentence mrr: missing for 1 of 12 models (made-up:3)"
+    assert found.document()["missing"][0] == (
+        "evalrank-sentence mrr: missing for 1 of 12 models: made-up:3"
+    )
     assert {len(one.scores) for one in complete([*intrinsic, *downstream])} == {11}
     behind = [cell.behind for cell in found.cells if cell.behind]
     assert {one.n for one in behind} == {11}  # the best is mrr, which one model lacks
@@ -209,10 +212,10 @@ def test_the_family_is_the_model_before_its_steps():
 def test_scores_that_are_nan_are_left_out_with_their_reason():
     table = scores([result("m", "evalrank-word", {"mrr": math.nan})], [asked("evalrank-word:mrr")])
     assert table.columns[0].scores == {}
-    assert table.undefined == ("m: evalrank-word mrr: made up",)
+    assert table.undefined == ("evalrank-word mrr: made up: m",)
     lost = result("m", "word-similarity", {}, {"MC-30": math.nan})
     table = scores([lost], [asked("word-similarity")])
-    assert table.undefined == ("m: word-similarity spearman MC-30: made up",)
+    assert table.undefined == ("word-similarity spearman MC-30: made up: m",)
 
 
 def test_ranks_for_the_plot(results):
@@ -280,8 +283,8 @@ def test_models_can_be_chosen(folder):
 def test_models_without_a_score_are_said(folder, results):
     Store(folder).add(result("made-up:new", "classification", {"accuracy": 0.5}, {"MR": 0.7}))
     done = run(folder, "--intrinsic", "evalrank-sentence:mrr")
-    assert "evalrank-sentence mrr: missing for 1 of 13 models (made-up:new)" in done.stderr
-    assert "classification SST2: missing for 1 of 13 models (made-up:new)" in done.stderr
+    assert "evalrank-sentence mrr: missing for 1 of 13 models: made-up:new" in done.stderr
+    assert "classification SST2: missing for 1 of 13 models: made-up:new" in done.stderr
     assert "n=12" in done.stdout
     only = json.loads(
         run(folder, "--intrinsic", "evalrank-sentence:mrr", "--complete", "--json").stdout

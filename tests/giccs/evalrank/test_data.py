@@ -8,7 +8,7 @@ import pytest
 from bws.problems import InputError
 from giccs.benchmark import read_benchmark, write_benchmark
 from giccs.records import Item, Turn
-from giccs.tasks.evalrank.data import read_sentences, read_words
+from giccs.tasks.evalrank.data import EXPECTED, read_sentences, read_words
 
 SHARED = Path(os.environ.get("GICCS_SHARED", Path(__file__).parents[4] / "shared"))
 DATA = SHARED / "data" / "evalrank"
@@ -83,11 +83,17 @@ def test_repeats_count_once_and_pairs_of_one_text_stay_and_both_are_told(tmp_pat
 
 
 def test_what_is_no_such_folder_is_refused(tmp_path):
-    assert refused(read_words, str(tmp_path)) == [
-        f"{tmp_path}: is no folder with pos_pair.txt and basic_vocab.txt; giccs-evalrank build makes one"
-    ]
+    (words,) = refused(read_words, str(tmp_path))
+    benchmark, sentences = refused(read_sentences, str(tmp_path))
+    assert words == sentences == f"{tmp_path}: {EXPECTED}"
+    assert "neither the GiCCS release" in benchmark
+    none = str(tmp_path / "none")
+    assert refused(read_sentences, none) == [f"{none}: no such file", f"{none}: {EXPECTED}"]
     data = folder(tmp_path, "a\tb\n")
     assert refused(read_sentences, data) == ["background_sent.txt: no such file"]
+    (tmp_path / "basic_vocab.txt").write_text("a\n")
+    (problem,) = refused(read_sentences, data)
+    assert problem.endswith("has no background_sent.txt; it holds words, for --task evalrank-word")
     (tmp_path / "background_sent.txt").write_text("a\n")
     (tmp_path / "pos_pair.txt").write_text("")
     assert refused(read_sentences, data) == ["pos_pair.txt: holds no pairs; each line must be one"]

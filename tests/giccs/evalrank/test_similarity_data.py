@@ -81,7 +81,7 @@ def test_columns_that_are_named(tmp_path):
         ": has no column wrong; its columns are id, left, right, mean"
     ]
     assert problems_of(path)[0].startswith(
-        ": is in no known form of rated pairs; known are: a header"
+        ": is in no known form of rated pairs (first line: id, left, right, mean); known are: a header"
     )
 
 
@@ -98,7 +98,7 @@ def test_a_benchmark_of_giccs(benchmark_file):
         ("sun sea 3\nsun\nsun sky high\nsun sky 1 2\nsun sky nan\nsun sky 1_0", [
             ":2: 1 fields; a row has 3",
             ":3: the score is 'high'; it must be a number",
-            ":4: 4 fields; a row has 3",
+            ":4: 4 fields; a row has 3, or tabs between where a text has spaces",
             ":5: the score is 'nan'; it must be a number",
             ":6: the score is '1_0'; it must be a number",
         ]),
@@ -151,10 +151,13 @@ def test_a_folder_tells_of_all_its_files_at_once(tmp_path):
     problems = problems_of(tmp_path)
     assert problems[0].startswith("/a.txt: is in no known form")
     assert problems[1] == "/b.txt:2: 1 fields; a row has 3"
-    (tmp_path / "empty").mkdir()
-    assert problems_of(tmp_path / "empty")[0].startswith(
-        ": holds no data; files that end with .txt"
-    )
+    (tmp_path / "empty" / "SICK").mkdir(parents=True)
+    (problem,) = problems_of(tmp_path / "empty")
+    assert problem.startswith(": holds no file that ends with .txt")
+    assert problem.endswith("(in it are the folders SICK)")
+    write(tmp_path / "empty" / "pos_pair.txt", "sun\tsea\n")
+    (problem,) = problems_of(tmp_path / "empty")
+    assert problem.startswith(": holds ranking data (for evalrank-* and uniformity)")
     assert problems_of(tmp_path / "none.txt") == [": no such file"]
 
 

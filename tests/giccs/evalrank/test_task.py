@@ -10,10 +10,13 @@ import polars
 import pytest
 
 from giccs.models import open_model
+from giccs.models.postprocess import wrapped
 from giccs.progress import silent
 from giccs.results import Store
 from giccs.tasks import TaskOptions, open_tasks
 from giccs.tasks.evalrank.task import EvalRank
+from giccs.tasks.evalrank.uniformity import Uniformity
+from giccs.tasks.evalrank.vector_cache import cached_vectors
 
 ROOT = Path(__file__).parents[3]
 SHARED = Path(os.environ.get("GICCS_SHARED", Path(__file__).parents[4] / "shared"))
@@ -63,7 +66,10 @@ def test_ranks_by_hand(words):
     mrr = result.metrics["mrr"]
     assert (mrr.value, mrr.n) == (0.5, 4)  # (1 + 1/2 + 1/2 + 0) / 4
     assert mrr.extra["known"] == pytest.approx(2 / 3)
-    assert mrr.reason == "1 of 4 pairs are misses: a text has no vector"
+    assert mrr.reason == (
+        "1 of 4 pairs are misses: a text has no vector; "
+        "1 of the background have none and are no candidates"
+    )
     assert result.metrics["mean_rank"].value == pytest.approx(5 / 3)
     assert result.environment["background_without_vector"] == 1
 
@@ -93,12 +99,35 @@ def test_the_published_program_s_way_says_how_often_a_copy_wins(words):
     assert result.metrics["mrr"].n == 4
 
 
+def test_texts_are_encoded_once_for_all_similarities_and_steps(words):
+    class Counted(Table):
+        asked = 0
+
+        def vectors(self, texts, progress):
+            Counted.asked += len(texts)
+            return super().vectors(texts, progress)
+
+    model = Counted(WORDS)
+    changed = wrapped(model, "abtt:1")
+    for one in (model, changed, wrapped(model, "pcr")):
+        for similarity in ("cos", "l2"):
+            task = EvalRank("word", similarity)
+            result = task.evaluate(one, task.read(words))
+    assert Counted.asked == len(WORDS)
+    fresh = wrapped(Counted(WORDS), "abtt:1")  # a later call, whose vectors are kept already
+    result = Uniformity().evaluate(fresh, task.read(words))
+    assert Counted.asked == len(WORDS)
+    assert result.environment["postprocess"] == [{"step": "abtt:1", "fitted_on": "texts", "n": 4}]
+    kept = cached_vectors(fresh, [*WORDS], silent)
+    np.testing.assert_array_equal(kept, changed.vectors([*WORDS], silent))
+
+
 def test_who_has_no_vectors_is_refused():
     task = EvalRank("sentence")
     assert task.refuses(Table(WORDS)) == ""
     assert task.refuses(open_model("baseline:char-ngram")) == (
-        "gives no vectors, and evalrank-sentence compares them; name an encoder (encoder:FOLDER takes "
-        "the mean of a causal model's hidden states) or word vectors (static:FILE)"
+        "gives no vectors, and evalrank-sentence needs them; "
+        "name an encoder, or word vectors as static:FILE"
     )
 
 

@@ -13,11 +13,6 @@ from giccs.tasks.evalrank import uniformity as module
 from giccs.tasks.evalrank.uniformity import alignment, of_length_one, open_tasks, read, uniformity
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("GICCS_CACHE", str(tmp_path / "cache"))
-
-
 @pytest.fixture
 def units():
     draw = np.random.default_rng(3)
@@ -93,7 +88,7 @@ def test_it_is_a_task(tmp_path, static_encoder):
     model = open_model(str(static_encoder))
     (task,) = open_tasks(TaskOptions())
     assert task.refuses(model) == ""
-    assert "needs an encoder" in task.refuses(open_model("baseline:chance"))
+    assert "name an encoder" in task.refuses(open_model("baseline:chance"))
     results = []
     for name in (str(tmp_path / "sentences"), str(tmp_path / "words"), "giccs-sample"):
         data = task.read(name)
@@ -107,3 +102,13 @@ def test_it_is_a_task(tmp_path, static_encoder):
     assert results[0].metrics == results[1].metrics
     assert len(list(Store(tmp_path / "results").results())) == 3
     assert read("giccs-sample").fingerprint == results[2].signature["data"]
+
+
+def test_how_many_texts_are_left_out_is_said(tmp_path):
+    (tmp_path / "basic_vocab.txt").write_text("car\nbus\ntea\n")
+    (tmp_path / "pos_pair.txt").write_text("car\tbus\n")
+    (tmp_path / "vectors.txt").write_text("car 1 0\nbus 0 1\n")
+    (task,) = open_tasks(TaskOptions())
+    model = open_model(f"static:{tmp_path / 'vectors.txt'}")
+    found = task.evaluate(model, task.read(str(tmp_path))).metrics["uniformity"]
+    assert (found.n, found.reason) == (2, "1 of 3 texts left out: they have no vector")

@@ -83,7 +83,7 @@ def test_a_test_of_ones_own(own):
     [
         (('name = "Own test"\n', ""), "name is missing"),
         (("seconds = 600", 'seconds = "x"'), "seconds is 'x'; int is allowed"),
-        (("seconds = 600", "second = 600"), "second is no part of a test"),
+        (("seconds = 600", "second = 600\nhint = 1"), "hint, second is no part of a test"),
         (("pass_at = 60", "pass_at = 0"), "pass_at is 0; 1 to 100 percent"),
         (("scores = [0, 3]", "scores = [0, 0]"), "question 1: scores is [0, 0]; 2 whole numbers"),
         (("scores = [0, 3]", "scores = [3]"), "question 1: scores is [3]; 2 whole numbers"),

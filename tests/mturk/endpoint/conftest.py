@@ -8,16 +8,16 @@ import pytest
 pytest.importorskip("uvicorn", reason="the extra giccs[study] is not installed")
 
 
-def _module(name):
-    """Return a module beside this file: tests are no package."""
-    path = Path(__file__).with_name(f"{name}.py")
-    spec = importlib.util.spec_from_file_location(f"endpoint_{name}", path)
+def _module(name, folder=Path(__file__).parent):
+    """Return a module of a folder that is no package."""
+    spec = importlib.util.spec_from_file_location(f"endpoint_{name}", folder / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
 RUNNING, REQUESTING = _module("running"), _module("requesting")
+POSTGRESQL = _module("postgresql", Path(__file__).parents[3] / "benchmarks")
 
 
 @pytest.fixture
@@ -52,3 +52,14 @@ def made():
 def endpoint_running():
     """Return `running`: a service with options of the test's own, as a context."""
     return RUNNING.running
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    """A PostgreSQL server of the tests' own: .create(name) makes an empty database."""
+    pytest.importorskip("psycopg", reason="psycopg is not installed")
+    try:
+        with POSTGRESQL.cluster() as found:
+            yield found
+    except POSTGRESQL.NoServerError as error:
+        pytest.skip(str(error))

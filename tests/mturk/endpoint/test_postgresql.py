@@ -1,73 +1,24 @@
 """The same service on a real PostgreSQL server, started for the test."""
 
-import os
-import shutil
-import subprocess
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
+from sqlalchemy import func, insert, select
+from sqlalchemy.exc import DBAPIError
 
+from bws.problems import InputError
+from mturk.endpoint import database as module
 from mturk.endpoint.clock import ManualClock
 from mturk.endpoint.database import Database
 from mturk.endpoint.protocol import Api
+from mturk.endpoint.schema import worker
 from mturk.endpoint.work import Work, WorkError
 
 
-def programs():
-    """Return the folder of PostgreSQL's newest programs."""
-    folders = [path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")]
-    found = shutil.which("initdb")
-    folders += [Path(found).resolve().parent] if found else []
-    return max(folders, key=lambda path: path.parent.name, default=None)
-
-
 @pytest.fixture(scope="module")
-def server():
-    """The URL of an empty database; the server listens on a socket in a private folder only."""
-    pytest.importorskip("psycopg", reason="psycopg is not installed")
-    if programs() is None:
-        pytest.skip("PostgreSQL's programs are not installed")
-    root = os.geteuid() == 0  # as which PostgreSQL does not run
-    if root and not (
-        shutil.which("runuser") and Path("/etc/passwd").read_text().count("\npostgres:")
-    ):
-        pytest.skip("PostgreSQL does not run as root, and there is no user postgres")
-    user = ["runuser", "-u", "postgres", "--"] if root else []
-    folder = tempfile.mkdtemp(prefix="giccs-postgresql-")
-    if root:
-        shutil.chown(folder, "postgres")
-    data = f"{folder}/data"
-
-    def run(name, *arguments):
-        subprocess.run([*user, str(programs() / name), *arguments], check=True, cwd=folder,
-                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)  # fmt: skip
-
-    try:
-        run(
-            "initdb",
-            "-D",
-            data,
-            "-U",
-            "giccs",
-            "-A",
-            "trust",
-            "-E",
-            "UTF8",
-            "--locale=C.UTF-8",
-            "-N",
-        )
-        options = (
-            f"-c listen_addresses='' -c unix_socket_directories='{folder}' -c max_connections=120"
-        )
-        run("pg_ctl", "-D", data, "-w", "-l", f"{folder}/log", "-o", options, "start")
-        try:
-            yield f"postgresql+psycopg://giccs@/postgres?host={folder}"
-        finally:
-            run("pg_ctl", "-D", data, "-w", "-m", "immediate", "stop")
-    finally:
-        shutil.rmtree(folder)
+def server(cluster):
+    """The URL of an empty database."""
+    return cluster.create("study")
 
 
 @pytest.fixture(scope="module")
@@ -110,12 +61,12 @@ def test_fifty_workers_get_ten_places(api, database, made):
     hit = api.call("CreateHIT", {**made.HIT, "MaxAssignments": 10})["HIT"]["HITId"]
     work = Work(database, api.clock)
     workers = [f"AW{number}" for number in range(50)]
-    for worker in workers:
-        work.register(worker)
+    for name in workers:
+        work.register(name)
 
-    def take(worker):
+    def take(name):
         try:
-            return work.accept(worker, hit).assignment_id
+            return work.accept(name, hit).assignment_id
         except WorkError as error:
             return error.code
 
@@ -138,3 +89,56 @@ def test_an_answer_that_is_sent_twenty_times_is_taken_once(api, database, made):
             )
         )
     assert sum(taken) == 1
+
+
+def test_a_writer_that_hangs_is_rolled_back_and_the_others_go_on(cluster, monkeypatch):
+    stuck = str(module.STUCK_MILLISECONDS)
+    assert stuck in module.SESSION
+    monkeypatch.setattr(module, "SESSION", module.SESSION.replace(stuck, "300"))
+    url = cluster.create("hanging")
+    hanging, other = Database(url), Database(url)
+
+    def hang():
+        with hanging.write() as first:
+            first.execute(insert(worker).values(worker_id="AONE", registered=1))
+            with other.write() as second:  # has its turn when the server has ended the first
+                second.execute(insert(worker).values(worker_id="ATWO", registered=1))
+
+    with pytest.raises(DBAPIError):
+        hang()
+    for store in (hanging, other):
+        with store.read() as connection:
+            assert connection.scalars(select(worker.c.worker_id)).all() == ["ATWO"]
+        store.close()
+
+
+def test_looking_is_of_one_moment_and_does_not_wait(cluster):
+    url = cluster.create("looking")
+    one, other = Database(url), Database(url)
+    with one.read() as looking, other.write() as writing:
+        before = looking.scalar(select(func.count()).select_from(worker))
+        writing.execute(insert(worker).values(worker_id="AONE", registered=1))
+        writing.commit()
+        assert looking.scalar(select(func.count()).select_from(worker)) == before == 0
+    with one.read() as looking, pytest.raises(DBAPIError, match="read-only"):
+        looking.execute(insert(worker).values(worker_id="ATWO", registered=1))
+    for store in (one, other):
+        store.close()
+
+
+def test_answers_wait_for_the_disk_also_where_the_server_would_not(cluster):
+    url = cluster.create("careless")
+    name = "careless"
+    cluster.run("psql", "-h", cluster.folder, "-U", "giccs", "-d", name, "-c",
+                f"ALTER DATABASE {name} SET synchronous_commit = off")  # fmt: skip
+    database = Database(url)
+    with database.write() as connection:
+        assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "on"
+    database.close()
+
+
+def test_a_database_that_cannot_hold_every_text_is_refused(cluster):
+    cluster.run("createdb", "-h", cluster.folder, "-U", "giccs", "-E", "LATIN1", "--locale=C",
+                "-T", "template0", "latin")  # fmt: skip
+    with pytest.raises(InputError, match="LATIN1; UTF8 is needed"):
+        Database(cluster.create("other").replace("/other", "/latin"))

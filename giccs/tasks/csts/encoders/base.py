@@ -92,7 +92,9 @@ def load_tokens(name: str, folder: Path, limit: int) -> Tokens:
     from transformers import AutoTokenizer
 
     try:
-        tokenizer: Any = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+        tokenizer: Any = AutoTokenizer.from_pretrained(
+            str(folder), local_files_only=True, trust_remote_code=False
+        )
     except Exception as error:  # the framework raises whatever it likes
         message = f"its tokenizer cannot be opened: {first_line(error)}"
         raise InputError(Problem(name, None, message)) from error
@@ -116,7 +118,7 @@ def load_encoder(name: str, folder: Path) -> nn.Module:
 
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    shared = {"dtype": torch.float32, "local_files_only": True}
+    shared = {"dtype": torch.float32, "local_files_only": True, "trust_remote_code": False}
     try:
         try:
             # A layer that is never used has no gradient, which training on several devices refuses.

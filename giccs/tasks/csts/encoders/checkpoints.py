@@ -29,7 +29,7 @@ def discard_broken(folder: Path) -> None:
 def _is_whole(path: Path) -> bool:
     try:
         state = json.loads((path / STATE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return False
     return state.get("global_step") == _step(path) and all(
         (path / name).is_file() for name in NEEDED

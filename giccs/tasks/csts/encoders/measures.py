@@ -18,7 +18,7 @@ from giccs.metrics import (
     weighted_spearman,
 )
 from giccs.tasks.csts.data import Dataset, pairs
-from giccs.tasks.csts.measures import csts_metrics
+from giccs.tasks.csts.measures import csts_metrics, over_pairs
 from giccs.tasks.csts.records import Instance
 
 __all__ = ["RESAMPLES", "mean_metrics", "paired"]
@@ -103,8 +103,7 @@ def _mean(singles: Sequence[Estimate], drawn: Floats) -> Estimate:
         return replace(undefined, extra={"seeds": len(singles)})
     values = np.array([one.value for one in singles])
     n_units = 2 if len(drawn) else 1  # without resamples there was one sentence pair, or none
-    found = estimated(float(values.mean()), drawn, singles[0].n, n_units, singles[0].reason)
+    found = estimated(float(values.mean()), drawn, singles[0].n, n_units)
     chance = {name: singles[0].extra[name] for name in ("chance",) if name in singles[0].extra}
     sd = float(np.std(values, ddof=1))
-    reason = found.reason.replace("dialogue", "sentence pair")
-    return replace(found, reason=reason, extra={"sd": sd, "seeds": len(singles), **chance})
+    return replace(over_pairs(found), extra={"sd": sd, "seeds": len(singles), **chance})

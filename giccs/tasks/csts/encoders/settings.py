@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-__all__ = ["CHOICES", "TEMPLATES", "Settings", "why_impossible"]
+__all__ = ["CHOICES", "SHORTEST", "TEMPLATES", "Settings", "why_impossible"]
 
 CHOICES = {
     "encoding": ("cross", "bi", "tri"),
@@ -22,8 +22,9 @@ TEMPLATES = {
     "tri": "[CLS] {text} [SEP]",
 }
 """Encoding -> what one pass of the encoder reads; parts that are not shown go with the [SEP] behind them."""
-POSITIVE = ("learning_rate", "epochs", "batch", "max_length")
-SHARES = ("warmup",)
+POSITIVE = ("learning_rate", "epochs", "batch")
+SHORTEST = 8
+"""Tokens: one of each part between the separators of a cross-encoder, and one more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,8 @@ class Settings:
                 f"warmup is {self.warmup}, weight_decay {self.weight_decay}, margin {self.margin};"
                 " warmup must be from 0 to below 1, the others 0 or more"
             )
+        if self.max_length < SHORTEST:
+            raise ValueError(f"max_length is {self.max_length}; it must be {SHORTEST} or more")
         if self.train_rows is not None and self.train_rows < 2:
             raise ValueError(f"train_rows is {self.train_rows}; it must be 2 or more")
         if not self.seeds or len(set(self.seeds)) < len(self.seeds) or min(self.seeds) < 0:

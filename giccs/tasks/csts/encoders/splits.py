@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from bws.problems import InputError, Problem
-from giccs.tasks.csts.asked import Asked, in_splits, read_asked
+from giccs.tasks.csts.asked import Asked, in_splits, read_asked, read_given
 from giccs.tasks.csts.data import SAMPLE, SPLITS, Dataset, read_csts
 from giccs.tasks.csts.records import Instance
 
@@ -128,9 +129,24 @@ def _read(
                 found[split] = read_asked(data, split, answers)
         except InputError as error:
             problems += error.problems
+    if answers is not None and not problems:
+        problems += _ambiguous(found, answers)
     if problems:
         raise InputError(problems)
     return found
+
+
+def _ambiguous(found: Mapping[str, Asked], answers: str | os.PathLike[str]) -> list[Problem]:
+    """Return what is wrong where a uid without its split is that of rows in several splits."""
+    rows = Counter(one.uid for asked in found.values() for one in asked.instances)
+    several = [uid for uid in read_given(answers) if rows[uid] > 1]
+    if not several:
+        return []
+    message = (
+        f"{len(several)} uids are those of rows in several splits, the first is {several[0]!r}; "
+        f"write the split before it: {SPLITS[0]}:{several[0]}"
+    )
+    return [Problem(os.fspath(answers), None, message)]
 
 
 def _is_hidden(data: str) -> bool:

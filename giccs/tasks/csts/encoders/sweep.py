@@ -68,7 +68,7 @@ def read_grid(path: str | os.PathLike[str]) -> Grid:
     file = display_name(path)
     try:
         document = tomllib.loads(read_text(path))
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         line = re.search(r"line (\d+)", str(error))
         problem = Problem(file, int(line[1]) if line else None, f"is not TOML ({error})")
         raise InputError(problem) from None

@@ -81,13 +81,14 @@ def load_trained(folder: str | os.PathLike[str]) -> Trained:
         message = f"holds no trained model; {SETTINGS} and {WEIGHTS} are expected"
         raise InputError(Problem(str(folder), None, message))
     settings = _settings(path / SETTINGS)
-    config = AutoConfig.from_pretrained(path, local_files_only=True)
+    # False, not left out: transformers would ask at the terminal whether to run a stranger's code.
+    config = AutoConfig.from_pretrained(path, local_files_only=True, trust_remote_code=False)
     weights = load_file(path / WEIGHTS)
     build: Any = AutoModel.from_config
     try:
-        encoder = build(config, add_pooling_layer=False)
+        encoder = build(config, add_pooling_layer=False, trust_remote_code=False)
     except TypeError:  # architectures without such a layer
-        encoder = build(config)
+        encoder = build(config, trust_remote_code=False)
     scorer = Scorer(encoder, settings)
     scorer.load_state_dict(weights)
     return Trained(settings, scorer, load_tokens(str(folder), path, settings.max_length))
@@ -99,5 +100,5 @@ def _settings(path: Path) -> Settings:
         known = {field.name for field in fields(Settings)}
         values = {name: value for name, value in document.items() if name in known}
         return Settings(**values | {"seeds": tuple(values["seeds"])})
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise InputError(Problem(str(path), None, f"is not what was saved ({error})")) from None

@@ -22,6 +22,8 @@ from giccs.tasks.csts.records import INVALID, LABELS
 
 __all__ = ["Truths", "read_answers", "suspects_csv", "with_truth"]
 
+REANNOTATED = "validation:"
+"""What stands before a uid of the split that was reannotated, where answers are about several."""
 COLUMNS = ("uid", "label", "answer1", "answer2")
 WRITTEN = {form: label for label in LABELS for form in (str(label), f"{label}.0")}
 OUT = (
@@ -37,9 +39,7 @@ def read_answers(path: str | os.PathLike[str]) -> tuple[AnswerPair, ...]:
     5, uids that are empty or repeat.
     """
     table = read_table(path)
-    if missing := [name for name in COLUMNS if name not in table.frame.columns]:
-        message = f"no column {', '.join(missing)}; there are {', '.join(table.frame.columns)}"
-        raise InputError([Problem(table.file, 1, message), *table.problems])
+    table.need(COLUMNS)
     problems, pairs = list(table.problems), []
     first: dict[str, int] = {}
     for line, row in zip(table.lines.tolist(), table.frame.iter_rows(named=True), strict=True):
@@ -94,17 +94,24 @@ class Truths:
 def with_truth(pairs: Sequence[AnswerPair], labels: Mapping[str, int]) -> Truths:
     """Join answer pairs with reannotated labels (1 to 5, or -1) by uid.
 
+    The labels are of the validation split: a uid of answers about several splits, ``validation:8``, is
+    found as ``8`` too.
+
     >>> pairs = [AnswerPair("7", 3, "red", "blue"), AnswerPair("8", 1, "a", "b")]
     >>> found = with_truth(pairs, {"8": -1, "9": 2})
     >>> [pair.uid for pair in found.pairs], found.truth.tolist(), found.invalid, found.unused
     (['7'], [0], 1, 1)
     """
-    kept = tuple(pair for pair in pairs if labels.get(pair.uid) != INVALID)
+    names = [
+        pair.uid if pair.uid in labels else pair.uid.removeprefix(REANNOTATED) for pair in pairs
+    ]
+    truths = [labels.get(name, UNKNOWN) for name in names]
+    kept = [(pair, truth) for pair, truth in zip(pairs, truths, strict=True) if truth != INVALID]
     return Truths(
-        pairs=kept,
-        truth=np.array([labels.get(pair.uid, UNKNOWN) for pair in kept], dtype=np.intp),
+        pairs=tuple(pair for pair, _ in kept),
+        truth=np.array([truth for _, truth in kept], dtype=np.intp),
         invalid=len(pairs) - len(kept),
-        unused=len(labels.keys() - {pair.uid for pair in pairs}),
+        unused=len(labels.keys() - set(names)),
     )
 
 

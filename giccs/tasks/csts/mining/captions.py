@@ -93,11 +93,7 @@ def _blank(file: str, rows: Sequence[_Row]) -> Iterator[Problem]:
 def _table_rows(path: str | os.PathLike[str], problems: list[Problem]) -> Iterator[_Row]:
     table = read_table(path)
     problems += table.problems
-    there = table.frame.columns
-    missing = [column for column in COLUMNS if column not in there]
-    if missing:
-        message = f"no column {' and '.join(missing)}; there are {', '.join(there)}"
-        raise InputError([Problem(table.file, 1, message), *table.problems])
+    table.need(COLUMNS)
     columns = (table.frame[column].to_list() for column in COLUMNS)
     for source, text, line in zip(*columns, table.lines.tolist(), strict=True):
         yield _Row(source.strip(), text.strip(), line)

@@ -31,8 +31,8 @@ def read_array(path: str | os.PathLike[str], rows: int, what: str) -> Matrix:
         found = np.load(name, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:
         raise InputError(Problem(name, None, "no such file")) from None
-    except (OSError, ValueError, EOFError) as error:
-        message = f"is no array of numbers in NumPy's .npy format ({error})"
+    except (OSError, ValueError, EOFError):
+        message = "is no array of numbers in NumPy's .npy format, as numpy.save writes it"
         raise InputError(Problem(name, None, message)) from None
     if not isinstance(found, np.ndarray) or found.dtype.kind not in "fiu" or found.ndim != 2:
         message = "is not one array of numbers with two dimensions, rows and components"

@@ -1,0 +1,42 @@
+"""What is asked of which model on what data: what an engine works off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from giccs.models import ModelOptions
+from giccs.results import Result, Store, digest
+from giccs.tasks import Data, Task
+
+__all__ = ["Ask", "distinct"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One model, one task that it can do, one data set."""
+
+    model: Any
+    """Opened, its weights not loaded."""
+    task: Task
+    data: Data
+    options: ModelOptions = field(default_factory=ModelOptions)
+    """How the model was opened; another process opens it so again."""
+
+    def __str__(self) -> str:
+        return f"{self.model.name}: {self.task.name}"
+
+    def known(self, store: Store) -> Result | None:
+        """Return what the store knows of it."""
+        signature = self.task.signature(self.model, self.data)
+        return store.find(self.model.name, self.task.name, signature)
+
+
+def distinct(asks: Iterable[Ask]) -> list[Ask]:
+    """Return the asks that come to different results, all of a model together, models as they first come."""
+    models: dict[int, dict[tuple[str, str], Ask]] = {}
+    for ask in asks:
+        of_model = models.setdefault(id(ask.model), {})
+        of_model[ask.task.name, digest(ask.task.signature(ask.model, ask.data))] = ask
+    return [ask for of_model in models.values() for ask in of_model.values()]

@@ -1,0 +1,59 @@
+"""How is a Parquet file read that a stranger may have written?
+
+A few bytes can stand for gigabytes of equal values, and a damaged file makes the reader panic, which is no
+exception of the usual kind. Here the first is bounded and the second becomes a sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["count_rows", "faults_in_words", "read_table"]
+
+ROWS = 20_000_000
+SIZE = 4 * 2**30
+"""Bytes of all values, each counted as often as it stands there."""
+
+
+def read_table(source: Path | bytes, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    """Return a table, or these columns of it.
+
+    ValueError, in a line, where it is no Parquet file, has not these columns, or more than `ROWS` rows or
+    `SIZE` bytes; FileNotFoundError where there is no file.
+    """
+    import polars as pl
+
+    if (rows := count_rows(source)) > ROWS:
+        raise ValueError(f"{rows:,} rows; at most {ROWS:,} are read")
+    with faults_in_words():
+        table = pl.read_parquet(source, columns=None if columns is None else list(columns))
+    if (size := table.estimated_size()) > SIZE:
+        raise ValueError(f"its values would take {size:,} bytes; at most {SIZE:,} are read")
+    return table
+
+
+def count_rows(source: Path | bytes) -> int:
+    """Return how many rows a file says it has, without reading them; errors as of `read_table`."""
+    import polars as pl
+
+    with faults_in_words():
+        return int(pl.scan_parquet(source).select(pl.len()).collect().item())
+
+
+@contextmanager
+def faults_in_words() -> Iterator[None]:
+    """Turn whatever Polars makes of a broken file, its panics too, into a ValueError of one line."""
+    from polars.exceptions import PanicException, PolarsError
+
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except (PolarsError, PanicException, OSError) as error:
+        raise ValueError(str(error).partition("\n")[0]) from None

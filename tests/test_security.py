@@ -1,0 +1,675 @@
+"""What docs/security.md promises and no other test holds: what code may not do, and hostile files cannot.
+
+The rules about code are read from its syntax trees, and each is shown to find what it forbids. Files
+that want memory are read by processes of their own with a limit to it.
+"""
+
+import ast
+import gzip
+import io
+import json
+import os
+import random
+import re
+import stat
+import subprocess
+import sys
+from dataclasses import fields
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from bws.command import Console
+from bws.files import read_judgments
+from bws.problems import InputError
+from bws.textio import read_bytes
+from giccs.benchmark import read_benchmark
+from giccs.interop import lm_eval, mteb
+from giccs.models import ModelOptions
+from giccs.models.sentence import encoder_folder
+from giccs.parquet import count_rows, faults_in_words, read_table
+from giccs.recipe import read_recipe
+from giccs.results import Result, Store
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("bws", "giccs", "mturk", "app")
+FILES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+TREES = {path: ast.parse(path.read_text("utf-8")) for path in FILES}
+MIB = 2**20
+
+# Rules about code
+
+UNPICKLERS = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "marshal", "shelve", "yaml"}
+RUN_TEXT = {"eval", "exec", "compile", "__import__"}
+NEEDED = {"torch.load": ("weights_only", True), "np.load": ("allow_pickle", False)}
+OPEN_SHELLS = {"os.system", "os.popen", "tempfile.mktemp", "ssl._create_unverified_context"}
+PARSERS = {"json.load", "json.loads", "tomllib.load", "tomllib.loads"}
+FROM_A_FOLDER = {"from_pretrained", "from_config", "SentenceTransformer", "CrossEncoder"}
+SQL = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|CREATE|DROP|ALTER|PRAGMA|BEGIN)\b")
+MIXED = {
+    "app/progress.py": {"name"},  # application_id, user_version
+    "giccs/models/chat/cache.py": {"marks"},
+    "mturk/endpoint/database.py": {"int.from_bytes(b'giccs', 'big')", "pragma"},
+    "mturk/ledger.py": {
+        "_columns(Hit)", "_columns(Assignment, 'a.')", "_columns(Action)", "_marks(Assignment)", "names",
+        "table", "pragma",
+    },
+}  # fmt: skip
+"""What stands in SQL besides constants: question marks, and names of our own tables, columns and pragmas."""
+
+
+@cache
+def nodes(tree):
+    return [*ast.walk(tree)]
+
+
+@cache
+def calls(tree):
+    return [node for node in nodes(tree) if isinstance(node, ast.Call)]
+
+
+def given(call):
+    return {word.arg: word.value for word in call.keywords}
+
+
+def imported(tree):
+    for node in nodes(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield (node.module or "").partition(".")[0]
+
+
+def runs_what_it_reads(tree):
+    """Yield what of a module would run code that stands in data, or start a shell."""
+    yield from UNPICKLERS & {*imported(tree)}
+    for call in calls(tree):
+        name, words = ast.unparse(call.func), given(call)
+        if name in RUN_TEXT | OPEN_SHELLS:
+            yield name
+        key, wanted = NEEDED.get(name.replace("numpy.", "np."), ("", None))
+        if key and (key not in words or ast.unparse(words[key]) != str(wanted)):
+            yield f"{name} without {key}={wanted}"
+        if "shell" in words or ast.unparse(words.get("verify", ast.Constant(True))) == "False":
+            yield f"{name} with a shell, or without checking a certificate"
+
+
+def opens_models_unasked(tree):
+    """Yield calls that open a model's folder and leave it to the framework whether to run its code."""
+    aliases = {
+        ast.unparse(node.targets[0] if isinstance(node, ast.Assign) else node.target)
+        for node in nodes(tree)
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        and isinstance(node.value, ast.Attribute)
+        and node.value.attr in FROM_A_FOLDER
+    }
+    telling = {
+        ast.unparse(node.targets[0] if isinstance(node, ast.Assign) else node.target)
+        for node in nodes(tree)
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        and isinstance(node.value, ast.Dict)
+        and "trust_remote_code" in [key.value for key in node.value.keys if isinstance(key, ast.Constant)]
+    }  # fmt: skip
+    for call in calls(tree):
+        name = ast.unparse(call.func)
+        if name.rpartition(".")[2] in FROM_A_FOLDER or name in aliases:
+            spread = {ast.unparse(word.value) for word in call.keywords if word.arg is None}
+            if "trust_remote_code" not in given(call) and not spread & telling:
+                yield name
+
+
+def trusts(tree):
+    """Yield each value that is given for trust_remote_code."""
+    for node in nodes(tree):
+        if isinstance(node, ast.keyword) and node.arg == "trust_remote_code":
+            yield ast.unparse(node.value)
+        if isinstance(node, ast.Dict):
+            pairs = zip(node.keys, node.values, strict=True)
+            yield from (
+                ast.unparse(value)
+                for key, value in pairs
+                if isinstance(key, ast.Constant) and key.value == "trust_remote_code"
+            )
+
+
+def mixed_into_sql(tree):
+    """Yield what f-strings of SQL are put together from, constants (in capitals) aside."""
+    for node in nodes(tree):
+        if not isinstance(node, ast.JoinedStr) or not isinstance(node.values[0], ast.Constant):
+            continue
+        if SQL.match(node.values[0].value):
+            parts = [part for part in node.values if isinstance(part, ast.FormattedValue)]
+            yield from (
+                text for part in parts if not (text := ast.unparse(part.value)).isupper()
+            )  # fmt: skip
+
+
+def parses_without_bottom(tree):
+    """Yield calls of parsers whose `try` does not expect that a text is nested too deeply."""
+    guarded = {
+        call
+        for node in nodes(tree)
+        if isinstance(node, ast.Try)
+        and any("RecursionError" in ast.unparse(one.type or ast.Name("")) for one in node.handlers)
+        for statement in node.body
+        for call in calls(statement)
+    }
+    for call in calls(tree):
+        parsing = ast.unparse(call.func) in PARSERS
+        if parsing and call not in guarded:
+            yield ast.unparse(call)
+
+
+def found(rule):
+    return [
+        f"{path.relative_to(ROOT)}: {what}" for path, tree in TREES.items() for what in rule(tree)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rule", "code", "count"),
+    [
+        (runs_what_it_reads, "import pickle\nfrom yaml import load", 2),
+        (runs_what_it_reads, "eval('1'); exec(x); os.system(y)", 3),
+        (runs_what_it_reads, "torch.load(f); np.load(f); numpy.load(f, allow_pickle=True)", 3),
+        (runs_what_it_reads, "torch.load(f, weights_only=True); np.load(f, allow_pickle=False); m.eval()", 0),
+        (runs_what_it_reads, "subprocess.run(c, shell=True); get(u, verify=False)", 2),
+        (opens_models_unasked, "A.from_pretrained(f)\nbuild: Any = A.from_config\nbuild(c)", 2),
+        (opens_models_unasked, "s = {'trust_remote_code': False}\nA.from_pretrained(f, **s)", 0),
+        (mixed_into_sql, "f'SELECT {name} FROM {TABLE}'; f'not SQL {name}'", 1),
+        (parses_without_bottom, "try: json.loads(t)\nexcept ValueError: pass", 1),
+        (parses_without_bottom, "try: json.loads(t)\nexcept (ValueError, RecursionError): pass", 0),
+    ],
+)  # fmt: skip
+def test_the_rules_find_what_they_forbid(rule, code, count):
+    assert len([*rule(ast.parse(code))]) == count
+
+
+def test_nothing_that_is_read_is_run():
+    assert found(runs_what_it_reads) == []
+
+
+def test_code_of_a_model_is_run_where_the_user_says_so_and_nowhere_else():
+    assert found(opens_models_unasked) == []
+    values = {value for tree in TREES.values() for value in trusts(tree)}
+    assert values == {"False", "options.trust_remote_code", "self._options.trust_remote_code"}
+    assert ModelOptions().trust_remote_code is False
+
+
+def test_sql_is_put_together_from_our_own_names_only():
+    mixed = {
+        (place, what)
+        for place, _, what in (line.partition(": ") for line in found(mixed_into_sql))
+        if what not in MIXED.get(place, ())
+    }
+    assert mixed == set()
+
+
+READ_OUR_OWN = {
+    "app/labels/__init__.py", "mturk/question.py",  # files of the packages
+    "mturk/ledger.py",  # what the ledger wrote itself
+    "app/pipeline/service.py",  # what our own process said
+}  # fmt: skip
+
+
+def test_parsers_expect_texts_without_bottom():
+    lines = [
+        line for line in found(parses_without_bottom) if line.split(":")[0] not in READ_OUR_OWN
+    ]
+    assert lines == []
+
+
+def test_templates_escape():
+    made = [
+        call
+        for tree in TREES.values()
+        for call in calls(tree)
+        if ast.unparse(call.func) == "Environment"
+    ]
+    assert len(made) >= 2
+    assert all(ast.unparse(given(call)["autoescape"]) == "True" for call in made)
+    pages = [path for package in PACKAGES for path in (ROOT / package).rglob("templates/*.html")]
+    unescaped = {
+        path.name: re.findall(r"\{[{%][^}]*\bsafe\b[^}]*\}+", path.read_text("utf-8"))
+        for path in pages
+    }
+    # a chart that vl-convert drew: it escapes what it writes, and the page runs no script
+    assert {name: each for name, each in unescaped.items() if each} == {
+        "page.html": ["{{ figure.svg | safe }}"]
+    }
+    scripts = [path for package in PACKAGES for path in (ROOT / package).rglob("*.js")]
+    assert len(scripts) >= 6
+    writes = re.compile(
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function"
+    )
+    assert [path.name for path in scripts if writes.search(path.read_text("utf-8"))] == []
+
+
+def test_the_report_forbids_scripts():
+    page = (ROOT / "app/page/templates/page.html").read_text("utf-8")
+    policy = re.search(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', page)[1]
+    assert policy.startswith("default-src 'none';")
+    assert "script-src" not in policy
+    assert page.index("Content-Security-Policy") < page.index("<style>")
+
+
+# Models of strangers
+
+
+def model_folder(folder, **files):
+    folder.mkdir()
+    for name, document in {"config": {"model_type": "bert"}, **files}.items():
+        (folder / f"{name}.json").write_text(json.dumps(document))
+    (folder / "model.safetensors").write_bytes(b"")
+    return folder
+
+
+def test_classes_of_strangers_in_a_sentence_model_need_the_flag(tmp_path):
+    ours = [{"type": "sentence_transformers.models.Transformer"}]
+    folder = model_folder(tmp_path / "a", modules=[*ours, {"type": "theirs.Model"}])
+    with pytest.raises(
+        InputError, match="code of its own; read it, then allow it with --trust-remote"
+    ):
+        encoder_folder("a", folder, ModelOptions())
+    assert encoder_folder("a", folder, ModelOptions(trust_remote_code=True)) == folder
+    plain = model_folder(tmp_path / "b", modules=ours)
+    assert encoder_folder("b", plain, ModelOptions()) == plain
+
+
+def test_a_tokenizer_with_code_is_refused_and_nobody_is_asked(tmp_path, monkeypatch):
+    base = pytest.importorskip("giccs.tasks.csts.encoders.base")
+    ran = tmp_path / "ran"
+    told = {"auto_map": {"AutoTokenizer": ["theirs.Tokens", None]}, "tokenizer_class": "Tokens"}
+    folder = model_folder(tmp_path / "a", config={"model_type": "theirs"}, tokenizer_config=told)
+    (folder / "theirs.py").write_text(f"open({str(ran)!r}, 'w')\nclass Tokens: pass\n")
+    monkeypatch.setattr("builtins.input", lambda *_: "y")
+    with pytest.raises(InputError, match="tokenizer cannot be opened"):
+        base.load_tokens("a", folder, 128)
+    assert not ran.exists()
+
+
+def test_recipes_cannot_say_where_a_key_goes_or_whose_code_runs(tmp_path):
+    from giccs.tasks import TaskOptions
+
+    assert not {"base_url", "trust_remote_code"} & {one.name for one in fields(TaskOptions)}
+    recipe = tmp_path / "recipe.toml"
+    for key in ('base_url = "https://evil.example/v1"', "trust_remote_code = true"):
+        for place in (key, f"[model.ask]\n{key}"):
+            recipe.write_text(
+                f'data = "giccs-sample"\n[[model]]\nname = "chat:x"\ntask = "pairwise-sts"\n{place}\n'
+            )
+            with pytest.raises(InputError, match=r"is not known|are known"):
+                read_recipe(recipe)
+
+
+# Names in results
+
+NAMES = [
+    "../../../out", "/etc/passwd", "..", ".", "", "a/../../b", "..\\..\\c", "C:\\x", "x\0y", "../" * 40,
+    ".ssh/authorized_keys", "n" * 500, "\u202e", "$(touch x)", "-rf",
+]  # fmt: skip
+
+
+def result(name, task):
+    number = {"value": 0.5, "low": 0.4, "high": 0.6, "n": 3, "stderr": 0.1}
+    metrics = {"pearson": number, "spearman": number, "accuracy": number}
+    signature = {"history": name, "revision": name, "data": name, "similarity": name}
+    document = {
+        "model": name, "task": task, "metrics": metrics, "signature": signature, "seconds": 1,
+        "groups": [{"by": {"history": name}, "metrics": metrics}],
+        "environment": {"when": name, "data": name},
+    }  # fmt: skip
+    return Result.from_document(document)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_in_results_stay_in_the_folder(tmp_path, name):
+    inside = tmp_path / "a" / "b" / "c"
+    for task, write in (
+        ("pairwise-sts", mteb.write_results),
+        ("multiple-choice-sts", lm_eval.write_results),
+    ):
+        [written] = write([result(name, task)], inside)
+        assert written.resolve().is_relative_to(inside)
+        assert len(written.relative_to(inside).parts) <= 4
+    kept = Store(inside).add(result(name, name))
+    assert kept.resolve().parent == inside
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(files) == 3
+    assert all(path.is_relative_to(inside) for path in files)
+
+
+def test_a_card_removes_nothing_through_a_link(tmp_path):
+    from giccs.card.folder import check_folder
+
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "card").mkdir()
+    (tmp_path / "card" / "data").symlink_to(tmp_path / "mine")
+    with pytest.raises(InputError, match="is a link; name another folder"):
+        check_folder(tmp_path / "card")
+
+
+# Files that want memory, or a stack without end
+
+LIMIT = 3 * 2**30
+READ = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]),) * 2)
+from pathlib import Path
+from bws.problems import InputError
+{code}
+for path in sys.argv[2:]:
+    try:
+        read(path)
+        print("read")
+    except InputError as error:
+        print(error)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def read_within(code, *paths):
+    """Return what a process says that reads the files, and the bytes of memory that it came to."""
+    done = subprocess.run(
+        [sys.executable, "-c", READ.format(code=code), str(LIMIT), *map(str, paths)],
+        capture_output=True, text=True, timeout=120,
+        env=os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    *said, most = done.stdout.splitlines()
+    return said, int(most) * 1024
+
+
+def bomb(path, piece, times):
+    """Write a gzip file that holds `piece` so many times; a file may be several that follow each other."""
+    path.write_bytes(gzip.compress(piece, mtime=0) * times)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "line", "times"),
+    [
+        ("from giccs.benchmark import read_benchmark as read", "dialogues.jsonl.gz", b"\0", 128),
+        (
+            "from bws.files import read_judgments as read",
+            "judgments.csv.gz",
+            b"t1,a,b,c,a,c\n",
+            128,
+        ),
+        (
+            "from giccs.models.static.reading import blocks\ndef read(path): [*map(id, blocks(Path(path)))]",
+            "vectors.txt.gz",
+            b"word 0.25 0.5\n",
+            16,
+        ),
+    ],
+)
+def test_a_gzip_bomb_is_refused_before_it_fills_the_memory(tmp_path, code, name, line, times):
+    path = bomb(tmp_path / name, line * (16 * MIB // len(line)), times)
+    assert path.stat().st_size * 200 < 16 * MIB * times  # 128 times are 2 GiB
+    [said], most = read_within(code, path)
+    assert said == (
+        f"{path}: unpacks to more than 100 times its size; where you know what it is, unpack it yourself"
+    )
+    assert most < LIMIT / 2
+
+
+def test_small_files_are_unpacked_however_well_they_pack(tmp_path):
+    text = b"a" * (32 * MIB)
+    assert read_bytes(bomb(tmp_path / "a.gz", text, 1)) == text
+
+
+def test_no_more_is_unpacked_than_memory_is_meant_for_it(tmp_path, monkeypatch):
+    monkeypatch.setattr("bws.textio.UNPACKED", 3 * MIB)
+    with pytest.raises(InputError, match=r"more than 3,145,728 bytes; unpack it yourself"):
+        read_bytes(bomb(tmp_path / "a.gz", random.Random(0).randbytes(MIB), 4))
+
+
+DEEP = 100_000
+
+
+def deep(path, before="", after=""):
+    path.write_text(before + "[" * DEEP + "]" * DEEP + after)
+    return path
+
+
+def nested_model(path):
+    folder = path.parent / "model"
+    folder.mkdir()
+    deep(folder / "config.json")
+    encoder_folder("m", folder, ModelOptions())
+
+
+def nested_results(path):
+    folder = path.parent / "results"
+    folder.mkdir()
+    deep(folder / "a--b--c.json", '{"model": ', "}")
+    [*Store(folder).results()]
+
+
+def nested_toml(read):
+    return lambda path: read(deep(path, "a = "))
+
+
+def nested(read, before="", after="\n"):
+    return lambda path: read(deep(path, before, after))
+
+
+def readers():
+    from giccs.card.stated import read_stated
+    from giccs.selection.rules import read_rules
+    from giccs.tasks.csts.encoders.sweep import read_grid
+    from mturk.endpoint.keys import read_keys
+    from mturk.endpoint.studies import read_studies
+    from mturk.qualification import read_test
+    from mturk.settings import read_settings
+
+    def keys(path):
+        path.chmod(0o600)
+        read_keys(str(path), {})
+
+    toml = (
+        read_recipe,
+        read_stated,
+        read_rules,
+        read_settings,
+        read_studies,
+        read_test,
+        read_grid,
+        keys,
+    )
+    return {
+        "benchmark": nested(read_benchmark),
+        "value": nested(read_benchmark, '{"item_id": "a", "turns": ', "}\n"),
+        "judgments": nested(read_judgments),
+        "model": nested_model,
+        "results": nested_results,
+        **{f"toml {read.__name__}": nested_toml(read) for read in toml},
+    }
+
+
+READERS = readers() if sys.platform == "linux" else {}
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_nesting_without_bottom_is_a_sentence(tmp_path, kind):
+    with pytest.raises(InputError) as caught:
+        READERS[kind](tmp_path / "file.json")
+    assert len(str(caught.value)) < 2000
+
+
+# Parquet
+
+
+@pytest.fixture
+def arrow():
+    pytest.importorskip("pyarrow")
+    import pyarrow
+    import pyarrow.parquet
+
+    return pyarrow
+
+
+def small_parquet():
+    import polars as pl
+
+    rows = [{"speaker": "a", "text": "hello"}]
+    frame = pl.DataFrame({"item_id": ["a", "b"] * 50, "score": [0.5] * 100, "turns": [rows] * 100})
+    out = io.BytesIO()
+    frame.write_parquet(out)
+    return out.getvalue()
+
+
+def test_equal_values_without_end_are_not_made_into_objects(tmp_path, arrow):
+    path, column = (
+        tmp_path / "test-0.parquet",
+        arrow.repeat(arrow.scalar(0, arrow.int32()), 100_000),
+    )
+    words = arrow.DictionaryArray.from_arrays(column, ["x" * 100_000])  # 10 GB of text
+    arrow.parquet.write_table(arrow.table({"words": words}), path, store_schema=False)
+    assert path.stat().st_size < 10_000
+    code = "from giccs.fields import parquet_rows\ndef read(path): [*map(id, parquet_rows(path))]"
+    [said], most = read_within(code, path)
+    assert re.search(
+        r"its values would take 10,000,\d{3},\d{3} bytes; at most 4,294,967,296 are read", said
+    )
+    assert most < LIMIT / 2
+
+
+def test_more_rows_than_anybody_has_are_not_read(tmp_path, arrow):
+    path = tmp_path / "a.parquet"
+    arrow.parquet.write_table(arrow.table({"a": arrow.nulls(20_000_001, arrow.bool_())}), path)
+    assert path.stat().st_size < 100_000
+    with pytest.raises(ValueError, match=r"20,000,001 rows; at most 20,000,000 are read"):
+        read_table(path)
+
+
+def said_of(data):
+    """Return what is said of a damaged file; empty where it can be read nevertheless."""
+    try:
+        read_table(data)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def test_damaged_parquet_is_a_sentence(capfd):
+    whole, draw = small_parquet(), random.Random(1)
+    said = []
+    for _ in range(300):
+        damaged = bytearray(whole)
+        for _ in range(draw.randint(1, 6)):
+            damaged[draw.randrange(4, len(damaged) - 8)] = draw.randrange(256)
+        said.append(said_of(bytes(damaged)))
+    assert len([one for one in said if one]) > 100
+    assert not any("\n" in one for one in said)
+    with pytest.raises(ValueError, match=r"(?i)parquet"):
+        count_rows(b"PAR1" + bytes(100) + b"PAR1")
+    capfd.readouterr()  # what Polars says of its panics
+
+
+def test_a_panic_of_polars_is_a_fault_of_the_file():
+    from polars.exceptions import PanicException
+
+    assert not issubclass(PanicException, Exception)  # why it must be named
+    with pytest.raises(ValueError, match=r"^unwrapped nothing$"), faults_in_words():
+        raise PanicException("unwrapped nothing\nstack backtrace")
+
+
+# What a terminal obeys
+
+
+def test_names_cannot_command_the_terminal(capsys):
+    hostile = "a\x1b]0;title\x07b\x9b2Jc\rd\x7f ü\tend\n"
+    told = "a\\u001b]0;title\\u0007b\\u009b2Jc\\u000dd\\u007f ü\tend\n"
+    Console(as_json=False, quiet=False).answer(hostile, {})
+    Console(as_json=False, quiet=False).note(hostile)
+    out, err = capsys.readouterr()
+    assert out == err == f"{told}\n"
+    Console(as_json=True, quiet=False).answer("", {"name": hostile})
+    text = capsys.readouterr().out
+    assert json.loads(text) == {"name": hostile}
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", text)
+
+
+def test_results_and_faults_cannot_command_the_terminal(tmp_path):
+    Store(tmp_path).add(result("m\x1b[2J\x9b", "pairwise-sts"))
+    for command in (("giccs-report", tmp_path), ("bws-score", tmp_path / "a\x9b2J.csv")):
+        done = subprocess.run(
+            [Path(sys.executable).with_name(command[0]), *map(str, command[1:])],
+            capture_output=True, text=True, timeout=120,
+        )  # fmt: skip
+        said = done.stdout + done.stderr
+        assert "Traceback" not in said
+        assert "\\u009b" in said
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", said)
+
+
+# Who may read what is written
+
+
+@pytest.fixture
+def open_umask():
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("open_umask")
+def test_what_holds_people_or_secrets_is_for_its_owner_alone(tmp_path, monkeypatch):
+    from giccs.caching import cache_folder
+    from mturk.endpoint.database import Database
+    from mturk.ledger import Ledger
+    from mturk.pseudonyms import key_path, pseudonyms_of
+
+    database = Database(tmp_path / "hits.db")
+    with Ledger.open(tmp_path / "ledger.db", create=True) as ledger:
+        pseudonyms_of(ledger)
+        assert key_path(ledger).is_file()
+        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+    database.close()
+    assert {"hits.db", "hits.db-wal", "ledger.db", "ledger.db-wal", "ledger.db.key"} <= modes.keys()
+    assert set(modes.values()) == {0o600}
+    monkeypatch.setenv("GICCS_CACHE", str(tmp_path / "cache"))
+    assert stat.S_IMODE(cache_folder().stat().st_mode) == 0o700
+
+
+def test_the_password_of_a_database_is_in_no_message():
+    pytest.importorskip("psycopg")
+    from mturk.endpoint.database import Database
+
+    with pytest.raises(InputError) as caught:
+        Database("postgresql+psycopg://giccs:geheim@127.0.0.1:1/study")
+    assert "***" in str(caught.value)
+    assert "geheim" not in f"{caught.value!r} {caught.value}"
+
+
+def test_a_cache_of_a_stranger_runs_nothing_and_gives_texts(tmp_path):
+    from giccs.models.chat.cache import Cache
+
+    cache = Cache(tmp_path / "answers.sqlite")
+    [[trusted]] = cache._connection.execute("PRAGMA trusted_schema").fetchall()
+    assert trusted == 0
+    cache._connection.execute(
+        "INSERT INTO answers (request, answer, model) VALUES ('a', x'00', 'm')"
+    )
+    with pytest.raises(InputError, match="damaged"):
+        cache.find(["a"])
+    cache.close()
+
+
+# The document
+
+
+def test_the_threat_model_names_tests_that_exist():
+    text = (ROOT / "docs" / "security.md").read_text("utf-8")
+    named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", text)
+    assert len(named) >= 30
+    for file, test in named:
+        path = ROOT / file
+        assert path.is_file(), file
+        assert not test or re.search(rf"^(?:async )?def {test}\(", path.read_text("utf-8"), re.M), (
+            file,
+            test,
+        )

@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
+from click.core import ParameterSource
 
 from bws.command import Console, command
 from bws.problems import InputError, Problem
@@ -18,7 +19,7 @@ from giccs.cli.below import CommandWithBelow
 from giccs.cli.data import DATA_HELP
 from giccs.cli.opening import model_options, offline_first
 from giccs.engines import ENGINES
-from giccs.tasks import BY_DEFAULT, TASKS, Data, Task, TaskOptions, open_tasks
+from giccs.tasks import BY_DEFAULT, TAKES, TASKS, Data, Task, TaskOptions, open_tasks
 
 if TYPE_CHECKING:
     from giccs.engines.asks import Ask
@@ -85,7 +86,8 @@ class _Evaluate(CommandWithBelow):
 @click.option(
     "--data",
     metavar="DATA",
-    help=f"{DATA_HELP} For csts* a folder or file of C-STS, for the others a folder of EvalRank's shape.  "
+    help=f"{DATA_HELP} For csts* a folder or file of C-STS; for the others rated pairs, or EvalRank's "
+    "folders.  "
     "[default: the task's sample, or the recipe's]",
 )
 @click.option(
@@ -163,6 +165,8 @@ def evaluate(
     if address and engine != "ray":
         raise click.UsageError("--address is for --engine ray")
     _check_call(models, tasks, recipe, sweep, data, options)
+    if not recipe and not sweep:
+        _check_taken(tasks or BY_DEFAULT)
     store = Store(folder)
     how = TaskOptions(seed=seed, **_of(TaskOptions, options))
     opening = ModelOptions(seed=seed, **_of(ModelOptions, options))
@@ -212,6 +216,19 @@ def _check_call(
     if (recipe or sweep) and (option := next((name for name in said if said[name]), None)):
         file = "--sweep" if sweep else "--recipe"
         raise click.UsageError(f"{option} is for the {file[2:]} to say; leave it out beside {file}")
+
+
+def _check_taken(tasks: Sequence[str]) -> None:
+    """Refuse an option that was given and concerns none of the tasks."""
+    context = click.get_current_context()
+    taken = {name for task in tasks for name in TAKES[task]}
+    for option in context.command.params:
+        takers = [task for task in TAKES if option.name in TAKES[task]]
+        given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+        if given and takers and option.name not in taken:
+            raise click.UsageError(
+                f"{option.opts[0]} is for {', '.join(takers)}; what is asked is {', '.join(tasks)}"
+            )
 
 
 def _planned(

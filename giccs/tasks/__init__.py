@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from bws.problems import Problem
     from giccs.results import Result
 
-__all__ = ["BY_DEFAULT", "TASKS", "Data", "Task", "TaskOptions", "open_tasks"]
+__all__ = ["BY_DEFAULT", "TAKES", "TASKS", "Data", "Task", "TaskOptions", "open_tasks"]
 
 TASKS = {
     "pairwise-sts": "giccs.tasks.pairwise",
@@ -28,6 +28,19 @@ TASKS = {
     "uniformity": "giccs.tasks.evalrank.uniformity",
 }
 """Name of a task -> module whose ``open_tasks`` makes it; imported only when it is asked for."""
+TAKES = {
+    "pairwise-sts": ("history",),
+    "multiple-choice-sts": ("history", "template", "answer", "permutations", "chat_template"),
+    "csts": ("split", "encoding", "condition", "answers"),
+    "csts-prompt": ("split", "answers", "instruction", "shots", "examples", "chat_template"),
+    "evalrank-sentence": ("similarity", "reference"),
+    "evalrank-word": ("similarity", "reference"),
+    "word-similarity": ("similarity",),
+    "sentence-similarity": ("similarity",),
+    "classification": (),
+    "uniformity": (),
+}
+"""Name of a task -> what of `TaskOptions` concerns it, besides the seed."""
 BY_DEFAULT = ("pairwise-sts", "multiple-choice-sts")
 """What is asked where nothing is said: the tasks of the benchmark of dialogues."""
 

@@ -7,10 +7,13 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import fields
 from importlib import resources
 from pathlib import Path
 
 import pytest
+
+from giccs.tasks import TAKES, TASKS, TaskOptions
 
 from .test_release import write_release
 
@@ -342,3 +345,16 @@ def test_a_wrong_call_of_report_says_so(tmp_path, benchmark_file, arguments, mes
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_every_task_says_which_options_it_takes():
+    options = {one.name for one in fields(TaskOptions)}
+    assert TAKES.keys() == TASKS.keys()
+    assert {name for taken in TAKES.values() for name in taken} == options - {"seed"}
+
+
+def test_an_option_that_concerns_no_task_is_refused(tmp_path):
+    done = giccs("giccs-eval", "baseline:chance", "--task", "csts", "--shots", "2", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "--shots is for csts-prompt; what is asked is csts" in done.stderr
+    assert files(tmp_path) == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from giccs.metrics import LOWER_IS_BETTER, Estimate
 from giccs.report.cells import heading, interval, remarks, tabulated
@@ -33,7 +33,7 @@ def measured(results: Sequence[Result], form: str) -> list[str]:
     if broken_down := _parts_table(ordered, main, form):
         subtitle = f"{TITLES.get(main, main)} by part of the data"
         parts += [f"\n{heading(subtitle, form)}\n", broken_down]
-    said = _reasons(ordered, main)
+    said = [*_reasons(ordered, main), *_of_ties(ordered, main)]
     return [*parts, "", *remarks(said, form)] if said else parts
 
 
@@ -128,3 +128,14 @@ def _reasons(results: Sequence[Result], main: str) -> list[str]:
     lines = [f"{model}: {', '.join(whats)}: {reason}" for (model, reason), whats in said.items()]
     steps = [(_column(result), step) for result in results for step in steps_not_as_asked(result)]
     return lines + [f"{model}: {step}" for model, step in steps]
+
+
+def _of_ties(results: Sequence[Result], main: str) -> Iterator[str]:
+    """Say what becomes of a number when all ties, which count for it, are counted against it."""
+    for result in results:
+        found = result.metrics[main]
+        if ties := found.extra.get("ties") if "pessimistic" in found.extra else 0:
+            against = f"{TITLES.get(main, main)} with all of them against it {found.extra['pessimistic']:.3f}"
+            yield f"{_column(result)}: {ties} of {found.n} have ties; {against}"
+        if copies := result.environment.get("own_copy_above"):
+            yield f"{_column(result)}: {copies} positives stand below their own copy"

@@ -50,10 +50,10 @@ class PairwiseSTS:
             return ""
         if not hasattr(model, "score"):
             return f"writes answers and compares no texts; {self.name} needs an encoder"
-        return (
-            f"is a causal language model, and {self.name} needs an encoder; "
-            f"write encoder:{model.name} to take the mean of its hidden states all the same"
-        )
+        place = model.name.removeprefix("causal:")
+        how = f"; write encoder:{place} to take the mean of its hidden states all the same"
+        needs = f"is a causal language model, and {self.name} needs an encoder"
+        return needs if place.startswith("package:") else needs + how
 
     def signature(self, model: PairModel, benchmark: Benchmark) -> dict[str, Any]:
         """Return all that the result depends on, before anything is computed."""

@@ -81,4 +81,4 @@ def _mark(console: Console, ledger: str) -> None:
 
 def _tell(console: Console, its_id: str, requirement: str, said: str, **more: Any) -> None:
     document = {"qualification_type_id": its_id, "requirement": requirement, **more}
-    console.answer(f'{said}\nown_qualifications = ["{requirement}"]', document)
+    console.answer(f'# {said}\nown_qualifications = ["{requirement}"]', document)

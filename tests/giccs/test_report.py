@@ -162,3 +162,12 @@ def test_a_step_that_could_not_be_done_as_asked_is_said(task, results):
     )
     one = replace(base, model="m+w", environment={**base.environment, **how})
     assert report([one], "table").splitlines()[-1] == "m+w: whitening:40: 12 of 40"
+
+
+def test_ties_are_told_with_what_they_would_cost(tmp_path):
+    extra = {"pessimistic": 0.25, "ties": 3}
+    ranked = Result("m", "evalrank-word", {"mrr": Estimate(0.5, 0.4, 0.6, 10, extra=extra)}, (),
+                    {"setting": "cos"}, {"own_copy_above": 2}, 0.0)  # fmt: skip
+    text = report([ranked], "table")
+    assert "m (cos): 3 of 10 have ties; MRR with all of them against it 0.250" in text
+    assert "m (cos): 2 positives stand below their own copy" in text

@@ -5,15 +5,26 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 import sys
 import tempfile
+import tomllib
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from bws.problems import InputError, Problem
 
-__all__ = ["display_name", "read_bytes", "read_text", "too_much", "write_atomic", "write_with"]
+__all__ = [
+    "display_name",
+    "read_bytes",
+    "read_text",
+    "read_toml",
+    "too_much",
+    "write_atomic",
+    "write_with",
+]
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 ANY_RATIO = 64 * 2**20
@@ -93,6 +104,17 @@ def read_text(path: str | os.PathLike[str]) -> str:
         line = data.count(b"\n", 0, error.start) + 1
         message = f"byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8"
         raise InputError(Problem(display_name(path), line, message)) from None
+
+
+def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read a TOML file; InputError names the line where it is none."""
+    try:
+        return tomllib.loads(read_text(path))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        line = re.search(r"line (\d+)", str(error))
+        message = f"is not TOML ({error})"
+        problem = Problem(display_name(path), int(line[1]) if line else None, message)
+        raise InputError(problem) from None
 
 
 def write_atomic(path: str | os.PathLike[str], content: str | bytes) -> None:

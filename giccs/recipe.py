@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import os
-import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from math import isfinite
 from typing import Any
 
 from bws.problems import InputError, Problem
-from bws.textio import display_name, read_text
+from bws.textio import display_name, read_toml
 from giccs.tasks import TASKS, TaskOptions
 from giccs.tasks.csts.encoders.settings import Settings
 
-__all__ = ["TRAINING", "Published", "Recipe", "Run", "read_recipe"]
+__all__ = [
+    "HISTORIES",
+    "TRAINING",
+    "Published",
+    "Recipe",
+    "Run",
+    "defaults_of",
+    "fault_of",
+    "read_recipe",
+]
 
 HISTORIES = ("with", "without", "both")
 TRAINING = "csts-train"
@@ -104,12 +111,7 @@ def read_recipe(path: str | os.PathLike[str]) -> Recipe:
     each number's ``metric`` and ``value``; other keys are faults.
     """
     file = display_name(path)
-    try:
-        document = tomllib.loads(read_text(path))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        line = re.search(r"line (\d+)", str(error))
-        problem = Problem(file, int(line[1]) if line else None, f"is not TOML ({error})")
-        raise InputError(problem) from None
+    document = read_toml(path)
     faults: list[str] = []
     recipe = _recipe(file, _Table(document, "", faults))
     if faults:
@@ -196,19 +198,34 @@ def _run(table: _Table) -> Run:
 
 
 def _asked(table: _Table, kind: type) -> dict[str, Any]:
-    defaults = {
-        one.name: "" if one.default is None else one.default
-        for one in fields(kind)
-        if one.name not in ("model", "revision")  # these have keys of their own
-    }
+    defaults = defaults_of(kind)
     ask = dict(table.table("ask"))
     for key, value in ask.items():
-        if key not in defaults:
-            table.wrong("ask", f"has {key}; {', '.join(defaults)} are known")
-        elif type(value) is not (needed := type(defaults[key])):
-            table.wrong("ask", f"has {key} = {value!r}; it must be of type {needed.__name__}")
+        if fault := fault_of(key, value, defaults):
+            table.wrong("ask", f"has {fault}")
     history = table.text("history", allowed=HISTORIES)
     return ask | ({"history": history} if history else {})
+
+
+def defaults_of(kind: type) -> dict[str, Any]:
+    """Return what can be said of a way to ask or to train, with its defaults; a text for None.
+
+    The model and its revision have keys of their own.
+    """
+    return {
+        one.name: "" if one.default is None else one.default
+        for one in fields(kind)
+        if one.name not in ("model", "revision")
+    }
+
+
+def fault_of(key: str, value: Any, defaults: Mapping[str, Any]) -> str:
+    """Return what is wrong with a key, or with the type of its value; empty where nothing is."""
+    if key not in defaults:
+        return f"{key}; {', '.join(defaults)} are known"
+    if type(value) is not (needed := type(defaults[key])):
+        return f"{key} = {value!r}; it must be of type {needed.__name__}"
+    return ""
 
 
 def _published(table: _Table) -> Published:

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import os
-import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
 from itertools import product
 from typing import Any
 
 from bws.problems import InputError, Problem
-from bws.textio import display_name, read_text
-from giccs.recipe import HISTORIES, Recipe, Run
+from bws.textio import display_name, read_toml
+from giccs.recipe import HISTORIES, Recipe, Run, defaults_of, fault_of
 from giccs.tasks import TASKS, TaskOptions
 
 __all__ = ["read_sweep"]
 
 GRID = ("models", "tasks", "data", "options")
-DEFAULTS = {one.name: "" if one.default is None else one.default for one in fields(TaskOptions)}
+DEFAULTS = defaults_of(TaskOptions)
 
 
 def read_sweep(path: str | os.PathLike[str]) -> list[Recipe]:
@@ -30,12 +27,7 @@ def read_sweep(path: str | os.PathLike[str]) -> list[Recipe]:
     InputError with everything that is wrong in it, by key.
     """
     file = display_name(path)
-    try:
-        document = tomllib.loads(read_text(path))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        line = re.search(r"line (\d+)", str(error))
-        problem = Problem(file, int(line[1]) if line else None, f"is not TOML ({error})")
-        raise InputError(problem) from None
+    document = read_toml(path)
     if faults := list(_faults(document)):
         raise InputError([Problem(file, None, fault) for fault in faults])
     title, source = document.get("title", ""), document.get("source", "")
@@ -101,15 +93,11 @@ def _wrong_names(key: str, values: Sequence[Any]) -> Iterator[str]:
 
 
 def _wrong_option(name: str, values: Sequence[Any]) -> Iterator[str]:
-    if name not in DEFAULTS:
-        yield f"options has {name}; {', '.join(DEFAULTS)} are known"
-        return
-    if not values:
+    if name in DEFAULTS and not values:
         yield f"options has {name} = []; it must be a value or a list of some"
-    needed = type(DEFAULTS[name])
-    for value in values:
-        if type(value) is not needed:
-            yield f"options has {name} = {value!r}; it must be of type {needed.__name__}"
+    for value in values if name in DEFAULTS else [None]:
+        if fault := fault_of(name, value, DEFAULTS):
+            yield f"options has {fault}"
         elif name == "history" and value not in HISTORIES:
             yield f"options has history = {value!r}; {', '.join(HISTORIES)} are allowed"
 

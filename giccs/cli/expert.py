@@ -11,6 +11,7 @@ import click
 
 from bws.command import Console, command
 from bws.problems import InputError, Problem
+from giccs.cli.formatting import format_option
 
 if TYPE_CHECKING:
     from giccs.benchmark import Benchmark
@@ -43,14 +44,7 @@ GROUP_TITLES = ("", "agree", "judged", "share [95 %]", "at 0.5", "open")
     metavar="FILE",
     help="Compare a filled-in sheet, or a CSV with the columns item_id and judgment.",
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "markdown", "latex", "csv"]),
-    default="table",
-    show_default=True,
-    help="How to print; csv has the mismatches alone.",
-)
+@format_option("How to print; csv has the mismatches alone.")
 def expert(
     console: Console,
     data: str,

@@ -9,6 +9,7 @@ import click
 
 from bws.command import Console, command
 from bws.problems import InputError, Problem
+from giccs.cli.formatting import format_option
 
 if TYPE_CHECKING:
     from giccs.metrics import Estimate
@@ -27,13 +28,7 @@ __all__ = ["report"]
     """,
 )
 @click.argument("folder", metavar="RESULTS_FOLDER")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "markdown", "latex", "csv"]),
-    default="table",
-    show_default=True,
-)
+@format_option()
 @click.option(
     "--judgments",
     metavar="FILE",

@@ -15,6 +15,7 @@ import click
 from bws.command import Console, command
 from bws.problems import InputError, Problem
 from bws.textio import read_bytes
+from giccs.cli.formatting import format_option
 from giccs.distribution import Bin, distribution
 from giccs.figures import check_chart_path, score_distribution, write_chart
 from giccs.statistics import MTLD_THRESHOLD, PARTS, TABLE_2, describe
@@ -52,14 +53,7 @@ NEEDED = {
 @click.option(
     "--lang", default="de", show_default=True, metavar="CODE", help="Language of the dialogues."
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "markdown", "latex", "csv"]),
-    default="table",
-    show_default=True,
-    help="CSV has all digits, and no score distribution.",
-)
+@format_option("CSV has all digits, and no score distribution.")
 @click.option(
     "--figure", metavar="FILE", help="Also draw the scores (Figure 1): .svg, .png, .json."
 )

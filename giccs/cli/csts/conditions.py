@@ -15,6 +15,7 @@ import click
 
 from bws.command import Console, command
 from bws.problems import InputError, Problem
+from giccs.cli.formatting import format_option
 from giccs.figures import check_chart_path, write_chart
 from giccs.report.cells import remarks, tabulated
 from giccs.tasks.csts.conditions import SHOWN, Analysis, Count, analyse, frequent_parts
@@ -43,14 +44,7 @@ PUBLISHED = {"features": 0.88, "entities": 0.45}
     help="How many features and entities to show.",
 )  # fmt: skip
 @click.option("--figure", metavar="FILE", help="Also draw them (Figure 2): .svg, .png, .json.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "markdown", "latex", "csv"]),
-    default="table",
-    show_default=True,
-    help="CSV has all digits.",
-)
+@format_option("CSV has all digits.")
 def conditions(
     console: Console, data: str, split: str | None, top: int, figure: str | None, form: str
 ) -> None:  # fmt: skip

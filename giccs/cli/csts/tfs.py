@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 import click
 
 from bws.command import Console, command
+from giccs.cli.formatting import format_option
 from giccs.tasks.csts.tfs import (
     RULES,
     Contribution,
@@ -104,14 +105,7 @@ def _print_example(ctx: click.Context, parameter: click.Parameter, wanted: bool)
     show_default=True,
     help=f"What features do that do not apply. {'; '.join(f'{k}: {v}' for k, v in RULES.items())}.",
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "markdown", "latex", "csv"]),
-    default="table",
-    show_default=True,
-    help="CSV has a row a feature and all digits.",
-)
+@format_option("CSV has a row a feature and all digits.")
 @click.option(
     "--example", is_flag=True, is_eager=True, expose_value=False, callback=_print_example,
     help="Print an example of FILE; its first line is the paper's Figure 6.",

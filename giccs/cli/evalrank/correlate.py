@@ -9,6 +9,7 @@ import click
 
 from bws.command import Console, command
 from bws.problems import InputError, Problem
+from giccs.cli.formatting import format_option
 
 if TYPE_CHECKING:
     from giccs.results import Result
@@ -56,13 +57,7 @@ SIDES = ("intrinsic score", "downstream accuracy")
     is_flag=True,
     help="Only models whose vectors were not changed afterwards, by +whitening, +abtt, +pcr or +flow.",
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "markdown", "latex", "csv"]),
-    default="table",
-    show_default=True,
-)
+@format_option()
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of intervals.")
 @click.option("--plot", metavar="FILE", help="Also draw the models' ranks (.svg, .png or .json).")
 @click.option(

@@ -5,14 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 import os
-import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from bws.problems import InputError, Problem
-from bws.textio import display_name, read_text
+from bws.textio import display_name, read_toml
 from giccs.progress import Progress, silent
 from giccs.results import Result
 from giccs.tasks.csts.encoders.running import Outcome, train, train_seeds, validated
@@ -66,12 +64,7 @@ def read_grid(path: str | os.PathLike[str]) -> Grid:
     Raises InputError with everything that is wrong in it.
     """
     file = display_name(path)
-    try:
-        document = tomllib.loads(read_text(path))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        line = re.search(r"line (\d+)", str(error))
-        problem = Problem(file, int(line[1]) if line else None, f"is not TOML ({error})")
-        raise InputError(problem) from None
+    document = read_toml(path)
     grid, final = document.get("grid"), document.get("final", {})
     faults = list(_faults(document, grid, final))
     if faults or not isinstance(grid, dict):

@@ -25,7 +25,9 @@ __all__ = [
 ]
 
 BLUE = "#0072B2"
-"""Okabe and Ito's blue: 5.2:1 on white."""
+"""Okabe and Ito's blue: 5.2:1 on white. Their colours are told apart by people who see few."""
+VERMILION, GREEN, PURPLE = "#D55E00", "#009E73", "#CC79A7"
+ORANGE, SKY, YELLOW, BLACK = "#E69F00", "#56B4E9", "#F0E442", "#000000"
 PNG_SCALE = 2
 CHART_ENDINGS = (".svg", ".png", ".json")
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from giccs.figures import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 from giccs.results import Result
 from giccs.tasks.evalrank.agreement import LEVELS, level_name
 
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["by_level", "level_chart"]
 
 TASK = "sentence-similarity"
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's; shapes tell the models apart as well."""
+COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
+"""Shapes tell the models apart as well."""
 GREY = "#8C8C8C"
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from giccs.figures import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, YELLOW
 from giccs.tasks.evalrank.correlating import complete
 from giccs.tasks.evalrank.scores import Column
 
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["COLOURS", "rank_plot", "ranked"]
 
-COLOURS = ("#000000", "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442")
-"""Okabe and Ito's, the pivot's first; shapes tell the scores apart as well."""
+COLOURS = (BLACK, VERMILION, BLUE, GREEN, PURPLE, ORANGE, SKY, YELLOW)
+"""The pivot's first; shapes tell the scores apart as well."""
 
 
 def ranked(columns: Sequence[Column]) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from giccs.figures import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 from giccs.progress import Progress, silent
 from giccs.results import Result
 from giccs.tasks.csts.encoders.running import train_seeds
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["CurvePoint", "curve", "curve_chart", "curve_csv"]
 
 HEADER = ("model", "setting", "rows", "split", "metric", "value", "low", "high", "sd", "seeds", "n")
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-"""Okabe and Ito's, which people who see few colours tell apart."""
+COLOURS = (BLUE, VERMILION, GREEN, PURPLE, SKY, ORANGE, BLACK)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from giccs.figures import BLACK, BLUE, GREEN, VERMILION
 from giccs.tasks.csts.errors.evaluation import Evaluation
 from giccs.tasks.csts.errors.records import DISTRIBUTIONS
 
@@ -12,8 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["f1_over_k"]
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#000000")
-"""Okabe and Ito's blue, vermilion and bluish green; the baseline is black."""
+COLOURS = (BLUE, VERMILION, GREEN, BLACK)
+"""The baseline is black."""
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2])
 """A line is also told by its pattern."""
 BASELINE = "all called errors"

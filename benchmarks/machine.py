@@ -1,0 +1,47 @@
+"""What a measurement was made on, and the place of its table in a document."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from bws.textio import write_atomic
+
+__all__ = ["machine", "provenance", "replace_block"]
+
+
+def machine() -> str:
+    """Return the machine in a few words: processor, CPUs, memory, system."""
+    cpus = len(os.sched_getaffinity(0))
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    python = f"Python {platform.python_version()}"
+    return f"{_processor()}, {cpus} CPUs, {memory:.0f} GiB, {platform.system()}, {python}"
+
+
+def _processor() -> str:
+    """Return what the processor calls itself; its architecture where it does not tell."""
+    try:
+        found = re.search(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text())
+    except OSError:
+        found = None
+    return found[1] if found else platform.machine()
+
+
+def provenance(command: str) -> str:
+    """Return the line that stands above a table: when, by which command, of which version, on what."""
+    day = datetime.now(UTC).date()
+    return f"Output of `{command}`, giccs {version('giccs')}, {day}, {machine()}."
+
+
+def replace_block(document: Path, name: str, text: str) -> None:
+    """Put `text` between the marks ``<!-- NAME: begin -->`` and ``<!-- NAME: end -->`` of a document."""
+    begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->"
+    before, found, rest = document.read_text(encoding="utf-8").partition(begin)
+    _, closed, after = rest.partition(end)
+    if not (found and closed):
+        raise ValueError(f"{document} has no marks {begin.strip()} and {end}")
+    write_atomic(document, f"{before}{begin}\n{text.strip()}\n\n{end}{after}")

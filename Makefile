@@ -5,8 +5,10 @@ BIN := $(VENV)/bin
 export HF_HUB_DISABLE_TELEMETRY := 1
 
 AXE := .cache/axe/axe.min.js
+# A version that is known to be vulnerable: what does not tell of it is no database to believe.
+VULNERABLE := https://pypi.org/pypi/urllib3/1.26.4/json
 
-.PHONY: help system demo test test-models lint types bench audit explore docs sample clean
+.PHONY: help system demo test test-models lint types bench chaos soak scale audit explore docs sample clean
 help:            ## show the targets
 	@sed -n 's/^\([a-z-]*\): .*## /  make \1\t/p; s/^help: *## /  make help\t/p' Makefile
 
@@ -46,15 +48,27 @@ test-models: $(VENV)/dev  ## run the tests on real model weights only (make test
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/app/test_demo.py \
 	    tests/giccs/test_multiple_choice.py tests/giccs/test_pairwise.py -k 'real or demo'
 
-lint: $(VENV)/dev  ## check style and formatting
+lint: $(VENV)/dev  ## check style, formatting, unsafe code, and where the network is there, dependencies
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	@if curl -sfm 20 $(VULNERABLE) | grep -q '"aliases"'; then $(MAKE) audit; \
+	    else echo "dependencies not audited: the database of vulnerabilities does not answer"; fi
 
 types: $(VENV)/dev  ## check types
 	$(BIN)/mypy
 
 bench: $(VENV)/dev  ## measure speed beside peers and bounds
 	HF_HUB_OFFLINE=1 $(BIN)/python -m benchmarks
+
+# These three write their tables into the documents, with date and machine.
+chaos: $(VENV)/dev  ## break things on purpose, and see whether the promises hold: docs/reliability.md
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.chaos -o docs/reliability.md
+
+soak: $(VENV)/dev  ## an hour of a simulated study, on SQLite and on PostgreSQL: docs/reliability.md
+	$(BIN)/python -m benchmarks.soak -o docs/reliability.md
+
+scale: $(VENV)/dev  ## what a million items and a thousand models would cost: docs/scale.md
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.scale -o docs/scale.md
 
 audit:           ## look the pinned versions up among known vulnerabilities (needs the network)
 	$(PYTHON) -m venv .cache/audit

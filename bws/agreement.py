@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from bws.records import Judgments
 from bws.scoring.answers import in_order
 
 __all__ = ["Agreement", "AgreementGroup", "Estimate", "agreement"]
+
+log = logging.getLogger(__name__)
 
 Floats = NDArray[np.float64]
 
@@ -193,6 +196,7 @@ def _group(
         for name, found in point.items()
     }
     tuples = len(np.unique(part.tuple_of))
+    log.debug("%s: %d judgments of %d tuples", part_name(by), len(part), tuples)
     notes = _undefined(tuples, len(statistics), point["alpha"])
     if bootstrap:
         notes += _doubtful_intervals(len(clusters), point["alpha"], drawn["alpha"])

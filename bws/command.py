@@ -1,4 +1,4 @@
-"""What every command shares: --json, --quiet, --version, examples in the help, and how it fails.
+"""What every command shares: --json, --quiet, --verbose, --version, examples, and how it fails.
 
 Exit codes: 0 done; 2 the call or the input is wrong; 1 it failed.
 """
@@ -10,6 +10,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from typing import IO, Any, TypeVar
@@ -34,6 +35,7 @@ class Console:
 
     as_json: bool
     quiet: bool
+    verbose: bool = False
 
     def note(self, message: str) -> None:
         """Say something that is not the answer."""
@@ -60,11 +62,17 @@ class Console:
 
 
 class Command(click.Command):
-    """A click command whose input errors are one line a problem, and which shows an example."""
+    """A click command whose input errors are one line a problem, and which shows an example.
 
-    def __init__(self, *args: Any, example: str = "", **kwargs: Any) -> None:
+    logs_itself: the function puts a handler of its own at the root of logging, which shows with
+        --verbose what would else be shown in our own form.
+    """
+
+    def __init__(
+        self, *args: Any, example: str = "", logs_itself: bool = False, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
-        self.example = example
+        self.example, self.logs_itself = example, logs_itself
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Show the example after the options."""
@@ -76,7 +84,8 @@ class Command(click.Command):
         """Run; errors of input and of the system become one line a problem and an exit code."""
         try:
             self._refuse_nan(ctx)
-            return super().invoke(ctx)
+            with self._shown(ctx):
+                return super().invoke(ctx)
         except InputError as error:
             raise _BadInput("\n".join(_shortened(error.problems))) from None
         except BrokenPipeError:
@@ -84,6 +93,16 @@ class Command(click.Command):
         except OSError as error:
             place = f"{error.filename}: " if error.filename else ""
             raise click.ClickException(f"{place}{error.strerror or error}") from None
+
+    def _shown(self, ctx: click.Context) -> AbstractContextManager[None]:
+        """Return what shows the work with --verbose; without it, nothing of logging is imported."""
+        if not ctx.params.get("verbose"):
+            return nullcontext()
+        if ctx.params.get("quiet"):
+            raise click.UsageError("--quiet and --verbose cannot be given together", ctx)
+        from bws.verbosity import shown
+
+        return shown(handled=self.logs_itself)
 
     def _refuse_nan(self, ctx: click.Context) -> None:
         """Refuse NaN, which every comparison with the ends of a range lets through."""
@@ -102,7 +121,7 @@ class _BadInput(click.ClickException):
 
 
 def command(
-    name: str, example: str, cls: type[Command] = Command
+    name: str, example: str, cls: type[Command] = Command, *, logs_itself: bool = False
 ) -> Callable[[Callable[..., Any]], Command]:
     """Make a function a command, of class `cls`; it takes a `Console` first.
 
@@ -111,13 +130,15 @@ def command(
 
     def decorate(function: Callable[..., Any]) -> Command:
         @functools.wraps(function)
-        def run(*, as_json: bool, quiet: bool, **kwargs: Any) -> Any:
-            return function(Console(as_json, quiet), **kwargs)
+        def run(*, as_json: bool, quiet: bool, verbose: bool, **kwargs: Any) -> Any:
+            return function(Console(as_json, quiet, verbose), **kwargs)
 
         for option in reversed(_shared_options()):
             run = option(run)
         settings = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-        decorated = click.command(name, cls=cls, example=example, context_settings=settings)
+        decorated = click.command(
+            name, cls=cls, example=example, logs_itself=logs_itself, context_settings=settings
+        )
         return decorated(run)
 
     return decorate
@@ -147,7 +168,7 @@ class _Group(click.Group):
         with formatter.section("Example"):
             for line in self.example.strip().splitlines():
                 formatter.write(f"  {line}\n")
-        formatter.write("\nEvery command takes --json, --quiet, --version and --help.\n")
+        formatter.write("\nEvery command takes --json, --quiet, --verbose, --version and --help.\n")
 
 
 def group(places: Mapping[str, str], example: str) -> Callable[[Callable[[], None]], click.Group]:
@@ -170,8 +191,12 @@ def _shared_options() -> list[Callable[[Any], Any]]:
             "--json", "as_json", is_flag=True, help="Print one JSON document, nothing else."
         ),
         click.option("--quiet", is_flag=True, help="No progress bar and no notes."),
+        click.option(
+            "--verbose", is_flag=True,
+            help="Say what is read, written and computed, with times; where an error arose.",
+        ),
         _version_option(),
-    ]
+    ]  # fmt: skip
 
 
 def _version_option() -> Callable[[Any], Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from bws.reliability import Correlation, spearman_brown
 from bws.scoring.answers import in_order
 
 __all__ = ["CurvePoint", "ReliabilityCurve", "annotations_for", "reliability_curve"]
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +163,7 @@ def reliability_curve(
 
 def _point(deck: Deck, drawn: int | None, trials: int, odd: Odd, seed: int) -> CurvePoint:
     sizes = deck.sizes[deck.sizes >= (drawn or 2)]
+    log.debug("%s annotations of %d tuples: %d trials", drawn or "all", len(sizes), trials)
     halve = partial(by_annotation, odd=odd, drawn=drawn)
     found = run_trials(deck, halve, trials, "drop", seed)
     return CurvePoint(

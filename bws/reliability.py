@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ from bws.records import Judgments
 from bws.scoring.answers import in_order
 
 __all__ = ["Correlation", "Reliability", "ReliabilityGroup", "reliability", "spearman_brown"]
+
+log = logging.getLogger(__name__)
 
 Split = Literal["annotation", "annotator"]
 
@@ -199,6 +202,7 @@ def reliability(
         answers = in_order(part)
         digest = digest or answers.digest()  # the whole comes first
         deck = Deck.of(answers)
+        log.debug("%s: %d trials, %d judgments", part_name(values), trials, len(part))
         found = run_trials(deck, halve, trials, missing, seed)
         notes = [*_not_halved(deck, split), *_not_scored(found, missing)]
         groups.append(_group(values, deck, found, tuple(notes)))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import glob
 import gzip
 import io
+import logging
 import os
 import re
 import sys
-import tempfile
+import time
 import tomllib
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +37,10 @@ RATIO = 100
 UNPACKED = 2 * 2**30
 """So many bytes are unpacked into memory at most."""
 PIECE = 2**20
+FORGOTTEN = 3600.0
+"""Seconds without a change after which a temporary file is one that a killed process left."""
+
+log = logging.getLogger(__name__)
 
 
 def display_name(path: str | os.PathLike[str]) -> str:
@@ -47,7 +54,7 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
     Raises InputError where the file is missing, is a directory, cannot be read or unpacked, or where
     `too_much` comes of it.
     """
-    name = os.fspath(path)
+    name, began = os.fspath(path), time.perf_counter()
     try:
         data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
         if name.endswith(".gz"):
@@ -63,6 +70,8 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(Problem(name, None, f"cannot be read ({reason})")) from None
+    seconds = time.perf_counter() - began
+    log.debug("read %s: %d bytes, %.3f s", display_name(path), len(data), seconds)
     return data.removeprefix(BYTE_ORDER_MARK)
 
 
@@ -137,29 +146,43 @@ def write_atomic(path: str | os.PathLike[str], content: str | bytes) -> None:
 def write_with(path: str | os.PathLike[str], write: Callable[[str], object]) -> None:
     """Let `write` fill a temporary file beside `path`, then give it that name; all or nothing.
 
-    What is there and no regular file (a device, a pipe) is written to as it is, never replaced.
+    What is there and no regular file (a device, a pipe) is written to as it is, never replaced. A process
+    that is killed leaves its temporary file; the next write to the same name an hour later removes it.
     """
-    target = Path(path)
+    import tempfile
+
+    target, began = Path(path), time.perf_counter()
     if target.exists() and not target.is_file():
         write(os.fspath(target))
         return
     target = target.resolve()  # a link keeps pointing where it points
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(
-        dir=target.parent, prefix=f".{target.name}.", suffix=".part"
-    )
+    _tidy(target)
+    temporary = ""
     try:
+        handle, temporary = tempfile.mkstemp(".part", f".{target.name}.", target.parent)
         os.close(handle)
         write(temporary)
         with open(temporary, "rb") as written:
             os.fsync(written.fileno())
+            size = os.fstat(written.fileno()).st_size
         os.chmod(temporary, _mode_of(target))
         os.replace(temporary, target)
     except BaseException as error:
-        os.unlink(temporary)
+        if temporary:
+            os.unlink(temporary)
         if isinstance(error, OSError):
             error.filename = os.fspath(target)  # not the temporary name, and never without a name
         raise
+    log.debug("wrote %s: %d bytes, %.3f s", os.fspath(path), size, time.perf_counter() - began)
+
+
+def _tidy(target: Path) -> None:
+    """Remove temporary files of this target to which nobody has written for long."""
+    for path in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
+        with suppress(OSError):  # another process was faster
+            if time.time() - path.stat().st_mtime > FORGOTTEN:
+                path.unlink()
 
 
 def _mode_of(target: Path) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from giccs.fields import Fields, json_lines, parquet_rows
 from giccs.records import Item
 
 __all__ = ["SAMPLE", "Benchmark", "check_benchmark", "read_benchmark", "write_benchmark"]
+
+log = logging.getLogger(__name__)
 
 SAMPLE = "giccs-sample"
 PUBLISHED = "data/test-00000-of-00001.parquet"
@@ -83,6 +86,7 @@ def read_benchmark(data: str | os.PathLike[str]) -> Benchmark:
     benchmark, problems = check_benchmark(data)
     if problems:
         raise InputError(problems)
+    log.debug("%s: %s, %d dialogues", data, benchmark.described(), len(benchmark.dialogue_ids))
     return benchmark
 
 

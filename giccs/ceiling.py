@@ -8,6 +8,7 @@ predicted every true score would reach that correlation, and none can be expecte
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -30,6 +31,8 @@ from giccs.metrics import weighted_pearson as pearson
 from giccs.metrics import weighted_spearman as spearman
 
 __all__ = ["judgments_behind", "noise_ceiling"]
+
+log = logging.getLogger(__name__)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -102,6 +105,9 @@ def noise_ceiling(
     halves = [by_annotation(deck, random, "coin") for _ in range(trials)]
     scores = [(deck.scores(first)[place], deck.scores(second)[place]) for first, second in halves]
     n_dialogues = len(benchmark.dialogue_ids)
+    log.debug(
+        "noise ceiling: %d trials, %d resamples of %d dialogues", trials, resamples, n_dialogues
+    )
     weights = [np.ones((1, n_dialogues)), *resampled(n_dialogues, resamples, seed)]
     found = {}
     for name, coefficient in COEFFICIENTS.items():

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 
 from bws.problems import InputError, Problem
 
 __all__ = ["data_folder", "model_folder"]
+
+log = logging.getLogger(__name__)
 
 DATA_FILES = ["*.jsonl", "*.jsonl.gz", "*.tsv", "data/test-*.parquet"]
 OTHER_FRAMEWORKS = ["*.h5", "*.msgpack", "*.onnx", "*.ot", "*.tflite", "onnx/*", "openvino/*"]
@@ -53,6 +56,7 @@ def _snapshot(
     def refused(message: str) -> InputError:
         return InputError(Problem(name, None, message))
 
+    log.debug("%s %s at %s: asking the hub or its cache", kind, name, revision or "its newest")
     offline = offline or os.environ.get("HF_HUB_OFFLINE", "0").upper() in ("1", "TRUE", "YES", "ON")
     try:
         return Path(

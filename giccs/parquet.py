@@ -6,6 +6,7 @@ exception of the usual kind. Here the first is bounded and the second becomes a 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 __all__ = ["count_rows", "faults_in_words", "read_table"]
+
+log = logging.getLogger(__name__)
 
 ROWS = 20_000_000
 SIZE = 4 * 2**30
@@ -35,6 +38,8 @@ def read_table(source: Path | bytes, columns: Sequence[str] | None = None) -> pl
         table = pl.read_parquet(source, columns=None if columns is None else list(columns))
     if (size := table.estimated_size()) > SIZE:
         raise ValueError(f"its values would take {size:,} bytes; at most {SIZE:,} are read")
+    if isinstance(source, Path):
+        log.debug("read %s: %d rows, %d bytes in memory", source, rows, size)
     return table
 
 

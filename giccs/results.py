@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import io
 import json
+import logging
 import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,14 +19,18 @@ from bws.command import json_ready
 from bws.problems import InputError, Problem
 from bws.textio import read_text, write_atomic
 from giccs.metrics import Estimate
-from giccs.parquet import read_table
+from giccs.parquet import faults_in_words, read_table
 
 if TYPE_CHECKING:
     import polars
 
 __all__ = ["Group", "Result", "Store", "digest"]
 
+log = logging.getLogger(__name__)
+
 Signature = Mapping[str, Any]
+MEASURED = ("model", "task", "metrics", "groups", "signature")
+"""What the digest of a result is made of."""
 
 
 @dataclass(frozen=True)
@@ -52,20 +59,26 @@ class Result:
     """A row an item. None in results that `Store.results` read back: see `Store.predictions`."""
 
     def document(self) -> dict[str, Any]:
-        """Return the result as JSON has it."""
-        return {
+        """Return the result as JSON has it, with a digest by which `from_document` sees damage."""
+        measured = {
             "model": self.model,
             "task": self.task,
             "metrics": _documents(self.metrics),
             "groups": [{"by": dict(g.by), "metrics": _documents(g.metrics)} for g in self.groups],
             "signature": dict(self.signature),
-            "environment": dict(self.environment),
-            "seconds": self.seconds,
         }
+        where = {"environment": dict(self.environment), "seconds": self.seconds}
+        return measured | where | {"sha256": digest(measured)}
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Result:
-        """Build a result from what `document` returned; KeyError or TypeError where it is no such."""
+        """Build a result from what `document` returned.
+
+        KeyError or TypeError where it is no such, ValueError where it has a digest that is another's.
+        """
+        said = document.get("sha256")
+        if said is not None and said != digest({key: document[key] for key in MEASURED}):
+            raise ValueError("what was measured is not what was written")
         return cls(
             document["model"],
             document["task"],
@@ -102,14 +115,33 @@ class Store:
         """Return the result with this signature, if it has been computed."""
         path = self.path(model, task, signature)
         found = _read(path) if path.exists() else None
-        return found if found and digest(found.signature) == digest(signature) else None
+        if found and digest(found.signature) == digest(signature):
+            log.debug("known: %s", path)
+            return found
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug("not known: %s; %s", path, self._nearest(path, signature))
+        return None
+
+    def _nearest(self, path: Path, signature: Signature) -> str:
+        """Return in which keys a signature differs from the most like it of the same model and task."""
+        alike = glob.escape(path.name.rpartition("--")[0])
+        differing = {}
+        for other in sorted(self.folder.glob(f"{alike}--*.json")):
+            with suppress(InputError):  # only who needs that result is told that it is damaged
+                differing[other] = _differing(signature, _read(other).signature)
+        if not differing:
+            return "no result of this model and task is there"
+        other = min(differing, key=lambda place: len(differing[place]))
+        return f"nearest is {other}, which differs in {', '.join(differing[other])}"
 
     def add(self, result: Result) -> Path:
         """Keep a result; return the path of its JSON file."""
         path = self.path(result.model, result.task, result.signature)
         if result.predictions is not None:
             table = io.BytesIO()
-            result.predictions.write_parquet(table)
+            result.predictions.write_parquet(
+                table, metadata={"sha256": _fingerprint(result.predictions)}
+            )
             write_atomic(path.with_suffix(".parquet"), table.getvalue())
         text = json.dumps(json_ready(result.document()), ensure_ascii=False, indent=2)
         write_atomic(path, f"{text}\n")
@@ -120,21 +152,53 @@ class Store:
         if not self.folder.is_dir():
             raise InputError(Problem(str(self.folder), None, "no such folder of results"))
         for path in sorted(self.folder.glob("*--*--*.json")):
-            yield _read(path)
+            result = _read(path)
+            if not path.stem.endswith(digest(result.signature)[:12]):
+                message = "is another result than its name says; remove it"
+                raise InputError(Problem(str(path), None, message))
+            yield result
 
     def predictions(self, result: Result) -> polars.DataFrame:
         """Return the table of a result's predictions; InputError where it cannot be read."""
         path = self.path(result.model, result.task, result.signature).with_suffix(".parquet")
         try:
-            return read_table(path)
+            return _checked(path)
         except ValueError as error:
             message = f"holds no predictions that can be read ({error})"
             raise InputError(Problem(str(path), None, message)) from None
 
 
+def _checked(path: Path) -> polars.DataFrame:
+    """Return a table of predictions; ValueError where it cannot be read or is not what was written."""
+    import polars as pl
+
+    table = read_table(path)
+    with faults_in_words():
+        said = pl.read_parquet_metadata(path).get("sha256")
+    if said is not None and said != _fingerprint(table):
+        raise ValueError("its values are not those that were written")
+    return table
+
+
+def _fingerprint(table: polars.DataFrame) -> str:
+    return digest(table.to_dict(as_series=False))
+
+
 def _slug(name: str) -> str:
     """Return what of a name can stand in a file's name; results of strangers name what they like."""
     return re.sub(r"[^\w.-]+", "-", name).strip("-.")[-80:]
+
+
+def _differing(one: Signature, other: Signature) -> list[str]:
+    """Return the keys, with a dot between those of tables in each other, whose values are not the same."""
+    found: list[str] = []
+    for key in dict.fromkeys([*one, *other]):
+        here, there = one.get(key), other.get(key)
+        if isinstance(here, Mapping) and isinstance(there, Mapping):
+            found += [f"{key}.{below}" for below in _differing(here, there)]
+        elif (key in one, json_ready(here)) != (key in other, json_ready(there)):
+            found.append(key)
+    return found
 
 
 def _read(path: Path) -> Result:
@@ -143,7 +207,7 @@ def _read(path: Path) -> Result:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, InputError):
             raise
-        message = "is not a result of giccs-eval; remove it, or name another folder"
+        message = "is not a result of giccs-eval, or damaged; remove it, or name another folder"
         raise InputError(Problem(str(path), None, message)) from None
 
 

@@ -6,6 +6,7 @@ an RTTR of 3.04 would have 59 types, and 21 lemmas. Here the definitions are fol
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -17,6 +18,8 @@ from giccs.progress import Progress, silent
 from giccs.records import Dialogue, Item
 
 __all__ = ["MTLD_THRESHOLD", "PARTS", "TABLE_2", "Description", "Richness", "describe", "richness"]
+
+log = logging.getLogger(__name__)
 
 MTLD_THRESHOLD = 0.72
 STABLE_WORDS = 100
@@ -86,6 +89,7 @@ def describe(
     once = list({one.dialogue_id: one for one in dialogues}.values())
     if not once:
         raise ValueError("there are no dialogues to describe")
+    log.debug("taking the lemmas of %d dialogues", len(once))
     lemmas = _lemmas(once, lemmatiser, progress)
     groups: dict[tuple[Any, ...], list[Dialogue | Item]] = {}
     for one in once:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
@@ -13,6 +14,8 @@ from giccs.recipe import HISTORIES, Recipe, Run, defaults_of, fault_of
 from giccs.tasks import TASKS, TaskOptions
 
 __all__ = ["read_sweep"]
+
+log = logging.getLogger(__name__)
 
 GRID = ("models", "tasks", "data", "options")
 DEFAULTS = defaults_of(TaskOptions)
@@ -31,11 +34,14 @@ def read_sweep(path: str | os.PathLike[str]) -> list[Recipe]:
     if faults := list(_faults(document)):
         raise InputError([Problem(file, None, fault) for fault in faults])
     title, source = document.get("title", ""), document.get("source", "")
-    return [
+    recipes = [
         Recipe(file, title, source, data, tuple(_runs(grid)))
         for grid in document["grid"]
         for data in grid.get("data", [""])
     ]
+    runs = sum(len(one.runs) for one in recipes)
+    log.debug("%s: %d grids, %d recipes, %d runs", file, len(document["grid"]), len(recipes), runs)
+    return recipes
 
 
 def _runs(grid: Mapping[str, Any]) -> Iterator[Run]:

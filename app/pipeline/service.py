@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -13,6 +14,8 @@ from pathlib import Path
 from bws.textio import read_text
 
 __all__ = ["service"]
+
+logger = logging.getLogger(__name__)
 
 STOP_SECONDS = 20.0
 
@@ -33,7 +36,11 @@ def service(database: Path, log: Path) -> Iterator[str]:
             start_new_session=True,  # Ctrl-C is for this process, which then ends that one in order
         )  # fmt: skip
     try:
-        yield _address(process, log)
+        address = _address(process, log)
+        logger.debug(
+            "process %d serves %s at %s and logs to %s", process.pid, database, address, log
+        )
+        yield address
     finally:
         _end(process)
 

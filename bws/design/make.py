@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Literal
 
@@ -14,6 +15,8 @@ from bws.design.positions import level_positions
 from bws.records import Tuples, normal_id
 
 __all__ = ["make_tuples", "tuple_names"]
+
+log = logging.getLogger(__name__)
 
 MIN_K, MAX_K = 2, 12
 Members = NDArray[np.int32]
@@ -60,6 +63,7 @@ def make_tuples(
         size = int(0.5 + factor * n) if count is None else count
         if size < 1:
             raise ValueError(f"factor {factor} makes no tuple of {n} items; a larger one does")
+        log.debug("%d tuples of %d for %d items in each of %d groups", size, k, n, len(of_group))
         alike = [group for group in of_group if compat is None and group not in rules.groups]
         if alike:
             prototype = level_positions(balanced(n, k, size, rng), n)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Literal
 
 import numpy as np
@@ -17,6 +18,8 @@ from bws.problems import InputError, Problem
 from bws.records import Ints, Judgments
 
 __all__ = ["OnInvalid", "judgments_of"]
+
+log = logging.getLogger(__name__)
 
 OnInvalid = Literal["error", "skip"]
 ROOM = 1 << 26
@@ -47,6 +50,11 @@ def judgments_of(rows: Rows, on_invalid: OnInvalid = "error") -> Judgments:
     _check_once(faults, found.tuple_of, annotator_of, annotators)
     shown = orders_shown(faults, rows, found)
     faults.stop("judgments", always=on_invalid == "error")
+    log.debug(
+        "%s (%s): %d rows, %d tuples of %d, %d items, %d annotators; %d rows with faults",
+        rows.file, rows.form, len(rows.lines), len(found.tuples), k, len(found.tuples.items),
+        len(annotators), np.count_nonzero(faults.wrong),
+    )  # fmt: skip
     return Judgments(
         tuples=found.tuples,
         tuple_of=found.tuple_of,

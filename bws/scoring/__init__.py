@@ -22,6 +22,7 @@ utilities' Gaussian prior, in logits) and `passes` (elo, rescorla-wagner, value-
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib.metadata import version
@@ -39,6 +40,8 @@ from bws.scoring.methods import METHODS, method_of
 from bws.scoring.records import Floats, Interval, Method, Utilities
 
 __all__ = ["METHODS", "Method", "Utilities", "anchor", "score", "utilities"]
+
+log = logging.getLogger(__name__)
 
 Scale = Literal["signed", "unit"]
 Number = TypeVar("Number", np.float64, np.int64)
@@ -89,9 +92,19 @@ def score(
     clustered = source == "bootstrap" or (source == "model" and chosen.formula is None)
     answers = in_order(judgments)
     clusters = clusters_of(judgments, answers, cluster) if clustered else None
+    log.debug(
+        "scoring by %s %s: %d judgments of %d items",
+        method,
+        settings,
+        len(answers),
+        len(answers.items),
+    )
     found = chosen.fit(answers, clusters=None if bootstrap else clusters, seed=seed, **settings)
     ends = model_interval(chosen, found) if source == "model" else NO_INTERVAL
     if clusters is not None and bootstrap:
+        log.debug(
+            "%d resamples of %d clusters (%s)", bootstrap, clusters.max(initial=-1) + 1, cluster
+        )
         ends = percentile_interval(chosen, answers, clusters, bootstrap, seed, **settings)
     return _scores(
         judgments,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +12,8 @@ from giccs.results import Result, Store, digest
 from giccs.tasks import Data, Task
 
 __all__ = ["Ask", "distinct"]
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,10 @@ class Ask:
     def known(self, store: Store) -> Result | None:
         """Return what the store knows of it."""
         signature = self.task.signature(self.model, self.data)
+        log.debug(
+            "%s on %s: %s, data %s, signature %s", self, self.data.name, self.data.described(),
+            str(signature.get("data"))[:12], digest(signature)[:12],
+        )  # fmt: skip
         return store.find(self.model.name, self.task.name, signature)
 
 

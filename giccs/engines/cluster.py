@@ -17,6 +17,7 @@ ever read from or written to a file. Ray's telemetry and dashboard stay off.
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 from collections import deque
@@ -36,13 +37,15 @@ from giccs.results import Result, Store, digest
 
 __all__ = ["RETRIES", "over_ray"]
 
+log = logging.getLogger(__name__)
+
 RETRIES = 3
 """How often a lost worker is started again, to be asked anew."""
 SHARED_MEMORY = 256 * 2**20
 """Bytes for data and results on a cluster of this machine alone; what is more, Ray puts on disk."""
 PATIENCE = 10
 """Seconds in which a cluster must answer."""
-WITHOUT_GPU = ("baseline", "chat", "static")
+WITHOUT_GPU = ("baseline", "chat", "completions", "static")
 
 Numbered = tuple[int, Ask]
 
@@ -80,6 +83,7 @@ def over_ray(
         )
     failures = _Failures()
     with _connected(address) as ray:
+        log.debug("Ray %s: %s", ray.__version__, ray.cluster_resources())
         answers = _answers(ray, todo)
         for place, ask, answer in progress(answers, "models × tasks", len(todo)):
             result = failures.sifted(ask, answer)

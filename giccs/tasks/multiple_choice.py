@@ -6,6 +6,7 @@ follow, the right answer the one that people judged most similar to the last tur
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from giccs.models.causal import CausalModel, OptionScore
 
 __all__ = ["MultipleChoice", "open_tasks"]
+
+log = logging.getLogger(__name__)
 
 NO_DIALOGUE = "none"
 Key = tuple[str, int, int]
@@ -108,7 +111,9 @@ class MultipleChoice:
         """Ask every question in every order, with and without history, and count the right answers."""
         start = time.perf_counter()
         asked, left_out = self.questions(benchmark)
+        log.debug("%d questions, %d dialogues left out", len(asked), left_out)
         said = self._said(model, asked, progress)
+        log.debug("%d prompts answered; measuring, %d resamples", len(said), self.resamples)
         sheets = {history: self._sheet(asked, said, history) for history in self.histories}
         return Result(
             model=model.name,

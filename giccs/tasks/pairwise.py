@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,8 @@ from giccs.results import Group, Result
 from giccs.tasks import TaskOptions
 
 __all__ = ["HISTORIES", "PairwiseSTS", "divided", "open_tasks"]
+
+log = logging.getLogger(__name__)
 
 HISTORIES = {
     "without": "{utterance}",
@@ -88,6 +91,7 @@ class PairwiseSTS:
         answers = model.pair_scores(
             [last for last, _ in sides], [candidate for _, candidate in sides], progress
         )
+        log.debug("%d pairs answered; measuring, %d resamples", len(items), self.resamples)
         prediction = np.asarray(answers, dtype=np.float64)
         groups = tuple(
             Group({division: value}, self._metrics(items, prediction, rows))

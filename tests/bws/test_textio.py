@@ -1,6 +1,7 @@
 """Writing a file: whole or not at all, and never in the place of what is no file."""
 
 import os
+import tempfile
 import threading
 
 import pytest
@@ -31,6 +32,28 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
     assert caught.value.filename == str(path)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_where_no_file_can_be_made_the_error_names_the_one_that_was_meant(tmp_path, monkeypatch):
+    def refuse(*arguments):
+        raise OSError(30, "Read-only file system", "/elsewhere/.a.txt.x.part")
+
+    monkeypatch.setattr(tempfile, "mkstemp", refuse)
+    with pytest.raises(OSError, match="Read-only") as caught:
+        write_atomic(tmp_path / "a.txt", "new")
+    assert caught.value.filename == str(tmp_path / "a.txt")
+
+
+def test_what_a_killed_process_left_goes_with_the_next_write(tmp_path):
+    path, old, new = (
+        tmp_path / name for name in ("a[1].txt", ".a[1].txt.x.part", ".a[1].txt.y.part")
+    )
+    for left in (old, new):
+        left.write_text("half")
+    hours = old.stat().st_mtime - 2 * 3600
+    os.utime(old, (hours, hours))
+    write_atomic(path, "whole")
+    assert sorted(tmp_path.iterdir()) == [new, path]  # another process may be writing the new one
 
 
 def test_permissions_and_links_stay(tmp_path):

@@ -50,7 +50,7 @@ def test_json_is_the_whole_of_standard_output(tmp_path, benchmark_file):
     done = giccs("giccs-eval", "baseline:chance", "--data", benchmark_file, "--json", cwd=tmp_path)
     (result,) = json.loads(done.stdout)["results"]
     assert set(result) == {
-        "model", "task", "metrics", "groups", "signature", "environment", "seconds",
+        "model", "task", "metrics", "groups", "signature", "environment", "seconds", "sha256",
     }  # fmt: skip
     assert set(result["metrics"]) == {"pearson", "spearman", "rank_spearman"}
     assert set(result["metrics"]["pearson"]) == {"value", "low", "high", "n"}

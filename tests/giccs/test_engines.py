@@ -20,6 +20,7 @@ from giccs.engines import EngineError
 from giccs.engines import cluster as engine
 from giccs.engines.asks import Ask, distinct
 from giccs.engines.cluster import RETRIES, _gpus, _threads, over_ray
+from giccs.engines.local import _lacks_memory
 from giccs.engines.worker import THREADS
 from giccs.environment import environment
 from giccs.models import ModelOptions, open_model
@@ -336,3 +337,47 @@ def test_a_gpu_is_claimed_where_the_model_takes_one(static_encoder):
     assert [_gpus(none, ask(device)) for device in ("auto", "cpu")] == [0, 0]
     with pytest.raises(ValueError, match="--device cuda is asked for, and the cluster has no GPU"):
         _gpus(none, ask("cuda"))
+
+
+def test_a_model_for_which_memory_does_not_suffice_is_named_and_what_was_kept_stays(data, tmp_path):
+    """The limit of the address space is real; a stand-in only asks for more than there is."""
+    program = """
+import resource, sys
+from dataclasses import dataclass
+from giccs.benchmark import read_benchmark
+from giccs.engines import EngineError
+from giccs.engines.asks import Ask
+from giccs.engines.local import locally
+from giccs.models import open_model
+from giccs.results import Store
+from giccs.tasks.pairwise import PairwiseSTS
+@dataclass(frozen=True, slots=True)
+class Large(PairwiseSTS):
+    def evaluate(self, model, data, progress):
+        import numpy as np
+        resource.setrlimit(resource.RLIMIT_AS, (2**33, 2**33))
+        return np.ones(2**34)
+model, data = open_model("baseline:chance"), read_benchmark(sys.argv[1])
+try:
+    list(locally([Ask(model, PairwiseSTS(), data), Ask(model, Large("with"), data)], Store(sys.argv[2])))
+except EngineError as error:
+    print(error)
+"""
+    command = [sys.executable, "-c", program, data.name, str(tmp_path / "r")]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    assert said.startswith("baseline:chance: pairwise-sts: there is not enough memory (")
+    assert len(kept(tmp_path / "r")) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "lacks"),
+    [
+        (MemoryError(), True),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried ..."), True),
+        (ImportError("libtorch_cpu.so: failed to map segment from shared object"), True),
+        (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), False),
+        (ImportError("No module named 'torch'"), False),
+    ],
+)
+def test_other_mistakes_are_not_taken_for_a_lack_of_memory(error, lacks):
+    assert _lacks_memory(error) is lacks

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+from contextlib import suppress
 
 import pytest
 
@@ -85,6 +86,44 @@ def test_a_file_that_is_no_result_is_named(tmp_path, content):
     path.write_text(content)
     with pytest.raises(InputError, match=r"a--b--c\.json: is not a result of giccs-eval"):
         list(Store(tmp_path).results())
+
+
+def test_a_number_that_was_changed_is_seen(benchmark, tmp_path):
+    store = Store(tmp_path / "r")
+    (result,) = evaluated(benchmark, store)
+    (path,) = store.folder.glob("*.json")
+    document = json.loads(path.read_text())
+    document["metrics"]["pearson"]["value"] += 0.1
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match="is not a result of giccs-eval, or damaged"):
+        evaluated(benchmark, store)
+    del document["sha256"]  # as results of older versions have none
+    path.write_text(json.dumps(document))
+    (back,) = store.results()
+    assert back.metrics["pearson"].value == pytest.approx(result.metrics["pearson"].value + 0.1)
+
+
+def test_predictions_that_were_changed_are_seen(benchmark, tmp_path):
+    store = Store(tmp_path / "r")
+    (result,) = evaluated(benchmark, store)
+    (path,) = store.folder.glob("*.parquet")
+    whole = path.read_bytes()
+    for place in range(4, len(whole), 41):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 16]) + whole[place + 1 :])
+        with suppress(InputError):
+            assert store.predictions(result).equals(result.predictions)
+    path.write_bytes(whole)
+    assert store.predictions(result).equals(result.predictions)
+
+
+def test_a_result_under_the_name_of_another_is_named(benchmark, tmp_path):
+    store = Store(tmp_path / "r")
+    evaluated(benchmark, store)
+    evaluated(benchmark, store, "baseline:chance")
+    first, second = sorted(store.folder.glob("*.json"))
+    first.write_bytes(second.read_bytes())
+    with pytest.raises(InputError, match=r"chance.*is another result than its name says"):
+        list(store.results())
 
 
 def test_folders_that_cannot_be(tmp_path, benchmark_file):

@@ -272,6 +272,7 @@ def test_the_second_opening_does_not_read_the_text(file, monkeypatch):
         ("json", lambda content: b"[]"),
         ("json", lambda content: b'{"counts": {}}'),
         ("sha256", lambda content: b"x"),
+        ("sha256", lambda content: b"0" * 64 + content[64:]),
         ("npy", None),
         ("txt", None),
         ("json", None),

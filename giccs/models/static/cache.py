@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -82,17 +81,20 @@ def _folder() -> Path:
 def _file_digest(file: Path) -> str:
     state = file.stat()
     known = f"{file.resolve()}\n{state.st_size}\n{state.st_mtime_ns}\n{state.st_ctime_ns}"
-    note = (
-        _folder() / f"{hashlib.sha256(known.encode('utf-8', 'surrogateescape')).hexdigest()}.sha256"
-    )
+    note = _folder() / f"{_sha256(known)}.sha256"
     if note.is_file():
-        digest = note.read_bytes().decode("ascii", "replace")
-        if re.fullmatch("[0-9a-f]{64}", digest):
+        digest, _, check = note.read_bytes().decode("ascii", "replace").partition(" ")
+        if check == _sha256(f"{digest}\n{known}"):
             return digest
     with file.open("rb") as content:
         digest = hashlib.file_digest(content, "sha256").hexdigest()
-    write_atomic(note, digest)
+    check = _sha256(f"{digest}\n{known}")
+    write_atomic(note, f"{digest} {check}")
     return digest
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _mapped(stem: Path) -> Table | None:

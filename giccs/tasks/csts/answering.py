@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import logging
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,6 +31,8 @@ __all__ = [
     "MAX_TOKENS", "NO_ANSWER", "Answered", "Answering", "Journal", "answered", "answers_csv", "cleaned",
     "question", "rows_to_ask",
 ]  # fmt: skip
+
+log = logging.getLogger(__name__)
 
 NO_ANSWER = "(no answer)"
 """What stands where a model wrote nothing: an empty answer could not be embedded, nor be told from a gap."""
@@ -176,6 +179,7 @@ class Answering:
         missing = [
             one for one in rows if one.uid not in journal.written and question(one.condition)
         ]
+        log.debug("%d rows, %d of them to be asked about", len(rows), len(missing))
         served = hasattr(self.model, "usage")  # it keeps answers itself, and counts a call's cost
         if served:
             self._add(missing, journal, progress)

@@ -7,6 +7,7 @@ U[1, 5] (A.3): here by the seed and the row's uid, so that it does not depend on
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 from collections.abc import Iterator, Sequence
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     import polars
 
 __all__ = ["INSTRUCTIONS", "Prompting", "open_tasks"]
+
+log = logging.getLogger(__name__)
 
 INSTRUCTIONS = {"none": None, "short": "short-1", "long": "long-1"}
 """What a prompt says first -> name of its text."""
@@ -145,6 +148,7 @@ class Prompting:
         prompts = self.prompts(data)
         shown = [model.render_chat(one) for one in prompts] if self.chat_template else prompts
         answers = model.generate(shown, self.max_tokens, progress)
+        log.debug("%d prompts answered; measuring, %d resamples", len(answers), self.resamples)
         numbers = [first_number(answer) for answer in answers]
         value = np.array(
             [

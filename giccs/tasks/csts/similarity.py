@@ -6,6 +6,7 @@ are encoded apart, and cos(f(s1) ⊙ f(c), f(s2) ⊙ f(c)) is taken, the Hadamar
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -23,6 +24,8 @@ from giccs.tasks.csts.asked import Asked, Reading
 from giccs.tasks.csts.measures import csts_metrics
 
 __all__ = ["TEMPLATES", "ConditionalSimilarity", "hadamard_cosines", "open_tasks"]
+
+log = logging.getLogger(__name__)
 
 TEMPLATES = {
     ("bi", True): "{sentence} {condition}",
@@ -104,6 +107,7 @@ class ConditionalSimilarity:
         start = time.perf_counter()
         rows = data.instances
         prediction = np.asarray(self._predictions(model, data, progress), dtype=np.float64)
+        log.debug("%d rows answered; measuring, %d resamples", len(rows), self.resamples)
         return Result(
             model=model.name,
             task=self.name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ from giccs.tasks.evalrank.spaces import TIE, Similarity
 from giccs.tasks.evalrank.vector_cache import cached_vectors, why_refused
 
 __all__ = ["EvalRank", "ranking_task"]
+
+log = logging.getLogger(__name__)
 
 READERS: dict[Level, Callable[[str], RankingData]] = {
     "sentence": read_sentences,
@@ -92,7 +95,10 @@ class EvalRank:
         """
         start = time.perf_counter()
         vectors = cached_vectors(model, data.texts, progress)
+        pairs = len(data.pairs)
+        log.debug("ranking %d pairs among %d texts by %s", pairs, len(vectors), self.similarity)
         ranks, facts = self._ranks(vectors, data, progress)
+        log.debug("ranked (%s); measuring, %d resamples", facts, self.resamples)
         without = len(vectors) - ranks.candidates
         return Result(
             model=model.name,

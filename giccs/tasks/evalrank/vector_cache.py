@@ -1,13 +1,15 @@
 """Which vectors has a model already given? They are kept on disk: another similarity costs no encoding.
 
-A file a model and list of texts, in the folder ``vectors`` of giccs's cache: NumPy's own format, single
-precision, about 4 · D bytes a text. Whoever wants the room back deletes the folder.
+A file a model and list of texts, in the folder ``vectors`` of giccs's cache: NumPy's own format with a
+checksum (.npz, not packed), single precision, about 4 · D bytes a text. A damaged file is made again. Whoever
+wants the room back deletes the folder.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -23,6 +25,8 @@ from giccs.models.postprocess import Processed
 from giccs.progress import Progress
 
 __all__ = ["Vectoriser", "cached_vectors", "why_refused"]
+
+log = logging.getLogger(__name__)
 
 Floats = NDArray[np.float32]
 
@@ -71,8 +75,12 @@ def cached_vectors(model: Vectoriser, texts: Sequence[str], progress: Progress) 
 def _distinct(model: Vectoriser, texts: Sequence[str], progress: Progress) -> Floats:
     if isinstance(model, Processed):
         return model.changed(_distinct(model.before, texts, progress))
-    path = cache_folder() / "vectors" / f"{_key(model, texts)}.npy"
+    path = cache_folder() / "vectors" / f"{_key(model, texts)}.npz"
     found = _kept(path, len(texts))
+    log.debug(
+        "vectors of %d texts by %s: %s %s",
+        len(texts), model.name, "none at" if found is None else "kept at", path,
+    )  # fmt: skip
     if found is None:
         found = np.asarray(model.vectors(texts, progress), dtype=np.float32)
         _keep(found, path)
@@ -88,8 +96,9 @@ def _key(model: Vectoriser, texts: Sequence[str]) -> str:
 def _kept(path: Path, n: int) -> Floats | None:
     """Return what is kept; None where nothing is, or nothing that can be used."""
     try:
-        found: Floats = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError):
+        with np.load(path, allow_pickle=False) as kept:  # reading to the end checks the checksum
+            found: Floats = kept["vectors"]
+    except Exception:  # there is none, or whatever a damaged one leads to: it is made again
         return None
     return found if found.ndim == 2 and len(found) == n and found.dtype == np.float32 else None
 
@@ -97,6 +106,6 @@ def _kept(path: Path, n: int) -> Floats | None:
 def _keep(vectors: Floats, path: Path) -> None:
     def save(temporary: str) -> None:
         with open(temporary, "wb") as file:
-            np.save(file, vectors, allow_pickle=False)
+            np.savez(file, vectors=vectors)
 
     write_with(path, save)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 from collections.abc import Mapping
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from giccs.tasks.csts.encoders.training import Fitted, Machine
 
 __all__ = ["TASK", "Outcome", "train", "train_seeds", "validated"]
+
+log = logging.getLogger(__name__)
 
 TASK = "csts-train"
 SEEDS = "seeds"
@@ -170,6 +173,7 @@ class _Task:
         from giccs.tasks.csts.encoders.training import Machine, fit
 
         running = self.place / RUNNING / digest(signature)[:12]
+        log.debug("training with seed %d, checkpoints in %s", settings.seeds[0], running)
         fitted = fit(settings, self.splits, running, self.machine or Machine(), progress)
         result = self._result(settings, signature, fitted)
         if is_first():

@@ -7,6 +7,7 @@ which would have to be unpickled and which nobody reads, is removed.
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 import time
@@ -43,6 +44,8 @@ from giccs.tasks.csts.encoders.splits import Splits, drawn
 from giccs.tasks.csts.records import Instance
 
 __all__ = ["Fitted", "Machine", "fit"]
+
+log = logging.getLogger(__name__)
 
 UNDEFINED = -2.0
 """Stands for a correlation that is not defined where the best epoch is chosen: below every other."""
@@ -270,6 +273,7 @@ def _go_on_from(folder: Path) -> str | None:
     if torch.distributed.is_initialized():  # since the Trainer was made
         torch.distributed.barrier()
     found = last_whole(folder)
+    log.debug("going on from %s", found or "nothing: this training begins")
     return None if found is None else os.fspath(found.resolve())
 
 

@@ -49,7 +49,7 @@ FROM_A_FOLDER = {"from_pretrained", "from_config", "SentenceTransformer", "Cross
 SQL = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|CREATE|DROP|ALTER|PRAGMA|BEGIN)\b")
 MIXED = {
     "app/progress.py": {"name"},  # application_id, user_version
-    "giccs/models/chat/cache.py": {"marks"},
+    "giccs/models/served/cache.py": {"marks"},
     "mturk/endpoint/database.py": {"int.from_bytes(b'giccs', 'big')", "pragma"},
     "mturk/ledger.py": {
         "_columns(Hit)", "_columns(Assignment, 'a.')", "_columns(Action)", "_marks(Assignment)", "names",
@@ -647,7 +647,7 @@ def test_the_password_of_a_database_is_in_no_message():
 
 
 def test_a_cache_of_a_stranger_runs_nothing_and_gives_texts(tmp_path):
-    from giccs.models.chat.cache import Cache
+    from giccs.models.served.cache import Cache
 
     cache = Cache(tmp_path / "answers.sqlite")
     [[trusted]] = cache._connection.execute("PRAGMA trusted_schema").fetchall()

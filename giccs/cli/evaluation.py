@@ -61,6 +61,7 @@ class _Evaluate(CommandWithBelow):
     giccs-eval --recipe recipes/giccs-paper.toml
     giccs-eval --sweep sweep.toml --engine ray --address auto --batch-size 64
     giccs-eval google/flan-t5-base --task csts-prompt --instruction long --shots 2 --data c-sts
+    giccs-eval completions:Qwen/Qwen3-32B --base-url http://127.0.0.1:8000/v1 --data sasaadi/GiCCS
     giccs-eval static:glove.6B.50d.txt+abtt package:minilm --task evalrank-sentence --data sent_evalrank
     """,
 )
@@ -151,7 +152,7 @@ def evaluate(
     """Score language models: on conversational STS, on STS under a condition, by ranking.
 
     MODEL is a hub id, a folder or a GGUF file, or KIND:NAME with KIND one of encoder, causal, seq2seq,
-    static, chat, package, baseline (baseline:chance, baseline:char-ngram, package:minilm,
+    static, chat, completions, package, baseline (baseline:chance, baseline:char-ngram, package:minilm,
     package:use-multilingual, package:smollm2). NAME+STEP changes the vectors of a model: whitening[:K],
     abtt[:K], pcr[:K], flow, first-last, words. Encoders compare pairs of utterances; causal models answer
     multiple-choice questions, with and without the dialogue's history.

@@ -32,19 +32,28 @@ def model_options(command: Command) -> Command:
             help="Where the model runs; auto takes a GPU where there is one.",
         ),
         click.option(
+            "--device-map", metavar="MAP|FILE",
+            help="Spread a large model over GPUs, main memory and disk: auto, balanced, balanced_low_0, "
+            "sequential, or parts of the model and their devices from a JSON file.",
+        ),
+        click.option(
             "--dtype", type=click.Choice(["auto", "float32", "bfloat16", "float16"]), default="auto",
             show_default=True, help="Type of the weights; auto as saved.",
+        ),
+        click.option(
+            "--quantise", type=click.Choice(["4bit", "8bit"]),
+            help="Make weights smaller as they are loaded.  [default: as saved]",
         ),
         click.option("--revision", metavar="REV", help="Branch, tag or commit of a hub id."),
         click.option("--offline", is_flag=True, help="Never ask the hub; use its local cache."),
         click.option("--trust-remote-code", is_flag=True, help="Run code that the model brings."),
         click.option(
             "--base-url", metavar="URL",
-            help="Server of chat:MODEL.  [default: OPENAI_BASE_URL, or OpenAI's own]",
+            help="Server of chat:NAME and completions:NAME.  [default: OPENAI_BASE_URL, or OpenAI's own]",
         ),
         click.option(
             "--price", type=(float, float), metavar="IN OUT",
-            help="US dollars for a million tokens read and written, to show what chat:MODEL costs.",
+            help="US dollars for a million tokens read and written, to show what a server costs.",
         ),
         click.option(
             "--concurrency", type=click.IntRange(1), default=8, show_default=True, metavar="N",

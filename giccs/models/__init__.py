@@ -2,7 +2,9 @@
 
 baseline:chance          encoder:FOLDER or encoder:HUB-ID       package:NAME
 causal:FOLDER, causal:HUB-ID or causal:FILE.gguf                seq2seq:FOLDER or seq2seq:HUB-ID
-static:FILE              word vectors                           chat:NAME   on an OpenAI-compatible server
+static:FILE              word vectors
+chat:NAME                on an OpenAI-compatible server, which writes answers
+completions:NAME         on such a server, which says how likely the tokens of a text are
 FOLDER, HUB-ID or FILE.gguf     the kind follows from the model's own configuration
 MODEL+STEP               vectors by another way (words, first-last) or changed (whitening, abtt, pcr, flow)
 
@@ -20,11 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
+from giccs.models.placing import refuse_map
+from giccs.models.quantising import refuse_quantising
 from giccs.progress import Progress
 
 __all__ = ["KINDS", "ModelOptions", "PairModel", "open_model"]
 
-KINDS = ("baseline", "causal", "chat", "encoder", "package", "seq2seq", "static")
+KINDS = ("baseline", "causal", "chat", "completions", "encoder", "package", "seq2seq", "static")
+WITHOUT_WEIGHTS = ("baseline", "chat", "completions", "static")
+"""Kinds of which transformers loads no weights here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +41,12 @@ class ModelOptions:
     """Branch, tag or commit of a hub id; None is its main branch."""
     device: str = "auto"
     """``auto`` takes a GPU where there is one."""
+    device_map: str | None = None
+    """How weights are spread over devices: a word of Accelerate's, or a JSON file; None: as there is room."""
     dtype: str = "auto"
     """``auto`` is the type in which the weights were saved."""
+    quantise: str | None = None
+    """``4bit`` or ``8bit``; None is as the weights were saved."""
     batch_size: int | None = None
     """None: grows until memory or gain ends."""
     seed: int = 0
@@ -44,9 +54,9 @@ class ModelOptions:
     """Never ask the hub; use what its cache holds."""
     trust_remote_code: bool = False
     base_url: str | None = None
-    """Server of a ``chat`` model; None is ``OPENAI_BASE_URL``, or OpenAI's own."""
+    """Server of a ``chat`` or ``completions`` model; None is ``OPENAI_BASE_URL``, or OpenAI's own."""
     price: tuple[float, float] | None = None
-    """US dollars for a million tokens read, and written, of a ``chat`` model."""
+    """US dollars for a million tokens read, and written, of such a model."""
     concurrency: int = 8
     """Requests to a server at a time."""
 
@@ -99,6 +109,9 @@ def _opened(name: str, options: ModelOptions) -> Any:
     kind, colon, rest = name.partition(":")
     if not colon or kind not in KINDS:
         kind, rest = "", name
+    if kind in WITHOUT_WEIGHTS:
+        refuse_map(name, options)
+        refuse_quantising(name, options)
     if kind == "baseline":
         from giccs.models.baseline import open_baseline
 
@@ -117,11 +130,17 @@ def _opened(name: str, options: ModelOptions) -> Any:
         from giccs.models.chat import open_chat
 
         return open_chat(name, rest, options)
+    if kind == "completions":
+        from giccs.models.completions import open_completions
+
+        return open_completions(name, rest, options)
     return _in_folder(kind, name, rest, options)
 
 
 def _called(kind: str) -> str:
-    return {"static": "FILE", "chat": "NAME"}.get(kind, f"FOLDER or {kind}:HUB-ID")
+    return {"static": "FILE", "chat": "NAME", "completions": "NAME"}.get(
+        kind, f"FOLDER or {kind}:HUB-ID"
+    )
 
 
 def _in_folder(kind: str, name: str, place: str, options: ModelOptions) -> Any:

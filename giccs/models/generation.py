@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from bws.problems import InputError, Problem
 from giccs.models.batching import out_of_memory
+from giccs.models.placing import input_device
 from giccs.progress import Progress
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ class Greedy:
         from transformers import LogitsProcessorList
 
         ids, mask = torch.tensor([self._padded(prompt, width) for prompt in prompts]).unbind(dim=-1)
-        device = self._model.get_input_embeddings().weight.device
+        device = input_device(self._model)
         before = self._model.generation_config
         self._model.generation_config = self._settings  # it fills in what the call leaves open
         try:

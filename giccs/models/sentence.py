@@ -20,6 +20,14 @@ from giccs.models.batching import BatchSize, encode_in_batches
 from giccs.models.cosine import cosines, encoded
 from giccs.models.folder import WEIGHTS, first_line, read_json, revision, saved_dtype
 from giccs.models.importing import uninterrupted
+from giccs.models.placing import device_map, devices, must_cover
+from giccs.models.quantising import (
+    check_quantised,
+    quantisation,
+    quantised_as,
+    quantised_with,
+    settle,
+)
 from giccs.progress import Progress
 
 if TYPE_CHECKING:
@@ -47,6 +55,8 @@ def encoder_folder(name: str, folder: Path, options: ModelOptions) -> Path:
     own = isinstance(config, dict) and "auto_map" in config
     if (own or _foreign_parts(parts)) and not options.trust_remote_code:
         raise refused("brings code of its own; read it, then allow it with --trust-remote-code")
+    check_quantised(name, config, options)
+    device_map(name, options)
     return folder
 
 
@@ -73,6 +83,7 @@ class SentenceModel:
             "kind": "encoder",
             "revision": revision(self._folder),
             "dtype": self._dtype,
+            **quantised_as(self._options),
             "pooling": "the model's own" if pooled else "mean",
             "similarity": "cosine",
         }
@@ -106,9 +117,15 @@ class SentenceModel:
         packages = ("torch", "transformers", "sentence-transformers")
         return {
             **{package: version(package) for package in packages},
-            "device": str(self._model.device),
+            **quantised_with(self._options),
+            "device": self._devices,
             "batch_size": self._batch.size,
         }
+
+    @property
+    def _devices(self) -> str:
+        own = _transformer(self._model)
+        return devices(own) if own is not self._model else str(own.device)
 
     def _batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
         yield from encode_in_batches(self._encode, texts, self._batch)
@@ -155,20 +172,35 @@ class SentenceModel:
 
         logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+        how = {"dtype": getattr(torch, self._dtype), **quantisation(self._options, self._dtype)}
         device = None if self._options.device == "auto" else self._options.device
+        spread = device_map(self.name, self._options)
+        if spread is None and self._options.quantise:
+            spread = {"": device or ("cuda" if torch.cuda.is_available() else "cpu")}
+        if spread is not None:
+            how["device_map"] = spread
         try:
-            return SentenceTransformer(
+            model = SentenceTransformer(
                 str(self._folder),
                 device=device,
                 trust_remote_code=self._options.trust_remote_code,
                 local_files_only=self._options.offline,
-                model_kwargs={"dtype": getattr(torch, self._dtype)},
+                model_kwargs=how,
             )
+            if isinstance(spread, dict):
+                must_cover(_transformer(model), spread)
         except (
             Exception
         ) as error:  # the frameworks raise whatever they like, also for a broken file
             message = f"cannot be opened: {first_line(error)}"
             raise InputError(Problem(self.name, None, message)) from error
+        settle(self.name, model, self._options)
+        return model
+
+
+def _transformer(model: Any) -> Any:
+    """Return what transformers loaded, of a model of sentence-transformers; the model where it is none."""
+    return getattr(model[0], "auto_model", model)
 
 
 def _need_frameworks(name: str) -> None:

@@ -16,6 +16,8 @@ from giccs.models.causal.loading import LIMITS, Loaded, load
 from giccs.models.causal.source import Source, checked_config
 from giccs.models.folder import holds_seq2seq
 from giccs.models.generation import Greedy, answered, must_fit
+from giccs.models.placing import devices
+from giccs.models.quantising import precision, quantised_as, quantised_with
 from giccs.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -61,6 +63,7 @@ class Seq2SeqModel:
             "kind": "seq2seq",
             "revision": self._source.revision,
             "dtype": self._source.dtype(self._options.dtype),
+            **quantised_as(self._options),
         }
 
     @property
@@ -98,7 +101,8 @@ class Seq2SeqModel:
 
         return {
             **{package: version(package) for package in ("torch", "transformers")},
-            "device": str(self._loaded.model.device),
+            **quantised_with(self._options),
+            "device": devices(self._loaded.model),
             "batch_size": self._greedy.largest,
         }
 
@@ -107,7 +111,11 @@ class Seq2SeqModel:
         dtype = self.identity["dtype"]
         return load(self.name, self._source, self._options, dtype, head="AutoModelForSeq2SeqLM")
 
+    @property
+    def _precision(self) -> str:
+        return precision(self._options, self.identity["dtype"])
+
     @cached_property
     def _greedy(self) -> Greedy:
         loaded, batch_size = self._loaded, self._options.batch_size
-        return Greedy(loaded.model, loaded.tokenizer, self.identity["dtype"], batch_size)
+        return Greedy(loaded.model, loaded.tokenizer, self._precision, batch_size)

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from bws.problems import InputError
-from giccs.models import ModelOptions, open_model
+from giccs.models import ModelOptions, open_model, placing
 from giccs.models.causal import Prompt, loading, open_causal, source
 
 from .causal_models import GERMAN, TOKENIZERS, edit_json, make_model, naive, torch, transformers
@@ -81,15 +81,15 @@ def test_weights_too_large_for_one_gpu_are_spread(llama, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     for free, expected in ((weights, "spread"), (2 * weights, "cuda")):
         monkeypatch.setattr(torch.cuda, "mem_get_info", lambda free=free: (free, free))
-        assert loading._device("auto", llama) == expected
-    assert loading._device("cpu", llama) == "cpu"
+        assert placing.single_device("auto", llama) == expected
+    assert placing.single_device("cpu", llama) == "cpu"
 
 
 def test_a_device_map_changes_no_number(llama, monkeypatch):
     """On one device it adds no hooks; so those that move tensors between devices are forced as well."""
     accelerate = pytest.importorskip("accelerate")
     expected = [ln for ln, _ in naive(llama, PROMPTS)[0]]
-    monkeypatch.setattr(loading, "_device", lambda wanted, folder: "spread")
+    monkeypatch.setattr(loading, "single_device", lambda wanted, folder, share: "spread")
     model = open_causal(str(llama))
     for _ in range(2):
         (found,) = model.score(PROMPTS).options

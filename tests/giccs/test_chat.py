@@ -15,15 +15,15 @@ import pytest
 from bws.problems import InputError
 from giccs.models import ModelOptions, open_model
 from giccs.models.chat import ChatModel
-from giccs.models.chat.address import find_server
-from giccs.models.chat.cache import Cache
 from giccs.models.chat.model import FILE
-from giccs.models.chat.request import Answer
-from giccs.models.chat.usage import Price, Usage, find_price
+from giccs.models.served.address import find_server
+from giccs.models.served.cache import Cache
+from giccs.models.served.request import Answer
+from giccs.models.served.usage import Price, Usage, find_price
 
 openai = pytest.importorskip("openai")
 
-from giccs.models.chat.wire import Limits  # noqa: E402  (needs openai)
+from giccs.models.served.wire import Limits  # noqa: E402  (needs openai)
 
 KEY = "sk-test-0123456789abcdef"
 QUICK = Limits(seconds=20.0, retries=1, pause=0.0)
@@ -521,8 +521,8 @@ def test_several_processes_keep_answers_at_once(tmp_path):
     code = """
 import sys
 from pathlib import Path
-from giccs.models.chat.cache import Cache
-from giccs.models.chat.request import Answer
+from giccs.models.served.cache import Cache
+from giccs.models.served.request import Answer
 cache = Cache(Path(sys.argv[1]))
 for n in range(25):
     cache.keep(f"{sys.argv[2]}-{n}", Answer("ä"))

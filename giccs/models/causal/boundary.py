@@ -16,7 +16,7 @@ from typing import Any
 
 from giccs.models.causal.records import Prompt
 
-__all__ = ["Boundary", "TokenQuestion"]
+__all__ = ["Boundary", "TokenQuestion", "shared"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Boundary:
         """
         kept = text.rstrip()
         alone, *wholes = self._ids([kept, *(text + option for option in options)])
-        start = min(_shared(alone, whole) for whole in wholes)
+        start = min(shared(alone, whole) for whole in wholes)
         first = self._first_ids(kept, needed=start == 0)
         ids = tuple((*first, *whole) for whole in wholes)
         if any(len(one) <= len(first) + start for one in ids):
@@ -91,10 +91,10 @@ class Boundary:
         return list(whole[: next(before, 0)])
 
 
-def _shared(one: Sequence[int], other: Sequence[int]) -> int:
-    """Return how many ids two sequences have in common from their beginnings.
+def shared(one: Sequence[Any], other: Sequence[Any]) -> int:
+    """Return how many tokens two sequences have in common from their beginnings.
 
-    >>> _shared([1, 2, 3], [1, 2, 4, 5])
+    >>> shared([1, 2, 3], [1, 2, 4, 5])
     2
     """
     pairs = zip(one, other, strict=False)

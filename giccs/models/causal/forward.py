@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from giccs.models.causal.likelihood import Halves
 from giccs.models.causal.masks import full_mask, layered_mask, text_config, window_mask
 from giccs.models.causal.tree import TokenTree
+from giccs.models.placing import input_device
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -72,7 +73,7 @@ class TreePass:
     def _on_device(self, array: NDArray[Any]) -> Tensor:
         import torch
 
-        return torch.from_numpy(array).to(self._model.get_input_embeddings().weight.device)
+        return torch.from_numpy(array).to(input_device(self._model))
 
 
 def _padded(trees: Sequence[TokenTree]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
@@ -112,7 +113,7 @@ class SharedCache:
         question = tree.question
         distinct = list(dict.fromkeys(question.ids))
         stem, read = question.start - 1, max(map(len, distinct)) - 1
-        device = self._model.get_input_embeddings().weight.device
+        device = input_device(self._model)
         rest = torch.zeros((len(distinct), read - stem), dtype=torch.long, device=device)
         for row, ids in enumerate(distinct):  # padding comes last, where nothing sees it
             rest[row, : len(ids) - 1 - stem] = torch.tensor(ids[stem:-1])
@@ -174,7 +175,7 @@ class OneByOne:
         """Return ln p of the tokens from `start` on."""
         import torch
 
-        device = self._model.get_input_embeddings().weight.device
+        device = input_device(self._model)
         read, target = torch.tensor([ids[:-1]], device=device), torch.tensor(ids[start:])
         keep = {"logits_to_keep": len(target)} if self._tail else {}
         logits = self._model(input_ids=read, use_cache=False, **keep).logits[0, -len(target) :]

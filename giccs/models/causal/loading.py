@@ -1,4 +1,4 @@
-"""A language model and its tokenizer in memory: of which type, and on which device?"""
+"""A language model and its tokenizer in memory."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from contextlib import redirect_stderr
 from dataclasses import dataclass
 from importlib.util import find_spec
 from io import StringIO
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bws.problems import InputError, Problem
 from giccs.models.causal.source import Source
 from giccs.models.folder import first_line
 from giccs.models.importing import uninterrupted
+from giccs.models.placing import device_map, must_cover, single_device
+from giccs.models.quantising import SHARES, quantisation, settle
 
 if TYPE_CHECKING:
     from giccs.models import ModelOptions
@@ -21,8 +22,6 @@ __all__ = ["Loaded", "load"]
 
 LIMITS = ("max_position_embeddings", "n_positions", "n_ctx", "max_sequence_length", "max_seq_len")
 """What configurations call the number of tokens that a model reads."""
-FULL = 0.8
-"""Share of a GPU's free memory that weights may take; beyond it they are spread over all devices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +60,7 @@ def load(
         raise _refused(
             name, f"needs {' and '.join(missing)}; install them with: pip install 'giccs[models]'"
         )
+    spread = device_map(name, options)
     with uninterrupted():
         import torch  # noqa: F401
         from transformers.utils import logging
@@ -69,14 +69,22 @@ def load(
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     try:
         with redirect_stderr(StringIO()):  # GGUF files are read with a bar that nothing else stops
-            return _load(source, options, dtype, head)
+            loaded = _load(source, options, dtype, head, spread)
     except Exception as error:  # the frameworks raise whatever they like, also for a broken file
         if isinstance(error, InputError):
             raise
         raise _refused(name, f"cannot be opened: {first_line(error)}") from error
+    settle(name, loaded.model, options)
+    return loaded
 
 
-def _load(source: Source, options: ModelOptions, dtype: str, head: str) -> Loaded:
+def _load(
+    source: Source,
+    options: ModelOptions,
+    dtype: str,
+    head: str,
+    spread: str | dict[str, Any] | None,
+) -> Loaded:
     import torch
     import transformers
 
@@ -87,18 +95,28 @@ def _load(source: Source, options: ModelOptions, dtype: str, head: str) -> Loade
     if source.gguf:
         shared["gguf_file"] = source.gguf
     tokenizer = transformers.AutoTokenizer.from_pretrained(source.folder, **shared)
-    device = _device(options.device, source.folder)
-    spread = {"device_map": "auto"} if device == "spread" else {}
+    shared |= quantisation(options, dtype)
+    if spread is None:
+        device = single_device(
+            options.device, source.folder, SHARES.get(str(options.quantise), 1.0)
+        )
+        spread = "auto" if device == "spread" else None
+    if spread is None and options.quantise:
+        spread = {"": device}  # such weights are made on their device, and cannot be moved
+    if spread is not None:
+        shared["device_map"] = spread
     loaded: Any = getattr(transformers, head).from_pretrained(
-        source.folder, dtype=getattr(torch, dtype), output_loading_info=True, **shared, **spread
+        source.folder, dtype=getattr(torch, dtype), output_loading_info=True, **shared
     )
     model, found = loaded
     if missing := sorted(
         set(found["missing_keys"]) & {name for name, _ in model.named_parameters()}
     ):
         raise OSError(f"weights are missing, {missing[0]} for one; they would be random")
+    if isinstance(spread, dict):
+        must_cover(model, spread)
     _fuse(model)
-    return Loaded((model if spread else model.to(device)).eval(), tokenizer)
+    return Loaded((model if spread is not None else model.to(device)).eval(), tokenizer)
 
 
 def _fuse(model: Any) -> None:
@@ -110,19 +128,6 @@ def _fuse(model: Any) -> None:
         for name, part in module.named_children():
             if isinstance(part, NewGELUActivation):
                 setattr(module, name, GELU(approximate="tanh"))
-
-
-def _device(wanted: str, folder: Path) -> str:
-    """Return where the weights go; ``spread`` is over all devices, where one GPU has not enough memory."""
-    import torch
-
-    if wanted != "auto":
-        return wanted
-    if not torch.cuda.is_available():
-        return "cpu"
-    weights = sum(file.stat().st_size for file in folder.glob("*.safetensors"))
-    free, _ = torch.cuda.mem_get_info()
-    return "spread" if weights > FULL * free and find_spec("accelerate") else "cuda"
 
 
 def _refused(name: str, message: str) -> InputError:

@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from bws.problems import InputError, Problem
 from giccs.models.causal.boundary import Boundary, TokenQuestion
 from giccs.models.causal.loading import Loaded, load
-from giccs.models.causal.records import OptionScore, Prompt, Scored
+from giccs.models.causal.records import OptionScore, Prompt, Scored, checked
 from giccs.models.causal.scoring import Scorer
 from giccs.models.causal.source import Source, find
 from giccs.models.causal.tree import grow
 from giccs.models.generation import Greedy, answered, must_fit
+from giccs.models.placing import devices
+from giccs.models.quantising import precision, quantised_as, quantised_with
 from giccs.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -52,6 +54,7 @@ class CausalModel:
             "kind": "causal",
             "revision": self._source.revision,
             "dtype": self._source.dtype(self._options.dtype),
+            **quantised_as(self._options),
         }
 
     @property
@@ -66,7 +69,7 @@ class CausalModel:
         longest option. InputError names all prompts for which none fits, and all that have an empty
         option. Equal questions, equal options and equal beginnings are computed once.
         """
-        self._check(prompts)
+        checked(self.name, prompts)
         texts, questions = self._encoded(prompts)
         found = self._logprobs(list(dict.fromkeys(questions)), progress)
         options = tuple(
@@ -113,7 +116,8 @@ class CausalModel:
 
         return {
             **{package: version(package) for package in ("torch", "transformers")},
-            "device": str(self._loaded.model.device),
+            **quantised_with(self._options),
+            "device": devices(self._loaded.model),
             **self._way(),
         }
 
@@ -127,15 +131,6 @@ class CausalModel:
             "forward": trial.way.name,
             "self_check_deviation": trial.deviation,
         }
-
-    def _check(self, prompts: Sequence[Prompt]) -> None:
-        problems = [
-            Problem(self.name, None, f"prompt {n} {fault}")
-            for n, prompt in enumerate(prompts, start=1)
-            for fault in _faults(prompt)
-        ]
-        if problems:
-            raise InputError(problems)
 
     def _encoded(
         self, prompts: Sequence[Prompt]
@@ -193,20 +188,16 @@ class CausalModel:
 
     @cached_property
     def _scorer(self) -> Scorer:
-        return Scorer(self._loaded.model, self.identity["dtype"], self._options.batch_size)
+        return Scorer(self._loaded.model, self._precision, self._options.batch_size)
+
+    @property
+    def _precision(self) -> str:
+        return precision(self._options, self.identity["dtype"])
 
     @cached_property
     def _greedy(self) -> Greedy:
         loaded, batch_size = self._loaded, self._options.batch_size
-        return Greedy(loaded.model, loaded.tokenizer, self.identity["dtype"], batch_size)
+        return Greedy(loaded.model, loaded.tokenizer, self._precision, batch_size)
 
     def _refused(self, message: str) -> InputError:
         return InputError(Problem(self.name, None, message))
-
-
-def _faults(prompt: Prompt) -> Iterator[str]:
-    if not prompt.options:
-        yield "has no options; one at least is needed"
-    for option in prompt.options:
-        if not option.strip():
-            yield f"has the empty option {option!r}; an option has a text"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-__all__ = ["OptionScore", "Prompt", "Scored"]
+from bws.problems import InputError, Problem
+
+__all__ = ["OptionScore", "Prompt", "Scored", "checked"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +43,22 @@ class Scored:
     options: tuple[tuple[OptionScore, ...], ...]
     cut: int
     """How many prompts were too long for the model, so that a shorter text stands in."""
+
+
+def checked(name: str, prompts: Sequence[Prompt]) -> None:
+    """Raise InputError for the model `name`, with all prompts that cannot be asked."""
+    problems = [
+        Problem(name, None, f"prompt {n} {fault}")
+        for n, prompt in enumerate(prompts, start=1)
+        for fault in _faults(prompt)
+    ]
+    if problems:
+        raise InputError(problems)
+
+
+def _faults(prompt: Prompt) -> Iterator[str]:
+    if not prompt.options:
+        yield "has no options; one at least is needed"
+    for option in prompt.options:
+        if not option.strip():
+            yield f"has the empty option {option!r}; an option has a text"

@@ -9,6 +9,7 @@ from giccs.models.batching import out_of_memory
 from giccs.models.causal.forward import Answer, TreePass, Way
 from giccs.models.causal.tree import TokenTree
 from giccs.models.causal.trial import Trial
+from giccs.models.placing import input_device
 
 __all__ = ["Scorer"]
 
@@ -25,7 +26,7 @@ class Scorer:
 
     def __init__(self, model: Any, dtype: str, batch_size: int | None) -> None:
         self.trial = Trial(model, dtype)
-        self._tokens = TOKENS.get(model.device.type, TOKENS["cpu"])
+        self._tokens = TOKENS.get(input_device(model).type, TOKENS["cpu"])
         self._questions = batch_size or (None if dtype == "float32" else 1)
         self.largest = 1
         """Most questions that went through the model at once."""

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from bws.problems import InputError, Problem
 from giccs.models.folder import WEIGHTS, located, read_json, revision, saved_dtype
+from giccs.models.placing import device_map
+from giccs.models.quantising import check_quantised
 
 if TYPE_CHECKING:
     from giccs.models import ModelOptions
@@ -48,25 +50,27 @@ def find(name: str, place: str, options: ModelOptions) -> Source:
     """
     path = located(place, options.revision, offline=options.offline)
     if path.suffix.lower() == ".gguf" and path.is_file():
-        return _gguf(name, path)
+        return _gguf(name, path, options)
     if not path.is_dir():
         raise _refused(name, "is a file; a model is a folder, a .gguf file or a hub id")
     if not (path / "config.json").is_file() and (files := sorted(path.glob("*.gguf"))):
         if len(files) > 1:
             names = ", ".join(file.name for file in files)
             raise _refused(name, f"holds several GGUF files ({names}); name one of them")
-        return _gguf(name, files[0])
+        return _gguf(name, files[0], options)
     if checked_config(name, path, options).get("is_encoder_decoder"):
         raise _refused(name, ENCODER_DECODER)
     return Source(path)
 
 
-def _gguf(name: str, file: Path) -> Source:
+def _gguf(name: str, file: Path, options: ModelOptions) -> Source:
     missing = [part for part in ("gguf", "accelerate") if find_spec(part) is None]
     if missing:
         raise _refused(
             name, f"needs {' and '.join(missing)}; install them with: pip install 'giccs[gguf]'"
         )
+    check_quantised(name, None, options, gguf=True)
+    device_map(name, options)
     return Source(file.parent, file.name)
 
 
@@ -81,6 +85,8 @@ def checked_config(name: str, folder: Path, options: ModelOptions) -> dict[str, 
         raise _refused(
             name, "brings code of its own; read it, then allow it with --trust-remote-code"
         )
+    check_quantised(name, config, options)
+    device_map(name, options)
     return config
 
 

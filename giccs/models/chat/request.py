@@ -1,24 +1,16 @@
-"""A prompt as it is sent, the name under which its answer is kept, and that answer."""
+"""A prompt as it is sent, the name under which its answer is kept, and how that is read."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from giccs.models.chat.address import OFFICIAL
+from giccs.models.served.address import OFFICIAL
 
-__all__ = ["Answer", "Request"]
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What the server sent back."""
-
-    text: str
-    model: str = ""
-    """As the server calls the model that answered: more exact, often, than what it was asked for."""
+__all__ = ["Request"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +48,25 @@ class Request:
         del parts["prompt"]
         text = json.dumps(parts, sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+    def send(self, client: Any) -> Any:
+        """Return the raw response of OpenAI's client."""
+        return client.chat.completions.with_raw_response.create(**self.body)
+
+    def read(self, document: Mapping[str, Any]) -> tuple[str, str]:
+        """Return (the answer, what is wrong with it).
+
+        A model that refuses answers with its refusal; one that is stopped by a filter, or that has used
+        up its tokens before the answer, with nothing.
+        """
+        choices = document.get("choices")
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        message = choice.get("message") if isinstance(choice, dict) else None
+        if not isinstance(choice, dict) or not isinstance(message, dict):
+            return "", "without a choice"
+        for answer in (message.get("content"), message.get("refusal")):
+            if isinstance(answer, str):
+                return answer.encode("utf-16", "surrogatepass").decode("utf-16", "replace"), ""
+        if choice.get("finish_reason") in ("content_filter", "length"):
+            return "", ""
+        return "", "without a text"

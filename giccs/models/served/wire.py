@@ -9,6 +9,7 @@ what comes back is bounded in size and in time.
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,9 +20,9 @@ from urllib.parse import urlsplit
 import httpx2
 import openai
 
-from giccs.models.chat.address import Server
-from giccs.models.chat.request import Answer, Request
-from giccs.models.chat.usage import Usage
+from giccs.models.served.address import Server
+from giccs.models.served.request import Answer, Request
+from giccs.models.served.usage import Usage
 
 __all__ = ["Failure", "Limits", "Wire"]
 
@@ -29,8 +30,22 @@ SHOWN = 300
 """Characters of a server's own words in a message."""
 
 
+LENGTH = re.compile(
+    r"context[ _-]?(length|window|size)|max(imum)?[ _-](model[ _-])?len|max_(input|total|new)_tokens"
+    r"|too[ _](long|large)|too many (input )?tokens",
+    re.IGNORECASE,
+)
+"""How servers say that a prompt has more tokens than their model reads: vLLM, SGLang and OpenAI "maximum
+context length", "longer than the model's context length", llama-cpp-python "exceed context window", text-
+generation-inference "`inputs` tokens + `max_new_tokens` must be <="."""
+
+
 class Failure(openai.OpenAIError):
     """What ends the work, in words; the client passes it on as it is."""
+
+
+class TooLong(Failure):
+    """The server has no room for the prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +93,10 @@ class Wire:
             response = self._send(request, tries)
             tries += response.retries_taken + 1
             found = _read(response.http_response.content)
+            text, fault = "", "not with a JSON object"
             if isinstance(found, dict):
                 usage.add(found.get("usage"))
-            text, fault = _text(found)
+                text, fault = _answer(request, found)
             if not fault:
                 model = found.get("model")
                 called = self._said(model) if isinstance(model, str) else ""
@@ -93,9 +109,10 @@ class Wire:
         """Return the response to a request that has had so many tries before; Failure where there is none."""
         client = self._client.with_options(max_retries=self._limits.retries - tries)
         try:
-            return client.chat.completions.with_raw_response.create(**request.body)
+            return request.send(client)
         except openai.APIStatusError as error:
-            raise Failure(self._refusal(error, tries + _tries(error))) from None
+            kind = TooLong if _is_too_long(error) else Failure
+            raise kind(self._refusal(error, tries + _tries(error))) from None
         except openai.APITimeoutError as error:
             within = f"no answer within {self._limits.seconds:g} seconds"
             raise Failure(f"{within}{_after(tries + _tries(error))}") from None
@@ -165,32 +182,25 @@ def _after(tries: int) -> str:
     return f", {tries} times" if tries > 1 else ""
 
 
+def _is_too_long(error: openai.APIStatusError) -> bool:
+    """Tell whether a request is refused for its length; the statuses are those that servers have for it."""
+    said = f"{error.code or ''} {_message(error.body)}"
+    return error.status_code in (400, 413, 422) and LENGTH.search(said) is not None
+
+
+def _answer(request: Request, document: dict[str, Any]) -> tuple[str, str]:
+    """Return (the answer, what is wrong with it); Failure where no further try would help."""
+    try:
+        return request.read(document)
+    except ValueError as error:
+        raise Failure(str(error)) from None
+
+
 def _read(content: bytes) -> Any:
     try:
         return json.loads(content)
     except (ValueError, RecursionError):
         return None
-
-
-def _text(document: Any) -> tuple[str, str]:
-    """Return (the answer, what is wrong with it).
-
-    A model that refuses answers with its refusal; one that is stopped by a filter, or that has used up its
-    tokens before the answer, with nothing.
-    """
-    if not isinstance(document, dict):
-        return "", "not with a JSON object"
-    choices = document.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices else None
-    message = choice.get("message") if isinstance(choice, dict) else None
-    if not isinstance(choice, dict) or not isinstance(message, dict):
-        return "", "without a choice"
-    for answer in (message.get("content"), message.get("refusal")):
-        if isinstance(answer, str):
-            return answer.encode("utf-16", "surrogatepass").decode("utf-16", "replace"), ""
-    if choice.get("finish_reason") in ("content_filter", "length"):
-        return "", ""
-    return "", "without a text"
 
 
 def _message(body: Any) -> str:

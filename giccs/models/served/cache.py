@@ -1,6 +1,6 @@
 """Answers that were had before, in a file that several processes may use at once.
 
-Requests are kept as digests only: nothing of a prompt can be read from the file.
+Requests are kept as digests only; answers can be read, and where they are the tokens of a prompt, so can it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bws.problems import InputError, Problem
-from giccs.models.chat.request import Answer
+from giccs.models.served.request import Answer
 
 __all__ = ["Cache"]
 

@@ -9,7 +9,7 @@ from threading import Lock
 from typing import Any
 
 from bws.problems import InputError, Problem
-from giccs.models.chat.address import Server
+from giccs.models.served.address import Server
 
 __all__ = ["Price", "Usage", "find_price"]
 

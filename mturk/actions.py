@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from dataclasses import dataclass
 from mturk.ledger import Action, ActionKind, Ledger
 
 __all__ = ["Outcome", "RefusedError", "action", "carry_out", "supersede", "unfinished"]
+
+log = logging.getLogger(__name__)
 
 TOKEN_DIGITS = 40
 Clock = Callable[[], float]
@@ -77,7 +80,8 @@ def carry_out(
     Where the service is away, ServiceError ends it, and the same again goes on.
     """
     finished = {one.token for one in ledger.actions("done")}
-    ledger.mean(actions, clock())
+    new_ones = ledger.mean(actions, clock())
+    log.debug("%d decisions: %d new, %d carried out before", len(actions), new_ones, len(finished))
     done, refused = [], []
     for one in progress([one for one in actions if one.token not in finished]):
         ledger.act(one.token, "sent", clock())

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
 import socket
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +23,8 @@ __all__ = [
     "explained",
     "resolve",
 ]
+
+log = logging.getLogger(__name__)
 
 LOCAL = "http://127.0.0.1:8765"
 SANDBOX = "https://mturk-requester-sandbox.us-east-1.amazonaws.com"
@@ -132,8 +136,33 @@ def connect(endpoint: Endpoint, *, timeout: float = 60.0, attempts: int = 10) ->
         ) from None
     except BotoCoreError as error:  # a broken ~/.aws/config, an unknown AWS_PROFILE
         raise ServiceError(f"the AWS settings cannot be used: {error}") from None
+    client.meta.events.register("before-call.mturk", _begin)
+    client.meta.events.register("after-call.mturk", _note)
+    client.meta.events.register("after-call-error.mturk", _note_failure)
     client.meta.events.register("after-call.mturk", _check_whole)
+    log.debug(
+        "client of %s: boto3 %s, %d attempts a call", endpoint.url, boto3.__version__, attempts
+    )
     return client
+
+
+def _begin(*, context: dict[str, Any], **_: Any) -> None:
+    context["giccs_began"] = time.perf_counter()
+
+
+def _note(*, model: Any, parsed: Mapping[str, Any], context: Mapping[str, Any], **_: Any) -> None:
+    """Log a call and how it ended: nothing of what was sent or answered, which is about people."""
+    about = parsed.get("ResponseMetadata", {})
+    log.debug(
+        "%s: %s, %.3f s, request %s, tried again %d times", model.name,
+        parsed.get("Error", {}).get("Code", "done"), time.perf_counter() - context["giccs_began"],
+        about.get("RequestId", "without id"), about.get("RetryAttempts", 0),
+    )  # fmt: skip
+
+
+def _note_failure(*, exception: Exception, context: Mapping[str, Any], **_: Any) -> None:
+    seconds = time.perf_counter() - context["giccs_began"]
+    log.debug("no answer after %.3f s: %s", seconds, type(exception).__name__)
 
 
 def _check_whole(*, parsed: Mapping[str, Any], model: Any, http_response: Any, **_: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,6 +16,8 @@ from mturk.limits import PAGE
 from mturk.pseudonyms import Namer
 
 __all__ = ["Collected", "Places", "collect", "places", "refresh", "worker_ids"]
+
+log = logging.getLogger(__name__)
 
 MISSING = "AWS.MechanicalTurk.HITDoesNotExist"
 Clock = Callable[[], float]
@@ -85,6 +88,7 @@ def collect(
     hits = [hit for hit in ledger.hits() if hit.hit_id]
     listed = _listed(client, {hit.hit_id for hit in hits}) if hits else {}
     waiting = _with_news(ledger, hits, listed)
+    log.debug("%d HITs, %d of them with news", len(hits), len(waiting))
     new = changed = 0
     gone = []
     for hit in progress(waiting):
@@ -94,6 +98,7 @@ def collect(
             gone.append(str(hit.hit_id))
             continue
         new, changed = new + counts[0], changed + counts[1]
+    log.debug("%d assignments are new, %d changed, %d HITs gone", new, changed, len(gone))
     return Collected(listed, len(waiting), new, changed, tuple(gone))
 
 

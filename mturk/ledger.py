@@ -6,8 +6,10 @@ Times are seconds since 1970 as float, amounts are text with two decimals.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import logging
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,9 +34,14 @@ __all__ = [
     "Study",
 ]
 
+log = logging.getLogger(__name__)
+
 APPLICATION = 0x474D5455
 VERSION = 1
 BUSY_SECONDS = 30.0
+MISTAKES = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.NotSupportedError)
+"""What SQLite says of this program, not of disk and file."""
+DAMAGED = "is damaged ({}); put a backup in its place, then publish and collect again"
 MAY_CHANGE = frozenset(
     ["lifetime", "spending_limit", "expected_seconds", "currency", "exchange_rate", "minimum_wage"]
 )
@@ -186,7 +193,8 @@ class Ledger:
     def open(cls, path: str | os.PathLike[str], *, create: bool = False) -> Ledger:
         """Open a ledger; with `create` make the file (mode 0600) where there is none.
 
-        Raises InputError where there is no file, or it is no ledger or one of another version.
+        Raises InputError where there is no file, or it is damaged, no ledger or one of another version, and
+        OSError where the disk is full or the folder cannot be written.
         """
         name = os.fspath(path)
         if create:
@@ -201,10 +209,13 @@ class Ledger:
             _prepare(connection, name)
         except sqlite3.DatabaseError as error:
             connection.close()
-            raise _refused(name, f"cannot be used as a ledger ({error})") from None
+            raise _explained(name, error) from None
         except BaseException:
             connection.close()
             raise
+        if log.isEnabledFor(logging.DEBUG):
+            counts = [_count(connection, table) for table in ("hit", "assignment", "action")]
+            log.debug("ledger %s: %d HITs, %d assignments, %d decisions", name, *counts)
         return cls(connection, name)
 
     def close(self) -> None:
@@ -214,8 +225,11 @@ class Ledger:
     def __enter__(self) -> Ledger:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Close the file; what SQLite says of disk and file becomes an OSError or an InputError."""
         self.close()
+        if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, MISTAKES):
+            raise _explained(self.path, error) from None
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -224,10 +238,11 @@ class Ledger:
             self.connection.execute("BEGIN IMMEDIATE")
         try:
             yield self.connection
+            self.connection.execute("COMMIT")
         except BaseException:
-            self.connection.execute("ROLLBACK")
+            if self.connection.in_transaction:  # a full disk may have ended it
+                self.connection.execute("ROLLBACK")
             raise
-        self.connection.execute("COMMIT")
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -251,12 +266,11 @@ class Ledger:
         values = dict(self.connection.execute("SELECT key, value FROM study"))
         if "endpoint" not in values:
             raise _refused(self.path, "holds no study yet; mturk-hits publish begins one")
-        return Study(
-            values["endpoint"],
-            _settings_from(values["settings"]),
-            float(values["created"]),
-            values.get("hit_type_id"),
-        )
+        try:
+            settings, created = _settings_from(values["settings"]), float(values["created"])
+        except (ArithmeticError, KeyError, TypeError, ValueError):
+            raise _refused(self.path, DAMAGED.format("its settings cannot be read")) from None
+        return Study(values["endpoint"], settings, created, values.get("hit_type_id"))
 
     def begin(
         self, endpoint: str, settings: Settings, plans: Sequence[HitPlan], now: float
@@ -305,10 +319,13 @@ class Ledger:
         rows = self.connection.execute(
             "SELECT number, position, tuple_id, grp, items FROM part ORDER BY number, position"
         )
-        return tuple(
-            LedgerPart(number, position, tuple_id, group, tuple(json.loads(items)))
-            for number, position, tuple_id, group, items in rows
-        )
+        try:
+            return tuple(
+                LedgerPart(number, position, tuple_id, group, tuple(json.loads(items)))
+                for number, position, tuple_id, group, items in rows
+            )
+        except ValueError:
+            raise _refused(self.path, DAMAGED.format("its tuples cannot be read")) from None
 
     def set_hit_type(self, hit_type_id: str) -> None:
         """Write down the HIT type that the service made."""
@@ -531,6 +548,17 @@ def _prepare(connection: sqlite3.Connection, name: str) -> None:
         raise _refused(name, "is a database, but no ledger; name another --ledger")
     if (version := _number(connection, "user_version")) != VERSION:
         raise _refused(name, f"is a ledger of version {version}; this giccs reads {VERSION}")
+    _check_whole(connection, name)
+
+
+def _check_whole(connection: sqlite3.Connection, name: str) -> None:
+    """Refuse a file whose pages do not fit together: rows would be missing without a word."""
+    found = [row[0] for row in connection.execute("PRAGMA integrity_check(1)")]
+    found = found if found != ["ok"] else []
+    for table, _, of, _ in connection.execute("PRAGMA foreign_key_check"):
+        found.append(f"a row of {table} belongs to no {of}")
+    if found:
+        raise _refused(name, DAMAGED.format(" ".join(found[0].split())))
 
 
 def _number(connection: sqlite3.Connection, pragma: str) -> int:
@@ -546,6 +574,18 @@ def _busy_in_words(path: str) -> Iterator[None]:
             raise
         message = "another mturk-hits is at work on this ledger; wait until it has ended"
         raise _refused(path, message) from None
+
+
+def _explained(path: str, error: sqlite3.DatabaseError) -> InputError | OSError:
+    """Return what SQLite's error means to people: a file that cannot be used, or a disk that cannot."""
+    name = getattr(error, "sqlite_errorname", "")
+    if name.startswith("SQLITE_FULL"):
+        return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+    if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN")):
+        return OSError(errno.EROFS, f"cannot be written, nor the folder it is in ({error})", path)
+    if name.startswith("SQLITE_IOERR"):
+        return OSError(errno.EIO, f"cannot be read or written ({error})", path)
+    return _refused(path, f"cannot be used as a ledger ({error})")
 
 
 def _refused(path: str, message: str) -> InputError:

@@ -90,6 +90,9 @@ def _make(path: Path) -> None:
         os.link(temporary, path)
     except FileExistsError:
         pass
+    except OSError as error:
+        error.filename = str(path)  # not the temporary name, and never without a name
+        raise
     finally:
         temporary.unlink()
 

@@ -8,6 +8,7 @@ before the calls and after each.
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,6 +22,8 @@ from mturk.limits import PAGE
 from mturk.money import cost
 
 __all__ = ["Found", "adopt", "available", "cost_left", "send", "unpublished"]
+
+log = logging.getLogger(__name__)
 
 EXISTS = "AWS.MechanicalTurk.HITAlreadyExists"
 HIT_ID = re.compile(r"\b[A-Z0-9]{10,64}\b")
@@ -60,6 +63,7 @@ def adopt(client: Any, ledger: Ledger, *, clock: Clock = time.time) -> Found:
     waiting = {hit.annotation: hit for hit in unpublished(ledger)}
     if not waiting:
         return Found(0, ())
+    log.debug("looking at the service for %d HITs that are not known to exist", len(waiting))
     found: dict[str, list[Mapping[str, Any]]] = {}
     with explained():
         for there in _listed(client):
@@ -73,6 +77,7 @@ def adopt(client: Any, ledger: Ledger, *, clock: Clock = time.time) -> Found:
             ledger.set_hit_type(first["HITTypeId"])
         ledger.created(number, first["HITId"], first["MaxAssignments"], clock())
         doubles += [(annotation, other["HITId"]) for other in others]
+    log.debug("%d of them are there, %d of these twice", len(found), len(doubles))
     return Found(len(found), tuple(doubles))
 
 
@@ -97,6 +102,7 @@ def send(
     if waiting:
         hit_type_id = _hit_type(client, ledger)
         lifetime = ledger.study().settings.lifetime
+        log.debug("creating %d HITs of type %s", len(waiting), hit_type_id)
         for place, hit in enumerate(progress(waiting)):
             if place % AT_ONCE == 0:
                 ledger.sent((one.number for one in waiting[place : place + AT_ONCE]), clock())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import random
 import re
@@ -25,6 +26,8 @@ from mturk.kinds import kind_of
 from mturk.visitor import Page, Visitor
 
 __all__ = ["Behaviour", "Rehearsal", "Truth", "read_links", "read_truth", "rehearse", "worker_ids"]
+
+log = logging.getLogger(__name__)
 
 BEGUN = re.compile(r'href="(/work/assignment/[^"]+)"')
 LOOKS = 3
@@ -195,6 +198,7 @@ def rehearse(
     after each submission, by one thread at a time. Raises InputError where an item has no true score or
     entering is refused, and UnreachableError where the site is away; the first such error ends all.
     """
+    log.debug("%d workers enter %s", len(workers), site)
     done = Rehearsal()
     stopped = threading.Event()
     errors: list[BaseException] = []

@@ -28,9 +28,11 @@ DATABASE = option("--db", "A file (SQLite), or the URL of a database.", default=
     "mturk-hits serve",
     example="""
     mturk-hits serve
+    mturk-hits serve --log json --metrics 127.0.0.1:9464
     mturk-hits serve --host 0.0.0.0 --keys keys.toml --site-url https://work.example.org \\
         --frame-url https://questions.example.org --trust-proxy 127.0.0.1
     """,
+    logs_itself=True,
 )
 @option("--host", "Where to listen; beyond this machine only with keys.", default="127.0.0.1")
 @option("--port", "Port of API and worker site; 0 takes a free one.", type=click.IntRange(0, 65535),
@@ -49,10 +51,15 @@ DATABASE = option("--db", "A file (SQLite), or the URL of a database.", default=
     "--balance", "Imaginary US dollars of a new database.", default="10000.00", metavar="AMOUNT"
 )
 @option("--allow-external", "Questions may load scripts from elsewhere.", is_flag=True)
+@option("--log", "Lines for people, or a JSON object a line.", type=click.Choice(["text", "json"]),
+        default="text")  # fmt: skip
+@option(
+    "--metrics", "Where Prometheus reads numbers; port 0 takes a free one.", metavar="HOST:PORT"
+)
 def serve(
     console: Console, host: str, port: int, frame_port: int | None, db: str, keys: str | None,
     site_url: str | None, frame_url: str | None, trust_proxy: str, studies: str | None,
-    balance: str, allow_external: bool,
+    balance: str, allow_external: bool, log: str, metrics: str | None,
 ) -> None:  # fmt: skip
     """Serve Mechanical Turk's API and a site on which workers do the HITs, from this machine.
 
@@ -62,15 +69,17 @@ def serve(
     from mturk.endpoint.clock import SystemClock
     from mturk.endpoint.database import Database
     from mturk.endpoint.keys import read_keys
+    from mturk.endpoint.memory import bound_arenas
     from mturk.endpoint.server import Options, serve
     from mturk.endpoint.site import study_link
 
-    _log(console)
+    _log(console, log)
+    bound_arenas()
     known = _studies(studies)
     options = Options(
         host=host, port=port, frame_port=frame_port, site_url=site_url, frame_url=frame_url,
         keys=read_keys(keys, os.environ), studies=known, allow_external=allow_external,
-        trust_proxy=trust_proxy,
+        trust_proxy=trust_proxy, metrics=None if metrics is None else _address(metrics),
     )  # fmt: skip
     database = Database(db, balance=_cents(balance))
 
@@ -91,16 +100,31 @@ def _say(console: Console, addresses: Addresses) -> None:
     """Print the one line that scripts wait for."""
     if console.as_json:
         where = {"api": addresses.api, "site": addresses.work, "frames": addresses.frames}
-        click.echo(json.dumps(where))
+        click.echo(
+            json.dumps(where | ({"metrics": addresses.metrics} if addresses.metrics else {}))
+        )
     else:
-        click.echo(f"mturk-hits serve: requester API {addresses.api}  worker site {addresses.work}")
+        told = f"  metrics {addresses.metrics}" if addresses.metrics else ""
+        click.echo(
+            f"mturk-hits serve: requester API {addresses.api}  worker site {addresses.work}{told}"
+        )
 
 
-def _log(console: Console) -> None:
+def _log(console: Console, form: str) -> None:
     import logging
 
-    level = logging.WARNING if console.quiet else logging.INFO
-    logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    from mturk.endpoint.observing.logs import configure
+
+    level = logging.DEBUG if console.verbose else logging.INFO
+    configure(form, logging.WARNING if console.quiet else level)
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if host.strip("[]") and re.fullmatch("[0-9]{1,5}", port) and int(port) < 65_536:
+        return host, int(port)
+    message = f"is {text!r}; a host and a port such as 127.0.0.1:9464 are allowed"
+    raise InputError(Problem("--metrics", None, message))
 
 
 def _cents(text: str) -> int:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import secrets
+import sqlite3
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, create_engine, event, insert, select
-from sqlalchemy.engine import URL, Engine, make_url
+from sqlalchemy.engine import URL, Engine, ExceptionContext, make_url
 from sqlalchemy.exc import ArgumentError, DatabaseError
 
 from bws.problems import InputError, Problem
@@ -51,12 +53,15 @@ class Database:
     ) -> None:
         self.url = _url(os.fspath(url))
         self._one_writer = threading.Lock()
+        self.waited: Callable[[float], object] = lambda seconds: None
+        """Told of each writer how many seconds it waited for its turn."""
         try:
             self.engine = _sqlite(self.url) if self.local else _postgresql(self.url)
             self._looking = self.engine.execution_options(**({} if self.local else ONE_MOMENT))
             self._changing = self.engine.execution_options(write=True)
             self.found = self._open(balance, migrate)
             """The version that was there; None where the database was empty."""
+            self._file = _identity(self.url)
         except (DatabaseError, ImportError) as error:
             reason = getattr(error, "orig", error)
             raise self._unusable(f"cannot be used as a database: {reason}") from None
@@ -80,8 +85,33 @@ class Database:
         so that nothing is locked row by row, nothing deadlocks and nothing has to be tried again.
         """
         # Threads queue at the lock, where waiting is cheap; processes queue at the database.
-        with self._one_writer, self._changing.begin() as connection:
+        began = time.perf_counter()
+        with ExitStack() as turn:
+            try:
+                turn.enter_context(self._one_writer)
+                connection = turn.enter_context(self._changing.begin())
+            finally:
+                self.waited(time.perf_counter() - began)
             yield connection
+
+    def probe(self) -> None:
+        """Read once; an error where the database cannot be read.
+
+        A file is read anew: connections that are open would go on with one that was moved away, or with
+        what they remember of one that was overwritten.
+        """
+        if self._file is None:
+            with self.read() as connection:
+                connection.scalar(select(account.c.number))
+            return
+        # Opening another file would have SQLite apply the log of this one to it.
+        if _identity(self.url) != self._file:
+            raise FileNotFoundError("another file has taken the place of the database's")
+        path = Path(str(self.url.database)).absolute()
+        with closing(
+            sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=1)
+        ) as connection:
+            connection.execute("SELECT number FROM account").fetchone()
 
     def secret(self) -> bytes:
         """Return the key that signs sessions and links; it is as private as the database itself."""
@@ -96,6 +126,8 @@ class Database:
 
     def _open(self, balance: int, migrate: bool) -> str | None:
         with self._changing.execution_options(rebuild=migrate).begin() as connection:
+            if self.local:
+                self._check_whole(connection)
             found = self._version(connection)
             if found is None:
                 migrations.create(connection)
@@ -120,6 +152,14 @@ class Database:
             return migrations.version(connection)
         except migrations.UnknownTablesError as error:
             raise self._unusable(str(error)) from None
+
+    def _check_whole(self, connection: Connection) -> None:
+        """Refuse a file whose pages do not fit together: answers would be missing without a word."""
+        if (found := connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar_one()) == "ok":
+            if (row := connection.exec_driver_sql("PRAGMA foreign_key_check").first()) is None:
+                return
+            found = f"a row of {row[0]} belongs to no {row[2]}"
+        raise self._unusable(f"is damaged ({' '.join(found.split())}); restore a backup")
 
     def _upgrade(self, connection: Connection, found: str, migrate: bool) -> None:
         if not migrate:
@@ -164,6 +204,14 @@ def _own_file(url: URL) -> None:
     file.touch(mode=0o600)
     if file.is_file() and file.stat().st_mode & 0o077 and _is_sqlite(file):
         file.chmod(0o600)
+
+
+def _identity(url: URL) -> tuple[int, int] | None:
+    """Return which file it is; None where the database is none."""
+    if url.get_backend_name() != "sqlite" or not url.database or url.database == ":memory:":
+        return None
+    found = os.stat(url.database)
+    return found.st_dev, found.st_ino
 
 
 def _is_sqlite(file: Path) -> bool:
@@ -215,7 +263,15 @@ def _postgresql(url: URL) -> Engine:
     )
     event.listen(engine, "connect", _prepare_postgresql)
     event.listen(engine, "begin", _start_postgresql)
+    event.listen(engine, "handle_error", _hide_values)
     return engine
+
+
+def _hide_values(context: ExceptionContext) -> None:
+    """Leave out of an error its details, in which PostgreSQL repeats what was to be stored."""
+    for error in (context.original_exception, context.sqlalchemy_exception):
+        if error is not None:
+            error.args = tuple(str(one).partition("\nDETAIL:")[0] for one in error.args)
 
 
 def _prepare_postgresql(connection: Any, _: Any) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import secrets
-import string
 
 __all__ = ["new_id"]
 
-ALPHABET = string.ascii_uppercase + string.digits
+BYTES = 18
+"""As many as make 29 characters of base 32."""
 
 
 def new_id() -> str:
@@ -16,4 +17,4 @@ def new_id() -> str:
     >>> len(new_id()), new_id()[0]
     (30, '3')
     """
-    return "3" + "".join(secrets.choice(ALPHABET) for _ in range(29))
+    return "3" + base64.b32encode(secrets.token_bytes(BYTES)).decode().rstrip("=")

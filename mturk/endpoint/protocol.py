@@ -17,6 +17,7 @@ from mturk.endpoint.database import Database
 from mturk.endpoint.errors import RequestError, ServiceError, invalid
 from mturk.endpoint.ids import new_id
 from mturk.endpoint.model import checked
+from mturk.endpoint.observing.requests import note, request_id
 from mturk.endpoint.operations import LOOKS, OPERATIONS, Answer, Call
 from mturk.endpoint.signature import SignatureError, verify
 
@@ -26,6 +27,8 @@ log = logging.getLogger("mturk.api")
 TARGET = "MTurkRequesterServiceV20170117."
 CONTENT_TYPE = "application/x-amz-json-1.1"
 BODY_BYTES = 1_000_000
+UNKNOWN = "unknown"
+"""What a request is called that names no operation."""
 
 
 class Api:
@@ -38,6 +41,7 @@ class Api:
 
     async def __call__(self, request: Request) -> Response:
         """Answer a request; whatever it holds, the answer is JSON that AWS clients read."""
+        note(operation=UNKNOWN)
         try:
             body = await _body(request)
             return await run_in_threadpool(self._answer, request, body)
@@ -47,18 +51,17 @@ class Api:
             return Response(status_code=400)
 
     def _answer(self, request: Request, body: bytes) -> Response:
-        operation = "?"
+        operation = UNKNOWN
         try:
-            key = self._signer(request, body)
+            self._check_signature(request, body)
             operation = _operation(request)
-            answer = self.call(operation, _json(body))
-            log.info("%s by %s", operation, key)
-            return _response(200, answer)
+            note(operation=operation)
+            return _response(200, self.call(operation, _json(body)))
         except ServiceError as error:
-            log.info("%s refused: %s", operation, error.code)
             return _error(error)
         except SignatureError as error:
             log.warning("request refused: %s", error.code)
+            note(outcome=error.code)
             return _response(400, {"__type": error.code, "message": str(error)})
         except Exception:
             log.exception("%s failed", operation)
@@ -66,13 +69,13 @@ class Api:
                 ServiceError("ServiceFault", "The service failed; the request may be repeated.")
             )
 
-    def _signer(self, request: Request, body: bytes) -> str:
-        if not self.keys:
-            return "anybody on this machine"
+    def _check_signature(self, request: Request, body: bytes) -> None:
+        if not self.keys:  # anybody on this machine
+            return
         given = request.headers
         # A header that comes twice is signed as one: a second one, not signed, must not be obeyed.
         headers = {name: ",".join(given.getlist(name)) for name in given.keys()}  # noqa: SIM118
-        return verify(self.keys, request.method, request.url.path, headers, body, self.clock.now())
+        verify(self.keys, request.method, request.url.path, headers, body, self.clock.now())
 
     def call(self, operation: str, parameters: Any) -> Answer:
         """Carry out an operation in one transaction; ServiceError where it is refused."""
@@ -114,11 +117,12 @@ def _json(body: bytes) -> Any:
 
 
 def _error(error: ServiceError) -> Response:
+    note(outcome=error.code)
     document = {"__type": error.shape, "Message": error.message, "TurkErrorCode": error.code}
     return _response(400 if error.shape == "RequestError" else 500, document)
 
 
 def _response(status: int, document: Mapping[str, Any]) -> Response:
     body = json.dumps(document, ensure_ascii=True)
-    headers = {"x-amzn-RequestId": new_id(), "Cache-Control": "no-store"}
+    headers = {"x-amzn-RequestId": request_id() or new_id(), "Cache-Control": "no-store"}
     return Response(body, status, headers, media_type=CONTENT_TYPE)

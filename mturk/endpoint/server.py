@@ -8,7 +8,8 @@ import ipaddress
 import logging
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
@@ -16,14 +17,20 @@ from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.routing import Mount, Route
+from starlette.types import ASGIApp
 
 from bws.problems import InputError, Problem
 from mturk.endpoint.clock import Clock
 from mturk.endpoint.database import Database
 from mturk.endpoint.model import service_model
+from mturk.endpoint.observing.health import Health
+from mturk.endpoint.observing.requests import HEALTH, Observed
 from mturk.endpoint.protocol import Api
 from mturk.endpoint.site import Rates, Study, build_frame, build_site
 from mturk.endpoint.work import Work
+
+if TYPE_CHECKING:
+    from mturk.endpoint.observing.metrics import Metrics
 
 __all__ = ["Addresses", "Options", "build", "is_loopback", "serve"]
 
@@ -41,6 +48,8 @@ class Addresses:
 
     site: str
     frames: str
+    metrics: str | None = None
+    """The page that Prometheus reads, where there is one."""
 
     @property
     def api(self) -> str:
@@ -72,6 +81,8 @@ class Options:
     rates: Rates | None = None
     trust_proxy: str = ""
     """Addresses of proxies whose X-Forwarded-For and -Proto are believed, comma-separated."""
+    metrics: tuple[str, int] | None = None
+    """Where the numbers of the service are told, host and port; None: nowhere."""
 
 
 def is_loopback(host: str) -> bool:
@@ -87,8 +98,9 @@ def is_loopback(host: str) -> bool:
 
 
 def build(
-    database: Database, clock: Clock, addresses: Addresses, options: Options
-) -> tuple[Starlette, Starlette]:
+    database: Database, clock: Clock, addresses: Addresses, options: Options,
+    metrics: Metrics | None = None,
+) -> tuple[ASGIApp, ASGIApp]:  # fmt: skip
     """Return the two applications: API with worker site, and question frames."""
     work = Work(database, clock)
     secret = database.secret()
@@ -101,11 +113,40 @@ def build(
         allow_external=options.allow_external,
     )  # fmt: skip
     api = Api(database, clock, options.keys)
-    routes = [Route("/", api.__call__, methods=["POST"]), Mount("/", site)]
+    routes = [
+        Route("/", api.__call__, methods=["POST"]),
+        Route(HEALTH, Health(database).__call__),
+        Mount("/", site),
+    ]
     # Without keys a page elsewhere could name its own host and resolve it to this machine.
-    hosts = ["*"] if options.keys else [*LOOPBACK_HOSTS, options.host]
-    guard = [Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)]
-    return Starlette(routes=routes, middleware=guard, lifespan=_sweeping(work)), frames
+    guard = [] if options.keys else [_known_hosts(options.host)]
+    whole = Starlette(routes=routes, middleware=guard, lifespan=_sweeping(work))
+    return _observed(whole, "page", options, metrics), _observed(frames, "frame", options, metrics)
+
+
+def _known_hosts(host: str) -> Middleware:
+    """Return what answers under names of this machine only."""
+    hosts = [*LOOPBACK_HOSTS, host]
+    return Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)
+
+
+def _observed(
+    app: ASGIApp, kind: Literal["page", "frame"], options: Options, metrics: Metrics | None
+) -> Observed:
+    """Return the application as it is reached: through trusted proxies, and with a log line a request."""
+    if not options.trust_proxy:
+        return Observed(app, kind, metrics)
+    from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+
+    # Here and not in uvicorn: its own is around ours, which could not tell any more who asks.
+    proxied = ProxyHeadersMiddleware(app, trusted_hosts=options.trust_proxy)  # type: ignore[arg-type]
+    return Observed(proxied, kind, metrics, proxied.trusted_hosts)  # type: ignore[arg-type]
+
+
+def _monitor(database: Database, metrics: Metrics, host: str) -> Starlette:
+    """Return the application that tells the numbers; it knows no keys, so it has a port of its own."""
+    routes = [Route("/metrics", metrics.show), Route(HEALTH, Health(database).__call__)]
+    return Starlette(routes=routes, middleware=[_known_hosts(host)] if is_loopback(host) else [])
 
 
 def _sweeping(work: Work) -> Callable[[Starlette], contextlib.AbstractAsyncContextManager[None]]:
@@ -139,16 +180,28 @@ def serve(
     """
     _check_reach(options)
     service_model()
-    with (
-        _listen(options.host, options.port) as site,
-        _listen(options.host, _frame_port(options)) as frames,
-    ):
+    with contextlib.ExitStack() as stack:
+        site = stack.enter_context(_listen(options.host, options.port))
+        frames = stack.enter_context(_listen(options.host, _frame_port(options)))
         addresses = Addresses(
             options.site_url or _origin(options.host, site),
             options.frame_url or _origin(options.host, frames),
         )
-        apps = build(database, clock, addresses, options)
-        asyncio.run(_run(apps, (site, frames), options, lambda stop: ready(addresses, stop)))
+        metrics = _metrics(database) if options.metrics else None
+        apps = build(database, clock, addresses, options, metrics)
+        served: list[tuple[ASGIApp, socket.socket]] = [*zip(apps, (site, frames), strict=True)]
+        if metrics and options.metrics:
+            host, port = options.metrics
+            own = stack.enter_context(_listen(host, port, "--metrics"))
+            served.append((_monitor(database, metrics, host), own))
+            addresses = replace(addresses, metrics=f"{_origin(host, own)}/metrics")
+        asyncio.run(_run(served, lambda stop: ready(addresses, stop)))
+
+
+def _metrics(database: Database) -> Metrics:
+    from mturk.endpoint.observing.metrics import Metrics
+
+    return Metrics(database)
 
 
 def _check_reach(options: Options) -> None:
@@ -167,7 +220,7 @@ def _check_reach(options: Options) -> None:
         raise InputError([Problem(option, None, message) for option in beyond])
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def _listen(host: str, port: int, option: str = "--port") -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # named as TCP, or asyncio leaves Nagle's algorithm on: 40 ms for every answer
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -176,8 +229,8 @@ def _listen(host: str, port: int) -> socket.socket:
         listening.bind((host.strip("[]"), port))
     except OSError as error:
         listening.close()
-        message = f"cannot listen on {host} port {port}: {error.strerror}; name another --port"
-        raise InputError(Problem("--port", None, message)) from None
+        message = f"cannot listen on {host} port {port}: {error.strerror}; name another {option}"
+        raise InputError(Problem(option, None, message)) from None
     listening.listen(1024)
     return listening
 
@@ -194,13 +247,12 @@ def _origin(host: str, listening: socket.socket) -> str:
 
 
 async def _run(
-    apps: Sequence[Starlette], sockets: Sequence[socket.socket], options: Options,
-    ready: Callable[[Stop], None],
-) -> None:  # fmt: skip
+    served: Sequence[tuple[ASGIApp, socket.socket]], ready: Callable[[Stop], None]
+) -> None:
     import uvicorn
 
     class Server(uvicorn.Server):
-        """One of two servers in a process: stopping one stops both."""
+        """One of the servers in a process: stopping one stops all."""
 
         @contextlib.contextmanager
         def capture_signals(self):  # type: ignore[no-untyped-def]
@@ -209,12 +261,11 @@ async def _run(
     servers = [
         Server(
             uvicorn.Config(
-                app, log_level="warning", access_log=False, server_header=False,
-                proxy_headers=bool(options.trust_proxy), forwarded_allow_ips=options.trust_proxy,
-                timeout_graceful_shutdown=10, limit_concurrency=2000,
+                app, log_config=None, log_level="warning", access_log=False, server_header=False,
+                proxy_headers=False, timeout_graceful_shutdown=10, limit_concurrency=2000,
             )
         )
-        for app in apps
+        for app, _ in served
     ]  # fmt: skip
     loop = asyncio.get_running_loop()
 
@@ -225,7 +276,7 @@ async def _run(
     _on_signals(loop, stop)
     running = [
         asyncio.create_task(server.serve(sockets=[one]))
-        for server, one in zip(servers, sockets, strict=True)
+        for server, (_, one) in zip(servers, served, strict=True)
     ]
     while not all(server.started for server in servers):
         if any(task.done() for task in running):

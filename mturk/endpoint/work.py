@@ -15,7 +15,7 @@ from mturk.endpoint import lifecycle, qualifying
 from mturk.endpoint.clock import Clock
 from mturk.endpoint.database import Database
 from mturk.endpoint.eligibility import Standing, blocked, standing, unmet
-from mturk.endpoint.schema import LIVE, assignment, bonus, hit, hit_type, message, worker
+from mturk.endpoint.schema import assignment, bonus, hit, hit_type, message, takes_place, worker
 
 __all__ = ["Done", "Message", "Offer", "OpenAssignment", "Progress", "Work", "WorkError"]
 
@@ -32,6 +32,8 @@ WorkCode = Literal[
 ]
 NEXT_OF = 20
 """Among so many HITs a worker's next one is chosen, so that not all see them in one order."""
+COUNTED = 1_000
+"""Up to so many HITs of a type are counted for the list of work."""
 LOOK_SECONDS = 1.0
 
 
@@ -57,6 +59,8 @@ class Offer:
     duration: int
     """Seconds from accepting to the deadline."""
     hits_available: int
+    more: bool
+    """Whether there are more HITs than are counted, `COUNTED`."""
     sample_hit_id: str
     eligible: bool
     unmet: tuple[str, ...]
@@ -326,34 +330,33 @@ def _places(worker_id: str, now: float) -> Any:
     has = exists().where(
         assignment.c.hit_id == hit.c.hit_id,
         assignment.c.worker_id == worker_id,
-        assignment.c.status.in_(LIVE),
+        takes_place,
     )
     return and_(hit.c.status == "Assignable", hit.c.expiration > now, ~has)
 
 
 def _groups(worker_id: str, now: float) -> Any:
-    counted = (
-        select(
-            hit.c.hit_type_id,
-            func.count().label("hits_available"),
-            func.max(hit.c.number).label("newest"),
-            func.min(hit.c.hit_id).label("sample_hit_id"),
-        )
-        .where(_places(worker_id, now))
-        .group_by(hit.c.hit_type_id)
-        .subquery()
-    )
-    return (
-        select(hit_type, counted.c.hits_available, counted.c.sample_hit_id)
-        .join(counted, counted.c.hit_type_id == hit_type.c.hit_type_id)
-        .order_by(counted.c.newest.desc())
-    )
+    """Return the types with work for a worker; never by a look at all HITs, which may be a million."""
+    free = and_(hit.c.hit_type_id == hit_type.c.hit_type_id, _places(worker_id, now))
+    some = select(hit.c.number).where(free).correlate(hit_type).limit(COUNTED + 1).subquery()
+    found = select(
+        hit_type,
+        select(func.count()).select_from(some).scalar_subquery().label("hits_available"),
+        _end_of(free, hit.c.hit_id, hit.c.number.asc()).label("sample_hit_id"),
+        _end_of(free, hit.c.number, hit.c.number.desc()).label("newest"),
+    ).subquery()
+    return select(found).where(found.c.newest.is_not(None)).order_by(found.c.newest.desc())
+
+
+def _end_of(free: Any, column: Any, order: Any) -> Any:
+    return select(column).where(free).correlate(hit_type).order_by(order).limit(1).scalar_subquery()
 
 
 def _offer(row: Row[Any], missing: Sequence[str]) -> Offer:
     return Offer(
         row.hit_type_id, row.group_id, row.title, row.description, row.keywords, _dollars(row.reward),
-        row.duration, row.hits_available, row.sample_hit_id, not missing, tuple(missing),
+        row.duration, min(row.hits_available, COUNTED), row.hits_available > COUNTED,
+        row.sample_hit_id, not missing, tuple(missing),
     )  # fmt: skip
 
 
@@ -423,7 +426,7 @@ def _check_free(connection: Connection, worker_id: str, row: Row[Any], now: floa
         select(assignment.c.status).where(
             assignment.c.hit_id == row.hit_id,
             assignment.c.worker_id == worker_id,
-            assignment.c.status.in_(LIVE),
+            takes_place,
         )
     )
     if has is not None:

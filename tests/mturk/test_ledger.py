@@ -306,3 +306,79 @@ with Ledger.open(sys.argv[1], create=True) as book:
         for _ in range(3)
     ]  # fmt: skip
     assert [process.communicate(timeout=60)[0] for process in running] == ["0\n"] * 3
+
+
+def filled(path):
+    with Ledger.open(path, create=True) as book:
+        book.begin(HERE, Settings(), PLANS, 100.0)
+        book.created(1, "H1", 5, 1.0)
+        book.keep([replace(SAID, assignment_id=f"A{number}") for number in range(200)])
+
+
+def test_a_ledger_whose_pages_do_not_fit_together_is_refused(path):
+    """Without a look at all of it rows are missing and nobody says so."""
+    filled(path)
+    content = bytearray(Path(path).read_bytes())
+    refused = []
+    for page in range(4096, len(content), 4096):
+        damaged = content.copy()
+        damaged[page + 4] ^= 1  # how many rows the page says it has
+        Path(path).write_bytes(damaged)
+        try:
+            with Ledger.open(path) as book:
+                assert (len(book.hits()), len(book.assignments())) == (3, 200)
+        except InputError as error:
+            refused.append(str(error))
+    assert len(refused) > 10
+    assert all(said.startswith(path) for said in refused)
+
+
+def test_an_answer_that_belongs_to_no_hit_is_damage(path):
+    filled(path)
+    with sqlite3.connect(path) as connection:  # does not watch what refers to what
+        connection.execute("UPDATE assignment SET hit_id = 'H7' WHERE assignment_id = 'A7'")
+    connection.close()
+    with pytest.raises(InputError, match=r"damaged .a row of assignment belongs to no hit"):
+        Ledger.open(path)
+
+
+def test_settings_that_cannot_be_read_are_damage(path):
+    filled(path)
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE study SET value = substr(value, 9) WHERE key = 'settings'")
+        connection.execute("UPDATE part SET items = substr(items, 2)")
+    connection.close()
+    with Ledger.open(path) as book:
+        with pytest.raises(InputError, match=r"damaged .its settings"):
+            book.study()
+        with pytest.raises(InputError, match=r"damaged .its tuples"):
+            book.parts()
+
+
+def test_a_full_disk_is_said_as_the_system_says_it_and_nothing_is_written(path):
+    """SQLite's own limit on a file's size stands for the disk's."""
+    filled(path)
+
+    def keep():
+        with Ledger.open(path) as book:
+            pages = book.connection.execute("PRAGMA page_count").fetchone()[0]
+            book.connection.execute(f"PRAGMA max_page_count = {pages}")
+            book.keep([replace(SAID, assignment_id=f"B{number}") for number in range(500)])
+
+    with pytest.raises(OSError, match="No space left on device") as full:
+        keep()
+    assert full.value.filename == path
+    with Ledger.open(path) as book:
+        assert len(book.assignments()) == 200
+
+
+def test_after_a_full_disk_the_same_ledger_goes_on(path):
+    filled(path)
+    with Ledger.open(path) as book:
+        pages = book.connection.execute("PRAGMA page_count").fetchone()[0]
+        book.connection.execute(f"PRAGMA max_page_count = {pages}")
+        more = [replace(SAID, assignment_id=f"B{number}") for number in range(500)]
+        with pytest.raises(sqlite3.OperationalError, match="full"):
+            book.keep(more)
+        book.connection.execute(f"PRAGMA max_page_count = {10 * pages}")
+        assert book.keep(more) == (500, 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
@@ -24,8 +23,6 @@ from mturk.endpoint.site.visit import Site
 from mturk.endpoint.work import Work
 
 __all__ = ["build_site"]
-
-log = logging.getLogger("mturk.site")
 
 
 def build_site(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 
 from starlette.responses import Response
@@ -19,7 +18,6 @@ from mturk.endpoint.site.visit import RefusedError, Visit
 
 __all__ = ["begin", "enter", "enter_openly", "join", "leave", "start", "welcome"]
 
-log = logging.getLogger("mturk.site")
 WORKER_ID = re.compile("A[A-Z0-9]{1,63}")
 
 
@@ -50,12 +48,7 @@ def join(visit: Visit) -> Response:
     name = read_study_token(visit.site.secret, visit.part("token"))
     if name not in visit.site.studies:
         raise LinkError("the study is not offered (any more)")
-    query = visit.request.query_params
-    worker = recruited_worker(query.get("PROLIFIC_PID", ""))
-    log.info(
-        "joined: study=%r worker=%r STUDY_ID=%r SESSION_ID=%r",
-        name, worker, query.get("STUDY_ID"), query.get("SESSION_ID"),
-    )  # fmt: skip
+    worker = recruited_worker(visit.request.query_params.get("PROLIFIC_PID", ""))
     return _pending(visit, worker, name)
 
 

@@ -56,7 +56,7 @@ def _answer(
     visit = visit_of(site, request, fields)
     before = read_session(request.cookies, site.secret, secure=site.secure)
     if before is None and has_cookie(request.cookies, secure=site.secure):
-        log.warning("session cookie refused: address=%s", visit.address)
+        log.warning("session cookie refused")
     response = _within_rate(visit) or _handled(visit, fault, handler)
     if visit.session != before:
         write_session(response, visit.session, site.secret, secure=site.secure)
@@ -85,7 +85,7 @@ def _within_rate(visit: Visit) -> Response | None:
 
 def _too_often(visit: Visit, seconds: int) -> Response:
     """Return the page that says how long to wait."""
-    log.warning("too many requests: worker=%r address=%s", visit.session.worker, visit.address)
+    log.warning("too many requests")
     response = visit.refuse(429, "error.often", n=seconds)
     response.headers["Retry-After"] = str(seconds)
     return response
@@ -116,17 +116,6 @@ def _refused(visit: Visit, refusal: RefusedError) -> Response:
     """Log what was refused, and answer it; who is refused over and over has to wait."""
     if refusal.status == 401:
         return visit.go("/work/")
-    log.warning(
-        "refused: %s; worker=%r address=%s route=%r",
-        refusal, visit.session.worker, visit.address, _route(visit.request),
-    )  # fmt: skip
+    log.warning("refused: %s", refusal)
     seconds = visit.site.by_refusals.wait(visit.address) if refusal.status in (403, 404) else 0
     return _too_often(visit, seconds) if seconds else visit.refuse(refusal.status, refusal.key)
-
-
-def _route(request: Request) -> str:
-    """Return the path without what may be a secret in it."""
-    path = request.url.path
-    for value in request.path_params.values():
-        path = path.replace(str(value), "…")
-    return path[:200]

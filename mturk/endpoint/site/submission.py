@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from mturk import answers, kinds
+from mturk.endpoint.observing.requests import note
 from mturk.endpoint.site import texts
 from mturk.endpoint.site.bodies import BodyError, read_fields
 from mturk.endpoint.site.headers import answer_headers
@@ -62,7 +63,7 @@ class Submissions:
     def _take(self, language: str, assignment_id: str, worker_id: str, fields: Fields) -> Response:
         given = [value for name, value in fields if name == "assignmentId"]
         if any(value != assignment_id for value in given):
-            log.warning("answer refused: assignmentId is not the token's; worker=%r", worker_id)
+            log.warning("answer refused: assignmentId is not the token's")
             return self._refuse(language, 403, "error.link")
         kept = [(name, value) for name, value in fields if name != "assignmentId"]
         try:
@@ -73,14 +74,14 @@ class Submissions:
                     return self._page(language, 422, "wrong", problems=wrong, problems_in=whose)
             first = self.site.work.submit(assignment_id, worker_id, kept)
         except WorkError as error:
-            log.warning("answer refused: %s; worker=%r", error.code, worker_id)
+            log.warning("answer refused: %s", error.code)
             status = 403 if error.code == "NotYours" else 410
             return self._refuse(language, status, f"error.{error.code}")
         return self._page(language, 200, "done" if first else "again")
 
     def _refused_token(self, request: Request, language: str, error: LinkError) -> Response:
         address = request.client.host if request.client else "unknown"
-        log.warning("answer refused: %s; address=%s", error, address)
+        log.warning("answer refused: %s", error)
         seconds = self.site.by_refusals.wait(address)
         return (
             self._often(language, seconds) if seconds else self._refuse(language, 403, "error.link")
@@ -96,6 +97,7 @@ class Submissions:
         return self._page(language, status, "refused", message=message)
 
     def _page(self, language: str, status: int, outcome: str, **values: object) -> Response:
+        note(outcome=outcome)
         page = environment().get_template("answer.html").render(
             t=functools.partial(texts.text, language), language=language, outcome=outcome,
             site_url=self.site.site_url, **values,

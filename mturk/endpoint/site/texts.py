@@ -257,6 +257,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     ),
     # errors
     "error.title": ("Das geht nicht", "That does not work"),
+    "error.request": ("Kennung der Anfrage: {id}", "Request ID: {id}"),
     "error.link": (
         "Dieser Link ist nicht gültig oder abgelaufen. Öffnen Sie ihn bitte noch einmal genau so, wie Sie "
         "ihn "

@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from mturk.endpoint.observing.requests import request_id
 from mturk.endpoint.site import texts
 from mturk.endpoint.site.headers import page_headers
 from mturk.endpoint.site.rates import Buckets, Rates
@@ -41,6 +42,7 @@ def environment() -> Environment:
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     found.globals["languages"] = texts.LANGUAGES
+    found.globals["request_id"] = request_id
     found.filters["clock"] = texts.clock
     found.filters["iso"] = texts.iso
     return found

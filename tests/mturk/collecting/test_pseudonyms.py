@@ -1,3 +1,4 @@
+import errno
 import hashlib
 import hmac
 import os
@@ -84,3 +85,14 @@ def test_a_destroyed_key_is_gone(ledger):
     assert destroy_key(ledger)
     assert not key_path(ledger).exists()
     assert not destroy_key(ledger)
+
+
+def test_a_key_that_cannot_be_written_is_named_and_not_half_there(ledger, monkeypatch):
+    def full(_):  # stands for a full disk
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("mturk.pseudonyms.os.fsync", full)
+    with pytest.raises(OSError, match="No space left on device") as error:
+        namer(ledger)
+    assert error.value.filename == str(key_path(ledger))
+    assert not [path for path in key_path(ledger).parent.iterdir() if "key" in path.name]

@@ -10,8 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import urllib3
 
+from bws.problems import InputError
 from mturk.endpoint.clock import SystemClock
 from mturk.endpoint.database import Database
+from mturk.endpoint.protocol import Api
 from mturk.endpoint.site.links import submit_address
 from mturk.endpoint.work import Work, WorkError
 
@@ -182,3 +184,22 @@ def test_an_answer_that_is_sent_twenty_times_is_taken_once(requester):
     assert sum(taken) == 1
     (found,) = requester.boto.list_assignments_for_hit(HITId=hit)["Assignments"]
     assert f"<FreeText>{taken.index(True)}</FreeText>" in found["Answer"]
+
+
+def test_a_damaged_database_is_refused_before_answers_are_missing(tmp_path, made):
+    path = tmp_path / "hits.db"
+    database = Database(path)
+    api = Api(database, SystemClock(), {})
+    hit = api.call("CreateHIT", made.HIT | {"MaxAssignments": 9})["HIT"]["HITId"]
+    accepted(path, [hit])
+    database.close()
+    with sqlite3.connect(path) as connection:  # does not watch what refers to what
+        connection.execute("UPDATE assignment SET hit_id = 'gone' WHERE worker_id = 'AWORKER3'")
+    connection.close()
+    with pytest.raises(InputError, match=r"hits\.db: is damaged .*belongs to no hit"):
+        Database(path)
+    content = bytearray(path.read_bytes())
+    content[4096 + 4] ^= 1  # how many rows the second page says it has
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"hits\.db: is damaged .*restore a backup"):
+        Database(path)

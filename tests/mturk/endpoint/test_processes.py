@@ -259,7 +259,7 @@ class Submitting:
     def run(self, number):
         http = urllib3.PoolManager(retries=False)
         while pair := self._next():
-            for turn in range(40):  # every process is tried, and again
+            for turn in range(400):  # every process is tried, and again
                 if self._send(http, self.sites[(number + turn) % len(self.sites)], *pair):
                     break
                 self.broken.wait(0.25)

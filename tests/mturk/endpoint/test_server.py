@@ -64,6 +64,19 @@ def test_json_names_all_addresses(tmp_path):
     process.communicate(timeout=60)
 
 
+def test_numbers_are_told_on_a_port_of_their_own_where_one_is_named(tmp_path):
+    process = start(tmp_path, "--port", "0", "--json", "--metrics", "127.0.0.1:0")
+    where = json.loads(process.stdout.readline())
+    status, page = get(where["metrics"])
+    assert status == 200
+    assert "giccs_database_up 1.0" in page
+    assert get(f"{where['api']}/metrics")[0] == 404
+    assert get(where["metrics"], {"Host": "elsewhere.example"})[0] == 400
+    process.terminate()
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+
+
 def test_beyond_this_machine_keys_are_needed(tmp_path):
     for host in ("0.0.0.0", "::", "192.0.2.1"):
         assert "needs keys" in refused(tmp_path, "--host", host, "--port", "0")
@@ -77,6 +90,8 @@ def test_what_cannot_be_used_is_said_in_a_sentence(tmp_path):
     taken = socket.create_server(("127.0.0.1", 0))
     port = str(taken.getsockname()[1])
     assert "cannot listen" in refused(tmp_path, "--port", port)
+    said = refused(tmp_path, "--port", "0", "--metrics", f"127.0.0.1:{port}")
+    assert "name another --metrics" in said
     taken.close()
     (tmp_path / "text.db").write_text("no database")
     (tmp_path / "keys.toml").write_text('lab = "a secret of the laboratory"')
@@ -88,6 +103,8 @@ def test_what_cannot_be_used_is_said_in_a_sentence(tmp_path):
         (["--keys", str(tmp_path / "none.toml")], "none.toml"),
         (["--balance", "much"], "US dollars such as"),
         (["--site-url", "http://localhost/path"], "without a path"),
+        (["--metrics", "9464"], "127.0.0.1:9464 are allowed"),
+        (["--metrics", "127.0.0.1:65536"], "127.0.0.1:9464 are allowed"),
     ):
         assert said in refused(tmp_path, "--port", "0", *arguments), arguments
 

@@ -1,0 +1,1 @@
+"""What tells an operator how the service does: logs, metrics, health; see docs/study.md."""

@@ -1,12 +1,14 @@
 """A study past one process: several `mturk-hits serve` behind nginx on one PostgreSQL, many workers at once.
 
     python -m benchmarks.study_processes [--processes 1 2 4] [--workers 200] [--hits 300] [--assignments 167]
+        [-o docs/reliability.md]
 
 300 HITs x 167 assignments are 50,100 submissions. Every worker is a browser without a screen in one of
 --clients processes; nginx gives each request to another server process. Afterwards every assignment is read
 back through the API: each that was acknowledged must be there, once; no HIT may have more than its places;
 and the balance must be what it was less what the assignments hold, to the cent. Without --db a PostgreSQL
-server is started for it, in a temporary folder.
+server is started for it, in a temporary folder. With -o the table replaces the block `processes` of a
+document.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from typing import Any
 import numpy as np
 from tabulate import tabulate
 
+from benchmarks.machine import provenance, replace_block
 from benchmarks.postgresql import NoServerError, cluster
 from bws.files import read_tuples
 from giccs.assemble import read_dialogues
@@ -270,6 +273,12 @@ def faulty(row: dict[str, Any]) -> bool:
     return wrong or row["balance"] != "exact" or row["submissions"] != row["wanted"]
 
 
+def block(rows: Sequence[dict[str, Any]]) -> str:
+    """Return what stands in the document."""
+    above = provenance("python -m benchmarks.study_processes")
+    return f"{above}\n\n{tabulate(rows, headers='keys', tablefmt='github')}"
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--db", help="URL of an empty database, for one number of processes")
@@ -280,6 +289,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--clients", type=int, default=max(1, (os.cpu_count() or 2) // 2))
     parser.add_argument("--pace", type=float, default=0.0, help="mean seconds on a HIT")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument(
+        "-o", "--output", type=Path, help="document whose block `processes` is replaced"
+    )
     options = parser.parse_args(arguments)
     if options.db and len(options.processes) > 1:
         parser.error("--db goes with one number of --processes")
@@ -289,6 +301,8 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"not measured: {error}")
         return
     print(json.dumps(rows) if options.json else tabulate(rows, headers="keys"))
+    if options.output:
+        replace_block(options.output, "processes", block(rows))
     if any(map(faulty, rows)):
         sys.exit(1)
 

@@ -1,0 +1,31 @@
+"""CPU seconds and memory of the steps of a process."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["Stopwatch"]
+
+
+class Stopwatch:
+    """`found`: for each step its CPU seconds, and by how many MiB the peak has grown since the start."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, float] = {}
+        self._base = _peak()
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Measure a step."""
+        start = time.process_time()
+        yield
+        self.found[f"{name} s"] = time.process_time() - start
+        self.found[f"{name} MiB"] = _peak() - self._base
+
+
+def _peak() -> float:
+    """Return MiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -1,0 +1,1 @@
+"""Real faults against real processes, and whether what is promised is kept (`make chaos`)."""

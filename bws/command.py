@@ -93,6 +93,9 @@ class Command(click.Command):
         except OSError as error:
             place = f"{error.filename}: " if error.filename else ""
             raise click.ClickException(f"{place}{error.strerror or error}") from None
+        except MemoryError as error:
+            why = f": {error}" if str(error) else ""
+            raise click.ClickException(f"there is not enough memory{why}") from None
 
     def _shown(self, ctx: click.Context) -> AbstractContextManager[None]:
         """Return what shows the work with --verbose; without it, nothing of logging is imported."""

@@ -17,11 +17,13 @@ import click
 from bws.command import OBEYED
 from bws.problems import InputError
 
-__all__ = ["LOGGERS", "shown"]
+__all__ = ["LOGGERS", "begin", "shown"]
 
 LOGGERS = ("bws", "giccs", "mturk", "app")
 """Those of our packages. What others log is never shown: requests with keys and signatures are in it."""
-TOLD = (InputError, OSError, click.ClickException, click.Abort, KeyboardInterrupt)
+TOLD = (
+    InputError, OSError, MemoryError, click.ClickException, click.Abort, KeyboardInterrupt,
+)  # fmt: skip
 """What ends a command with a line for people; of anything else Python itself shows where it arose."""
 MOST = 200
 """Lines of a traceback; an error of input says everything that is wrong with a file."""
@@ -33,7 +35,8 @@ log = logging.getLogger("bws.command")
 def shown(*, handled: bool = False) -> Iterator[None]:
     """Show what our packages log, where an error arose, and at the end what was used.
 
-    handled: the command has a handler of its own at the root; only the levels are set.
+    handled: the command puts a handler of its own at the root, and then calls `begin`; only the levels
+        are set.
     """
     loggers = [logging.getLogger(name) for name in LOGGERS]
     before = [(logger.level, logger.propagate) for logger in loggers]
@@ -44,6 +47,8 @@ def shown(*, handled: bool = False) -> Iterator[None]:
             logger.addHandler(handler)
             logger.propagate = False  # a handler that a library put at the root would say it again
     try:
+        if not handled:
+            begin()
         with _account():
             yield
     finally:
@@ -53,12 +58,16 @@ def shown(*, handled: bool = False) -> Iterator[None]:
             logger.propagate = propagate
 
 
-@contextmanager
-def _account() -> Iterator[None]:
-    began, used = time.perf_counter(), sum(os.times()[:4])
+def begin() -> None:
+    """Log which program runs where."""
     log.debug(
         "giccs %s, Python %s, %s", version("giccs"), platform.python_version(), platform.platform()
     )
+
+
+@contextmanager
+def _account() -> Iterator[None]:
+    began, used = time.perf_counter(), sum(os.times()[:4])
     try:
         yield
     except TOLD as error:

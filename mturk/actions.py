@@ -81,9 +81,10 @@ def carry_out(
     """
     finished = {one.token for one in ledger.actions("done")}
     new_ones = ledger.mean(actions, clock())
-    log.debug("%d decisions: %d new, %d carried out before", len(actions), new_ones, len(finished))
+    waiting = [one for one in actions if one.token not in finished]
+    log.debug("%d decisions: %d new, %d to carry out", len(actions), new_ones, len(waiting))
     done, refused = [], []
-    for one in progress([one for one in actions if one.token not in finished]):
+    for one in progress(waiting):
         ledger.act(one.token, "sent", clock())
         try:
             new = do(one)

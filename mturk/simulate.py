@@ -235,6 +235,8 @@ class _Worker:
     told: Callable[[Rehearsal], object]
     foreign: set[str] = field(default_factory=set)
     """Groups of HITs that are none of ours."""
+    failed: set[str] = field(default_factory=set)
+    """Assignments whose question did not come; where it does not come again, the worker leaves."""
     group: str = ""
     """The group accepted last."""
 
@@ -294,6 +296,11 @@ class _Worker:
         """Do the assignment that the page shows, and return the page after it."""
         behaviour = self.behaviour
         question = self.visitor.get(page.frame or "")
+        if question.status != 200:
+            self._refused(question)
+            again = page.path not in self.failed
+            self.failed.add(page.path)
+            return self.visitor.get("/work/") if again else None
         tuples = answers.expected_in_page(question.text)
         chance = self.random.random()
         if not tuples:

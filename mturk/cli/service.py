@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
@@ -84,10 +85,9 @@ def serve(
     database = Database(db, balance=_cents(balance))
 
     def ready(addresses: Addresses, _: object) -> None:
-        _say(console, addresses)
-        for study in known:
-            link = study_link(addresses.site, database.secret(), study.name)
-            console.note(f"recruiting link of {study.name}: {link}")
+        secret = database.secret()
+        links = {one.name: study_link(addresses.site, secret, one.name) for one in known}
+        _say(console, addresses, links)
 
     try:
         with arguments():
@@ -96,18 +96,18 @@ def serve(
         database.close()
 
 
-def _say(console: Console, addresses: Addresses) -> None:
-    """Print the one line that scripts wait for."""
+def _say(console: Console, addresses: Addresses, links: Mapping[str, str]) -> None:
+    """Print the one line that scripts wait for; without --json the recruiting links come below it."""
     if console.as_json:
         where = {"api": addresses.api, "site": addresses.work, "frames": addresses.frames}
-        click.echo(
-            json.dumps(where | ({"metrics": addresses.metrics} if addresses.metrics else {}))
-        )
-    else:
-        told = f"  metrics {addresses.metrics}" if addresses.metrics else ""
-        click.echo(
-            f"mturk-hits serve: requester API {addresses.api}  worker site {addresses.work}{told}"
-        )
+        click.echo(json.dumps(where | {"metrics": addresses.metrics, "studies": dict(links)}))
+        return
+    told = f"  metrics {addresses.metrics}" if addresses.metrics else ""
+    click.echo(
+        f"mturk-hits serve: requester API {addresses.api}  worker site {addresses.work}{told}"
+    )
+    for name, link in links.items():
+        click.echo(f"recruiting link of {name}: {link}")
 
 
 def _log(console: Console, form: str) -> None:
@@ -117,6 +117,10 @@ def _log(console: Console, form: str) -> None:
 
     level = logging.DEBUG if console.verbose else logging.INFO
     configure(form, logging.WARNING if console.quiet else level)
+    if console.verbose:
+        from bws.verbosity import begin
+
+        begin()
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import sqlite3
@@ -21,6 +22,8 @@ from mturk.endpoint import migrations
 from mturk.endpoint.schema import VERSIONS, account, setting
 
 __all__ = ["Database"]
+
+log = logging.getLogger(__name__)
 
 BUSY_MILLISECONDS = 30_000
 STUCK_MILLISECONDS = 20_000
@@ -125,9 +128,9 @@ class Database:
         self.engine.dispose()
 
     def _open(self, balance: int, migrate: bool) -> str | None:
+        if self.local:
+            self._check_whole()
         with self._changing.execution_options(rebuild=migrate).begin() as connection:
-            if self.local:
-                self._check_whole(connection)
             found = self._version(connection)
             if found is None:
                 migrations.create(connection)
@@ -153,13 +156,21 @@ class Database:
         except migrations.UnknownTablesError as error:
             raise self._unusable(str(error)) from None
 
-    def _check_whole(self, connection: Connection) -> None:
-        """Refuse a file whose pages do not fit together: answers would be missing without a word."""
-        if (found := connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar_one()) == "ok":
-            if (row := connection.exec_driver_sql("PRAGMA foreign_key_check").first()) is None:
-                return
-            found = f"a row of {row[0]} belongs to no {row[2]}"
-        raise self._unusable(f"is damaged ({' '.join(found.split())}); restore a backup")
+    def _check_whole(self) -> None:
+        """Refuse a file whose pages do not fit together: answers would be missing without a word.
+
+        All of the file is read, so writers of other processes must not wait for it.
+        """
+        began = time.perf_counter()
+        with self.read() as connection:
+            found = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar_one()
+            if found == "ok" and (
+                row := connection.exec_driver_sql("PRAGMA foreign_key_check").first()
+            ):
+                found = f"a row of {row[0]} belongs to no {row[2]}"
+        if found != "ok":
+            raise self._unusable(f"is damaged ({' '.join(found.split())}); restore a backup")
+        log.debug("the database is whole: %.1f s to read all of it", time.perf_counter() - began)
 
     def _upgrade(self, connection: Connection, found: str, migrate: bool) -> None:
         if not migrate:

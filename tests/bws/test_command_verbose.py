@@ -111,6 +111,8 @@ def fails(error):
     [
         (InputError(Problem("a.csv", 3, "no best")), 2, "a.csv:3: no best\n"),
         (OSError(28, "No space left on device", "b.csv"), 1, "Error: b.csv: No space left on"),
+        (MemoryError(), 1, "Error: there is not enough memory\n"),
+        (MemoryError("8 TiB"), 1, "Error: there is not enough memory: 8 TiB\n"),
         (click.ClickException("refused"), 1, "Error: refused\n"),
         (click.UsageError("not so"), 2, "Error: not so\n"),
         (KeyboardInterrupt(), 1, "Aborted!\n"),

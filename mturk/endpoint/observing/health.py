@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse
 
 from mturk.endpoint.database import Database
 
-__all__ = ["Health", "Look"]
+__all__ = ["Health", "Look", "apart"]
 
 log = logging.getLogger("mturk.health")
 SECONDS = 2.0
@@ -22,11 +22,16 @@ SECONDS = 2.0
 T = TypeVar("T")
 
 
+async def apart(work: Callable[[], T]) -> T:
+    """Work in a thread beside those of the requests, which may all be waiting for the database."""
+    return await to_thread.run_sync(work, abandon_on_cancel=True, limiter=CapacityLimiter(1))
+
+
 class Look(Generic[T]):
     """A look at the database, for two seconds at most and never twice at once.
 
-    Those who ask meanwhile wait for the same look, and it has a thread of its own: a database that hangs
-    takes no more than one, however often a probe comes, and requests in all other threads hinder no probe.
+    Those who ask meanwhile wait for the same look: a database that hangs takes no more than one thread,
+    however often a probe comes.
     """
 
     def __init__(self, look: Callable[[], T], seconds: float = SECONDS) -> None:
@@ -36,17 +41,13 @@ class Look(Generic[T]):
     async def __call__(self) -> T:
         """Return what was seen; TimeoutError where it took too long, or what the look raises."""
         if self._running is None or self._running.done():
-            self._running = asyncio.create_task(self._in_a_thread())
+            self._running = asyncio.create_task(apart(self._look))
             self._running.add_done_callback(lambda task: task.cancelled() or task.exception())
         running = self._running
         done, _ = await asyncio.wait({running}, timeout=self._seconds)
         if not done:
             raise TimeoutError
         return running.result()
-
-    async def _in_a_thread(self) -> T:
-        alone = CapacityLimiter(1)
-        return await to_thread.run_sync(self._look, abandon_on_cancel=True, limiter=alone)
 
 
 class Health:

@@ -12,16 +12,15 @@ from prometheus_client import (
     PlatformCollector,
     ProcessCollector,
 )
-from prometheus_client.exposition import choose_encoder
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from sqlalchemy import Column, func, select
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
 from mturk.endpoint.database import Database
-from mturk.endpoint.observing.health import Look
+from mturk.endpoint.observing.health import Look, apart
 from mturk.endpoint.schema import assignment, hit
 
 __all__ = ["Metrics"]
@@ -75,7 +74,7 @@ class Metrics:
         if outcome == "done":
             self._submissions.inc()
 
-    async def show(self, request: Request) -> Response:
+    async def show(self, _: Request) -> Response:
         """Answer a scrape; while the database is away, with all that is known without it."""
         up, found = False, None
         with suppress(Exception):  # whatever it is, giccs_database_up says it, and /healthz logs it
@@ -83,9 +82,8 @@ class Metrics:
             up = True
             found = await self._count()
         self._counted.up, self._counted.found = up, found
-        encode, kind = choose_encoder(request.headers.get("accept", ""))
-        text = await run_in_threadpool(encode, self.registry)
-        return Response(text, headers={"Content-Type": kind})
+        text = await apart(lambda: generate_latest(self.registry))
+        return Response(text, headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
 
 
 class _Counted(Collector):

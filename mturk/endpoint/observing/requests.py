@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Container
 from contextvars import ContextVar
+from http import HTTPMethod
 from typing import TYPE_CHECKING, Literal
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -25,6 +26,7 @@ HEADER = b"x-request-id"
 ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 NOWHERE = "unmatched"
 """The name of requests to addresses that are none of ours: strangers must not make up names."""
+METHODS = frozenset(HTTPMethod)
 _noted: ContextVar[dict[str, str]] = ContextVar("noted")
 
 
@@ -84,7 +86,8 @@ class Observed:
         kind, name = self._place(scope, noted)
         probe = name == HEALTH
         fields = {
-            "operation" if kind == "api" else kind: name, "method": scope["method"], "status": status,
+            "operation" if kind == "api" else kind: name,
+            "method": scope["method"] if scope["method"] in METHODS else "other", "status": status,
             "milliseconds": round(seconds * 1000, 1), **noted,
         }  # fmt: skip
         log.log(logging.DEBUG if probe else logging.INFO, "answered", extra=fields)

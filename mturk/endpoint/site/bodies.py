@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from urllib.parse import parse_qsl
 
 from starlette.formparsers import MultiPartException, MultiPartParser
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 __all__ = ["BODY_BYTES", "FIELDS", "BodyError", "read_fields"]
 
@@ -35,10 +35,13 @@ async def read_fields(request: Request) -> list[tuple[str, str]]:
 
 async def _read(request: Request) -> bytes:
     body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > BODY_BYTES:
-            raise BodyError(413, "error.too_large")
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > BODY_BYTES:
+                raise BodyError(413, "error.too_large")
+    except ClientDisconnect:  # who went away reads no answer; it is no failure of ours
+        raise BodyError(400, "error.not_a_form") from None
     return bytes(body)
 
 

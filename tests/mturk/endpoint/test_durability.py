@@ -6,9 +6,12 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
 import urllib3
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
 
 from bws.problems import InputError
 from mturk.endpoint.clock import SystemClock
@@ -203,3 +206,22 @@ def test_a_damaged_database_is_refused_before_answers_are_missing(tmp_path, made
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"hits\.db: is damaged .*restore a backup"):
         Database(path)
+
+
+def test_others_write_while_a_database_is_checked(tmp_path):
+    """To read all of it takes long where it is large: `mturk-hits invite` must not stop the workers."""
+    path = tmp_path / "hits.db"
+    Database(path).close()
+    written = []
+
+    def write(_, __, statement, *___):
+        if statement.startswith("PRAGMA foreign_key_check"):
+            with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as connection:
+                written.append(connection.execute("UPDATE account SET available = 7").rowcount)
+
+    event.listen(Engine, "before_cursor_execute", write)
+    try:
+        Database(path).close()
+    finally:
+        event.remove(Engine, "before_cursor_execute", write)
+    assert written == [1]

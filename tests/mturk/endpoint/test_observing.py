@@ -1,5 +1,6 @@
 """What a running service tells of itself: each request by its id, in a line, in numbers; of no person."""
 
+import asyncio
 import io
 import json
 import logging
@@ -22,6 +23,7 @@ from botocore.exceptions import ClientError
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import insert, text
 from sqlalchemy.exc import IntegrityError
+from starlette.requests import Request
 
 from mturk.endpoint.clock import SystemClock
 from mturk.endpoint.database import Database
@@ -30,6 +32,7 @@ from mturk.endpoint.observing.metrics import Metrics
 from mturk.endpoint.schema import worker
 from mturk.endpoint.server import Options, serve
 from mturk.endpoint.site import Rates, worker_link
+from mturk.endpoint.site.bodies import BodyError, read_fields
 from mturk.endpoint.site.rates import Rate
 from mturk.visitor import Visitor
 
@@ -279,6 +282,25 @@ def test_a_failure_is_one_line_with_the_id_that_the_worker_sees(service):
     assert WORKER not in written.getvalue()
 
 
+def test_who_goes_away_while_sending_is_no_failure():
+    async def receive():
+        return {"type": "http.disconnect"}
+
+    request = Request({"type": "http", "method": "POST", "headers": []}, receive)
+    with pytest.raises(BodyError) as caught:
+        asyncio.run(read_fields(request))
+    assert caught.value.status == 400
+
+
+def test_a_method_that_somebody_makes_up_is_in_no_line(service):
+    with logged("json") as written:
+        for method in ("APRIVATE77", "DELETE"):
+            urllib3.request(method, f"{service.site}/work/")
+        health(service.site)  # answered when the lines of those before are written
+    methods = [line["method"] for line in lines_of(written.getvalue())]
+    assert methods == ["other", "DELETE"]
+
+
 def record(message, **fields):
     made = logging.LogRecord("mturk.x", logging.INFO, "f.py", 1, message, None, None)
     made.__dict__.update(fields)
@@ -405,6 +427,24 @@ def test_a_server_that_is_stopped_or_hangs_is_not_well_until_it_answers(cluster)
         assert (numbers["giccs_database_up",], numbers["giccs_hits", "Assignable"]) == (1, 0)
 
 
+def test_numbers_are_told_while_all_threads_wait_for_a_writer(tmp_path):
+    target = {"X-Amz-Target": f"{TARGET}DisassociateQualificationFromWorker"}
+    body = json.dumps({"WorkerId": "A1", "QualificationTypeId": "3A"})
+    with closing(Database(tmp_path / "hits.db")) as database, serving(database) as addresses:
+
+        def write(_):
+            return urllib3.request("POST", addresses.api, headers=target, body=body, retries=False)
+
+        with ThreadPoolExecutor(45) as pool:
+            with database.write():
+                answers = pool.map(write, range(45))
+                while sum("AnyIO worker" in one.name for one in threading.enumerate()) < 40:
+                    pass
+                page = urllib3.request("GET", addresses.metrics, retries=False, timeout=60)
+                assert b"giccs_database_up 1.0" in page.data
+            assert {answer.status for answer in answers} == {400}
+
+
 def test_strangers_make_up_no_names(tmp_path):
     with closing(Database(tmp_path / "hits.db")) as database, serving(database) as addresses:
         for made_up in ("a", "b/c", "%0Ax=1", "work/preview/3A", "work/preview/3B", "join/x"):
@@ -412,6 +452,9 @@ def test_strangers_make_up_no_names(tmp_path):
             target = {"X-Amz-Target": TARGET + made_up}
             urllib3.request("POST", addresses.site, headers=target, body=b"{}")
             urllib3.request("GET", f"{addresses.frames}/{made_up}")
+        assert (
+            get(addresses.metrics, Accept="application/openmetrics-text; version=x").status == 200
+        )
         numbers = samples(addresses.metrics)
     counted = {key[1:3] for key in numbers if key[0] == "giccs_http_requests_total"}
     assert counted == {

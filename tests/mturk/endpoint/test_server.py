@@ -58,8 +58,33 @@ def test_one_line_tells_that_it_is_ready_and_a_signal_ends_it(tmp_path):
 def test_json_names_all_addresses(tmp_path):
     process = start(tmp_path, "--port", "0", "--json")
     where = json.loads(process.stdout.readline())
-    assert where.keys() == {"api", "site", "frames"}
+    assert where.keys() == {"api", "site", "frames", "metrics", "studies"}
     assert len({where["api"], where["frames"]}) == 2
+    assert (where["metrics"], where["studies"]) == (None, {})
+    process.terminate()
+    process.communicate(timeout=60)
+
+
+def test_recruiting_links_are_told_and_not_logged(tmp_path):
+    """Standard error is the log, of which each line is JSON where that is asked for."""
+    (tmp_path / "studies.toml").write_text('[pilot]\ncompletion_code = "C1"\n')
+    studies = str(tmp_path / "studies.toml")
+    call = ("--port", "0", "--studies", studies, "--log", "json", "--verbose")
+    process = start(tmp_path, *call)
+    lines = [process.stdout.readline() for _ in range(2)]
+    link = lines[1].removeprefix("recruiting link of pilot: ").strip()
+    participant = "5f3c1a2b4d5e6f708192a3b4"
+    assert get(f"{link}?PROLIFIC_PID={participant}")[0] == 200
+    process.terminate()
+    _, log = process.communicate(timeout=60)
+    told = [json.loads(line)["event"] for line in log.splitlines()]
+    assert told[0].startswith("giccs ")
+    assert "answered" in told
+    for private in (link.rpartition("/")[2], participant):
+        assert private.lower() not in log.lower()
+    process = start(tmp_path, *call, "--json")
+    ready = json.loads(process.stdout.readline())
+    assert ready["studies"]["pilot"].startswith(f"{ready['api']}/join/")
     process.terminate()
     process.communicate(timeout=60)
 

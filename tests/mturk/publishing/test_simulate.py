@@ -1,5 +1,6 @@
 import json
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -15,7 +16,7 @@ from mturk.ledger import Ledger
 from mturk.publish import send
 from mturk.settings import Settings
 from mturk.simulate import Behaviour, answer, read_links, read_truth, rehearse, worker_ids
-from mturk.visitor import UnreachableError
+from mturk.visitor import UnreachableError, Visitor
 
 ASKED = [ExpectedTuple("t1", "d1", ("a", "b", "c;")), ExpectedTuple("t2", "d2", ("a", "x", "y"))]
 TRUE = {
@@ -188,6 +189,24 @@ def test_hits_that_are_not_ours_are_left_alone(study, files):
     assert done.counts["submitted"] == 6
     assert done.counts["foreign"] <= 3
     assert len(submitted(study)) == 6
+
+
+@pytest.mark.parametrize(("times", "submitted"), [(1, 6), (2, 0)])
+def test_a_question_that_does_not_come_is_no_hit_of_others(
+    study, files, monkeypatch, times, submitted
+):
+    seen, get = Counter(), Visitor.get
+
+    def failing(visitor, url):
+        page = get(visitor, url)
+        seen[url] += "assignmentId=" in url
+        broken = "assignmentId=" in url and seen[url] <= times
+        return replace(page, status=502, text="Bad Gateway") if broken else page
+
+    monkeypatch.setattr(Visitor, "get", failing)
+    done = rehearse(study.url, worker_ids(3), read_truth(files.dialogues), Behaviour())
+    assert (done.counts["submitted"], done.counts["foreign"]) == (submitted, 0)
+    assert done.counts["refused"] >= 3
 
 
 def test_workers_elsewhere_than_allowed_find_nothing(running, files, tmp_path):

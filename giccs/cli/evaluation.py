@@ -18,6 +18,7 @@ from giccs.cli.asking import task_options
 from giccs.cli.below import CommandWithBelow
 from giccs.cli.data import DATA_HELP
 from giccs.cli.opening import model_options, offline_first
+from giccs.cli.sections import InSections
 from giccs.engines import ENGINES
 from giccs.tasks import BY_DEFAULT, TAKES, TASKS, Data, Task, TaskOptions, open_tasks
 
@@ -43,7 +44,14 @@ def _models(
     return value
 
 
-class _Evaluate(CommandWithBelow):
+class _Evaluate(CommandWithBelow, InSections):
+    sections: ClassVar = {
+        "tasks": "What is asked",
+        "history": "How it is asked",
+        "folder": "Results and work",
+        "batch_size": "Models on this machine",
+        "base_url": "Models on a server",
+    }
     below: ClassVar = {
         "export-lm-eval": "giccs.interop.cli:export_lm_eval",
         "export-mteb": "giccs.interop.cli:export_mteb",
@@ -96,6 +104,19 @@ class _Evaluate(CommandWithBelow):
     metavar="FILE",
     help="The judgments behind the scores: shows the noise ceiling.  [default: those of giccs-sample]",
 )
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Seed of chance, of the intervals, of the order of options and of what is drawn.",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Only the first N dialogues, sentence pairs or the like.",
+)
 @task_options
 @click.option(
     "-o",
@@ -120,19 +141,6 @@ class _Evaluate(CommandWithBelow):
     help="Of the Ray cluster; auto finds one that runs.  [default: this machine alone]",
 )
 @model_options
-@click.option(
-    "--seed",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="Seed of chance, of the intervals, of the order of options and of what is drawn.",
-)
-@click.option(
-    "--limit",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Only the first N dialogues, sentence pairs or the like.",
-)
 def evaluate(
     console: Console,
     models: tuple[str, ...],
@@ -266,6 +274,8 @@ def _planned(
             problems += error.problems
     if problems:
         raise InputError(dict.fromkeys(problems))
+    if impossible and not any(jobs for _, jobs in planned):
+        raise InputError(dict.fromkeys(impossible))
     for problem in dict.fromkeys(impossible):
         console.note(f"left out: {problem}")
     return planned
@@ -317,13 +327,16 @@ def _drained(asks: list[Ask]) -> Iterator[Ask]:
 def _jobs(
     models: Sequence[str], tasks: Sequence[str], options: ModelOptions, how: TaskOptions
 ) -> list[Job]:
-    """Return all models with all tasks, or with those asked for, which each model must be able to do."""
+    """Return all models with all tasks, each of which a model must be able to do if it was asked for.
+
+    Where none was, a model must be able to do one of them.
+    """
     from giccs.run import Opened, must_do, open_models
 
     opened = open_models(models, options)
     asked = [task for name in tasks or BY_DEFAULT for task in open_tasks(name, how)]
-    if tasks:
-        must_do(opened, asked)
+    idle = [model for model in opened if all(task.refuses(model) for task in asked)]
+    must_do(opened if tasks else idle, asked)
     return [([Opened(model, options) for model in opened], asked)]
 
 

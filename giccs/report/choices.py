@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from giccs.metrics import Estimate
 from giccs.report.cells import heading, interval, plus_minus, remarks, tabulated
-from giccs.report.place import history_of, prompt_of
+from giccs.report.place import history_of, model_of, prompt_of
 from giccs.results import Result
 
 __all__ = ["choice_breakdown", "choice_table", "choices"]
@@ -39,7 +39,7 @@ def choice_table(results: Sequence[Result], form: str = "table") -> str:
     names = [name for name in TITLES if any(name in result.metrics for result in results)]
     rows = [
         [
-            result.model,
+            model_of(result),
             prompt_of(result),
             history,
             *(_choice_cell(name, metrics.get(name)) for name in names),
@@ -54,16 +54,16 @@ def choice_table(results: Sequence[Result], form: str = "table") -> str:
 
 def choice_breakdown(results: Sequence[Result], form: str = "table") -> str:
     """Return the accuracy a part of the data (rows) and model with history (columns)."""
-    cells: dict[str, dict[str, Estimate]] = {}
-    columns: dict[str, None] = {}
-    for result in results:
+    cells: dict[str, dict[tuple[int, str], Estimate]] = {}
+    columns: dict[tuple[int, str], str] = {}
+    for place, result in enumerate(results):  # two may be called alike
         for group in result.groups:
             if "history" not in group.by or len(group.by) < 2:
                 continue
-            column = f"{_asked_how(result)} {group.by['history']}"
+            column = place, str(group.by["history"])
             part = ", ".join(f"{key}={of}" for key, of in group.by.items() if key != "history")
             cells.setdefault(part, {})[column] = group.metrics["accuracy"]
-            columns[column] = None
+            columns[column] = f"{_asked_how(result)} {group.by['history']}"
     rows = [
         [
             part,
@@ -72,7 +72,7 @@ def choice_breakdown(results: Sequence[Result], form: str = "table") -> str:
         ]
         for part, found in cells.items()
     ]
-    return tabulated(rows, ["part", "questions", *columns], form)
+    return tabulated(rows, ["part", "questions", *columns.values()], form)
 
 
 def _histories(result: Result) -> list[tuple[str, Mapping[str, Estimate]]]:
@@ -147,8 +147,8 @@ def _choice_cell(name: str, estimate: Estimate | None) -> str:
 
 def _most_accurate_first(result: Result) -> tuple[float, str, str]:
     value = result.metrics["accuracy"].value
-    return (math.inf if math.isnan(value) else -value, result.model, prompt_of(result))
+    return (math.inf if math.isnan(value) else -value, model_of(result), prompt_of(result))
 
 
 def _asked_how(result: Result) -> str:
-    return f"{result.model} ({prompt_of(result)})"
+    return f"{model_of(result)} ({prompt_of(result)})"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from giccs.metrics import LOWER_IS_BETTER, Estimate
 from giccs.report.cells import heading, interval, remarks, tabulated
-from giccs.report.place import setting_of, steps_not_as_asked
+from giccs.report.place import model_of, setting_of, steps_not_as_asked
 from giccs.results import Group, Result
 
 __all__ = ["measured"]
@@ -41,7 +41,7 @@ def _metrics_table(results: Sequence[Result], form: str) -> str:
     names = list(dict.fromkeys(name for result in results for name in result.metrics))
     rows = [
         [
-            result.model,
+            model_of(result),
             setting_of(result),
             *(_cell(result.metrics.get(name)) for name in names),
             max(estimate.n for estimate in result.metrics.values()),
@@ -87,7 +87,7 @@ def _part(group: Group) -> str:
 
 
 def _column(result: Result) -> str:
-    return f"{result.model} ({setting_of(result)})" if setting_of(result) else result.model
+    return f"{model_of(result)} ({setting_of(result)})" if setting_of(result) else model_of(result)
 
 
 def _cell(estimate: Estimate | None, decimals: int = 3, n: int | None = None) -> str:
@@ -105,7 +105,7 @@ def _cell(estimate: Estimate | None, decimals: int = 3, n: int | None = None) ->
 def _best_first(result: Result, main: str) -> tuple[float, str, str]:
     value = _value(result.metrics, main)
     order = value if main in LOWER_IS_BETTER else -value
-    return (math.inf if math.isnan(value) else order, result.model, setting_of(result))
+    return (math.inf if math.isnan(value) else order, model_of(result), setting_of(result))
 
 
 def _value(metrics: Mapping[str, Estimate], name: str) -> float:

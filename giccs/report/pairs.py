@@ -8,7 +8,7 @@ from typing import Any
 
 from giccs.metrics import Estimate
 from giccs.report.cells import heading, interval, remarks, tabulated
-from giccs.report.place import history_of, steps_not_as_asked
+from giccs.report.place import history_of, model_of, steps_not_as_asked
 from giccs.results import Result
 
 __all__ = ["CEILING", "breakdown_table", "main_table", "pairs"]
@@ -42,7 +42,7 @@ def main_table(
     names = [name for name in TITLES if any(name in result.metrics for result in results)]
     rows = [
         [
-            result.model,
+            model_of(result),
             history_of(result),
             *(interval(result.metrics[name]) for name in names),
             max(estimate.n for estimate in result.metrics.values()),
@@ -73,11 +73,13 @@ def breakdown_table(results: Sequence[Result], form: str = "table") -> str:
 
 def _best_first(result: Result) -> tuple[float, str, str]:
     value = result.metrics[BROKEN_DOWN].value
-    return (math.inf if math.isnan(value) else -value, result.model, history_of(result))
+    return (math.inf if math.isnan(value) else -value, model_of(result), history_of(result))
 
 
 def _column_of(result: Result) -> str:
-    return result.model if history_of(result) != "with" else f"{result.model} (with history)"
+    return (
+        model_of(result) if history_of(result) != "with" else f"{model_of(result)} (with history)"
+    )
 
 
 def _of_part(result: Result, part: tuple[tuple[str, Any], ...]) -> Estimate | None:
@@ -106,8 +108,8 @@ def _of_ceiling(ceiling: Mapping[str, Estimate]) -> list[str]:
 def _reasons(results: Sequence[Result]) -> list[str]:
     """Return a line for each number of the main table that is missing or leaves something out."""
     return [
-        f"{result.model}: {TITLES.get(name, name)}: {estimate.reason}"
+        f"{model_of(result)}: {TITLES.get(name, name)}: {estimate.reason}"
         for result in results
         for name, estimate in result.metrics.items()
         if estimate.reason
-    ] + [f"{result.model}: {step}" for result in results for step in steps_not_as_asked(result)]
+    ] + [f"{model_of(result)}: {step}" for result in results for step in steps_not_as_asked(result)]

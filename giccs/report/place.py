@@ -14,6 +14,7 @@ __all__ = [
     "data_of",
     "history_of",
     "is_choice",
+    "model_of",
     "prompt_of",
     "setting_of",
     "steps_not_as_asked",
@@ -23,6 +24,12 @@ __all__ = [
 def asked(result: Result) -> tuple[str, str]:
     """Return what results must share to stand in one table: the task, and the data by fingerprint."""
     return result.task, str(result.signature.get("data", ""))
+
+
+def model_of(result: Result) -> str:
+    """Return how the model was called, and in how many bits its weights were quantised, if they were."""
+    bits = str(result.signature.get("quantised", "")).rpartition(", ")[2]
+    return f"{result.model}, {bits}" if bits else result.model
 
 
 def data_of(result: Result) -> str:

@@ -10,7 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from giccs.metrics import Estimate
 from giccs.report.cells import number
 from giccs.report.pairs import CEILING
-from giccs.report.place import ceiling_of, compares_pairs, data_of, history_of, setting_of
+from giccs.report.place import (
+    ceiling_of,
+    compares_pairs,
+    data_of,
+    history_of,
+    model_of,
+    setting_of,
+)
 from giccs.results import Result
 
 __all__ = ["long_csv"]
@@ -29,7 +36,7 @@ def long_csv(results: Sequence[Result], ceiling: Mapping[str, Estimate] | None =
     rows: list[list[object]] = []
     of_ceiling: dict[tuple[str, str], list[list[object]]] = {}
     for result in results:
-        place = (result.model, result.task, data_of(result), history_of(result))
+        place = (model_of(result), result.task, data_of(result), history_of(result))
         setting = setting_of(result)
         rows += _rows((*place, ""), result.metrics, setting)
         for group in result.groups:

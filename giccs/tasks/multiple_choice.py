@@ -26,6 +26,7 @@ from giccs.tasks import TaskOptions
 from giccs.tasks.choosing import MEASURES, Answers, Sheet, averages, differences
 from giccs.tasks.pairwise import DIVISIONS, divided
 from giccs.tasks.questions import ANSWERS, HISTORIES, Asked, Asking, Question, questions
+from giccs.tasks.refusals import lacking, without_template
 
 if TYPE_CHECKING:
     import polars
@@ -84,9 +85,10 @@ class MultipleChoice:
             raise InputError(Problem(self.template.name, None, message))
 
     def refuses(self, model: Any) -> str:
-        """Return why the model cannot do it; empty where it can."""
-        can = hasattr(model, "score")
-        return "" if can else f"gives no likelihoods; {self.name} needs a causal language model"
+        """Return why the model cannot do it and what could be done; empty where it can."""
+        return lacking(model, "score", self.name) or without_template(
+            model, chat_template=self.chat_template
+        )
 
     def signature(self, model: CausalModel, benchmark: Benchmark) -> dict[str, Any]:
         """Return all that the result depends on, before anything is computed."""

@@ -19,6 +19,7 @@ from giccs.progress import Progress, silent
 from giccs.records import Item
 from giccs.results import Group, Result
 from giccs.tasks import TaskOptions
+from giccs.tasks.refusals import lacking
 
 __all__ = ["HISTORIES", "PairwiseSTS", "divided", "open_tasks"]
 
@@ -49,14 +50,7 @@ class PairwiseSTS:
 
     def refuses(self, model: Any) -> str:
         """Return why the model cannot do it and what could be done; empty where it can."""
-        if hasattr(model, "pair_scores"):
-            return ""
-        if not hasattr(model, "score"):
-            return f"writes answers and compares no texts; {self.name} needs an encoder"
-        place = model.name.removeprefix("causal:")
-        how = f"; write encoder:{place} to take the mean of its hidden states all the same"
-        needs = f"is a causal language model, and {self.name} needs an encoder"
-        return needs if place.startswith("package:") else needs + how
+        return lacking(model, "pair_scores", self.name)
 
     def signature(self, model: PairModel, benchmark: Benchmark) -> dict[str, Any]:
         """Return all that the result depends on, before anything is computed."""

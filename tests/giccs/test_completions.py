@@ -12,16 +12,18 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from click.testing import CliRunner
 
 from bws.problems import InputError
 from giccs.benchmark import read_benchmark
+from giccs.cli.evaluation import evaluate
 from giccs.models import ModelOptions, open_model
 from giccs.models.causal import Prompt
 from giccs.models.completions import CompletionsModel
 from giccs.models.served.address import find_server
 from giccs.tasks import TaskOptions, open_tasks
 
-from .causal_models import make_model, torch, transformers
+from .causal_models import make_model, naive, torch, transformers
 
 pytest.importorskip("openai")
 
@@ -288,6 +290,32 @@ def test_a_server_gives_the_numbers_of_the_same_model_here(
     assert len(server.seen) == sent
 
 
+ODD = [
+    Prompt(
+        "Frage: Ja oder Nein?", (" Ja", " Ja.", " Ja. Ja", " J")
+    ),  # each begins as the next one does
+    Prompt("A", (" A", " B", " C")),
+    Prompt("ja ja ja ja ja", (" ja", " ja ja", " ja ja ja")),
+    Prompt("Antwort: 😀😀", (" 😀", " 😀😀", " 👩\u200d🚀 😃")),
+    Prompt("Antwort:\n", ("Ä", "Äpfel", "e\u0301")),
+    Prompt("Sagte sie: „", ("Öl.“", "Über“", "öl")),
+]
+
+
+@pytest.mark.parametrize("tokenizer", ["bytes", "pieces"])
+def test_options_are_as_likely_as_the_plainest_scorer_finds_them(
+    server, folders, weights, tokenizer
+):
+    """It reads each option by itself with its prompt, and counts the prompt's tokens to find the option's."""
+    server.weights = weights[tokenizer]
+    found = opened(server).score(ODD)
+    for ours, theirs in zip(found.options, naive(folders[tokenizer], ODD), strict=True):
+        assert [one.tokens for one in ours] == [tokens for _, tokens in theirs]
+        assert [one.logprob for one in ours] == pytest.approx(
+            [logprob for logprob, _ in theirs], abs=1e-4
+        )
+
+
 def test_a_token_that_holds_the_end_of_the_prompt_counts_for_the_option(server, folders, weights):
     """All options are scored from the first place at which one parts from the prompt."""
     server.weights = weights["merging"]
@@ -353,13 +381,13 @@ def test_a_prompt_without_room_gives_way_to_a_shorter_one(server, folders):
     assert "prompt 2: is too long for the server's model where it is shortest" in message
 
 
-WORDS = {
+WORDS = [
     (400, "This model's maximum context length is 8 tokens. However, you requested 9 tokens."),
     (400, "The input (9 tokens) is longer than the model's context length (8 tokens)."),
     (400, "Requested tokens (9) exceed context window of 8"),
     (422, "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8. Given: 9"),
     (413, "prompt too large"),
-}
+]
 
 
 @pytest.mark.parametrize(("status", "words"), WORDS)
@@ -554,6 +582,26 @@ model.score([Prompt("Frage:", tuple(f" Antwort {n}" for n in range(20)))])
     assert len(server.seen) == sent + 21 - 7
 
 
+def test_the_command_says_nothing_of_prompts_and_key_and_asks_nothing_twice(
+    server, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("OPENAI_API_KEY", key := "sk-0123456789abcdef")
+    call = ["completions:tiny", "--base-url", server.url, "--data", "giccs-sample", "--verbose"]
+    call += ["--json", "-o", str(tmp_path / "results"), "--limit"]
+    first, more = (CliRunner().invoke(evaluate, [*call, limit]) for limit in ("2", "3"))
+    assert (first.exit_code, more.exit_code) == (0, 0), first.stderr + more.stderr
+    (result,) = json.loads(more.stdout)["results"]
+    counts = result["environment"]
+    assert counts["requests"] == len({body["prompt"] for _, body in server.seen}) == 3 * 3 * 6
+    assert counts["cached"] == 2 * 3 * 6
+    assert len(server.seen) == 3 * 3 * 6
+    assert "completions:tiny: 54 requests, 36 kept in completions-tokens.sqlite" in more.stderr
+    said = first.stderr + more.stderr
+    assert key not in said + first.stdout + more.stdout
+    options = {body["prompt"].splitlines()[-1] for _, body in server.seen}
+    assert not [text for text in options if len(text) > len("Antwort:") and text in said]
+
+
 def test_what_is_sent_and_what_results_depend_on(server):
     model = opened(server, concurrency=1)
     model.score([Prompt("Ja „ä“:", (" Nein",))])
@@ -573,8 +621,8 @@ def test_what_is_sent_and_what_results_depend_on(server):
 def test_what_cannot_be_asked_is_refused_before_anything_is_sent(server):
     with pytest.raises(InputError, match="names no model; write completions:NAME"):
         open_model("completions:", ModelOptions(base_url=server.url))
-    with pytest.raises(InputError, match="leave --chat-template out"):
-        opened(server).render_chat("Ja")
+    (templated,) = open_tasks("multiple-choice-sts", TaskOptions(chat_template=True))
+    assert "leave --chat-template out" in templated.refuses(opened(server))
     message = failure(opened(server), [Prompt(" ", (" Ja",)), Prompt("a", ()), Prompt("a", (" ",))])
     assert "prompt 2 has no options" in message
     assert "prompt 3 has the empty option ' '" in message

@@ -454,6 +454,13 @@ def test_the_report_says_what_cannot_be_told_apart():
     assert "from guessing" not in said.partition("- without history")[0]
 
 
+def test_results_that_are_called_alike_have_a_column_each():
+    by = {"a": "zv", "b": "zz", "c": "vv", "d": "zv"}, {"a": "vv", "b": "vv", "c": "vv", "d": "vv"}
+    text = report([asked(FOUR, likes(likings)) for likings in by], "table")
+    titles = next(line for line in text.splitlines() if line.startswith("part "))
+    assert titles.count("formula (figure2-de-1) with") == 2 * 2
+
+
 @pytest.mark.parametrize("form", ["table", "markdown", "latex", "csv"])
 def test_every_format_shows_both_histories(form):
     text = report([asked(FOUR, likes({"a": "zv", "b": "zz", "c": "vv", "d": "zv"}))], form)
@@ -497,9 +504,10 @@ def test_each_model_does_what_it_can(tmp_path, benchmark_file):
     with pytest.raises(InputError) as caught:
         must_do(models, tasks)
     assert list(map(str, caught.value.problems)) == [
-        "baseline:char-ngram: gives no likelihoods; multiple-choice-sts needs a causal language model",
-        "formula: is a causal language model, and pairwise-sts needs an encoder; "
-        "write encoder:formula to take the mean of its hidden states all the same",
+        "baseline:char-ngram: gives no likelihoods; multiple-choice-sts needs a causal language model: "
+        "causal:FOLDER, or completions:NAME on a server",
+        "formula: compares no texts; pairwise-sts needs an encoder: "
+        "encoder:FOLDER, package:minilm or static:FILE",
     ]
 
 
@@ -547,7 +555,7 @@ def test_the_command_on_a_real_model(tiny_gpt, tmp_path, benchmark_file):
     assert {"history": "with", "n_turns": 5} in [group["by"] for group in result["groups"]]
     refused = call("--task", "pairwise-sts")
     assert refused.returncode == 2
-    assert "is a causal language model, and pairwise-sts needs an encoder" in refused.stderr
+    assert "compares no texts; pairwise-sts needs an encoder" in refused.stderr
     wrong = call("--template", "nowhere.txt")
     assert wrong.returncode == 2
     assert "nowhere.txt: is neither a file nor a template" in wrong.stderr

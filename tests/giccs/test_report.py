@@ -171,3 +171,12 @@ def test_ties_are_told_with_what_they_would_cost(tmp_path):
     text = report([ranked], "table")
     assert "m (cos): 3 of 10 have ties; MRR with all of them against it 0.250" in text
     assert "m (cos): 2 positives stand below their own copy" in text
+
+
+def test_a_quantised_model_is_told_apart_from_the_plain_one(results):
+    plain = results[0]
+    said = plain.signature | {"quantised": "bitsandbytes NF4, 4 bits"}
+    both = [plain, replace(plain, signature=said)]
+    assert "baseline:chance, 4 bits" in main_table(both)
+    models = {row["model"] for row in csv.DictReader(io.StringIO(long_csv(both)))}
+    assert models == {"baseline:chance", "baseline:chance, 4 bits"}

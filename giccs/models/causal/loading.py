@@ -96,13 +96,7 @@ def _load(
         shared["gguf_file"] = source.gguf
     tokenizer = transformers.AutoTokenizer.from_pretrained(source.folder, **shared)
     shared |= quantisation(options, dtype)
-    if spread is None:
-        device = single_device(
-            options.device, source.folder, SHARES.get(str(options.quantise), 1.0)
-        )
-        spread = "auto" if device == "spread" else None
-    if spread is None and options.quantise:
-        spread = {"": device}  # such weights are made on their device, and cannot be moved
+    device, spread = _where(source, options, spread)
     if spread is not None:
         shared["device_map"] = spread
     loaded: Any = getattr(transformers, head).from_pretrained(
@@ -117,6 +111,20 @@ def _load(
         must_cover(model, spread)
     _fuse(model)
     return Loaded((model if spread is not None else model.to(device)).eval(), tokenizer)
+
+
+def _where(
+    source: Source, options: ModelOptions, spread: str | dict[str, Any] | None
+) -> tuple[str, str | dict[str, Any] | None]:
+    """Return the device that the model is moved to, and what it is loaded by instead, if anything is."""
+    if spread is not None:
+        return "", spread
+    share = SHARES.get(str(options.quantise), 1.0)
+    device = single_device(options.device, source.folder, share)
+    if device == "spread":
+        return "", "auto"
+    # quantised weights are made on their device, and cannot be moved
+    return device, {"": device} if options.quantise else None
 
 
 def _fuse(model: Any) -> None:

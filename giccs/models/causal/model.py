@@ -62,6 +62,12 @@ class CausalModel:
         """Number of tokens that the model reads at most; None where it has no limit."""
         return self._loaded.context
 
+    @property
+    def as_encoder(self) -> str:
+        """Return the name by which its hidden states are had as vectors; empty for a GGUF file."""
+        place = self.name.removeprefix("causal:")
+        return "" if self._source.gguf else f"encoder:{place}"
+
     def score(self, prompts: Sequence[Prompt], progress: Progress = silent) -> Scored:
         """Return how likely each option of each prompt is.
 

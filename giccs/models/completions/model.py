@@ -83,11 +83,6 @@ class CompletionsModel:
         cut = sum(text != prompt.text for (text, _), prompt in zip(read, prompts, strict=True))
         return Scored(tuple(text for text, _ in read), tuple(scores for _, scores in read), cut)
 
-    def render_chat(self, text: str) -> str:
-        """Refuse with InputError: the template is the server's, and its completions go without one."""
-        message = "takes no chat template, which lies with the server; leave --chat-template out"
-        raise InputError(Problem(self.name, None, message))
-
     def environment(self) -> Mapping[str, Any]:
         """Return the client, and of the last call of `score` who answered and what it took."""
         return self._asker.environment()

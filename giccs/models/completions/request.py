@@ -23,7 +23,7 @@ class Request:
 
     @property
     def body(self) -> dict[str, Any]:
-        """What is sent: lm-evaluation-harness' ``local-completions`` sends the same.
+        """What is sent: as by lm-evaluation-harness' ``local-completions``, but text, not token ids.
 
         One token is written, and dropped: to llama-cpp-python 0 means as many as there is room for, and
         earlier versions of vLLM refuse it.

@@ -1,8 +1,9 @@
 """Tokens of a prompt, and of the same with each of its options: how likely is each option?
 
 Where an option begins is found as for a model on this machine (see `giccs.models.causal.boundary`): the
-prompt is asked by itself, too, and the first place is taken at which one of the options parts from it. What a
-server calls its tokens is enough for that, and no tokenizer is needed here.
+prompt is asked by itself, too, and the first place is taken at which one of the options parts from it. (By
+the options alone, words with which they all begin would be taken for the prompt's.) What a server calls its
+tokens is enough for that, and no tokenizer is needed here.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 
 from giccs.models.causal.boundary import shared
 from giccs.models.causal.records import OptionScore
-from giccs.models.completions.tokens import Tokens
+from giccs.models.completions.tokens import FILE, Tokens
 from giccs.models.generation import TOLERANCE
 
 __all__ = ["option_scores"]
@@ -48,7 +49,10 @@ def _own(alone: Tokens, whole: Tokens, start: int) -> list[float]:
     """Return ln p of an option's tokens, which stand from `start` on."""
     own = [one for one in whole.logprobs[start:] if one is not None]
     if not own or len(own) < len(whole.logprobs) - start:
-        raise ValueError("an option has no tokens of its own, or nothing before its first one")
+        raise ValueError(
+            "an option has no tokens of its own, or nothing before its first one; "
+            "let the prompt end where a word does"
+        )
     before = [
         abs(one - other)
         for one, other in zip(alone.logprobs[:start], whole.logprobs[:start], strict=True)
@@ -57,6 +61,7 @@ def _own(alone: Tokens, whole: Tokens, start: int) -> list[float]:
     if before and np.mean(before) > TOLERANCE["bfloat16"]:  # more than half precision explains
         raise ValueError(
             "the server gives the prompt's tokens other log-probabilities each time, on average "
-            f"{np.mean(before):.2f} nats apart; is it one model that answers?"
+            f"{np.mean(before):.2f} nats apart; let one model answer under this name, and move {FILE} away "
+            "if it held another one's answers"
         )
     return own

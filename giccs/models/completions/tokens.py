@@ -39,7 +39,8 @@ BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 BEFORE = 2
 """Most special tokens that models have before a text."""
 ROUNDING = 1e-3
-"""By how much ln p may be above 0: half precision rounds so."""
+"""By how much ln p may be above 0. It is a logit less the logarithm of a sum: in single precision, numbers up
+to a few hundred, each rounded by less than 1e-4."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +58,12 @@ def read_kept(text: str) -> Tokens:
     try:
         document = json.loads(text)
         texts, logprobs = document["texts"], document["logprobs"]
+        found = Tokens(tuple(texts), tuple(_numbers(logprobs)))
+        if len(found.texts) == len(found.logprobs):
+            return found
     except (ValueError, RecursionError, TypeError, KeyError):
-        raise ValueError(f"its kept answer is damaged; move {FILE} away and run again") from None
-    return Tokens(tuple(texts), tuple(_numbers(logprobs)))
+        pass
+    raise ValueError(f"its kept answer is damaged; move {FILE} away and run again")
 
 
 def read_tokens(text: str, choice: Mapping[str, Any], usage: Any) -> Tokens:

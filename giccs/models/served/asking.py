@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from threading import Event
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from giccs.models.served.wire import Limits
 
 __all__ = ["Asker", "open_server"]
+
+log = logging.getLogger(__name__)
 
 Numbered = Mapping[Request, int]
 """Requests, each with the number of the first prompt that it is for."""
@@ -106,6 +109,9 @@ class Asker:
     ) -> Iterator[tuple[str, Answer | None]]:
         """Yield (key of a request, its answer): those that are known, then the others as they come."""
         known = cache.find([request.key for request in requests])
+        log.debug(
+            "%s: %d requests, %d kept in %s", self._name, len(requests), len(known), self._file
+        )
         self.usage.requests += len(requests)
         self.usage.cached += len(known)
         yield from known.items()

@@ -24,12 +24,10 @@ from giccs.models.served.address import Server
 from giccs.models.served.request import Answer, Request
 from giccs.models.served.usage import Usage
 
-__all__ = ["Failure", "Limits", "Wire"]
+__all__ = ["Failure", "Limits", "TooLong", "Wire"]
 
 SHOWN = 300
 """Characters of a server's own words in a message."""
-
-
 LENGTH = re.compile(
     r"context[ _-]?(length|window|size)|max(imum)?[ _-](model[ _-])?len|max_(input|total|new)_tokens"
     r"|too[ _](long|large)|too many (input )?tokens",

@@ -26,6 +26,7 @@ from giccs.progress import Progress, silent
 from giccs.tasks.csts.data import Dataset
 from giccs.tasks.csts.prompts import text
 from giccs.tasks.csts.records import LABELS, Instance
+from giccs.tasks.refusals import unable_to_write
 
 __all__ = [
     "MAX_TOKENS", "NO_ANSWER", "Answered", "Answering", "Journal", "answered", "answers_csv", "cleaned",
@@ -144,14 +145,8 @@ class Answering:
     chat_template: bool = False
 
     def refuses(self) -> str:
-        """Return why the model cannot do it; empty where it can."""
-        if not hasattr(self.model, "generate"):
-            return (
-                "writes no text; take a model that does: seq2seq:FOLDER, causal:FOLDER or chat:NAME"
-            )
-        if self.chat_template and not hasattr(self.model, "render_chat"):
-            return "takes no chat template from here; leave --chat-template out"
-        return ""
+        """Return why the model cannot do it and what could be done; empty where it can."""
+        return unable_to_write(self.model, "answering", chat_template=self.chat_template)
 
     def signature(self, dataset: Dataset) -> dict[str, Any]:
         """Return all that the answers depend on; labels are not among it."""

@@ -31,6 +31,7 @@ from giccs.tasks.csts.measures import csts_metrics, over_pairs
 from giccs.tasks.csts.parsing import VERSION, after_words, first_number
 from giccs.tasks.csts.prompts import Text, text
 from giccs.tasks.csts.records import LABELS, Instance
+from giccs.tasks.refusals import unable_to_write
 
 if TYPE_CHECKING:
     import polars
@@ -96,14 +97,7 @@ class Prompting:
 
     def refuses(self, model: Any) -> str:
         """Return why the model cannot do it and what could be done; empty where it can."""
-        if not hasattr(model, "generate"):
-            return (
-                f"writes no text; {self.name} needs a model that does: "
-                "seq2seq:FOLDER, causal:FOLDER or chat:NAME"
-            )
-        if self.chat_template and not hasattr(model, "render_chat"):
-            return "takes no chat template from here; leave --chat-template out"
-        return ""
+        return unable_to_write(model, self.name, chat_template=self.chat_template)
 
     def signature(self, model: Any, data: Asked) -> dict[str, Any]:
         """Return all that the result depends on, before anything is computed."""

@@ -22,6 +22,7 @@ from giccs.results import Result
 from giccs.tasks import TaskOptions
 from giccs.tasks.csts.asked import Asked, Reading
 from giccs.tasks.csts.measures import csts_metrics
+from giccs.tasks.refusals import lacking
 
 __all__ = ["TEMPLATES", "ConditionalSimilarity", "hadamard_cosines", "open_tasks"]
 
@@ -64,15 +65,9 @@ class ConditionalSimilarity:
     def refuses(self, model: Any) -> str:
         """Return why the model cannot do it and what could be done; empty where it can."""
         if self.encoding == "tri":
-            if hasattr(model, "vectors"):
-                return ""
-            return "gives no vectors, which --encoding tri multiplies; take an encoder, or bi"
-        if hasattr(model, "pair_scores"):
-            return ""
-        return (
-            "gives no similarities; take an encoder (encoder:FOLDER is the mean of a model's hidden"
-            " states), or the task csts-prompt"
-        )
+            return lacking(model, "vectors", f"{self.name} --encoding tri")
+        reason = lacking(model, "pair_scores", self.name)
+        return reason and f"{reason}; csts-prompt is for models that write"
 
     def signature(self, model: Any, data: Asked) -> dict[str, Any]:
         """Return all that the result depends on, before anything is computed."""

@@ -18,7 +18,8 @@ from giccs.progress import Progress, silent
 from giccs.results import Group, Result
 from giccs.tasks.evalrank.sharing import Correlated, interval, mean_correlated, pearson, spearman
 from giccs.tasks.evalrank.similarity_data import SimilarityData, SimilaritySet, read_similarity
-from giccs.tasks.evalrank.vector_cache import cached_vectors, why_refused
+from giccs.tasks.evalrank.vector_cache import cached_vectors
+from giccs.tasks.refusals import lacking
 
 if TYPE_CHECKING:
     import polars
@@ -58,10 +59,11 @@ class Agreement:
 
     def refuses(self, model: Any) -> str:
         """Return why the model cannot do it and what could be done; empty where it can."""
-        if not hasattr(model, "pair_scores"):
-            return why_refused(self.name, model)
-        if self.similarity == "cos" or hasattr(model, "vectors"):
+        if hasattr(model, "vectors"):
             return ""
+        reason = lacking(model, "pair_scores", self.name)
+        if reason or self.similarity == "cos":
+            return reason
         return f"gives no vectors, and {self.name} needs them for l2; ask with --similarity cos"
 
     def signature(self, model: Any, data: SimilarityData) -> dict[str, Any]:

@@ -37,7 +37,8 @@ from giccs.tasks.evalrank.classification_data import (
 )
 from giccs.tasks.evalrank.dependence import numbered, variances
 from giccs.tasks.evalrank.logistic import COSTS, FOLDS, INNER_FOLDS, Learner, too_few
-from giccs.tasks.evalrank.vector_cache import Vectoriser, cached_vectors, why_refused
+from giccs.tasks.evalrank.vector_cache import Vectoriser, cached_vectors
+from giccs.tasks.refusals import lacking
 
 __all__ = ["Classification", "accuracy", "mean_accuracy", "open_tasks"]
 
@@ -72,7 +73,7 @@ class Classification:
 
     def refuses(self, model: Any) -> str:
         """Return why the model cannot do it and what could be done; empty where it can."""
-        return why_refused(self.name, model)
+        return lacking(model, "vectors", self.name)
 
     def signature(self, model: Vectoriser, data: ClassificationData) -> dict[str, Any]:
         """Return all that the result depends on, before anything is computed."""

@@ -23,7 +23,8 @@ from giccs.tasks.evalrank.ranking import CANDIDATES, QUERIES, Ranks, ranks_of
 from giccs.tasks.evalrank.records import Level, RankingData
 from giccs.tasks.evalrank.reference import reference_ranks
 from giccs.tasks.evalrank.spaces import TIE, Similarity
-from giccs.tasks.evalrank.vector_cache import cached_vectors, why_refused
+from giccs.tasks.evalrank.vector_cache import cached_vectors
+from giccs.tasks.refusals import lacking
 
 __all__ = ["EvalRank", "ranking_task"]
 
@@ -66,7 +67,7 @@ class EvalRank:
 
     def refuses(self, model: Any) -> str:
         """Return why the model cannot do it and what could be done; empty where it can."""
-        return why_refused(self.name, model)
+        return lacking(model, "vectors", self.name)
 
     def signature(self, model: Any, data: RankingData) -> dict[str, Any]:
         """Return all that the result depends on, before anything is computed."""

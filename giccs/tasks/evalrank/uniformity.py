@@ -31,7 +31,8 @@ from giccs.tasks import TaskOptions
 from giccs.tasks.evalrank.data import BACKGROUND, read_sentences, read_words
 from giccs.tasks.evalrank.dependence import variances
 from giccs.tasks.evalrank.records import RankingData
-from giccs.tasks.evalrank.vector_cache import Vectoriser, cached_vectors, why_refused
+from giccs.tasks.evalrank.vector_cache import Vectoriser, cached_vectors
+from giccs.tasks.refusals import lacking
 
 __all__ = ["Uniformity", "alignment", "open_tasks", "read", "uniformity"]
 
@@ -62,7 +63,7 @@ class Uniformity:
 
     def refuses(self, model: Any) -> str:
         """Return why the model cannot do it and what could be done; empty where it can."""
-        return why_refused(self.name, model)
+        return lacking(model, "vectors", self.name)
 
     def signature(self, model: Vectoriser, data: RankingData) -> dict[str, Any]:
         """Return all that the result depends on, before anything is computed."""

@@ -24,7 +24,7 @@ from giccs.caching import cache_folder
 from giccs.models.postprocess import Processed
 from giccs.progress import Progress
 
-__all__ = ["Vectoriser", "cached_vectors", "why_refused"]
+__all__ = ["Vectoriser", "cached_vectors"]
 
 log = logging.getLogger(__name__)
 
@@ -47,17 +47,6 @@ class Vectoriser(Protocol):
     def vectors(self, texts: Sequence[str], progress: Progress) -> Floats:
         """Return (N, D); NaN in the rows of texts that it knows nothing of."""
         ...
-
-
-def why_refused(task: str, model: Any) -> str:
-    """Return why a task cannot ask a model for vectors, and what could be done; empty where it can."""
-    if hasattr(model, "vectors"):
-        return ""
-    advice = "name an encoder, or word vectors as static:FILE"
-    if hasattr(model, "score"):
-        place = model.name.removeprefix("causal:")
-        advice = f"write encoder:{place} to take the mean of its hidden states"
-    return f"gives no vectors, and {task} needs them; {advice}"
 
 
 def cached_vectors(model: Vectoriser, texts: Sequence[str], progress: Progress) -> Floats:

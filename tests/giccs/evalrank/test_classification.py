@@ -341,11 +341,10 @@ def test_a_broken_cache_is_computed_again(cache):
 
 def test_models_without_vectors_are_refused_with_what_to_do():
     task = Classification()
-    assert "name an encoder" in task.refuses(open_model("baseline:chance"))
+    assert "needs an encoder" in task.refuses(open_model("baseline:chance"))
 
     class Causal:
-        name = "causal:gpt2"
-        score = None
+        as_encoder = "encoder:gpt2"
 
     assert "write encoder:gpt2 to take" in task.refuses(Causal())
 

@@ -214,7 +214,7 @@ def test_models_that_only_compare_and_models_that_cannot(tmp_path):
     class Causal:
         name = "causal:gpt"
 
-    assert task("sentence-similarity").refuses(Causal()).startswith("gives no vectors, and")
+    assert task("sentence-similarity").refuses(Causal()).startswith("compares no texts; ")
     with pytest.raises(InputError, match="cos-centred: is not for word-similarity; it must be cos"):
         task(similarity="cos-centred")
 

@@ -126,8 +126,8 @@ def test_who_has_no_vectors_is_refused():
     task = EvalRank("sentence")
     assert task.refuses(Table(WORDS)) == ""
     assert task.refuses(open_model("baseline:char-ngram")) == (
-        "gives no vectors, and evalrank-sentence needs them; "
-        "name an encoder, or word vectors as static:FILE"
+        "gives no vectors; evalrank-sentence needs an encoder: "
+        "encoder:FOLDER, package:minilm or static:FILE"
     )
 
 

@@ -88,7 +88,7 @@ def test_it_is_a_task(tmp_path, static_encoder):
     model = open_model(str(static_encoder))
     (task,) = open_tasks(TaskOptions())
     assert task.refuses(model) == ""
-    assert "name an encoder" in task.refuses(open_model("baseline:chance"))
+    assert "needs an encoder" in task.refuses(open_model("baseline:chance"))
     results = []
     for name in (str(tmp_path / "sentences"), str(tmp_path / "words"), "giccs-sample"):
         data = task.read(name)

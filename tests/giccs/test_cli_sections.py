@@ -1,0 +1,28 @@
+"""Options of a long command stand under titles, each once."""
+
+import re
+
+import click
+from click.testing import CliRunner
+
+from giccs.cli.evaluation import evaluate
+
+
+def test_every_option_stands_in_the_section_that_it_belongs_to():
+    said = CliRunner().invoke(evaluate, ["--help"]).stdout
+    _, *parts = re.split(r"^(\w[\w ]+):$", said, flags=re.MULTILINE)
+    shown = dict(zip(parts[::2], parts[1::2], strict=True))
+    assert [*shown][1:6] == [*evaluate.sections.values()]
+    of = {
+        option: title
+        for title, text in shown.items()
+        for option in re.findall(r"^  (?:-\w, )?(--[a-z-]+)", text, flags=re.MULTILINE)
+    }
+    options = [one for one in evaluate.params if isinstance(one, click.Option)]
+    assert of.keys() == {max(one.opts, key=len) for one in options} | {"--help"}
+    assert [of[f"--{name}"] for name in ("json", "help", "task", "limit", "shots", "engine")] == [
+        "Options", "Options", "What is asked", "What is asked", "How it is asked", "Results and work",
+    ]  # fmt: skip
+    assert [of[f"--{name}"] for name in ("quantise", "base-url", "concurrency")] == [
+        "Models on this machine", "Models on a server", "Models on a server",
+    ]  # fmt: skip

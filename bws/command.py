@@ -19,7 +19,7 @@ import click
 
 from bws.problems import InputError, Problem
 
-__all__ = ["Command", "Console", "command", "group", "json_ready", "print_version"]
+__all__ = ["Command", "Console", "command", "group", "json_ready", "print_version", "say"]
 
 PROBLEMS_SHOWN = 100
 OBEYED = {
@@ -27,6 +27,15 @@ OBEYED = {
 }
 """Control characters, which a terminal would obey: in names and messages that come from strangers' files."""
 T = TypeVar("T")
+
+
+def say(line: str) -> None:
+    """Write a line to standard error, above a progress bar where one is shown."""
+    bars = getattr(sys.modules.get("tqdm"), "tqdm", None)  # no bar where it is not loaded
+    if bars is None:
+        click.echo(line, err=True)
+    else:
+        bars.write(line, file=sys.stderr)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +49,7 @@ class Console:
     def note(self, message: str) -> None:
         """Say something that is not the answer."""
         if not self.quiet:
-            click.echo(message.translate(OBEYED), err=True)
+            say(message.translate(OBEYED))
 
     def warn(self, problems: Sequence[Problem]) -> None:
         """Say what was found but does not stop the work; --quiet does not hide it."""

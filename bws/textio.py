@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import gzip
 import io
 import logging
@@ -37,10 +36,14 @@ RATIO = 100
 UNPACKED = 2 * 2**30
 """So many bytes are unpacked into memory at most."""
 PIECE = 2**20
+TEMPORARY = ".bws.part"
+"""How the names of temporary files end, which no other program calls so."""
 FORGOTTEN = 3600.0
 """Seconds without a change after which a temporary file is one that a killed process left."""
 
 log = logging.getLogger(__name__)
+_looked: dict[Path, float] = {}
+"""Folder -> when this process last looked for what killed ones left there."""
 
 
 def display_name(path: str | os.PathLike[str]) -> str:
@@ -147,7 +150,7 @@ def write_with(path: str | os.PathLike[str], write: Callable[[str], object]) -> 
     """Let `write` fill a temporary file beside `path`, then give it that name; all or nothing.
 
     What is there and no regular file (a device, a pipe) is written to as it is, never replaced. A process
-    that is killed leaves its temporary file; the next write to the same name an hour later removes it.
+    that is killed leaves its temporary file; one that writes into the folder an hour later removes it.
     """
     import tempfile
 
@@ -157,10 +160,10 @@ def write_with(path: str | os.PathLike[str], write: Callable[[str], object]) -> 
         return
     target = target.resolve()  # a link keeps pointing where it points
     target.parent.mkdir(parents=True, exist_ok=True)
-    _tidy(target)
+    _tidy(target.parent)
     temporary = ""
     try:
-        handle, temporary = tempfile.mkstemp(".part", f".{target.name}.", target.parent)
+        handle, temporary = tempfile.mkstemp(TEMPORARY, f".{target.name}.", target.parent)
         os.close(handle)
         write(temporary)
         with open(temporary, "rb") as written:
@@ -177,12 +180,17 @@ def write_with(path: str | os.PathLike[str], write: Callable[[str], object]) -> 
     log.debug("wrote %s: %d bytes, %.3f s", os.fspath(path), size, time.perf_counter() - began)
 
 
-def _tidy(target: Path) -> None:
-    """Remove temporary files of this target to which nobody has written for long."""
-    for path in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
-        with suppress(OSError):  # another process was faster
-            if time.time() - path.stat().st_mtime > FORGOTTEN:
-                path.unlink()
+def _tidy(folder: Path) -> None:
+    """Remove temporary files to which nobody has written for long; a look takes time in a large folder."""
+    if time.monotonic() - _looked.get(folder, -FORGOTTEN) < FORGOTTEN:
+        return
+    _looked[folder] = time.monotonic()
+    with suppress(OSError):  # what may not be listed may yet be written to
+        left = [one for one in os.scandir(folder) if one.name.endswith(TEMPORARY)]
+        for path in left:
+            with suppress(OSError):  # another process was faster
+                if time.time() - path.stat().st_mtime > FORGOTTEN:
+                    os.unlink(path)
 
 
 def _mode_of(target: Path) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from bws.command import OBEYED
+from bws.command import OBEYED, say
 from bws.problems import InputError
 
 __all__ = ["LOGGERS", "begin", "shown"]
@@ -99,12 +99,7 @@ class _Lines(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Write one record."""
         try:
-            bars = getattr(sys.modules.get("tqdm"), "tqdm", None)  # no bar where it is not loaded
-            text = self.format(record)
-            if bars is None:
-                click.echo(text, err=True)
-            else:
-                bars.write(text, file=sys.stderr)
+            say(self.format(record))
         except Exception:
             self.handleError(record)
 

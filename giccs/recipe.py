@@ -21,10 +21,22 @@ __all__ = [
     "Run",
     "defaults_of",
     "fault_of",
+    "outside",
     "read_recipe",
 ]
 
 HISTORIES = ("with", "without", "both")
+CHOICES = {
+    "history": HISTORIES,
+    "answer": ("sentence", "letter"),
+    "split": ("train", "validation", "test"),
+    "encoding": ("bi", "tri"),
+    "instruction": ("none", "short", "long"),
+    "similarity": ("cos", "cos-centred", "l2"),
+}
+"""Options that are one of some words, as on the command line."""
+RANGES = {"seed": (0, None), "shots": (0, None), "permutations": (1, 26)}
+"""Options that are numbers: the least and the most."""
 TRAINING = "csts-train"
 """What `giccs-csts train` follows of a recipe; all other tasks are those of `giccs-eval`."""
 
@@ -201,7 +213,10 @@ def _asked(table: _Table, kind: type) -> dict[str, Any]:
     defaults = defaults_of(kind)
     ask = dict(table.table("ask"))
     for key, value in ask.items():
-        if fault := fault_of(key, value, defaults):
+        fault = fault_of(key, value, defaults)
+        if not fault and kind is TaskOptions:  # settings of a training know themselves what can be
+            fault = outside(key, value)
+        if fault:
             table.wrong("ask", f"has {fault}")
     history = table.text("history", allowed=HISTORIES)
     return ask | ({"history": history} if history else {})
@@ -225,6 +240,17 @@ def fault_of(key: str, value: Any, defaults: Mapping[str, Any]) -> str:
         return f"{key}; {', '.join(defaults)} are known"
     if type(value) is not (needed := type(defaults[key])):
         return f"{key} = {value!r}; it must be of type {needed.__name__}"
+    return ""
+
+
+def outside(name: str, value: Any) -> str:
+    """Return what is wrong with a value of the right type of one of `TaskOptions`; empty where nothing is."""
+    if name in CHOICES and value not in CHOICES[name]:
+        return f"{name} = {value!r}; {', '.join(CHOICES[name])} are allowed"
+    least, most = RANGES.get(name, (None, None))
+    if least is not None and not least <= value <= (most or value):
+        upwards = f"{least} to {most} is" if most else f"{least} and more are"
+        return f"{name} = {value}; {upwards} allowed"
     return ""
 
 

@@ -19,7 +19,7 @@ from bws.command import json_ready
 from bws.problems import InputError, Problem
 from bws.textio import read_text, write_atomic
 from giccs.metrics import Estimate
-from giccs.parquet import faults_in_words, read_table
+from giccs.parquet import read_table
 
 if TYPE_CHECKING:
     import polars
@@ -31,6 +31,8 @@ log = logging.getLogger(__name__)
 Signature = Mapping[str, Any]
 MEASURED = ("model", "task", "metrics", "groups", "signature")
 """What the digest of a result is made of."""
+PREDICTIONS = "predictions_sha256"
+"""What the JSON file calls the digest of the Parquet file."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ def digest(signature: Signature) -> str:
 class Store:
     """A folder of results: for each a JSON file and a Parquet file with a row an item.
 
-    The JSON file is written last: where it stands, the result is whole.
+    The JSON file is written last: where it stands, the result is whole. It holds SHA-256 of the Parquet file.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -137,13 +139,13 @@ class Store:
     def add(self, result: Result) -> Path:
         """Keep a result; return the path of its JSON file."""
         path = self.path(result.model, result.task, result.signature)
+        document = result.document()
         if result.predictions is not None:
             table = io.BytesIO()
-            result.predictions.write_parquet(
-                table, metadata={"sha256": _fingerprint(result.predictions)}
-            )
+            result.predictions.write_parquet(table)
             write_atomic(path.with_suffix(".parquet"), table.getvalue())
-        text = json.dumps(json_ready(result.document()), ensure_ascii=False, indent=2)
+            document[PREDICTIONS] = hashlib.sha256(table.getvalue()).hexdigest()
+        text = json.dumps(json_ready(document), ensure_ascii=False, indent=2)
         write_atomic(path, f"{text}\n")
         return path
 
@@ -159,29 +161,19 @@ class Store:
             yield result
 
     def predictions(self, result: Result) -> polars.DataFrame:
-        """Return the table of a result's predictions; InputError where it cannot be read."""
-        path = self.path(result.model, result.task, result.signature).with_suffix(".parquet")
+        """Return the table of a result's predictions; InputError where it is not what was written."""
+        path = self.path(result.model, result.task, result.signature)
+        table = path.with_suffix(".parquet")
         try:
-            return _checked(path)
-        except ValueError as error:
+            said = json.loads(read_text(path)).get(PREDICTIONS)  # older results say nothing of it
+            if said not in (None, hashlib.sha256(table.read_bytes()).hexdigest()):
+                raise ValueError("not the file that was written; compute it again with --force")
+            return read_table(table)
+        except InputError:
+            raise
+        except (ValueError, AttributeError, RecursionError) as error:
             message = f"holds no predictions that can be read ({error})"
-            raise InputError(Problem(str(path), None, message)) from None
-
-
-def _checked(path: Path) -> polars.DataFrame:
-    """Return a table of predictions; ValueError where it cannot be read or is not what was written."""
-    import polars as pl
-
-    table = read_table(path)
-    with faults_in_words():
-        said = pl.read_parquet_metadata(path).get("sha256")
-    if said is not None and said != _fingerprint(table):
-        raise ValueError("its values are not those that were written")
-    return table
-
-
-def _fingerprint(table: polars.DataFrame) -> str:
-    return digest(table.to_dict(as_series=False))
+            raise InputError(Problem(str(table), None, message)) from None
 
 
 def _slug(name: str) -> str:
@@ -204,9 +196,9 @@ def _differing(one: Signature, other: Signature) -> list[str]:
 def _read(path: Path) -> Result:
     try:
         return Result.from_document(json.loads(read_text(path)))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        if isinstance(error, InputError):
-            raise
+    except InputError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         message = "is not a result of giccs-eval, or damaged; remove it, or name another folder"
         raise InputError(Problem(str(path), None, message)) from None
 

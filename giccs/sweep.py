@@ -10,7 +10,7 @@ from typing import Any
 
 from bws.problems import InputError, Problem
 from bws.textio import display_name, read_toml
-from giccs.recipe import HISTORIES, Recipe, Run, defaults_of, fault_of
+from giccs.recipe import Recipe, Run, defaults_of, fault_of, outside
 from giccs.tasks import TASKS, TaskOptions
 
 __all__ = ["read_sweep"]
@@ -94,7 +94,9 @@ def _wrong_names(key: str, values: Sequence[Any]) -> Iterator[str]:
             yield f"{key} has {value!r}; it must be a text{also}"
         elif key == "tasks" and named not in TASKS:
             yield f"tasks has {named!r}; {', '.join(TASKS)} are allowed"
-    if len({repr(value) for value in values}) < len(values):
+    if key == "models":  # a name alone is one without a revision
+        values = [{"name": one} if isinstance(one, str) else one for one in values]
+    if _repeat(values):
         yield f"{key} has one of its values twice"
 
 
@@ -102,10 +104,14 @@ def _wrong_option(name: str, values: Sequence[Any]) -> Iterator[str]:
     if name in DEFAULTS and not values:
         yield f"options has {name} = []; it must be a value or a list of some"
     for value in values if name in DEFAULTS else [None]:
-        if fault := fault_of(name, value, DEFAULTS):
+        if fault := fault_of(name, value, DEFAULTS) or outside(name, value):
             yield f"options has {fault}"
-        elif name == "history" and value not in HISTORIES:
-            yield f"options has history = {value!r}; {', '.join(HISTORIES)} are allowed"
+    if _repeat(values):
+        yield f"options has {name} with one of its values twice"
+
+
+def _repeat(values: Sequence[Any]) -> bool:
+    return len({repr(value) for value in values}) < len(values)
 
 
 def _unknown(table: Mapping[str, Any], known: Sequence[str]) -> Iterator[str]:

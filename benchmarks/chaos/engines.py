@@ -60,8 +60,8 @@ def _struck(
     struck: set[int] = set()
     with launch(folder, "giccs-eval", *words, **more) as process:
         while process.poll() is None and len(struck) < times:
+            time.sleep(0.002)  # or looking takes one of two cores
             if len(stamps(folder / "results")) < after:
-                time.sleep(0.002)
                 continue
             for pid in [*(_called(os.getpid(), WORKING) - struck)][: times - len(struck)]:
                 strike(pid)

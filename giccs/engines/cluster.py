@@ -45,6 +45,9 @@ SHARED_MEMORY = 256 * 2**20
 """Bytes for data and results on a cluster of this machine alone; what is more, Ray puts on disk."""
 PATIENCE = 10
 """Seconds in which a cluster must answer."""
+SETTINGS = bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+"""With which both ends of HTTP/2 begin: a frame of type 4, here an empty one."""
+GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + SETTINGS
 WITHOUT_GPU = ("baseline", "chat", "completions", "static")
 
 Numbered = tuple[int, Ask]
@@ -85,11 +88,14 @@ def over_ray(
     with _connected(address) as ray:
         log.debug("Ray %s: %s", ray.__version__, ray.cluster_resources())
         answers = _answers(ray, todo)
-        for place, ask, answer in progress(answers, "models × tasks", len(todo)):
+        counted = enumerate(progress(answers, "models × tasks", len(todo)), 1)
+        for number, (place, ask, answer) in counted:
+            for line in getattr(answer, "lines", ()):
+                logging.getLogger(line.name).handle(line)
             result = failures.sifted(ask, answer)
             if result:
                 store.add(result)
-                note(f"{ask}: {result.seconds:.1f} s")
+                note(f"{ask}: {result.seconds:.1f} s ({number} of {len(todo)})")
                 if answer.usage:
                     note(f"{ask.model.name}: {answer.usage}")
                 yield place, result
@@ -155,10 +161,20 @@ def _check_address(address: str) -> None:
         message = "is not allowed; auto and HOST:PORT are"
         raise InputError(Problem(f"--address {address}", None, message))
     try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE) as there:
+            _check_protocol(there)
     except (OSError, OverflowError) as error:
         message = f"no Ray cluster answers ({getattr(error, 'strerror', None) or error})"
         raise InputError(Problem(f"--address {address}", None, message)) from None
+
+
+def _check_protocol(there: socket.socket) -> None:
+    """Raise OSError where something else answers than HTTP/2, as gRPC and so Ray speaks it."""
+    if os.environ.get("RAY_USE_TLS", "0") != "0":  # encrypted from the first byte
+        return
+    there.sendall(GREETING)
+    if there.recv(len(SETTINGS))[3:4] != SETTINGS[3:4]:
+        raise OSError("something else does")
 
 
 @contextmanager
@@ -172,11 +188,19 @@ def _connected(address: str | None) -> Iterator[Any]:
     try:
         ray.init(address or "local", **quiet, **({} if address else own))
     except (ConnectionError, RuntimeError) as error:  # none found; another version of Ray or Python
-        raise EngineError(f"cannot work with Ray: {' '.join(str(error).split())}") from None
+        raise EngineError(f"cannot work with Ray: {_unconnected(error)}") from None
     try:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _unconnected(error: Exception) -> str:
+    """Return what Ray says in a line; it does not say that a cluster asks for a token and got none."""
+    said = " ".join(str(error).split())
+    if "Failed to connect" in said:
+        said += "; if it asks for a token, set RAY_AUTH_MODE=token here, too"
+    return said
 
 
 def _answers(ray: Any, todo: Sequence[Numbered]) -> Iterator[tuple[int, Ask, Any]]:
@@ -228,7 +252,13 @@ def _actor(ray: Any, ask: Ask, threads: Mapping[str, str]) -> Any:
             max_restarts=RETRIES,
             max_task_retries=-1,  # as long as it is started again: a call that finds no node counts too
         )
-        .remote(ask.model.name, asdict(ask.options), threads, os.getcwd())
+        .remote(
+            ask.model.name,
+            asdict(ask.options),
+            threads,
+            os.getcwd(),
+            log.isEnabledFor(logging.DEBUG),
+        )
     )
 
 

@@ -6,6 +6,7 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Iterator
 
+from bws.problems import InputError, Problem
 from giccs.engines import EngineError
 from giccs.engines.asks import Ask
 from giccs.progress import Progress, silent
@@ -32,19 +33,27 @@ def locally(
     """Yield (place in `asks`, its result) in their order, each kept before the next is begun.
 
     A result whose signature stands in the store is not computed again, unless `force`. An iterator of
-    `asks` that lets go of what it has passed on lets go of the models' memory too. EngineError where there is
-    not enough of it.
+    `asks` that lets go of what it has passed on lets go of the models' memory too. A model that cannot be
+    had, or not asked this, does not stop the rest: at the end InputError tells of all. EngineError, at once,
+    where there is not enough memory.
     """
+    problems: dict[Problem, None] = {}
     for place, ask in enumerate(asks):
         known = None if force else ask.known(store)
         note(f"{ask}{', kept from before' if known else ' ...'}")
-        result = known or _evaluated(ask, progress)
+        try:
+            result = known or _evaluated(ask, progress)
+        except InputError as error:
+            problems |= dict.fromkeys(error.problems)
+            continue
         if not known:
             log.debug("%s: computed in %.3f s", ask, result.seconds)
             store.add(result)
             if hasattr(ask.model, "usage"):
                 note(f"{ask.model.name}: {ask.model.usage()}")
         yield place, result
+    if problems:
+        raise InputError(problems)
 
 
 def _evaluated(ask: Ask, progress: Progress) -> Result:

@@ -6,14 +6,18 @@ is read when they are loaded, and sums are rounded by it.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from logging.handlers import QueueHandler
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from bws.problems import InputError, Problem
+from bws.verbosity import LOGGERS
 
 if TYPE_CHECKING:
     from giccs.results import Result
@@ -33,6 +37,8 @@ class Answer:
     """Why there is no result."""
     usage: str = ""
     """What a served model cost."""
+    lines: tuple[logging.LogRecord, ...] = ()
+    """What our packages logged meanwhile, where that is wanted."""
 
 
 class Worker:
@@ -44,9 +50,14 @@ class Worker:
         options: Mapping[str, Any],
         threads: Mapping[str, str],
         folder: str,
+        verbose: bool = False,
     ) -> None:
-        """Take what `ModelOptions` is made of, values of `THREADS`, and the driver's folder."""
+        """Take what `ModelOptions` is made of, values of `THREADS`, the driver's folder, and if to log."""
         self._name, self._options = name, options
+        self._lines: SimpleQueue[logging.LogRecord] = SimpleQueue()
+        for logger in map(logging.getLogger, LOGGERS if verbose else ()):
+            logger.setLevel(logging.DEBUG)
+            logger.addHandler(QueueHandler(self._lines))
         for variable in THREADS:  # Ray sets one of its own
             os.environ.pop(variable, None)
         os.environ.update(threads)
@@ -64,9 +75,13 @@ class Worker:
         try:
             result = task.evaluate(self._model, data, silent)
         except InputError as error:
-            return Answer(None, error.problems)
+            return Answer(None, error.problems, lines=self._logged())
         usage = self._model.usage() if hasattr(self._model, "usage") else ""
-        return Answer(result, usage=usage)
+        return Answer(result, usage=usage, lines=self._logged())
+
+    def _logged(self) -> tuple[logging.LogRecord, ...]:
+        """Return what was logged since the last answer."""
+        return tuple(self._lines.get() for _ in range(self._lines.qsize()))
 
     @cached_property
     def _model(self) -> Any:

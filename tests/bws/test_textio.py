@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from bws import textio
 from bws.textio import read_bytes, read_text, write_atomic
 
 
@@ -44,16 +45,36 @@ def test_where_no_file_can_be_made_the_error_names_the_one_that_was_meant(tmp_pa
     assert caught.value.filename == str(tmp_path / "a.txt")
 
 
+def left_behind(path, hours):
+    path.write_text("half")
+    then = path.stat().st_mtime - hours * 3600
+    os.utime(path, (then, then))
+    return path
+
+
 def test_what_a_killed_process_left_goes_with_the_next_write(tmp_path):
-    path, old, new = (
-        tmp_path / name for name in ("a[1].txt", ".a[1].txt.x.part", ".a[1].txt.y.part")
-    )
-    for left in (old, new):
-        left.write_text("half")
-    hours = old.stat().st_mtime - 2 * 3600
-    os.utime(old, (hours, hours))
+    left_behind(tmp_path / ".a[1].txt.x.bws.part", hours=2)
+    left_behind(tmp_path / ".never-again.y.bws.part", hours=2)
+    new = left_behind(tmp_path / ".a[1].txt.z.bws.part", hours=0)  # another process may be at it
+    alien = left_behind(tmp_path / ".film.part", hours=2)
+    path = tmp_path / "a[1].txt"
     write_atomic(path, "whole")
-    assert sorted(tmp_path.iterdir()) == [new, path]  # another process may be writing the new one
+    assert sorted(tmp_path.iterdir()) == sorted([new, alien, path])
+
+
+def test_a_folder_is_looked_through_once_an_hour(tmp_path, monkeypatch):
+    write_atomic(tmp_path / "a", "")
+    old = left_behind(tmp_path / ".b.x.bws.part", hours=2)
+    write_atomic(tmp_path / "a", "")
+    assert old.exists()
+    (tmp_path / "other").mkdir()
+    other = left_behind(tmp_path / "other" / ".b.x.bws.part", hours=2)
+    write_atomic(tmp_path / "other" / "a", "")
+    assert not other.exists()
+    later = textio.time.monotonic() + textio.FORGOTTEN
+    monkeypatch.setattr(textio.time, "monotonic", lambda: later)
+    write_atomic(tmp_path / "a", "")
+    assert not old.exists()
 
 
 def test_permissions_and_links_stay(tmp_path):

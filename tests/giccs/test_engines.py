@@ -8,6 +8,9 @@ import socket
 import subprocess
 import sys
 import threading
+import time
+from contextlib import suppress
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,7 +22,7 @@ from giccs.cli.evaluation import evaluate
 from giccs.engines import EngineError
 from giccs.engines import cluster as engine
 from giccs.engines.asks import Ask, distinct
-from giccs.engines.cluster import RETRIES, _gpus, _threads, over_ray
+from giccs.engines.cluster import RETRIES, _gpus, _threads, _unconnected, over_ray
 from giccs.engines.local import _lacks_memory
 from giccs.engines.worker import THREADS
 from giccs.environment import environment
@@ -119,6 +122,17 @@ def test_both_engines_come_to_the_same_bits(
     again = called(*arguments, "-o", tmp_path / "ray", "--engine", "ray", "--address", "nowhere:1")
     assert again[:2] == ray[:2]  # all is known: no cluster is looked for
     assert again[2].count("kept from before") == 16
+
+
+def test_verbose_shows_what_the_workers_do(cluster, tmp_path, benchmark_file):
+    arguments = ["baseline:chance", "--data", benchmark_file, "--task", "pairwise-sts", "--verbose"]
+    on_ray = ["--engine", "ray", "--address", cluster.address]
+    said = {}
+    for folder, more in {"local": [], "ray": on_ray}.items():
+        code, _, lines = called(*arguments, "-o", tmp_path / folder, *more)
+        assert code == 0, lines
+        said[folder] = re.findall(r"DEBUG giccs\.tasks\.pairwise: .*", lines)
+    assert said["ray"] == said["local"] != []
 
 
 def test_a_node_is_killed_while_it_works_and_its_task_is_done_elsewhere(
@@ -230,13 +244,27 @@ def test_a_worker_with_other_weights_is_not_believed(cluster, data, tmp_path):
     assert kept(tmp_path / "r") == {}
 
 
+def marked(mark):
+    """Return the commands of processes that have a mark in their environment."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if mark.encode() in (process / "environ").read_bytes():
+                found.append((process / "cmdline").read_bytes())
+    return [command for command in found if command]  # without: ended, and not yet buried
+
+
 def test_ctrl_c_leaves_what_is_done(tmp_path, benchmark_file):
     """Without an address, so on a cluster of its own; the model that is asked second never answers."""
     pytest.importorskip("ray", reason="ray is not installed")
+    mark = f"GICCS_MARK={tmp_path}"
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     program = f"""
 import threading
+import time
+from contextlib import suppress
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from giccs.cli.evaluation import evaluate
@@ -256,19 +284,27 @@ evaluate(prog_name="giccs-eval")
         [sys.executable, "-c", program, "baseline:chance", "baseline:char-ngram", "--task", "pairwise-sts",
          "--data", benchmark_file, "-o", tmp_path / "r", "--engine", "ray"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        env=os.environ | {"PYTHONUNBUFFERED": "1", "GICCS_MARK": str(tmp_path)},
     )  # fmt: skip
     with running:
         for line in running.stderr:
             if done := re.match(r"(baseline:[a-z-]+): pairwise-sts: \d", line):
                 break
         assert pipe.read_text() == "stuck"
+        before = b" ".join(marked(mark))
         os.killpg(running.pid, signal.SIGINT)  # as a terminal does
         out, _ = running.communicate(timeout=60)
     assert running.returncode == 1
     assert done[1] in out
     documents = [document for _, document in kept(tmp_path / "r").values()]
     assert [document["model"] for document in documents] == [done[1]]
+    if Path("/proc/self/environ").exists():
+        assert b"raylet" in before
+        assert b"gcs_server" in before
+        end = time.monotonic() + 60
+        while left := marked(mark):
+            assert time.monotonic() < end, left
+            time.sleep(0.05)
 
 
 def test_what_the_call_says_wrong(monkeypatch, tmp_path, benchmark_file):
@@ -278,13 +314,17 @@ def test_what_the_call_says_wrong(monkeypatch, tmp_path, benchmark_file):
     pytest.importorskip("ray", reason="ray is not installed")
     with socket.create_server(("127.0.0.1", 0)) as once:
         nobody = f"127.0.0.1:{once.getsockname()[1]}"
+    other = ThreadingHTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler)
+    threading.Thread(target=other.serve_forever, daemon=True).start()
     for address, reason in {
+        f"127.0.0.1:{other.server_port}": "no Ray cluster answers (something else does)",
         "nonsense": "is not allowed; auto and HOST:PORT are",
         "ray://127.0.0.1:10001": "is not allowed; auto and HOST:PORT are",
         nobody: "no Ray cluster answers (Connection refused)",
     }.items():
         code, _, said = called(*arguments, "--engine", "ray", "--address", address)
-        assert (code, said) == (2, f"--address {address}: {reason}\n")
+        assert (code, said.splitlines()[-1]) == (2, f"--address {address}: {reason}")
+    other.shutdown()
     code, _, said = called(*arguments, "--engine", "ray", "--device", "cuda:1")
     assert (code, said) == (
         2,
@@ -295,6 +335,21 @@ def test_what_the_call_says_wrong(monkeypatch, tmp_path, benchmark_file):
     assert (code, said) == (
         2, "--engine ray: needs ray; install it with: pip install 'giccs[ray]'\n",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            "Failed to connect to Ray cluster at 127.0.0.1:6379",  # all that Ray 2.60 says
+            "Failed to connect to Ray cluster at 127.0.0.1:6379; if it asks for a token, set "
+            "RAY_AUTH_MODE=token here, too",
+        ),
+        ("Could not find any\n running Ray instance.", "Could not find any running Ray instance."),
+    ],
+)
+def test_a_cluster_that_wants_a_token_is_guessed(said, told):
+    assert _unconnected(ConnectionError(said)) == told
 
 
 def test_what_comes_to_the_same_is_asked_once(data):

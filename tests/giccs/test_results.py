@@ -3,7 +3,6 @@
 import json
 import math
 import os
-from contextlib import suppress
 
 import pytest
 
@@ -108,12 +107,25 @@ def test_predictions_that_were_changed_are_seen(benchmark, tmp_path):
     (result,) = evaluated(benchmark, store)
     (path,) = store.folder.glob("*.parquet")
     whole = path.read_bytes()
-    for place in range(4, len(whole), 41):
+    for place in range(0, len(whole), 41):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 16]) + whole[place + 1 :])
-        with suppress(InputError):
-            assert store.predictions(result).equals(result.predictions)
+        with pytest.raises(InputError, match=r"\.parquet: holds no predictions .*--force"):
+            store.predictions(result)
     path.write_bytes(whole)
     assert store.predictions(result).equals(result.predictions)
+
+
+def test_predictions_of_older_versions_are_read_without_a_digest(benchmark, tmp_path):
+    store = Store(tmp_path / "r")
+    (result,) = evaluated(benchmark, store)
+    (path,) = store.folder.glob("*.json")
+    document = json.loads(path.read_text())
+    del document["predictions_sha256"], document["sha256"]
+    path.write_text(json.dumps(document))
+    assert store.predictions(result).equals(result.predictions)
+    path.with_suffix(".parquet").write_bytes(b"no table")
+    with pytest.raises(InputError, match="holds no predictions that can be read"):
+        store.predictions(result)
 
 
 def test_a_result_under_the_name_of_another_is_named(benchmark, tmp_path):

@@ -2,13 +2,14 @@
 
 import json
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from bws.problems import InputError
 from giccs.cli.evaluation import evaluate
-from giccs.recipe import Run
-from giccs.sweep import read_sweep
+from giccs.recipe import CHOICES, RANGES, Run
+from giccs.sweep import DEFAULTS, read_sweep
 
 
 def sweep_file(folder, text):
@@ -62,9 +63,13 @@ def test_everything_wrong_is_told_with_its_key(tmp_path):
         models = ["baseline:chance", 3, { name = "m", commit = "c" }, "baseline:chance"]
         tasks = ["pairwise"]
         data = []
-        options = { history = ["never"], shots = "2", batch = 3, seed = [] }
+        options = { history = ["never"], shots = "2", batch = 3, seed = [], permutations = [0, 27, 3] }
         [[grid]]
         model = ["m"]
+        [[grid]]
+        models = ["m", { name = "m" }]
+        tasks = ["csts"]
+        options = { seed = [-1, 4, 4], split = "dev", similarity = "dot" }
         """,
     )
     with pytest.raises(InputError) as caught:
@@ -82,12 +87,30 @@ def test_everything_wrong_is_told_with_its_key(tmp_path):
         "grid 1: options has shots = '2'; it must be of type int",
         "grid 1: options has batch; history, seed, ",
         "grid 1: options has seed = []; it must be a value or a list of some",
+        "grid 1: options has permutations = 0; 1 to 26 is allowed",
+        "grid 1: options has permutations = 27; 1 to 26 is allowed",
         "grid 2: model is not known; models, tasks, data, options are",
         "grid 2: models is missing; it must be a list of names",
         "grid 2: tasks is missing; it must be a list of names",
+        "grid 3: models has one of its values twice",
+        "grid 3: options has seed = -1; 0 and more are allowed",
+        "grid 3: options has seed with one of its values twice",
+        "grid 3: options has split = 'dev'; train, validation, test are allowed",
+        "grid 3: options has similarity = 'dot'; cos, cos-centred, l2 are allowed",
     ]
     for message, begin in zip(said, begins, strict=True):
         assert message.startswith(begin)
+
+
+def test_what_is_allowed_is_what_the_command_line_allows():
+    choices, ranges = {}, {}
+    for option in evaluate.params:
+        if option.name in DEFAULTS and isinstance(option.type, click.Choice):
+            choices[option.name] = set(option.type.choices)
+        if option.name in DEFAULTS and isinstance(option.type, click.IntRange):
+            ranges[option.name] = option.type.min, option.type.max
+    assert {name: set(words) for name, words in CHOICES.items()} == choices
+    assert ranges == RANGES
 
 
 @pytest.mark.parametrize(
@@ -134,6 +157,25 @@ def test_a_sweep_runs_what_each_model_can_do_and_goes_on_where_it_stopped(
     assert again[2].count("kept from before") == 4
 
 
+def test_a_model_that_fails_when_it_is_asked_does_not_stop_the_rest(tmp_path, static_encoder):
+    """Each text is another vector, but there are fewer texts than dimensions: seen when they are there."""
+    path = sweep_file(
+        tmp_path,
+        f"""
+        [[grid]]
+        models = ["{static_encoder}+whitening:999", "baseline:chance"]
+        tasks = ["pairwise-sts"]
+        options = {{ history = ["with", "without"] }}
+        """,
+    )
+    code, out, said = called("--sweep", path, "--limit", 2, "-o", tmp_path / "r", "--quiet")
+    assert code == 2
+    assert "whitening:999" in said
+    assert len(said.splitlines()) == 1
+    assert out.count("\nbaseline:chance ") == 2
+    assert len(list((tmp_path / "r").glob("*.json"))) == 2
+
+
 def test_all_models_that_cannot_be_had_are_told_at_once(tmp_path):
     path = sweep_file(
         tmp_path,
@@ -169,3 +211,17 @@ def test_what_a_sweep_says_itself_is_not_said_beside_it(more, option):
     code, _, said = called("--sweep", "s.toml", *more)
     assert code == 2
     assert f"{option} is for the sweep to say; leave it out beside --sweep" in said
+
+
+def test_a_sweep_that_leaves_everything_out_is_no_success(tmp_path):
+    path = sweep_file(
+        tmp_path,
+        """
+        [[grid]]
+        models = ["baseline:chance"]
+        tasks = ["multiple-choice-sts"]
+        """,
+    )
+    code, out, said = called("--sweep", path, "-o", tmp_path / "r")
+    assert (code, out) == (2, "")
+    assert "baseline:chance: gives no likelihoods" in said

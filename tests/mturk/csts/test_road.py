@@ -36,7 +36,7 @@ def test_from_pairs_to_a_data_set(study, pairs_csv):
 
     study.ledger = str(study.folder / "verification.db")
     study.publish("verification", collected, pairs_per_hit=4)
-    study.simulate("--workers", "3", "--truth", collected, "--noise", "0.8")
+    study.simulate("--workers", "3", "--truth", collected, "--noise", "0.2")
     judged = study.collect("verification.csv")
     answers = rows(judged)
     assert Counter(row["uid"] for row in answers) == dict.fromkeys(

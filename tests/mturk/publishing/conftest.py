@@ -131,7 +131,9 @@ def _serving(app, listening):
             self.loop = asyncio.get_running_loop()
             up.set()
 
-    config = uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1)
+    config = uvicorn.Config(
+        app, log_config=None, log_level="critical", lifespan="off", timeout_graceful_shutdown=1
+    )
     server = Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()

@@ -150,7 +150,9 @@ class Live:
 
 def serve(stack, socket, application):
     """Run an application on a bound socket until the stack is unwound."""
-    config = uvicorn.Config(application, log_level="warning", access_log=False, lifespan="off")
+    config = uvicorn.Config(
+        application, log_config=None, log_level="warning", access_log=False, lifespan="off"
+    )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [socket]})
     thread.start()

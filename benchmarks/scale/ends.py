@@ -132,8 +132,7 @@ def _models(paper: Paper) -> Iterator[End]:
     )  # fmt: skip
     yield End(
         "writing results", f"{add.cost:,.1f} CPU ms to add one to {add.size:,}, exponent {add.exponent:.2f}",
-        f"{add.at(results):,.1f} CPU ms for the last", "many results in one folder",
-        "a folder for each sweep",
+        f"{add.at(results):,.1f} CPU ms for the last", NOT_FOUND, "a folder for each sweep",
     )  # fmt: skip
     yield End(
         "giccs-report", f"{read.cost:,.2f} CPU s for {read.size:,} results",

@@ -21,6 +21,7 @@ from benchmarks.chaos.damage import flipped, truncated
 from benchmarks.chaos.disks import fill, needs_mounts, read_only, small_disk
 from benchmarks.chaos.processes import (
     SAMPLE,
+    Done,
     call,
     comparable,
     failed_in_words,
@@ -149,6 +150,15 @@ def _numbers(text: str) -> object:
     return [result[key] for key in ("model", "task", "metrics", "groups", "signature")]
 
 
+def _refused_or_anew(done: Done, path: Path, expected: object) -> str:
+    """Return what a damaged cache came to; Broken where it is neither refused by name nor harmless."""
+    if done.code in (1, 2) and path.name in done.err:
+        return "refused"
+    if done.code or _numbers(done.out) != expected:
+        raise Broken(f"{path.name}: exit code {done.code}, {done.err}")
+    return "anew"
+
+
 def _place(path: Path, content: bytes | None) -> None:
     """Put a content in the place of a file; None is a folder."""
     shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
@@ -194,12 +204,7 @@ def _damaged_caches(folder: Path) -> str:
                     vectors.unlink()
             _place(path, damaged)
             done = inside(folder, *evaluate)
-            if done.code in (1, 2) and path.name in done.err:
-                seen["refused"] += 1
-            elif done.code or _numbers(done.out) != expected:
-                raise Broken(f"{path.name}: exit code {done.code}, {done.err}")
-            else:
-                seen["anew"] += 1
+            seen[_refused_or_anew(done, path, expected)] += 1
         _place(path, content)
     return f"{len(whole)} files; {seen['anew']} times made anew, {seen['refused']} times refused by name"
 
@@ -257,12 +262,7 @@ def _damaged_answers(folder: Path) -> str:
         for damaged in [*truncated(whole, 12), *_first_page_damaged(whole), None]:
             _place(path, damaged)
             done = inside(folder, *evaluate)
-            if done.code in (1, 2) and path.name in done.err:
-                seen["refused"] += 1
-            elif done.code or _numbers(done.out) != expected:
-                raise Broken(f"exit code {done.code}, {done.err}")
-            else:
-                seen["anew"] += 1
+            seen[_refused_or_anew(done, path, expected)] += 1
     return f"{seen['refused']} times refused by name, {seen['anew']} times asked anew or not harmed"
 
 

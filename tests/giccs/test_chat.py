@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from decimal import Decimal
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 
@@ -20,6 +20,8 @@ from giccs.models.served.address import find_server
 from giccs.models.served.cache import Cache
 from giccs.models.served.request import Answer
 from giccs.models.served.usage import Price, Usage, find_price
+
+from .listening import Listening
 
 openai = pytest.importorskip("openai")
 
@@ -125,25 +127,12 @@ def packed(handler):
     send(handler, b"\x1f\x8b\x08\x00", Content_Encoding="gzip")
 
 
-class Hostile(ThreadingHTTPServer):
+class Hostile(Listening):
     """Does what stands in `script`, one request after the other, and then is `fine`."""
 
-    daemon_threads = True
-    block_on_close = False
-
     def __init__(self):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.script, self.seen = [], []
+        super().__init__(Handler)
         self.always = fine
-        self.lock = threading.Lock()
-        self.released = threading.Event()
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.server_port}/v1"
-
-    def handle_error(self, request, client_address):
-        pass  # a client that has given up is no error here
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -166,13 +155,8 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def hostile():
-    with Hostile() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+    with Hostile().serving() as server:
         yield server
-        server.released.set()
-        server.shutdown()
-        thread.join()
 
 
 def chat(server, limits=QUICK, name="tiny", **options):

@@ -9,7 +9,7 @@ import math
 import subprocess
 import sys
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 from click.testing import CliRunner
@@ -24,6 +24,7 @@ from giccs.models.served.address import find_server
 from giccs.tasks import TaskOptions, open_tasks
 
 from .causal_models import make_model, naive, torch, transformers
+from .listening import Listening
 
 pytest.importorskip("openai")
 
@@ -143,24 +144,12 @@ def answer(text, tokens, logprobs, read, offsets=()):
     }
 
 
-class StandIn(ThreadingHTTPServer):
+class StandIn(Listening):
     """Answers in the form of `style`; before that, whatever stands in `script`."""
 
-    daemon_threads = True
-    block_on_close = False
-
     def __init__(self):
-        super().__init__(("127.0.0.1", 0), Handler)
+        super().__init__(Handler)
         self.style, self.weights, self.context = vllm, None, CONTEXT
-        self.script, self.seen, self.lock = [], [], threading.Lock()
-        self.released = threading.Event()
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.server_port}/v1"
-
-    def handle_error(self, request, client_address):
-        pass  # a client that has given up is no error here
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -226,14 +215,9 @@ def server(weights, monkeypatch, tmp_path):
     monkeypatch.setenv("GICCS_CACHE", str(tmp_path / "cache"))
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
-    with StandIn() as server:
+    with StandIn().serving() as server:
         server.weights = weights["bytes"]
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
         yield server
-        server.released.set()
-        server.shutdown()
-        thread.join()
 
 
 def opened(server, limits=QUICK, name="tiny", **options):

@@ -25,6 +25,10 @@ PROMPTS = [
 ]
 WIDE = {"hidden_size": 64, "intermediate_size": 128}
 """bitsandbytes takes the weights of 4 bits 64 at a time."""
+T5 = {
+    "vocab_size": 384, "d_model": 64, "d_ff": 128, "d_kv": 16, "num_layers": 1, "num_heads": 4,
+    "decoder_start_token_id": 0,
+}  # fmt: skip
 TEXTS = ["Ich möchte einen Tisch", "Wie weit ist es?"], ["Ein Tisch am Fenster", "Zehn Minuten"]
 
 
@@ -127,16 +131,9 @@ def test_a_quantised_model_is_another_one(llama, how):
 
 def test_models_of_other_kinds_are_quantised_too(tmp_path, plain_encoder):
     pytest.importorskip("bitsandbytes")
-    config = transformers.T5Config(
-        vocab_size=384,
-        d_model=64,
-        d_ff=128,
-        d_kv=16,
-        num_layers=1,
-        num_heads=4,
-        decoder_start_token_id=0,
+    transformers.T5ForConditionalGeneration(transformers.T5Config(**T5)).save_pretrained(
+        tmp_path / "t5"
     )
-    transformers.T5ForConditionalGeneration(config).save_pretrained(tmp_path / "t5")
     transformers.AutoTokenizer.from_pretrained(make_model(tmp_path / "x")).save_pretrained(
         tmp_path / "t5"
     )
@@ -249,19 +246,10 @@ def test_encoders_and_encoder_decoders_are_spread_too(tmp_path, plain_encoder):
     model = open_model(f"encoder:{plain_encoder}", ModelOptions(device_map=parts))
     assert model.pair_scores(*TEXTS, silent) == pytest.approx(expected, abs=1e-6)
     assert model.environment()["device"] == "cpu, disk"
-    config = transformers.T5Config(
-        vocab_size=384,
-        d_model=64,
-        d_ff=128,
-        d_kv=16,
-        num_layers=1,
-        num_heads=4,
-        decoder_start_token_id=0,
-    )
     folder = make_model(tmp_path / "t5")
     for file in folder.glob("*model*"):
         file.unlink()
-    transformers.T5ForConditionalGeneration(config).save_pretrained(folder)
+    transformers.T5ForConditionalGeneration(transformers.T5Config(**T5)).save_pretrained(folder)
     own = ("shared", "encoder.embed_tokens", "decoder", "lm_head")  # what is shared stays in memory
     parts = dict.fromkeys(own, "cpu") | {
         "encoder.block": "disk",

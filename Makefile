@@ -5,10 +5,8 @@ BIN := $(VENV)/bin
 export HF_HUB_DISABLE_TELEMETRY := 1
 
 AXE := .cache/axe/axe.min.js
-# A version that is known to be vulnerable: what does not tell of it is no database to believe.
-VULNERABLE := https://pypi.org/pypi/urllib3/1.26.4/json
-
-.PHONY: help system demo test test-models lint types bench chaos soak scale audit explore docs sample clean
+AUDIT := .cache/pip-audit-2.10.1
+.PHONY: help system demo test test-models test-cpus lint types bench coverage chaos soak scale audit explore docs sample clean
 help:            ## show the targets
 	@sed -n 's/^\([a-z-]*\): .*## /  make \1\t/p; s/^help: *## /  make help\t/p' Makefile
 
@@ -48,11 +46,16 @@ test-models: $(VENV)/dev  ## run the tests on real model weights only (make test
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/app/test_demo.py \
 	    tests/giccs/test_multiple_choice.py tests/giccs/test_pairwise.py -k 'real or demo'
 
-lint: $(VENV)/dev  ## check style, formatting, unsafe code, and where the network is there, dependencies
+# A CPU without AVX-512 cannot run that line.
+test-cpus: $(VENV)/dev  ## run the numeric tests with the arithmetic of other CPUs: tests/cpus.txt
+	@grep -v "$$(grep -qw avx512f /proc/cpuinfo && echo '^$$' || echo avx512)" tests/cpus.txt | \
+	    while read -r settings; do echo "$$settings"; \
+	    env HF_HUB_OFFLINE=1 $$settings $(BIN)/python -m pytest -q -n 2 tests/bws tests/giccs bws giccs \
+	    </dev/null || exit 1; done
+
+lint: $(VENV)/dev audit  ## check style, formatting, unsafe code and dependencies
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	@if curl -sfm 20 $(VULNERABLE) | grep -q '"aliases"'; then $(MAKE) audit; \
-	    else echo "dependencies not audited: the database of vulnerabilities does not answer"; fi
 
 types: $(VENV)/dev  ## check types
 	$(BIN)/mypy
@@ -60,7 +63,7 @@ types: $(VENV)/dev  ## check types
 bench: $(VENV)/dev  ## measure speed beside peers and bounds
 	HF_HUB_OFFLINE=1 $(BIN)/python -m benchmarks
 
-# These three write their tables into the documents, with date and machine.
+# These write their tables into the documents, with date and machine.
 chaos: $(VENV)/dev  ## break things on purpose, and see whether the promises hold: docs/reliability.md
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.chaos -o docs/reliability.md
 
@@ -70,10 +73,15 @@ soak: $(VENV)/dev  ## an hour of a simulated study, on SQLite and on PostgreSQL:
 scale: $(VENV)/dev  ## what a million items and a thousand models would cost: docs/scale.md
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.scale -o docs/scale.md
 
-audit:           ## look the pinned versions up among known vulnerabilities (needs the network)
-	$(PYTHON) -m venv .cache/audit
-	.cache/audit/bin/pip install --quiet --disable-pip-version-check pip-audit==2.10.1
-	.cache/audit/bin/pip-audit --strict --no-deps --disable-pip -r constraints.txt
+coverage: $(VENV)/dev  ## whether 95 % intervals hold the truth in 95 % of simulated studies: docs/coverage.md
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.coverage -o docs/coverage.md
+
+$(AUDIT)/bin/pip-audit:
+	-$(PYTHON) -m venv $(AUDIT) && \
+	    $(AUDIT)/bin/pip install --quiet --disable-pip-version-check pip-audit==2.10.1
+
+audit: $(AUDIT)/bin/pip-audit  ## look the pinned versions up among known vulnerabilities, where the database answers
+	$(PYTHON) .ci/audit.py $(AUDIT)/bin/pip-audit constraints.txt
 
 explore: $(VENV)/dev  ## open the score explorer in the browser
 	$(BIN)/giccs-explore
@@ -84,7 +92,7 @@ docs: $(VENV)/dev  ## write docs/cli.md from the commands
 sample: $(VENV)/dev  ## make giccs-sample's tuples, judgments, scores and benchmark again
 	$(BIN)/bws-make-tuples giccs/data/dialogues.jsonl -k 3 --tuples 10 --seed 0 -o giccs/data/tuples.csv
 	$(BIN)/bws-simulate giccs/data/tuples.csv --truth giccs/data/dialogues.jsonl \
-	    --annotators 5 --noise 0.25 --seed 0 -o giccs/data/judgments.csv
+	    --annotators 5 --noise 0.2 --disagreement 0.2 --careless 0.02 --seed 0 -o giccs/data/judgments.csv
 	$(BIN)/bws-score giccs/data/judgments.csv --scale unit -o giccs/data/scores.csv
 	$(BIN)/giccs-build --dialogues giccs/data/dialogues.jsonl --scores giccs/data/scores.csv \
 	    -o giccs/data/benchmark.jsonl

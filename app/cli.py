@@ -44,6 +44,7 @@ SETTINGS = {
     giccs-explore --data benchmark.jsonl --judgments judgments.csv --results results
     giccs-explore --ledger ledger.db --port 8600 --no-browser
     """,
+    kept="the files that were shown are unchanged",
 )
 @click.option(
     "--data",

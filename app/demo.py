@@ -9,10 +9,8 @@ import click
 from bws.command import Console, command
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from app.pipeline.whole import Outcome
-    from giccs.results import Result
+    from giccs.leaderboard import Leaderboard
 
 __all__ = ["demo"]
 
@@ -21,7 +19,11 @@ SIMULATED = (
 )
 
 
-@command("giccs-demo", example="giccs-demo -o demo-results")
+@command(
+    "giccs-demo",
+    example="giccs-demo -o demo-results",
+    kept="finished steps are in {folder}; the same command goes on",
+)
 @click.option(
     "-o",
     "--output",
@@ -43,11 +45,7 @@ def demo(console: Console, folder: str) -> None:
 
     plan = Plan(sample_dialogues())
     insist_on_extras(plan)
-    try:
-        found = run_pipeline(folder, plan, console)
-    except KeyboardInterrupt:
-        console.note(f"\nwhat is done stands in {folder}; the same command goes on")
-        raise
+    found = run_pipeline(folder, plan, console)
     console.answer(text_of(found), document_of(found))
 
 
@@ -68,11 +66,21 @@ def text_of(found: Outcome) -> str:
             "",
             report(found.results, "table", quality.ceiling),
             "",
-            what_it_shows(found.results),
+            what_it_shows(_leaderboard(found)),
             f"{items} items, {len(found.benchmark.dialogue_ids)} dialogues. {SIMULATED}",
             f"Everything lies in {found.folder.path}; to look at: {found.folder.report}",
         ]
     )
+
+
+def _leaderboard(found: Outcome) -> Leaderboard:
+    """Return the comparison of the pairwise results by Spearman's rho."""
+    from giccs.model_comparison import compare
+    from giccs.results import Store
+
+    store = Store(found.folder.results)
+    pairwise = [result for result in found.results if result.task == "pairwise-sts"]
+    return compare([store.with_predictions(result) for result in pairwise]).leaderboards[0]
 
 
 def document_of(found: Outcome) -> dict[str, object]:
@@ -89,22 +97,20 @@ def document_of(found: Outcome) -> dict[str, object]:
     }
 
 
-def what_it_shows(results: Sequence[Result]) -> str:
-    """Say in a sentence how the best model stands beside the overlap of characters."""
+def what_it_shows(board: Leaderboard) -> str:
+    """Return a sentence on the best model beside the overlap of characters."""
     from app.pipeline.plan import OVERLAP
+    from giccs.report.leaderboards import p_value
 
-    by_model = {
-        result.model: result.metrics["spearman"]
-        for result in results
-        if result.task == "pairwise-sts"
-    }
-    best = max(by_model, key=lambda model: by_model[model].value)
-    overlap = by_model[OVERLAP]
-    first = f"{best} ranks the utterances best (Spearman's ρ {by_model[best].value:.2f})"
-    if best == OVERLAP:
+    models = [model.model for model in board.models]
+    best, baseline = board.models[0], board.models[models.index(OVERLAP)]
+    first = f"{best.model} ranks the utterances best (Spearman's ρ {best.estimate.value:.2f})"
+    if best is baseline:
         return f"{first}: no model does better than shared characters."
-    apart = by_model[best].low > overlap.high
-    verdict = (
-        "the intervals do not overlap" if apart else "the intervals overlap: not clearly apart"
+    pair = board.pair(0, models.index(OVERLAP))
+    verdict = "The two differ" if pair.is_significant else "The two cannot be told apart"
+    return (
+        f"{first}; shared characters alone reach {baseline.estimate.value:.2f}. {verdict} (difference "
+        f"{pair.value:.2f} [{pair.low:.2f}, {pair.high:.2f}]; p {p_value(pair.p_holm)}, paired test over "
+        f"{pair.n} dialogues, adjusted for {len(board.pairs)} pairs)."
     )
-    return f"{first}; shared characters alone reach {overlap.value:.2f}, and {verdict}."

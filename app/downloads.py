@@ -28,7 +28,9 @@ def show_table(frame: pl.DataFrame, name: str, **settings: Any) -> None:
 
     name: of the files, and unique on the page. settings: those of ``st.dataframe``.
     """
-    st.dataframe(frame.head(MOST_ROWS), **{"hide_index": True, "placeholder": "–", **settings})
+    st.dataframe(
+        frame.head(MOST_ROWS).fill_nan(None), **{"hide_index": True, "placeholder": "–", **settings}
+    )
     with st.container(horizontal=True, vertical_alignment="center"):
         if len(frame) > MOST_ROWS:
             st.caption(say("page.rows_shown", shown=MOST_ROWS, total=len(frame)))

@@ -84,7 +84,7 @@ def from_judgments(judgments: Judgments) -> Progress:
         None,
         any(map(is_simulated, judgments.annotators)),
         replaced,
-        left_out={"rows": len(judgments.left_out)},
+        left_out={"rows": judgments.n_left_out},
     )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from app.progress import under_pseudonyms
 from bws.files import read_judgments
 from bws.problems import InputError, Problem
-from bws.records import Judgments, Tuples, normal_id
+from bws.records import Judgments, Scores, Tuples, normal_id
 from bws.scoring import score
 from bws.simulate import is_simulated
 from bws.textio import read_text
@@ -26,23 +26,17 @@ from giccs.records import Turn
 from giccs.results import Result, Store
 
 __all__ = [
-    "RESAMPLES",
-    "Cluster",
     "Study",
     "load",
     "place_in_judgments",
     "results_of",
     "stamp",
-    "with_intervals",
 ]
 
-Cluster = str
-"""What is resampled as a whole for intervals: ``tuple`` or ``annotator``."""
 COLUMNS = (
     "item_id", "dialogue_id", "source", "domain", "n_turns", "last_turn",
     "utterance_id", "utterance", "score",
 )  # fmt: skip
-RESAMPLES = 200
 ROUNDING = 0.005 + 1e-9
 """Scores may have been written with two decimals."""
 
@@ -54,7 +48,7 @@ class Study:
     benchmark: Benchmark
     items: pl.DataFrame
     """A row an item, in the benchmark's order: item_id, dialogue_id, source, domain, n_turns, last_turn,
-    utterance_id, utterance, score; with judgments also low, high (95 % intervals, resampled by tuple),
+    utterance_id, utterance, score; with judgments also low, high (95 % intervals, as of bws-score),
     appearances, best, worst and disagreement. Null where an item was not judged."""
     judgments: Judgments | None = None
     """Their annotators under pseudonyms."""
@@ -64,6 +58,8 @@ class Study:
     """What of the judgments or results could not be used."""
     notes: tuple[str, ...] = ()
     """Keys of labels: what a reader of the numbers must know."""
+    interval_notes: tuple[str, ...] = ()
+    """Why intervals are approximate or missing."""
     key: str = ""
     """Changes whenever one of the files does; what is computed is cached by it."""
 
@@ -115,10 +111,22 @@ def load(
         store = None
         problems += error.problems
     bare = Study(benchmark, items_of(benchmark), judged, store, ledger)
-    items, notes, unusable = _with_judgments(bare)
-    problems += unusable
     key = stamp(data, judgments)
-    return Study(benchmark, items, judged, store, ledger, tuple(problems), notes, key)
+    if judged is None:
+        return replace(bare, problems=tuple(problems), key=key)
+    problems += judged.left_out
+    if judged.variants:
+        problems.append(Problem(judged.source, None, judged.variants.message()))
+    scores = score(judged, scale="unit", interval="model")
+    items = _with_scores(bare, scores, _disagreement(judged))
+    return replace(
+        bare,
+        items=items.drop("counted"),
+        problems=tuple(problems),
+        notes=tuple(_notes(items)),
+        interval_notes=tuple(scores.notes),
+        key=key,
+    )
 
 
 def items_of(benchmark: Benchmark) -> pl.DataFrame:
@@ -167,37 +175,21 @@ def place_in_judgments(benchmark: Benchmark, tuples: Tuples) -> NDArray[np.int64
     return places
 
 
-def _with_judgments(study: Study) -> tuple[pl.DataFrame, tuple[str, ...], Sequence[Problem]]:
-    """Return the items with what the judgments say of them, notes, and why there are no intervals."""
-    if study.judgments is None:
-        return study.items, (), ()
-    problems = study.judgments.left_out
-    try:
-        items = with_intervals(study, "tuple")
-    except InputError as error:
-        items = with_intervals(study, None)
-        problems += error.problems
-    disagreement = _spread(_disagreement(study.judgments), study.place_of, "disagreement")
+def _notes(items: pl.DataFrame) -> Iterator[str]:
+    """Yield the keys of what a reader of the scores must know."""
     counted, given = items["counted"].to_numpy(), items["score"].to_numpy()
-    notes = []
     if np.isnan(counted).any():
-        notes.append("page.not_all_judged")
+        yield "page.not_all_judged"
     if (np.abs(counted - given) > ROUNDING).any():
-        notes.append("page.other_scores")
-    return items.drop("counted").with_columns(disagreement), tuple(notes), problems
+        yield "page.other_scores"
 
 
-def with_intervals(study: Study, cluster: Cluster | None = "tuple") -> pl.DataFrame:
-    """Return the items with intervals from resampled tuples or annotators; without any for None.
+def _with_scores(study: Study, scores: Scores, disagreement: NDArray[np.float64]) -> pl.DataFrame:
+    """Return the items with what the judgments say of them.
 
-    Adds or replaces low, high, appearances, best and worst, and adds counted, the score by counting:
-    (1 + (best - worst) / appearances) / 2, NaN where an item was not judged. InputError where all judgments
-    are of one tuple (or annotator), or some name no annotator, so that there is nothing to resample.
+    Adds low, high, appearances, best, worst, disagreement, and counted, the score by counting:
+    (1 + (best - worst) / appearances) / 2, NaN where an item was not judged.
     """
-    if study.judgments is None:
-        return study.items
-    resampling = {"bootstrap": RESAMPLES, "cluster": cluster} if cluster else {}
-    scores = score(study.judgments, scale="unit", **resampling)  # type: ignore[arg-type]
     no_end = np.full(len(scores), np.nan)
     found = {
         "low": no_end if scores.low is None else scores.low,
@@ -205,6 +197,7 @@ def with_intervals(study: Study, cluster: Cluster | None = "tuple") -> pl.DataFr
         "appearances": scores.appearances,
         "best": scores.best,
         "worst": scores.worst,
+        "disagreement": disagreement,
     }
     place = study.place_of
     columns = [_spread(values, place, name) for name, values in found.items()]

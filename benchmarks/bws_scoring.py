@@ -1,15 +1,21 @@
-"""How long scores take: 2N 4-tuples and 8N judgments, from arrays.
+"""How long scores take: 2N 4-tuples and 8N judgments, from arrays; and many judgments of few items.
 
     python -m benchmarks.bws_scoring [--large] [--method NAME ...]
 
 Seconds are those of `bws.scoring.score` on judgments that are in memory, with a module's first
-import; memory is the process's peak, the judgments included.
+import; memory is the process's peak, the judgments included. Choice models have a fixed prior there.
+Elo and the learning rules on few items are compared with a loop that shuffles the same matches and
+plays them one by one.
 """
 
 from __future__ import annotations
 
 import argparse
+import random
 import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,12 +23,19 @@ from tabulate import tabulate
 
 from benchmarks.harness import cost_of_code
 from bws.records import Judgments, Tuples
-from bws.scoring import METHODS
+from bws.scoring import METHODS, sequential, utilities
+from bws.scoring.answers import in_order
 
 SIZES = (1_000, 10_000, 100_000)
 LARGE = 1_000_000
 K, ANNOTATIONS, ANNOTATORS = 4, 4, 200
 DEFAULT = ("counting", "bradley-terry")
+FEW_ITEMS, MANY_JUDGMENTS, PASSES = 13, 4_550, 100
+RULES: dict[str, tuple[sequential.Update, sequential.State]] = {
+    "elo": (sequential.elo, (1000.0,)),
+    "value-learning": (sequential.value_learning, (0.5,)),
+    "rescorla-wagner": (sequential.rescorla_wagner, (1e-4, 1e-4)),
+}
 PEERS = [
     ["counting, Kiritchenko and Mohammad", 0.12, 0.46, 5.2],
     ["counting, Potato", 0.01, 0.13, 2.0],
@@ -35,7 +48,7 @@ from benchmarks.bws_scoring import judgments_of
 judgments = judgments_of({items})
 start = time.perf_counter()
 from bws.scoring import score
-score(judgments, {method!r})
+score(judgments, {method!r}, **{options})
 open({path!r}, "w").write(str(time.perf_counter() - start))
 """
 
@@ -43,10 +56,24 @@ open({path!r}, "w").write(str(time.perf_counter() - start))
 def judgments_of(items: int, seed: int = 0) -> Judgments:
     """Return 8N noisy judgments of 2N tuples in which every item stands equally often."""
     rng = np.random.Generator(np.random.PCG64(seed))
-    number = 2 * items
     order = np.concatenate([rng.permutation(items) for _ in range(2 * K)])
-    members = _with_distinct_items(order.reshape(number, K).astype(np.int32))
-    tuple_of = np.repeat(np.arange(number, dtype=np.int32), ANNOTATIONS)
+    members = _with_distinct_items(order.reshape(2 * items, K).astype(np.int32))
+    return _judged(members, ANNOTATIONS, items, rng)
+
+
+def judgments_of_few_items(seed: int = 0) -> Judgments:
+    """Return 350 noisy judgments of each of 13 tuples in which every two of 13 items meet once."""
+    first = np.array([0, 1, 3, 9])  # a difference set modulo 13
+    members = (np.arange(FEW_ITEMS)[:, np.newaxis] + first) % FEW_ITEMS
+    rng = np.random.Generator(np.random.PCG64(seed))
+    return _judged(members.astype(np.int32), MANY_JUDGMENTS // FEW_ITEMS, FEW_ITEMS, rng)
+
+
+def _judged(
+    members: np.ndarray, annotations: int, items: int, rng: np.random.Generator
+) -> Judgments:
+    number = len(members)
+    tuple_of = np.repeat(np.arange(number, dtype=np.int32), annotations)
     truth = rng.normal(size=items) * 1.5
     seen = truth[members[tuple_of]] + rng.gumbel(size=(len(tuple_of), K))
     tuples = Tuples(
@@ -80,8 +107,56 @@ def _names(letter: str, number: int) -> np.ndarray:
 def seconds_and_peak(method: str, items: int) -> tuple[float, float]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "seconds")
-        cost = cost_of_code(CODE.format(items=items, method=method, path=str(path)))
+        options = {"prior": 3.0} if METHODS[method].stages else {}
+        code = CODE.format(items=items, method=method, options=options, path=str(path))
+        cost = cost_of_code(code)
         return float(path.read_text()), cost.peak
+
+
+def cost_of_the_prior() -> list[list[object]]:
+    """Return a row per size: CPU seconds of a fit with a fixed and with an estimated prior."""
+    rows: list[list[object]] = []
+    for items in SIZES:
+        judgments = judgments_of(items)
+
+        def fit(prior: float | None, judgments: Judgments = judgments) -> None:
+            utilities(judgments, "best-worst-logit", prior=prior)
+
+        fit(None)  # the first imports
+        fixed, estimated = (_cpu_seconds(partial(fit, prior)) for prior in (1.5, None))
+        rows.append([f"{items:,}", fixed, estimated, estimated / fixed])
+    return rows
+
+
+def few_items() -> list[list[object]]:
+    """Return a row per rule: CPU seconds of a loop and of giccs, and the correlation of two seeds."""
+    judgments = judgments_of_few_items()
+    sides = sequential._matches(in_order(judgments))
+    matches = list(zip(*(side.tolist() for side in sides), strict=True))
+    rows: list[list[object]] = []
+    for method, (update, start) in RULES.items():
+        values = [start] * FEW_ITEMS
+
+        def loop(
+            update: sequential.Update = update, values: list[sequential.State] = values
+        ) -> None:
+            for _ in range(PASSES):
+                random.shuffle(matches)
+                for w, l in matches:  # noqa: E741
+                    values[w], values[l] = update(values[w], values[l], 0.01)
+
+        def ours(seed: int = 0, method: str = method) -> np.ndarray:
+            return utilities(judgments, method, seed=seed, passes=PASSES).utility
+
+        agreement = np.corrcoef(ours(1), ours(2))[0, 1]
+        rows.append([method, _cpu_seconds(loop), _cpu_seconds(ours), f"{agreement:.5f}"])
+    return rows
+
+
+def _cpu_seconds(call: Callable[[], object]) -> float:
+    start = time.process_time()
+    call()
+    return time.process_time() - start
 
 
 def main() -> None:
@@ -98,6 +173,14 @@ def main() -> None:
     print()
     print("As published for the peers elsewhere, seconds of the whole program on two shared cores:")
     print(tabulate(PEERS, ["peer", *(f"{n:,} items" for n in SIZES)]))
+    print()
+    print("Best–worst logit, CPU seconds with a fixed and with an estimated prior:")
+    head = ["items", "fixed", "estimated", "ratio"]
+    print(tabulate(cost_of_the_prior(), head, floatfmt=".2f", disable_numparse=[0]))
+    print()
+    print(f"{FEW_ITEMS} items, {MANY_JUDGMENTS:,} judgments, {PASSES} passes, CPU seconds:")
+    head = ["method", "plain loop", "giccs", "correlation of two seeds"]
+    print(tabulate(few_items(), head, floatfmt=".2f", disable_numparse=[3]))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
@@ -12,8 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.alpha import measures, of_tuples, total
+from bws.alpha import Measures, deletions, measures, of_tuples, total
 from bws.breakdown import By, breakdown, part_name
+from bws.clusters import (
+    MIN_CLUSTERS,
+    ClusterVariance,
+    few_clusters,
+    t_quantile,
+    too_few_clusters,
+    two_way_variance,
+)
 from bws.problems import InputError, Problem
 from bws.records import Judgments
 from bws.scoring.answers import in_order
@@ -23,6 +31,9 @@ __all__ = ["Agreement", "AgreementGroup", "Estimate", "agreement"]
 log = logging.getLogger(__name__)
 
 Floats = NDArray[np.float64]
+BOUNDS = {"alpha": (-math.inf, 1.0), "observed": (0.0, 1.0), "strong": (0.0, 100.0)}
+"""The smallest and the largest value of each measure."""
+DECIMALS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +55,15 @@ class AgreementGroup:
     """Tuples with at least one judgment."""
     annotations: int
     alpha: Mapping[str, Estimate]
-    """Krippendorff's alpha of the answers ``best``, ``worst`` and ``both``."""
+    """Krippendorff's alpha of ``best`` and ``worst``, of ``both`` pooled, and of their pair, ``joint``."""
     observed: Mapping[str, Estimate]
     """Share of pairs of annotators of a tuple that gave the same answer, in [0, 1]; same names."""
     strong: Mapping[str, Estimate]
     """Percent of the tuples with strong agreement on ``best`` and ``worst``."""
     notes: tuple[str, ...] = ()
     """What was left out, and why a number is NaN."""
+    without_interval: bool = False
+    """Whether intervals were requested of too few groups or tuples."""
 
     def document(self) -> dict[str, Any]:
         """Return the group as JSON has it."""
@@ -96,30 +109,34 @@ class Agreement:
         from tabulate import tabulate
 
         headers = ["", "tuples", "annotations"]
-        headers += ["alpha both", "best", "worst", "strong % best", "worst"]
+        headers += ["alpha both", "best", "worst", "joint", "strong % best", "worst"]
         rows = [
             [part_name(group.by), group.tuples, group.annotations]
-            + [_shown(group.alpha[answer], 3) for answer in ("both", "best", "worst")]
-            + [_shown(group.strong[answer], 1) for answer in ("best", "worst")]
+            + [
+                _shown(group, group.alpha[answer], 3)
+                for answer in ("both", "best", "worst", "joint")
+            ]
+            + [_shown(group, group.strong[answer], 1) for answer in ("best", "worst")]
             for group in self.groups
         ]
         notes = [f"{part_name(group.by)}: {note}" for group in self.groups for note in group.notes]
         return "\n".join([tabulate(rows, headers, disable_numparse=True), *notes])
 
 
-def _shown(estimate: Estimate, digits: int) -> str:
+def _shown(group: AgreementGroup, estimate: Estimate, digits: int) -> str:
     value, low, high = (
         f"{number:.{digits}f}" for number in (estimate.value, estimate.low, estimate.high)
     )
-    return value if math.isnan(estimate.low) else f"{value} [{low}, {high}]"
+    if math.isnan(estimate.low):
+        return f"{value} [–]" if group.without_interval else value
+    return f"{value} [{low}, {high}]"
 
 
 def agreement(
     judgments: Judgments,
     *,
     strong: float = 0.8,
-    bootstrap: int = 0,
-    seed: int = 0,
+    intervals: bool = False,
     by: By | None = None,
 ) -> Agreement:
     """Return Krippendorff's alpha and strong agreement on best and worst answers (GiCCS, section 3.3).
@@ -128,7 +145,8 @@ def agreement(
     alpha = 1 - D_o / D_e (Krippendorff 2011, Computing Krippendorff's Alpha-Reliability, nominal
     data), where D_o is the share of pairs of answers to one question about one tuple that differ, and
     D_e the share among all pairs of answers. For ``both``, best and worst questions are pooled: each
-    is a unit of its own, and D_e is over pairs of all answers.
+    is a unit of its own, and D_e is over pairs of all answers. For ``joint``, a judgment's (best, worst)
+    is one answer out of K (K - 1), and two annotators agree where both are the same.
 
     The answer's category is the place of the chosen item in its tuple, as `Tuples.members` has it,
     not the item: among N items two random answers are hardly ever the same item, though two
@@ -144,8 +162,10 @@ def agreement(
     of the tuples with at least two judgments. Tuples with one judgment count in no measure; the notes
     say how many there are.
 
-    bootstrap: so many resamples, of groups where there are any (a dialogue's tuples share its items)
-    and else of tuples, give 95 % percentile intervals; 0 gives none.
+    intervals: 95 % intervals, estimate ± t standard errors by a two-way jackknife over annotators and
+    groups (or tuples, where there are no groups; a dialogue's tuples share its items), for other annotators
+    and groups (`two_way_variance`). With fewer than `MIN_CLUSTERS` annotators, or judgments that name
+    none, over groups alone, with a note; none for fewer than `MIN_CLUSTERS` groups or tuples.
 
     by: a column's name to (T,) values, one a tuple of `judgments.tuples`. The whole comes first, then
     each combination of values, sorted.
@@ -167,76 +187,128 @@ def agreement(
     """
     if not 0 < strong <= 1:
         raise ValueError(f"strong is {strong}; it is a share, above 0 and at most 1")
-    if bootstrap < 0:
-        raise ValueError(f"bootstrap is {bootstrap}; it must be 0 or a number of resamples")
     if not len(judgments):
         message = "has no judgments; agreement needs some"
         raise InputError(Problem(judgments.source or "judgments", None, message))
-    groups = [
-        _group(values, part, strong, bootstrap, seed) for values, part in breakdown(judgments, by)
-    ]
+    groups = [_group(values, part, strong, intervals) for values, part in breakdown(judgments, by)]
     settings = {
         "alpha": "nominal, answers are places in the tuple as written",
         "strong": strong,
-        "bootstrap": bootstrap,
-        "seed": seed,
+        "interval": "jackknife" if intervals else None,
     }
     return Agreement(tuple(groups), settings, judgments)
 
 
 def _group(
-    by: Mapping[str, Any], part: Judgments, strong: float, bootstrap: int, seed: int
+    by: Mapping[str, Any], part: Judgments, strong: float, intervals: bool
 ) -> AgreementGroup:
     statistics, groups = of_tuples(part, strong)
-    clusters = _by_group(statistics, groups) if len(part.tuples.groups) > 1 else statistics
-    point = measures(total(statistics))
-    drawn = measures(_resampled(clusters, bootstrap if len(clusters) > 1 else 0, seed))
-    estimates = {
-        name: {answer: _estimate(value, drawn[name][answer]) for answer, value in found.items()}
-        for name, found in point.items()
-    }
+    k = part.tuples.members.shape[1]
+    sums = total(statistics, k)
+    point = measures(sums, k)
     tuples = len(np.unique(part.tuple_of))
     log.debug("%s: %d judgments of %d tuples", part_name(by), len(part), tuples)
     notes = _undefined(tuples, len(statistics), point["alpha"])
-    if bootstrap:
-        notes += _doubtful_intervals(len(clusters), point["alpha"], drawn["alpha"])
-    return AgreementGroup(by, tuples, len(part), **estimates, notes=tuple(notes))
+    refusal, left_out = "", list[Measures]()
+    if intervals:
+        grouped = len(part.tuples.groups) > 1
+        units = _numbered(groups) if grouped else np.arange(len(statistics))
+        refusal, cluster_notes = _cluster_notes(part, len(np.unique(units)), grouped)
+        notes += cluster_notes
+        if not refusal:
+            left_out = [measures(sums - _summed(statistics, units), k)]
+            if _enough_annotators(part):
+                changes = (
+                    sums + _summed(changed, labels) for changed, labels in _rows(part, strong)
+                )
+                by_annotator, by_cell = (measures(change, k) for change in changes)
+                left_out = [by_annotator, *left_out, by_cell]
+    estimates = {
+        name: {
+            answer: _estimate(value, [kind[name][answer] for kind in left_out], BOUNDS[name])
+            for answer, value in values.items()
+        }
+        for name, values in point.items()
+    }
+    if left_out:
+        notes += _missing_intervals(estimates["alpha"])
+    return AgreementGroup(
+        by, tuples, len(part), **estimates, notes=tuple(notes), without_interval=bool(refusal)
+    )
 
 
-def _by_group(statistics: Floats, groups: NDArray[np.int32]) -> Floats:
-    """Sum the statistics of the tuples of each group that there is."""
-    found, group = np.unique(groups, return_inverse=True)
-    sums = np.zeros((len(found), *statistics.shape[1:]))
-    np.add.at(sums, group, statistics)
+def _cluster_notes(part: Judgments, units: int, grouped: bool) -> tuple[str, list[str]]:
+    """Return why there are no intervals, or an empty string, and what to know of the intervals."""
+    name = "groups" if grouped else "tuples"
+    if refusal := too_few_clusters(units, name):
+        return refusal, [refusal]
+    notes = [few_clusters(units, name)]
+    if not grouped:
+        notes.append(
+            "without groups, tuples that share items are taken as independent: the intervals are "
+            "conservative"
+        )
+    if _enough_annotators(part):
+        notes.append(few_clusters(len(np.unique(part.annotator_of)), "annotators"))
+    else:
+        notes.append(
+            f"fewer than {MIN_CLUSTERS} annotators, or judgments without one: the intervals do not "
+            "hold for other annotators"
+        )
+    return "", [note for note in notes if note]
+
+
+def _enough_annotators(part: Judgments) -> bool:
+    """Return whether all judgments name an annotator, and the annotators are enough for intervals."""
+    annotators = np.unique(part.annotator_of)
+    return bool((annotators >= 0).all()) and len(annotators) >= MIN_CLUSTERS
+
+
+def _rows(part: Judgments, strong: float) -> Iterator[tuple[Floats, NDArray[np.int64]]]:
+    """Yield (J, S) changes of the sums where a judgment is left out, with its annotator and its cell.
+
+    A cell is the judgments of an annotator in a group, or of a tuple where there are no groups.
+    """
+    changes = deletions(part, strong)
+    tuples = part.tuples
+    unit = tuples.group_of_tuple[part.tuple_of] if len(tuples.groups) > 1 else part.tuple_of
+    yield changes, _numbered(part.annotator_of)
+    yield changes, _numbered(part.annotator_of.astype(np.int64) * len(tuples) + unit)
+
+
+def _numbered(keys: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return the rank of each key among the distinct keys."""
+    ranks: NDArray[np.int64] = np.unique(keys, return_inverse=True)[1].ravel().astype(np.int64)
+    return ranks
+
+
+def _summed(rows: Floats, labels: NDArray[np.int64]) -> Floats:
+    """Return (C, S) the sums of the rows (R, S) of each label."""
+    sums = np.zeros((int(labels.max(initial=-1)) + 1, rows.shape[1]))
+    np.add.at(sums, labels, rows)
     return sums
 
 
-def _resampled(clusters: Floats, resamples: int, seed: int) -> Floats:
-    """Return (resamples, ...) sums over as many clusters as there are, drawn with replacement."""
-    sums, n = np.empty((resamples, *clusters.shape[1:])), len(clusters)
-    if resamples:
-        clusters = _sorted(clusters)
-    rng = np.random.Generator(np.random.PCG64(seed))
-    for resample in range(resamples):
-        times = np.bincount(rng.integers(n, size=n), minlength=n)
-        sums[resample] = np.tensordot(times, clusters, axes=1)
-    return sums
+def _estimate(value: Floats, left_out: list[Floats], bounds: tuple[float, float]) -> Estimate:
+    """Return a value with its jackknife interval; without one where a cluster is needed to define it.
 
-
-def _sorted(clusters: Floats) -> Floats:
-    """Sort clusters by what they hold, so that the order they came in has no influence on a draw."""
-    keys = np.round(clusters.reshape(len(clusters), -1), 9)  # equal sums may differ in the last bit
-    ordered: Floats = clusters[np.lexsort(keys.T)]
-    return ordered
-
-
-def _estimate(value: Floats, drawn: Floats) -> Estimate:
-    """Return the value with the 2.5 and 97.5 percentiles of what was drawn and has a value."""
-    defined = drawn[~np.isnan(drawn)]
-    if math.isnan(value) or not len(defined):
+    `left_out`: the values with one cluster left out at a time, of groups, or of annotators, groups and
+    the cells where they meet; empty for no interval. `bounds`: the smallest and the largest possible
+    value. The ends have 12 decimals, so that the order of sums does not change them.
+    """
+    if not left_out or math.isnan(value) or any(np.isnan(values).any() for values in left_out):
         return Estimate(float(value))
-    low, high = np.quantile(defined, [0.025, 0.975])
-    return Estimate(float(value), float(low), float(high))
+    error = two_way_variance(*(_jackknife(values) for values in left_out))
+    reach = float((t_quantile(error.df) * np.sqrt(error.variance))[0])
+    low, high = np.clip([value - reach, value + reach], *bounds).round(DECIMALS).tolist()
+    return Estimate(float(value), low, high)
+
+
+def _jackknife(values: Floats) -> ClusterVariance:
+    """Return the variance between C clusters, from the (C,) values with each left out."""
+    c = len(values)
+    squares = ((values - values.mean()) ** 2).sum() * ((c - 1) / c) ** 2
+    return ClusterVariance(np.array([squares]), np.array([c]))
 
 
 def _undefined(tuples: int, paired: int, alpha: Mapping[str, Floats]) -> list[str]:
@@ -256,18 +328,12 @@ def _undefined(tuples: int, paired: int, alpha: Mapping[str, Floats]) -> list[st
     return notes
 
 
-def _doubtful_intervals(
-    clusters: int, alpha: Mapping[str, Floats], drawn: Mapping[str, Floats]
-) -> list[str]:
-    if clusters < 2:
-        return ["no intervals: they need two groups, or two tuples where there are no groups"]
-    lacking = {
-        answer: np.count_nonzero(np.isnan(values))
-        for answer, values in drawn.items()
-        if not np.isnan(alpha[answer])
-    }
-    return [
-        f"{count} resamples have no alpha ({answer}) and are not in its interval"
-        for answer, count in lacking.items()
-        if count
+def _missing_intervals(alpha: Mapping[str, Estimate]) -> list[str]:
+    missing = [
+        answer
+        for answer, estimate in alpha.items()
+        if math.isnan(estimate.low) and not math.isnan(estimate.value)
     ]
+    if not missing:
+        return []
+    return [f"no interval of alpha ({', '.join(missing)}): undefined without one of the clusters"]

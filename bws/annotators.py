@@ -10,6 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.annotator_scales import (
+    NO_EFFECTS,
+    PositionEffect,
+    PositionEffects,
+    Scales,
+    Z,
+    position_effects,
+    scales,
+)
 from bws.problems import InputError, Problem
 from bws.records import Judgments
 
@@ -49,6 +58,14 @@ class Annotator:
     same_answer: float
     """Share of the judgments that gave this annotator's most frequent answer, as places on the screen
     of best and worst; NaN where the order is unknown."""
+    scale: float = math.nan
+    """How sharply the answers follow the others' (`bws.annotator_scales`): 1 as all annotators on average, 0
+    by guessing. NaN where nobody else judged these items, and where answers do not follow others at all."""
+    scale_stderr: float = math.nan
+    """Standard error of the scale."""
+    positions: PositionEffects = NO_EFFECTS
+    """Effects of being shown first rather than last on being chosen best and worst. NaN where the order is
+    unknown or there are fewer than 5 K judgments."""
     reasons: tuple[str, ...] = ()
     """Why these judgments should be looked at."""
 
@@ -60,6 +77,8 @@ class AnnotatorReport:
     annotators: tuple[Annotator, ...]
     notes: tuple[str, ...] = ()
     """What is not known, and what was left out."""
+    positions: PositionEffects = NO_EFFECTS
+    """Effects of being shown first rather than last over all judgments; NaN where the order is unknown."""
 
     @property
     def to_look_at(self) -> tuple[Annotator, ...]:
@@ -71,6 +90,7 @@ class AnnotatorReport:
         return {
             "annotators": [asdict(annotator) for annotator in self.annotators],
             "to_look_at": [annotator.annotator for annotator in self.to_look_at],
+            "positions": asdict(self.positions),
             "notes": list(self.notes),
         }
 
@@ -78,13 +98,46 @@ class AnnotatorReport:
         """Return the report as text: a line an annotator, then whom to look at and why, then notes."""
         from tabulate import tabulate
 
-        headers = ["annotator", "judgments", "compliance", "seconds", "p of places", "same answer"]
+        headers = ["annotator", "judgments", "compliance", "scale [95 %]", "seconds", "p of places"]
+        headers += ["same answer", "first: best", "worst"]
         rows = [
-            [a.annotator, a.judgments, a.compliance, a.seconds, a.place_p, a.same_answer]
+            [
+                *(a.annotator, a.judgments, a.compliance, _scale_text(a), a.seconds, a.place_p),
+                *(a.same_answer, *map(_log_odds_text, (a.positions.best, a.positions.worst))),
+            ]
             for a in self.annotators
         ]
         reasons = [f"look at {a.annotator}: {'; '.join(a.reasons)}" for a in self.to_look_at]
-        return "\n".join([tabulate(rows, headers, floatfmt=".3g"), *reasons, *self.notes])
+        table = tabulate(rows, headers, floatfmt=".3g", disable_numparse=[3, 7, 8])
+        return "\n".join([table, *_position_lines(self.positions), *reasons, *self.notes])
+
+
+def _scale_text(annotator: Annotator) -> str:
+    if math.isnan(annotator.scale):
+        return "–"
+    margin = Z * annotator.scale_stderr
+    low, high = annotator.scale - margin, annotator.scale + margin
+    return f"{annotator.scale:.2f} [{low:.2f}, {high:.2f}]"
+
+
+def _log_odds_text(effect: PositionEffect) -> str:
+    mark = "*" if effect.p < ALARM else ""
+    return "–" if math.isnan(effect.log_odds) else f"{effect.log_odds:+.2f}{mark}"
+
+
+def _position_lines(positions: PositionEffects) -> Iterator[str]:
+    """Yield the effects of all judgments, and what the columns of the table are."""
+    for answer, effect in (("best", positions.best), ("worst", positions.worst)):
+        if not math.isnan(effect.log_odds):
+            yield (
+                f"shown first rather than last: log odds of {answer} {effect.log_odds:+.2f} "
+                f"[{effect.low:+.2f}, {effect.high:+.2f}], p = {effect.p:.2g}"
+            )
+    if not math.isnan(positions.best.log_odds):
+        yield (
+            "positions enter the logit linearly; p-values are corrected for the number of tests, "
+            f"* is p < {ALARM} for an annotator"
+        )
 
 
 def annotator_report(judgments: Judgments) -> AnnotatorReport:
@@ -122,6 +175,12 @@ def annotator_report(judgments: Judgments) -> AnnotatorReport:
     ids, counts = judgments.annotators, np.bincount(judgments.annotator_of[named])
     compliance, seconds = _compliance(judgments), _median_seconds(judgments)
     best_at, same_answer = _places(judgments)
+    owner, utility = _owner(judgments), _utilities_of_others(judgments)
+    estimated = scales(judgments, owner, utility)
+    has_scale = estimated.is_defined & ~np.isnan(estimated.stderr)
+    together, positions = NO_EFFECTS, [NO_EFFECTS] * len(ids)
+    if judgments.shown is not None:
+        together, positions = position_effects(judgments, owner, utility, estimated)
     found = [
         Annotator(
             str(ids[a]),
@@ -131,12 +190,15 @@ def annotator_report(judgments: Judgments) -> AnnotatorReport:
             tuple(best_at[a].tolist()),
             _chance_of(best_at[a] * counts[a]),
             float(same_answer[a]),
+            float(estimated.value[a]) if has_scale[a] else math.nan,
+            float(estimated.stderr[a]) if has_scale[a] else math.nan,
+            positions[a],
         )
         for a in sorted(np.flatnonzero(counts).tolist(), key=ids.__getitem__)
     ]
     usual = _Usual.of(found)
     suspected = [replace(one, reasons=tuple(usual.reasons_against(one))) for one in found]
-    return AnnotatorReport(tuple(suspected), tuple(_notes(judgments)))
+    return AnnotatorReport(tuple(suspected), tuple(_notes(judgments, estimated)), together)
 
 
 def _compliance(judgments: Judgments) -> Floats:
@@ -155,6 +217,17 @@ def _compliance(judgments: Judgments) -> Floats:
 
 def _scores_of_others(judgments: Judgments) -> Floats:
     """Return (J, K) counting scores of a judgment's items from all judgments of other annotators."""
+    return _ratio(*_counts_of_others(judgments))
+
+
+def _utilities_of_others(judgments: Judgments) -> Floats:
+    """Return (J, K) analytical logits of a judgment's items from all judgments of other annotators."""
+    balance, n = _counts_of_others(judgments)
+    return np.where(n > 0, np.log((n + balance + 1) / (n - balance + 1)), np.nan)
+
+
+def _counts_of_others(judgments: Judgments) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return (J, K) best less worst answers of other annotators about a judgment's items, and appearances."""
     tuples, n_items = judgments.tuples, len(judgments.tuples.items)
     items = tuples.members[judgments.tuple_of].astype(np.int64)
     place = np.arange(tuples.k)
@@ -162,7 +235,7 @@ def _scores_of_others(judgments: Judgments) -> Floats:
     owner = _owner(judgments)[:, None] * n_items + items
     _, pair = np.unique(owner, return_inverse=True)  # of annotator and item
     pair = pair.reshape(items.shape)
-    return _ratio(
+    return (
         np.bincount(items.ravel(), balance.ravel())[items]
         - np.bincount(pair.ravel(), balance.ravel())[pair],
         np.bincount(items.ravel())[items] - np.bincount(pair.ravel())[pair],
@@ -289,14 +362,16 @@ def _median(values: Floats) -> float:
     return float(np.median(known)) if len(known) else math.nan
 
 
-def _notes(judgments: Judgments) -> Iterator[str]:
+def _notes(judgments: Judgments, estimated: Scales) -> Iterator[str]:
     unnamed = np.count_nonzero(judgments.annotator_of < 0)
     if unnamed:
         yield f"{unnamed} judgments name no annotator; they count among the others' judgments only"
     if judgments.left_out:
-        yield f"{len(judgments.left_out)} faults on reading are not counted for any annotator"
+        yield f"{judgments.n_left_out} rows that were left out count for no annotator"
     if judgments.shown is None:
         yield "the order on the screen is not known: nothing is said about places"
+    if not estimated.is_defined:
+        yield "no scales: too few judgments, or answers that do not follow those of the others"
     untimed = np.count_nonzero(np.isnan(_seconds(judgments)))
     if untimed:
         yield f"{untimed} judgments have no time in the column seconds"

@@ -17,11 +17,22 @@ from typing import IO, Any, TypeVar
 
 import click
 
-from bws.problems import InputError, Problem
+from bws.extras import missing_module
+from bws.problems import InputError, Problem, summary
 
-__all__ = ["Command", "Console", "command", "group", "json_ready", "print_version", "say"]
+__all__ = [
+    "Command",
+    "Console",
+    "command",
+    "group",
+    "imported_command",
+    "json_ready",
+    "print_version",
+    "say",
+]
 
 PROBLEMS_SHOWN = 100
+FILES_KEPT = "output files are complete or unchanged"
 OBEYED = {
     code: f"\\u{code:04x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"
 }
@@ -75,13 +86,19 @@ class Command(click.Command):
 
     logs_itself: the function puts a handler of its own at the root of logging, which shows with
         --verbose what would else be shown in our own form.
+    kept: what Ctrl-C leaves behind, with parameters of the command in braces.
     """
 
     def __init__(
-        self, *args: Any, example: str = "", logs_itself: bool = False, **kwargs: Any
+        self,
+        *args: Any,
+        example: str = "",
+        logs_itself: bool = False,
+        kept: str = FILES_KEPT,
+        **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
-        self.example, self.logs_itself = example, logs_itself
+        self.example, self.logs_itself, self.kept = example, logs_itself, kept
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Show the example after the options."""
@@ -92,9 +109,13 @@ class Command(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Run; errors of input and of the system become one line a problem and an exit code."""
         try:
-            self._refuse_nan(ctx)
             with self._shown(ctx):
                 return super().invoke(ctx)
+        except KeyboardInterrupt:
+            say(f"\nstopped: {self.kept.format(**ctx.params)}".translate(OBEYED))
+            raise
+        except ModuleNotFoundError as error:
+            raise missing_module(error) or error from None
         except InputError as error:
             raise _BadInput("\n".join(_shortened(error.problems))) from None
         except BrokenPipeError:
@@ -116,14 +137,6 @@ class Command(click.Command):
 
         return shown(handled=self.logs_itself)
 
-    def _refuse_nan(self, ctx: click.Context) -> None:
-        """Refuse NaN, which every comparison with the ends of a range lets through."""
-        for option in self.params:
-            value = ctx.params.get(option.name or "")
-            for one in value if isinstance(value, tuple) else (value,):
-                if isinstance(one, float) and math.isnan(one):
-                    raise click.BadParameter("nan is not allowed; a number is", ctx, option)
-
 
 class _BadInput(click.ClickException):
     exit_code = 2
@@ -133,7 +146,12 @@ class _BadInput(click.ClickException):
 
 
 def command(
-    name: str, example: str, cls: type[Command] = Command, *, logs_itself: bool = False
+    name: str,
+    example: str,
+    cls: type[Command] = Command,
+    *,
+    logs_itself: bool = False,
+    kept: str = FILES_KEPT,
 ) -> Callable[[Callable[..., Any]], Command]:
     """Make a function a command, of class `cls`; it takes a `Console` first.
 
@@ -149,7 +167,12 @@ def command(
             run = option(run)
         settings = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
         decorated = click.command(
-            name, cls=cls, example=example, logs_itself=logs_itself, context_settings=settings
+            name,
+            cls=cls,
+            example=example,
+            logs_itself=logs_itself,
+            kept=kept,
+            context_settings=settings,
         )
         return decorated(run)
 
@@ -171,9 +194,7 @@ class _Group(click.Group):
         """Import the module of one command."""
         if name not in self.places:
             return None
-        module, function = self.places[name].split(":")
-        found: click.Command = getattr(import_module(module), function)
-        return found
+        return imported_command(self.places[name])
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Show the example after the commands."""
@@ -181,6 +202,16 @@ class _Group(click.Group):
             for line in self.example.strip().splitlines():
                 formatter.write(f"  {line}\n")
         formatter.write("\nEvery command takes --json, --quiet, --verbose, --version and --help.\n")
+
+
+def imported_command(place: str) -> click.Command:
+    """Return the command at ``module:function``; ClickException where an optional module is missing."""
+    module, function = place.split(":")
+    try:
+        found: click.Command = getattr(import_module(module), function)
+    except ModuleNotFoundError as error:
+        raise missing_module(error) or error from None
+    return found
 
 
 def group(places: Mapping[str, str], example: str) -> Callable[[Callable[[], None]], click.Group]:
@@ -228,9 +259,11 @@ def print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) 
 
 
 def _shortened(problems: Sequence[Problem]) -> list[str]:
-    lines = [str(problem) for problem in problems[:PROBLEMS_SHOWN]]
-    more = len(problems) - len(lines)
-    return [*lines, f"... and {more} more problems like these"] if more else lines
+    lines = summary(problems)
+    more = len(lines) - PROBLEMS_SHOWN
+    return (
+        [*lines[:PROBLEMS_SHOWN], f"... and {more} more problems like these"] if more > 0 else lines
+    )
 
 
 def json_ready(value: Any) -> Any:

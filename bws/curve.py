@@ -11,7 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from bws.components import is_complete
+from bws.generalisability import generalisability
 from bws.halves import Deck, Odd, by_annotation, check_options, run_trials
+from bws.planning import Planner, annotations_alone, check_target
 from bws.problems import InputError, Problem
 from bws.records import Judgments
 from bws.reliability import Correlation, spearman_brown
@@ -53,6 +56,9 @@ class ReliabilityCurve:
     whole: CurvePoint
     """All annotations of all tuples that have at least two; their mean number a tuple."""
     target: float
+    planner: Planner | None = None
+    """Where the design is incomplete: the variance components, as halves share the error of the design."""
+    notes: tuple[str, ...] = ()
 
     @property
     def needed(self) -> Mapping[str, Mapping[str, float]]:
@@ -79,32 +85,46 @@ class ReliabilityCurve:
             "whole": self.whole.document(),
             "target": self.target,
             "needed": {name: dict(found) for name, found in self.needed.items()},
-            "notes": [_EXTRAPOLATED],
+            "annotations_alone": self.planner.annotations_alone(self.target)
+            if self.planner
+            else None,
+            "notes": [_EXTRAPOLATED, *self.notes],
         }
 
     def table(self) -> str:
         """Return the curve as text: a line a point, then what the target needs."""
         from tabulate import tabulate
 
-        headers = ["annotations a tuple", "tuples", "Pearson", "SD", "Spearman", "SD"]
+        numbers = ["SD", "Spearman-Brown"]
+        headers = ["annotations per tuple", "tuples", "Pearson", *numbers, "Spearman", *numbers]
         rows = [
             [
                 *(point.annotations, point.tuples),
-                *(point.pearson.mean, point.pearson.sd),
-                *(point.spearman.mean, point.spearman.sd),
+                *(point.pearson.mean, point.pearson.sd, point.pearson.spearman_brown),
+                *(point.spearman.mean, point.spearman.sd, point.spearman.spearman_brown),
             ]
             for point in self.points
         ]
         lines = [
-            f"{name} of {self.target} between halves: {_verdict(found['split_half'], self.whole)}"
+            f"reliability of {self.target} (Spearman-Brown, {name}): "
+            f"{_verdict(found['spearman_brown'], self.whole)}"
             for name, found in self.needed.items()
         ]
-        return "\n".join([tabulate(rows, headers, floatfmt=".4g"), *lines, _EXTRAPOLATED])
+        if self.planner:
+            lines = [annotations_alone(self.target, self.planner)]
+        lines += [*self.notes, _EXTRAPOLATED]
+        return "\n".join([tabulate(rows, headers, floatfmt=".4g"), *lines])
 
 
+_INCOMPLETE = {
+    True: "the design is incomplete: these halves share the error of which opponents an item met; what the "
+    "target takes is estimated from variance components, which contain it",
+    False: "the design is incomplete: these halves share the error of which opponents an item met, so that "
+    "the scores are less reliable than they say; variance components cannot be estimated",
+}
 _EXTRAPOLATED = (
-    "the numbers of annotations for the target are extrapolated by the Spearman-Brown formula, which "
-    "supposes further annotators like those at hand"
+    "the numbers of annotations for the target are extrapolated, by the Spearman-Brown formula or from "
+    "variance components; that supposes further annotators like those at hand"
 )
 
 
@@ -113,7 +133,7 @@ def _verdict(needed: float, whole: CurvePoint) -> str:
         return "no estimate, as the halves do not correlate"
     more = max(0, math.ceil(needed - whole.annotations))
     advice = f"{more} more than there are" if more else "there are enough"
-    return f"{needed:.1f} annotations a tuple, {advice} ({whole.annotations:.4g})"
+    return f"{needed:.1f} annotations per tuple, {advice} ({whole.annotations:.4g})"
 
 
 def annotations_for(target: float, r: float, annotations: float) -> float:
@@ -140,7 +160,11 @@ def reliability_curve(
 
     In each trial a point draws its number of annotations from those of each tuple that has as many,
     at random, and splits them as `bws.reliability` does by annotation; items of other tuples are left
-    out. ValueError: a target that is not between 0 and 1, trials below 1. InputError: no tuple has
+    out. The target is the reliability of scores from all annotations of a tuple, by Spearman-Brown; where
+    the design is incomplete, by variance components (`Planner`), since no number of annotations takes away
+    the error of which opponents an item met.
+
+    ValueError: a target that is not between 0 and 1, trials below 1. InputError: no tuple has
     two judgments.
 
     >>> from bws.records import Judgment, Judgments
@@ -149,16 +173,19 @@ def reliability_curve(
     >>> [(point.annotations, round(point.pearson.mean, 3)) for point in (*curve.points, curve.whole)]
     [(2, 1.0), (3, 0.989), (4, 1.0), (4.0, 1.0)]
     """
-    if not 0 < target < 1:
-        raise ValueError(f"target is {target}; it must be above 0 and below 1")
+    check_target(target)
     check_options(trials, odd=(odd, Odd))
     answers = in_order(judgments) if len(judgments) else None
     deck = Deck.of(answers) if answers else None
-    if deck is None or deck.sizes[0] < 2:
+    if answers is None or deck is None or deck.sizes[0] < 2:
         message = "no tuple has two judgments; a curve needs that"
         raise InputError(Problem(judgments.source or "judgments", None, message))
     points = [_point(deck, m, trials, odd, seed) for m in range(2, int(deck.sizes[0]) + 1)]
-    return ReliabilityCurve(tuple(points), _point(deck, None, trials, odd, seed), target)
+    complete = is_complete(answers)
+    planner = None if complete else Planner.of(answers, generalisability(answers))
+    notes = () if complete else (_INCOMPLETE[planner is not None],)
+    whole = _point(deck, None, trials, odd, seed)
+    return ReliabilityCurve(tuple(points), whole, target, planner, notes)
 
 
 def _point(deck: Deck, drawn: int | None, trials: int, odd: Odd, seed: int) -> CurvePoint:

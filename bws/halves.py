@@ -1,4 +1,4 @@
-"""Halves of the judgments of each tuple, and how the scores of two halves correlate.
+"""Random halves of judgments, and how the scores of two halves correlate.
 
 Everything here works on a `Deck`: the judgments laid out so that a random half of every tuple's
 judgments is dealt in as many array operations as the longest tuple has judgments.
@@ -25,6 +25,7 @@ __all__ = [
     "Trials",
     "by_annotation",
     "by_annotator",
+    "by_tuple",
     "check_options",
     "correlate",
     "run_trials",
@@ -148,6 +149,32 @@ def by_annotator(deck: Deck, rng: np.random.Generator, odd: Odd) -> Halves:
     return first, ~first & (deck.annotator_of >= 0)
 
 
+BALANCING_ROUNDS = 20
+"""Passes over the tuples that make the halves of `by_tuple` equal; few tuples change after ten."""
+
+
+def by_tuple(deck: Deck, rng: np.random.Generator, odd: Odd) -> Halves:
+    """Split the tuples into two halves at random, each with all its judgments.
+
+    The halves are balanced, as Spearman-Brown supposes halves of equal size: from a random start, tuples
+    whose change of sides reduces the sum over items of (judgments in one half - in the other) squared
+    change sides, a random share of them at a time.
+    """
+    k = deck.members.shape[1]
+    side = np.where(rng.random(len(deck.sizes)) < 0.5, deck.sizes, -deck.sizes)
+    share = 1 / (1 + math.sqrt(deck.members.size / deck.n_items))  # all at once would overshoot
+    for _ in range(BALANCING_ROUNDS):
+        surplus = np.bincount(deck.members.ravel(), side.repeat(k), deck.n_items)
+        gain = np.sign(side) * surplus[deck.members].sum(axis=1) - k * deck.sizes
+        if not (gain > 0).any():
+            break
+        side[(gain > 0) & (rng.random(len(side)) < share)] *= -1
+    if odd == "second" and side.sum() > 0:
+        side = -side
+    first = (side > 0)[deck.tuple_of]
+    return first, ~first
+
+
 @dataclass(frozen=True, eq=False)
 class Trials:
     """The correlations of n trials; NaN where a trial has none."""
@@ -158,6 +185,8 @@ class Trials:
     """(n,)"""
     missing: int
     """Items that lacked a score from one half or both in any trial."""
+    scored: float
+    """Mean number of items per trial that both halves score."""
 
 
 def run_trials(
@@ -173,14 +202,16 @@ def run_trials(
     """
     rng = np.random.Generator(np.random.PCG64(seed))
     found, lacking = np.empty((n, 2)), np.zeros(deck.n_items, dtype=np.bool_)
+    n_scored = 0
     for trial in range(n):
         scores = np.array([deck.scores(half) for half in split(deck, rng)])
         unscored = np.isnan(scores)
         lacking |= unscored.any(axis=0)
+        n_scored += int(np.count_nonzero(~unscored.any(axis=0)))
         left_out = unscored.any(axis=0) if missing == "drop" else unscored.all(axis=0)
         first, second = np.nan_to_num(scores, nan=0.0)[:, ~left_out]
         found[trial] = correlate(first, second), correlate(_ranks(first), _ranks(second))
-    return Trials(found[:, 0], found[:, 1], int(np.count_nonzero(lacking)))
+    return Trials(found[:, 0], found[:, 1], int(np.count_nonzero(lacking)), n_scored / n)
 
 
 def correlate(x: Floats, y: Floats) -> float:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.file_kinds import remark
 from bws.files.faults import quoted
 from bws.problems import InputError, Problem
 from bws.records import Ints, Tuples, normal_id
@@ -162,6 +163,7 @@ def _with_key(name: str, lines: Sequence[int], columns: dict[str, list[str]]) ->
     key = next((key for key in KEYS if key in columns), None)
     if key is None:
         message = f"no column says what a row is about; one of {', '.join(KEYS)} is needed"
+        message += remark(columns)
         raise InputError(Problem(name, None, message))
     columns[key] = [normal_id(value) for value in columns[key]]
     return Metadata(name, key, lines, columns)

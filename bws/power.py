@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from bws.components import components
 from bws.design import make_tuples
 from bws.records import Floats
 from bws.reliability import Correlation, reliability
 from bws.scoring import score
+from bws.scoring.answers import in_order
 from bws.simulate import Model, simulate
 
 __all__ = ["Power", "power"]
@@ -28,6 +30,9 @@ class Power:
     pearson: Correlation
     """Split-half reliability: the correlation of the scores from either half of the judgments."""
     spearman: Correlation
+    scores: Correlation
+    """Reliability of the scores from all judgments, by `bws.components`: errors of the design and of
+    annotators included."""
     truth_pearson: Correlation
     """The correlation of the scores from all judgments with the true scores."""
     truth_spearman: Correlation
@@ -41,6 +46,11 @@ class Power:
                 "pearson": self.pearson.document(),
                 "spearman": self.spearman.document(),
             },
+            "spearman_brown": {
+                "pearson": self.pearson.spearman_brown,
+                "spearman": self.spearman.spearman_brown,
+            },
+            "scores": self.scores.document(),
             "truth": {
                 "pearson": self.truth_pearson.document(),
                 "spearman": self.truth_spearman.document(),
@@ -51,11 +61,13 @@ class Power:
 def power(
     n_items: int,
     k: int,
-    factor: float = 2.0,
+    factor: float | None = None,
     annotators: int = 5,
     *,
     noise: float = 0.25,
     model: Model = "gumbel",
+    disagreement: float = 0.0,
+    careless: float = 0.0,
     repeats: int = 10,
     seed: int = 0,
 ) -> Power:
@@ -63,9 +75,11 @@ def power(
 
     The true scores of the `n_items` items lie evenly from -1 to 1. Tuples of `k` items, `factor` an item,
     are made as by `make_tuples` and judged as by `simulate`, each by every annotator; the items are
-    scored by counting. Reliability is that of `bws.reliability`, split by annotation; with one
-    annotator there is none (NaN). The noise is the greatest unknown: choose it so that the simulated
-    reliability is that of a pilot study.
+    scored by counting. `disagreement` and `careless` are those of `simulate`: annotators with tastes of
+    their own, and judgments at random. Split-half reliability is that of `bws.reliability`, split by
+    annotation: the halves share tuples and annotators, so that it promises more than the reliability of the
+    `scores`. With one annotator there is neither (NaN). The noise is the greatest unknown: choose it so that
+    the simulated reliability is that of a pilot study.
 
     Raises ValueError for arguments out of range.
 
@@ -82,10 +96,26 @@ def power(
     seeds = np.random.Generator(np.random.PCG64(seed)).integers(2**31, size=repeats).tolist()
     found = []
     for number in seeds:
-        judged = simulate(tuples, truth, annotators, noise=noise, model=model, seed=number)
-        halves = reliability(judged, trials=TRIALS, seed=number).groups[0]
+        judged = simulate(
+            tuples,
+            truth,
+            annotators,
+            noise=noise,
+            model=model,
+            disagreement=disagreement,
+            careless=careless,
+            seed=number,
+        )
+        halves = reliability(judged, split="annotation", trials=TRIALS, seed=number).groups[0]
         near = _correlations(score(judged).score, truth)
-        found.append([halves.pearson.mean, halves.spearman.mean, *near])
+        found.append(
+            [
+                halves.pearson.mean,
+                halves.spearman.mean,
+                components(in_order(judged)).reliability,
+                *near,
+            ]
+        )
     columns = [Correlation(column) for column in np.array(found).T]
     return Power(len(tuples), len(tuples) * annotators, *columns)
 

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bws.problems import Problem
+
+if TYPE_CHECKING:
+    from bws.variants import Variants
 
 __all__ = ["Judgment", "Judgments", "Scores", "Tuples", "normal_id"]
 
@@ -46,6 +50,8 @@ class Tuples:
     members: Ints
     """(T, K) item indices; all members of a tuple are distinct and of one group. The order is the
     order in which the tuple's items were first written."""
+    notes: tuple[str, ...] = ()
+    """What a user of a new design must know: groups that have fewer tuples than usual."""
 
     @property
     def k(self) -> int:
@@ -59,6 +65,13 @@ class Tuples:
     def group_of_tuple(self) -> Ints:
         """(T,) index into `groups`."""
         return self.group_of_item[self.members[:, 0]]
+
+    @cached_property
+    def n_repeated(self) -> int:
+        """The number of tuples whose items are those of an earlier tuple."""
+        ordered = np.sort(self.members, axis=1)
+        ordered = ordered[np.lexsort(ordered.T)]
+        return int((ordered[1:] == ordered[:-1]).all(axis=1).sum())
 
     def rows(self) -> Iterator[tuple[str, str, tuple[str, ...]]]:
         """Yield (tuple id, group id, item ids) a tuple."""
@@ -106,7 +119,11 @@ class Judgments:
     source: str = ""
     """The file (and the format it was taken for) that the judgments came from."""
     left_out: tuple[Problem, ...] = ()
-    """Rows that were not used, each with its line and reason."""
+    """Why rows were not used, each reason with its line."""
+    items_left_out: tuple[str, ...] = ()
+    """Items that are in rows that were not used, and in no others."""
+    variants: Variants | None = None
+    """Items that differ in white space, case and punctuation only; None where there are none."""
 
     def __len__(self) -> int:
         return int(self.tuple_of.shape[0])
@@ -121,19 +138,24 @@ class Judgments:
         """(J,) index of the item chosen worst."""
         return self.tuples.members[self.tuple_of, self.worst]
 
+    @property
+    def n_left_out(self) -> int:
+        """How many rows were not used; a row with several faults is one."""
+        rows = {(problem.file, problem.line, problem.row) for problem in self.left_out}
+        unplaced = {(problem.file, None, None) for problem in self.left_out}  # each is a row
+        count = sum((p.file, p.line, p.row) in unplaced for p in self.left_out)
+        return len(rows - unplaced) + count
+
     def take(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> Judgments:
         """Return the judgments at `rows` (indices or a mask); items and tuples stay as they are."""
-        return Judgments(
-            self.tuples,
-            self.tuple_of[rows],
-            self.best[rows],
-            self.worst[rows],
-            self.annotator_of[rows],
-            self.annotators,
-            None if self.shown is None else self.shown[rows],
-            {name: column[rows] for name, column in self.columns.items()},
-            self.source,
-            self.left_out,
+        return replace(
+            self,
+            tuple_of=self.tuple_of[rows],
+            best=self.best[rows],
+            worst=self.worst[rows],
+            annotator_of=self.annotator_of[rows],
+            shown=None if self.shown is None else self.shown[rows],
+            columns={name: column[rows] for name, column in self.columns.items()},
         )
 
     @classmethod

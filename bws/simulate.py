@@ -9,6 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.file_kinds import remark
 from bws.files import read_scores
 from bws.files.jsonl import read_json_lines
 from bws.problems import InputError, Problem
@@ -20,6 +21,8 @@ __all__ = ["Model", "is_simulated", "read_truth", "simulate"]
 Model = Literal["gumbel", "thurstone"]
 NAMED = 5
 LEVELS = (1, 2, 3, 4, 5)
+TASTES = 1
+"""Marks the random numbers of the annotators' tastes."""
 SIMULATED = re.compile(r"simulated-\d+|ASIMULATED\d+")
 
 
@@ -39,6 +42,7 @@ def simulate(
     *,
     noise: float = 0.25,
     model: Model = "gumbel",
+    disagreement: float = 0.0,
     careless: float = 0.0,
     position_bias: float = 0.0,
     seed: int = 0,
@@ -52,6 +56,8 @@ def simulate(
         exp(truth/noise), then the worst of the others with exp(-truth/noise). With ``thurstone`` it is the
         standard deviation of a normal error on each item; the best is the highest and the worst the
         lowest of one impression.
+    disagreement: how far annotators differ for good, in units of the truth: each has a taste of their own, a
+        normal number with this standard deviation for every item, that enters all their judgments of it.
     careless: the share of judgments, in [0, 1], that are made without looking: best and worst at random.
     position_bias: how much better the item shown first seems, in units of the truth; it falls evenly to 0
         for the item shown last.
@@ -66,14 +72,22 @@ def simulate(
     >>> design.items[said.best_item].tolist(), design.items[said.worst_item].tolist()
     (['b', 'b'], ['c', 'c'])
     """
-    _check(annotators, noise, model, careless, position_bias)
+    _check(annotators, noise, model, disagreement, careless, position_bias)
     value = _of_items(tuples, truth) if isinstance(truth, Scores) else truth
     _check_truth(tuples, value)
     random = np.random.Generator(np.random.PCG64(seed))
     tuple_of = np.repeat(np.arange(len(tuples), dtype=np.int32), annotators)
     shape = (len(tuple_of), tuples.k)
     shown = np.argsort(random.random(shape), axis=1).astype(np.int8)
-    merit = value[tuples.members[tuple_of[:, np.newaxis], shown]]
+    annotator_of = np.tile(np.arange(annotators, dtype=np.int32), len(tuples))
+    item = tuples.members[tuple_of[:, np.newaxis], shown]
+    merit = value[item]
+    if disagreement:
+        tastes = np.random.Generator(
+            np.random.PCG64([seed, TASTES])
+        )  # the other draws stay as they are
+        taste = disagreement * _normal(tastes, (annotators, len(value)))
+        merit = merit + taste[annotator_of[:, np.newaxis], item]
     merit = merit + position_bias * np.linspace(1, 0, tuples.k)
     best, worst = _choices(random, merit, noise, model)
     guessed = random.random(len(tuple_of)) < careless
@@ -84,7 +98,7 @@ def simulate(
         tuple_of=tuple_of,
         best=shown[rows, np.where(guessed, guess[:, 0], best)],
         worst=shown[rows, np.where(guessed, guess[:, -1], worst)],
-        annotator_of=np.tile(np.arange(annotators, dtype=np.int32), len(tuples)),
+        annotator_of=annotator_of,
         annotators=np.array([f"simulated-{n}" for n in range(1, annotators + 1)], dtype=object),
         shown=shown,
         source=f"simulated ({model}, noise {noise}, seed {seed})",
@@ -92,7 +106,12 @@ def simulate(
 
 
 def _check(
-    annotators: int, noise: float, model: str, careless: float, position_bias: float
+    annotators: int,
+    noise: float,
+    model: str,
+    disagreement: float,
+    careless: float,
+    position_bias: float,
 ) -> None:
     faults = []
     if annotators < 1:
@@ -101,6 +120,8 @@ def _check(
         faults.append(f"noise is {noise}; it must be 0 or more")
     if model not in get_args(Model):
         faults.append(f"model is {model!r}; {' and '.join(get_args(Model))} are allowed")
+    if not 0 <= disagreement < np.inf:
+        faults.append(f"disagreement is {disagreement}; it must be 0 or more")
     if not 0 <= careless <= 1:
         faults.append(f"careless is {careless}; it must be a share from 0 to 1")
     if not np.isfinite(position_bias):
@@ -179,7 +200,8 @@ def _intended(path: str | os.PathLike[str], name: str) -> Scores:
     keys: list[tuple[str, str]] = []
     levels: list[int] = []
     problems: list[Problem] = []
-    for line, dialogue in read_json_lines(path):
+    rows = read_json_lines(path)
+    for line, dialogue in rows:
         candidates = dialogue.get("candidates")
         for candidate in candidates if isinstance(candidates, list) else []:
             level = candidate.get("intended") if isinstance(candidate, dict) else None
@@ -193,7 +215,8 @@ def _intended(path: str | os.PathLike[str], name: str) -> Scores:
                 )
                 problems.append(Problem(name, line, message))
     if problems or not keys:
-        nothing = Problem(name, None, "holds no candidates with an intended level")
+        message = f"holds no candidates with an intended level{remark(rows[0][1], 'dialogues')}"
+        nothing = Problem(name, None, message)
         raise InputError(problems or nothing)
     groups, items = (np.array(names, dtype=object) for names in zip(*keys, strict=True))
     none = np.zeros(len(keys), np.int64)

@@ -19,6 +19,7 @@ from typing import Any
 from bws.problems import InputError, Problem
 
 __all__ = [
+    "check_is_text",
     "display_name",
     "read_bytes",
     "read_text",
@@ -29,6 +30,16 @@ __all__ = [
 ]
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+WORKBOOK = "save the sheet as CSV (UTF-8)"
+OTHER_FORMATS = {
+    b"PK\x03\x04": f"is a ZIP archive, as Excel and LibreOffice write; {WORKBOOK}",
+    b"\xd0\xcf\x11\xe0": f"is a Microsoft Office file; {WORKBOOK}",
+    b"\xff\xfe": "is UTF-16 text; save the file as UTF-8 (in Excel: CSV UTF-8)",
+    b"\xfe\xff": "is UTF-16 text; save the file as UTF-8",
+    b"PAR1": "is a Parquet file; text (UTF-8) is expected",
+    b"%PDF": "is a PDF file; text (UTF-8) is expected",
+}
+"""How files of other formats begin, and what to do with each."""
 ANY_RATIO = 64 * 2**20
 """So many bytes may be unpacked, however small the packed file is."""
 RATIO = 100
@@ -107,22 +118,36 @@ def _unpacked(name: str, data: bytes) -> bytes:
     return bytes(found)
 
 
-def read_text(path: str | os.PathLike[str]) -> str:
-    """Read a whole UTF-8 file as `read_bytes` does; the error names the line of the first bad byte."""
-    data = read_bytes(path)
+def check_is_text(data: bytes, name: str) -> None:
+    """Raise InputError where a file is no UTF-8 text: another format, or the line of the first bad byte."""
+    for magic, message in OTHER_FORMATS.items():
+        if data.startswith(magic):
+            raise InputError(Problem(name, None, message))
+    if b"\0" in data:
+        line = data.count(b"\n", 0, data.index(b"\0")) + 1
+        raise InputError(Problem(name, line, "a NUL byte; the file must be UTF-8 text"))
+    if data.isascii():
+        return
     try:
-        return data.decode("utf-8")
+        data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         message = f"byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8"
-        raise InputError(Problem(display_name(path), line, message)) from None
+        raise InputError(Problem(name, line, message)) from None
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """Read a whole UTF-8 file as `read_bytes` does; InputError as of `check_is_text`."""
+    data = read_bytes(path)
+    check_is_text(data, display_name(path))
+    return data.decode("utf-8")
 
 
 def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read a TOML file; InputError names the line where it is none."""
     try:
         return tomllib.loads(read_text(path))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         line = re.search(r"line (\d+)", str(error))
         message = f"is not TOML ({error})"
         problem = Problem(display_name(path), int(line[1]) if line else None, message)

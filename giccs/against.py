@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from giccs.benchmark import SAMPLE
-from giccs.metrics import Estimate
+from giccs.metrics import SELECTED, Estimate
+from giccs.models.postprocess.spelling import canonical_name
 from giccs.recipe import Published, Recipe, Run
+from giccs.report.cells import SELECTED_REMARK
 from giccs.report.place import data_of, history_of, is_choice, prompt_of
 from giccs.results import Result
 
@@ -90,7 +92,13 @@ class Comparison:
 
     def notes(self) -> list[str]:
         """Return what must be said beside the numbers: what is not compared, and how to read the rest."""
-        return [*self._of_data(), *self._of_revisions(), *self._left_out(), *self._of_intervals()]
+        return [
+            *self._of_data(),
+            *self._of_revisions(),
+            *self._left_out(),
+            *self._of_intervals(),
+            *self._of_selection(),
+        ]
 
     def document(self) -> dict[str, Any]:
         """Return the comparison as JSON has it."""
@@ -129,12 +137,16 @@ class Comparison:
             models = ", ".join(dict.fromkeys(result.model for result in self.unpublished))
             yield f"{len(self.unpublished)} results here have no published number: {models}."
 
+    def _of_selection(self) -> Iterator[str]:
+        if any(line.ours and SELECTED in line.ours.extra for line in self.lines):
+            yield SELECTED_REMARK
+
     def _of_intervals(self) -> Iterator[str]:
         compared = [line for line in self.lines if line.verdict in COMPARED]
         if compared:
             yield (
                 "inside, outside: whether the published number lies in the 95 % interval of ours, which for "
-                "correlations resamples dialogues and for accuracies is Wilson's."
+                "correlations is over dialogues and for accuracies is Wilson's."
             )
         for n in dict.fromkeys(line.ours.n for line in compared if _is_share(line) and line.ours):
             yield (
@@ -169,7 +181,7 @@ def against(results: Sequence[Result], recipe: Recipe, copy: str | None = None) 
 def _belongs(result: Result, run: Run) -> bool:
     history = run.ask.get("history")
     same_history = history in (None, "both", history_of(result)) or history_of(result) == "both"
-    same_task = (result.model, result.task) == (run.model, run.task)
+    same_task = (result.model, result.task) == (canonical_name(run.model), run.task)
     return same_task and same_history and _asked_alike(result, run)
 
 

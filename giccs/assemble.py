@@ -33,7 +33,7 @@ def placed_dialogues(
     placed: list[tuple[Problem, Dialogue]] = []
     problems: list[Problem] = []
     first: dict[str, int] = {}
-    for fields in json_lines(path):
+    for fields in json_lines(path, "dialogues"):
         if fields.values:
             dialogue = _dialogue(fields, candidates=candidates)
             earlier = first.setdefault(dialogue.dialogue_id, fields.line)
@@ -56,11 +56,13 @@ def write_dialogues(dialogues: Iterable[Dialogue], path: str | os.PathLike[str])
 
 def _row(dialogue: Dialogue) -> dict[str, Any]:
     original = {"original_domain": dialogue.original_domain} if dialogue.original_domain else {}
+    language = {"language": dialogue.language} if dialogue.language else {}
     return {
         "dialogue_id": dialogue.dialogue_id,
         "source": dialogue.source,
         "domain": dialogue.domain,
         **original,
+        **language,
         "turns": [{"speaker": turn.speaker, "text": turn.text} for turn in dialogue.turns],
         "candidates": [
             {"utterance_id": one.utterance_id, "text": one.text}
@@ -81,6 +83,7 @@ def _dialogue(fields: Fields, *, candidates: bool) -> Dialogue:
         turns=fields.turns(),
         candidates=_candidates(fields) if given is not None else (),
         original_domain=fields.optional_text("original_domain"),
+        language=fields.language(),
     )
 
 
@@ -138,6 +141,7 @@ def assemble(
             utterance=candidate.text,
             score=scores[dialogue.dialogue_id, candidate.utterance_id],
             original_domain=dialogue.original_domain,
+            language=dialogue.language,
         )
         for dialogue in dialogues
         for candidate in dialogue.candidates

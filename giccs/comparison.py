@@ -7,18 +7,26 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.clusters import too_few_clusters
 from giccs.metrics import (
     Estimate,
+    Statistic,
     correlations,
-    estimated,
+    jackknifed,
     mean_over_dialogues,
     rank_correlation_inside,
-    resampled,
     weighted_pearson,
     weighted_spearman,
 )
 
-__all__ = ["mcnemar", "paired_correlations", "paired_shares", "share", "wilson"]
+__all__ = [
+    "clustered_share",
+    "mcnemar",
+    "paired_correlations",
+    "paired_shares",
+    "share",
+    "wilson",
+]
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -48,7 +56,38 @@ def share(right: Bools) -> Estimate:
     return Estimate(p, low, high, n, extra={"stderr": stderr})
 
 
-def wilson(right: int, n: int) -> tuple[float, float]:
+def clustered_share(
+    right: Floats, answers: Ints, remark: str = "", unit: str = "dialogues"
+) -> Estimate:
+    """Return the share of right answers where answers come in clusters, with Wilson's interval.
+
+    right, answers: (C,) right answers of each cluster, halves allowed, and all its answers, at least 1. The
+    interval is Wilson's for the effective number of independent answers, p(1-p) / stderr² and at most
+    all answers; where no cluster differs from another, the number of clusters (Franco, Little, Louis and Slud
+    2019, J. Surv. Stat. Methodol. 7). ``stderr`` is the linearised one of the ratio over clusters (C-1).
+
+    >>> found = clustered_share(np.array([1.0, 2, 0, 2, 2]), np.array([1, 2, 2, 2, 2]))
+    >>> f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]", found.n
+    ('0.778 [0.306, 0.965]', 5)
+    """
+    clusters, total = len(right), float(np.sum(answers))
+    if not clusters:
+        return Estimate(
+            math.nan, math.nan, math.nan, 0, remark or "no answers", {"stderr": math.nan}
+        )
+    p = float(np.sum(right)) / total
+    squares = float(np.sum((right - p * answers) ** 2))
+    stderr = math.sqrt(clusters / (clusters - 1) * squares) / total if clusters > 1 else math.nan
+    low = high = math.nan
+    why = too_few_clusters(clusters, unit)
+    if not why:
+        effective = min(total, p * (1 - p) / stderr**2) if stderr > 0 else clusters
+        low, high = wilson(p * effective, effective)
+    reason = "; ".join(filter(None, [remark, why]))
+    return Estimate(p, low, high, clusters, reason, {"stderr": stderr})
+
+
+def wilson(right: float, n: float) -> tuple[float, float]:
     """Return Wilson's 95 % interval of a share `right` / n (Wilson 1927, J. Am. Stat. Assoc. 22).
 
     It keeps inside [0, 1], and has a width also where none or all are right.
@@ -116,11 +155,13 @@ def paired_correlations(
     All arrays are (N,); `dialogue` holds indices 0 … D-1, each used. ``pearson`` and ``spearman`` are
     differences of the correlations over all items, ``rank_spearman`` the mean over dialogues of the
     difference of the correlations inside them; dialogues where one of the two is not defined are left out
-    and counted in the reason. Intervals are the 2.5 and 97.5 percentile over `resamples` draws of D
-    dialogues with replacement, each draw the same for both: an interval without 0 is a difference that
-    another sample of dialogues would show as well.
+    and counted in the reason. Intervals are those of `giccs.metrics.jackknife_interval`, difference ± t ·
+    ``stderr``; each resample leaves the same dialogues out for both, and stderr is
+    corrected by `giccs.metrics.quadratic_excess`. `resamples`, `seed`: as in
+    `giccs.metrics.correlations`.
 
-    NaN with a reason where a correlation is not defined; an interval needs two dialogues.
+    NaN with a reason where a correlation is not defined, and an interval of few dialogues, or where the two
+    models differ in few dialogues.
 
     >>> score, dialogue = np.array([0.1, 0.4, 0.5, 0.8]), np.array([0, 0, 1, 1])
     >>> found = paired_correlations(score, -score, score, dialogue, resamples=10)
@@ -132,15 +173,23 @@ def paired_correlations(
         if math.isnan(one["pearson"].value):
             return one
     n, n_dialogues = len(score), int(dialogue.max()) + 1
-    draws = [*resampled(n_dialogues, resamples, seed)]
     found = {}
     for name, correlation in (("pearson", weighted_pearson), ("spearman", weighted_spearman)):
         ours, theirs = correlation(first, score, dialogue), correlation(second, score, dialogue)
-        drawn = [np.empty(0), *(ours(weights) - theirs(weights) for weights in draws)]
-        value = alone[0][name].value - alone[1][name].value
-        found[name] = estimated(value, np.concatenate(drawn), n, n_dialogues)
+        found[name] = jackknifed(
+            _difference(ours, theirs),
+            n,
+            n_dialogues,
+            paired=True,
+            resamples=resamples,
+            seed=seed,
+        )
     inside = [rank_correlation_inside(model, score, dialogue) for model in (first, second)]
     found["rank_spearman"] = mean_over_dialogues(
         inside[0] - inside[1], resamples=resamples, seed=seed, what=NO_RHO
     )
     return found
+
+
+def _difference(first: Statistic, second: Statistic) -> Statistic:
+    return lambda weights: first(weights) - second(weights)

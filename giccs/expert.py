@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from bws.clusters import too_few_clusters
 from bws.problems import InputError, Problem
 from bws.records import normal_id
 from giccs.benchmark import Benchmark
@@ -277,7 +278,7 @@ def agreement_share(agree: int, n: int, dialogues: int) -> Estimate:
     from the handful of mismatches there are, and not at all where there is none; so the effective number of
     judgments is taken to be the number of dialogues, the least it can be with equally many items in each. The
     interval is Clopper and Pearson's with that number (Korn and Graubard 1998, Survey Methodology 24): wide
-    rather than narrow, and with a width also where all agree.
+    rather than narrow, and with a width also where all agree; NaN for fewer dialogues than `MIN_CLUSTERS`.
 
     >>> found = agreement_share(298, 300, 60)
     >>> f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
@@ -287,6 +288,8 @@ def agreement_share(agree: int, n: int, dialogues: int) -> Estimate:
 
     if not n:
         return Estimate(math.nan, math.nan, math.nan, 0, "no judged item has a side")
+    if few := too_few_clusters(dialogues, "dialogues"):
+        return Estimate(agree / n, math.nan, math.nan, n, few)
     yes = agree / n * dialogues
     no = dialogues - yes
     low = float(betaincinv(yes, no + 1, 0.025)) if agree else 0.0

@@ -9,8 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from bws.file_content import check_is_json_lines
+from bws.file_kinds import KINDS, remark
 from bws.problems import InputError, Problem
 from bws.textio import display_name, read_text
+from giccs.languages import language_tag
 from giccs.parquet import read_table
 from giccs.records import Turn
 
@@ -48,6 +51,17 @@ class Fields:
     def optional_text(self, key: str) -> str:
         """Return a string field that may be absent."""
         return self.text(key, empty=True) if self.values.get(key) is not None else ""
+
+    def language(self) -> str | None:
+        """Return the optional field ``language``, a BCP 47 tag."""
+        value = self.values.get("language")
+        if value is None:
+            return None
+        try:
+            return language_tag(value if isinstance(value, str) else _shown(value))
+        except ValueError as error:
+            self.wrong(f"language: {error}")
+            return None
 
     def share(self, key: str) -> float:
         """Return a number from 0 to 1."""
@@ -111,14 +125,25 @@ class Fields:
         return value
 
 
-def json_lines(path: str | os.PathLike[str]) -> Iterator[Fields]:
-    """Yield one `Fields` a line that is not blank; a line that is not a JSON object yields empty ones."""
+def json_lines(path: str | os.PathLike[str], kind: str = "") -> Iterator[Fields]:
+    """Yield one `Fields` a line that is not blank; a line that is not a JSON object yields empty ones.
+
+    kind: the kind of file that is expected, see `bws.file_kinds`.
+
+    Raises InputError where no line is a JSON object, and where the first one is of another kind of file.
+    """
     file = display_name(path)
+    lines = read_text(path)
+    check_is_json_lines(lines, file)
+    first = True
     # not splitlines(): U+2028 and its like may stand inside a JSON string
-    for line, text in enumerate(read_text(path).split("\n"), start=1):
+    for line, text in enumerate(lines.split("\n"), start=1):
         if not text.strip():
             continue
         values, reason = _object(text)
+        if first and kind and (other := remark(values, kind)):
+            raise InputError(Problem(file, line, f"{KINDS[kind].title} is expected{other}"))
+        first = False
         fields = Fields(file, line, values)
         if reason:
             fields.wrong(f"not a JSON object ({reason}); each line must be one")

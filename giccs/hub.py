@@ -12,7 +12,7 @@ __all__ = ["data_folder", "model_folder"]
 
 log = logging.getLogger(__name__)
 
-DATA_FILES = ["*.jsonl", "*.jsonl.gz", "*.tsv", "data/test-*.parquet"]
+DATA_FILES = ["*.jsonl", "*.jsonl.gz", "*.tsv", "data/test-*.parquet", "README.md"]
 OTHER_FRAMEWORKS = ["*.h5", "*.msgpack", "*.onnx", "*.ot", "*.tflite", "onnx/*", "openvino/*"]
 PICKLED_TWINS = ["pytorch_model*.bin"]
 

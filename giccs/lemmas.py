@@ -10,6 +10,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from giccs.languages import base_language
+
 if TYPE_CHECKING:
     from spacy.language import Language
 
@@ -42,17 +44,20 @@ class Lemmatiser:
             yield [(token.lemma_ or token.text).lower() for token in doc if _is_word(token.text)]
 
 
-def lemmatiser(lang: str = "de") -> Lemmatiser:
+def lemmatiser(lang: str) -> Lemmatiser:
     """Return spaCy's small trained model of a language where it is installed, otherwise simplemma's tables.
 
     The paper used ``de_core_news_sm`` 3.3.0. Of an installed package of such a name only data is read (no
     code is run), and only if it is one of spaCy's models: its version is of spaCy's major version and is
     the one in its ``meta.json``, as are language and name. Others took these names on package registries.
 
+    lang: BCP 47 tag; script and region are ignored.
+
     Raises ValueError for a language for which there is neither, with those for which there is one.
     """
     import spacy
 
+    lang = base_language(lang)
     remarks: list[str] = []
     for name in (model.format(lang=lang) for model in MODELS):
         try:

@@ -1,29 +1,40 @@
 """From predictions to numbers: correlations, with intervals that respect dependence.
 
-The items of one dialogue share its last turn, so they are not independent: intervals come from a
-bootstrap that resamples whole dialogues. A resample is a vector of weights, how often each dialogue was
-drawn; a point estimate is the same formula with every weight 1.
+The items of one dialogue share its last turn, so they are not independent: intervals come from the
+jackknife over dialogues, with Student's t (Tukey 1958; Efron and Tibshirani 1993, chapter 11), correlations
+on the scale of Fisher's z. A resample is a vector of weights of the dialogues, 0 for those that are left out;
+a point estimate is the same formula with every weight 1. Simulated, percentiles of a bootstrap over 30
+dialogues cover 89 to 93 % where these intervals cover 93 to 97 % (docs/coverage.md).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.clusters import MIN_CLUSTERS, few_clusters, too_few_clusters
+
 __all__ = [
+    "CORRELATION",
     "LOWER_IS_BETTER",
+    "SELECTED",
+    "SHARE",
     "Estimate",
     "Statistic",
     "correlations",
     "estimated",
+    "interval_signature",
+    "jackknife_interval",
+    "jackknifed",
+    "left_out",
     "mean_over_dialogues",
+    "quadratic_excess",
     "rank_correlation_inside",
-    "resampled",
     "weighted_pearson",
     "weighted_spearman",
 ]
@@ -33,8 +44,17 @@ Ints = NDArray[np.intp]
 
 LOWER_IS_BETTER = frozenset(["alignment", "invalid", "mean_rank", "uniformity"])
 """Names of metrics of which less is better."""
+SELECTED = "selected"
+"""Key of `Estimate.extra`: what was selected by this score, which is therefore too high for new data."""
+INTERVAL = "jackknife-t"
+"""Name of the method of intervals in signatures."""
+CORRELATION = (-1.0, 1.0)
+SHARE = (0.0, 1.0)
+"""Bounds of a value, between which its interval stays."""
 CHUNK = 1_000_000
 """Weights held at a time."""
+MAX_CORRECTED = 60
+"""Dialogues beyond which the jackknife of a difference needs no correction."""
 CONSTANT = 1e-12
 """Variance, relative to the mean square, below which values count as all the same."""
 
@@ -49,7 +69,7 @@ class Estimate:
     n: int
     """Items; for a mean over dialogues, dialogues."""
     reason: str = ""
-    """Why value, low and high, or only low and high, are NaN; or what was left out."""
+    """Why value, low and high, or only low and high, are NaN; or what was left out or selected by it."""
     extra: Mapping[str, Any] = field(default_factory=dict)
     """What else belongs to this number: ``stderr``, ``chance``, ``p`` …"""
 
@@ -57,6 +77,15 @@ class Estimate:
         """Return the estimate as a dict; the reason only where there is one."""
         numbers = {"value": self.value, "low": self.low, "high": self.high, "n": self.n}
         return numbers | ({"reason": self.reason} if self.reason else {}) | dict(self.extra)
+
+
+def interval_signature(unit: str, resamples: int, seed: int) -> dict[str, Any]:
+    """Return how intervals are made, for the signature of a result."""
+    return {"method": INTERVAL, "unit": unit, "resamples": resamples, "seed": seed}
+
+
+Statistic = Callable[[Floats], Floats]
+"""From weights of the dialogues, (b, D), to the value under each, (b,)."""
 
 
 def correlations(
@@ -67,11 +96,12 @@ def correlations(
     All arrays are (N,); `dialogue` holds indices 0 … D-1, each used. Returns ``pearson`` and
     ``spearman`` over all items (paper section 5.1.1) and ``rank_spearman``, the mean over dialogues of
     Spearman's rho of the dialogue's own items; dialogues where that is not defined are left out and
-    counted in the reason. Ties get average ranks. The interval is the 2.5 and 97.5 percentile over
-    `resamples` draws of D dialogues with replacement.
+    counted in the reason. Ties get average ranks. The interval is that of `jackknife_interval`, on the scale
+    of Fisher's z. At most `resamples` jackknife resamples are computed, 0 for no interval: each leaves out
+    one dialogue, or, where there are more dialogues, one of `resamples` random groups of them (from `seed`).
 
     NaN with a reason: fewer than two items, predictions or scores that are all the same, a
-    prediction that is NaN; an interval needs two dialogues.
+    prediction that is NaN; an interval needs `MIN_CLUSTERS` dialogues that have a value.
 
     >>> x, y = np.array([0.1, 0.4, 0.35, 0.8]), np.array([0.0, 0.5, 0.5, 1.0])
     >>> found = correlations(x, y, np.array([0, 0, 1, 1]), resamples=10)
@@ -89,42 +119,48 @@ def correlations(
     per_dialogue = rank_correlation_inside(prediction, score, dialogue)
     defined = int(np.count_nonzero(~np.isnan(per_dialogue)))
     statistics = {
-        "pearson": (weighted_pearson(prediction, score, dialogue), n, ""),
-        "spearman": (weighted_spearman(prediction, score, dialogue), n, ""),
-        "rank_spearman": (_mean(per_dialogue), defined, _left_out(n_dialogues - defined)),
+        "pearson": (weighted_pearson(prediction, score, dialogue), n, n_dialogues, ""),
+        "spearman": (weighted_spearman(prediction, score, dialogue), n, n_dialogues, ""),
+        "rank_spearman": (
+            _mean(per_dialogue[~np.isnan(per_dialogue)]),
+            defined,
+            defined,
+            _left_out(n_dialogues - defined),
+        ),
     }
-    whole = np.ones((1, n_dialogues))
-    values = {name: float(of(whole)[0]) for name, (of, _, _) in statistics.items()}
-    drawn: dict[str, list[Floats]] = {name: [np.empty(0)] for name in statistics}
-    for weights in resampled(n_dialogues, resamples, seed):
-        for name, (of, _, _) in statistics.items():
-            drawn[name].append(of(weights))
     return {
-        name: estimated(values[name], np.concatenate(drawn[name]), count, n_dialogues, remark)
-        for name, (_, count, remark) in statistics.items()
+        name: jackknifed(
+            of, count, clusters, remark, bounds=CORRELATION, resamples=resamples, seed=seed
+        )
+        for name, (of, count, clusters, remark) in statistics.items()
     }
 
 
 def mean_over_dialogues(
-    values: Floats, *, resamples: int = 1000, seed: int = 0, what: str = "not defined"
+    values: Floats,
+    *,
+    bounds: tuple[float, float] | None = None,
+    resamples: int = 1000,
+    seed: int = 0,
+    what: str = "not defined",
 ) -> Estimate:
-    """Return the mean of one value a dialogue (D,), its interval and its standard error.
+    """Return the mean of one value per dialogue (D,), its interval and its standard error.
 
     NaN is a dialogue that has no value: it is left out and counted, and `what` says why. The interval
-    is that of `correlations`; ``stderr`` is the sample standard deviation (n-1) by the root of n.
+    is that of `jackknife_interval`; without `bounds` it is mean ± t · ``stderr``, the sample standard
+    deviation (n-1) divided by the root of n.
 
     >>> found = mean_over_dialogues(np.array([0.0, 1.0, np.nan]), what="no answer")
     >>> found.value, found.n, found.extra["stderr"], found.reason
-    (0.5, 2, 0.5, '1 dialogues left out: no answer')
+    (0.5, 2, 0.5, '1 dialogues left out: no answer; 2 dialogues: no interval, which needs 5')
     """
     known = values[~np.isnan(values)]
     remark = (
         f"{len(values) - len(known)} dialogues left out: {what}" if len(known) < len(values) else ""
     )
-    mean = _mean(known)
-    whole = float(np.mean(known)) if len(known) else math.nan
-    drawn = [np.empty(0), *map(mean, resampled(len(known), resamples, seed))]
-    found = estimated(whole, np.concatenate(drawn), len(known), len(known), remark)
+    found = jackknifed(
+        _mean(known), len(known), len(known), remark, bounds=bounds, resamples=resamples, seed=seed
+    )
     error = float(np.std(known, ddof=1)) / math.sqrt(len(known)) if len(known) > 1 else math.nan
     return replace(found, extra={"stderr": error})
 
@@ -149,39 +185,172 @@ def _left_out(count: int) -> str:
     return f"{count} dialogues left out: {what}" if count else ""
 
 
-def estimated(value: float, drawn: Floats, n: int, n_dialogues: int, remark: str = "") -> Estimate:
-    """Return a value with the percentile interval of what its resamples gave (R,); NaN where there is none.
+def jackknifed(
+    statistic: Statistic,
+    n: int,
+    n_dialogues: int,
+    remark: str = "",
+    unit: str = "dialogues",
+    *,
+    bounds: tuple[float, float] | None = None,
+    paired: bool = False,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> Estimate:
+    """Return a statistic of `n_dialogues` dialogues with the interval of `jackknife_interval`.
 
-    `remark` says why the value is NaN, or what was left out; the reason also says why an interval is.
+    paired: the statistic is a difference of two correlations, whose stderr is corrected (`quadratic_excess`).
+    resamples, seed: as in `left_out`. The other arguments are those of `jackknife_interval`.
+    """
+    value = float(statistic(np.ones((1, n_dialogues)))[0]) if n_dialogues else math.nan
+    without = map(statistic, left_out(n_dialogues, resamples, seed))
+    corrected = paired and MIN_CLUSTERS <= n_dialogues <= min(MAX_CORRECTED, resamples)
+    widening = math.sqrt(1 - quadratic_excess(statistic, n_dialogues)) if corrected else 1.0
+    return jackknife_interval(
+        value, without, n, n_dialogues, remark, unit, bounds=bounds, widening=widening
+    )
+
+
+def quadratic_excess(statistic: Statistic, n_dialogues: int) -> float:
+    """Return the share of the jackknife's variance that is too much, in [0, 0.75].
+
+    The jackknife counts the quadratic part of a statistic twice. That matters where its linear part nearly
+    cancels, as in the difference of two correlations that are nearly the same. Each pair of dialogues
+    is left out to estimate that part (Efron and Stein 1981, Ann. Stat. 9, section 5).
+    """
+    n = n_dialogues
+    value = statistic(np.ones((1, n)))[0]
+    deleted = statistic(1 - np.eye(n))
+    first, second = np.triu_indices(n, 1)
+    both = np.ones((len(first), n))
+    both[np.arange(len(first)), first] = both[np.arange(len(first)), second] = 0.0
+    without_both = np.concatenate([statistic(chunk) for chunk in np.array_split(both, n)])
+    quadratic = n * value - (n - 1) * (deleted[first] + deleted[second]) + (n - 2) * without_both
+    excess = len(first) * float(np.var(quadratic)) / (n * (n - 1))
+    variance = (n - 1) * float(np.var(deleted))
+    return min(excess / variance, 0.75) if excess < math.inf and variance > 0 else 0.0
+
+
+def left_out(n_dialogues: int, resamples: int, seed: int = 0) -> Iterator[Floats]:
+    """Yield (b, D) weights of jackknife resamples: 0 for the dialogues left out, 1 for the others.
+
+    Each dialogue is left out of one resample: alone, or, where there are more than `resamples` dialogues,
+    together with the others of a random group, drawn from `seed`. Nothing for fewer dialogues than
+    `MIN_CLUSTERS`.
+    """
+    if n_dialogues < MIN_CLUSTERS:
+        return
+    groups = min(n_dialogues, resamples)
+    group = np.arange(n_dialogues)
+    if groups < n_dialogues:
+        group = np.random.default_rng(seed).permutation(n_dialogues) % max(1, groups)
+    at_once = max(1, CHUNK // n_dialogues)
+    for start in range(0, groups, at_once):
+        rows = np.arange(start, min(start + at_once, groups))
+        yield (group != rows[:, None]).astype(np.float64)
+
+
+def jackknife_interval(
+    value: float,
+    without: Iterable[Floats],
+    n: int,
+    n_dialogues: int,
+    remark: str = "",
+    unit: str = "dialogues",
+    *,
+    bounds: tuple[float, float] | None = None,
+    widening: float = 1.0,
+) -> Estimate:
+    """Return a value with its jackknife-t interval.
+
+    without: chunks of the values of the G resamples of `left_out`. The interval is value ± t · stderr with
+    the 97.5 percentile of t with G-1 degrees of freedom, and stderr² = (G-1)/G times the sum of squared
+    deviations of the resamples from their mean; `widening` multiplies stderr. A value with `bounds` is first
+    mapped to -1 ... 1 and by the inverse hyperbolic tangent: Fisher's z of a correlation, half of the logit
+    of a share. One without has its ``stderr`` in `extra`.
+
+    No interval, with a reason: fewer than `MIN_CLUSTERS` dialogues, or other clusters (`unit`); a resample in
+    which the value is not defined or a bound; resamples of which most are equal and fewer than
+    `MIN_CLUSTERS` are not, since the variance of rare values is not known. The reason also warns where the
+    interval rests on fewer than `MANY_CLUSTERS`. `remark` says why the
+    value is NaN, or what was left out.
     """
     if math.isnan(value):
         return Estimate(math.nan, math.nan, math.nan, n, remark or "not defined")
-    if n_dialogues < 2:
-        reason = "; ".join(filter(None, [remark, "one dialogue: no interval"]))
+    deleted = np.concatenate([np.empty(0), *without])
+    low = high = stderr = math.nan
+    why = too_few_clusters(n_dialogues, unit) or _why_no_interval(deleted, bounds, unit)
+    if not why:
+        moves = _unbounded(deleted, bounds)
+        stderr = widening * math.sqrt((len(moves) - 1) * float(np.var(moves)))
+        low, high = _student_limits(value, stderr, len(moves) - 1, bounds)
+        why = few_clusters(n_dialogues, unit)
+    extra = {} if bounds else {"stderr": stderr}
+    return Estimate(value, low, high, n, "; ".join(filter(None, [remark, why])), extra)
+
+
+def _why_no_interval(deleted: Floats, bounds: tuple[float, float] | None, unit: str) -> str:
+    """Return why jackknife resamples (G,) give no interval; empty where they do."""
+    if few := too_few_clusters(len(deleted), "resamples"):
+        return few
+    if np.isnan(deleted).any():
+        return f"not defined without some of the {unit}: no interval"
+    scale = max(1.0, float(np.abs(deleted).max()))
+    most = int(np.unique(np.round(deleted / scale, 12), return_counts=True)[1].max())
+    few = too_few_clusters(len(deleted) - most, f"{unit} that differ from the others")
+    if few and 2 * most > len(deleted):
+        return few
+    certain = np.isinf(_unbounded(deleted, bounds)).any()
+    return f"at its bound without some of the {unit}: no interval" if certain else ""
+
+
+def _student_limits(
+    value: float, stderr: float, df: int, bounds: tuple[float, float] | None
+) -> tuple[float, float]:
+    from scipy.special import stdtrit
+
+    middle = float(_unbounded(np.array([value]), bounds)[0])
+    limits = middle + np.array([-1, 1]) * float(stdtrit(df, 0.975)) * stderr
+    if bounds is not None:
+        limits = bounds[0] + (bounds[1] - bounds[0]) * (1 + np.tanh(limits)) / 2
+    return float(limits[0]), float(limits[1])
+
+
+def _unbounded(values: Floats, bounds: tuple[float, float] | None) -> Floats:
+    """Return values on a scale without bounds; infinite at a bound."""
+    if bounds is None:
+        return values
+    low, high = bounds
+    inside = np.clip((2 * values - low - high) / (high - low), -1, 1)
+    inside = np.where(1 - np.abs(inside) < CONSTANT, np.sign(inside), inside)
+    with np.errstate(divide="ignore"):
+        return np.arctanh(inside)
+
+
+def estimated(
+    value: float,
+    drawn: Floats,
+    n: int,
+    n_dialogues: int,
+    remark: str = "",
+    unit: str = "dialogues",
+) -> Estimate:
+    """Return a value with the percentile interval of what its resamples gave (R,); NaN where there is none.
+
+    n_dialogues: the dialogues, or other clusters (`unit`), that have a value; fewer than `MIN_CLUSTERS`
+    have no interval. `remark` says why the value is NaN, or what was left out; the reason also says why an
+    interval is.
+    """
+    if math.isnan(value):
+        return Estimate(math.nan, math.nan, math.nan, n, remark or "not defined")
+    if few := too_few_clusters(n_dialogues, unit):
+        reason = "; ".join(filter(None, [remark, few]))
         return Estimate(value, math.nan, math.nan, n, reason)
     defined = drawn[~np.isnan(drawn)]
     if not len(defined):
         return Estimate(value, math.nan, math.nan, n, "no resample has a correlation: no interval")
     low, high = np.quantile(defined, [0.025, 0.975])
     return Estimate(value, float(low), float(high), n, remark)
-
-
-def resampled(n_dialogues: int, resamples: int, seed: int) -> Iterator[Floats]:
-    """Yield (b, D) weights: how often each dialogue is in a resample of D."""
-    if n_dialogues < 2:
-        return
-    rng = np.random.default_rng(seed)
-    at_once = max(1, CHUNK // n_dialogues)
-    for start in range(0, resamples, at_once):
-        rows = min(at_once, resamples - start)
-        draws = rng.integers(n_dialogues, size=(rows, n_dialogues))
-        draws += n_dialogues * np.arange(rows)[:, None]
-        counts = np.bincount(draws.ravel(), minlength=rows * n_dialogues)
-        yield counts.reshape(rows, n_dialogues).astype(np.float64)
-
-
-Statistic = Callable[[Floats], Floats]
-"""From weights of the dialogues, (b, D), to the value under each, (b,)."""
 
 
 def weighted_pearson(x: Floats, y: Floats, dialogue: Ints) -> Statistic:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from math import isfinite
 from typing import Any
 
+from bws.option_types import MAX_SEED
 from bws.problems import InputError, Problem
 from bws.textio import display_name, read_toml
+from giccs.languages import language_tag
 from giccs.tasks import TASKS, TaskOptions
 from giccs.tasks.csts.encoders.settings import Settings
 
@@ -35,8 +37,8 @@ CHOICES = {
     "similarity": ("cos", "cos-centred", "l2"),
 }
 """Options that are one of some words, as on the command line."""
-RANGES = {"seed": (0, None), "shots": (0, None), "permutations": (1, 26)}
-"""Options that are numbers: the least and the most."""
+RANGES = {"seed": (0, MAX_SEED), "shots": (0, 1000), "permutations": (1, 26)}
+"""Options that are numbers: the smallest and the largest value, as on the command line."""
 TRAINING = "csts-train"
 """What `giccs-csts train` follows of a recipe; all other tasks are those of `giccs-eval`."""
 
@@ -161,7 +163,11 @@ class _Table:
         value = self.values.get(key)
         if value is None and not needed:
             return None
-        if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or not abs(value) <= sys.float_info.max  # larger integers are no floats
+        ):
             self.wrong(key, f"is {self._shown(key)}; it must be a number")
             return None
         return float(value)
@@ -245,12 +251,16 @@ def fault_of(key: str, value: Any, defaults: Mapping[str, Any]) -> str:
 
 def outside(name: str, value: Any) -> str:
     """Return what is wrong with a value of the right type of one of `TaskOptions`; empty where nothing is."""
+    if name == "language" and value:
+        try:
+            language_tag(value)
+        except ValueError as error:
+            return f"{name}: {error}"
     if name in CHOICES and value not in CHOICES[name]:
         return f"{name} = {value!r}; {', '.join(CHOICES[name])} are allowed"
-    least, most = RANGES.get(name, (None, None))
-    if least is not None and not least <= value <= (most or value):
-        upwards = f"{least} to {most} is" if most else f"{least} and more are"
-        return f"{name} = {value}; {upwards} allowed"
+    if name in RANGES and not RANGES[name][0] <= value <= RANGES[name][1]:
+        low, high = RANGES[name]
+        return f"{name} = {value}; {low} to {high} is allowed"
     return ""
 
 

@@ -37,6 +37,8 @@ class Dialogue:
     candidates: tuple[Candidate, ...]
     original_domain: str = ""
     """What the source called the domain, where `domain` is a label given afterwards (section 3.4)."""
+    language: str | None = None
+    """BCP 47 tag of the language, such as ``de`` or ``pt-BR``; None where it is not stated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,8 @@ class Item:
     """Similarity to the last turn, from 0 (least) to 1 (most)."""
     original_domain: str = ""
     """What the source called the domain, where `domain` is a label given afterwards (section 3.4)."""
+    language: str | None = None
+    """BCP 47 tag of the language, such as ``de`` or ``pt-BR``; None where it is not stated."""
 
     @property
     def n_turns(self) -> int:

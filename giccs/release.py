@@ -13,14 +13,24 @@ import string
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from bws.problems import Problem
 from bws.textio import read_text
 from giccs.records import Item, Turn
+from giccs.terms import Terms
 
-__all__ = ["is_release", "read_release"]
+__all__ = ["RELEASE_TERMS", "is_release", "read_release"]
+
+RELEASE_TERMS = Terms(
+    "cc-by-nc-nd-3.0",
+    "https://creativecommons.org/licenses/by-nc-nd/3.0/",
+    "human",
+    "GiCCS: A German in-Context Conversational Similarity Benchmark (Asaadi et al. 2022)",
+)
 
 N_TURNS = (3, 5)
+LANGUAGE = "de"
 SMARTKOM_DOMAINS = ("cinema", "fax", "navigation", "phone", "tourist", "tv")
 GRID = 60
 """Five annotations of six tuples: (best - worst) / 30, mapped to [0, 1], is a multiple of 1/60."""
@@ -72,8 +82,13 @@ def _rows(path: Path, n_turns: int) -> tuple[list[tuple[Problem, Item, str]], li
     numbers: dict[tuple[str, ...], int] = {}
     seen: dict[int, int] = defaultdict(int)
     rows = []
+    end = reader.line_num
     for row in reader:
-        place = Problem(str(path), reader.line_num, "")
+        begin, end = end + 1, reader.line_num
+        place = Problem(str(path), end, "")
+        if any("\t" in (cell or "") for cell in _cells(row)):
+            problems.append(Problem(str(path), begin, _stray_quote(begin, end)))
+            continue
         empty = [column for column in columns if not (row[column] or "").strip()]
         score = _number(row["similarity_score"])
         if empty:
@@ -97,9 +112,24 @@ def _rows(path: Path, n_turns: int) -> tuple[list[tuple[Problem, Item, str]], li
                 utterance=row["paired_utterance"],
                 score=score,
                 original_domain=row["original_domain"],
+                language=LANGUAGE,
             )
             rows.append((place, item, row["similarity_score"].strip()))
     return rows, problems
+
+
+def _cells(row: dict[str | None, Any]) -> list[str | None]:
+    """Return all fields of a row, those beyond the header as well."""
+    return [cell for key, value in row.items() for cell in (value if key is None else [value])]
+
+
+def _stray_quote(begin: int, end: int) -> str:
+    """Return what is wrong with a row in which a quoted field holds a tab."""
+    lines = f"lines {begin} to {end}" if end > begin else f"line {begin}"
+    return (
+        f"a quote at the beginning of a field makes one field of {lines}, tabs included; expected a quote "
+        'at both ends of the field and each quote inside it doubled ("")'
+    )
 
 
 def _number(text: str | None) -> float | None:

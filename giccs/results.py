@@ -7,11 +7,12 @@ import hashlib
 import io
 import json
 import logging
+import math
 import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from giccs.parquet import read_table
 if TYPE_CHECKING:
     import polars
 
-__all__ = ["Group", "Result", "Store", "digest"]
+__all__ = ["Group", "Result", "Store", "digest", "read_estimates"]
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +60,8 @@ class Result:
     seconds: float
     predictions: polars.DataFrame | None = field(default=None, compare=False)
     """A row an item. None in results that `Store.results` read back: see `Store.predictions`."""
+    predictions_sha256: str = field(default="", compare=False)
+    """Of the file of predictions, in results that were read back; empty where they name no such file."""
 
     def document(self) -> dict[str, Any]:
         """Return the result as JSON has it, with a digest by which `from_document` sees damage."""
@@ -84,11 +87,14 @@ class Result:
         return cls(
             document["model"],
             document["task"],
-            _estimates(document["metrics"]),
-            tuple(Group(group["by"], _estimates(group["metrics"])) for group in document["groups"]),
+            read_estimates(document["metrics"]),
+            tuple(
+                Group(group["by"], read_estimates(group["metrics"])) for group in document["groups"]
+            ),
             document["signature"],
             document["environment"],
             document["seconds"],
+            predictions_sha256=document.get(PREDICTIONS) or "",
         )
 
 
@@ -114,10 +120,13 @@ class Store:
         return self.folder / f"{_slug(task)}--{_slug(model)}--{digest(signature)[:12]}.json"
 
     def find(self, model: str, task: str, signature: Signature) -> Result | None:
-        """Return the result with this signature, if it has been computed."""
+        """Return the result with this signature, if it has been computed and its predictions exist."""
         path = self.path(model, task, signature)
         found = _read(path) if path.exists() else None
         if found and digest(found.signature) == digest(signature):
+            if found.predictions_sha256 and not path.with_suffix(".parquet").exists():
+                log.debug("not known: %s has no predictions beside it", path)
+                return None
             log.debug("known: %s", path)
             return found
         if log.isEnabledFor(logging.DEBUG):
@@ -175,6 +184,14 @@ class Store:
             message = f"holds no predictions that can be read ({error})"
             raise InputError(Problem(str(table), None, message)) from None
 
+    def with_predictions(self, result: Result) -> Result:
+        """Return a result with its predictions, or as it is where no file of predictions exists.
+
+        InputError as of `predictions`.
+        """
+        path = self.path(result.model, result.task, result.signature).with_suffix(".parquet")
+        return replace(result, predictions=self.predictions(result)) if path.exists() else result
+
 
 def _slug(name: str) -> str:
     """Return what of a name can stand in a file's name; results of strangers name what they like."""
@@ -207,17 +224,18 @@ def _documents(metrics: Mapping[str, Estimate]) -> dict[str, Any]:
     return {name: estimate.document() for name, estimate in metrics.items()}
 
 
-def _estimates(documents: Mapping[str, Mapping[str, Any]]) -> dict[str, Estimate]:
+def read_estimates(documents: Mapping[str, Mapping[str, Any]]) -> dict[str, Estimate]:
+    """Return estimates from what `Estimate.document` returned for each."""
     return {name: _estimate(document) for name, document in documents.items()}
 
 
 def _estimate(document: Mapping[str, Any]) -> Estimate:
     value, low, high = (
-        float("nan") if document[key] is None else float(document[key])
+        math.nan if document[key] is None else float(document[key])
         for key in ("value", "low", "high")
     )
     extra = {
-        name: float("nan") if number is None else number
+        name: math.nan if number is None else number
         for name, number in document.items()
         if name not in ("value", "low", "high", "n", "reason")
     }

@@ -17,11 +17,22 @@ from giccs.lemmas import Lemmatiser
 from giccs.progress import Progress, silent
 from giccs.records import Dialogue, Item
 
-__all__ = ["MTLD_THRESHOLD", "PARTS", "TABLE_2", "Description", "Richness", "describe", "richness"]
+__all__ = [
+    "MTLD_CHOICES",
+    "MTLD_THRESHOLD",
+    "PARTS",
+    "TABLE_2",
+    "Description",
+    "Richness",
+    "describe",
+    "richness",
+]
 
 log = logging.getLogger(__name__)
 
 MTLD_THRESHOLD = 0.72
+MTLD_CHOICES = ("strict", "lexicalrichness")
+"""MTLD of a text that completes no factor: undefined, or whatever the library returns (paper Table 2)."""
 STABLE_WORDS = 100
 """MTLD settles from here on: Koizumi (2012), Vocabulary Learning and Instruction 1(1)."""
 PARTS: Mapping[str, Callable[[Dialogue | Item], Any]] = {
@@ -78,11 +89,13 @@ def describe(
     lemmatiser: Lemmatiser,
     by: Sequence[str] = TABLE_2,
     progress: Progress = silent,
+    mtld: str = "strict",
 ) -> list[Description]:
     """Describe groups of dialogues, in the order of what they share, and last the whole.
 
     `dialogues` may be the items of a benchmark: a dialogue counts once, by its id. `by` names some of
-    `PARTS`; with none there is the whole only. Raises ValueError for others, and for no dialogues.
+    `PARTS`; with none there is the whole only. `mtld` is one of `MTLD_CHOICES`, see `richness`. Raises
+    ValueError for others, and for no dialogues.
     """
     if unknown := [name for name in by if name not in PARTS]:
         raise ValueError(f"by is {unknown[0]!r}; it must be one of {', '.join(PARTS)}")
@@ -95,12 +108,13 @@ def describe(
     for one in once:
         groups.setdefault(tuple(PARTS[name](one) for name in by), []).append(one)
     parts = [
-        _described(dict(zip(by, key, strict=True)), groups[key], lemmas) for key in sorted(groups)
+        _described(dict(zip(by, key, strict=True)), groups[key], lemmas, mtld)
+        for key in sorted(groups)
     ]
-    return [*(part for part in parts if part.by), _described({}, once, lemmas)]
+    return [*(part for part in parts if part.by), _described({}, once, lemmas, mtld)]
 
 
-def richness(text: str) -> Richness:
+def richness(text: str, mtld: str = "strict") -> Richness:
     """Measure richness with LexicalRichness, on its own words: in lower case, without digits and ASCII marks.
 
     MTLD (McCarthy and Jarvis 2010, Behavior Research Methods 42(2), p. 384 f.) cuts a text where types /
@@ -109,8 +123,13 @@ def richness(text: str) -> Richness:
     complete from either end, the number would rest on that share alone: nothing of it has been observed,
     it can exceed the text's length many times, and with all words different it divides by zero (the
     library then returns the text's length). So MTLD is NaN where a pass in either direction completes no
-    factor. Of fewer than 100 words it is given, with a remark: it is not stable yet (Koizumi 2012).
+    factor, unless `mtld` is ``lexicalrichness``: then it is the library's own value, as in the paper's
+    Table 2, with a remark. Of fewer than 100 words it has a remark: it is not stable yet (Koizumi 2012).
+
+    Raises ValueError where `mtld` is not one of `MTLD_CHOICES`.
     """
+    if mtld not in MTLD_CHOICES:
+        raise ValueError(f"mtld is {mtld!r}; it must be one of {', '.join(MTLD_CHOICES)}")
     from lexicalrichness import LexicalRichness
 
     measured = LexicalRichness(text)
@@ -118,17 +137,23 @@ def richness(text: str) -> Richness:
     if not words:
         reason = "the text has no words"
         return Richness(math.nan, math.nan, {"rttr": reason, "mtld": reason})
+    incomplete = _incomplete(words, measured.terms)
+    if incomplete and mtld == "strict":
+        return Richness(measured.rttr, math.nan, {"mtld": f"too short: {incomplete}"})
+    remarks = [f"LexicalRichness's own value; {incomplete}"] * bool(incomplete)
+    if len(words) < STABLE_WORDS:
+        stable = f"MTLD is stable from {STABLE_WORDS} on (Koizumi 2012)"
+        remarks.append(f"of {len(words)} words only; {stable}")
+    value = measured.mtld(threshold=MTLD_THRESHOLD)
+    return Richness(measured.rttr, value, {"mtld": "; ".join(remarks)} if remarks else {})
+
+
+def _incomplete(words: Sequence[str], n_types: int) -> str:
+    """Return which passes over a text complete no factor; empty where both complete one."""
     passes = {"forwards": words, "backwards": words[::-1]}
-    if short := [name for name, order in passes.items() if not _completes_factor(order)]:
-        reason = (
-            f"too short: read {' and '.join(short)}, its {len(words)} words "
-            f"({measured.terms} different) complete no factor"
-        )
-        return Richness(measured.rttr, math.nan, {"mtld": reason})
-    few = len(words) < STABLE_WORDS
-    remark = f"of {len(words)} words only; MTLD is stable from {STABLE_WORDS} on (Koizumi 2012)"
-    mtld = measured.mtld(threshold=MTLD_THRESHOLD)
-    return Richness(measured.rttr, mtld, {"mtld": remark} if few else {})
+    short = [name for name, order in passes.items() if not _completes_factor(order)]
+    size = f"its {len(words)} words ({n_types} different)"
+    return f"read {' and '.join(short)}, {size} complete no factor" if short else ""
 
 
 def _completes_factor(words: Iterable[str]) -> bool:
@@ -152,11 +177,14 @@ def _lemmas(
 
 
 def _described(
-    by: Mapping[str, Any], group: Sequence[Dialogue | Item], lemmas: Mapping[str, set[str]]
+    by: Mapping[str, Any],
+    group: Sequence[Dialogue | Item],
+    lemmas: Mapping[str, set[str]],
+    mtld: str,
 ) -> Description:
     turns = [turn.text for one in group for turn in one.turns]
     tokens = sum(len(turn.split()) for turn in turns)
-    rich = richness("\n".join(turns))
+    rich = richness("\n".join(turns), mtld)
     return Description(
         by=by,
         dialogues=len(group),

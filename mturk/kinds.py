@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
     from mturk.answers import ExpectedTuple, Fields
     from mturk.judged import Judged
-    from mturk.records import HitPlan
-    from mturk.settings import Settings
+    from mturk.records import PlannedStudy
+    from mturk.settings import SettingsFile
     from mturk.simulate import Behaviour, Truth
 
 __all__ = ["Kind", "check", "kind_of"]
@@ -40,9 +40,12 @@ class Kind(Protocol):
         ...
 
     def planned(
-        self, file: str, dialogues: str | None, settings: Settings
-    ) -> tuple[list[HitPlan], list[str]]:
-        """Return the HITs of a study from its files, and what is to be known of them."""
+        self, file: str, dialogues: str | None, settings: SettingsFile, language: str | None
+    ) -> PlannedStudy:
+        """Return a study from its files.
+
+        language: BCP 47 tag of files that state none.
+        """
         ...
 
     def simulated(

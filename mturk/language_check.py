@@ -1,7 +1,8 @@
-"""Does a worker know German? One word to fill in on each page; where a worker lives says nothing of it.
+"""Does a worker know the language of the dialogues? One word to fill in on each page.
 
-The right words stand here and not in the page. The page asks for an answer, nobody is turned away for a
-wrong one: what follows from it is for the review to decide.
+Where a worker lives says nothing of it. The right words stand beside the page's texts and are not part of the
+page. The page asks for an answer, nobody is turned away for a wrong one: what follows from it is for the
+review to decide.
 """
 
 from __future__ import annotations
@@ -9,10 +10,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-__all__ = ["Cloze", "cloze_for", "passed"]
+from giccs.languages import base_language
+from mturk.texts import LANGUAGES, load_texts, texts_of
 
-PREFIX = "german-"
+if TYPE_CHECKING:
+    from mturk.settings import Settings
+
+__all__ = ["Cloze", "cloze_for", "clozes_of", "passed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,61 +30,42 @@ class Cloze:
     """With ``___`` for the gap."""
     options: tuple[str, ...]
     right: str
+    language: str = "de"
 
     @property
     def field(self) -> str:
         """Name of the form's field."""
-        return f"{PREFIX}{self.key}"
+        return (
+            f"german-{self.key}" if self.language == "de" else f"cloze-{self.language}-{self.key}"
+        )
 
 
-CLOZES = (
-    Cloze(
-        "zug", "Der Zug hat Verspätung, ___ trinken wir noch einen Kaffee.",
-        ("obwohl", "deshalb", "damit", "sondern"), "deshalb",
-    ),
-    Cloze(
-        "regen", "Wir gehen spazieren, ___ es in Strömen regnet.",
-        ("obwohl", "trotzdem", "deshalb", "sonst"), "obwohl",
-    ),
-    Cloze(
-        "schirm", "Nimm einen Schirm mit, ___ wirst du nass.",
-        ("damit", "weil", "obwohl", "sonst"), "sonst",
-    ),
-    Cloze(
-        "warten", "Sie wartet schon seit einer Stunde ___ den Bus.",
-        ("an", "für", "auf", "nach"), "auf",
-    ),
-    Cloze(
-        "laut", "Er sprach leise, ___ das Kind nicht aufwachte.",
-        ("damit", "denn", "sonst", "trotzdem"), "damit",
-    ),
-    Cloze(
-        "kino", "Ich war nicht im Kino, ___ im Theater.",
-        ("aber", "oder", "sondern", "denn"), "sondern",
-    ),
-    Cloze(
-        "brille", "Ohne ___ Brille kann ich das nicht lesen.",
-        ("meinem", "meiner", "mein", "meine"), "meine",
-    ),
-    Cloze(
-        "stecken", "Er hat den Schlüssel im Schloss stecken ___.",
-        ("lassen", "gelasst", "lässt", "gelassene"), "lassen",
-    ),
-)  # fmt: skip
+def clozes_of(settings: Settings) -> tuple[Cloze, ...]:
+    """Return the sentences in the language of a study's dialogues; none where there are no such texts."""
+    language = base_language(settings.dialogue_language)
+    own = load_texts(settings.texts) if settings.texts else {}
+    if base_language(own.get("language", "")) != language:
+        own = texts_of("question", language) if language in LANGUAGES else {}
+    return tuple(
+        Cloze(one["key"], one["sentence"], tuple(one["options"]), one["right"], language)
+        for one in own.get("cloze", ())
+    )
 
 
-def cloze_for(text: str) -> Cloze:
+def cloze_for(text: str, clozes: Sequence[Cloze]) -> Cloze:
     """Return the sentence for a HIT, always the same one for the same text."""
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
-    return CLOZES[int.from_bytes(digest[:8]) % len(CLOZES)]
+    return clozes[int.from_bytes(digest[:8]) % len(clozes)]
 
 
-def passed(fields: Sequence[tuple[str, str]]) -> bool | None:
+def passed(fields: Sequence[tuple[str, str]], clozes: Sequence[Cloze]) -> bool | None:
     """Return whether a form's word is the right one; None where the form has no answer to that question.
 
-    >>> passed([("german-kino", "sondern")]), passed([("german-kino", "aber")]), passed([("comment", "")])
-    (True, False, None)
+    >>> cinema = [Cloze("kino", "Ich war nicht im Kino, ___ im Theater.", ("aber", "sondern"), "sondern")]
+    >>> passed([("german-kino", "sondern")], cinema), passed([("german-kino", "aber")], cinema)
+    (True, False)
+    >>> passed([("comment", "")], cinema)
     """
     values = dict(fields)
-    given = [values[cloze.field] == cloze.right for cloze in CLOZES if cloze.field in values]
+    given = [values[cloze.field] == cloze.right for cloze in clozes if cloze.field in values]
     return all(given) if given else None

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from bws.problems import InputError, Problem
 from bws.records import Tuples, normal_id
 from bws.textio import display_name
+from giccs.languages import data_language, matches
 from giccs.records import Candidate, Dialogue
 from mturk import limits
 from mturk.question import dropped_characters, question_xml
@@ -35,18 +36,28 @@ def plan(
 ) -> list[HitPlan]:
     """Return the HITs of a study, rendered and checked; InputError with all that is wrong.
 
-    Each tuple is in one HIT. Tuples of short dialogues share a HIT with tuples of long ones (paper
-    section 3.2: a three-turn and a five-turn dialogue), of two dialogues wherever that can be; what is
-    left over makes a last, shorter HIT. Everything follows from the tuples, their dialogues and the
-    settings, so that the same call after a crash gives the same annotations and tokens.
+    Dialogues that state a language must state that of the settings. Each tuple is in one HIT. Tuples of short
+    dialogues share a HIT with tuples of long ones (paper section 3.2: a three-turn and a five-turn dialogue),
+    of two dialogues wherever that can be; what is left over makes a last, shorter HIT. Everything follows
+    from the tuples, their dialogues and the settings, so that the same call after a crash gives the same
+    annotations and tokens.
 
     round_number: 0 for the study itself, 1, 2, ... for HITs that add answers to the same tuples later.
     file: how to call the tuples in messages.
     """
     name = display_name(file)
+    _check_language(dialogues, settings, name)
     pages = _pages(_parts(tuples, dialogues, name), settings)
     digest = study_digest(pages, settings)
     return hits_of(pages, settings, digest, question_xml, name, round_number)
+
+
+def _check_language(dialogues: Sequence[Dialogue], settings: Settings, name: str) -> None:
+    """Raise InputError where the dialogues are in several languages or not in that of the settings."""
+    language, stated = data_language(dialogues, name), settings.dialogue_language
+    if language and not (matches(language, stated) or matches(stated, language)):
+        message = f"the dialogues are in {language}, but the study's settings are for {stated}"
+        raise InputError(Problem(name, None, f"{message}; expected the same language"))
 
 
 def hits_of(
@@ -117,6 +128,7 @@ def study_digest(pages: Sequence[Sequence[Part]], settings: Settings) -> str:
             settings.consent,
             settings.comment_box,
             settings.language_check,
+            *([settings.texts] if settings.texts else []),
         ],
         "seed": settings.seed,
     }

@@ -14,8 +14,8 @@ from bws.problems import InputError, Problem
 from bws.textio import display_name, read_text
 from mturk import limits
 from mturk.client import ServiceError, error_code, explained
-from mturk.question import texts_of
 from mturk.settings import Settings
+from mturk.texts import texts_of
 
 __all__ = [
     "EXISTS",
@@ -81,7 +81,7 @@ def read_test(path: str | os.PathLike[str]) -> QualificationTest:
     name = display_name(path)
     try:
         table = tomllib.loads(read_text(path))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(Problem(name, None, f"is not TOML: {error}")) from None
     return _test(table, name)
 

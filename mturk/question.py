@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib import resources
 from typing import Any
 
 from mturk import answers
-from mturk.language_check import Cloze, cloze_for
+from mturk.language_check import Cloze, cloze_for, clozes_of
 from mturk.limits import QUESTION
 from mturk.question_xml import HTMLQuestion, forbidden_in_xml, read, write_html_question
 from mturk.records import HitPlan, Part
 from mturk.settings import Settings
+from mturk.texts import page_texts
 
 __all__ = [
     "dropped_characters", "environment", "lost_in_xml", "preview_page", "question_xml", "render",
-    "script_json", "texts_of",
+    "script_json",
 ]  # fmt: skip
 
 
@@ -68,7 +67,7 @@ def render(parts: Sequence[Part], settings: Settings) -> str:
     >>> "&lt;b&gt;" in page, "${B}" in page, "<b>" in page
     (True, True, False)
     """
-    texts = texts_of("question", settings.language)
+    texts = page_texts("tuples", settings.language, settings.texts)
     example = [
         _turn(speaker, text, texts, settings.language)
         for speaker, text in texts["example"]["turns"]
@@ -101,13 +100,6 @@ def environment() -> Any:
     )
 
 
-@cache
-def texts_of(page: str, language: str) -> dict[str, Any]:
-    """Return the texts of a page in a language, or what else stands in ``page.language.toml``."""
-    file = resources.files("mturk") / "templates" / f"{page}.{language}.toml"
-    return tomllib.loads(file.read_text(encoding="utf-8"))
-
-
 def _part(part: Part, texts: dict[str, Any], language: str) -> dict[str, Any]:
     turns = [_turn(turn.speaker, turn.text, texts, language) for turn in part.dialogue.turns]
     return {
@@ -122,11 +114,9 @@ def _part(part: Part, texts: dict[str, Any], language: str) -> dict[str, Any]:
 
 
 def _cloze(parts: Sequence[Part], settings: Settings) -> Cloze | None:
-    """The check is for German dialogues; for others there is none."""
-    german = settings.dialogue_language.lower().split("-")[0] == "de"
-    if not settings.language_check or not german:
-        return None
-    return cloze_for(" ".join(part.tuple_id for part in parts))
+    """Return the language check of a page; None where there is none in the language of its dialogues."""
+    clozes = clozes_of(settings) if settings.language_check else ()
+    return cloze_for(" ".join(part.tuple_id for part in parts), clozes) if clozes else None
 
 
 def _turn(speaker: str, text: str, texts: dict[str, Any], language: str) -> dict[str, str]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from giccs.records import Candidate, Dialogue
 
-__all__ = ["Asked", "HitPlan", "Part", "TupleAnswer"]
+if TYPE_CHECKING:
+    from mturk.settings import Settings
+
+__all__ = ["Asked", "HitPlan", "Part", "PlannedStudy", "TupleAnswer"]
 
 
 class Asked(Protocol):
@@ -59,6 +62,16 @@ class HitPlan:
     """RequesterAnnotation: names the HIT across crashes; at most 255 characters, the same in every run."""
     token: str
     """UniqueRequestToken: at most 64 characters, the same in every run."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStudy:
+    """A study before any call."""
+
+    settings: Settings
+    hits: tuple[HitPlan, ...]
+    notes: tuple[str, ...]
+    """What a requester should know of the HITs."""
 
 
 @dataclass(frozen=True, slots=True)

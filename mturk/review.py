@@ -83,6 +83,7 @@ def waiting(ledger: Ledger, found: Judged, report: AnnotatorReport | None) -> li
 
     report: on the annotators; None where there are no judgments.
     """
+    clozes = language_check.clozes_of(ledger.study().settings)
     known = {one.annotator: one for one in report.annotators} if report else {}
     faults: dict[str, list[str]] = {}
     for out in found.left_out:
@@ -98,7 +99,7 @@ def waiting(ledger: Ledger, found: Judged, report: AnnotatorReport | None) -> li
             rows.append(
                 Waiting(
                     one,
-                    (*faults.get(one.assignment_id, ()), *_language_fault(fields)),
+                    (*faults.get(one.assignment_id, ()), *_language_fault(fields, clozes)),
                     answers.comment(fields),
                     annotator.compliance if annotator else float("nan"),
                     annotator.reasons if annotator else (),
@@ -119,10 +120,12 @@ def _fields(assignment: Assignment) -> list[tuple[str, str]]:
         return []
 
 
-def _language_fault(fields: Sequence[tuple[str, str]]) -> list[str]:
+def _language_fault(
+    fields: Sequence[tuple[str, str]], clozes: Sequence[language_check.Cloze]
+) -> list[str]:
     return (
         ["the word of the language check is wrong"]
-        if language_check.passed(fields) is False
+        if language_check.passed(fields, clozes) is False
         else []
     )
 

@@ -1,4 +1,8 @@
-"""What a study is set to: title, reward, times, qualifications, as they stand in a TOML file."""
+"""Settings of a study: language, title, reward, times, qualifications, as in a TOML file.
+
+What workers read follows the language of the dialogues: the page, the title of the HITs, the language check.
+A file of settings states what is not to follow it.
+"""
 
 from __future__ import annotations
 
@@ -6,51 +10,68 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal, InvalidOperation
+from pathlib import Path
 from typing import Any
 
 from bws.problems import InputError, Problem
 from bws.textio import display_name, read_text
+from giccs.languages import base_language, language_tag, matches
 from mturk import limits
 from mturk.csts.defaults import COMMENTS as SENTENCE_COMMENTS
 from mturk.csts.defaults import DEFAULTS
 from mturk.money import cents, hourly_wage
+from mturk.texts import HIT, LANGUAGES, load_texts, page_texts, read_texts, texts_of
 
-__all__ = ["KINDS", "LANGUAGES", "Settings", "default_settings", "default_toml", "read_settings"]
+__all__ = [
+    "KINDS", "Settings", "SettingsFile", "default_settings", "default_toml", "read_settings",
+    "read_settings_file",
+]  # fmt: skip
 
 APPROVAL_RATE = "000000000000000000L0"
 HITS_APPROVED = "00000000000000000040"
-LANGUAGES = ("de", "en")
 KINDS = ("tuples", *DEFAULTS)
 SENTENCE_NAMES = {"dialogues_per_hit": "pairs_per_hit", "dialogue_language": "sentence_language"}
 """What settings are called in the file of a study of sentence pairs."""
 DIALOGUES_ONLY = ("language_check",)
+FOLLOW_LANGUAGE = (
+    "title",
+    "description",
+    "keywords",
+    "language",
+    "dialogue_language",
+    "texts",
+    "countries",
+)
+"""Settings whose defaults depend on the language of the study."""
+GERMAN = texts_of("question", "de")["hit"]
 OWN = r"!?[A-Z0-9]{1,64}|[A-Z0-9]{1,64}>=[0-9]{1,9}"
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings of a study; the defaults are those of the paper (section 3.2) where it gives one."""
+    """The settings of a study; the defaults are those of the paper (section 3.2), a study in German.
+
+    `default_settings` returns those of a study in another language.
+    """
 
     kind: str = "tuples"
     """What workers are asked: tuples of utterances; conditions of sentence pairs; their verification."""
-    title: str = "Deutsche Dialoge: Welche Äußerung ist am ähnlichsten?"
+    title: str = GERMAN["title"]
     """What workers see in the list of work; 1 to 128 characters."""
-    description: str = (
-        "Lesen Sie zwei kurze Dialoge und wählen Sie jeweils die Äußerung, die der letzten Äußerung "
-        "am ähnlichsten ist, und die, die ihr am unähnlichsten ist. Nur für Personen, "
-        "die fließend Deutsch sprechen."
-    )
-    keywords: str = "Deutsch, Dialog, Sprache, Ähnlichkeit, Auswahl"
+    description: str = GERMAN["description"]
+    keywords: str = GERMAN["keywords"]
     language: str = "de"
-    """Language of the page's own texts: de or en."""
+    """Language of the page's own texts: one of `mturk.texts.LANGUAGES`, or that of `texts`."""
     dialogue_language: str = "de"
-    """Language of the dialogues or sentences, as HTML's lang has it; screen readers go by it."""
+    """Language of the dialogues or sentences, a BCP 47 tag; it is the ``lang`` of their HTML elements."""
+    texts: str = ""
+    """Content of the TOML file with the page's own texts; empty for those that ship."""
     consent: str = ""
     """Who asks, what becomes of the answers and whom to write to; shown on the page, empty for nothing."""
     language_check: bool = True
-    """Whether the page of a German dialogue asks for one German word."""
+    """Whether the page asks for one word in the language of the dialogues."""
     comment_box: bool = True
     """Whether the page has a field for a comment."""
     reward: Decimal = Decimal("0.30")
@@ -158,41 +179,128 @@ def _own(written: str) -> dict[str, Any]:
     return {"QualificationTypeId": name.removeprefix("!"), "Comparator": comparator}
 
 
-def default_settings(kind: str = "tuples") -> Settings:
-    """Return the defaults of a kind of study, one of `KINDS`.
+def default_settings(
+    kind: str, language: str, *, page_language: str = "", texts: str = ""
+) -> Settings:
+    """Return the defaults of a kind of study, one of `KINDS`, in a language.
 
-    >>> default_settings("verification").assignments
-    3
+    language: BCP 47 tag of the dialogues or sentences.
+    page_language: that of the page's texts; empty: that of `texts`, or else of the dialogues.
+    texts: content of a file of texts, as `mturk.texts.read_texts` returns it; empty: those that ship.
+
+    ValueError where no texts ship in the language of the page.
+
+    >>> settings = default_settings("verification", "en")
+    >>> settings.assignments, settings.language, settings.countries
+    (3, 'en', ())
+    >>> default_settings("tuples", "de") == Settings()
+    True
     """
-    return Settings() if kind == "tuples" else replace(Settings(), kind=kind, **DEFAULTS[kind])
+    base = base_language(language)
+    page = page_language or (load_texts(texts)["language"] if texts else base)
+    if not texts and page not in LANGUAGES:
+        raise ValueError(
+            f"no texts of the worker page ship in {page} (built in: {', '.join(LANGUAGES)}); expected a "
+            'settings file with texts = "FILE.toml", or with the language of the page'
+        )
+    # a title may name the language of the dialogues: that of another language's page would be wrong
+    hit = page_texts(kind, page if texts or page == base else "en", texts)["hit"]
+    return replace(
+        Settings(),
+        kind=kind,
+        **{name: hit[name].strip() for name in HIT},
+        language=page,
+        dialogue_language=language,
+        texts=texts,
+        **{"countries": ("DE",) if base == "de" else (), **DEFAULTS.get(kind, {})},
+    )
 
 
-def read_settings(path: str | os.PathLike[str]) -> Settings:
-    """Read a TOML file; what it does not name has its kind's default. InputError with every fault and line.
+@dataclass(frozen=True, slots=True)
+class SettingsFile:
+    """The checked settings that a file states."""
 
-    Amounts of money are written as strings, such as "0.25".
+    name: str = "settings"
+    """As messages call the file."""
+    kind: str = "tuples"
+    values: Mapping[str, Any] = field(default_factory=dict)
+    lines: Mapping[str, int | None] = field(default_factory=dict)
+    """Setting -> its line."""
+
+    def settings(self, language: str | None) -> Settings:
+        """Return the settings of a study, with the defaults of its kind and language for the others.
+
+        language: BCP 47 tag of the dialogues, or of ``--language``; None: the file must state it. Raises
+        InputError where no language is known, and where the file states another one.
+        """
+        stated = self.values.get("dialogue_language")
+        key = _names(self.kind)["dialogue_language"]
+        if stated and language and not (matches(stated, language) or matches(language, stated)):
+            message = f"{key} is {stated!r}, but the study is in {language}; expected the same"
+            raise self._error("dialogue_language", message)
+        tag = stated or language
+        if tag is None:
+            message = (
+                "no language is stated, and the worker page depends on it; expected --language"
+            )
+            raise InputError(
+                Problem(self.name, None, f"{message}, such as --language de, or {key}")
+            )
+        texts, page = self.values.get("texts", ""), self.values.get("language", "")
+        if texts and page and page != load_texts(texts)["language"]:
+            found = load_texts(texts)["language"]
+            message = f"language is {page!r}, but the texts are in {found}; expected the same"
+            raise self._error("language", message)
+        try:
+            defaults = default_settings(self.kind, tag, page_language=page, texts=texts)
+        except ValueError as error:
+            raise self._error("language" if page else "dialogue_language", str(error)) from None
+        settings = replace(defaults, **self.values)
+        if wrong := _wrong_together(settings):
+            raise InputError(
+                Problem(self.name, self.lines.get(k), said) for k, said in wrong.items()
+            )
+        return settings
+
+    def _error(self, setting: str, message: str) -> InputError:
+        return InputError(Problem(self.name, self.lines.get(setting), message))
+
+
+def read_settings(path: str | os.PathLike[str], language: str | None = None) -> Settings:
+    """Read a TOML file; what it does not name has the default of its kind and language.
+
+    language: of the dialogues or sentences, where the file does not state it. Raises InputError as
+    `read_settings_file` and `SettingsFile.settings` do.
+    """
+    return read_settings_file(path).settings(language)
+
+
+def read_settings_file(path: str | os.PathLike[str]) -> SettingsFile:
+    """Read the settings that a TOML file states; InputError with every fault and line.
+
+    Amounts of money are written as strings, such as "0.25"; ``texts`` names a file, relative to this one.
     """
     name = display_name(path)
     text = read_text(path)
     try:
         table = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(_syntax_problem(name, error)) from None
     values: dict[str, Any] = {}
     wrong: dict[str, str] = {}
     kind = str(table["kind"]) if table.get("kind") in KINDS else "tuples"
-    field_of = {name: field for field, name in _names(kind).items()}
+    field_of = {name: setting for setting, name in _names(kind).items()}
     for key, value in table.items():
         try:
             values[field_of.get(key, key)] = _value(key, value, field_of)
         except ValueError as error:
             wrong[key] = str(error)
-    settings = replace(default_settings(kind), **values)
-    if not wrong:
-        wrong = _wrong_together(settings)
     if wrong:
         raise InputError(Problem(name, _line_of(text, key), said) for key, said in wrong.items())
-    return settings
+    if file := values.pop("texts", ""):
+        values["texts"] = read_texts(Path(path).parent / file, kind)
+    lines = {field_of.get(key, key): _line_of(text, key) for key in table}
+    return SettingsFile(name, kind, values, lines)
 
 
 def _syntax_problem(name: str, error: Exception) -> Problem:
@@ -229,9 +337,10 @@ Check = Callable[[str, Any], Any]
 
 
 def _language_tag(key: str, value: Any) -> str:
-    if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*", value):
-        raise ValueError(f'{key} is {value!r}; a language tag such as "de" or "de-AT" is allowed')
-    return value
+    try:
+        return language_tag(value if isinstance(value, str) else repr(value))
+    except ValueError as error:
+        raise ValueError(f"{key}: {error}") from None
 
 
 def _text(limit: limits.Length) -> Check:
@@ -288,9 +397,10 @@ def _positive(key: str, value: Any) -> Decimal:
         number = Decimal(value) if isinstance(value, str) else None
     except InvalidOperation:
         number = None
-    if number is None or not number.is_finite() or number <= 0:
+    if number is None or not number.is_finite() or not 0 < number <= MAX_RATE:
         raise ValueError(
-            f'{key} is {value!r}; a number above 0 as a text is allowed, such as "0.86"'
+            f"{key} is {value!r}; a number above 0 and up to {MAX_RATE} as a text is allowed, "
+            'such as "0.86"'
         )
     return number
 
@@ -309,12 +419,15 @@ def _codes(pattern: str, example: str) -> Check:
     return check
 
 
+MAX_RATE = 1_000_000
+"""Largest exchange rate and minimum wage."""
 CHECKS: Mapping[str, Check] = {
     "title": _text(limits.TITLE),
     "description": _text(limits.DESCRIPTION),
     "keywords": _text(limits.KEYWORDS),
-    "language": _one_of(*LANGUAGES),
+    "language": _language_tag,
     "dialogue_language": _language_tag,
+    "texts": _text(limits.Length("the name of the file", 4096, least=0)),
     "consent": _text(limits.Length("the text", 10_000, least=0)),
     "language_check": _yes_or_no,
     "comment_box": _yes_or_no,
@@ -341,15 +454,19 @@ CHECKS: Mapping[str, Check] = {
 COMMENTS = {
     "kind": 'What workers are asked: "tuples" of utterances, "conditions" of sentence pairs, or their\n'
     '"verification". Each kind has a default file of its own.',
-    "title": "What workers see in the list of work. At most 128 characters.",
+    "title": "What workers see in the list of work. At most 128 characters. By default a text in the\n"
+    "language of the page; so are the next two.",
     "description": "More about it. At most 2,000 characters.",
     "keywords": "",
-    "language": 'Language of the page\'s own texts: "de" or "en". The dialogues stay as they are.',
-    "dialogue_language": 'Language of the dialogues, for screen readers: "de", "en", "de-AT".',
+    "language": "Language of the page's own texts. By default that of the dialogues.",
+    "dialogue_language": 'Language of the dialogues, a BCP 47 tag: "de", "en", "de-AT".\n'
+    "By default what the dialogues state, or --language.",
+    "texts": 'A file with the page\'s own texts, for languages other than "de" and "en":\n'
+    "`mturk-hits estimate --default-texts` prints the English ones.",
     "consent": "Shown at the top of the page: who asks, what becomes of the answers, whom to write to.\n"
     'Several lines: """in three quotation marks"""',
-    "language_check": "One German word to fill in on each page, for German dialogues. A wrong word turns\n"
-    "nobody away; what follows from it is for you to decide.",
+    "language_check": "One word to fill in on each page, in the language of the dialogues. A wrong word\n"
+    "turns nobody away; what follows from it is for you to decide.",
     "comment_box": "A field for a comment, which workers may leave empty.",
     "reward": "US dollars an assignment, as a text with two decimals.",
     "assignments": "How many workers answer each HIT. A HIT made with fewer than 10 can never be raised to\n"
@@ -369,7 +486,8 @@ COMMENTS = {
     "A worker with fewer than 100 answers always counts as 100 %, hence the next rule.",
     "hits_approved_at_least": "Workers with at least so many approved HITs. 0 is right on a service\n"
     "of one's own, where nobody has a history; set 100 or so on a marketplace.",
-    "countries": "Where workers are, as they say themselves. It is no test of their German. [] for anywhere.",
+    "countries": "Where workers are, as they say themselves. It is no test of their language. [] for\n"
+    'anywhere. By default ["DE"] for German dialogues, and [] for others.',
     "own_qualifications": 'Ids of qualification types of your own that a worker must have: "3ABC".\n'
     '"3ABC>=60" is a value of at least 60, "!3ABC" keeps out whoever has it.',
     "pseudonyms": "Worker ids become pseudonyms in the ledger and in the judgments; the key lies beside the\n"
@@ -378,20 +496,32 @@ COMMENTS = {
 """Key -> what the default file says above it; None: it stands right below the key before."""
 
 
-def default_toml(kind: str = "tuples") -> str:
+def default_toml(kind: str = "tuples", language: str | None = None) -> str:
     """Return a settings file with every setting of a kind at its default and a comment on each.
+
+    Settings that follow the language of the study are commented out; `language`, a BCP 47 tag, is stated.
 
     >>> tomllib.loads(default_toml())["reward"], tomllib.loads(default_toml("conditions"))["pairs_per_hit"]
     ('0.30', 3)
+    >>> "language" in tomllib.loads(default_toml())
+    False
     """
-    blocks = ["# Settings of an annotation study. Leave out what is to stay as it is here.\n"]
-    settings, names = default_settings(kind), _names(kind)
+    blocks = [
+        "# Settings of an annotation study. Leave out what is to stay as it is here. Those behind a #\n"
+        "# follow the language of the dialogues unless they are set.\n"
+    ]
+    settings, names = default_settings(kind, "en"), _names(kind)
     comments = COMMENTS if kind == "tuples" else {**COMMENTS, **SENTENCE_COMMENTS}
-    for field in (field for field in fields(Settings) if field.name in names):
-        comment = comments[field.name]
+    for setting in (one for one in fields(Settings) if one.name in names):
+        comment = comments[setting.name]
         lines = [] if comment is None else ["", *(f"# {line}" for line in comment.splitlines())]
-        value = _toml(getattr(settings, field.name))
-        blocks.append("\n".join([*lines, f"{names[field.name]} = {value}", ""]))
+        states = language is not None and setting.name == "dialogue_language"
+        follows = setting.name in FOLLOW_LANGUAGE and not states
+        example = follows and setting.name != "countries"
+        default = language if states else getattr(settings, setting.name)
+        value = '""' if example else _toml(default)
+        line = f"{'# ' if follows else ''}{names[setting.name]} = {value}"
+        blocks.append("\n".join([*lines, line, ""]))
     return "".join(blocks)
 
 

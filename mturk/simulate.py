@@ -43,6 +43,8 @@ class Behaviour:
 
     noise: float = 0.25
     """How far judgments stray from the truth, as in `bws.simulate`."""
+    disagreement: float = 0.0
+    """How far workers differ for good in what they think of an item, as in `bws.simulate`."""
     careless: float = 0.0
     """Share of tuples answered without looking."""
     returns: float = 0.0
@@ -63,7 +65,7 @@ class Behaviour:
         ]
         if self.returns == 1:
             wrong.append("returns is 1; less is allowed, or the work would never end")
-        numbers = {"noise": self.noise, "pace": self.pace}
+        numbers = {"noise": self.noise, "disagreement": self.disagreement, "pace": self.pace}
         wrong += [
             f"{name} is {value}; a number from 0 is allowed"
             for name, value in numbers.items()

@@ -201,7 +201,7 @@ def _quality(judged: Judged, trials: int) -> tuple[Reliability | None, dict[str,
     if judgments is None:
         none = "there are no judgments yet"
         return None, {"reliability": none, "annotators": none}
-    found = reliability(judgments, trials=trials)
+    found = reliability(judgments, trials=trials, split="annotation")
     whole = found.groups[0]
     if math.isnan(whole.pearson.mean):
         why = "; ".join(whole.notes) or "no half has scores"

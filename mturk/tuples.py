@@ -6,6 +6,8 @@ import hashlib
 import json
 import os
 from collections.abc import Sequence
+from functools import partial
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from bws.problems import InputError, Problem
@@ -14,8 +16,8 @@ from mturk.answers import ExpectedTuple, Fields
 
 if TYPE_CHECKING:
     from mturk.judged import Judged
-    from mturk.records import HitPlan
-    from mturk.settings import Settings
+    from mturk.records import PlannedStudy
+    from mturk.settings import SettingsFile
     from mturk.simulate import Behaviour, Truth
 
 __all__ = [
@@ -57,20 +59,33 @@ def columns(part_id: str) -> dict[str, str]:
 
 
 def planned(
-    file: str, dialogues: str | None, settings: Settings
-) -> tuple[list[HitPlan], list[str]]:
-    """Return the HITs of a tuples file whose groups are dialogues, and what is to be known of them."""
+    file: str, dialogues: str | None, settings: SettingsFile, language: str | None
+) -> PlannedStudy:
+    """Return the study of a tuples file whose groups are dialogues.
+
+    It is in the language that the dialogues state, or else the settings or `language`.
+    """
     from bws.files import read_tuples
     from giccs.assemble import read_dialogues
+    from giccs.languages import data_language, required_language
     from mturk.plan import notes, plan
+    from mturk.records import PlannedStudy
 
     if dialogues is None:
         message = (
             "--dialogues is needed for a study of tuples; a file of --config may set another kind"
         )
         raise InputError(Problem(file, None, message))
-    plans = plan(read_tuples(file), read_dialogues(dialogues), settings, file=file)
-    return plans, notes(plans, settings)
+    tuples, read = read_tuples(file), read_dialogues(dialogues)
+    stated = settings.values.get("dialogue_language")
+    language_of = data_language if stated else partial(required_language, purpose="worker pages")
+    chosen = settings.settings(language_of(read, dialogues, language))
+    plans = plan(tuples, read, chosen, file=file)
+    plan_notes = notes(plans, chosen)
+    if tuples.n_repeated:
+        repeated = f"{tuples.n_repeated} of {len(tuples)} tuples repeat the items of another"
+        plan_notes.append(f"{repeated}; each is paid for")
+    return PlannedStudy(chosen, tuple(plans), tuple(plan_notes))
 
 
 def simulated(
@@ -111,13 +126,28 @@ def _judged(
         groups=np.array([one.group], dtype=object),
         members=np.arange(k, dtype=np.int32)[np.newaxis],
     )
-    name = json.dumps([behaviour.seed, worker, one.group, one.tuple_id])
-    seed = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8])
+    tastes = [_taste(behaviour, worker, one.group, item) for item in one.items]
     said = simulate(
-        tuples, np.array(values), 1, noise=behaviour.noise, careless=behaviour.careless, seed=seed
+        tuples,
+        np.array(values) + tastes,
+        1,
+        noise=behaviour.noise,
+        careless=behaviour.careless,
+        seed=_hashed(behaviour.seed, worker, one.group, one.tuple_id),
     )
     order = [one.items[place] for place in said.shown[0]] if said.shown is not None else []
     return one.items[int(said.best[0])], one.items[int(said.worst[0])], order
+
+
+def _taste(behaviour: Behaviour, worker: str, group: str, item: str) -> float:
+    """Return what a worker thinks of an item beyond its truth, the same in all tuples."""
+    share = ((_hashed(behaviour.seed, "taste", worker, group, item) >> 11) + 0.5) / 2**53
+    return behaviour.disagreement * NormalDist().inv_cdf(share)
+
+
+def _hashed(*parts: object) -> int:
+    """Return a number below 2**64 that depends on all parts."""
+    return int.from_bytes(hashlib.sha256(json.dumps(parts).encode()).digest()[:8])
 
 
 def write(found: Judged, path: str | os.PathLike[str]) -> None:

@@ -4,6 +4,16 @@ import shutil
 
 import pytest
 
+try:
+    from hypothesis import HealthCheck, settings
+except ImportError:
+    pass
+else:  # how long an example takes says nothing on a busy machine
+    settings.register_profile(
+        "untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
+    settings.load_profile("untimed")
+
 
 @pytest.fixture(scope="module")
 def chromium():

@@ -28,7 +28,15 @@ COMMANDS = SCRIPTS | {
 ALLOWED = {
     "bws": ["bws"],
     "giccs": ["bws", "giccs"],
-    "mturk": ["bws", "giccs.records", "giccs.benchmark", "giccs.assemble", "mturk"],
+    "mturk": [
+        "bws",
+        "giccs.records",
+        "giccs.benchmark",
+        "giccs.assemble",
+        "giccs.languages",
+        "giccs.cli.language",
+        "mturk",
+    ],
     "app": ["bws", "giccs", "mturk", "app"],
 }
 FORBIDDEN = {

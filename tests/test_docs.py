@@ -32,7 +32,7 @@ BLOCK = re.compile(r"^( *)```(console|pycon)\n(.*?)^ *```$", re.M | re.S)
 NOT_RUN = re.compile(r"<!-- not run: \S.* -->\s*\Z")
 FILES = re.compile(r"<!-- files: (.+) -->")
 EXIT = re.compile(r"exit code (\d)")
-SECONDS = 120
+SECONDS = 600
 
 
 @dataclass
@@ -90,10 +90,12 @@ def pattern(shown):
 def run(command, folder):
     """Run it as a person would, with the commands of this environment first."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    # datasets takes folders of one name for the same data: its cache must not outlive a page
+    caches = {"HF_DATASETS_CACHE": str(Path(folder) / ".datasets-cache")}
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command.text],
         cwd=folder,
-        env=os.environ | {"PATH": path, "COLUMNS": "100"},
+        env=os.environ | caches | {"PATH": path, "COLUMNS": "100"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         stdin=subprocess.DEVNULL,

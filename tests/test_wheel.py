@@ -66,7 +66,7 @@ def test_it_works_outside_the_checkout_and_without_frameworks(installed, tmp_pat
 def test_a_model_that_needs_an_extra_says_which(installed, tmp_path, plain_model_folder):
     done = subprocess.run(
         [str(installed / "giccs-eval"), str(plain_model_folder), "package:minilm"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=60,
+        cwd=tmp_path, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert done.returncode == 2
     assert "pip install 'giccs[demo]'" in done.stderr
@@ -86,7 +86,7 @@ def test_an_encoder_without_frameworks_says_what_to_install(
 ):
     done = subprocess.run(
         [str(installed / "giccs-eval"), str(plain_model_folder)],
-        cwd=tmp_path, capture_output=True, text=True, timeout=60,
+        cwd=tmp_path, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert done.returncode == 2
     assert "needs torch and sentence_transformers; install them with: pip install" in done.stderr

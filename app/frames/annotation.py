@@ -79,11 +79,12 @@ def figures(judgments: Judgments) -> Figures:
 
 
 def consistency(judgments: Judgments) -> tuple[ReliabilityGroup, AgreementGroup]:
-    """Return reliability, over 100 random halves, and agreement, with intervals from 200 resamples."""
+    """Return reliability, over 100 random halves, and agreement with its intervals."""
     from bws.agreement import agreement
     from bws.reliability import reliability
 
-    return reliability(judgments).groups[0], agreement(judgments, bootstrap=200).groups[0]
+    groups = reliability(judgments, split="annotation").groups
+    return groups[0], agreement(judgments, intervals=True).groups[0]
 
 
 def tuple_counts(of_tuple: Mapping[str, int]) -> pl.DataFrame:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from app.caching import cached
 from app.study import Study
 from giccs.metrics import Estimate
@@ -9,9 +11,30 @@ from giccs.metrics import Estimate
 __all__ = ["ceiling_of"]
 
 
+def ceiling_of(study: Study) -> Mapping[str, Estimate] | None:
+    """Return the noise ceiling that is stored with the results, or else computed from the judgments, once.
+
+    None where there are no judgments and no ceiling is stored.
+    """
+    from giccs.stored_ceiling import read_ceiling
+
+    judged = None if study.judgments is None else _digest(study)
+    stored = None
+    if study.store is not None:
+        stored = read_ceiling(study.store.folder, study.benchmark.fingerprint, judged)
+    return _computed(study) if stored is None and study.judgments is not None else stored
+
+
 @cached
-def ceiling_of(study: Study) -> dict[str, Estimate]:
-    """Return `giccs.ceiling.noise_ceiling` of a study that has judgments, computed once."""
+def _digest(study: Study) -> str:
+    from giccs.ceiling import judgments_digest
+
+    assert study.judgments is not None
+    return judgments_digest(study.judgments)
+
+
+@cached
+def _computed(study: Study) -> Mapping[str, Estimate]:
     from giccs.ceiling import noise_ceiling
 
     assert study.judgments is not None

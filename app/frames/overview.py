@@ -109,7 +109,7 @@ def reliability_table(study: Study, trials: int = 100, seed: int = 0) -> pl.Data
     judgments, by = judged_tuples(study)
     if judgments is None:
         return pl.DataFrame()
-    found = reliability(judgments, trials=trials, seed=seed, by=by)
+    found = reliability(judgments, split="annotation", trials=trials, seed=seed, by=by)
     rows = [
         {
             **_part(group.by),

@@ -44,14 +44,15 @@ def study_section(inputs: Inputs) -> Section:
 def _source_of_study(inputs: Inputs) -> Source:
     from bws.files import read_tuples
     from giccs.assemble import read_dialogues
+    from giccs.languages import data_language
     from mturk.estimate import estimate
     from mturk.money import cents
     from mturk.plan import plan
     from mturk.settings import read_settings
 
     tuples, dialogues, settings_file = inputs.study
-    settings = read_settings(inputs.path(settings_file))
     asked = read_tuples(inputs.path(tuples)), read_dialogues(inputs.path(dialogues))
+    settings = read_settings(inputs.path(settings_file), data_language(asked[1], dialogues))
     price = estimate([settings.assignments] * len(plan(*asked, settings)), settings)
     amounts = {
         "reward": price.reward,

@@ -17,16 +17,18 @@ UNBROKEN = "\N{WORD JOINER}–\N{WORD JOINER}"
 def source_of_statistics(inputs: Inputs) -> Source:
     """Return what giccs-stats prints."""
     from giccs.distribution import distribution
+    from giccs.languages import required_language
     from giccs.lemmas import lemmatiser
     from giccs.statistics import describe
 
-    items, lemmas = inputs.benchmark.items, lemmatiser(inputs.lang)
+    items = inputs.benchmark.items
+    lemmas = lemmatiser(required_language(items, inputs.benchmark_file, None, "lemmas"))
     document = {
         "groups": [group.document() for group in describe(items, lemmas)],
         "distribution": [asdict(one) for one in distribution([item.score for item in items])],
         "lemmatiser": lemmas.name,
     }
-    return Source(f"giccs-stats {inputs.benchmark_file} --lang {inputs.lang} --json", document)
+    return Source(f"giccs-stats {inputs.benchmark_file} --json", document)
 
 
 def dialogues_section(source: Source) -> Section:

@@ -46,9 +46,12 @@ class Source:
         return Number(text, self.command, path)
 
     def interval(self, path: str, form: str = ".3f") -> Sequence[str | Number]:
-        """Return value and interval of an estimate at a place."""
+        """Return value and interval of an estimate at a place; a dash for an interval that is missing."""
         value, low, high = (self.number(f"{path}/{end}", form) for end in ("value", "low", "high"))
-        return [value] if low.text == MISSING else [value, " [", low, ", ", high, "]"]
+        if value.text == MISSING:
+            return [value]
+        shown = [MISSING] if low.text == MISSING else [low, ", ", high]
+        return [value, " [", *shown, "]"]
 
 
 def at(document: Any, path: str) -> Any:

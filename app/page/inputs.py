@@ -32,8 +32,6 @@ class Inputs:
     tuples_file: str = "tuples.csv"
     settings_file: str = "hits.toml"
     results_folder: str = "results"
-    lang: str = "de"
-    """Of the dialogues, for their lemmas."""
 
     def path(self, name: str) -> Path:
         """Return where a file of the folder lies."""
@@ -75,8 +73,8 @@ class Inputs:
         """Return SHA-256 over all that the page is made from."""
         names = [self.benchmark_file, self.judgments_file, self.metadata_file, *self.study]
         paths = [self.path(name) for name in names]
-        paths += sorted(self.path(self.results_folder).glob("*.json"))
-        found = hashlib.sha256(repr((self.simulated, self.lang, names)).encode())
+        paths += sorted(self.path(self.results_folder).glob("*--*--*.json"))
+        found = hashlib.sha256(repr((self.simulated, names)).encode())
         for path in filter(os.path.exists, paths):
             found.update(f"{path.name} {path.stat().st_size}\n".encode() + path.read_bytes())
         return found.hexdigest()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from app.page.content import Figure, Section, Table, part_label
 from app.page.found import Cell, Source
 from app.page.inputs import Inputs
+from giccs.report.cells import few_clusters_note
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from giccs.results import Result
 
 __all__ = ["model_sections", "signature_section", "source_of_results"]
+
+log = logging.getLogger(__name__)
 
 CORRELATIONS = {
     "pearson": "Pearson r",
@@ -43,9 +47,10 @@ def source_of_results(inputs: Inputs) -> Source:
     document: dict[str, Any] = {"results": [result.document() for result in inputs.results]}
     if inputs.judgments is None or not _on_pairs(inputs):
         return Source(command, document)
-    from giccs.ceiling import noise_ceiling
+    from giccs.stored_ceiling import ceiling_with_results
 
-    found = noise_ceiling(inputs.judgments, inputs.benchmark)
+    folder = inputs.path(inputs.results_folder)
+    found = ceiling_with_results(folder, inputs.judgments, inputs.benchmark, log.debug)
     document["ceiling"] = {name: one.document() for name, one in found.items()}
     with_ceiling = f"--data {inputs.benchmark_file} --judgments {inputs.judgments_file} --json"
     return Source(command.replace("--json", with_ceiling), document)
@@ -85,19 +90,27 @@ def _descending(found: Estimate) -> float:
 def _pairs(pairs: Sequence[Placed], source: Source) -> Section:
     text = [
         "How well does the cosine of two utterances’ vectors follow the scores? Intervals are 95 % "
-        "intervals from a bootstrap over dialogues."
+        "intervals over dialogues."
     ]
     if "ceiling" in source.document:
-        text.append(
-            "The noise ceiling is the correlation that a model would reach that knew every true score: "
-            "the scores themselves are uncertain, so none can be expected to reach more."
-        )
+        text += _of_ceiling(source)
     commands = [source.command, *_made_by(pairs)]
     tables = [_correlations(pairs, source)]
     by_part = _by_part(pairs, source)
     tables += [by_part] if by_part.rows else []
     figures = [_leaderboard(pairs, source)]
     return Section("models", "Models: pairs of utterances", text, commands, figures, tables)
+
+
+def _of_ceiling(source: Source) -> list[str]:
+    """Return what the noise ceiling means, and what must be known of it."""
+    from giccs.ceiling import meaning
+    from giccs.report.cells import other_reasons
+    from giccs.results import read_estimates
+
+    ceiling = read_estimates(source.document["ceiling"])
+    reasons = dict.fromkeys(filter(None, map(other_reasons, ceiling.values())))
+    return [*meaning(ceiling), *(f"Noise ceiling: {reason}." for reason in reasons)]
 
 
 def _correlations(pairs: Sequence[Placed], source: Source) -> Table:
@@ -116,7 +129,9 @@ def _correlations(pairs: Sequence[Placed], source: Source) -> Table:
             ]
         )
     headers = ["model", "history", *(f"{name} [95 %]" for name in CORRELATIONS.values()), "items"]
-    return Table("Correlation with the scores (Table 5 of the paper)", headers, rows)
+    shown = [result.metrics.get(name) for _, result in pairs for name in CORRELATIONS]
+    caption = "Correlation with the scores (Table 5 of the paper)"
+    return Table(caption, headers, rows, " ".join(few_clusters_note(shown)))
 
 
 def _by_part(pairs: Sequence[Placed], source: Source) -> Table:
@@ -129,12 +144,19 @@ def _by_part(pairs: Sequence[Placed], source: Source) -> Table:
     rows = [
         [part_label(dict(part)), *(_of_part(source, one, part) for one in pairs)] for part in parts
     ]
+    estimates = [
+        group.metrics["spearman"]
+        for _, result in pairs
+        for group in result.groups
+        if tuple(group.by.items()) in parts
+    ]
     shown = [
         f"{name} (with history)" if result.signature.get("history") == "with" else name
         for name, (_, result) in zip(_called(pairs), pairs, strict=True)
     ]
     headers = ["", *shown]
-    return Table("Spearman’s ρ by part of the data", headers, rows)
+    note = " ".join(few_clusters_note(estimates))
+    return Table("Spearman’s ρ by part of the data", headers, rows, note)
 
 
 def _called(placed: Sequence[Placed]) -> list[str]:
@@ -213,9 +235,16 @@ def _choices(choices: Sequence[Placed], source: Source) -> Section:
                 )
     headers = ["model", "history", "accuracy ± SE [95 %]", *ACCURACIES.values(), "ρ inside dialogues",
                "guessing", "questions"]  # fmt: skip
+    note = "Per token, per byte, PMI: other ways to compare answers of different length."
+    rank_correlations = [
+        group.metrics.get("rank_spearman")
+        for _, result in choices
+        for group in result.groups
+        if set(group.by) == {"history"}
+    ]
     table = Table(
         "Accuracy of choosing the most similar of five utterances (Table 6 of the paper)",
-        headers, rows, "Per token, per byte, PMI: other ways to compare answers of different length.",
+        headers, rows, " ".join([note, *few_clusters_note(rank_correlations)]),
     )  # fmt: skip
     data = ", ".join({str(result.environment.get("data", "")): None for _, result in choices})
     text = [
@@ -228,16 +257,8 @@ def _choices(choices: Sequence[Placed], source: Source) -> Section:
 
 
 def _accuracies(source: Source, at: str, known: Mapping[str, Estimate]) -> list[Cell]:
-    accuracy: Cell = [
-        source.number(f"{at}/accuracy/value", ".3f"),
-        " ± ",
-        source.number(f"{at}/accuracy/stderr", ".3f"),
-        " [",
-        source.number(f"{at}/accuracy/low", ".3f"),
-        ", ",
-        source.number(f"{at}/accuracy/high", ".3f"),
-        "]",
-    ]
+    value, *limits = source.interval(f"{at}/accuracy")
+    accuracy: Cell = [value, " ± ", source.number(f"{at}/accuracy/stderr", ".3f"), *limits]
     return [
         accuracy,
         *(
@@ -317,6 +338,8 @@ def _signatures(inputs: Inputs, source: Source) -> Table:
 
 
 def _seed(source: Source, at: str, result: Result) -> list[Cell]:
-    bootstrap = result.signature.get("bootstrap")
-    has_one = isinstance(bootstrap, Mapping) and "seed" in bootstrap
-    return [source.number(f"{at}/bootstrap/seed") if has_one else ""]
+    for key in ("interval", "bootstrap"):  # older results have a bootstrap
+        method = result.signature.get(key)
+        if isinstance(method, Mapping) and "seed" in method:
+            return [source.number(f"{at}/{key}/seed")]
+    return [""]

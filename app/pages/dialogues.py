@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
@@ -14,10 +15,8 @@ from app.frames import dialogues as frames
 from app.frames.dialogues import ORDERS, Wish
 from app.labels import say
 from app.pages.chat import show_chat
-from app.study import Study, with_intervals
-from app.telling import tell_problems
+from app.study import Study
 from app.views.scores import candidates_chart
-from bws.problems import InputError
 
 __all__ = ["show"]
 
@@ -44,18 +43,13 @@ def show(study: Study) -> None:
         show_chat(study, dialogue, row["source"], row["domain"])
     with ranked:
         own = _show_candidates(study, dialogue)
-    _show_counts(own, dialogue)
+    _show_counts(own, dialogue, study.interval_notes)
     _show_judgments(study, dialogue)
 
 
 @cached
 def _dialogues(study: Study) -> pl.DataFrame:
     return frames.dialogues(study)
-
-
-@cached
-def _by_annotator(study: Study) -> pl.DataFrame:
-    return with_intervals(study, "annotator")
 
 
 def _wish(study: Study, every: pl.DataFrame) -> Wish:
@@ -175,10 +169,7 @@ def _place(ids: pl.Series, dialogue: str | None) -> int:
 
 def _show_candidates(study: Study, dialogue: str) -> pl.DataFrame:
     """Draw the candidates, and return them."""
-    items = study.items
-    if study.judgments is not None:
-        items = _items_with_intervals(study)
-    own = frames.candidates(items, dialogue)
+    own = frames.candidates(study.items, dialogue)
     if len(own) > MOST_CANDIDATES:
         st.caption(say("dialogues.most_candidates", most=MOST_CANDIDATES, total=len(own)))
     titles = {name: say(f"dialogues.{name}") for name in TITLED}
@@ -207,7 +198,7 @@ def _plain(own: pl.DataFrame) -> pl.DataFrame:
     return own.select(name for name in COLUMNS if name in own.columns)
 
 
-def _show_counts(own: pl.DataFrame, dialogue: str) -> None:
+def _show_counts(own: pl.DataFrame, dialogue: str, notes: Sequence[str]) -> None:
     number = st.column_config.NumberColumn
     decimals = {
         name: number(say(f"dialogues.{name}"), format="%.2f") for name in ("score", "low", "high")
@@ -223,26 +214,8 @@ def _show_counts(own: pl.DataFrame, dialogue: str) -> None:
         ),
     }
     show_table(_plain(own), f"candidates {dialogue} table", column_config=shown)
-
-
-def _items_with_intervals(study: Study) -> pl.DataFrame:
-    """Let a person say what the intervals are resampled by."""
-    cluster = links.segmented(
-        "intervals",
-        say("dialogues.intervals"),
-        ["tuple", "annotator"],
-        shown=lambda name: say(f"dialogues.by_{name}"),
-        help=say("dialogues.intervals_help"),
-    )
-    if cluster == "tuple":
-        return study.items
-    try:
-        return _by_annotator(study)
-    except InputError as error:
-        tell_problems(say("dialogues.no_intervals"), error.problems)
-        return study.items.with_columns(
-            pl.lit(None, pl.Float64).alias("low"), pl.lit(None, pl.Float64).alias("high")
-        )
+    for note in notes:
+        st.caption(note)
 
 
 def _show_judgments(study: Study, dialogue: str) -> None:

@@ -243,8 +243,9 @@ def _said(metric: str, estimate: Estimate, signed: bool = False) -> str:
     if math.isnan(estimate.value):
         return f"{_of(metric)}: {literal(estimate.reason)}"
     interval = f" [{estimate.low:{form}}, {estimate.high:{form}}]"
-    known = not math.isnan(estimate.low)
-    return f"{_of(metric)} **{estimate.value:{form}}**{interval if known else ''}"
+    if math.isnan(estimate.low):
+        interval = f" [–] ({literal(estimate.reason)})" if estimate.reason else " [–]"
+    return f"{_of(metric)} **{estimate.value:{form}}**{interval}"
 
 
 def _say_missing(study: Study, items: pl.DataFrame) -> None:
@@ -272,22 +273,26 @@ def _change(
 
 def _ceiling(study: Study, metric: str) -> tuple[float, float, float] | None:
     """Return the noise ceiling; None, after saying why, where there is none."""
-    if study.judgments is None:
-        st.caption(say("models.no_judgments"))
-        return None
     if metric == "rank_spearman":
         st.caption(say("models.no_ceiling_inside"))
         return None
-    if len(study.judgments) > MOST_JUDGMENTS and not links.toggle(
+    much = study.judgments is not None and len(study.judgments) > MOST_JUDGMENTS
+    if much and not links.toggle(
         "ceiling", say("models.ceiling_wanted"), help=say("models.interval_help")
     ):
         return None
     try:
         with st.spinner(say("models.working")):
-            found = ceiling_of(study)[metric]
+            ceiling = ceiling_of(study)
     except InputError as error:
         st.caption(" ".join([say("models.no_ceiling"), *map(literal, error.problems)]))
         return None
+    if ceiling is None:
+        st.caption(say("models.no_judgments"))
+        return None
+    found = ceiling[metric]
+    if found.extra.get("equal_dialogue_means"):
+        st.caption(say("models.equal_dialogue_means"))
     if found.reason:
         st.caption(literal(found.reason))
     return found.value, found.low, found.high

@@ -106,7 +106,7 @@ def _show_ceiling(study: Study) -> None:
         return
     try:
         with st.spinner(say("overview.working")):
-            found = ceiling_of(study)
+            found = ceiling_of(study) or {}
     except InputError as error:
         tell_problems(say("overview.no_ceiling"), error.problems)
         return
@@ -128,9 +128,9 @@ def _number(value: float) -> str:
     return "–" if math.isnan(value) else f"{value:.3f}"
 
 
-def _interval(estimate: Estimate) -> str | None:
+def _interval(estimate: Estimate) -> str:
     if math.isnan(estimate.low):
-        return None
+        return "–"
     return f"{estimate.low:.3f} – {estimate.high:.3f}"
 
 
@@ -171,8 +171,12 @@ def _show_description(study: Study) -> None:
         return
     if not _wanted("description", True):  # tables of lemmas take seconds to load, whatever the size
         return
-    with st.spinner(say("overview.working")):
-        lemmatiser, table = _description(study)
+    try:
+        with st.spinner(say("overview.working")):
+            lemmatiser, table = _description(study)
+    except ValueError as error:  # no language, or none that has lemmas
+        st.info(say("overview.no_lemmas", why=literal(str(error))))
+        return
     shown = _whole_named(table.drop("remarks"), ("n_turns", "domain"))
     show_table(shown, "description", column_config=_columns(shown))
     st.caption(say("overview.lemmas_by", name=literal(lemmatiser)))
@@ -182,11 +186,13 @@ def _show_description(study: Study) -> None:
 
 @cached
 def _description(study: Study) -> tuple[str, pl.DataFrame]:
+    from giccs.languages import required_language
     from giccs.lemmas import lemmatiser
     from giccs.statistics import describe
 
-    german = lemmatiser("de")
-    return german.name, frames.description_table(describe(study.benchmark.items, german))
+    items = study.benchmark.items
+    lemmas = lemmatiser(required_language(items, study.benchmark.name, None, "lemmas"))
+    return lemmas.name, frames.description_table(describe(items, lemmas))
 
 
 def _whole_named(table: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:

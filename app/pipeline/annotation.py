@@ -58,12 +58,13 @@ def _mean(book: Ledger, folder: Folder) -> None:
     """Write down the HITs that are meant; the same again changes nothing."""
     from bws.files import read_tuples
     from giccs.assemble import read_dialogues
+    from giccs.languages import data_language
     from mturk.client import LOCAL
     from mturk.plan import plan as hits_of
     from mturk.settings import read_settings
 
-    settings = read_settings(folder.settings)
     tuples, dialogues = read_tuples(folder.tuples), read_dialogues(folder.dialogues)
+    settings = read_settings(folder.settings, data_language(dialogues, str(folder.dialogues)))
     book.begin(LOCAL, settings, hits_of(tuples, dialogues, settings), time.time())
 
 
@@ -104,7 +105,8 @@ def _work(book: Ledger, address: str, folder: Folder, plan: Plan, steps: Steps) 
     bar = steps.bar(range(most), "submissions", most)
     done = rehearse(
         address, worker_ids(plan.workers), read_truth(folder.dialogues),
-        Behaviour(noise=plan.noise, seed=plan.seed), told=lambda _: next(bar, None),
+        Behaviour(plan.noise, plan.disagreement, plan.careless, seed=plan.seed),
+        told=lambda _: next(bar, None),
     )  # fmt: skip
     return f"{done.counts['submitted']} assignments submitted"
 

@@ -38,7 +38,10 @@ class Plan:
     """JSON Lines, with the levels that simulated workers take for true."""
     workers: int = 5
     """Each does every HIT."""
-    noise: float = 0.25
+    noise: float = 0.2
+    disagreement: float = 0.2
+    careless: float = 0.02
+    """With noise and disagreement as of giccs-sample: agreement and reliability as in the paper."""
     seed: int = 0
     pairs: tuple[str, ...] = (
         "baseline:chance",
@@ -65,5 +68,7 @@ class Plan:
             "dialogues": hashlib.sha256(self.dialogues.encode("utf-8")).hexdigest(),
             "workers": self.workers,
             "noise": self.noise,
+            "disagreement": self.disagreement,
+            "careless": self.careless,
             "seed": self.seed,
         }

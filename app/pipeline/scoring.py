@@ -62,7 +62,7 @@ def quality(folder: Folder, benchmark: Benchmark, steps: Steps) -> Quality:
     from bws.files import read_judgments
     from bws.metadata import read_metadata
     from bws.reliability import reliability
-    from giccs.ceiling import noise_ceiling
+    from giccs.stored_ceiling import ceiling_with_results
 
     with steps.step("Agreement, reliability, noise ceiling") as said:
         judgments: Judgments = read_judgments(folder.judgments)
@@ -70,7 +70,7 @@ def quality(folder: Folder, benchmark: Benchmark, steps: Steps) -> Quality:
         found = Quality(
             agreement(judgments, by=by),
             reliability(judgments, by=by),
-            noise_ceiling(judgments, benchmark),
+            ceiling_with_results(folder.results, judgments, benchmark, folder.note),
         )
         alpha = found.agreement.groups[0].alpha["both"].value
         halves = found.reliability.groups[0].spearman.mean

@@ -51,7 +51,7 @@ def scored(place: str) -> dict[str, float]:
         scores = score(judgments)
         write_scores(scores, folder / "scores.csv")
     with watch.step("reliability"):
-        found = reliability(judgments, trials=TRIALS).groups[0]
+        found = reliability(judgments, split="annotation", trials=TRIALS).groups[0]
     return watch.found | {"spearman": found.spearman.mean}
 
 
@@ -62,4 +62,4 @@ def expected_reliability(tuples_an_item: float, annotations: int, items: int = 1
     """
     tuples = design(items, tuples_an_item)
     judgments = simulate(tuples, _truth(items), annotations, noise=NOISE)
-    return reliability(judgments, trials=TRIALS).groups[0].spearman.mean
+    return reliability(judgments, split="annotation", trials=TRIALS).groups[0].spearman.mean

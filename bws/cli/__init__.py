@@ -3,8 +3,12 @@
 Nothing heavy is imported before a command runs, so that --help is quick.
 """
 
-from bws.cli.consistency import agreement, reliability
-from bws.cli.designs import make_tuples, simulate
-from bws.cli.scores import score
+from bws.interrupts import handle_interrupts
+
+handle_interrupts()  # before anything else is imported
+
+from bws.cli.consistency import agreement, reliability  # noqa: E402
+from bws.cli.designs import make_tuples, simulate  # noqa: E402
+from bws.cli.scores import score  # noqa: E402
 
 __all__ = ["agreement", "make_tuples", "reliability", "score", "simulate"]

@@ -15,8 +15,10 @@ from bws.cli.options import (
     option,
     seed_option,
     values_by,
+    variants_document,
 )
 from bws.command import Console, command
+from bws.option_types import MAX_RESAMPLES, RESAMPLES, Number
 
 if TYPE_CHECKING:
     from bws.files import Form, OnInvalid
@@ -30,15 +32,16 @@ __all__ = ["agreement", "reliability"]
     bws-reliability judgments.csv
     bws-reliability judgments.csv --metadata dialogues.jsonl --by source,n_turns
     bws-reliability judgments.csv --split annotator --curve
+    bws-reliability pilot.csv --plan --target 0.95 --price 0.05
     """,
 )
 @judgments_options
-@option("--trials", "Random splits.", type=click.IntRange(1), default=100, metavar="N")
+@option("--trials", "Random splits.", type=RESAMPLES, default=100, metavar="N")
 @option(
     "--split",
-    "What goes half and half: each tuple's judgments, or the annotators.",
-    choices="annotation annotator",
-    default="annotation",
+    "What goes half and half: each tuple's judgments, the tuples, or the annotators.  "
+    "[default: each that these judgments allow]",
+    choices="annotation tuple annotator",
 )
 @option(
     "--odd",
@@ -59,12 +62,23 @@ __all__ = ["agreement", "reliability"]
     is_flag=True,
 )
 @option(
+    "--components",
+    "Add variance components of the scores, and the reliability that contains all errors.",
+    is_flag=True,
+)
+@option(
+    "--plan planned",
+    "Add --components, and what other designs would buy: more tuples, annotations, annotators.",
+    is_flag=True,
+)
+@option(
     "--target",
-    "Reliability to estimate the annotations for.",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    "Reliability of the scores for --curve and --plan to reach.",
+    type=Number(0, 1, min_open=True, max_open=True),
     default=0.9,
     metavar="R",
 )
+@option("--price", "Price of a judgment: --plan shows costs.", type=Number(0, 1e6), metavar="P")
 @seed_option
 def reliability(
     console: Console,
@@ -72,25 +86,45 @@ def reliability(
     form: Form,
     on_invalid: OnInvalid,
     parts: Mapping[str, str],
+    merge_variants: bool,
     metadata: str | None,
     by: str | None,
     curve: bool,
+    components: bool,
+    planned: bool,
     target: float,
+    price: float | None,
     **options: Any,
 ) -> None:
-    """Tell by split halves how reliable the scores are."""
+    """Estimate how reliable the scores are: by split halves, and from variance components."""
     from bws.curve import reliability_curve
+    from bws.generalisability import generalisability
+    from bws.planning import Planner
+    from bws.planning import plan as design_plan
     from bws.reliability import reliability as split_halves
+    from bws.scoring.answers import in_order
 
-    data = judgments_from(console, judgments, form, on_invalid, parts)
+    data = judgments_from(console, judgments, form, on_invalid, parts, merge_variants)
     with arguments():
         found = split_halves(data, by=values_by(data, metadata, by), **options)
-    text, document = found.table(), found.document()
+    text, document = found.table(), found.document() | variants_document(data)
     if curve:
         shared = {name: options[name] for name in ("trials", "odd", "seed")}
         with arguments():
             points = reliability_curve(data, target=target, **shared)
         text, document["curve"] = f"{text}\n\n{points.table()}", points.document()
+    if components or planned:
+        answers = in_order(data)
+        study = generalisability(answers)
+        text = f"{text}\n\n{study.table()}"
+        document["components"] = study.document()
+        planner = Planner.of(answers, study) if planned else None
+        if planner:
+            plan = design_plan(planner, target, price)
+            text, document["plan"] = f"{text}\n\n{plan.table()}", plan.document()
+        elif planned:
+            document["plan"] = None
+            console.note("no plan: the judgments give no reliability from variance components")
     console.answer(text, document)
 
 
@@ -98,28 +132,27 @@ def reliability(
     "bws-agreement",
     example="""
     bws-agreement judgments.csv
-    bws-agreement judgments.csv --metadata dialogues.jsonl --by source,n_turns --bootstrap 1000
-    bws-agreement judgments.csv --annotators
+    bws-agreement judgments.csv --metadata dialogues.jsonl --by source,n_turns --intervals
+    bws-agreement judgments.csv --annotators --items
     """,
 )
 @judgments_options
 @option(
     "--strong",
     "Strong agreement: this share of a tuple's annotators or more gave the same answer.",
-    type=click.FloatRange(0, 1, min_open=True),
+    type=Number(0, 1, min_open=True),
     default=0.8,
     metavar="SHARE",
 )
-@option(
-    "--bootstrap",
-    "95 % intervals from N resamples.  [default: none]",
-    type=click.IntRange(0),
-    default=0,
-    show_default=False,
-    metavar="N",
-)
+@option("--intervals", "95 % intervals, for other annotators and groups.", is_flag=True)
+@option("--bootstrap", "", type=click.IntRange(0, MAX_RESAMPLES), default=0, hidden=True)
 @by_options
 @option("--annotators", "Add a report on each annotator, and whom to look at.", is_flag=True)
+@option(
+    "--items",
+    "Add the items with a middling score on which annotators are split, told from noisy ones.",
+    is_flag=True,
+)
 @seed_option
 def agreement(
     console: Console,
@@ -127,20 +160,34 @@ def agreement(
     form: Form,
     on_invalid: OnInvalid,
     parts: Mapping[str, str],
+    merge_variants: bool,
     metadata: str | None,
     by: str | None,
     annotators: bool,
-    **options: Any,
+    items: bool,
+    strong: float,
+    intervals: bool,
+    bootstrap: int,
+    seed: int,
 ) -> None:
     """Tell how far annotators agree: Krippendorff's alpha and strong agreement."""
     from bws.agreement import agreement as agreed
     from bws.annotators import annotator_report
+    from bws.split_items import split_items
 
-    data = judgments_from(console, judgments, form, on_invalid, parts)
+    data = judgments_from(console, judgments, form, on_invalid, parts, merge_variants)
     with arguments():
-        found = agreed(data, by=values_by(data, metadata, by), **options)
-    text, document = found.table(), found.document()
+        found = agreed(
+            data,
+            by=values_by(data, metadata, by),
+            strong=strong,
+            intervals=intervals or bootstrap > 0,  # what older versions called --bootstrap N
+        )
+    text, document = found.table(), found.document() | variants_document(data)
     if annotators:
         report = annotator_report(data)
         text, document["annotators"] = f"{text}\n\n{report.table()}", report.document()
+    if items:
+        divided = split_items(data, seed=seed)
+        text, document["items"] = f"{text}\n\n{divided.table()}", divided.document()
     console.answer(text, document)

@@ -8,6 +8,8 @@ import click
 
 from bws.cli.options import arguments, option, output_option, seed_option
 from bws.command import Console, command
+from bws.option_types import MAX_COUNT, Number
+from bws.problems import Problem
 
 if TYPE_CHECKING:
     from bws.files import Items
@@ -28,11 +30,14 @@ __all__ = ["make_tuples", "simulate"]
 @option(
     "--factor",
     "Tuples an item.  [default: 2]",
-    type=click.FloatRange(0, min_open=True),
+    type=Number(0, 1000, min_open=True),
     metavar="F",
 )
 @option(
-    "--tuples count", "Tuples a group, instead of --factor.", type=click.IntRange(1), metavar="T"
+    "--tuples count",
+    "Tuples a group, instead of --factor.",
+    type=click.IntRange(1, MAX_COUNT),
+    metavar="T",
 )
 @seed_option
 @option("--item-column", "Column of the items in .csv, .tsv, .jsonl.", metavar="COL")
@@ -41,6 +46,11 @@ __all__ = ["make_tuples", "simulate"]
 @option("--together", "Sets of items of which some tuple holds all.", metavar="FILE")
 @option("--extend", "A running design that gets tuples for the new items.", metavar="TUPLES")
 @option("--compat", "Reproduce the canonical algorithm.", choices="km")
+@option(
+    "--allow-repeats",
+    "Let tuples repeat others where there are not enough distinct ones.",
+    is_flag=True,
+)
 @option("--audit audited", "Print what the design is like.", is_flag=True, show_default=False)
 @option("--format form", "Ours, or K&M's lines with tabs.", choices="csv km", default="csv")
 @output_option
@@ -62,6 +72,8 @@ def make_tuples(
     """
     from bws.design import audit
     from bws.files import read_items, write_tuples
+    from bws.textio import display_name
+    from bws.variants import variants_of
 
     listed = read_items(items, item_column, group_column)
     given = {name: value for name, value in options.items() if value is not None}
@@ -72,6 +84,14 @@ def make_tuples(
         write_tuples(design, output, form)
     groups = f" in {len(design.groups)} groups" if listed.groups else ""
     console.note(f"{len(design)} tuples of {len(design.items)} items{groups}")
+    for note in design.notes:
+        console.note(note)
+    if found_variants := variants_of(listed.items, listed.groups):
+        message = found_variants.message("each spelling is an item of its own")
+        console.warn([Problem(display_name(items), None, message)])
+    if design.n_repeated:
+        message = f"{design.n_repeated} of {len(design)} tuples repeat the items of another"
+        console.warn([Problem(display_name(items), None, message)])
     if console.as_json:
         document = _design_document(design, rows=output == "-")
         console.answer("", document | ({"audit": found.document()} if found else {}))
@@ -80,7 +100,13 @@ def make_tuples(
 
 
 def _design_document(design: Tuples, *, rows: bool) -> dict[str, Any]:
-    counts = {"tuples": len(design), "items": len(design.items), "groups": len(design.groups)}
+    counts = {
+        "tuples": len(design),
+        "items": len(design.items),
+        "groups": len(design.groups),
+        "repeated_tuples": design.n_repeated,
+        "notes": list(design.notes),
+    }
     if not rows:
         return counts
     names = ("tuple_id", "group", "items")
@@ -103,7 +129,7 @@ def _extended(running: str, listed: Items, options: dict[str, Any]) -> Tuples:
     from bws.design import extend_tuples
     from bws.files import read_tuples
 
-    unfit = sorted(options.keys() - {"k", "factor", "seed"})
+    unfit = sorted(options.keys() - {"k", "factor", "seed", "allow_repeats"})
     if unfit:
         named = ", ".join("--tuples" if name == "count" else f"--{name}" for name in unfit)
         raise click.UsageError(f"--extend does not go with {named}")
@@ -135,12 +161,16 @@ def _extended(running: str, listed: Items, options: dict[str, Any]) -> Tuples:
     metavar="SCORES",
 )
 @option(
-    "--annotators", "Each judges every tuple once.", type=click.IntRange(1), default=5, metavar="N"
+    "--annotators",
+    "Each judges every tuple once.",
+    type=click.IntRange(1, 100_000),
+    default=5,
+    metavar="N",
 )
 @option(
     "--noise",
     "How far judgments stray, in units of the truth.",
-    type=click.FloatRange(0),
+    type=Number(0, 1e6),
     default=0.25,
     metavar="S",
 )
@@ -151,16 +181,23 @@ def _extended(running: str, listed: Items, options: dict[str, Any]) -> Tuples:
     default="gumbel",
 )
 @option(
+    "--disagreement",
+    "How far annotators differ for good: the SD of their tastes, in units of the truth.",
+    type=Number(0, 1e6),
+    default=0.0,
+    metavar="SD",
+)
+@option(
     "--careless",
     "Share of the judgments that are made at random.",
-    type=click.FloatRange(0, 1),
+    type=Number(0, 1),
     default=0.0,
     metavar="SHARE",
 )
 @option(
     "--position-bias",
     "How much better the item shown first seems.",
-    type=float,
+    type=Number(-1e6, 1e6),
     default=0.0,
     metavar="P",
 )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.command import Console
+from bws.option_types import SEED
 from bws.problems import InputError, Problem
 
 if TYPE_CHECKING:
@@ -18,12 +19,14 @@ if TYPE_CHECKING:
     from bws.records import Judgments
 
 __all__ = [
-    "FORMS", "arguments", "by_options", "judgments_from", "judgments_options", "option",
-    "output_option", "seed_option", "values_by",
+    "FORMS", "arguments", "by_options", "check_merges_judgments", "judgments_from", "judgments_options",
+    "merge_variants_option", "option", "output_option", "report_judgments", "seed_option", "values_by",
+    "variants_document",
 ]  # fmt: skip
 
 FORMS = ("auto", "csv", "km", "semrel", "semeval", "hollis", "potato", "long", "mturk-batch")
 PARTS = ("items", "best", "worst", "tuple_id", "group", "annotator")
+NAMED = 3
 Decorator = Callable[[Any], Any]
 
 
@@ -39,7 +42,11 @@ output_option = option(
     "-o --output", "Where to write (.gz is packed).  [default: standard output]",
     default="-", show_default=False, metavar="FILE",
 )  # fmt: skip
-seed_option = option("--seed", "Seed of what is random.", default=0, metavar="S")
+merge_variants_option = option(
+    "--merge-variants", "Take items for one that differ in white space, case and punctuation only.",
+    is_flag=True,
+)  # fmt: skip
+seed_option = option("--seed", "Seed of what is random.", type=SEED, default=0, metavar="S")
 
 
 def _parts(ctx: click.Context, parameter: click.Parameter, given: Sequence[str]) -> dict[str, str]:
@@ -53,6 +60,7 @@ def _parts(ctx: click.Context, parameter: click.Parameter, given: Sequence[str])
 def judgments_options(function: Any) -> Any:
     """Add what every command that reads judgments takes."""
     for add in (
+        merge_variants_option,
         option(
             "--part parts",
             "With --from mturk-batch: the column of items (several with commas between), best, worst, "
@@ -99,23 +107,54 @@ class _WrongArgument(click.ClickException):
 
 
 def judgments_from(
-    console: Console, path: str, form: Form, on_invalid: OnInvalid, parts: Mapping[str, str]
+    console: Console,
+    path: str,
+    form: Form,
+    on_invalid: OnInvalid,
+    parts: Mapping[str, str],
+    merge_variants: bool,
 ) -> Judgments:
-    """Read judgments and say what was read and what was left out."""
+    """Read judgments and say what was read, what was left out, and which items are variants of one."""
     from bws.files import read_judgments
 
     with arguments():
-        judgments = read_judgments(path, form, on_invalid=on_invalid, parts=parts)
+        judgments = read_judgments(
+            path, form, on_invalid=on_invalid, parts=parts, merge_variants=merge_variants
+        )
     console.note(
         f"{judgments.source}: {len(judgments)} judgments of {len(judgments.tuples)} tuples, "
         f"{len(judgments.tuples.items)} items, {len(judgments.annotators)} annotators"
     )
+    report_judgments(console, judgments, path)
+    return judgments
+
+
+def report_judgments(console: Console, judgments: Judgments, path: str) -> None:
+    """Warn of rows that were left out and of items that are variants of one."""
+    from bws.files.faults import quoted
+
     if judgments.left_out:
         console.warn(judgments.left_out)
-        lines = len({(problem.file, problem.line) for problem in judgments.left_out})
-        what = f"{lines} rows were left out"
+        what = f"{judgments.n_left_out} rows were left out"
+        if items := judgments.items_left_out:
+            first = ", ".join(map(quoted, items[:NAMED])) + (", ..." if len(items) > NAMED else "")
+            what += f"; {len(items)} items are in no other row: {first}"
         console.warn([Problem(path, None, what)])
-    return judgments
+    if judgments.variants and judgments.variants.merged:
+        console.note(f"{path}: {judgments.variants.message()}")
+    elif judgments.variants:
+        console.warn([Problem(path, None, judgments.variants.message())])
+
+
+def check_merges_judgments(merge_variants: bool, judgments: str | None) -> None:
+    """Raise UsageError for --merge-variants in a command that was given no judgments."""
+    if merge_variants and judgments is None:
+        raise click.UsageError("--merge-variants belongs to --judgments; give both or neither")
+
+
+def variants_document(judgments: Judgments) -> dict[str, Any]:
+    """Return what --json tells of items that are variants of one; nothing where there are none."""
+    return {"variants": judgments.variants.document()} if judgments.variants else {}
 
 
 def values_by(

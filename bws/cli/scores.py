@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,8 +15,11 @@ from bws.cli.options import (
     option,
     output_option,
     seed_option,
+    variants_document,
 )
 from bws.command import Console, command
+from bws.option_types import MAX_RESAMPLES, Number
+from bws.problems import Problem
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,7 +51,10 @@ WIDTH = 40
     "bws-score",
     example="""
     bws-score judgments.csv -o scores.csv
-    bws-score judgments.csv --scale unit --bootstrap 1000 --cluster annotator
+    bws-score judgments.csv --scale unit --intervals
+    bws-score judgments.csv --soft-targets soft-targets.csv -o scores.csv
+    bws-score judgments.csv --method best-worst-logit --scale counting -o scores.csv
+    bws-score judgments.csv --method elo --bootstrap 1000 --cluster annotator
     bws-score annotations.csv --from km --method bradley-terry --format km -o scores.tsv
     """,
 )
@@ -55,29 +62,41 @@ WIDTH = 40
 @option("--method", "How to score.", choices=" ".join(METHODS), default="counting")
 @option(
     "--scale",
-    "Scores in [-1, 1], or (score + 1) / 2 in [0, 1].",
-    choices="signed unit",
+    "Scores in [-1, 1], (score + 1) / 2 in [0, 1], or a choice model's on counting's scale.",
+    choices="signed unit counting",
     default="signed",
 )
 @option(
+    "--intervals --model-interval intervals",
+    "95 % intervals from the method's standard errors; none for elo and the learning methods.",
+    is_flag=True,
+)
+@option(
     "--bootstrap",
-    "95 % intervals from N resamples.  [default: none]",
-    type=click.IntRange(0),
+    "95 % intervals from N resamples, for every method.  [default: none]",
+    type=click.IntRange(0, MAX_RESAMPLES),
     default=0,
     show_default=False,
     metavar="N",
 )
 @option(
-    "--cluster", "What is resampled as a whole.", choices="annotator tuple", default="annotator"
+    "--cluster",
+    "What intervals hold over: other annotators and tuples, one of them, or independent judgments.  "
+    "[default: both; tuple where annotators are not named]",
+    choices="both annotator tuple judgment",
+    default=None,
+    show_default=False,
 )
-@option("--model-interval", "95 % intervals from the model's standard errors.", is_flag=True)
 @option(
-    "--prior", "Choice models: the prior's standard deviation, in logits.", type=float, metavar="SD"
+    "--prior",
+    "Choice models: the prior's standard deviation, in logits.  [default: estimated]",
+    type=Number(0, 1000, min_open=True),
+    metavar="SD",
 )
 @option(
     "--passes",
     "Elo and learning methods: passes over the judgments.",
-    type=click.IntRange(1),
+    type=click.IntRange(1, 100_000),
     metavar="N",
 )
 @option(
@@ -85,6 +104,11 @@ WIDTH = 40
     "An earlier batch that shares items; scores are put on its scale.",
     multiple=True,
     metavar="JUDGMENTS",
+)
+@option(
+    "--soft-targets",
+    "Also write the shares of annotators who chose each item of each tuple as best and worst, as CSV.",
+    metavar="FILE",
 )
 @seed_option
 @option("--format output_form", "Ours, K&M's or SemRel's.", choices="csv km semrel", default="csv")
@@ -95,23 +119,33 @@ def score(
     form: Form,
     on_invalid: OnInvalid,
     parts: Mapping[str, str],
+    merge_variants: bool,
     method: str,
-    model_interval: bool,
+    intervals: bool,
     anchors: Sequence[str],
     output_form: Literal["csv", "km", "semrel"],
+    soft_targets: str | None,
     output: str,
     **options: Any,
 ) -> None:
     """Score the items of judgments."""
-    from bws.files import write_scores
+    from bws.files import write_scores, write_soft_targets
     from bws.scoring import anchor
     from bws.scoring import score as scored
+    from bws.soft_targets import soft_targets as targets_of
 
+    if soft_targets in ("-", output):
+        raise click.UsageError(
+            f"--soft-targets {soft_targets}: expected a file other than the scores"
+        )
     options = {name: value for name, value in options.items() if value is not None}
-    options["interval"] = "model" if model_interval else "bootstrap"
+    options["interval"] = "model" if intervals else "bootstrap"
     batches = [
-        judgments_from(console, path, form, on_invalid, parts) for path in (*anchors, judgments)
+        judgments_from(console, path, form, on_invalid, parts, merge_variants)
+        for path in (*anchors, judgments)
     ]
+    if anchors:
+        _warn_of_unlinked_items(console, batches, judgments)
     with arguments():
         scores = [scored(batch, method, **options) for batch in batches]
         last = anchor(scores)[-1] if anchors else scores[-1]
@@ -119,10 +153,28 @@ def score(
         console.note(note)
     if output != "-" or not console.as_json:
         write_scores(last, output, output_form)
+    if soft_targets is not None:
+        write_soft_targets(targets_of(batches[-1]), soft_targets)
     if console.as_json:
         console.answer("", _document(last, batches[-1]))
     elif output != "-":
         click.echo(_ends(last))
+
+
+def _warn_of_unlinked_items(console: Console, batches: Sequence[Judgments], path: str) -> None:
+    """Warn of items that link no batches because these spell them in different ways."""
+    from bws.variants import variants_of
+
+    keys = {key for batch in batches for key in _keys(batch)}
+    groups, items = zip(*sorted(keys), strict=True)
+    if variants := variants_of(items, groups):
+        message = variants.message("batches are linked only by items of the same spelling")
+        console.warn([Problem(path, None, f"with --anchor, {message}")])
+
+
+def _keys(judgments: Judgments) -> set[tuple[str, str]]:
+    tuples = judgments.tuples
+    return set(zip(tuples.groups[tuples.group_of_item], tuples.items, strict=True))
 
 
 def _columns(scores: Scores) -> dict[str, NDArray[Any]]:
@@ -154,7 +206,7 @@ def _ends(scores: Scores) -> str:
         del columns["group"]
     columns["item"] = [name[:WIDTH] for name in columns["item"]]
     for name in columns.keys() & {"score", "low", "high"}:
-        columns[name] = [f"{value:.3f}" for value in columns[name]]
+        columns[name] = ["–" if math.isnan(value) else f"{value:.3f}" for value in columns[name]]
     rows: list[tuple[Any, ...]] = list(zip(*columns.values(), strict=True))
     rows[ENDS:ENDS] = [("...",)] if cut else []
     return str(tabulate(rows, list(columns), disable_numparse=True))
@@ -169,4 +221,4 @@ def _document(scores: Scores, judgments: Judgments) -> dict[str, Any]:
         "left_out": [str(problem) for problem in judgments.left_out],
         "notes": list(scores.notes),
         "signature": dict(scores.signature),
-    }
+    } | variants_document(judgments)

@@ -93,7 +93,7 @@ def audit(tuples: Tuples) -> Audit:
         "pair_min": int(times.min()) if len(times) == pairs else 0,
         "pair_max": int(times.max()),
         "triples_repeated": _repeated_triples(members, n),
-        "duplicate_tuples": _duplicates(members),
+        "duplicate_tuples": tuples.n_repeated,
         "components": _components(members, n),
         "position_spread": _position_spread(members, n),
     }
@@ -108,12 +108,6 @@ def _repeated_triples(members: NDArray[np.int32], n: int) -> int | None:
         return 0
     times = np.unique(combination_keys(members, n, 3), return_counts=True)[1]
     return int((times > 1).sum())
-
-
-def _duplicates(members: NDArray[np.int32]) -> int:
-    ordered = np.sort(members, axis=1)
-    ordered = ordered[np.lexsort(ordered.T)]
-    return int((ordered[1:] == ordered[:-1]).all(axis=1).sum())
 
 
 def _components(members: NDArray[np.int32], n: int) -> int:

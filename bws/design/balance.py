@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.design.climb import level_pairs
-from bws.design.exchange import Rules, exchange
+from bws.design.exchange import Rules, exchange, part_repeats
 
 __all__ = ["balanced"]
 
@@ -41,7 +41,8 @@ def balanced(
 
     Appearances differ by at most one. Tuples are distinct while enough exist, afterwards each has been
     used equally often, give or take one. `apart`: sets of items of which no tuple holds two; `together`:
-    sets that one tuple holds whole. ValueError where that cannot be.
+    sets that one tuple holds whole; with either, tuples are distinct where exchanges of items find such
+    tuples. ValueError where that cannot be.
 
     >>> rng = np.random.default_rng(0)
     >>> design = balanced(5, 3, 10, rng)
@@ -81,8 +82,12 @@ def _distinct(n: int, k: int, count: int, rng: np.random.Generator) -> Members:
         return members
     crowded = count * k * (k - 1) > CROWDED * n * (n - 1)
     columns = np.arange(k, dtype=np.int8)  # exchanges inside a column keep positions level
-    exchange(members, n, rng, Rules(repeats=not crowded, kind=columns))
-    return level_pairs(members, n, rng) if n <= DENSE else members
+    pairs_parted = exchange(members, n, rng, Rules(repeats=not crowded, kind=columns))
+    if n <= DENSE:
+        return level_pairs(members, n, rng)
+    if crowded or not pairs_parted:
+        part_repeats(members, n, rng, Rules(kind=columns))
+    return members
 
 
 def _lacking(members: Members, n: int) -> Members:
@@ -137,6 +142,7 @@ def _constrained(
         )
     if not crowded:
         exchange(members, n, rng, Rules(movable=free, forbidden=keys, repeats=True))
+    part_repeats(members, n, rng, Rules(movable=free, forbidden=keys))
     return members
 
 

@@ -1,7 +1,8 @@
-"""Exchange items between tuples at random until no tuple holds what it must not."""
+"""Exchange items between tuples at random until no tuple holds what it must not, or repeats another."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,9 +10,11 @@ from numpy.typing import NDArray
 
 from bws.design.pairs import pair_columns, pair_keys
 
-__all__ = ["Rules", "exchange"]
+__all__ = ["MAX_TRIES", "Rules", "exchange", "part_repeats"]
 
 ROUNDS = 400
+MAX_TRIES = 2000
+"""Random exchanges that are tried for one repeated tuple, as a default."""
 Members = NDArray[np.int32]
 
 
@@ -103,3 +106,77 @@ def _swap_elsewhere(
         usable &= rules.kind[partners % k] == rules.kind[slots % k]
     a, b = slots[usable], partners[usable]
     flat[a], flat[b] = flat[b], flat[a]
+
+
+def part_repeats(
+    members: Members, n: int, rng: np.random.Generator, rules: Rules, max_tries: int = MAX_TRIES
+) -> bool:
+    """Exchange in place until no tuple repeats another; return whether none does.
+
+    max_tries: random exchanges that are tried for one repeated tuple; 0 only tells whether one repeats.
+    Every exchange keeps the items of a tuple distinct and follows the rules, and none makes a new repeat.
+    Random numbers are drawn only where a tuple repeats another.
+    """
+    k = members.shape[1]
+    times = Counter(_sets(members))
+    for row in _repeated_rows(members):
+        for _ in range(max_tries):
+            if times[_set(members[row])] == 1:
+                break
+            a = int(row * k + rng.integers(k))
+            _exchange_to_new(members, n, a, int(rng.integers(members.size)), rules, times)
+    return all(count <= 1 for count in times.values())
+
+
+def _repeated_rows(members: Members) -> list[int]:
+    """Return the rows whose items are those of an earlier row."""
+    seen: set[tuple[int, ...]] = set()
+    repeated = []
+    for row, items in enumerate(_sets(members)):
+        if items in seen:
+            repeated.append(row)
+        seen.add(items)
+    return repeated
+
+
+def _sets(members: Members) -> list[tuple[int, ...]]:
+    return list(map(tuple, np.sort(members, axis=1).tolist()))
+
+
+def _set(row: Members) -> tuple[int, ...]:
+    return tuple(sorted(row.tolist()))
+
+
+def _exchange_to_new(
+    members: Members, n: int, a: int, b: int, rules: Rules, times: Counter[tuple[int, ...]]
+) -> None:
+    """Exchange the items in the flat places `a` and `b` if that makes two tuples that do not exist yet."""
+    k = members.shape[1]
+    rows = [a // k, b // k]
+    if rows[0] == rows[1] or not _may_move(a, b, k, rules):
+        return
+    flat = members.reshape(-1)
+    before = [_set(members[row]) for row in rows]
+    flat[a], flat[b] = flat[b], flat[a]
+    after = [_set(members[row]) for row in rows]
+    if (
+        after[0] == after[1]
+        or any(times[items] for items in after)
+        or _faulty(members[rows], n, rules)
+    ):
+        flat[a], flat[b] = flat[b], flat[a]
+        return
+    times.subtract(before)
+    times.update(after)
+
+
+def _may_move(a: int, b: int, k: int, rules: Rules) -> bool:
+    if rules.movable is not None and not rules.movable.reshape(-1)[[a, b]].all():
+        return False
+    return rules.kind is None or bool(rules.kind[a % k] == rules.kind[b % k])
+
+
+def _faulty(members: Members, n: int, rules: Rules) -> bool:
+    """Tell whether a tuple holds an item twice or a forbidden pair."""
+    keys = pair_keys(members, n)
+    return bool((keys // n == keys % n).any() or np.isin(keys, rules.forbidden).any())

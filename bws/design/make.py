@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Sequence
 from typing import Literal
 
@@ -14,11 +15,15 @@ from bws.design.canonical import canonical
 from bws.design.positions import level_positions
 from bws.records import Tuples, normal_id
 
-__all__ = ["make_tuples", "tuple_names"]
+__all__ = ["FACTOR", "check_factor", "check_total", "make_tuples", "not_distinct", "tuple_names"]
 
 log = logging.getLogger(__name__)
 
 MIN_K, MAX_K = 2, 12
+MAX_TUPLES = 10_000_000
+FACTOR = 2.0
+"""Tuples per item where nothing else is asked for."""
+MAX_GROUPS_NAMED = 3
 Members = NDArray[np.int32]
 
 
@@ -26,28 +31,36 @@ def make_tuples(
     items: Sequence[str],
     k: int,
     *,
-    factor: float = 2.0,
+    factor: float | None = None,
     count: int | None = None,
     groups: Sequence[str] | None = None,
     seed: int = 0,
     compat: Literal["km"] | None = None,
     apart: Sequence[Sequence[str]] = (),
     together: Sequence[Sequence[str]] = (),
+    allow_repeats: bool = False,
 ) -> Tuples:
     """Make a balanced design of K-tuples; the same for a seed wherever it is made.
 
     For N items there are ``int(0.5 + factor * N)`` tuples, or `count` where that is given. With `groups` (the
     group of each item) there is a design of its own, of that size, inside each group. In each: the items
-    of a tuple are distinct; tuples are distinct while enough exist; appearances differ by at most one;
-    pairs meet as equally often as can be; an item stands in each position equally often, to within one
-    (paper section 3.2: 2N distinct 3-tuples of N = 5, each item in six).
+    of a tuple are distinct; appearances differ by at most one; pairs meet as equally often as can be; an
+    item stands in each position equally often, to within one (paper section 3.2: 2N distinct 3-tuples of
+    N = 5, each item in six).
 
-    compat: ``km`` makes the design as the canonical scripts do, positions as they come.
+    Tuples are distinct: no two of a group have the same items. Where neither `factor` nor `count` is given,
+    `factor` is 2, and a group with fewer distinct tuples than that gets all of them; `Tuples.notes` says so.
+    allow_repeats: tuples may repeat once every distinct one has been used, and are used equally often, to
+    within one.
+
+    compat: ``km`` makes the design as the canonical scripts do, positions as they come. Those do not rule
+    out repeated tuples: some can repeat although enough distinct ones exist; `Tuples.n_repeated` counts them.
     apart: sets of items of which no tuple holds two. together: sets of at most K items that stand
-    together in a tuple at least once. With either, tuples are not promised to be distinct.
+    together in a tuple at least once.
 
     Raises ValueError for repeated or empty ids, K outside 2 … 12, groups smaller than K, constraints that
-    cannot be held.
+    cannot be held, and, without `allow_repeats`, for more tuples than there are distinct ones and for
+    constraints under which no distinct tuples are found.
 
     >>> design = make_tuples(["a", "b", "c", "d", "e"], 3, count=10)
     >>> len(design), np.bincount(design.members.ravel()).tolist()
@@ -58,11 +71,18 @@ def make_tuples(
     if compat and (apart or together):
         raise ValueError("compat='km' knows no constraints; leave out apart and together")
     rules = _Constraints(ids, group_of_item, apart, together)
+    by_size = _by_size(group_of_item, len(names))
+    wanted, notes = {n: _wanted(n, factor, count) for n, _ in by_size}, []
+    check_total(sum(wanted[n] * len(of_group) for n, of_group in by_size))
+    few = [(n, of_group) for n, of_group in by_size if wanted[n] > math.comb(n, k)]
+    if few and not allow_repeats:
+        if factor is not None or count is not None or compat:
+            raise ValueError(_too_many(few, k, wanted, names if groups is not None else None))
+        notes = [_all_taken(n, len(of_group), k, wanted[n]) for n, of_group in few]
+        wanted |= {n: math.comb(n, k) for n, _ in few}
     parts: dict[int, Members] = {}
-    for n, of_group in _by_size(group_of_item, len(names)):
-        size = int(0.5 + factor * n) if count is None else count
-        if size < 1:
-            raise ValueError(f"factor {factor} makes no tuple of {n} items; a larger one does")
+    for n, of_group in by_size:
+        size = wanted[n]
         log.debug("%d tuples of %d for %d items in each of %d groups", size, k, n, len(of_group))
         alike = [group for group in of_group if compat is None and group not in rules.groups]
         if alike:
@@ -71,6 +91,8 @@ def make_tuples(
             parts |= dict(zip(alike, drawn, strict=True))
         for group in sorted(set(of_group) - set(alike)):
             parts[group] = _own_design(n, k, size, rng, compat, rules, group)
+            if group in rules.groups and not allow_repeats:
+                _check_distinct(parts[group], k)
     where = np.split(
         np.argsort(group_of_item, kind="stable"), np.cumsum(np.bincount(group_of_item))[:-1]
     )
@@ -81,7 +103,74 @@ def make_tuples(
         group_of_item=group_of_item,
         groups=names,
         members=members.astype(np.int32),
+        notes=tuple(notes),
     )
+
+
+def not_distinct(n_wanted: int, n_distinct: int) -> str:
+    """Return why tuples would repeat, and the remedy, for the end of an error message.
+
+    >>> not_distinct(8, 1)
+    '1 distinct tuple exists, so 7 of 8 would repeat it; ask for 1 or allow repeats (--allow-repeats)'
+    """
+    exist, others = ("tuple exists", "it") if n_distinct == 1 else ("tuples exist", "others")
+    most = "1" if n_distinct == 1 else f"at most {n_distinct}"
+    return (
+        f"{n_distinct} distinct {exist}, so {n_wanted - n_distinct} of {n_wanted} would repeat {others}; "
+        f"ask for {most} or allow repeats (--allow-repeats)"
+    )
+
+
+def _wanted(n: int, factor: float | None, count: int | None) -> int:
+    """Return the number of tuples of a group of `n` items."""
+    if count is not None:
+        return count
+    factor = FACTOR if factor is None else factor
+    check_total(factor * n)
+    size = int(0.5 + factor * n)
+    if size < 1:
+        raise ValueError(f"factor {factor} makes no tuple of {n} items; a larger one does")
+    return size
+
+
+def _too_many(
+    few: list[tuple[int, list[int]]],
+    k: int,
+    wanted: dict[int, int],
+    names: NDArray[np.object_] | None,
+) -> str:
+    """Return the error of groups that have fewer distinct tuples than are wanted; a line per group size."""
+    lines = []
+    for n, of_group in few:
+        where = "" if names is None else f"{_listed(names[of_group].tolist())}: "
+        lines.append(f"{where}{n} items, tuples of {k}: {not_distinct(wanted[n], math.comb(n, k))}")
+    return "\n".join(lines)
+
+
+def _listed(groups: Sequence[str]) -> str:
+    """Return the first groups by name and how many more there are.
+
+    >>> _listed(["a", "b", "c", "d"])
+    "groups 'a', 'b', 'c' and 1 more"
+    """
+    first = ", ".join(map(repr, groups[:MAX_GROUPS_NAMED]))
+    more = len(groups) - MAX_GROUPS_NAMED
+    return f"group{'s' * (len(groups) > 1)} {first}{f' and {more} more' if more > 0 else ''}"
+
+
+def _all_taken(n: int, n_groups: int, k: int, n_wanted: int) -> str:
+    every = math.comb(n, k)
+    where = f"{n_groups} groups of {n} items" if n_groups > 1 else f"{n} items"
+    return f"{where}: all {every} distinct tuples of {k} are taken; {FACTOR:g} per item would be {n_wanted}"
+
+
+def _check_distinct(members: Members, k: int) -> None:
+    repeated = len(members) - len(np.unique(np.sort(members, axis=1), axis=0))
+    if repeated:
+        raise ValueError(
+            f"under these constraints {repeated} of {len(members)} tuples of {k} repeat others; ask for "
+            "fewer tuples, relax the constraints or allow repeats (--allow-repeats)"
+        )
 
 
 def tuple_names(count: int, before: int = 0) -> NDArray[np.object_]:
@@ -90,18 +179,32 @@ def tuple_names(count: int, before: int = 0) -> NDArray[np.object_]:
     return np.array([f"t{n:0{width}}" for n in range(before + 1, before + count + 1)], dtype=object)
 
 
+def check_factor(factor: float | None) -> None:
+    """Raise ValueError unless `factor`, where it is given, is a positive number."""
+    if factor is not None and not 0 < factor < math.inf:
+        raise ValueError(f"factor is {factor}; it must be above 0 and finite")
+
+
+def check_total(n_tuples: float) -> None:
+    """Raise ValueError for more than `MAX_TUPLES` tuples, which memory or time would not allow."""
+    if n_tuples > MAX_TUPLES:
+        raise ValueError(
+            f"a design of {n_tuples:.3g} tuples is too large; at most {MAX_TUPLES} are made "
+            "(--tuples, --factor)"
+        )
+
+
 def _checked(
     items: Sequence[str],
     k: int,
-    factor: float,
+    factor: float | None,
     count: int | None,
     groups: Sequence[str] | None,
 ) -> tuple[NDArray[np.object_], NDArray[np.int32], NDArray[np.object_]]:
     """Return (N,) ids, (N,) index of the group, (G,) group ids."""
     if not MIN_K <= k <= MAX_K:
         raise ValueError(f"k is {k}; {MIN_K} to {MAX_K} items in a tuple are allowed")
-    if count is None and not factor > 0:
-        raise ValueError(f"factor is {factor}; it must be above 0")
+    check_factor(factor)
     if count is not None and count < 1:
         raise ValueError(f"count is {count}; it must be 1 or more")
     if groups is not None and len(groups) != len(items):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -15,7 +16,9 @@ from bws.files.rows import Rows
 from bws.files.shown import orders_shown
 from bws.files.vocabulary import encode, texts
 from bws.problems import InputError, Problem
-from bws.records import Ints, Judgments
+from bws.records import Ints, Judgments, Tuples
+from bws.variants import Variants, variants_of
+from bws.variants import merge_variants as merged_rows
 
 __all__ = ["OnInvalid", "judgments_of"]
 
@@ -25,11 +28,16 @@ OnInvalid = Literal["error", "skip"]
 ROOM = 1 << 26
 
 
-def judgments_of(rows: Rows, on_invalid: OnInvalid = "error") -> Judgments:
+def judgments_of(
+    rows: Rows, on_invalid: OnInvalid = "error", *, merge_variants: bool = False
+) -> Judgments:
     """Check rows and return the valid judgments.
 
     on_invalid: ``error`` raises InputError with every fault of every row; ``skip`` leaves these rows out
-    and lists their faults in `left_out`. InputError also where no row is valid.
+    and lists their faults in `left_out`; items, tuples and annotators of these rows only are not there
+    either. InputError also where no row is valid.
+    merge_variants: whether items that differ in white space, case and punctuation only are one item, see
+    `bws.variants`.
     """
     if on_invalid not in ("error", "skip"):
         raise ValueError(f"on_invalid is {on_invalid!r}; 'error' and 'skip' are allowed")
@@ -38,6 +46,7 @@ def judgments_of(rows: Rows, on_invalid: OnInvalid = "error") -> Judgments:
         raise InputError(rows.problems or nothing)
     k = len(rows.items)
     check_k(rows.file, k)
+    rows, merged = merged_rows(rows) if merge_variants else (rows, None)
     faults = Faults(rows.file, rows.lines, rows.problems)
     found = assemble_tuples(faults, rows.items, rows.group, rows.tuple_id)
     best = chosen_places(faults, rows, "best", rows.best, found)
@@ -49,13 +58,15 @@ def judgments_of(rows: Rows, on_invalid: OnInvalid = "error") -> Judgments:
     annotator_of, annotators = _annotators(rows)
     _check_once(faults, found.tuple_of, annotator_of, annotators)
     shown = orders_shown(faults, rows, found)
+    if on_invalid == "error" and faults.wrong.any() and (known := variants_of(found.ids.tolist())):
+        faults.add_other(known.message())
     faults.stop("judgments", always=on_invalid == "error")
     log.debug(
         "%s (%s): %d rows, %d tuples of %d, %d items, %d annotators; %d rows with faults",
         rows.file, rows.form, len(rows.lines), len(found.tuples), k, len(found.tuples.items),
         len(annotators), np.count_nonzero(faults.wrong),
     )  # fmt: skip
-    return Judgments(
+    judgments = Judgments(
         tuples=found.tuples,
         tuple_of=found.tuple_of,
         best=found.place[best, found.row_of],
@@ -66,7 +77,44 @@ def judgments_of(rows: Rows, on_invalid: OnInvalid = "error") -> Judgments:
         columns={name: texts(column) for name, column in rows.columns.items()},
         source=f"{rows.file} ({rows.form})",
         left_out=faults.problems,
-    ).take(~faults.wrong)
+    )
+    if faults.wrong.any():
+        judgments = _without_unused(judgments.take(~faults.wrong))
+    if merged is None:
+        return replace(judgments, variants=_variants(judgments))
+    n_items = merged.n_items - len(judgments.items_left_out)
+    return replace(judgments, variants=replace(merged, n_items=n_items))
+
+
+def _variants(judgments: Judgments) -> Variants | None:
+    tuples = judgments.tuples
+    times = np.bincount(judgments.tuple_of, minlength=len(tuples))
+    counts = np.bincount(tuples.members.ravel(), times.repeat(tuples.k), len(tuples.items))
+    return variants_of(tuples.items.tolist(), tuples.group_of_item, counts.astype(np.int64))
+
+
+def _without_unused(judgments: Judgments) -> Judgments:
+    """Return the judgments without tuples, items, groups and annotators that none of them is about."""
+    tuples = judgments.tuples
+    used, tuple_of = np.unique(judgments.tuple_of, return_inverse=True)
+    items, members = np.unique(tuples.members[used], return_inverse=True)
+    groups, group_of_item = np.unique(tuples.group_of_item[items], return_inverse=True)
+    people, annotator_of = np.unique(judgments.annotator_of, return_inverse=True)
+    unnamed = int(people[:1].tolist() == [-1])  # -1 comes first, and stays
+    return replace(
+        judgments,
+        items_left_out=tuple(np.delete(tuples.items, items).tolist()),
+        tuples=Tuples(
+            ids=tuples.ids[used],
+            items=tuples.items[items],
+            group_of_item=group_of_item.astype(np.int32),
+            groups=tuples.groups[groups],
+            members=members.reshape(len(used), tuples.k).astype(np.int32),
+        ),
+        tuple_of=tuple_of.astype(np.int32),
+        annotator_of=(annotator_of - unnamed).astype(np.int32),
+        annotators=judgments.annotators[people[unnamed:]],
+    )
 
 
 def _annotators(rows: Rows) -> tuple[Ints, NDArray[np.object_]]:

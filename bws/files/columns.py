@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from bws.column_names import ANNOTATOR, BEST, GROUP, TUPLE, WORST, first_of, numbered
+from bws.file_kinds import remark
 from bws.files.rows import Answers, Rows
 from bws.files.table import Table
 from bws.problems import InputError, Problem
@@ -17,48 +18,6 @@ __all__ = [
     "ANNOTATOR", "BEST", "GROUP", "TUPLE", "WORST",
     "column_of", "first_of", "missing", "numbered", "rows_of",
 ]  # fmt: skip
-
-BEST = ("best", "bestitem", "most", "mostrelated", "bestpair")
-WORST = ("worst", "worstitem", "least", "leastrelated", "worstpair")
-PEOPLE = ("annotator", "worker", "participant", "user")
-ANNOTATOR = tuple(f"{person}{suffix}" for person in PEOPLE for suffix in ("", "id"))
-TUPLE = ("tupleid", "tuple")
-GROUP = ("group", "dialogueid")
-
-
-def plain(name: str) -> str:
-    """Return a column's name without case, spaces and punctuation.
-
-    >>> plain("Most_Related"), plain("best-pair")
-    ('mostrelated', 'bestpair')
-    """
-    return re.sub(r"[\W_]+", "", name).lower()
-
-
-def first_of(columns: Iterable[str], wanted: Sequence[str]) -> str | None:
-    """Return the column whose plain name is wanted most; None where there is none.
-
-    >>> first_of(["Worst", "BestItem"], BEST)
-    'BestItem'
-    """
-    named = {plain(column): column for column in columns}
-    return next((named[name] for name in wanted if name in named), None)
-
-
-def numbered(columns: Iterable[str], prefix: str = r".*?") -> list[str]:
-    """Return the columns named by the prefix (a pattern) and 1, 2, 3, ..., in this order.
-
-    Empty where a number is missing or comes twice.
-
-    >>> numbered(["item2", "item1", "best"], "item")
-    ['item1', 'item2']
-    >>> numbered(["SentPair1", "SemPair2", "Best"])
-    ['SentPair1', 'SemPair2']
-    """
-    matches = [(re.fullmatch(rf"{prefix}[ _.-]?(\d{{1,3}})", name, re.I), name) for name in columns]
-    found = sorted((int(match[1]), name) for match, name in matches if match)
-    right = [number for number, _ in found] == list(range(1, len(found) + 1))
-    return [name for _, name in found] if right else []
 
 
 def rows_of(
@@ -110,8 +69,14 @@ def column_of(table: Table, wanted: Sequence[str]) -> pl.Series | None:
     return None if name is None else table.frame[name]
 
 
-def missing(table: Table, form: str, expected: str) -> InputError:
-    """Return the error of a file whose header is not that of the format asked for."""
-    header = ", ".join(table.frame.columns[:20])
-    message = f"is not of format {form}: it has the columns {header}; {expected} are expected"
+def missing(table: Table, form: str, expected: str, kind: str = "judgments") -> InputError:
+    """Return the error of a file whose header is not that of the format asked for.
+
+    kind: the kind of file that is expected, see `bws.file_kinds`.
+    """
+    columns = table.frame.columns
+    message = (
+        f"is not of format {form}: it has the columns {', '.join(columns[:20])}; {expected} are expected"
+        f"{remark(columns, kind)}"
+    )
     return InputError(Problem(table.file, None, message))

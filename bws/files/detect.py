@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
+from bws.file_kinds import remark
 from bws.files.answers import right_answers
 from bws.files.rows import Rows
 from bws.files.table import Table
@@ -38,6 +39,7 @@ def detect(table: Table, formats: Mapping[str, TabularFormat]) -> str:
         header = ", ".join(table.frame.columns[:20])
         known = "; ".join(f"{name}: {form.EXPECTED}" for name, form in formats.items())
         message = f"has the columns {header}, which is no format of judgments; known are {known}"
+        message += remark(table.frame.columns)
         raise InputError(Problem(table.file, None, message))
     if len(fitting) == 1:
         return fitting[0]

@@ -31,6 +31,10 @@ class Faults:
         self._messages += [(row, message(row)) for row in np.flatnonzero(rows).tolist()]
         self.wrong |= rows
 
+    def add_other(self, message: str) -> None:
+        """Note something about the file as a whole."""
+        self._others += (Problem(self.file, None, message),)
+
     def add_repeated(self, other: Faults, row_of: NDArray[np.intp]) -> None:
         """Note the faults of `other` for all rows that repeat its rows: row r repeats row_of[r]."""
         messages: dict[int, list[str]] = {}
@@ -43,8 +47,9 @@ class Faults:
     @property
     def problems(self) -> tuple[Problem, ...]:
         """All faults and the other problems, by line."""
+        lines = self.lines.tolist()
         found = [
-            Problem(self.file, int(self.lines[row]) or None, message)
+            Problem(self.file, lines[row] or None, message, None if lines[row] else row)
             for row, message in self._messages
         ]
         return tuple(sorted([*self._others, *found], key=lambda problem: problem.line or 0))

@@ -37,14 +37,18 @@ def read_judgments(
     *,
     on_invalid: OnInvalid = "error",
     parts: Mapping[str, str] | None = None,
+    merge_variants: bool = False,
 ) -> Judgments:
     """Read judgments of any format and check them.
 
     path: a file (``-`` is standard input, ``.gz`` is unpacked); for Potato also a folder.
     form: ``auto`` finds out which format it is; `Judgments.source` says which.
     on_invalid: ``error`` raises InputError with every fault; ``skip`` leaves the rows that have one out and
-        lists them in `Judgments.left_out`.
+        lists them in `Judgments.left_out`; items that are in these rows only are not there.
     parts: only for ``mturk-batch``: the names of its columns, see `bws.files.mturk.rows`.
+    merge_variants: whether items that differ in white space, case and punctuation only are one item, called
+        by the most frequent spelling, of equally frequent ones by the first. Without it they stay apart, and
+        `Judgments.variants` tells of them; see `bws.variants`.
 
     Rows are of one tuple when they have the same tuple id or, in files without tuple ids, the same group
     and set of items. An id is compared as Unicode NFC without outer white space.
@@ -53,7 +57,7 @@ def read_judgments(
         raise ValueError(f"form is {form!r}; allowed are {', '.join(get_args(Form))}")
     if parts and form != "mturk-batch":
         raise ValueError(f"parts are given for form {form!r}; only 'mturk-batch' has some")
-    return judgments_of(_rows(path, form, parts), on_invalid)
+    return judgments_of(_rows(path, form, parts), on_invalid, merge_variants=merge_variants)
 
 
 def _rows(path: str | os.PathLike[str], form: Form, parts: Mapping[str, str] | None) -> Rows:

@@ -8,18 +8,23 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from bws.file_content import check_is_no_markup, json_keys, table_separator
+from bws.file_kinds import remark
 from bws.files.faults import quoted
 from bws.files.jsonl import json_objects
-from bws.files.table import Table, read_table
+from bws.files.table import Table, table_of, text_bytes
 from bws.files.vocabulary import MAX_ID
 from bws.problems import InputError, Problem
 from bws.records import normal_id
-from bws.textio import display_name, read_text
+from bws.textio import display_name, read_bytes, read_text
 
 __all__ = ["Items", "read_item_sets", "read_items"]
 
 ITEM_COLUMNS = ("item", "item_id", "utterance_id", "id")
 GROUP_COLUMNS = ("group", "dialogue_id")
+SCORE_COLUMNS = frozenset({"item", "group", "score", "appearances", "best", "worst", "low", "high"})
+OTHER_NAMES = ("xlsx", "xls", "ods", "json", "parquet", "html", "htm")
+"""Ends of names that no list of items has."""
 
 
 class Items(NamedTuple):
@@ -40,11 +45,17 @@ def read_items(
     item_column: str | None = None,
     group_column: str | None = None,
 ) -> Items:
-    """Read items: .txt (one a line), .csv, .tsv or .jsonl with columns, or dialogues with candidates.
+    """Read items: .csv, .tsv or .jsonl with columns, dialogues with candidates, or a list, one per line.
 
-    item_column, group_column: where they are not given, the first of item, item_id, utterance_id, id, or
-        the only column there is; the first of group, dialogue_id, or no groups. The items of dialogues are
-        their candidates' utterance_id, grouped by dialogue_id.
+    item_column, group_column: the columns of a table or the keys of JSON Lines. The item column need not be
+        named where there is one column only; where the columns are one of item, item_id, utterance_id and
+        id, and one of group and dialogue_id; where there are both an item and a group; and for scores as
+        bws-score writes them. Any other table may be misread and needs it. Groups are in the first of group
+        and dialogue_id where it is not named. The items of dialogues are their candidates' utterance_id,
+        grouped by dialogue_id.
+
+    A file of any other name is a list. One whose content is JSON, HTML or a table, or whose name is that of
+    another format, is refused, so that no row of a table becomes an item.
 
     Raises InputError that names every item that is empty, or comes twice in a group, also where the two
     differ only by Unicode form (NFC) or outer white space.
@@ -54,13 +65,22 @@ def read_items(
     if kind in ("jsonl", "ndjson"):
         written, grouped = _of_objects(read_text(path), name, item_column, group_column)
     elif kind in ("csv", "tsv"):
-        separator = "\t" if kind == "tsv" else None
-        written, grouped = _of_table(
-            read_table(path, separator=separator), item_column, group_column
-        )
+        data = text_bytes(read_bytes(path), name)
+        table = table_of(data, name, separator="\t" if kind == "tsv" else None)
+        if len(table.frame.columns) == 1:
+            _check_is_no_table(data.decode("utf-8"), name)
+        written, grouped = _of_table(table, item_column, group_column)
     else:
-        lines = read_text(path).replace("\r\n", "\n").replace("\r", "\n").split("\n")
-        written = [_Written(n, line, "") for n, line in enumerate(lines, 1) if line.strip()]
+        if item_column or group_column:
+            message = (
+                "has no columns: a list of items, one per line; .csv, .tsv and .jsonl have columns"
+            )
+            raise InputError(Problem(name, None, message))
+        text = text_bytes(read_bytes(path), name).decode("utf-8")
+        _check_is_list(text, name, kind)
+        written = [
+            _Written(n, line, "") for n, line in enumerate(text.split("\n"), 1) if line.strip()
+        ]
         grouped = False
     problems = _problems(name, written)
     if problems:
@@ -97,34 +117,74 @@ def read_item_sets(path: str | os.PathLike[str]) -> list[list[str]]:
     return sets
 
 
+def _check_is_list(text: str, name: str, kind: str) -> None:
+    """Raise InputError where a file is no list of items, one per line; see `read_items`."""
+    check_is_no_markup(text, name)
+    first = text.lstrip().partition("\n")[0]
+    keys = json_keys(first)
+    if (keys if keys is not None else json_keys(text)) is not None:
+        message = (
+            "is JSON, not a list of items; the name of JSON Lines must end in .jsonl"
+            f"{remark(keys or [], 'dialogues')}"
+        )
+        raise InputError(Problem(name, None, message))
+    _check_is_no_table(text, name)
+    if kind in OTHER_NAMES:
+        message = f"is named .{kind} but holds text; name a list of items .txt and a table .csv"
+        raise InputError(Problem(name, None, message))
+
+
+def _check_is_no_table(text: str, name: str) -> None:
+    if words := table_separator(text):
+        remedy = {"tabs": "name it .tsv", "vertical bars": "save it with commas as .csv"}
+        message = (
+            f"is a table, not a list of items: its first line has {words}; "
+            f"{remedy.get(words, 'name it .csv')} and give the column of the items (--item-column)"
+        )
+        raise InputError(Problem(name, None, message))
+
+
 def _of_table(table: Table, item: str | None, group: str | None) -> tuple[list[_Written], bool]:
     if table.problems:
         raise InputError(table.problems)
     columns = table.frame.columns
-    item = _column(table.file, columns, item, ITEM_COLUMNS, "item") or columns[0]
-    group = _column(table.file, columns, group, GROUP_COLUMNS, "group")
+    item = _item_column(table.file, columns, item)
+    group = _group_column(table.file, columns, group)
     groups = table.frame[group].to_list() if group else [""] * len(table.frame)
     rows = zip(table.lines.tolist(), table.frame[item].to_list(), groups, strict=True)
     return [_Written(*row) for row in rows], group is not None
 
 
-def _column(
-    name: str, columns: Sequence[str], wanted: str | None, usual: Sequence[str], part: str
-) -> str | None:
-    """Return the column asked for, else the first usual one; an item column there must be."""
+def _item_column(name: str, columns: Sequence[str], wanted: str | None) -> str:
+    """Return the column of the items; InputError where it is not there or not clear, see `read_items`."""
     if wanted is not None:
-        if wanted not in columns:
-            message = f"no column {wanted!r}; there are {', '.join(columns)}"
-            raise InputError(Problem(name, None, message))
-        return wanted
-    found = next((column for column in usual if column in columns), None)
-    if found is None and part == "item" and len(columns) > 1:
-        message = (
-            f"which column holds the items? there are {', '.join(columns)}; "
-            f"call it one of {', '.join(usual)}, or name it (--item-column)"
-        )
+        return _present(name, columns, wanted)
+    if len(columns) == 1:
+        return columns[0]
+    items = [column for column in columns if column in ITEM_COLUMNS]
+    groups = [column for column in columns if column in GROUP_COLUMNS]
+    if len(columns) == 2 and len(items) == len(groups) == 1:
+        return items[0]
+    if {"item", "group"} <= set(columns) or {"item", "score"} <= set(columns) <= SCORE_COLUMNS:
+        return "item"
+    message = (
+        f"which column holds the items? there are {', '.join(columns)}; name it (--item-column)"
+        f"{remark(columns, 'scores')}"
+    )
+    raise InputError(Problem(name, None, message))
+
+
+def _group_column(name: str, columns: Sequence[str], wanted: str | None) -> str | None:
+    if wanted is not None:
+        return _present(name, columns, wanted)
+    return next((column for column in GROUP_COLUMNS if column in columns), None)
+
+
+def _present(name: str, columns: Sequence[str], wanted: str) -> str:
+    if wanted not in columns:
+        message = f"no column {wanted!r}; there are {', '.join(columns)}"
         raise InputError(Problem(name, None, message))
-    return found
+    return wanted
 
 
 def _of_objects(
@@ -132,10 +192,15 @@ def _of_objects(
 ) -> tuple[list[_Written], bool]:
     placed = json_objects(text, name)
     if item is None and any("candidates" in value for _, value in placed):
+        if group is not None:
+            message = (
+                "holds dialogues, which are the groups; a group column goes with an item column"
+            )
+            raise InputError(Problem(name, None, message))
         return _of_dialogues(placed, name), True
     columns = list(dict.fromkeys(key for _, value in placed for key in value))
-    item = _column(name, columns, item, ITEM_COLUMNS, "item") or columns[0]
-    group = _column(name, columns, group, GROUP_COLUMNS, "group")
+    item = _item_column(name, columns, item)
+    group = _group_column(name, columns, group)
     rows = [
         _Written(line, _text(value.get(item)), _text(value.get(group)) if group else "")
         for line, value in placed

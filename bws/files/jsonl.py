@@ -6,6 +6,7 @@ import json
 import os
 from typing import Any
 
+from bws.file_content import check_is_json_lines
 from bws.problems import InputError, Problem
 from bws.textio import display_name, read_text
 
@@ -19,6 +20,7 @@ def read_json_lines(path: str | os.PathLike[str]) -> list[tuple[int, dict[str, A
 
 def json_objects(text: str, name: str) -> list[tuple[int, dict[str, Any]]]:
     """Return the objects of JSON Lines text; see `read_json_lines`."""
+    check_is_json_lines(text, name)
     found: list[tuple[int, dict[str, Any]]] = []
     problems: list[Problem] = []
     # not splitlines(): U+2028 and its like may stand inside a JSON string

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from bws.file_kinds import remark
 from bws.files.rows import Rows
 from bws.files.writing import series
 from bws.problems import InputError, Problem
@@ -42,12 +43,17 @@ def rows(path: str | os.PathLike[str]) -> Rows:
     name = display_name(path)
     tuples: dict[str, dict[str, str]] = {}
     answers: list[_Answer] = []
+    keys: list[str] = []
     for file in _files(path):
         for line, value in _objects(file):
+            keys = keys or list(value)
             _take_tuple(value, tuples)
             answers += _answers(value, display_name(file), line)
     if not answers:
-        raise InputError(Problem(name, None, f"holds no answers of Potato; {EXPECTED} is expected"))
+        kind = remark(keys, "judgments")
+        other = f"no judgments; expected a file of judgments{kind}"
+        message = other if kind else f"holds no answers of Potato; expected {EXPECTED}"
+        raise InputError(Problem(name, None, message))
     if not tuples:
         message = "has no _bws_items; give the folder that also holds Potato's tuples"
         raise InputError(Problem(name, None, message))

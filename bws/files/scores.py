@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.files.columns import first_of, missing
+from bws.column_names import ITEM, SCORE, first_of
+from bws.files.columns import missing
 from bws.files.faults import Faults, quoted
 from bws.files.pairs import BETWEEN
 from bws.files.table import Table, tabbed_first_line, table_of, text_bytes
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["ScoreForm", "read_scores", "write_scores"]
 
 ScoreForm = Literal["csv", "km", "semrel"]
-ITEM, SCORE = ("item", "itemid", "utteranceid"), ("score",)
 COUNTS = ("appearances", "best", "worst")
 
 
@@ -41,7 +41,7 @@ def read_scores(path: str | os.PathLike[str]) -> Scores:
     table = table_of(data, name)
     item, score = (first_of(table.frame.columns, names) for names in (ITEM, SCORE))
     if item is None or score is None:
-        raise missing(table, "scores", "item, group, score")
+        raise missing(table, "scores", "item, group, score", "scores")
     return _scores(table, item, score)
 
 

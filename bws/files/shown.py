@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from bws.files.assemble import Assembled
 from bws.files.faults import Faults, quoted
 from bws.files.rows import Rows
+from bws.files.writing import series
 from bws.records import normal_id
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["orders_shown"]
+__all__ = ["orders_shown", "respelled_order"]
 
 
 def orders_shown(faults: Faults, rows: Rows, found: Assembled) -> NDArray[np.int8] | None:
@@ -41,6 +42,19 @@ def orders_shown(faults: Faults, rows: Rows, found: Assembled) -> NDArray[np.int
         ),
     )
     return found.place.T[found.row_of[:, np.newaxis], order]
+
+
+def respelled_order(
+    shown: pl.Series, before: Sequence[pl.Series], after: Sequence[pl.Series]
+) -> pl.Series:
+    """Return the orders shown in the new spellings of the items; one that cannot be read stays as it is."""
+    changed = np.any([(b != a).to_numpy() for b, a in zip(before, after, strict=True)], axis=0)
+    texts = shown.to_list()
+    for row in np.flatnonzero(changed & (shown != "").to_numpy()).tolist():
+        places = _order_of(normal_id(texts[row]), [normal_id(column[row]) for column in before])
+        if places:
+            texts[row] = ";".join(after[place][row] for place in places)
+    return series(texts)
 
 
 def _orders_alike(shown: pl.Series, items: Sequence[pl.Series]) -> NDArray[np.int8]:

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.file_content import check_is_no_markup, json_keys
+from bws.file_kinds import remark
 from bws.files.layout import layout_of
 from bws.problems import InputError, Problem
 from bws.records import normal_id
-from bws.textio import display_name, read_bytes
+from bws.textio import check_is_text, display_name, read_bytes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -44,7 +46,7 @@ class Table:
         """Raise InputError where a column is missing, along with what else is wrong."""
         there = self.frame.columns
         if missing := [name for name in columns if name not in there]:
-            message = f"no column {', '.join(missing)}; there are {', '.join(there)}"
+            message = f"no column {', '.join(missing)}; there are {', '.join(there)}{remark(there)}"
             raise InputError([Problem(self.file, 1, message), *self.problems])
 
 
@@ -65,16 +67,7 @@ def read_table(
 
 def text_bytes(data: bytes, name: str) -> bytes:
     """Return UTF-8 text with line feeds only; raise InputError where it is not text."""
-    if b"\0" in data:
-        line = data.count(b"\n", 0, data.index(b"\0")) + 1
-        raise InputError(Problem(name, line, "a NUL byte; the file must be UTF-8 text"))
-    if not data.isascii():
-        try:
-            data.decode("utf-8")
-        except UnicodeDecodeError as error:
-            line = data.count(b"\n", 0, error.start) + 1
-            message = f"byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8"
-            raise InputError(Problem(name, line, message)) from None
+    check_is_text(data, name)
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return data
@@ -89,6 +82,10 @@ def table_of(data: bytes, name: str, *, separator: str | None = None, header: bo
     if not body.endswith(b"\n"):
         body += b"\n"  # polars does not see an empty field too many at the very end
     first = body[: body.index(b"\n")].decode("utf-8")
+    check_is_no_markup(first, name)
+    if (keys := json_keys(first)) is not None:
+        message = f"is JSON, not a table; the name of JSON Lines must end in .jsonl{remark(keys)}"
+        raise InputError(Problem(name, line, message))
     separator = separator or max(SEPARATORS, key=first.count)
     width = first.count(separator) + 1
     if width > MAX_COLUMNS:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from bws.file_content import is_header
+from bws.file_kinds import kind_of
 from bws.files.assemble import assemble_tuples, check_k
 from bws.files.columns import GROUP, TUPLE, column_of, missing, numbered
 from bws.files.faults import Faults, quoted
@@ -28,20 +30,24 @@ def read_tuples(path: str | os.PathLike[str]) -> Tuples:
 
     Where there are no tuple ids, the tuples are called t1, t2, ... Raises InputError with every fault:
     rows of another width, items that are empty or come twice in a tuple, tuple ids that are empty or
-    come twice.
+    come twice; and for tab-separated tables that begin with a header of other columns.
     """
     name = display_name(path)
     data = text_bytes(read_bytes(path), name)
     first = tabbed_first_line(data)
-    if first and not numbered(first, "item"):
-        return _tuples(table_of(data, name, separator="\t", header=False))
+    if first and not numbered(first, "item") and not kind_of(first):
+        table = table_of(data, name, separator="\t", header=False)
+        others = (field for row in table.frame[1:].iter_rows() for field in row)
+        if not is_header(first, others):
+            return _tuples(table)
     return _tuples(table_of(data, name))
 
 
 def _tuples(table: Table) -> Tuples:
     columns = numbered(table.frame.columns, "item")
-    if not columns:
-        raise missing(table, "csv", "tuple_id, group, item1, item2, ...")
+    kind = kind_of(table.frame.columns)
+    if not columns or (kind and kind.name == "judgments"):
+        raise missing(table, "csv", "tuple_id, group, item1, item2, ...", "tuples")
     check_k(table.file, len(columns))
     faults = Faults(table.file, table.lines, table.problems)
     faults.stop("tuples", always=False)

@@ -12,12 +12,16 @@ increasing, so that methods compare; `scale="unit"` is (score + 1) / 2, in [0, 1
 | bradley-terry, plackett-luce, best-worst-logit, maxdiff | logit | 2 / (1 + exp(-u)) - 1 |
 
 The logits of the choice models have mean 0 in each set of items that judgments connect.
+`scale="counting"` gives the choice models' scores on counting's scale instead: the mean chance to be best
+minus the chance to be worst in a random tuple of the item's group (`bws.scoring.expected`).
+
 So the unit score of Bradley–Terry, Plackett–Luce and Elo is the chance to beat an item of the
 group's average utility. The score of `analytical` and `abw` is that of counting but for items that
 were always best or always worst: what they add are the logits, which `utilities` returns.
 
 A method that has options takes them by name: `prior` (choice models; the standard deviation of the
-utilities' Gaussian prior, in logits) and `passes` (elo, rescorla-wagner, value-learning).
+utilities' Gaussian prior, in logits; by default estimated from the judgments, `bws.scoring.evidence`)
+and `passes` (elo, rescorla-wagner, value-learning).
 """
 
 from __future__ import annotations
@@ -26,32 +30,35 @@ import logging
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib.metadata import version
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bws.records import Judgments, Scores
 from bws.scoring.anchoring import anchor
-from bws.scoring.answers import Answers, in_order
-from bws.scoring.bootstrap import percentile_interval
-from bws.scoring.intervals import Cluster, Source, clusters_of, interval_source, model_interval
-from bws.scoring.methods import METHODS, method_of
+from bws.scoring.answers import Answers, Counts, in_order
+from bws.scoring.bootstrap import bootstrap_errors
+from bws.scoring.clustering import Cluster, Clusters, clusters_of, default_cluster
+from bws.scoring.expected import expected_counting
+from bws.scoring.intervals import Source, interval_of, interval_source
+from bws.scoring.methods import METHODS, SMOOTHED, method_of
 from bws.scoring.records import Floats, Interval, Method, Utilities
 
 __all__ = ["METHODS", "Method", "Utilities", "anchor", "score", "utilities"]
 
 log = logging.getLogger(__name__)
 
-Scale = Literal["signed", "unit"]
+Scale = Literal["signed", "unit", "counting"]
 Number = TypeVar("Number", np.float64, np.int64)
 ALLOWED = {
-    "scale": ("signed", "unit"),
+    "scale": ("signed", "unit", "counting"),
     "interval": ("bootstrap", "model"),
-    "cluster": ("annotator", "tuple"),
+    "cluster": get_args(Cluster),
 }
 NO_INTERVAL = Interval(None, None)
 NAMED = 5
+UNIT_DECIMALS = 15
 
 
 def score(
@@ -61,19 +68,36 @@ def score(
     scale: Scale = "signed",
     interval: Source = "bootstrap",
     bootstrap: int = 0,
-    cluster: Cluster = "annotator",
+    cluster: Cluster | None = None,
     seed: int = 0,
-    **options: float,
+    **options: float | None,
 ) -> Scores:
     """Score every item of the judgments.
 
-    `interval="bootstrap"`: 95 % percentile intervals from `bootstrap` resamples of whole annotators
-    or tuples (`cluster`); 0 gives none. `interval="model"`: u ± 1.96 standard errors, mapped to
-    scores, for methods that have them. The items stand in the order of `judgments.tuples.items`;
-    the numbers do not depend on the order of items, rows or annotators. An item that nobody judged
-    scores NaN, and `notes` says so.
+    `scale`: "signed" in [-1, 1], "unit" in [0, 1], or for choice models "counting": in [-1, 1], with the sum
+    0 in a group, and without intervals. In groups with more than 100,000 possible tuples these are sampled
+    with `seed`.
 
-    Raises ValueError for an unknown method, option or value; InputError where the judgments cannot
+    95 % intervals are utility ± t standard errors, mapped to scores; t is the quantile of Student's t
+    distribution for the item's own clusters. `interval="model"`: standard errors of the method, from counts
+    or the curvature of a likelihood, for methods that have them. `interval="bootstrap"`: from
+    `bootstrap` resamples of clusters, for all methods; 0 gives no intervals. Those of counting,
+    analytical and abw, whose scores differ only at the ends, are computed on the logit scale with one
+    pseudo-judgment, half best and half worst (`counting.smoothed_logit`).
+
+    `cluster` says what a score may vary with (table in `bws.scoring.clustering`); None takes ``both``
+    where annotators are named and judged more than one tuple, ``tuple`` with a note where they are not
+    named. ``judgment`` is for independent judgments; the choice models then have the inverse
+    Hessian. The signature contains both (`cluster`, `standard_error`). Fewer than `MIN_CLUSTERS`
+    clusters, in all or of the judgments of an item, have no interval: NaN, and a note; fewer than 20
+    have a note. The items are in the order of `judgments.tuples.items`; the numbers do not depend on
+    the order of items, rows or annotators. An item that nobody judged scores NaN, and `notes` says so.
+
+    The signature has the value of `prior`, and whether it was estimated; resamples are fitted with the
+    same value.
+
+    Raises ValueError for an unknown method, option or value, and for a combination of them that has no
+    meaning; InputError where the judgments cannot
     be clustered as asked.
 
     >>> from bws.records import Judgment, Judgments
@@ -83,15 +107,20 @@ def score(
     ... ])
     >>> score(judged).score.tolist()
     [1.0, -0.5, -0.5]
-    >>> score(judged, "bradley-terry", scale="unit").score.round(2).tolist()
+    >>> score(judged, "bradley-terry", scale="unit", prior=3).score.round(2).tolist()
     [0.87, 0.28, 0.28]
+    >>> score(judged, "bradley-terry", scale="counting", prior=3).score.round(2).tolist()
+    [0.94, -0.47, -0.47]
     """
-    _check_allowed(scale=scale, interval=interval, cluster=cluster)
+    _check_allowed(scale=scale, interval=interval, cluster=cluster or "both")
     chosen, settings = method_of(method, options)
     source = interval_source(method, interval, bootstrap)
-    clustered = source == "bootstrap" or (source == "model" and chosen.formula is None)
+    _check_scale(method, scale, source)
     answers = in_order(judgments)
-    clusters = clusters_of(judgments, answers, cluster) if clustered else None
+    clusters: Clusters | None = None
+    cluster_notes: list[str] = []
+    if source is not None and len(answers):
+        clusters, cluster_notes = _clusters(judgments, answers, cluster)
     log.debug(
         "scoring by %s %s: %d judgments of %d items",
         method,
@@ -99,33 +128,74 @@ def score(
         len(answers),
         len(answers.items),
     )
-    found = chosen.fit(answers, clusters=None if bootstrap else clusters, seed=seed, **settings)
-    ends = model_interval(chosen, found) if source == "model" else NO_INTERVAL
-    if clusters is not None and bootstrap:
-        log.debug(
-            "%d resamples of %d clusters (%s)", bootstrap, clusters.max(initial=-1) + 1, cluster
-        )
-        ends = percentile_interval(chosen, answers, clusters, bootstrap, seed, **settings)
+    fitted = chosen.fit(answers, clusters=None if bootstrap else clusters, seed=seed, **settings)
+    settings |= fitted.estimated
+    signed = _signed(chosen, fitted, answers, scale, seed)
+    ends = _interval(chosen, fitted, signed, answers, clusters, bootstrap, seed, settings)
+    if source is not None and not len(answers):
+        ends = Interval(signed, signed)
     return _scores(
         judgments,
         answers,
         scale,
-        chosen.to_score(found.utility),
+        signed,
         ends,
-        [*_missing_notes(judgments, answers), *found.notes, *ends.notes],
+        [
+            *_missing_notes(judgments, answers),
+            *cluster_notes,
+            *dict.fromkeys([*fitted.notes, *ends.notes]),
+        ],
         {
             "method": method,
             **settings,
+            **_estimated(chosen, fitted),
             "scale": scale,
             "seed": seed,
             "interval": source,
             "bootstrap": bootstrap,
-            "cluster": cluster if clustered else None,
+            "cluster": clusters.kind if clusters else None,
+            "standard_error": ends.standard_error,
             "judgments": len(judgments),
             "sha256": answers.digest(),
             "version": version("giccs"),
         },
     )
+
+
+def _clusters(
+    judgments: Judgments, answers: Answers, cluster: Cluster | None
+) -> tuple[Clusters, list[str]]:
+    """Return the requested or the default clusters, and what the default does not contain."""
+    note = ""
+    if cluster is None:
+        cluster, note = default_cluster(answers)
+    return clusters_of(judgments, answers, cluster), [note] if note else []
+
+
+def _interval(
+    method: Method,
+    fitted: Utilities,
+    signed: Floats,
+    answers: Answers,
+    clusters: Clusters | None,
+    bootstrap: int,
+    seed: int,
+    settings: dict[str, float | None],
+) -> Interval:
+    """Return the intervals of the scores `signed`, from standard errors of the method or its bootstrap."""
+    if clusters is None:
+        return NO_INTERVAL
+    if clusters.refusal or not fitted.has_signal:
+        missing = np.full(len(signed), np.nan)
+        return Interval(missing, missing, [clusters.refusal] if clusters.refusal else [])
+    if method.formula is not None:
+        method, settings = SMOOTHED, {}
+        fitted = method.fit(answers, clusters=None if bootstrap else clusters, seed=seed)
+    if bootstrap:
+        log.debug("%d resamples clustered by %s", bootstrap, clusters.kind)
+        fixed = {name: value for name, value in settings.items() if value is not None}
+        fitted = bootstrap_errors(method, fitted, answers, clusters, bootstrap, seed, **fixed)
+    return interval_of(method, fitted, signed, clusters)
 
 
 def utilities(
@@ -134,16 +204,16 @@ def utilities(
     *,
     cluster: Cluster | None = None,
     seed: int = 0,
-    **options: float,
+    **options: float | None,
 ) -> Utilities:
     """Return what a method finds on its own scale, for the items in the judgments' order.
 
-    `cluster`: whose answers hang together, for the standard errors of the choice models; None
-    leaves these out. The analytical logit's come from its formula in any case.
+    `cluster`: what the standard errors of `analytical` and of the choice models contain, as in `score`; None
+    leaves these out, but for the analytical logit's, which its formula gives for independent judgments.
 
     >>> from bws.records import Judgment, Judgments
     >>> judged = Judgments.from_records([Judgment(("a", "b"), best="a", worst="b")] * 4)
-    >>> utilities(judged, "bradley-terry").utility.round(3).tolist()
+    >>> utilities(judged, "bradley-terry", prior=3).utility.round(3).tolist()
     [1.55, -1.55]
     >>> found = utilities(judged, "analytical")  # p = 1, taken as 1 - 1/16
     >>> found.utility.round(3).tolist(), found.stderr.round(3).tolist()
@@ -159,6 +229,7 @@ def utilities(
         found,
         utility=_spread(found.utility, answers, judgments),
         stderr=None if found.stderr is None else _spread(found.stderr, answers, judgments),
+        df=None if found.df is None else _spread(found.df, answers, judgments),
         notes=[*_missing_notes(judgments, answers), *found.notes],
     )
 
@@ -167,6 +238,52 @@ def _check_allowed(**values: str) -> None:
     for name, value in values.items():
         if value not in ALLOWED[name]:
             raise ValueError(f"{name} is {value!r}; it is one of: {', '.join(ALLOWED[name])}")
+
+
+def _check_scale(method: str, scale: Scale, source: Source | None) -> None:
+    """Raise ValueError for a scale that the method or its intervals do not have."""
+    if scale != "counting":
+        return
+    if METHODS[method].stages is None:
+        able = ", ".join(name for name, other in METHODS.items() if other.stages is not None)
+        raise ValueError(
+            f"scale 'counting' needs the chances of a choice model, and method {method} has none; "
+            f"expected one of: {able}"
+        )
+    if source:
+        raise ValueError(
+            "scale 'counting' has no intervals, as a score depends on the utilities of all items of its "
+            "group; expected scale 'signed' or 'unit' for intervals"
+        )
+
+
+def _signed(method: Method, found: Utilities, answers: Answers, scale: Scale, seed: int) -> Floats:
+    """Return the scores in [-1, 1]."""
+    if scale != "counting" or method.stages is None:
+        return method.to_score(found.utility)
+    return expected_counting(found.utility, answers.group_of, answers.k, method.stages, seed)
+
+
+def _estimated(method: Method, found: Utilities) -> dict[str, bool]:
+    """Return, for each option that the judgments can give, whether they gave it."""
+    return {
+        f"{name}_estimated": name in found.estimated
+        for name, default in method.options.items()
+        if default is None
+    }
+
+
+def _unit(signed: Floats, counts: Counts | None) -> Floats:
+    """Return (signed + 1) / 2 without the noise that this leaves in the last bits: 0.1 for -0.8.
+
+    A score that is that of counting is computed from `counts`, the nearest number to
+    (appearances + best - worst) / (2 appearances); others, and the ends of intervals, have 15 decimals.
+    """
+    unit = np.round((signed + 1) / 2, UNIT_DECIMALS)
+    if counts is None:
+        return unit
+    exact = (counts.appearances + counts.best - counts.worst) / (2 * counts.appearances)
+    return np.where(np.abs(exact - unit) <= 10.0**-UNIT_DECIMALS, exact, unit)
 
 
 def _scores(
@@ -180,14 +297,16 @@ def _scores(
 ) -> Scores:
     """Put scores and intervals on their scale, and everything in the judgments' order of items."""
 
-    def placed(values: Floats) -> Floats:
-        return _spread(values if scale == "signed" else (values + 1) / 2, answers, judgments)
-
     tuples, counts = judgments.tuples, answers.counts
+
+    def placed(values: Floats, exact: Counts | None = None) -> Floats:
+        scaled = _unit(values, exact) if scale == "unit" else values
+        return _spread(scaled, answers, judgments)
+
     return Scores(
         tuples.items,
         tuples.groups[tuples.group_of_item],
-        placed(signed),
+        placed(signed, counts),
         _spread(counts.appearances, answers, judgments),
         _spread(counts.best, answers, judgments),
         _spread(counts.worst, answers, judgments),
@@ -208,8 +327,8 @@ def _spread(values: NDArray[Number], answers: Answers, judgments: Judgments) -> 
 
 def _missing_notes(judgments: Judgments, answers: Answers) -> Iterator[str]:
     """Say which items have no score, and how many rows were not used."""
-    if judgments.left_out:
-        yield f"{len(judgments.left_out)} rows of the judgments were left out"
+    if judgments.n_left_out:
+        yield f"{judgments.n_left_out} rows of the judgments were left out"
     tuples = judgments.tuples
     judged = np.zeros(len(tuples.items), dtype=bool)
     judged[answers.origin] = True

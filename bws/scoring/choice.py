@@ -14,29 +14,42 @@ first, over the judged items with the best first and the worst last.
 - MaxDiff logit (Marley and Louviere 2005): the pair (best, worst) is chosen among all K(K-1) ordered
   pairs (i, j) with utility u_i - u_j.
 
-The utilities have a Gaussian prior with mean 0 and standard deviation `prior` (in logits). It makes
-those of an item that always wins finite, and their mean is 0 in every set of items that the
-judgments connect. With the comparisons of Bradley–Terry and Plackett–Luce a judgment counts more
-than once, so that their curvature overstates what is known; standard errors are therefore the
-clustered sandwich, H⁻¹ (Σ_c g_c g_cᵀ) H⁻¹ · C/(C-1) over C clusters, for all four models.
+The utilities have a Gaussian prior with mean 0 and standard deviation `prior` (in logits), by default
+the one with the highest evidence (`evidence`). It makes those of an item that always wins finite, and
+their mean is 0 in every set of items that the judgments connect.
+
+Standard errors: with M = Σ_c g_c g_cᵀ over clusters c and the prior's precision τ, the variance of the
+utilities is the diagonal of H⁻¹ (M + τ I) H⁻¹, their mean projected out; C/(C-1) corrects M (`clustering`).
+The term τ I is what the prior's pull towards 0 adds: for judgments that follow the model M estimates
+H - τ I, and the variance is that of the inverse Hessian. The inverse Hessian itself is taken where
+judgments are independent (cluster ``judgment``) and the model is a likelihood of whole judgments:
+best–worst logit, MaxDiff, and Plackett–Luce for K = 3. Else a judgment counts more than once in the
+comparisons that it implies, and the curvature overstates what is known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from itertools import permutations
 
 import numpy as np
 
+from bws.clusters import ErrorVariance
 from bws.scoring.answers import Answers
+from bws.scoring.clustering import Clusters
+from bws.scoring.evidence import prior_of
 from bws.scoring.likelihood import Outcomes, Posterior, Solution, maximum
 from bws.scoring.records import Fit, Floats, Integers, Utilities
 
 __all__ = [
-    "PRIOR", "Model", "best_worst_logit", "bradley_terry", "fit_with", "maxdiff", "plackett_luce",
+    "Model", "best_worst_logit", "bradley_terry", "fit_with", "maxdiff", "plackett_luce",
 ]  # fmt: skip
 
-PRIOR = 3.0
+NO_SIGNAL = (
+    "the judgments hold no signal: the prior's estimated standard deviation is 0, and so are all "
+    "utilities; they have no standard errors or intervals"
+)
 LARGEST_DENSE = 2000
 """Items of a connected set up to which standard errors are computed: they need a dense inverse."""
 NAMED = 5
@@ -80,27 +93,59 @@ def _beat_worst(k: int) -> list[tuple[int, int]]:
 
 
 def fit_with(stages: Model) -> Fit:
-    """Return the `Fit` of a model."""
+    """Return the `Fit` of a model; `prior` is estimated where it is None."""
 
     def fit(
-        answers: Answers, *, clusters: Integers | None, seed: int, prior: float = PRIOR
+        answers: Answers, *, clusters: Clusters | None, seed: int, prior: float | None = None
     ) -> Utilities:
-        if not 0 < prior < np.inf:
+        if prior is not None and not 0 < prior < np.inf:
             raise ValueError(f"prior is {prior}; it is a standard deviation: a number above 0")
         if not len(answers):
             return Utilities(np.empty(0))
-        outcomes = Outcomes.of(answers)
-        posterior = Posterior(outcomes, stages(answers.k), prior)
-        solution = maximum(posterior)
         label = _connected(answers)
-        utility = np.where(label >= 0, solution.utility, np.nan)
-        notes = [*_fit_notes(solution), *_connection_notes(answers, label)]
-        if clusters is None:
-            return Utilities(utility, None, notes, solution.converged)
-        stderr, why = _sandwich(posterior, solution.utility, clusters, label)
-        return Utilities(utility, stderr, [*notes, *why], solution.converged)
+        posterior = Posterior(Outcomes.of(answers), stages(answers.k), prior or 1.0)
+        if prior is not None:
+            return _fitted(posterior, None, answers, label, clusters)
+        estimate, start = prior_of(posterior, label)
+        if not estimate:
+            return _without_signal(label, clusters)
+        found = _fitted(posterior.with_prior(estimate), start, answers, label, clusters)
+        return replace(found, estimated={"prior": estimate})
 
     return fit
+
+
+def _fitted(
+    posterior: Posterior,
+    start: Floats | None,
+    answers: Answers,
+    label: Integers,
+    clusters: Clusters | None,
+) -> Utilities:
+    solution = maximum(posterior, start)
+    utility = np.where(label >= 0, solution.utility, np.nan)
+    notes = [*_fit_notes(solution), *_connection_notes(answers, label)]
+    if clusters is None:
+        return Utilities(utility, None, notes, solution.converged)
+    sets, reasons = _connected_sets(posterior, solution.utility, label)
+    if clusters.kind == "judgment" and _is_likelihood(posterior.stages):
+        variance, df, how = _inverse_hessian(sets, len(label)), None, "inverse Hessian"
+    else:
+        variance, df = _sandwich(sets, len(label), posterior.precision, clusters)
+        how = "sandwich"
+    if any(np.isnan(variance[connected.items]).any() for connected in sets):
+        reasons.append("no standard errors where all judgments of an item are of one cluster")
+    notes += reasons
+    return Utilities(
+        utility, np.sqrt(variance), notes, solution.converged, df=df, stderr_method=how
+    )
+
+
+def _without_signal(label: Integers, clusters: Clusters | None) -> Utilities:
+    """Return utilities of 0 without standard errors."""
+    utility = np.where(label >= 0, 0.0, np.nan)
+    stderr = None if clusters is None else np.full(len(label), np.nan)
+    return Utilities(utility, stderr, [NO_SIGNAL], estimated={"prior": 0.0})
 
 
 def _connected(answers: Answers) -> Integers:
@@ -145,50 +190,100 @@ def _connection_notes(answers: Answers, label: Integers) -> list[str]:
     ]
 
 
-def _sandwich(
-    posterior: Posterior, utility: Floats, clusters: Integers, label: Integers
-) -> tuple[Floats, list[str]]:
-    """Return (N,) standard errors, one connected set of items after the other, and why some are NaN."""
+@dataclass(frozen=True, eq=False)
+class _ConnectedSet:
+    """A set of n items that judgments connect, and its j judgments."""
+
+    items: Integers
+    """(n,)"""
+    answers: Integers
+    """(j,)"""
+    positions: Integers
+    """(j, K) the judged items, as indices into `items`."""
+    gradients: Floats
+    """(j, K) of each answer's log-likelihood by the utilities of its items."""
+    bread: Floats
+    """(n, n) inverse Hessian, the mean utility projected out."""
+
+
+def _connected_sets(
+    posterior: Posterior, utility: Floats, label: Integers
+) -> tuple[list[_ConnectedSet], list[str]]:
+    """Return the sets that are small enough for a dense inverse, and what of the others."""
     hessian = posterior.hessian(utility)
     outcomes, gradients = posterior.outcomes, posterior.gradients(utility).T
     set_of_answer = label[outcomes.items[0, outcomes.of_answer]]
-    stderr, notes = np.full(len(label), np.nan), set()
+    sets, notes = [], set()
     for items, answers in zip(_members(label), _members(set_of_answer), strict=True):
-        cluster = np.unique(clusters[answers], return_inverse=True)[1]
-        if why := _no_stderr(len(items), cluster):
-            notes.add(why)
+        if len(items) > LARGEST_DENSE:
+            notes.add(
+                f"no standard errors for a connected set of {len(items)} items (the limit is "
+                f"{LARGEST_DENSE}, they need a dense matrix); use the bootstrap"
+            )
             continue
         outcome = outcomes.of_answer[answers]
-        place = np.searchsorted(items, outcomes.items[:, outcome].T)
-        bread = np.linalg.inv(hessian[items][:, items].toarray())
-        meat = _scatter(gradients[outcome], place, cluster, len(items))
-        stderr[items] = np.sqrt(((bread @ meat) * bread).sum(axis=1))
-    return stderr, sorted(notes)
+        positions = np.searchsorted(items, outcomes.items[:, outcome].T)
+        inverse = np.linalg.inv(hessian[items][:, items].toarray())
+        bread = inverse - inverse.mean(axis=0)
+        sets.append(_ConnectedSet(items, answers, positions, gradients[outcome], bread))
+    return sets, sorted(notes)
 
 
-def _no_stderr(items: int, cluster: Integers) -> str | None:
-    """Return why a connected set of items has no standard errors, None where it has."""
-    if items > LARGEST_DENSE:
-        return (
-            f"no standard errors for a connected set of {items} items (the limit is "
-            f"{LARGEST_DENSE}, they need a dense matrix); use the bootstrap"
-        )
-    if not cluster.any():
-        return "no standard errors where all answers are of one cluster"
-    return None
+def _is_likelihood(stages: Stages) -> bool:
+    """Return whether the chances of all pairs of best and worst sum to 1, so that judgments count once.
 
-
-def _scatter(gradients: Floats, place: Integers, cluster: Integers, n: int) -> Floats:
-    """Return (n, n) C/(C-1) Σ_c g_c g_cᵀ, g_c the sum of a cluster's gradients.
-
-    `gradients`: (J, K) of each answer by its items' utilities; `place`: (J, K) those items.
+    >>> [_is_likelihood(model(4)) for model in (best_worst_logit, maxdiff, plackett_luce)]
+    [True, True, False]
     """
+    k = stages[0].shape[1]
+    u = np.linspace(-1, 1, k)
+    orders = [
+        [best, *(other for other in range(k) if other not in (best, worst)), worst]
+        for best, worst in permutations(range(k), 2)
+    ]
+    total = 0.0
+    for order in orders:
+        utilities = [np.exp(stage @ u[order]) for stage in stages]
+        total += float(np.prod([chance[0] / chance.sum() for chance in utilities]))
+    return abs(total - 1) < 1e-9
+
+
+def _inverse_hessian(sets: list[_ConnectedSet], n: int) -> Floats:
+    """Return (N,) variances; NaN for items that are in none of the sets."""
+    variance = np.full(n, np.nan)
+    for connected in sets:
+        variance[connected.items] = connected.bread.diagonal()
+    return variance
+
+
+def _sandwich(
+    sets: list[_ConnectedSet], n: int, precision: float, clusters: Clusters
+) -> ErrorVariance:
+    """Return the clustered sandwich of each item; NaN for items that are in none of the sets."""
+    prior = np.full(n, np.nan)
+    for connected in sets:
+        prior[connected.items] = precision * (connected.bread**2).sum(axis=1)
+
+    def variance(labels: Integers) -> Floats:
+        summed = np.full(n, np.nan)
+        for connected in sets:
+            bread, meat = connected.bread, _scatter(connected, labels[connected.answers])
+            summed[connected.items] = ((bread @ meat) * bread).sum(axis=1)
+        return summed
+
+    return clusters.error_variance(variance, prior)
+
+
+def _scatter(connected: _ConnectedSet, labels: Integers) -> Floats:
+    """Return (n, n) Σ_c g_c g_cᵀ, g_c the sum of the gradients of a cluster's answers."""
     from scipy.sparse import csr_array
 
-    c = int(cluster.max()) + 1
-    rows = np.repeat(cluster, place.shape[1])
-    summed = csr_array((gradients.ravel(), (rows, place.ravel())), shape=(c, n))
-    meat: Floats = (summed.T @ summed).toarray() * (c / (c - 1))
+    cluster = np.unique(labels, return_inverse=True)[1].ravel()
+    rows = np.repeat(cluster, connected.positions.shape[1])
+    shape = (int(cluster.max()) + 1, len(connected.items))
+    entries = (connected.gradients.ravel(), (rows, connected.positions.ravel()))
+    summed = csr_array(entries, shape=shape)
+    meat: Floats = (summed.T @ summed).toarray()
     return meat
 
 

@@ -6,15 +6,20 @@ of that shape, and give NaN where an item never appeared. Swapping best and wors
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bws.scoring.answers import Answers
+from bws.scoring.clustering import Clusters
 from bws.scoring.records import Fit, Floats, Formula, Integers, Utilities
 
-__all__ = ["abw", "analytical", "analytical_stderr", "counting", "fit_analytical", "from_formula"]
+__all__ = [
+    "abw", "analytical", "analytical_stderr", "counting", "fit_analytical", "fit_smoothed",
+    "from_formula", "pseudo_variance", "smoothed_logit",
+]  # fmt: skip
 
 Numbers = NDArray[Any]
 ABW_CLIP = 0.9999
@@ -68,21 +73,85 @@ def abw(appearances: Numbers, best: Numbers, worst: Numbers) -> Floats:
     return np.log((1 + r) / (1 - r))
 
 
+def smoothed_logit(appearances: Numbers, best: Numbers, worst: Numbers) -> Floats:
+    """Return ln((1 + s) / (1 - s)) of s = (B - W) / (n + 1): the score with one pseudo-judgment.
+
+    The pseudo-judgment is half best and half worst, so that the logit is finite where all judgments agree
+    (compare Agresti and Coull 1998).
+
+    >>> smoothed_logit(np.array([9, 9]), np.array([0, 9]), np.array([0, 0])).round(4)
+    array([0.    , 2.9444])
+    """
+    smoothed: Floats = 2 * np.arctanh((best - worst) / (_or_nan(appearances) + 1))
+    return smoothed
+
+
+def pseudo_variance(appearances: Numbers, best: Numbers, worst: Numbers) -> Floats:
+    """Return the part of the variance of `smoothed_logit` that is that of its pseudo-judgment.
+
+    Its two halves count as clusters of their own: (1 + s²) / 2 / (n + 1)² on the scale of s.
+    """
+    s = (best - worst) / (_or_nan(appearances) + 1)
+    variance: Floats = (1 + s**2) / 2 / (appearances + 1) ** 2 * _logit_slope(s) ** 2
+    return variance
+
+
+def _logit_slope(s: Floats) -> Floats:
+    slope: Floats = 2 / (1 - s**2)
+    return slope
+
+
+def fit_smoothed(answers: Answers, *, clusters: Clusters | None, seed: int) -> Utilities:
+    """Fit `smoothed_logit`, with standard errors by linearisation.
+
+    A cluster's influence on s is the sum of its values (1 best, -1 worst, 0 neither) less s, divided
+    by n + 1; the delta method takes it to the logit.
+    """
+    count = answers.counts
+    counts = (count.appearances, count.best, count.worst)
+    utility = smoothed_logit(*counts)
+    if clusters is None:
+        return Utilities(utility)
+    s = np.tanh(utility / 2)
+    weight = _logit_slope(s) / (count.appearances + 1)
+    position = np.arange(answers.k)
+    value = (position == answers.best[:, None]) * 1.0 - (position == answers.worst[:, None])
+    items = clusters.items
+    influence = (value - s[items]) * weight[items]
+
+    def variance(labels: Integers) -> Floats:
+        size = int(labels.max(initial=0)) + 1
+        keys, block = np.unique(items * size + labels[:, None], return_inverse=True)
+        sums: Floats = np.bincount(block.ravel(), influence.ravel(), len(keys)).astype(np.float64)
+        return np.bincount(keys // size, sums**2, len(s)).astype(np.float64)
+
+    error = clusters.error_variance(variance, pseudo_variance(*counts))
+    return Utilities(
+        utility, np.sqrt(error.variance), df=error.df, stderr_method="clustered counts"
+    )
+
+
 def from_formula(formula: Formula) -> Fit:
     """Return the `Fit` of a formula on counts."""
 
-    def fit(answers: Answers, *, clusters: Integers | None, seed: int) -> Utilities:
+    def fit(answers: Answers, *, clusters: Clusters | None, seed: int) -> Utilities:
         count = answers.counts
         return Utilities(formula(count.appearances, count.best, count.worst))
 
     return fit
 
 
-def fit_analytical(answers: Answers, *, clusters: Integers | None, seed: int) -> Utilities:
-    """Fit `analytical` with its standard errors, which come from the formula: no clusters needed."""
+def fit_analytical(answers: Answers, *, clusters: Clusters | None, seed: int) -> Utilities:
+    """Fit `analytical` with standard errors: those of `fit_smoothed`, or of its formula without clusters.
+
+    The formula takes all judgments for independent, with other annotators and tuples every time.
+    """
     count = answers.counts
-    found = (count.appearances, count.best, count.worst)
-    return Utilities(analytical(*found), analytical_stderr(*found))
+    counts = (count.appearances, count.best, count.worst)
+    if clusters is None:
+        return Utilities(analytical(*counts), analytical_stderr(*counts), stderr_method="formula")
+    smoothed = fit_smoothed(answers, clusters=clusters, seed=seed)
+    return replace(smoothed, utility=analytical(*counts))
 
 
 def _proportion(appearances: Numbers, best: Numbers, worst: Numbers) -> Floats:

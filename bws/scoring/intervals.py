@@ -1,4 +1,4 @@
-"""Where the intervals of scores come from: resamples of clusters, or a model's standard errors."""
+"""The intervals of scores: estimate ± t standard errors on the scale of a method's utilities."""
 
 from __future__ import annotations
 
@@ -6,17 +6,14 @@ from typing import Literal
 
 import numpy as np
 
-from bws.problems import InputError, Problem
-from bws.records import Judgments
-from bws.scoring.answers import Answers
+from bws.clusters import MIN_CLUSTERS, t_quantile
+from bws.scoring.clustering import Clusters
 from bws.scoring.methods import METHODS
-from bws.scoring.records import Integers, Interval, Method, Utilities
+from bws.scoring.records import Floats, Interval, Method, Utilities
 
-__all__ = ["Cluster", "Source", "clusters_of", "interval_source", "model_interval"]
+__all__ = ["Source", "interval_of", "interval_source"]
 
-Cluster = Literal["annotator", "tuple"]
 Source = Literal["bootstrap", "model"]
-NORMAL_QUANTILE = 1.959963984540054
 
 
 def interval_source(method: str, interval: Source, bootstrap: int) -> Source | None:
@@ -27,7 +24,7 @@ def interval_source(method: str, interval: Source, bootstrap: int) -> Source | N
         return "bootstrap" if bootstrap else None
     if bootstrap:
         raise ValueError(
-            f"bootstrap is {bootstrap} but the interval is to come from the model; ask for one"
+            f"bootstrap is {bootstrap} but the interval is to come from standard errors; ask for one"
         )
     if not METHODS[method].has_stderr:
         able = ", ".join(name for name, other in METHODS.items() if other.has_stderr)
@@ -37,22 +34,30 @@ def interval_source(method: str, interval: Source, bootstrap: int) -> Source | N
     return "model"
 
 
-def clusters_of(judgments: Judgments, answers: Answers, cluster: Cluster) -> Integers:
-    """Return (J,) the number of each answer's cluster, from 0; InputError where there are none."""
-    cluster_of = answers.annotator_of if cluster == "annotator" else answers.tuple_of
-    unknown = np.count_nonzero(cluster_of < 0)
-    if not unknown and (not len(answers) or cluster_of.any()):
-        return cluster_of
-    problem = f"{unknown} of {len(answers)} judgments name no annotator"
-    if not unknown:
-        problem = f"all judgments are of one {cluster}"
-    other = "tuple" if cluster == "annotator" else "annotator"
-    message = f"{problem}, so that they cannot be clustered by {cluster}; cluster by {other}"
-    raise InputError(Problem(judgments.source or "judgments", None, message))
+def interval_of(method: Method, estimate: Utilities, score: Floats, clusters: Clusters) -> Interval:
+    """Return the ends of estimate ± t standard errors as scores, widened to contain the score.
+
+    t is the 97.5 % quantile of Student's t for the degrees of freedom of each standard error. NaN for items
+    that fewer than `MIN_CLUSTERS` clusters judged; the notes say so.
+    """
+    df = np.full(len(score), np.inf) if estimate.df is None else estimate.df
+    reach = t_quantile(df) * np.asarray(estimate.stderr)
+    reach[clusters.too_few] = np.nan
+    low = np.minimum(method.to_score(estimate.utility - reach), score)
+    high = np.maximum(method.to_score(estimate.utility + reach), score)
+    notes = [*estimate.notes, *_notes(low, high, clusters), *clusters.notes]
+    return Interval(low, high, notes, estimate.stderr_method)
 
 
-def model_interval(method: Method, found: Utilities) -> Interval:
-    """Return the ends of utility ± 1.96 standard errors as scores; NaN where either is NaN."""
-    reach = NORMAL_QUANTILE * np.asarray(found.stderr)
-    low, high = (method.to_score(found.utility + end) for end in (-reach, reach))
-    return Interval(low, high)
+def _notes(low: Floats, high: Floats, clusters: Clusters) -> list[str]:
+    notes = []
+    if few := np.count_nonzero(clusters.too_few):
+        notes.append(
+            f"{few} items have no interval: fewer than {MIN_CLUSTERS} clusters judged them"
+        )
+    if same := np.count_nonzero(low == high):
+        notes.append(
+            f"the intervals of {same} items have no width, as the items score the same in every "
+            "resample; that is not certainty"
+        )
+    return notes

@@ -8,6 +8,7 @@ is the Laplacian of a weighted graph on the items, sparse as the tuples are.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,7 +18,7 @@ import numpy as np
 from bws.scoring.answers import Answers
 from bws.scoring.records import Floats, Integers
 
-__all__ = ["Outcomes", "Posterior", "Solution", "maximum"]
+__all__ = ["Outcomes", "Posterior", "Solution", "log_chance_of_first", "maximum"]
 
 BLOCK = 1 << 14
 MOST_STEPS = 100
@@ -47,6 +48,20 @@ class Outcomes:
         items = np.ascontiguousarray(answers.take(first).best_first().T)
         return cls(items, weight.astype(np.float64), of_answer, len(answers.items))
 
+    @cached_property
+    def pairs(self) -> tuple[Integers, Integers]:
+        """The P = K(K-1)/2 pairs of positions in an answer."""
+        i, j = np.triu_indices(len(self.items), 1)
+        return i, j
+
+    @cached_property
+    def edges(self) -> tuple[Integers, Integers]:
+        """Distinct pairs of items (low, high) as low * N + high, ascending; (P * M,) each pair's edge."""
+        first, second = (self.items[position] for position in self.pairs)
+        keys = np.minimum(first, second) * self.size + np.maximum(first, second)
+        distinct, index = np.unique(keys, return_inverse=True)
+        return distinct, index.ravel()
+
 
 class Posterior:
     """log p(u | outcomes) up to a constant, for a Gaussian prior with mean 0 on each utility."""
@@ -56,12 +71,18 @@ class Posterior:
         self.stages = stages
         self.precision = 1 / prior**2
 
+    def with_prior(self, prior: float) -> Posterior:
+        """Return the posterior under another prior."""
+        other = copy(self)
+        other.precision = 1 / prior**2
+        return other
+
     def value(self, u: Floats) -> float:
         """Return the log posterior at (N,) utilities."""
         total = 0.0
         for block in self._blocks():
             x, weight = u[self.outcomes.items[:, block]], self.outcomes.weight[block]
-            total += sum(float(weight @ _log_chosen(stage, x)) for stage in self.stages)
+            total += sum(float(weight @ log_chance_of_first(stage, x)) for stage in self.stages)
         return total - self.precision / 2 * float(u @ u)
 
     def gradients(self, u: Floats) -> Floats:
@@ -84,20 +105,21 @@ class Posterior:
         """Return the sparse (N, N) negative second derivative of the log posterior."""
         from scipy.sparse import csr_array, diags_array
 
-        ties = np.bincount(self._edge, self._ties(u).ravel(), len(self._edges))
+        edges, edge = self.outcomes.edges
+        ties = np.bincount(edge, self._ties(u).ravel(), len(edges))
         n = self.outcomes.size
-        low, high = np.divmod(self._edges, n)
+        low, high = np.divmod(edges, n)
         upper = csr_array((ties, high, np.searchsorted(low, np.arange(n + 1))), shape=(n, n))
         both = upper + upper.T
         return diags_array(both.sum(axis=1) + self.precision) - both
 
     def _ties(self, u: Floats) -> Floats:
-        """Return (P, M) how strongly each outcome ties each of its P = K(K-1)/2 pairs of items.
+        """Return (P, M) how strongly each outcome ties each of its pairs of items.
 
         With the alternatives' chances p and q = Σ_l p_l a_l a stage's curvature is
         Σ_l p_l a_l a_lᵀ - q qᵀ; the tie of i and j is minus its entry (i, j).
         """
-        i, j = self._pairs
+        i, j = self.outcomes.pairs
         found: Floats = np.zeros((len(i), self.outcomes.items.shape[1]))
         for block in self._blocks():
             x = u[self.outcomes.items[:, block]]
@@ -107,28 +129,6 @@ class Posterior:
                 found[:, block] += q[i] * q[j] - (stage[:, i] * stage[:, j]).T @ p
         found *= self.outcomes.weight
         return found
-
-    @cached_property
-    def _pairs(self) -> tuple[Integers, Integers]:
-        i, j = np.triu_indices(len(self.outcomes.items), 1)
-        return i, j
-
-    @cached_property
-    def _keys(self) -> tuple[Integers, Integers]:
-        first, second = (self.outcomes.items[place] for place in self._pairs)
-        keys = np.minimum(first, second) * self.outcomes.size + np.maximum(first, second)
-        distinct, index = np.unique(keys, return_inverse=True)
-        return distinct, index.ravel()
-
-    @property
-    def _edges(self) -> Integers:
-        """Distinct pairs of items (low, high) as low * N + high, ascending."""
-        return self._keys[0]
-
-    @property
-    def _edge(self) -> Integers:
-        """(P * M,) the edge of each outcome's pair."""
-        return self._keys[1]
 
     def _blocks(self) -> Iterator[slice]:
         """Yield slices of outcomes that fit into a processor's cache."""
@@ -145,7 +145,7 @@ def _chances(stage: Floats, x: Floats) -> Floats:
     return z
 
 
-def _log_chosen(stage: Floats, x: Floats) -> Floats:
+def log_chance_of_first(stage: Floats, x: Floats) -> Floats:
     """Return (M,) the log chance of the first alternative, the chosen one."""
     z = stage @ x
     z -= z.max(axis=0)
@@ -168,15 +168,18 @@ class Solution:
         return self.moved <= SMALLEST_STEP
 
 
-def maximum(posterior: Posterior) -> Solution:
-    """Maximise a posterior by Newton steps from 0, solved by conjugate gradients.
+def maximum(
+    posterior: Posterior, start: Floats | None = None, tolerance: float = SMALLEST_STEP
+) -> Solution:
+    """Maximise a posterior by Newton steps from `start` (default: 0), solved by conjugate gradients.
 
     The posterior is strictly concave. The search ends when a step moves no utility by more than
-    1e-8: the steps shrink so fast that what is left is far smaller.
+    `tolerance`: the steps shrink so fast that what is left is far smaller.
     """
-    u, steps, moved = np.zeros(posterior.outcomes.size), 0, np.inf
+    u = np.zeros(posterior.outcomes.size) if start is None else start
+    steps, moved = 0, np.inf
     value = posterior.value(u)
-    while moved > SMALLEST_STEP and steps < MOST_STEPS:
+    while moved > tolerance and steps < MOST_STEPS:
         u, value, moved = _line_search(posterior, u, value, _newton_step(posterior, u))
         steps += 1
     return Solution(u, steps, moved)

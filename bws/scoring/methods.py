@@ -7,7 +7,7 @@ import numpy as np
 from bws.scoring import choice, counting, sequential
 from bws.scoring.records import Floats, Method
 
-__all__ = ["METHODS", "method_of"]
+__all__ = ["METHODS", "SMOOTHED", "method_of"]
 
 
 def _same(u: Floats) -> Floats:
@@ -19,7 +19,7 @@ def _logistic(u: Floats) -> Floats:
 
 
 def _from_share(u: Floats) -> Floats:
-    return 2 * u - 1
+    return np.clip(2 * u - 1, -1, 1)  # the end of an interval may be outside of [0, 1]
 
 
 def _from_rating(u: Floats) -> Floats:
@@ -28,13 +28,14 @@ def _from_rating(u: Floats) -> Floats:
 
 def _choice(summary: str, stages: choice.Model) -> Method:
     fit = choice.fit_with(stages)
-    return Method(summary, fit, _logistic, {"prior": choice.PRIOR}, has_stderr=True)
+    return Method(summary, fit, _logistic, {"prior": None}, has_stderr=True, stages=stages)
 
 
 METHODS: dict[str, Method] = {
     "counting": Method(
         "(best - worst) / appearances",
         counting.from_formula(counting.counting), _same, formula=counting.counting,
+        has_stderr=True,
     ),
     "analytical": Method(
         "analytical estimate of a logit model, with standard errors",
@@ -42,7 +43,7 @@ METHODS: dict[str, Method] = {
     ),
     "abw": Method(
         "analytic best-worst score",
-        counting.from_formula(counting.abw), _logistic, formula=counting.abw,
+        counting.from_formula(counting.abw), _logistic, formula=counting.abw, has_stderr=True,
     ),
     "elo": Method(
         "Elo ratings from shuffled passes",
@@ -65,7 +66,16 @@ METHODS: dict[str, Method] = {
 }  # fmt: skip
 
 
-def method_of(name: str, options: dict[str, float]) -> tuple[Method, dict[str, float]]:
+SMOOTHED = Method(
+    "logit of the counting score with a pseudo-judgment",
+    counting.fit_smoothed, _logistic, formula=counting.smoothed_logit, has_stderr=True,
+)  # fmt: skip
+"""The basis of the intervals of all methods with a formula; their scores differ only at the ends."""
+
+
+def method_of(
+    name: str, options: dict[str, float | None]
+) -> tuple[Method, dict[str, float | None]]:
     """Return the method and its options, defaults filled in; ValueError where there is none such."""
     if name not in METHODS:
         raise ValueError(f"method is {name!r}; it is one of: {', '.join(METHODS)}")

@@ -29,6 +29,17 @@ class Utilities:
     notes: Sequence[str] = ()
     """What a reader must know: no convergence, items that no judgment connects."""
     converged: bool = True
+    df: Floats | None = None
+    """(N,) degrees of freedom of the standard errors; None where they have none."""
+    stderr_method: str | None = None
+    """How the standard errors were computed: "inverse Hessian", "sandwich", "clustered counts"."""
+    estimated: Mapping[str, float] = field(default_factory=dict)
+    """Values of the method's options that were estimated from the judgments."""
+
+    @property
+    def has_signal(self) -> bool:
+        """Whether the judgments tell items apart: not where the prior's scale is estimated as 0."""
+        return self.estimated.get("prior") != 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,11 +50,13 @@ class Interval:
     """(N,) lower ends; NaN where there is none; None where none were asked for."""
     high: Floats | None
     notes: Sequence[str] = ()
+    standard_error: str | None = None
+    """`Utilities.stderr_method` of the standard errors that they are made of."""
 
 
 Fit = Callable[..., Utilities]
 """fit(answers, *, clusters, seed, **own options) -> utilities in the answers' order of items.
-`clusters` is (J,) the cluster of each answer, or None where no standard errors are wanted."""
+`clusters` is the `Clusters` of the answers, or None where no standard errors are wanted."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +68,10 @@ class Method:
     fit: Fit
     to_score: Callable[[Floats], Floats]
     """Utilities -> scores in [-1, 1]; strictly increasing."""
-    options: Mapping[str, float] = field(default_factory=dict)
-    """The method's own options and their defaults."""
+    options: Mapping[str, float | None] = field(default_factory=dict)
+    """The method's own options and their defaults; None where the judgments give the value."""
     formula: Formula | None = None
     """The utilities from the counts alone, where they suffice: then resamples cost next to nothing."""
     has_stderr: bool = False
+    stages: Callable[[int], list[Floats]] | None = None
+    """Choice models: K -> the stages of a judgment (`choice`); None for other methods."""

@@ -5,15 +5,22 @@ All matches are played in `passes` passes, in shuffled order. At the end of each
 shuffled order, loses to a dummy item and beats another; the two dummies of a group learn as the items
 do and keep the items' values in a bounded range.
 
-The matches are drawn once, at random, into rounds in which no item plays twice, and a pass plays the
-rounds in shuffled order: matches of different items do not touch each other, so a round is one array
-operation and gives the numbers that its matches would give one after another. Only the dummies'
-matches run one by one; they are what a pass costs beside a few array operations a match.
+The matches of few items are played one by one, in a new order in each pass. Those of many items are
+drawn once, at random, into rounds in which no item plays twice, and a pass plays the rounds in shuffled
+order: matches of different items do not affect each other, so a round is one array operation and gives
+the numbers that its matches would give one after another. Only the dummies' matches run one by one.
+
+The learning rate of Rescorla–Wagner and value learning falls from pass to pass, so that the last matches
+hardly matter. Elo's does not: a rating keeps moving with the latest results. Hollis (2018) therefore
+averages the ratings at the end of 100 orders of the matches. Here an item's rating is its mean during the
+second half of the passes, taken after every round (or every 16N single matches of N items): more ratings of
+the same matches, and less that depends on their order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,10 +39,16 @@ RATE = 0.025
 ELO_START = 1000.0
 ELO_K = 30.0
 BARELY = 1e-4
+MIN_ROUND_MATCHES = 32
+"""Mean matches per round from which an array operation per round is faster than a loop over matches."""
+MATCHES_PER_ITEM = 16
+"""Matches per item between two ratings that enter a mean, where matches are played one by one."""
 State = tuple[Any, ...]
 """What an item has learned: numbers, or arrays of one number an item."""
 Update = Callable[[State, State, float], tuple[State, State]]
 """(winner, loser, rate) -> (winner, loser) after the match."""
+Player = Callable[[Update, Floats, float], Iterator[Floats]]
+"""(update, states, rate) -> the states, changed by the matches of a pass, several times during it."""
 
 
 def elo(winner: State, loser: State, rate: float) -> tuple[State, State]:
@@ -86,8 +99,17 @@ def _win_share(state: State) -> Any:
     return won / (won + lost)
 
 
-def _fit_by(update: Update, start: State, read: Callable[[Floats, Answers], Floats]) -> Fit:
-    """Return the `Fit` of a rule: its update, an item's first state, the utilities in the states."""
+def _fit_by(
+    update: Update,
+    start: State,
+    read: Callable[[Floats, Answers], Floats],
+    *,
+    averaged: bool = False,
+) -> Fit:
+    """Return the `Fit` of a rule: its update, an item's first state, the utilities in the states.
+
+    averaged: read the mean state during the second half of the passes, not the last one.
+    """
 
     def fit(
         answers: Answers, *, clusters: Integers | None, seed: int, passes: float = PASSES
@@ -95,7 +117,8 @@ def _fit_by(update: Update, start: State, read: Callable[[Floats, Answers], Floa
         if passes != int(passes) or passes < 1:
             raise ValueError(f"passes is {passes}; it is a whole number, at least 1")
         rng = np.random.Generator(np.random.PCG64(seed))
-        state = _learned(answers, update, start, int(passes), rng)
+        last, mean = _learned(answers, update, start, int(passes), rng)
+        state = mean if averaged else last
         seen = answers.counts.appearances > 0
         return Utilities(np.where(seen, read(np.where(seen, state, np.nan), answers), np.nan))
 
@@ -113,7 +136,7 @@ def _centred_ratings(state: Floats, answers: Answers) -> Floats:
     return centred
 
 
-fit_elo = _fit_by(elo, (ELO_START,), _centred_ratings)
+fit_elo = _fit_by(elo, (ELO_START,), _centred_ratings, averaged=True)
 fit_value_learning = _fit_by(value_learning, (0.5,), lambda state, _: state[0])
 # Hollis starts from no associations; a trace of both gives the first match its even odds.
 fit_rescorla_wagner = _fit_by(
@@ -123,21 +146,65 @@ fit_rescorla_wagner = _fit_by(
 
 def _learned(
     answers: Answers, update: Update, start: State, passes: int, rng: np.random.Generator
-) -> Floats:
-    """Return (S, N) the items' states after all passes."""
+) -> tuple[Floats, Floats]:
+    """Return (S, N) the items' states after all passes, and their mean during the second half of them."""
     n, groups = len(answers.items), len(answers.groups)
     state = np.repeat(np.array(start)[:, None], n, axis=1)
+    total, count = np.zeros_like(state), 0
     dummies = [[start] * groups, [start] * groups]
-    rounds = list(_rounds(*_matches(answers), n, rng))
+    play = _player(*_matches(answers), n, rng)
     seen = np.unique(answers.members[answers.tuple_of])
     for number in range(1, passes + 1):
         rate = RATE / number
-        for index in rng.permutation(len(rounds)):
-            winner, loser = rounds[index]
-            after = update(tuple(state[:, winner]), tuple(state[:, loser]), rate)
-            state[:, winner], state[:, loser] = after
+        for current in play(update, state, rate):
+            if number > passes // 2:
+                total += current
+                count += 1
         _play_dummies(update, state, dummies, answers.group_of, rng.permutation(seen), rate)
-    return state
+    return state, total / max(count, 1)
+
+
+def _player(winner: Integers, loser: Integers, n: int, rng: np.random.Generator) -> Player:
+    """Return how to play the matches of n items in the least time."""
+    if n >= 2 * MIN_ROUND_MATCHES:  # a round has at most n / 2
+        rounds = list(_rounds(winner, loser, n, rng))
+        if len(winner) >= MIN_ROUND_MATCHES * len(rounds):
+            return partial(_play_rounds, rounds, rng)
+    return partial(_play_singly, winner, loser, rng)
+
+
+def _play_rounds(
+    rounds: list[tuple[Integers, Integers]],
+    rng: np.random.Generator,
+    update: Update,
+    state: Floats,
+    rate: float,
+) -> Iterator[Floats]:
+    """Play all rounds in shuffled order; changes the (S, N) states, and yields them after each round."""
+    for index in rng.permutation(len(rounds)):
+        winner, loser = rounds[index]
+        after = update(tuple(state[:, winner]), tuple(state[:, loser]), rate)
+        state[:, winner], state[:, loser] = after
+        yield state
+
+
+def _play_singly(
+    winner: Integers,
+    loser: Integers,
+    rng: np.random.Generator,
+    update: Update,
+    state: Floats,
+    rate: float,
+) -> Iterator[Floats]:
+    """Play all matches in shuffled order; changes the (S, N) states, and yields them after some matches."""
+    order, step = rng.permutation(len(winner)), max(MATCHES_PER_ITEM * state.shape[1], 1)
+    values: list[State] = list(zip(*state.tolist(), strict=True))
+    for start in range(0, len(order), step):
+        played = order[start : start + step]
+        for w, l in zip(winner[played].tolist(), loser[played].tolist(), strict=True):  # noqa: E741
+            values[w], values[l] = update(values[w], values[l], rate)
+        state[:] = np.array(values).T
+        yield state
 
 
 def _matches(answers: Answers) -> tuple[Integers, Integers]:

@@ -14,10 +14,26 @@ import numpy as np
 
 from bws.files.table import read_table
 from bws.problems import InputError, Problem
+from bws.textio import display_name, read_toml
 from giccs.candidates import LEVELS, missing_levels, plain
+from giccs.languages import base_language
 from giccs.records import Candidate, Dialogue
 
-__all__ = ["CRITERIA", "Written", "read_sheet", "sheet", "with_candidates"]
+__all__ = [
+    "SheetTexts", "Written", "candidate_id", "read_sheet", "read_sheet_texts", "sheet", "sheet_texts",
+    "with_candidates",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SheetTexts:
+    """The sheet's own texts in one language."""
+
+    criteria: Mapping[int, str]
+    """What to write at each level, 5 to 1."""
+    speakers: Mapping[str, str]
+    """What ``user`` and ``system`` are called."""
+
 
 CRITERIA: Mapping[str, Mapping[int, str]] = {
     "en": {
@@ -44,12 +60,51 @@ COLUMNS = ("dialogue_id", "level", "criterion", "text", "last_turn", "dialogue")
 NEEDED = ("dialogue_id", "level", "text")
 
 
-def sheet(dialogues: Sequence[Dialogue], language: str) -> str:
+def sheet_texts(language: str) -> SheetTexts:
+    """Return the texts that ship in a language (a tag's region is ignored); ValueError where none do.
+
+    >>> sheet_texts("de-AT").speakers["user"]
+    'Nutzer'
+    """
+    base = base_language(language)
+    if base not in CRITERIA:
+        message = f"the sheet has no texts in {language}; expected --texts FILE.toml with criteria"
+        raise ValueError(f"{message} (built in: {', '.join(sorted(CRITERIA))})")
+    return SheetTexts(CRITERIA[base], SPEAKERS[base])
+
+
+def read_sheet_texts(path: str | os.PathLike[str], language: str) -> SheetTexts:
+    """Read the tables ``criteria`` (levels 5 to 1) and ``speakers`` (user, system) of a TOML file.
+
+    Other keys are ignored: the texts of the worker page may be in the same file. Raises InputError with every
+    missing text, and where the key ``language`` of the file is not `language`.
+    """
+    table = read_toml(path)
+    texts: dict[str, Mapping[str, str]] = {}
+    problems = []
+    for name, keys in (("criteria", [*map(str, LEVELS)]), ("speakers", ["user", "system"])):
+        given = table.get(name)
+        texts[name] = given if isinstance(given, dict) else {}
+        problems += [
+            f"{name}.{key} is missing; expected a text"
+            for key in keys
+            if not isinstance(texts[name].get(key), str) or not texts[name][key].strip()
+        ]
+    stated = table.get("language")
+    if not isinstance(stated, str) or base_language(stated) != base_language(language):
+        problems.append(f"language is {stated!r}; expected {language!r}, the language of the data")
+    if problems:
+        raise InputError(Problem(display_name(path), None, problem) for problem in problems)
+    criteria = {level: texts["criteria"][str(level)] for level in LEVELS}
+    return SheetTexts(criteria, texts["speakers"])
+
+
+def sheet(dialogues: Sequence[Dialogue], texts: SheetTexts) -> str:
     """Return the sheet as CSV: five rows a dialogue, the column ``text`` empty.
 
     >>> from giccs.records import Turn
     >>> one = Dialogue("d1", "", "", (Turn("user", "Wann?"), Turn("system", "Um 9.")), ())
-    >>> print(sheet([one], "en").splitlines()[1])
+    >>> print(sheet([one], sheet_texts("en")).splitlines()[1])
     d1,5,Paraphrase: means the same as the last turn.,,Um 9.,"User: Wann?
     """
     written = io.StringIO()
@@ -57,11 +112,11 @@ def sheet(dialogues: Sequence[Dialogue], language: str) -> str:
     writer.writerow(COLUMNS)
     for dialogue in dialogues:
         shown = "\n".join(
-            ": ".join(filter(None, (SPEAKERS[language].get(turn.speaker, turn.speaker), turn.text)))
+            ": ".join(filter(None, (texts.speakers.get(turn.speaker, turn.speaker), turn.text)))
             for turn in dialogue.turns
         )
         for level in LEVELS:
-            criterion = CRITERIA[language][level]
+            criterion = texts.criteria[level]
             last = dialogue.turns[-1].text
             writer.writerow((dialogue.dialogue_id, level, criterion, "", last, shown))
     return written.getvalue()
@@ -157,10 +212,19 @@ def _wrong_set(
 def _filled(dialogue: Dialogue, rows: Sequence[Written], draw: np.random.Generator) -> Dialogue:
     shuffled = [rows[int(place)] for place in draw.permutation(len(rows))]
     candidates = tuple(
-        Candidate(f"{dialogue.dialogue_id}-{_letters(place)}", row.text, int(row.level))
+        Candidate(candidate_id(dialogue.dialogue_id, place), row.text, int(row.level))
         for place, row in enumerate(shuffled)
     )
     return replace(dialogue, candidates=candidates)
+
+
+def candidate_id(dialogue_id: str, position: int) -> str:
+    """Return the utterance id of a dialogue's candidate at a position, counted from 0.
+
+    >>> candidate_id("d1", 2)
+    'd1-c'
+    """
+    return f"{dialogue_id}-{_letters(position)}"
 
 
 def _letters(place: int) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bws.breakdown import part_name
 from giccs.benchmark import Benchmark
 from giccs.metrics import Estimate
-from giccs.report.cells import interval
+from giccs.report.cells import few_clusters_note, interval, other_reasons
 
 if TYPE_CHECKING:
     from bws.breakdown import By
@@ -33,6 +33,7 @@ TABLE_2 = ("n_turns", "domain")
 COEFFICIENTS = {"pearson": "Pearson r", "spearman": "Spearman ρ"}
 DATA, JUDGMENTS = "benchmark.jsonl", "judgments.csv"
 """The card tells how to make these files of what is published; the commands read them."""
+STATS = f"giccs-stats {DATA}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ def facts_of_dialogues(benchmark: Benchmark, lang: str) -> Section:
 
     Without the libraries that this needs, or for a language without lemmas, a note says so instead.
     """
-    title, command = "The dialogues", _stats(lang)
+    title, command = "The dialogues", STATS
     try:
         from giccs.lemmas import lemmatiser
         from giccs.statistics import describe
@@ -92,17 +93,13 @@ def _remarks(words: Lemmatiser, found: Sequence[Description]) -> Iterator[str]:
             yield f"{part_name(one.by)}: {name}: {reason}"
 
 
-def _stats(lang: str) -> str:
-    return f"giccs-stats {DATA} --lang {lang}"
-
-
-def facts_of_scores(benchmark: Benchmark, lang: str) -> Section:
+def facts_of_scores(benchmark: Benchmark) -> Section:
     """Return how the scores are spread (paper Figure 1)."""
     from giccs.distribution import distribution
 
     bins = distribution([item.score for item in benchmark.items])
     rows = tuple((one.label, str(one.items)) for one in bins)
-    return Section("Distribution of the scores", _stats(lang), ("score", "items"), rows)
+    return Section("Distribution of the scores", STATS, ("score", "items"), rows)
 
 
 def how_judged(judgments: Judgments) -> str:
@@ -185,7 +182,7 @@ def _agreement(judgments: Judgments, by: By | None) -> Section:
 def _reliability(judgments: Judgments, by: By | None) -> Section:
     from bws.reliability import reliability
 
-    groups = reliability(judgments, by=by).groups
+    groups = reliability(judgments, split="annotation", by=by).groups
     rows = tuple(
         (
             *_part(group.by),
@@ -208,6 +205,8 @@ def _reliability(judgments: Judgments, by: By | None) -> Section:
 
 
 def _ceiling(found: Mapping[str, Estimate]) -> Section:
+    from giccs.ceiling import meaning
+
     rows = tuple(
         (COEFFICIENTS[name], _number(one.extra["reliability"], 3), interval(one))
         for name, one in found.items()
@@ -215,8 +214,11 @@ def _ceiling(found: Mapping[str, Estimate]) -> Section:
     command = f"giccs-eval baseline:char-ngram --data {DATA}\ngiccs-report results --judgments {JUDGMENTS}"
     headers = ("correlation", "reliability of the scores", "ceiling [95 %]")
     notes = tuple(
-        f"{COEFFICIENTS[name]}: {one.reason}" for name, one in found.items() if one.reason
+        f"{COEFFICIENTS[name]}: {other_reasons(one)}"
+        for name, one in found.items()
+        if other_reasons(one)
     )
+    notes += (*few_clusters_note(found.values()), *meaning(found))
     return Section("Noise ceiling", command, headers, rows, notes)
 
 

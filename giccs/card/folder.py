@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,34 +10,52 @@ from typing import TYPE_CHECKING
 from bws.problems import InputError, Problem
 from bws.simulate import is_simulated
 from bws.textio import write_atomic
-from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
+from giccs.benchmark import SAMPLE, Benchmark, known_terms
 from giccs.card.croissant import croissant
 from giccs.card.facts import facts_of_dialogues, facts_of_judgments, facts_of_scores, how_judged
 from giccs.card.readme import MARK, Card, readme
+from giccs.card.soft_targets import soft_targets_table
 from giccs.card.stated import Stated
 from giccs.card.tables import items_table, judgments_table
+from giccs.languages import base_language, required_language
 
 if TYPE_CHECKING:
     from bws.records import Judgments
+    from bws.soft_targets import SoftTargets
 
 __all__ = ["card_of", "check_folder", "check_not_the_release", "write_folder"]
 
 README, CROISSANT, DATA = "README.md", "croissant.json", "data"
-LANG = "de"
 
 
-def card_of(benchmark: Benchmark, judgments: Judgments | None, stated: Stated) -> Card:
+def card_of(
+    benchmark: Benchmark,
+    judgments: Judgments | None,
+    stated: Stated,
+    language: str | None = None,
+    *,
+    soft_targets: SoftTargets | None = None,
+) -> Card:
     """Gather what the card says.
 
-    InputError where the judgments are not those behind the scores, where annotators do not go by pseudonyms,
-    and where simulated judgments are stated to be people's.
+    language: BCP 47 tag of items that state none, unless card.toml states a single one; it is published with
+    every item.
+    soft_targets: published beside the items.
+
+    InputError where the language is not known or is none of those of card.toml, where the judgments or
+    the soft targets are not those behind the scores, where annotators do not go by pseudonyms, and where
+    simulated judgments are stated to be people's.
     """
-    tables = [items_table(benchmark.items)]
-    lang = next(iter(stated.texts("language")), LANG)
-    sections = [facts_of_dialogues(benchmark, lang), facts_of_scores(benchmark, lang)]
+    lang = _language(benchmark, stated, language)
+    if "language" not in stated.answers:
+        stated = Stated({**stated.answers, "language": (base_language(lang),)})
+    tables = [items_table([replace(one, language=one.language or lang) for one in benchmark.items])]
+    sections = [facts_of_dialogues(benchmark, lang), facts_of_scores(benchmark)]
     if judgments is not None:
         tables.append(judgments_table(judgments))
         sections += facts_of_judgments(benchmark, judgments)
+    if soft_targets is not None:
+        tables.append(soft_targets_table(soft_targets, benchmark))
     return Card(
         stated=stated,
         simulated=_simulated(benchmark, judgments, stated),
@@ -48,10 +67,22 @@ def card_of(benchmark: Benchmark, judgments: Judgments | None, stated: Stated) -
     )
 
 
+def _language(benchmark: Benchmark, stated: Stated, option: str | None) -> str:
+    """Return the language of the items, which must be one of those that card.toml states."""
+    of_card = stated.texts("language")
+    if option is None and len(of_card) == 1 and not any(item.language for item in benchmark.items):
+        option = of_card[0]
+    lang = required_language(benchmark.items, benchmark.name, option, "lemmas")
+    if of_card and base_language(lang) not in of_card:
+        message = f"card.toml states the language {', '.join(of_card)}, but the data are in {lang}"
+        raise InputError(Problem(benchmark.name, None, f"{message}; expected the same"))
+    return lang
+
+
 def _simulated(benchmark: Benchmark, judgments: Judgments | None, stated: Stated) -> bool | None:
     names = [] if judgments is None else judgments.annotators.tolist()
     by_name = bool(names) and all(map(is_simulated, names))
-    known = by_name or benchmark.fingerprint == read_benchmark(SAMPLE).fingerprint
+    known = by_name or known_terms(benchmark).annotators == "simulated"
     if known and stated.simulated is False:
         message = "the judgments are simulated, but card.toml states simulated = false"
         raise InputError(Problem(benchmark.name, None, message))
@@ -107,7 +138,7 @@ def write_folder(card: Card, folder: Path) -> list[str]:
     files[README] = readme(card)
     for path in _data(folder):
         if str(path.relative_to(folder)) not in files:
-            path.unlink()  # judgments that an earlier card had
+            path.unlink()  # a table that an earlier card had
     for name, content in files.items():
         write_atomic(folder / name, content)
     return list(files)

@@ -10,12 +10,12 @@ from giccs.card.facts import DATA, JUDGMENTS, Section
 from giccs.card.markdown import escaped, fenced, table
 from giccs.card.stated import QUESTIONS, Stated
 from giccs.card.tables import PublishedTable
+from giccs.terms import HUMAN_TAG, SIMULATED_TAG
 
 __all__ = ["MARK", "Card", "readme"]
 
 MARK = "<!-- Written by giccs-card: change card.toml and write it again; changes here get lost. -->"
 UNTITLED = "Conversational STS benchmark"
-SIMULATED = "simulated annotations"
 NOT_STATED = "*Not stated.*"
 SIZES = {1e3: "n<1K", 1e4: "1K<n<10K", 1e5: "10K<n<100K", 1e6: "100K<n<1M", 1e7: "1M<n<10M"}
 WARNING = (
@@ -46,7 +46,7 @@ class Card:
     def title(self) -> str:
         """Name of the data set, and whether it is simulated."""
         title = self.stated.text("title") or UNTITLED
-        return f"{title} ({SIMULATED})" if self.simulated else title
+        return f"{title} ({SIMULATED_TAG})" if self.simulated else title
 
     @property
     def description(self) -> str:
@@ -66,7 +66,9 @@ class Card:
     def tags(self) -> list[str]:
         """Keywords."""
         own = ["semantic textual similarity", "dialogue", "best-worst scaling"]
-        return [*own, "simulated", SIMULATED] if self.simulated else own
+        if self.simulated is None:
+            return own
+        return [*own, "simulated", SIMULATED_TAG] if self.simulated else [*own, HUMAN_TAG]
 
 
 def readme(card: Card) -> str:
@@ -147,10 +149,11 @@ def _numbers(card: Card) -> Iterator[str]:
 
 
 def _files(tables: Sequence[PublishedTable]) -> str:
-    written = (f'write_ndjson("{DATA}")', f'write_csv("{JUDGMENTS}")')
+    written = {"default": f'write_ndjson("{DATA}")', "judgments": f'write_csv("{JUDGMENTS}")'}
     lines = [
-        f'polars.read_parquet("{one.path}").{write}'
-        for one, write in zip(tables, written, strict=False)
+        f'polars.read_parquet("{one.path}").{written[one.config]}'
+        for one in tables
+        if one.config in written
     ]
     return "\n".join(["import polars\n", *lines])
 
@@ -169,7 +172,7 @@ def _about(card: Card) -> Iterator[str]:
     yield stated.text("limits") or "Further limits: not stated."
     yield "## Personal data"
     yield stated.text("personal_data") or NOT_STATED
-    if len(card.tables) > 1:
+    if any(published.config == "judgments" for published in card.tables):
         yield (
             "The annotators' comments, times and assignments are not published, nor ids of theirs that "
             "look like those of Mechanical Turk or Prolific."

@@ -127,7 +127,7 @@ def read_stated(path: str | os.PathLike[str]) -> Stated:
     text, name = read_text(path), display_name(path)
     try:
         given = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         line = re.search(r"at line (\d+)", str(error))
         raise InputError(
             Problem(name, int(line[1]) if line else None, f"is no TOML: {error}")

@@ -6,7 +6,7 @@ import hashlib
 import io
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,7 @@ ITEM_COLUMNS = {
     "source": "where the dialogue comes from",
     "domain": "what it is about",
     "original_domain": "what the source called the domain",
+    "language": "its language, a BCP 47 tag",
     "n_turns": "turns of the dialogue, the last one included",
     "turns": "the dialogue; its last turn is the one that the utterance is compared with",
     "utterance_id": "id of the utterance, as in the judgments",
@@ -64,6 +65,8 @@ class PublishedTable:
     frame: pl.DataFrame
     key: str = ""
     """The column whose values are each there once; empty where there is none."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """What each column holds; numbered ones by the name without the number."""
 
     @cached_property
     def content(self) -> bytes:
@@ -79,26 +82,28 @@ class PublishedTable:
 
     def about_column(self, name: str) -> str:
         """Return what a column holds; a field of a struct goes by its own name."""
-        known: Mapping[str, str] = ITEM_COLUMNS | TURN_COLUMNS | JUDGMENT_COLUMNS
-        return known.get(name) or known[name.rstrip("0123456789")]
+        return self.columns.get(name) or self.columns[name.rstrip("0123456789")]
 
 
 def items_table(items: Sequence[Item]) -> PublishedTable:
     """Return an item a row, with the fields of the benchmark's JSON Lines.
 
-    ``turns`` is a list of structs (speaker, text). ``original_domain`` is there where an item has one.
+    ``turns`` is a list of structs (speaker, text). ``original_domain`` and ``language`` are columns where an
+    item has one.
     """
     import polars as pl
 
     turn = pl.Struct(dict.fromkeys(TURN_COLUMNS, pl.String))
     others = {"n_turns": pl.Int32(), "turns": pl.List(turn), "score": pl.Float64()}
     schema = {name: others.get(name, pl.String()) for name in ITEM_COLUMNS}
-    if not any(item.original_domain for item in items):
-        del schema["original_domain"]
+    for name in ("original_domain", "language"):
+        if not any(getattr(item, name) for item in items):
+            del schema[name]
     rows = [{name: _value(item, name) for name in schema} for item in items]
     frame = pl.DataFrame(rows, schema=schema)
     path = "data/test-00000-of-00001.parquet"
-    return PublishedTable("default", path, "the scored items", frame, key="item_id")
+    columns = ITEM_COLUMNS | TURN_COLUMNS
+    return PublishedTable("default", path, "the scored items", frame, "item_id", columns)
 
 
 def _value(item: Item, name: str) -> object:
@@ -132,7 +137,8 @@ def judgments_table(judgments: Judgments) -> PublishedTable:
     lists = {name: column.tolist() for name, column in columns.items()}
     frame = pl.DataFrame(lists, schema=dict.fromkeys(lists, pl.String))
     path = "data/judgments-00000-of-00001.parquet"
-    return PublishedTable("judgments", path, "the best-worst judgments behind the scores", frame)
+    about = "the best-worst judgments behind the scores"
+    return PublishedTable("judgments", path, about, frame, columns=JUDGMENT_COLUMNS)
 
 
 def _check_pseudonyms(judgments: Judgments) -> None:

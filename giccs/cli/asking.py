@@ -7,6 +7,9 @@ from typing import Any, TypeVar
 
 import click
 
+from giccs.cli.language import language_option
+from giccs.recipe import RANGES
+
 __all__ = ["question_options", "task_options"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -16,9 +19,11 @@ def question_options(command: Command) -> Command:
     """Add how a multiple-choice question is put."""
     options = [
         click.option(
-            "--template", default="figure2-de-1", show_default=True, metavar="NAME|FILE",
-            help="Prompt of a question: figure2-de-1, figure2-en-1, or a file of your own.",
+            "--template", metavar="NAME|FILE",
+            help="Prompt of a question: figure2-de-1, figure2-en-1, or a file of your own.  [default: that "
+            "of the data's language]",
         ),
+        language_option,
         click.option(
             "--answer", type=click.Choice(["sentence", "letter"]), default="sentence",
             show_default=True, help="What is to follow the prompt of a question.",
@@ -38,8 +43,8 @@ def task_options(command: Command) -> Command:
         ),
         question_options,
         click.option(
-            "--permutations", type=click.IntRange(1, 26), default=1, show_default=True, metavar="N",
-            help="Average over N cyclic orders of the options.",
+            "--permutations", type=click.IntRange(*RANGES["permutations"]), default=1,
+            show_default=True, metavar="N", help="Average over N cyclic orders of the options.",
         ),
         click.option("--chat-template", is_flag=True, help="Ask in the model's own chat template."),
         click.option(
@@ -62,7 +67,7 @@ def task_options(command: Command) -> Command:
             show_default=True, help="csts-prompt: what the prompt says first.",
         ),
         click.option(
-            "--shots", type=click.IntRange(0), default=0, show_default=True, metavar="N",
+            "--shots", type=click.IntRange(*RANGES["shots"]), default=0, show_default=True, metavar="N",
             help="csts-prompt: examples in the prompt; an even number.",
         ),
         click.option(

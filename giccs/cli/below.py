@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import click
 
-from bws.command import Command
+from bws.command import Command, imported_command
 
 __all__ = ["CommandWithBelow"]
 
@@ -30,9 +29,7 @@ class CommandWithBelow(Command):
         """Return a command; None where the name is not one of a command."""
         if name not in self.below:
             return None
-        module, function = self.below[name].split(":")
-        command: click.Command = getattr(importlib.import_module(module), function)
-        return command
+        return imported_command(self.below[name])
 
     def make_context(
         self,

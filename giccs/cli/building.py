@@ -54,7 +54,7 @@ class _Build(CommandWithBelow):
 @click.option(
     "--candidates",
     "number",
-    type=click.IntRange(2),
+    type=click.IntRange(2, 1000),
     default=5,
     show_default=True,
     metavar="N",

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import click
 
+from bws.cli.options import check_merges_judgments, merge_variants_option, report_judgments
 from bws.command import Console, command
 from bws.problems import InputError, Problem
+from giccs.cli.language import language_option
 
 __all__ = ["card"]
 
@@ -28,16 +30,26 @@ __all__ = ["card"]
     metavar="FILE",
     help="The judgments behind the scores: are published too, and counted.",
 )
+@merge_variants_option
+@click.option(
+    "--soft-targets",
+    metavar="FILE",
+    help="What bws-score --soft-targets wrote of these judgments: is published too.",
+)
 @click.option(
     "--config", metavar="card.toml", help="What only you know: title, licence, limits ..."
 )
+@language_option
 @click.option("--init", metavar="card.toml", help="Write such a file to fill in, and nothing else.")
 def card(
     console: Console,
     data: str,
     folder: str | None,
     judgments: str | None,
+    merge_variants: bool,
+    soft_targets: str | None,
     config: str | None,
+    language: str | None,
     init: str | None,
 ) -> None:
     """Write a dataset card, the data as Parquet and Croissant metadata: a folder for the hub.
@@ -52,10 +64,13 @@ def card(
     """
     if (folder is None) == (init is None):
         raise click.UsageError("either -o FOLDER or --init card.toml is needed")
+    check_merges_judgments(merge_variants, judgments)
     if init is not None:
         _write_template(console, init)
     elif folder is not None:
-        _write_card(console, data, Path(folder), judgments, config)
+        _write_card(
+            console, data, Path(folder), judgments, merge_variants, soft_targets, config, language
+        )
 
 
 def _write_template(console: Console, path: str) -> None:
@@ -71,8 +86,16 @@ def _write_template(console: Console, path: str) -> None:
 
 
 def _write_card(
-    console: Console, data: str, folder: Path, judgments: str | None, config: str | None
+    console: Console,
+    data: str,
+    folder: Path,
+    judgments: str | None,
+    merge_variants: bool,
+    soft_targets: str | None,
+    config: str | None,
+    language: str | None,
 ) -> None:
+    from bws.files import read_soft_targets
     from giccs.benchmark import read_benchmark
     from giccs.card.folder import card_of, check_folder, check_not_the_release, write_folder
     from giccs.card.stated import Stated, read_stated
@@ -82,7 +105,11 @@ def _write_card(
     benchmark = read_benchmark(data)
     check_not_the_release(data)
     stated = read_stated(config) if config else Stated({})
-    found = card_of(benchmark, judgments_behind(benchmark, judgments), stated)
+    behind = judgments_behind(benchmark, judgments, merge_variants=merge_variants)
+    if behind and judgments:
+        report_judgments(console, behind, judgments)
+    targets = read_soft_targets(soft_targets) if soft_targets else None
+    found = card_of(benchmark, behind, stated, language, soft_targets=targets)
     files = write_folder(found, folder)
     missing = found.not_stated
     console.warn([Problem(config or "card.toml", None, f"{key} is not stated") for key in missing])

@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import click
 from click.core import ParameterSource
 
+from bws.cli.options import check_merges_judgments, merge_variants_option, report_judgments
 from bws.command import Console, command
+from bws.option_types import MAX_COUNT, SEED
 from bws.problems import InputError, Problem
 from giccs.cli.asking import task_options
 from giccs.cli.below import CommandWithBelow
 from giccs.cli.data import DATA_HELP
 from giccs.cli.opening import model_options, offline_first
+from giccs.cli.remarks import Remarks
 from giccs.cli.sections import InSections
 from giccs.engines import ENGINES
 from giccs.tasks import BY_DEFAULT, TAKES, TASKS, Data, Task, TaskOptions, open_tasks
@@ -72,6 +75,7 @@ class _Evaluate(CommandWithBelow, InSections):
     giccs-eval completions:Qwen/Qwen3-32B --base-url http://127.0.0.1:8000/v1 --data sasaadi/GiCCS
     giccs-eval static:glove.6B.50d.txt+abtt package:minilm --task evalrank-sentence --data sent_evalrank
     """,
+    kept="finished results are in {folder}; the same command computes the others",
 )
 @click.argument("models", nargs=-1, metavar="MODEL...", callback=_models)
 @click.option(
@@ -104,16 +108,17 @@ class _Evaluate(CommandWithBelow, InSections):
     metavar="FILE",
     help="The judgments behind the scores: shows the noise ceiling.  [default: those of giccs-sample]",
 )
+@merge_variants_option
 @click.option(
     "--seed",
-    type=click.IntRange(0),
+    type=SEED,
     default=0,
     show_default=True,
     help="Seed of chance, of the intervals, of the order of options and of what is drawn.",
 )
 @click.option(
     "--limit",
-    type=click.IntRange(1),
+    type=click.IntRange(1, MAX_COUNT),
     metavar="N",
     help="Only the first N dialogues, sentence pairs or the like.",
 )
@@ -149,6 +154,7 @@ def evaluate(
     sweep: str | None,
     data: str | None,
     judgments: str | None,
+    merge_variants: bool,
     folder: str,
     force: bool,
     engine: str,
@@ -163,7 +169,8 @@ def evaluate(
     static, chat, completions, package, baseline (baseline:chance, baseline:char-ngram, package:minilm,
     package:use-multilingual, package:smollm2). NAME+STEP changes the vectors of a model: whitening[:K],
     abtt[:K], pcr[:K], flow, first-last, words. Encoders compare pairs of utterances; causal models answer
-    multiple-choice questions, with and without the dialogue's history.
+    multiple-choice questions, with and without the dialogue's history. A model that giccs-csts train made is
+    a folder for --task csts, where it scores rows as it was trained to.
     """  # fmt: skip
     offline_first(options["offline"])
     from giccs.engines import EngineError
@@ -173,6 +180,7 @@ def evaluate(
 
     if address and engine != "ray":
         raise click.UsageError("--address is for --engine ray")
+    check_merges_judgments(merge_variants, judgments)
     _check_call(models, tasks, recipe, sweep, data, options)
     if not recipe and not sweep:
         _check_taken(tasks or BY_DEFAULT)
@@ -181,12 +189,16 @@ def evaluate(
     opening = ModelOptions(seed=seed, **_of(ModelOptions, options))
     library = _Library(console, limit)
     asks = _asks(_planned(console, recipe, sweep, models, tasks, opening, how), data, library)
-    ceiling = _ceiling(asks, judgments)
+    ceiling = _ceiling(console, store, asks, judgments, merge_variants)
     results: dict[int, Result] = {}
+    submissions: list[str] = []
+    remarks = Remarks(console)
     try:
         with redirect_stdout(sys.stderr):  # Ray prints there what becomes of its nodes
             for place, result in _asked(console, asks, store, force, engine, address):
                 results[place] = result
+                submissions += _submitted(console, store, result)
+                remarks.on(result)
     except EngineError as error:
         raise click.ClickException(str(error)) from None
     finally:  # what was done is kept and shown, whatever became of the rest
@@ -195,11 +207,28 @@ def evaluate(
             click.echo(tables(done, "table", ceiling))
     if console.as_json:
         document: dict[str, Any] = {"results": [result.document() for result in done]}
+        if submissions:
+            document["submissions"] = submissions
         if ceiling:
             document["ceiling"] = {name: one.document() for name, one in ceiling.items()}
         console.answer("", document)
     for name, described in library.read():
         console.note(f"\n{name}: {described}; results in {folder}")
+
+
+def _submitted(console: Console, store: Store, result: Result) -> list[str]:
+    """Write the predictions of a result whose labels are hidden; return the file, if there is one."""
+    from giccs.tasks.csts.submission import write_submission
+
+    try:
+        path = write_submission(store, result)
+    except InputError as error:
+        console.warn(error.problems)
+        return []
+    if path is None:
+        return []
+    console.note(f"predictions for the server of C-STS: {path}")
+    return [str(path)]
 
 
 def _of(kind: type, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -346,6 +375,7 @@ class _Library:
     def __init__(self, console: Console, limit: int | None) -> None:
         self._console, self._limit = console, limit
         self._read: dict[Any, Data] = {}
+        self._warned: set[Problem] = set()
 
     def of(self, task: Task, named: str) -> Data:
         """Return what a task is asked on: what is named, or the task's own."""
@@ -358,21 +388,41 @@ class _Library:
             data: Data = task.read(name)
             self._console.warn(data.warnings)
             self._read[task.read, name] = data.first(self._limit) if self._limit else data
+        self._warn_of_template(task, self._read[task.read, name])
         return self._read[task.read, name]
+
+    def _warn_of_template(self, task: Task, data: Any) -> None:
+        """Warn, once, of a prompt template in another language than the data."""
+        from giccs.tasks.multiple_choice import MultipleChoice
+
+        found = task.warnings_for(data) if isinstance(task, MultipleChoice) else []
+        self._console.warn([problem for problem in found if problem not in self._warned])
+        self._warned.update(found)
 
     def read(self) -> list[tuple[str, str]]:
         """Return the name of each data set, and how much it holds."""
         return [(data.name, data.described()) for data in self._read.values()]
 
 
-def _ceiling(asks: Sequence[Ask], judgments: str | None) -> Mapping[str, Estimate] | None:
+def _ceiling(
+    console: Console,
+    store: Store,
+    asks: Sequence[Ask],
+    judgments: str | None,
+    merge_variants: bool,
+) -> Mapping[str, Estimate] | None:
     """Return the noise ceiling of the first data where pairs are compared and the judgments are known."""
     from giccs.benchmark import Benchmark
-    from giccs.ceiling import judgments_behind, noise_ceiling
+    from giccs.ceiling import judgments_behind
+    from giccs.stored_ceiling import ceiling_with_results, read_ceiling
 
     for ask in asks:
         data: Any = ask.data
         if isinstance(data, Benchmark) and (ask.task.name == "pairwise-sts" or judgments):
-            found = judgments_behind(data, judgments)
-            return noise_ceiling(found, data) if found else None
+            found = judgments_behind(data, judgments, merge_variants=merge_variants)
+            if found and judgments:
+                report_judgments(console, found, judgments)
+            if found:
+                return ceiling_with_results(store.folder, found, data, console.note)
+            return read_ceiling(store.folder, data.fingerprint, None, console.note)
     return None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bws.command import Console, command
+from bws.option_types import SEED
 from bws.problems import InputError, Problem
 from giccs.cli.formatting import format_option
 
@@ -37,7 +38,7 @@ GROUP_TITLES = ("", "agree", "judged", "share [95 %]", "at 0.5", "open")
 @click.option(
     "--bom", is_flag=True, help="Begin it with a byte order mark, by which Excel knows UTF-8."
 )
-@click.option("--seed", default=0, show_default=True, help="Of the sheet's order.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Of the sheet's order.")
 @click.option(
     "--expert",
     "filled",
@@ -109,7 +110,7 @@ def _tables(check: ExpertCheck, form: str) -> str:
     """Return the mismatches in the shape of the paper's Table 4, and how often both agree."""
     from bws.breakdown import part_name
     from giccs.expert import SHOWN
-    from giccs.report.cells import interval, tabulated
+    from giccs.report.cells import few_clusters_note, interval, remarks, tabulated
 
     mismatches = [
         (
@@ -125,7 +126,8 @@ def _tables(check: ExpertCheck, form: str) -> str:
         for one in check.groups
     ]
     listed = tabulated(mismatches, TABLE_4, form) if mismatches else "no mismatches"
-    return f"{listed}\n\n{tabulated(groups, GROUP_TITLES, form)}"
+    notes = remarks(few_clusters_note(one.share for one in check.groups), form)
+    return "\n".join([f"{listed}\n\n{tabulated(groups, GROUP_TITLES, form)}", *notes])
 
 
 def _in_a_cell(text: str, form: str) -> str:

@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
+from bws.option_types import MAX_COUNT, Number
+
 __all__ = ["model_options", "offline_first"]
 
+PRICE = Number(0, 1e6)
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def _batch_size(ctx: click.Context, parameter: click.Parameter, value: str) -> int | None:
     if value == "auto":
         return None
-    if not value.isdecimal() or int(value) < 1:
-        raise click.BadParameter(f"{value!r} is not allowed; auto or a number from 1 is")
-    return int(value)
+    size: Any = click.IntRange(1, MAX_COUNT)
+    try:
+        return int(size.convert(value, parameter, ctx))
+    except click.BadParameter:
+        message = f"{value!r} is invalid; expected auto or a number from 1 to {MAX_COUNT}"
+        raise click.BadParameter(message) from None
+
+
+def _device(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
+    from giccs.models.placing import DEVICES
+
+    if not re.fullmatch(DEVICES, value):
+        raise click.BadParameter(
+            f"{value!r} is not a device; expected auto, cpu, cuda, cuda:N or mps"
+        )
+    return value
 
 
 def model_options(command: Command) -> Command:
@@ -28,7 +45,7 @@ def model_options(command: Command) -> Command:
             metavar="auto|N", help="Texts at a time; auto grows until memory or gain ends.",
         ),
         click.option(
-            "--device", default="auto", show_default=True, metavar="auto|cpu|cuda[:N]",
+            "--device", default="auto", show_default=True, callback=_device, metavar="auto|cpu|cuda[:N]|mps",
             help="Where the model runs; auto takes a GPU where there is one.",
         ),
         click.option(
@@ -52,11 +69,11 @@ def model_options(command: Command) -> Command:
             help="Server of chat:NAME and completions:NAME.  [default: OPENAI_BASE_URL, or OpenAI's own]",
         ),
         click.option(
-            "--price", type=(float, float), metavar="IN OUT",
+            "--price", type=(PRICE, PRICE), metavar="IN OUT",
             help="US dollars for a million tokens read and written, to show what a server costs.",
         ),
         click.option(
-            "--concurrency", type=click.IntRange(1), default=8, show_default=True, metavar="N",
+            "--concurrency", type=click.IntRange(1, 1000), default=8, show_default=True, metavar="N",
             help="Requests to a server at a time.",
         ),
     ]  # fmt: skip

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.command import Console, command
+from bws.option_types import SEED
 from bws.problems import InputError, Problem
+from giccs.cli.language import language_option, language_option_with_alias
 from giccs.transcripts.names import FORMATS, PARTS
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ def _columns(ctx: click.Context, parameter: click.Parameter, value: str | None) 
         part, _, name = pair.partition("=")
         if part not in PARTS or not name.strip():
             allowed = ", ".join(f"{one}=NAME" for one in PARTS)
-            raise click.BadParameter(f"{pair!r} is not allowed; {allowed} are")
+            raise click.BadParameter(f"{pair!r} is not a column of a turn; expected {allowed}")
         columns[part] = name.strip()
     return columns
 
@@ -59,6 +61,7 @@ def _done(console: Console, lines: Sequence[str], document: Mapping[str, Any]) -
     giccs-build import crowdss.tsv --format crowdss -o restaurant.jsonl
     giccs-build import cinema/*.trl --domain cinema -o cinema.jsonl
     giccs-build import chats.csv --columns dialogue=nr,speaker=who,text=said --user Guest -o chats.jsonl
+    giccs-build import sheet.csv --context before --target last --candidates c1,c2,c3 -o dialogues.jsonl
     """,
 )
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
@@ -70,42 +73,90 @@ def _done(console: Console, lines: Sequence[str], document: Mapping[str, Any]) -
     show_default=True,
     help="Form of the transcripts; auto goes by each file's ending, then by how it begins.",
 )
-@_output("Dialogues JSONL, without candidates yet")
+@_output("Dialogues JSONL")
 @click.option(
     "--columns",
     callback=_columns,
     metavar="PART=NAME,...",
-    help="Columns or keys that are called otherwise: dialogue, turn, speaker, text, domain, source.",
+    help=f"Columns or keys that are called otherwise: {', '.join(PARTS)}.",
+)
+@click.option(
+    "--id", "id_column", metavar="COLUMN", help="Column of the dialogue id; dialogue=COLUMN above."
+)
+@click.option(
+    "--context",
+    callback=_names,
+    metavar="COLUMN,...",
+    help="One row per dialogue: the column with its turns, or one column per turn.",
+)
+@click.option(
+    "--target",
+    metavar="COLUMN",
+    help="One row per dialogue: the target utterance.  [default: the last turn of the context]",
+)
+@click.option(
+    "--candidates",
+    "candidate_columns",
+    callback=_names,
+    metavar="COLUMN,...",
+    help="One row per dialogue: one column per candidate, or one column with all of them.",
+)
+@click.option(
+    "--separator",
+    metavar="TEXT",
+    help="Separates turns, and candidates, in one cell.  [default: a line break]",
 )
 @click.option("--user", callback=_names, metavar="NAME,...", help="Speakers that are the user.")
 @click.option("--system", callback=_names, metavar="NAME,...", help="Speakers that are the system.")
 @click.option("--source", metavar="NAME", help="Source of dialogues that tell none.")
 @click.option("--domain", metavar="NAME", help="Domain of dialogues that tell none.")
+@language_option
 def import_(
     console: Console,
     files: tuple[str, ...],
     form: str,
     output: str,
     columns: dict[str, str],
+    id_column: str | None,
+    context: tuple[str, ...],
+    target: str | None,
+    candidate_columns: tuple[str, ...],
+    separator: str | None,
     user: tuple[str, ...],
     system: tuple[str, ...],
     source: str | None,
     domain: str | None,
+    language: str | None,
 ) -> None:
-    """Make dialogues of plain transcripts.
+    """Make dialogues of transcripts, and of tables with one row per dialogue.
 
-    jsonl is a dialogue or a turn a line; table is CSV or TSV with a row a turn, its columns found by their
-    names; crowdss is such a table with dialogue acts, which are left out; smartkom is a transliteration of
-    SmartKom or Verbmobil, whose markers of noises, pauses, repairs and the like are stripped and counted.
+    jsonl has one dialogue (with its candidates) or one turn per line; table is CSV or TSV with one row per
+    turn, its columns found by their names, or, with --context, one row per dialogue; crowdss is a table of
+    turns with dialogue acts, which are left out; smartkom is a transliteration of SmartKom or Verbmobil,
+    whose markers of noises, pauses, repairs and the like are stripped and counted.
+
+    Candidates keep their ids, or get that of their dialogue with a letter. Columns and keys that are not
+    imported are named with the number of their values.
     """  # fmt: skip
     from giccs.assemble import write_dialogues
     from giccs.transcripts.importing import import_transcripts
+    from giccs.transcripts.objects import DialogueColumns
 
+    layout = None
+    if context or target or candidate_columns:
+        layout = DialogueColumns(
+            context or ("turns",), target or "", candidate_columns, separator or "\n"
+        )
+    elif separator is not None:
+        raise click.UsageError("--separator needs --context, the column that it separates")
+    if id_column:
+        columns = columns | {"dialogue": id_column}
     _not_both(console, output)
     try:
         found = import_transcripts(
-            files, form, columns=columns, source=source, domain=domain, user=user, system=system
-        )
+            files, form, columns=columns, source=source, domain=domain, language=language, user=user,
+            system=system, layout=layout,
+        )  # fmt: skip
     except InputError:
         raise
     except ValueError as error:
@@ -119,6 +170,7 @@ def import_(
         "roles": found.roles,
         "stripped": found.stripped,
         "notes": found.notes,
+        "unused": found.unused,
         "warnings": [str(warning) for warning in found.warnings],
     }
     _done(console, _imported(found), document)
@@ -146,9 +198,7 @@ def _imported(found: Imported) -> list[str]:
 @click.argument("files", nargs=-1, required=True, metavar="DIALOGUES...")
 @_output("The dialogues that were taken")
 @click.option("--config", metavar="FILE.toml", help="Rules, as above.")
-@click.option(
-    "--seed", type=click.IntRange(0), help="Seed of the draw.  [default: the file's, or 0]"
-)
+@click.option("--seed", type=SEED, help="Seed of the draw.  [default: the file's, or 0]")
 @click.option("--log", metavar="FILE", help="Write every decision as JSONL.")
 def select(
     console: Console,
@@ -252,30 +302,45 @@ def _read(files: Sequence[str]) -> list[Dialogue]:
 )
 @click.argument("dialogues", metavar="DIALOGUES")
 @_output("The sheet, CSV")
+@language_option_with_alias
 @click.option(
-    "--lang",
-    "language",
-    type=click.Choice(["de", "en"]),
-    default="de",
-    show_default=True,
-    help="Language of what writers are asked for.",
+    "--texts",
+    metavar="FILE.toml",
+    help="The sheet's own texts, in a language other than de and en.",
 )
 @click.option(
     "--bom", is_flag=True, help="Begin with a byte order mark, by which Excel knows UTF-8."
 )
-def sheet(console: Console, dialogues: str, output: str, language: str, bom: bool) -> None:
+def sheet(
+    console: Console,
+    dialogues: str,
+    output: str,
+    language: str | None,
+    texts: str | None,
+    bom: bool,
+) -> None:
     """Write a sheet in which writers put candidates.
 
     It asks for five a dialogue, from a paraphrase of the last turn to an unrelated utterance. Writers fill
-    the column text; the criterion of each row and the dialogue stand beside it.
+    the column text; the criterion of each row and the dialogue are beside it, in the language of the
+    dialogues. The TOML file of --texts has the keys language, criteria (1 to 5) and speakers (user, system).
     """
     from bws.textio import write_atomic
     from giccs.assemble import read_dialogues
+    from giccs.candidates.sheet import read_sheet_texts, sheet_texts
     from giccs.candidates.sheet import sheet as rows
+    from giccs.languages import required_language
 
     _not_both(console, output)
     read = read_dialogues(dialogues, candidates=False)
-    write_atomic(output, ("\ufeff" if bom else "") + rows(read, language))
+    tag = required_language(read, dialogues, language, "the sheet's texts")
+    try:
+        chosen = read_sheet_texts(texts, tag) if texts else sheet_texts(tag)
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError(Problem(dialogues, None, str(error))) from None
+    write_atomic(output, ("\ufeff" if bom else "") + rows(read, chosen))
     document = {"dialogues": len(read), "rows": 5 * len(read)}
     _done(console, [f"{5 * len(read)} rows for {len(read)} dialogues"], document)
 
@@ -292,7 +357,7 @@ def sheet(console: Console, dialogues: str, output: str, language: str, bom: boo
 @click.option(
     "--candidates",
     "number",
-    type=click.IntRange(2),
+    type=click.IntRange(2, 1000),
     default=5,
     show_default=True,
     metavar="N",
@@ -300,7 +365,7 @@ def sheet(console: Console, dialogues: str, output: str, language: str, bom: boo
 )
 @click.option(
     "--seed",
-    type=click.IntRange(0),
+    type=SEED,
     default=0,
     show_default=True,
     help="Seed of the order, by which the place of a candidate does not tell its level.",

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bws.cli.options import check_merges_judgments, merge_variants_option, report_judgments
 from bws.command import Console, command
+from bws.option_types import Number
 from bws.problems import InputError, Problem
 from giccs.cli.formatting import format_option
+from giccs.cli.language import language_option
 
 if TYPE_CHECKING:
     from giccs.metrics import Estimate
-    from giccs.results import Result
+    from giccs.results import Result, Store
 
 __all__ = ["report"]
 
@@ -25,6 +28,7 @@ __all__ = ["report"]
     giccs-report results --format latex > table.tex
     giccs-report results --data benchmark.jsonl --judgments judgments.csv
     giccs-report results --against recipes/giccs-paper.toml
+    giccs-report results --compare
     """,
 )
 @click.argument("folder", metavar="RESULTS_FOLDER")
@@ -34,6 +38,7 @@ __all__ = ["report"]
     metavar="FILE",
     help="The judgments behind the scores: shows the noise ceiling.  [default: those of giccs-sample]",
 )
+@merge_variants_option
 @click.option(
     "--data",
     metavar="DATA",
@@ -47,20 +52,37 @@ __all__ = ["report"]
     help="Print instead the results beside the published numbers of a recipe.",
 )
 @click.option(
+    "--compare",
+    is_flag=True,
+    help="Print instead the comparison of all pairs of models: difference, interval, p, ranks, power.",
+)
+@click.option(
+    "--detect",
+    "target",
+    type=Number(0, 1, min_open=True),
+    metavar="DIFFERENCE",
+    help="With --compare: the difference for which the number of dialogues is planned.  [default: 0.02]",
+)
+@click.option(
     "--lm-eval",
     metavar="FOLDER",
     help="Also write multiple choice in lm-evaluation-harness's JSON.",
 )
 @click.option("--mteb", metavar="FOLDER", help="Also write pairwise STS in mteb's JSON.")
+@language_option
 def report(
     console: Console,
     folder: str,
     form: str,
     judgments: str | None,
+    merge_variants: bool,
     data: str | None,
     recipe: str | None,
+    compare: bool,
+    target: float | None,
     lm_eval: str | None,
     mteb: str | None,
+    language: str | None,
 ) -> None:
     """Print the results in a folder as tables, best model first."""  # fmt: skip
     from giccs.report import report as tables
@@ -70,14 +92,25 @@ def report(
         raise click.UsageError("--data belongs to --judgments or --against; give one of them")
     if recipe and judgments:
         raise click.UsageError("--against prints no noise ceiling; leave --judgments out")
-    results = list(Store(folder).results())
+    if compare and (recipe or judgments):
+        raise click.UsageError("--compare cannot be combined with --against or --judgments")
+    if target and not compare:
+        raise click.UsageError("--detect requires --compare")
+    check_merges_judgments(merge_variants, judgments)
+    store = Store(folder)
+    results = list(store.results())
     if not results:
         raise InputError(Problem(folder, None, "holds no results; giccs-eval -o writes them"))
-    _export(console, results, lm_eval, mteb)
+    if language and not mteb:
+        raise click.UsageError("--language is for --mteb")
+    _export(console, results, lm_eval, mteb, language)
     if recipe:
-        _compare(console, results, recipe, data, form)
+        _compare_published(console, results, recipe, data, form)
         return
-    ceiling = _ceiling(results, judgments, data)
+    if compare:
+        _compare_models(console, store, results, target, form)
+        return
+    ceiling = _ceiling(console, folder, results, judgments, merge_variants, data)
     document: dict[str, Any] = {"results": [result.document() for result in results]}
     if ceiling:
         document["ceiling"] = {name: one.document() for name, one in ceiling.items()}
@@ -85,7 +118,11 @@ def report(
 
 
 def _export(
-    console: Console, results: Sequence[Result], lm_eval: str | None, mteb: str | None
+    console: Console,
+    results: Sequence[Result],
+    lm_eval: str | None,
+    mteb: str | None,
+    language: str | None,
 ) -> None:
     if lm_eval:
         from giccs.interop.lm_eval import write_results as write_lm_eval
@@ -94,10 +131,21 @@ def _export(
     if mteb:
         from giccs.interop.mteb import write_results as write_mteb
 
-        console.note(f"{len(write_mteb(results, mteb))} results written to {mteb}")
+        console.note(f"{len(write_mteb(results, mteb, language))} results written to {mteb}")
 
 
-def _compare(
+def _compare_models(
+    console: Console, store: Store, results: Sequence[Result], target: float | None, form: str
+) -> None:
+    from giccs.model_comparison import TARGET, compare
+    from giccs.report.leaderboards import comparison_tables
+
+    predicted = [store.with_predictions(result) for result in results]
+    comparison = compare(predicted, target=target or TARGET)
+    console.answer(comparison_tables(comparison, form).rstrip("\n"), comparison.document())
+
+
+def _compare_published(
     console: Console, results: Sequence[Result], recipe: str, data: str | None, form: str
 ) -> None:
     from giccs.against import against
@@ -109,17 +157,23 @@ def _compare(
 
 
 def _ceiling(
-    results: Sequence[Result], judgments: str | None, data: str | None
+    console: Console,
+    folder: str,
+    results: Sequence[Result],
+    judgments: str | None,
+    merge_variants: bool,
+    data: str | None,
 ) -> Mapping[str, Estimate] | None:
-    """Return the noise ceiling of the data that the judgments are of; without any, that of giccs-sample."""
+    """Return the noise ceiling of the data that the judgments are of, or of giccs-sample, or a stored one."""
     from giccs.benchmark import SAMPLE, read_benchmark
-    from giccs.ceiling import judgments_behind, noise_ceiling
+    from giccs.ceiling import judgments_behind
     from giccs.report.place import compares_pairs, data_of
+    from giccs.stored_ceiling import ceiling_with_results
 
     pairs = [result for result in results if compares_pairs(result)]
     names = list(dict.fromkeys(map(data_of, pairs)))
     if not judgments and SAMPLE not in names:
-        return None
+        return _stored_ceiling(console, folder, pairs)
     if not pairs:
         raise click.UsageError(
             "--judgments: there are no pairwise results here to show a ceiling for"
@@ -129,9 +183,27 @@ def _ceiling(
         message = "has other content than what the pairwise results here were computed on"
         if judgments:
             raise InputError(Problem(benchmark.name, None, message))
-        return None  # a part of giccs-sample, by --limit
-    behind = judgments_behind(benchmark, judgments)
-    return noise_ceiling(behind, benchmark) if behind else None
+        return _stored_ceiling(console, folder, pairs)  # a part of giccs-sample, by --limit
+    behind = judgments_behind(benchmark, judgments, merge_variants=merge_variants)
+    if behind and judgments:
+        report_judgments(console, behind, judgments)
+    return ceiling_with_results(folder, behind, benchmark, console.note) if behind else None
+
+
+def _stored_ceiling(
+    console: Console, folder: str, pairs: Sequence[Result]
+) -> Mapping[str, Estimate] | None:
+    """Return the one noise ceiling that the folder stores for the data of its pairwise results."""
+    from giccs.stored_ceiling import read_ceiling
+
+    data = dict.fromkeys(str(result.signature.get("data", "")) for result in pairs)
+    ceilings = [read_ceiling(folder, fingerprint, None, console.note) for fingerprint in data]
+    stored = [ceiling for ceiling in ceilings if ceiling]
+    if len(stored) > 1:
+        console.note(
+            f"{len(stored)} data sets have a stored noise ceiling; --judgments and --data show one"
+        )
+    return stored[0] if len(stored) == 1 else None
 
 
 def _only(names: Sequence[str]) -> str:

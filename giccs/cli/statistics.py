@@ -16,9 +16,11 @@ from bws.command import Console, command
 from bws.problems import InputError, Problem
 from bws.textio import read_bytes
 from giccs.cli.formatting import format_option
+from giccs.cli.language import language_option_with_alias
 from giccs.distribution import Bin, distribution
 from giccs.figures import check_chart_path, score_distribution, write_chart
-from giccs.statistics import MTLD_THRESHOLD, PARTS, TABLE_2, describe
+from giccs.languages import required_language
+from giccs.statistics import MTLD_CHOICES, MTLD_THRESHOLD, PARTS, TABLE_2, describe
 
 if TYPE_CHECKING:
     from giccs.lemmas import Lemmatiser
@@ -38,7 +40,8 @@ NEEDED = {
     example="""
     giccs-stats giccs-sample
     giccs-stats benchmark.jsonl --by source,n_turns --format latex
-    giccs-stats dialogues.jsonl --lang en
+    giccs-stats dialogues.jsonl --language en
+    giccs-stats sasaadi/GiCCS --mtld lexicalrichness
     giccs-stats benchmark.jsonl --figure scores.svg
     """,
 )
@@ -50,40 +53,48 @@ NEEDED = {
     metavar="COLUMN,...",
     help=f"A row for each combination of {', '.join(PARTS)}.",
 )
+@language_option_with_alias
 @click.option(
-    "--lang", default="de", show_default=True, metavar="CODE", help="Language of the dialogues."
+    "--mtld",
+    type=click.Choice(MTLD_CHOICES),
+    default=MTLD_CHOICES[0],
+    show_default=True,
+    help="MTLD of texts too short to complete a factor: not defined, or LexicalRichness's own value, which "
+    "the paper's Table 2 prints.",
 )
 @format_option("CSV has all digits, and no score distribution.")
 @click.option(
     "--figure", metavar="FILE", help="Also draw the scores (Figure 1): .svg, .png, .json."
 )
 def stats(
-    console: Console, data: str, by: str, lang: str, form: str, figure: str | None
+    console: Console, data: str, by: str, language: str | None, mtld: str, form: str, figure: str | None
 ) -> None:  # fmt: skip
     """Describe the dialogues as the paper's Table 2 does, and the scores as its Figure 1.
 
     DATA is a benchmark JSONL file, a folder with the GiCCS release, a hub id, or giccs-sample; or a JSONL
-    file of dialogues, which have no scores. A dialogue counts once; of its text only the turns do.
+    file of dialogues, which have no scores. A dialogue counts once; of its text only the turns do. Lemmas are
+    those of the language that the data state, or else of --language.
     """
     columns = _columns(by)
     _need("stats")
     if figure:
         _need("charts")
         check_chart_path(figure)
-    lemmatiser = _lemmatiser(lang, console)
     read = _read(data)
+    lang = required_language(read.dialogues, data, language, "lemmas")
+    lemmatiser = _lemmatiser(lang, data, console)
     console.warn(read.warnings)
     bins = distribution(read.scores) if read.scores else ()
     if figure:
         _draw(bins, figure, data, console)
     elif not bins:
         console.note(f"{data}: dialogues without scores, so no score distribution")
-    groups = describe(read.dialogues, lemmatiser, columns, console.progress)
+    groups = describe(read.dialogues, lemmatiser, columns, console.progress, mtld)
     document = {
         "groups": [group.document() for group in groups],
         "distribution": [asdict(one) for one in bins],
         "lemmatiser": lemmatiser.name,
-        "signature": _signature(read.digest, lang),
+        "signature": _signature(read.digest, lang, mtld),
     }
     from giccs.report.descriptive import description_csv, description_table, distribution_table
 
@@ -137,14 +148,14 @@ def _need(extra: str) -> None:
             raise click.ClickException(message)
 
 
-def _lemmatiser(lang: str, console: Console) -> Lemmatiser:
+def _lemmatiser(lang: str, data: str, console: Console) -> Lemmatiser:
     from giccs.lemmas import lemmatiser
 
     try:
         found = lemmatiser(lang)
     except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--lang") from None
-    console.warn([Problem("--lang", None, remark) for remark in found.remarks])
+        raise InputError(Problem(data, None, str(error))) from None
+    console.warn([Problem(data, None, remark) for remark in found.remarks])
     return found
 
 
@@ -155,11 +166,12 @@ def _draw(bins: Sequence[Bin], path: str, data: str, console: Console) -> None:
     console.note(f"Figure 1 is in {path}")
 
 
-def _signature(digest: str, lang: str) -> dict[str, Any]:
+def _signature(digest: str, lang: str, mtld: str) -> dict[str, Any]:
     return {
         "data": digest,
         "giccs": version("giccs"),
         **{name: version(name) for name in NEEDED["stats"]},
+        "mtld": mtld,
         "mtld_threshold": MTLD_THRESHOLD,
         "lang": lang,
     }

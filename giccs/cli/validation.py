@@ -23,6 +23,9 @@ def validate(ctx: click.Context, console: Console, data: str) -> None:
     """Check a benchmark and report every problem with file and line.
 
     DATA is a benchmark JSONL file, a folder with the GiCCS release, a hub id, or giccs-sample.
+
+    Warnings do not change the exit code: unknown keys, scores that are all equal, an utterance that is the
+    target utterance itself.
     """
     from giccs.benchmark import check_benchmark
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from giccs.models import ModelOptions
+from giccs.models.vocabulary import counted_tokens
+from giccs.progress import Progress
 from giccs.results import Result, Store, digest
 from giccs.tasks import Data, Task
 
-__all__ = ["Ask", "distinct"]
+__all__ = ["Ask", "distinct", "evaluate"]
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +40,13 @@ class Ask:
             str(signature.get("data"))[:12], digest(signature)[:12],
         )  # fmt: skip
         return store.find(self.model.name, self.task.name, signature)
+
+
+def evaluate(task: Task, model: Any, data: Data, progress: Progress) -> Result:
+    """Return what the task measures; the result's environment has the counts of the tokens read."""
+    with counted_tokens() as counts:
+        result = task.evaluate(model, data, progress)
+    return replace(result, environment={**result.environment, **counts.document()})
 
 
 def distinct(asks: Iterable[Ask]) -> list[Ask]:

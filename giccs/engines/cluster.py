@@ -158,7 +158,7 @@ def _check_address(address: str) -> None:
     """Raise InputError where nobody answers; Ray itself would try for minutes."""
     host, _, port = address.rpartition(":")
     if not host or "/" in host or not port.isdecimal():
-        message = "is not allowed; auto and HOST:PORT are"
+        message = "is not an address; expected auto or HOST:PORT"
         raise InputError(Problem(f"--address {address}", None, message))
     try:
         with socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE) as there:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from bws.problems import InputError, Problem
 from giccs.engines import EngineError
-from giccs.engines.asks import Ask
+from giccs.engines.asks import Ask, evaluate
 from giccs.progress import Progress, silent
 from giccs.results import Result, Store
 
@@ -58,7 +58,7 @@ def locally(
 
 def _evaluated(ask: Ask, progress: Progress) -> Result:
     try:
-        return ask.task.evaluate(ask.model, ask.data, progress)
+        return evaluate(ask.task, ask.model, ask.data, progress)
     except (MemoryError, ImportError, RuntimeError, SystemError) as error:
         if not _lacks_memory(error):
             raise

@@ -70,10 +70,11 @@ class Worker:
 
     def ask(self, task: Task, data: Data) -> Answer:
         """Return the result, or what is wrong with the model."""
+        from giccs.engines.asks import evaluate
         from giccs.progress import silent
 
         try:
-            result = task.evaluate(self._model, data, silent)
+            result = evaluate(task, self._model, data, silent)
         except InputError as error:
             return Answer(None, error.problems, lines=self._logged())
         usage = self._model.usage() if hasattr(self._model, "usage") else ""

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bws.command import Console, command
+from bws.option_types import MAX_COUNT, SEED
+from bws.problems import Problem
 from giccs.cli.asking import question_options
 from giccs.cli.data import DATA_HELP
+from giccs.cli.language import language_option
+
+if TYPE_CHECKING:
+    from giccs.benchmark import Benchmark
+    from giccs.interop.provenance import Provenance
 
 __all__ = ["export_lm_eval", "export_mteb"]
 
@@ -24,7 +31,14 @@ def _shared(function: Callable[..., Any]) -> Callable[..., Any]:
             "--history", type=click.Choice(["without", "with", "both"]), default="both",
             show_default=True, help="Show the turns before the last one?",
         ),
-        click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N dialogues."),
+        click.option(
+            "--limit", type=click.IntRange(1, MAX_COUNT), metavar="N",
+            help="Only the first N dialogues.",
+        ),
+        click.option(
+            "--config", metavar="card.toml",
+            help="States licence, annotators and language where the data do not; as for giccs-card.",
+        ),
         click.option(
             "-o", "--output", "folder", required=True, metavar="FOLDER", help="Where to write."
         ),
@@ -45,7 +59,7 @@ def _shared(function: Callable[..., Any]) -> Callable[..., Any]:
 @question_options
 @click.option(
     "--seed",
-    type=click.IntRange(0),
+    type=SEED,
     default=0,
     show_default=True,
     help="Seed of the order of options.",
@@ -55,21 +69,27 @@ def export_lm_eval(
     data: str,
     history: str,
     limit: int | None,
+    config: str | None,
+    language: str | None,
     folder: str,
-    template: str,
+    template: str | None,
     answer: str,
     seed: int,
 ) -> None:
-    """Write the multiple-choice questions as a task of lm-evaluation-harness."""  # fmt: skip
-    from giccs.benchmark import read_benchmark
+    """Write the multiple-choice questions as a task of lm-evaluation-harness.
+
+    The files state the licence of the texts, who judged, and the language, as the benchmark or card.toml has
+    them; what neither states is unknown.
+    """  # fmt: skip
     from giccs.interop.lm_eval import export_task
     from giccs.tasks import TaskOptions
     from giccs.tasks.multiple_choice import open_tasks
 
-    benchmark = read_benchmark(data)
-    console.warn(benchmark.warnings)
-    (task,) = open_tasks(TaskOptions(history, seed, template, answer))
-    _written(console, export_task(benchmark.first(limit) if limit else benchmark, task, folder))
+    benchmark, about = _read(console, data, limit, config, language)
+    options = TaskOptions(history, seed, template=template, language=about.language, answer=answer)
+    (task,) = open_tasks(options)
+    console.warn(task.warnings_for(benchmark))
+    _written(console, export_task(benchmark, task, folder, about), about)
 
 
 @command(
@@ -80,27 +100,42 @@ def export_lm_eval(
     """,
 )
 @_shared
-@click.option(
-    "--language",
-    default="deu-Latn",
-    show_default=True,
-    metavar="CODE",
-    help="Language and script of the data, as mteb writes them.",
-)
+@language_option
 def export_mteb(
-    console: Console, data: str, history: str, limit: int | None, folder: str, language: str
+    console: Console,
+    data: str,
+    history: str,
+    limit: int | None,
+    config: str | None,
+    language: str | None,
+    folder: str,
 ) -> None:
-    """Write the pairs as an STS task of mteb."""  # fmt: skip
-    from giccs.benchmark import read_benchmark
+    """Write the pairs as an STS task of mteb.
+
+    The metadata have the licence of the texts, who judged, and the language, as the benchmark or card.toml
+    has them; what neither states is not specified. mteb needs the language.
+    """  # fmt: skip
     from giccs.interop.mteb import export_task
+
+    benchmark, about = _read(console, data, limit, config, language)
+    histories = ["without", "with"] if history == "both" else [history]
+    _written(console, export_task(benchmark, histories, folder, about), about)
+
+
+def _read(
+    console: Console, data: str, limit: int | None, config: str | None, language: str | None
+) -> tuple[Benchmark, Provenance]:
+    from giccs.benchmark import read_benchmark
+    from giccs.interop.provenance import provenance
 
     benchmark = read_benchmark(data)
     console.warn(benchmark.warnings)
-    histories = ["without", "with"] if history == "both" else [history]
-    kept = benchmark.first(limit) if limit else benchmark
-    _written(console, export_task(kept, histories, folder, language))
+    about = provenance(benchmark, config, language)
+    return benchmark.first(limit) if limit else benchmark, about
 
 
-def _written(console: Console, paths: list[Any]) -> None:
+def _written(console: Console, paths: list[Any], about: Provenance) -> None:
     files = [str(path) for path in paths]
-    console.answer("\n".join(files), {"files": files})
+    if warning := about.terms.warning():
+        console.warn([Problem(about.data, None, warning)])
+    console.answer("\n".join(files), {"files": files, **about.document()})

@@ -17,6 +17,7 @@ from bws.command import json_ready
 from bws.textio import write_atomic
 from giccs.benchmark import Benchmark
 from giccs.interop.names import in_a_path, task_name
+from giccs.interop.provenance import Provenance, provenance
 from giccs.metrics import Estimate
 from giccs.report.place import is_choice
 from giccs.results import Result, digest
@@ -35,6 +36,7 @@ METRICS = {
 """Our name of a metric -> the harness's, or where it has none (per token, PMI, ranks) one like its own."""
 TASK = """\
 # Written by giccs-eval export-lm-eval. Run: lm_eval --include_path FOLDER --tasks {name} ...
+{terms}\
 task: {name}
 custom_dataset: !function {loader}.{history}_history
 test_split: test
@@ -52,6 +54,9 @@ metric_list:
     higher_is_better: true
 metadata:
   version: 1.0
+  license: {license}
+  annotators: {annotators}
+  language: {language}
 """
 LOADER = '''\
 """Written by giccs-eval export-lm-eval: gives lm-evaluation-harness the questions in this folder."""
@@ -76,28 +81,33 @@ def without_history(**_):
 
 
 def export_task(
-    benchmark: Benchmark, task: MultipleChoice, folder: str | os.PathLike[str]
+    benchmark: Benchmark,
+    task: MultipleChoice,
+    folder: str | os.PathLike[str],
+    about: Provenance | None = None,
 ) -> list[Path]:
-    """Write a YAML and a JSONL file a history, and the Python that loads them; return the paths.
+    """Write a YAML and a JSONL file per history, the Python that loads them, and the licence.
 
-    The harness runs one order of the options and applies chat templates itself, so `permutations` and
-    `chat_template` do not concern it.
+    about: what is stated of the texts; None states what is known of the benchmark. The harness runs one
+    order of the options and applies chat templates itself, so `permutations` and `chat_template` do not
+    concern it. Returns the paths.
     """
     target = Path(folder)
+    about = about or provenance(benchmark)
     asked = task.questions(benchmark)[0]
-    asking = Asking(task.template, task.answer)
+    asking = Asking(task.template_for(benchmark), task.answer)
     names = {
         history: task_name(benchmark.name, "multiple_choice", history)
         for history in ("with", "without")
     }
     loader = names["with"].removesuffix("_with_history")
     code = LOADER.replace("WITHOUT", names["without"]).replace("WITH", names["with"])
-    files = {f"{loader}.py": code}
+    files = {f"{loader}.py": code, about.file: about.notice()}
     for history in task.histories:
         name = names[history]
         delimiter = json.dumps(_delimiter(asking, asked[0]))
         files[f"{name}.yaml"] = TASK.format(
-            name=name, loader=loader, history=history, delimiter=delimiter
+            name=name, loader=loader, history=history, delimiter=delimiter, **_stated(about)
         )
         lines = (json.dumps(_row(asking, one, history), ensure_ascii=False) for one in asked)
         files[f"{name}.jsonl"] = "".join(f"{line}\n" for line in lines)
@@ -105,6 +115,13 @@ def export_task(
     for file, content in files.items():
         write_atomic(target / file, content)
     return [target / file for file in files]
+
+
+def _stated(about: Provenance) -> dict[str, str]:
+    """Return the terms as a comment, and what the metadata hold as JSON, which YAML reads."""
+    document = {key: json.dumps(value) for key, value in about.document().items()}
+    names = ("license", "annotators", "language")
+    return {"terms": about.comment(), **{name: document[name] for name in names}}
 
 
 def _row(asking: Asking, question: Question, history: str) -> dict[str, Any]:

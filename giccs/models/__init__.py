@@ -5,7 +5,8 @@ causal:FOLDER, causal:HUB-ID or causal:FILE.gguf                seq2seq:FOLDER o
 static:FILE              word vectors
 chat:NAME                on an OpenAI-compatible server, which writes answers
 completions:NAME         on such a server, which says how likely the tokens of a text are
-FOLDER, HUB-ID or FILE.gguf     the kind follows from the model's own configuration
+FOLDER, HUB-ID or FILE.gguf     the kind follows from the model's own configuration; also what giccs-csts
+                                train made, which is for the task csts
 MODEL+STEP               vectors by another way (words, first-last) or changed (whitening, abtt, pcr, flow)
 
 What a model can do is told by its methods: ``pair_scores`` (how similar texts are), ``vectors``, ``score``
@@ -157,5 +158,8 @@ def _in_folder(kind: str, name: str, place: str, options: ModelOptions) -> Any:
 
         return open_seq2seq(name, path, options)
     from giccs.models.sentence import SentenceModel, encoder_folder
+    from giccs.models.trained import TrainedModel, trained_settings
 
+    if (settings := trained_settings(path)) is not None:
+        return TrainedModel(name, path, settings, options)
     return SentenceModel(name, encoder_folder(name, path, options), options)

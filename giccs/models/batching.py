@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BatchSize", "encode_in_batches", "out_of_memory"]
+__all__ = ["BatchSize", "EncoderInput", "encode_in_batches", "out_of_memory"]
 
 FIRST = 16
 LARGEST = 4096
@@ -16,6 +17,8 @@ GAIN = 1.1
 """A larger batch must be this much faster per character to be kept."""
 
 Matrix = NDArray[np.float32]
+EncoderInput = str | tuple[str, str]
+"""A text, or a pair of texts that is encoded as one input."""
 
 
 class BatchSize:
@@ -49,14 +52,14 @@ class BatchSize:
 
 
 def encode_in_batches(
-    encode: Callable[[Sequence[str]], Matrix], texts: Sequence[str], size: BatchSize
+    encode: Callable[[Sequence[Any]], Matrix], texts: Sequence[EncoderInput], size: BatchSize
 ) -> Iterator[tuple[list[int], Matrix]]:
     """Yield (places in `texts`, their vectors) a batch, the longest texts first.
 
     Texts of one length go together, so that little of a batch is padding; with the longest first,
     memory ends at the start or not at all.
     """
-    order = sorted(range(len(texts)), key=lambda place: -len(texts[place]))
+    order = sorted(range(len(texts)), key=lambda place: -_length(texts[place]))
     done = 0
     while done < len(order):
         places = order[done : done + size.size]
@@ -69,9 +72,13 @@ def encode_in_batches(
                 raise
             size.failed(error, len(batch))
             continue
-        size.took(len(batch), sum(map(len, batch)), time.perf_counter() - start)
+        size.took(len(batch), sum(map(_length, batch)), time.perf_counter() - start)
         done += len(batch)
         yield places, vectors
+
+
+def _length(text: EncoderInput) -> int:
+    return len(text) if isinstance(text, str) else sum(map(len, text))
 
 
 def out_of_memory(error: BaseException) -> bool:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from giccs.models.batching import EncoderInput
 from giccs.progress import Progress
 
 __all__ = ["cosines", "encoded"]
 
-Batches = Callable[[Sequence[str]], Iterator[tuple[list[int], NDArray[np.float32]]]]
+Batches = Callable[[Sequence[Any]], Iterator[tuple[list[int], NDArray[np.float32]]]]
 
 
 def cosines(
-    left: Sequence[str], right: Sequence[str], encode: Batches, progress: Progress
+    left: Sequence[EncoderInput],
+    right: Sequence[EncoderInput],
+    encode: Batches,
+    progress: Progress,
 ) -> NDArray[np.float64]:
     """Return (N,) cosines of N pairs of texts; NaN where a vector is zero or not finite.
 
@@ -25,7 +30,9 @@ def cosines(
     return _row_cosines(vectors[: len(left)], vectors[len(left) :])
 
 
-def encoded(texts: Sequence[str], encode: Batches, progress: Progress) -> NDArray[np.float32]:
+def encoded(
+    texts: Sequence[EncoderInput], encode: Batches, progress: Progress
+) -> NDArray[np.float32]:
     """Return (N, D) vectors of N texts; `encode` yields (places, vectors) a batch for the distinct ones."""
     distinct = list(dict.fromkeys(texts))
     vectors: list[NDArray[np.float32] | None] = [None] * len(distinct)

@@ -92,6 +92,14 @@ def revision(path: Path) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of what an error says; its kind where it says nothing."""
-    text = str(error).strip()
-    return text.splitlines()[0] if text else type(error).__name__
+    """Return the first line of an error's message, or its class where it has none.
+
+    A line that ends with a colon is followed by the next one.
+
+    >>> first_line(RuntimeError("Error(s) in loading state_dict:\\n    Missing key(s): a\\n    more"))
+    'Error(s) in loading state_dict: Missing key(s): a'
+    """
+    lines = [line.strip() for line in str(error).strip().splitlines()]
+    if len(lines) > 1 and lines[0].endswith(":"):
+        return f"{lines[0]} {lines[1]}"
+    return lines[0] if lines else type(error).__name__

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from giccs.models import ModelOptions
 
 __all__ = [
+    "DEVICES",
     "MAPS",
+    "check_device",
     "device_map",
     "devices",
     "input_device",
@@ -26,6 +29,8 @@ __all__ = [
     "single_device",
 ]
 
+DEVICES = r"auto|cpu|mps|cuda(:[0-9]{1,3})?"
+"""What `ModelOptions.device` may be."""
 MAPS = ("auto", "balanced", "balanced_low_0", "sequential")
 """How Accelerate spreads weights over GPUs, then main memory, then the disk, in its own words."""
 FULL = 0.8
@@ -99,6 +104,26 @@ def _place(name: str, parts: Mapping[str, Any]) -> Any:
 
 def _is_place(value: Any) -> bool:
     return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+def check_device(name: str, device: str) -> None:
+    """Raise InputError unless PyTorch has the device: ``auto``, ``cpu``, ``cuda``, ``cuda:N`` or ``mps``."""
+    import torch
+
+    kind, _, index = device.partition(":")
+    counts = {
+        "auto": 1,
+        "cpu": 1,
+        "cuda": torch.cuda.device_count() if torch.cuda.is_available() else 0,
+        "mps": int(torch.backends.mps.is_available()),
+    }
+    if not re.fullmatch(DEVICES, device):
+        message = f"--device {device} is unknown; expected auto, cpu, cuda, cuda:N or mps"
+        raise InputError(Problem(name, None, message))
+    if int(index or 0) >= counts[kind]:
+        count = f"{counts[kind]} {kind} {'device' if counts[kind] == 1 else 'devices'}"
+        message = f"--device {device} is not available; PyTorch has {count} here"
+        raise InputError(Problem(name, None, message))
 
 
 def single_device(wanted: str, folder: Path, share: float = 1.0) -> str:

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
-from giccs.models.batching import BatchSize, encode_in_batches
+from giccs.models.batching import BatchSize, EncoderInput, encode_in_batches
 from giccs.models.cosine import cosines, encoded
 from giccs.models.folder import WEIGHTS, first_line, read_json, revision, saved_dtype
 from giccs.models.importing import uninterrupted
-from giccs.models.placing import device_map, devices, must_cover
+from giccs.models.placing import check_device, device_map, devices, must_cover
 from giccs.models.quantising import (
     check_quantised,
     quantisation,
@@ -28,6 +28,8 @@ from giccs.models.quantising import (
     quantised_with,
     settle,
 )
+from giccs.models.vocabulary import TokenCounter, check_tokenizer
+from giccs.models.weights import POOLER, check_weights, recorded_loading, unused_weights
 from giccs.progress import Progress
 
 if TYPE_CHECKING:
@@ -74,6 +76,7 @@ class SentenceModel:
         self._folder = folder
         self._options = options
         self._batch = BatchSize(options.batch_size)
+        self._unused = ""
 
     @cached_property
     def identity(self) -> Mapping[str, Any]:
@@ -87,24 +90,51 @@ class SentenceModel:
             "similarity": "cosine",
         }
 
+    @cached_property
+    def separates_pairs(self) -> bool:
+        """Whether the tokenizer puts a separator between two texts, as those of BERT and RoBERTa do.
+
+        False if the tokenizer cannot be opened: the error is reported when the model is loaded.
+        """
+        parts = read_json(self._folder / "modules.json") or [{"path": "", "type": "Transformer"}]
+        if not str(parts[0].get("type")).endswith("Transformer"):
+            return False
+        from transformers import AutoTokenizer
+
+        try:
+            tokenizer: Any = AutoTokenizer.from_pretrained(
+                str(self._folder / parts[0].get("path", "")),
+                trust_remote_code=self._options.trust_remote_code,
+                local_files_only=True,
+            )
+            n_single, n_pair = (tokenizer.num_special_tokens_to_add(pair) for pair in (False, True))
+        except Exception:
+            return False
+        return bool(n_pair > n_single)
+
     def pair_scores(
-        self, left: Sequence[str], right: Sequence[str], progress: Progress
+        self, left: Sequence[EncoderInput], right: Sequence[EncoderInput], progress: Progress
     ) -> NDArray[np.float64]:
-        """Return the cosine of each pair."""
+        """Return the cosine of each pair.
+
+        An input that is a pair of texts itself is encoded as the tokenizer encodes pairs.
+        """
         return cosines(left, right, self._batches, progress)
 
-    def vectors(self, texts: Sequence[str], progress: Progress) -> NDArray[np.float32]:
+    def vectors(self, texts: Sequence[EncoderInput], progress: Progress) -> NDArray[np.float32]:
         """Return (N, D) the vectors of N texts; each distinct text is encoded once."""
         return encoded(texts, self._batches, progress)
 
-    def first_last(self, texts: Sequence[str], progress: Progress) -> NDArray[np.float32]:
+    def first_last(self, texts: Sequence[EncoderInput], progress: Progress) -> NDArray[np.float32]:
         """Return (N, D) the mean of all tokens' vectors in a transformer's first layer and its last.
 
         The first is the first layer's output, not its input. Special tokens count, padding does not.
         Raises InputError where the model has no layers.
         """
 
-        def batches(some: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
+        def batches(
+            some: Sequence[EncoderInput],
+        ) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
             yield from encode_in_batches(self._first_and_last, some, self._batch)
 
         return encoded(texts, batches, progress)
@@ -119,6 +149,7 @@ class SentenceModel:
             **quantised_with(self._options),
             "device": self._devices,
             "batch_size": self._batch.size,
+            **unused_weights(self._unused),
         }
 
     @property
@@ -126,14 +157,16 @@ class SentenceModel:
         own = _transformer(self._model)
         return devices(own) if own is not self._model else str(own.device)
 
-    def _batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
+    def _batches(
+        self, texts: Sequence[EncoderInput]
+    ) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
         yield from encode_in_batches(self._encode, texts, self._batch)
 
-    def _encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def _encode(self, texts: Sequence[EncoderInput]) -> NDArray[np.float32]:
         vectors = self._model.encode(list(texts), batch_size=len(texts), show_progress_bar=False)
         return np.asarray(vectors, dtype=np.float32)
 
-    def _first_and_last(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def _first_and_last(self, texts: Sequence[EncoderInput]) -> NDArray[np.float32]:
         transformer: Any = self._model[0]
         if not hasattr(transformer, "auto_model"):
             message = "has no layers; first-last is for transformers encoders"
@@ -147,6 +180,7 @@ class SentenceModel:
             max_length=transformer.max_seq_length,
             return_tensors="pt",
         ).to(self._model.device)
+        self._check_tokens(tokens)
         with torch.inference_mode():
             states = transformer.auto_model(**tokens, output_hidden_states=True).hidden_states
         both = (states[1].float() + states[-1].float()) / 2
@@ -176,6 +210,7 @@ class SentenceModel:
         logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         logging.set_verbosity_error()  # type: ignore[no-untyped-call]
         how = {"dtype": getattr(torch, self._dtype), **quantisation(self._options, self._dtype)}
+        check_device(self.name, self._options.device)
         device = None if self._options.device == "auto" else self._options.device
         spread = device_map(self.name, self._options)
         if spread is None and self._options.quantise:
@@ -183,13 +218,17 @@ class SentenceModel:
         if spread is not None:
             how["device_map"] = spread
         try:
-            model = SentenceTransformer(
-                str(self._folder),
-                device=device,
-                trust_remote_code=self._options.trust_remote_code,
-                local_files_only=self._options.offline,
-                model_kwargs=how,
-            )
+            with recorded_loading() as reports:
+                model = SentenceTransformer(
+                    str(self._folder),
+                    device=device,
+                    trust_remote_code=self._options.trust_remote_code,
+                    local_files_only=self._options.offline,
+                    model_kwargs=how,
+                )
+            # a single module computes the vectors itself, by its pooler where it has one
+            self._unused = check_weights(reports, POOLER if len(model) > 1 else ())
+            check_tokenizer(getattr(model, "tokenizer", None))
             if isinstance(spread, dict):
                 must_cover(_transformer(model), spread)
         except (
@@ -198,10 +237,37 @@ class SentenceModel:
             message = f"cannot be opened: {first_line(error)}"
             raise InputError(Problem(self.name, None, message)) from error
         settle(self.name, model, self._options)
+        self._watch_tokens(model)
         _let_pad(model)
         if not self._own_pooling:
             _take_mean(model)
         return model
+
+    def _watch_tokens(self, model: Any) -> None:
+        """Check and count the tokens of each batch before the model reads them."""
+        self._counter = TokenCounter(getattr(model, "tokenizer", None))
+        self._vocabulary = _vocabulary(model)
+        model[0].register_forward_pre_hook(lambda module, args: self._check_tokens(args[0]))
+
+    def _check_tokens(self, features: Mapping[str, Any]) -> None:
+        """Count the tokens of a batch; InputError where the model has no vector for one of them."""
+        self._counter.batch(features)
+        ids = features.get("input_ids")
+        if ids is not None and self._vocabulary and int(ids.max()) >= self._vocabulary:
+            message = (
+                f"its tokenizer gives token {int(ids.max())}, and the model knows {self._vocabulary}; "
+                "is it another model's?"
+            )
+            raise InputError(Problem(self.name, None, message))
+
+
+def _vocabulary(model: Any) -> int:
+    """Return the number of tokens that a model has vectors for, if its tokenizer may give others; else 0."""
+    transformer: Any = _transformer(model)
+    if transformer is model or not hasattr(model.tokenizer, "get_vocab"):
+        return 0
+    rows = int(transformer.get_input_embeddings().weight.shape[0])
+    return rows if max(model.tokenizer.get_vocab().values(), default=0) >= rows else 0
 
 
 def _transformer(model: Any) -> Any:

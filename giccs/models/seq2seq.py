@@ -18,6 +18,7 @@ from giccs.models.folder import holds_seq2seq
 from giccs.models.generation import Greedy, answered, must_fit
 from giccs.models.placing import devices
 from giccs.models.quantising import precision, quantised_as, quantised_with
+from giccs.models.weights import unused_weights
 from giccs.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -90,6 +91,8 @@ class Seq2SeqModel:
             [tuple(row) for row in loaded.tokenizer(list(prompts))["input_ids"]] if prompts else []
         )
         must_fit(self.name, ids, context=self.context, vocabulary=loaded.vocabulary, after=0)
+        for prompt in ids:
+            loaded.counter.ids(prompt)
         try:
             return answered(self._greedy, loaded.tokenizer, ids, max_tokens, progress)
         except ValueError as error:
@@ -103,6 +106,7 @@ class Seq2SeqModel:
             **{package: version(package) for package in ("torch", "transformers")},
             **quantised_with(self._options),
             "device": devices(self._loaded.model),
+            **unused_weights(self._loaded.unused),
             "batch_size": self._greedy.largest,
         }
 

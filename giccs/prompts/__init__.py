@@ -3,13 +3,15 @@
 A template is a text file that looks like the prompt. A line with ``{turn}``, ``{number}`` or ``{speaker}``
 stands for as many lines as the dialogue has turns, a line with ``{option}`` or ``{letter}`` for as many as
 there are options; lines of one kind that follow each other are repeated together. ``{{`` is a brace.
-The templates that ship are never changed: a new wording is a new file with a new number.
+The templates that ship are never changed: a new wording is a new file with a new number. The first line of a
+file of one's own may state its language, as in ``# language: fr``; this line is not part of the prompt.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import string
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,12 +22,16 @@ from pathlib import Path
 
 from bws.problems import InputError, Problem
 from bws.textio import read_text
+from giccs.languages import base_language, language_tag
 from giccs.records import Turn
 
-__all__ = ["LETTERS", "TEMPLATES", "Template", "open_template"]
+__all__ = ["LETTERS", "TEMPLATES", "Template", "default_template", "open_template"]
 
-TEMPLATES = ("figure2-de-1", "figure2-en-1")
-"""Figure 2 of the paper, and its English twin."""
+TEMPLATES = {"figure2-de-1": "de", "figure2-en-1": "en"}
+"""The templates that ship, each with its language: Figure 2 of the paper, and its English twin."""
+DEFAULTS = {"de": "figure2-de-1", "en": "figure2-en-1"}
+"""Language -> the template of data in it."""
+LANGUAGE_LINE = re.compile(r"# *language: *(.*?) *\r?\n")
 LETTERS = string.ascii_uppercase
 TURN_FIELDS = frozenset(["turn", "number", "speaker"])
 OPTION_FIELDS = frozenset(["option", "letter"])
@@ -37,6 +43,8 @@ class Template:
 
     name: str
     text: str
+    language: str | None = None
+    """BCP 47 tag; None where the file states none."""
 
     @property
     def digest(self) -> str:
@@ -88,8 +96,8 @@ class Template:
 def open_template(name: str | os.PathLike[str]) -> Template:
     """Return the template that ships under this name, or the one in a file.
 
-    The line break that ends the file is not part of the prompt. InputError names every line that
-    cannot be used.
+    The line that states the language and the line break that ends the file are not part of the prompt.
+    InputError names every line that cannot be used.
     """
     name = os.fspath(name)
     if name in TEMPLATES:
@@ -99,15 +107,37 @@ def open_template(name: str | os.PathLike[str]) -> Template:
     else:
         message = f"is neither a file nor a template; {' and '.join(TEMPLATES)} are"
         raise InputError(Problem(name, None, message))
+    language = TEMPLATES.get(name)
+    first = 1
+    if stated := LANGUAGE_LINE.match(text):
+        try:
+            language = language_tag(stated[1])
+        except ValueError as error:
+            raise InputError(Problem(name, 1, str(error))) from None
+        text, first = text[stated.end() :], 2
     text = text.replace("\r\n", "\n").removesuffix("\n")
-    if problems := list(_problems(name, text)):
+    if problems := list(_problems(name, text, first)):
         raise InputError(problems)
-    return Template(name, text)
+    return Template(name, text, language)
 
 
-def _problems(name: str, text: str) -> Iterator[Problem]:
+def default_template(language: str) -> Template:
+    """Return the template that ships in a language (a tag's region is ignored); ValueError where none does.
+
+    >>> default_template("de-AT").name, default_template("en").name
+    ('figure2-de-1', 'figure2-en-1')
+    """
+    name = DEFAULTS.get(base_language(language))
+    if name is None:
+        built_in = ", ".join(DEFAULTS)
+        message = f"there is no prompt template in {language} (built in: {built_in})"
+        raise ValueError(f"{message}; expected --template FILE")
+    return open_template(name)
+
+
+def _problems(name: str, text: str, first: int) -> Iterator[Problem]:
     seen: set[str] = set()
-    for number, line in enumerate(text.split("\n"), start=1):
+    for number, line in enumerate(text.split("\n"), start=first):
         try:
             fields = set(_fields(line))
         except ValueError as error:

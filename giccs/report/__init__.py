@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from giccs.metrics import Estimate
 from giccs.report.cells import FORMATS, heading
-from giccs.report.choices import choice_breakdown, choice_table, choices
+from giccs.report.choices import choice_breakdown, choice_table, choices, turns_table
 from giccs.report.measured import measured
 from giccs.report.pairs import breakdown_table, main_table, pairs
 from giccs.report.place import asked, ceiling_of, compares_pairs, data_of, is_choice
@@ -21,6 +21,7 @@ __all__ = [
     "long_csv",
     "main_table",
     "report",
+    "turns_table",
 ]
 
 

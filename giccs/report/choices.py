@@ -6,11 +6,20 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from giccs.metrics import Estimate
-from giccs.report.cells import heading, interval, plus_minus, remarks, tabulated
+from giccs.report.cells import (
+    few_clusters_note,
+    heading,
+    interval,
+    limits,
+    other_reasons,
+    plus_minus,
+    remarks,
+    tabulated,
+)
 from giccs.report.place import history_of, model_of, prompt_of
-from giccs.results import Result
+from giccs.results import Group, Result
 
-__all__ = ["choice_breakdown", "choice_table", "choices"]
+__all__ = ["choice_breakdown", "choice_table", "choices", "turns_table"]
 
 SIGNIFICANT = 0.05
 TITLES = {
@@ -26,12 +35,19 @@ def choices(results: Sequence[Result], form: str) -> list[str]:
     """Return the tables of one data set, most accurate first, and sentences below them."""
     ordered = sorted(results, key=_most_accurate_first)
     parts = [choice_table(ordered, form)]
-    subtitle = f"{heading('Accuracy by part of the data', form)}\n"
-    parts += [f"\n{subtitle}", choice_breakdown(ordered, form), ""]
+    if by_turns := turns_table(ordered, form):
+        parts += [f"\n{heading(_turns_title(ordered), form)}\n", by_turns]
+    if by_part := choice_breakdown(ordered, form):
+        parts += [f"\n{heading('Accuracy by part of the data', form)}\n", by_part]
+    parts += [""]
     for result in ordered:
         said = [_asked_how(result), *(f"- {sentence}" for sentence in _sentences(result))]
         parts += remarks(said, form)
-    return parts
+    shown = [one for result in ordered for one in result.metrics.values()]
+    shown += [
+        m for result in ordered for _, metrics in _histories(result) for m in metrics.values()
+    ]
+    return [*parts, *remarks(few_clusters_note(shown), form)]
 
 
 def choice_table(results: Sequence[Result], form: str = "table") -> str:
@@ -52,13 +68,60 @@ def choice_table(results: Sequence[Result], form: str = "table") -> str:
     return tabulated(rows, ["model", "prompt", "history", *titles, "questions"], form)
 
 
+def turns_table(results: Sequence[Result], form: str = "table") -> str:
+    """Return the paper's Table 6: accuracy ± standard error, a row per model.
+
+    Its columns are the lengths of the dialogues, each with and without history; empty without lengths.
+    """
+    cells = [_by_turns(result) for result in results]
+    columns = sorted({column for found in cells for column in found}, key=_turns_order)
+    if not columns:
+        return ""
+    names = {"with": "w/ history", "without": "w/o history"}
+    titles = [f"{n_turns}-turn {names[history]}" for n_turns, history in columns]
+    rows = [
+        [model_of(result), prompt_of(result), *(plus_minus(found.get(one)) for one in columns)]
+        for result, found in zip(results, cells, strict=True)
+    ]
+    return tabulated(rows, ["model", "prompt", *titles], form)
+
+
+def _by_turns(result: Result) -> dict[tuple[int, str], Estimate]:
+    """Return the accuracy of dialogues of so many turns, asked with or without history."""
+    return {
+        (int(group.by["n_turns"]), str(group.by["history"])): group.metrics["accuracy"]
+        for group in result.groups
+        if _is_of_turns(group)
+    }
+
+
+def _is_of_turns(group: Group) -> bool:
+    return set(group.by) == {"history", "n_turns"}
+
+
+def _turns_order(column: tuple[int, str]) -> tuple[int, bool]:
+    n_turns, history = column
+    return n_turns, history == "without"
+
+
+def _turns_title(results: Sequence[Result]) -> str:
+    questions = {
+        n_turns: found.n for one in results for (n_turns, _), found in _by_turns(one).items()
+    }
+    counts = ", ".join(f"{n} of {n_turns} turns" for n_turns, n in sorted(questions.items()))
+    return f"Accuracy ± SE by turns and history (Table 6); questions: {counts}"
+
+
 def choice_breakdown(results: Sequence[Result], form: str = "table") -> str:
-    """Return the accuracy a part of the data (rows) and model with history (columns)."""
+    """Return the accuracy per part of the data (rows) and model with history (columns); empty without parts.
+
+    The number of turns is no part here: `turns_table` has it.
+    """
     cells: dict[str, dict[tuple[int, str], Estimate]] = {}
     columns: dict[tuple[int, str], str] = {}
     for place, result in enumerate(results):  # two may be called alike
         for group in result.groups:
-            if "history" not in group.by or len(group.by) < 2:
+            if "history" not in group.by or len(group.by) < 2 or _is_of_turns(group):
                 continue
             column = place, str(group.by["history"])
             part = ", ".join(f"{key}={of}" for key, of in group.by.items() if key != "history")
@@ -72,7 +135,7 @@ def choice_breakdown(results: Sequence[Result], form: str = "table") -> str:
         ]
         for part, found in cells.items()
     ]
-    return tabulated(rows, ["part", "questions", *columns.values()], form)
+    return tabulated(rows, ["part", "questions", *columns.values()], form) if rows else ""
 
 
 def _histories(result: Result) -> list[tuple[str, Mapping[str, Estimate]]]:
@@ -93,7 +156,7 @@ def _sentences(result: Result) -> Iterator[str]:
         yield f"{history} history: {'; '.join(_of_history(metrics['accuracy']))}."
     yield _of_difference(result.metrics["accuracy_difference"])
     yield _of_rank_difference(result.metrics["rank_spearman_difference"])
-    if remark := result.metrics["accuracy"].reason:
+    if remark := other_reasons(result.metrics["accuracy"]):
         yield f"{remark}."
 
 
@@ -129,8 +192,10 @@ def _of_difference(found: Estimate) -> str:
 
 
 def _of_rank_difference(found: Estimate) -> str:
-    if math.isnan(found.low):
+    if math.isnan(found.value):
         return f"ρ inside dialogues cannot be compared: {found.reason or 'not defined'}."
+    if math.isnan(found.low):
+        return f"ρ inside dialogues changes by {found.value:+.3f} {limits(found)} with history."
     apart = found.low > 0 or found.high < 0
     verdict = "the two differ" if apart else "the two cannot be told apart"
     change = f"{found.value:+.3f} [{found.low:+.3f}, {found.high:+.3f}]"
@@ -141,7 +206,7 @@ def _choice_cell(name: str, estimate: Estimate | None) -> str:
     if estimate is None or math.isnan(estimate.value):
         return "" if estimate is None else "not defined"
     if name == "accuracy":
-        return f"{plus_minus(estimate)} [{estimate.low:.3f}, {estimate.high:.3f}]"
+        return f"{plus_minus(estimate)} {limits(estimate)}"
     return interval(estimate) if name == "rank_spearman" else plus_minus(estimate)
 
 

@@ -5,8 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from giccs.metrics import LOWER_IS_BETTER, Estimate
-from giccs.report.cells import heading, interval, remarks, tabulated
+from giccs.metrics import LOWER_IS_BETTER, SELECTED, Estimate
+from giccs.report.cells import (
+    few_clusters_note,
+    heading,
+    interval,
+    other_reasons,
+    remarks,
+    tabulated,
+)
 from giccs.report.place import model_of, setting_of, steps_not_as_asked
 from giccs.results import Group, Result
 
@@ -33,7 +40,9 @@ def measured(results: Sequence[Result], form: str) -> list[str]:
     if broken_down := _parts_table(ordered, main, form):
         subtitle = f"{TITLES.get(main, main)} by part of the data"
         parts += [f"\n{heading(subtitle, form)}\n", broken_down]
-    said = [*_reasons(ordered, main), *_of_ties(ordered, main)]
+    estimates = [one for result in ordered for one in result.metrics.values()]
+    estimates += [g.metrics[main] for result in ordered for g in result.groups if main in g.metrics]
+    said = [*_reasons(ordered, main), *few_clusters_note(estimates), *_of_ties(ordered, main)]
     return [*parts, "", *remarks(said, form)] if said else parts
 
 
@@ -115,16 +124,20 @@ def _value(metrics: Mapping[str, Estimate], name: str) -> float:
 def _reasons(results: Sequence[Result], main: str) -> list[str]:
     """Return a line a result and reason: which numbers are missing or leave something out.
 
-    Of the parts of the data only those are named that have no number.
+    Of the parts of the data only those are named that have no number or a mark.
     """
     said: dict[tuple[str, str], list[str]] = {}
     for result in results:
         whole = [(TITLES.get(name, name), one) for name, one in result.metrics.items()]
         parts = [(_part(group), group.metrics.get(main)) for group in result.groups]
-        lost = [(part, one) for part, one in parts if one and math.isnan(one.value)]
+        lost = [
+            (part, one)
+            for part, one in parts
+            if one and (math.isnan(one.value) or SELECTED in one.extra)
+        ]
         for what, one in [*whole, *lost]:
-            if one.reason:
-                said.setdefault((_column(result), one.reason), []).append(what)
+            if reason := other_reasons(one):
+                said.setdefault((_column(result), reason), []).append(what)
     lines = [f"{model}: {', '.join(whats)}: {reason}" for (model, reason), whats in said.items()]
     steps = [(_column(result), step) for result in results for step in steps_not_as_asked(result)]
     return lines + [f"{model}: {step}" for model, step in steps]

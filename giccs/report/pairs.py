@@ -7,7 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from giccs.metrics import Estimate
-from giccs.report.cells import heading, interval, remarks, tabulated
+from giccs.report.cells import (
+    few_clusters_note,
+    heading,
+    interval,
+    other_reasons,
+    remarks,
+    tabulated,
+)
 from giccs.report.place import history_of, model_of, steps_not_as_asked
 from giccs.results import Result
 
@@ -29,7 +36,8 @@ def pairs(results: Sequence[Result], form: str, ceiling: Mapping[str, Estimate])
     if broken_down := breakdown_table(results, form):
         subtitle = f"{TITLES[BROKEN_DOWN]} by part of the data"
         parts += [f"\n{heading(subtitle, form)}\n", broken_down]
-    said = [*_of_ceiling(ceiling), *_reasons(results)]
+    estimates = [*ceiling.values(), *(one for result in results for one in _estimates(result))]
+    said = [*_of_ceiling(ceiling), *_reasons(results), *few_clusters_note(estimates)]
     return [*parts, "", *remarks(said, form)] if said else parts
 
 
@@ -71,6 +79,12 @@ def breakdown_table(results: Sequence[Result], form: str = "table") -> str:
     return tabulated(rows, headers, form) if rows else ""
 
 
+def _estimates(result: Result) -> list[Estimate]:
+    """Return all estimates that the tables show."""
+    parts = [group.metrics.get(BROKEN_DOWN) for group in result.groups]
+    return [*result.metrics.values(), *filter(None, parts)]
+
+
 def _best_first(result: Result) -> tuple[float, str, str]:
     value = result.metrics[BROKEN_DOWN].value
     return (math.inf if math.isnan(value) else -value, model_of(result), history_of(result))
@@ -90,26 +104,31 @@ def _of_part(result: Result, part: tuple[tuple[str, Any], ...]) -> Estimate | No
 
 
 def _of_ceiling(ceiling: Mapping[str, Estimate]) -> list[str]:
+    from giccs.ceiling import meaning
+
     said = [
-        f"{CEILING}: {TITLES[name]}: {one.reason}" for name, one in ceiling.items() if one.reason
+        f"{CEILING}: {TITLES[name]}: {other_reasons(one)}"
+        for name, one in ceiling.items()
+        if other_reasons(one)
     ]
     known = {name: one for name, one in ceiling.items() if not math.isnan(one.value)}
     if known:
+        sentence, *more = meaning(known)
         shares = ", ".join(
             f"{one.extra['reliability']:.3f} ({TITLES[name]})" for name, one in known.items()
         )
-        said.append(
-            "The noise ceiling is what a model that knew the true scores would reach: the scores themselves "
-            f"are reliable to {shares}, and the ceiling is the square root of that (for ρ, nearly)."
-        )
+        said += [
+            f"{sentence} They are reliable to {shares}; the ceiling is the square root of that.",
+            *more,
+        ]
     return said
 
 
 def _reasons(results: Sequence[Result]) -> list[str]:
     """Return a line for each number of the main table that is missing or leaves something out."""
     return [
-        f"{model_of(result)}: {TITLES.get(name, name)}: {estimate.reason}"
+        f"{model_of(result)}: {TITLES.get(name, name)}: {other_reasons(estimate)}"
         for result in results
         for name, estimate in result.metrics.items()
-        if estimate.reason
+        if other_reasons(estimate)
     ] + [f"{model_of(result)}: {step}" for result in results for step in steps_not_as_asked(result)]

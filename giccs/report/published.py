@@ -7,7 +7,16 @@ import io
 import math
 
 from giccs.against import Comparison, Line
-from giccs.report.cells import heading, interval, number, plus_minus, remarks, tabulated
+from giccs.report.cells import (
+    few_clusters_note,
+    heading,
+    interval,
+    limits,
+    number,
+    plus_minus,
+    remarks,
+    tabulated,
+)
 from giccs.report.place import data_of, is_choice, prompt_of, setting_of
 
 __all__ = ["published_csv", "published_table"]
@@ -30,7 +39,8 @@ def published_table(comparison: Comparison, form: str) -> str:
     for data in dict.fromkeys(data_of(line.result) for line in compared if line.result):
         rows = [_row(line) for line in compared if line.result and data_of(line.result) == data]
         parts += [f"\n{heading(f'ours on {data}', form)}\n", tabulated(rows, HEADERS, form)]
-    return "\n".join([*parts, "", *remarks(comparison.notes(), form)])
+    notes = [*comparison.notes(), *few_clusters_note(line.ours for line in compared)]
+    return "\n".join([*parts, "", *remarks(notes, form)])
 
 
 def published_csv(comparison: Comparison) -> str:
@@ -67,7 +77,7 @@ def _ours(line: Line) -> str:
         return "not computed"
     if "stderr" not in line.ours.extra:
         return interval(line.ours)
-    return f"{plus_minus(line.ours)} [{line.ours.low:.3f}, {line.ours.high:.3f}]"
+    return f"{plus_minus(line.ours)} {limits(line.ours)}"
 
 
 def _values(line: Line) -> list[object]:

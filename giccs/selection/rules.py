@@ -32,6 +32,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from bws.option_types import MAX_COUNT, MAX_SEED
 from bws.problems import InputError, Problem
 from bws.textio import display_name, read_text
 
@@ -101,7 +102,7 @@ def read_rules(path: str | os.PathLike[str]) -> Rules:
     text = read_text(path)
     try:
         table = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         place = re.search(r" \(at line (\d+), column \d+\)$", str(error))
         line, said = (int(place[1]), str(error)[: place.start()]) if place else (None, str(error))
         raise InputError(Problem(name, line, f"is not TOML: {said}")) from None
@@ -141,8 +142,9 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _whole(low: int) -> Check:
-    return lambda v: type(v) is int and v >= low, f"a whole number from {low}", _same
+def _whole(low: int, high: int) -> Check:
+    allowed = f"a whole number from {low} to {high}"
+    return lambda v: type(v) is int and low <= v <= high, allowed, _same
 
 
 def _is_text(value: Any) -> bool:
@@ -156,7 +158,7 @@ def _texts(value: Any) -> bool:
 TEXT: Check = (_is_text, "a text", _same)
 SPEAKER: Check = (lambda v: v in SPEAKERS, " or ".join(SPEAKERS), _same)
 TAKE: dict[str, Check] = {
-    "dialogues": _whole(1),
+    "dialogues": _whole(1, MAX_COUNT),
     "lengths": (
         lambda v: isinstance(v, list) and bool(v) and len(set(v)) == len(v)
         and all(type(one) is int and one >= 2 for one in v),
@@ -184,7 +186,7 @@ SPECIAL: Mapping[str, Check] = {
     ),
 }
 TOP: dict[str, Check] = TAKE | {
-    "seed": _whole(0),
+    "seed": _whole(0, MAX_SEED),
     "take": (
         lambda v: isinstance(v, list) and all(isinstance(one, dict) for one in v),
         "a table [[take]]",

@@ -30,7 +30,14 @@ TASKS = {
 """Name of a task -> module whose ``open_tasks`` makes it; imported only when it is asked for."""
 TAKES = {
     "pairwise-sts": ("history",),
-    "multiple-choice-sts": ("history", "template", "answer", "permutations", "chat_template"),
+    "multiple-choice-sts": (
+        "history",
+        "template",
+        "language",
+        "answer",
+        "permutations",
+        "chat_template",
+    ),
     "csts": ("split", "encoding", "condition", "answers"),
     "csts-prompt": ("split", "answers", "instruction", "shots", "examples", "chat_template"),
     "evalrank-sentence": ("similarity", "reference"),
@@ -53,8 +60,10 @@ class TaskOptions:
     """Show the turns before the last one: ``with``, ``without``, ``both``; None is the task's own way."""
     seed: int = 0
     """Of the intervals, of the order of options, of what is drawn."""
-    template: str = "figure2-de-1"
-    """Name or file of the prompt of a multiple-choice question."""
+    template: str | None = None
+    """Name or file of the prompt of a multiple-choice question; None is that of the data's language."""
+    language: str | None = None
+    """BCP 47 tag of data that state no language."""
     answer: str = "sentence"
     """What is to follow the prompt: the ``sentence`` or its ``letter``."""
     permutations: int = 1

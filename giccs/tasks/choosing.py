@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from giccs.comparison import paired_shares, share
-from giccs.metrics import Estimate, mean_over_dialogues, rank_correlation_inside
+from giccs.comparison import clustered_share, paired_shares, share
+from giccs.metrics import CORRELATION, Estimate, mean_over_dialogues, rank_correlation_inside
 from giccs.prompts import LETTERS
 from giccs.tasks.questions import Question
 
@@ -73,7 +73,11 @@ class Sheet:
     def metrics(self, names: Iterable[str], rows: Rows) -> dict[str, Estimate]:
         """Return accuracies, and the rank correlation of log-likelihood and score, over some questions."""
         rho = mean_over_dialogues(
-            self.rho[list(rows)], resamples=self.resamples, seed=self.seed, what=NO_RHO
+            self.rho[list(rows)],
+            bounds=CORRELATION,
+            resamples=self.resamples,
+            seed=self.seed,
+            what=NO_RHO,
         )
         return {name: self._accuracy(name, rows) for name in names} | {"rank_spearman": rho}
 
@@ -111,17 +115,27 @@ class Sheet:
 def averages(one: Sheet, other: Sheet, names: Iterable[str], rows: Rows) -> dict[str, Estimate]:
     """Return the metrics averaged over two histories; a dialogue's two answers count as one unit."""
 
-    def mean(first: Floats, second: Floats, what: str) -> Estimate:
-        values = (first + second)[list(rows)] / 2
-        return mean_over_dialogues(values, resamples=one.resamples, seed=one.seed, what=what)
-
-    what = "a likelihood is not a number"
-    found = {name: mean(one.right[name], other.right[name], what) for name in names}
+    found = {
+        name: _mean_accuracy((one.right[name] + other.right[name])[list(rows)]) for name in names
+    }
+    rho = (one.rho + other.rho)[list(rows)] / 2
     chance = {"chance": _chance([one.answers[row] for row in rows])}
     return {
         name: replace(estimate, extra={**estimate.extra, **chance})
         for name, estimate in found.items()
-    } | {"rank_spearman": mean(one.rho, other.rho, NO_RHO)}
+    } | {
+        "rank_spearman": mean_over_dialogues(
+            rho, bounds=CORRELATION, resamples=one.resamples, seed=one.seed, what=NO_RHO
+        )
+    }
+
+
+def _mean_accuracy(right: Floats) -> Estimate:
+    """Return the share of right answers, of `right` (Q,) 0, 1 or 2 of the two answers; NaN is left out."""
+    known = right[~np.isnan(right)]
+    lost = len(right) - len(known)
+    remark = f"{lost} dialogues left out: a likelihood is not a number" if lost else ""
+    return clustered_share(known, np.full(len(known), 2), remark)
 
 
 def differences(

@@ -18,9 +18,10 @@ import numpy as np
 from bws.problems import InputError, Problem
 from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
 from giccs.environment import environment
-from giccs.metrics import Estimate
+from giccs.languages import base_language, language_tag, required_language
+from giccs.metrics import Estimate, interval_signature
 from giccs.progress import Progress, silent
-from giccs.prompts import LETTERS, Template, open_template
+from giccs.prompts import LETTERS, Template, default_template, open_template
 from giccs.results import Group, Result
 from giccs.tasks import TaskOptions
 from giccs.tasks.choosing import MEASURES, Answers, Sheet, averages, differences
@@ -57,16 +58,18 @@ class MultipleChoice:
     """Accuracy with and without the dialogue's history, and what the history changes.
 
     `permutations`: over how many cyclic orders of the options the likelihoods are averaged before one is
-    chosen. `answer`: what is to follow the prompt, the ``sentence`` or its ``letter``.
+    chosen. `answer`: what is to follow the prompt, the ``sentence`` or its ``letter``. `template`: prompt,
+    by default that of the benchmark's language, which `language` states for items that state none.
     """
 
-    template: Template
+    template: Template | None = None
     histories: tuple[str, ...] = HISTORIES
     answer: str = "sentence"
     permutations: int = 1
     chat_template: bool = False
     seed: int = 0
     resamples: int = 1000
+    language: str | None = None
     name: str = field(default="multiple-choice-sts", init=False)
     default_data: ClassVar[str] = SAMPLE
     read: ClassVar = staticmethod(read_benchmark)
@@ -80,7 +83,7 @@ class MultipleChoice:
             )
         if not 1 <= self.permutations <= len(LETTERS):
             raise ValueError(f"permutations is {self.permutations}; 1 to {len(LETTERS)} is allowed")
-        if self.answer == "letter" and not self.template.lists_options:
+        if self.answer == "letter" and self.template and not self.template.lists_options:
             message = "shows no options, so no letter can be answered; one line must have {option}"
             raise InputError(Problem(self.template.name, None, message))
 
@@ -90,20 +93,49 @@ class MultipleChoice:
             model, chat_template=self.chat_template
         )
 
+    def template_for(self, benchmark: Benchmark) -> Template:
+        """Return the prompt template: the given one, else the one of the benchmark's language.
+
+        Raises InputError where the language is not known, has no template, or is contradicted by `language`.
+        """
+        if self.template:
+            return self.template
+        purpose = "prompts"
+        language = required_language(benchmark.items, benchmark.name, self.language, purpose)
+        try:
+            return default_template(language)
+        except ValueError as error:
+            raise InputError(Problem(benchmark.name, None, str(error))) from None
+
+    def warnings_for(self, benchmark: Benchmark) -> list[Problem]:
+        """Return a warning where the given template is in another language than the items."""
+        template = self.template
+        if not template or not template.language:
+            return []
+        stated = {item.language or self.language for item in benchmark.items} - {None}
+        others = sorted(
+            tag for tag in stated if tag and base_language(tag) != base_language(template.language)
+        )
+        if not others:
+            return []
+        message = f"the template is in {template.language}, the data of {benchmark.name} in"
+        return [Problem(template.name, None, f"{message} {', '.join(others)}")]
+
     def signature(self, model: CausalModel, benchmark: Benchmark) -> dict[str, Any]:
         """Return all that the result depends on, before anything is computed."""
+        template = self.template_for(benchmark)
         return {
             "task": self.name,
             "model": model.name,
             **model.identity,
             "data": benchmark.fingerprint,
             "history": "both" if len(self.histories) > 1 else self.histories[0],
-            "template": {"name": self.template.name, "sha256": self.template.digest},
+            "template": {"name": template.name, "sha256": template.digest},
             "answer": self.answer,
             "permutations": self.permutations,
             "chat_template": self.chat_template,
             "option_order": {"seed": self.seed},
-            "bootstrap": {"unit": "dialogue", "resamples": self.resamples, "seed": self.seed},
+            "interval": interval_signature("dialogue", self.resamples, self.seed),
             "giccs": version("giccs"),
         }
 
@@ -114,7 +146,7 @@ class MultipleChoice:
         start = time.perf_counter()
         asked, left_out = self.questions(benchmark)
         log.debug("%d questions, %d dialogues left out", len(asked), left_out)
-        said = self._said(model, asked, progress)
+        said = self._said(model, self.template_for(benchmark), asked, progress)
         log.debug("%d prompts answered; measuring, %d resamples", len(said), self.resamples)
         sheets = {history: self._sheet(asked, said, history) for history in self.histories}
         return Result(
@@ -123,7 +155,7 @@ class MultipleChoice:
             metrics=_remark(self._metrics(sheets, range(len(asked))), left_out),
             groups=tuple(self._groups(asked, sheets)),
             signature=self.signature(model, benchmark),
-            environment={"data": benchmark.name, **environment(), **model.environment()},
+            environment={**benchmark.provenance(), **environment(), **model.environment()},
             seconds=round(time.perf_counter() - start, 3),
             predictions=_table(asked, said),
         )
@@ -148,14 +180,17 @@ class MultipleChoice:
         return asked, left_out
 
     def _said(
-        self, model: CausalModel, asked: Sequence[Question], progress: Progress
+        self,
+        model: CausalModel,
+        template: Template,
+        asked: Sequence[Question],
+        progress: Progress,
     ) -> dict[Key, Said]:
         """Put every prompt to the model in one pass."""
         from giccs.models.causal import Prompt
 
-        asking = Asking(
-            self.template, self.answer, model.render_chat if self.chat_template else None
-        )
+        chat = model.render_chat if self.chat_template else None
+        asking = Asking(template, self.answer, chat)
         prompts = {
             (history, place, order): asking.ask(question, order, history)
             for history in (*self.histories, NO_DIALOGUE)
@@ -212,12 +247,13 @@ def open_tasks(options: TaskOptions) -> list[MultipleChoice]:
     histories = HISTORIES if options.history in ("both", None) else (str(options.history),)
     return [
         MultipleChoice(
-            open_template(options.template),
+            open_template(options.template) if options.template else None,
             histories,
             options.answer,
             options.permutations,
             options.chat_template,
             options.seed,
+            language=language_tag(options.language) if options.language else None,
         )
     ]
 

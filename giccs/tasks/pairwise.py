@@ -13,7 +13,7 @@ import numpy as np
 
 from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
 from giccs.environment import environment
-from giccs.metrics import Estimate, correlations
+from giccs.metrics import Estimate, correlations, interval_signature
 from giccs.models import PairModel
 from giccs.progress import Progress, silent
 from giccs.records import Item
@@ -61,7 +61,7 @@ class PairwiseSTS:
             "data": benchmark.fingerprint,
             "history": self.history,
             "template": HISTORIES[self.history],
-            "bootstrap": {"unit": "dialogue", "resamples": self.resamples, "seed": self.seed},
+            "interval": interval_signature("dialogue", self.resamples, self.seed),
             "giccs": version("giccs"),
         }
 
@@ -98,11 +98,12 @@ class PairwiseSTS:
             metrics=self._metrics(items, prediction, range(len(items))),
             groups=groups,
             signature=self.signature(model, benchmark),
-            environment={"data": benchmark.name, **environment(), **model.environment()},
+            environment={**benchmark.provenance(), **environment(), **model.environment()},
             seconds=round(time.perf_counter() - start, 3),
             predictions=polars.DataFrame(
                 {
                     "item_id": [item.item_id for item in items],
+                    "dialogue_id": [item.dialogue_id for item in items],
                     "prediction": prediction,
                     "score": [item.score for item in items],
                 }

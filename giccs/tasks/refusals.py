@@ -36,6 +36,7 @@ def lacking(model: Any, ability: str, task: str) -> str:
     if hasattr(model, ability):
         return ""
     gap, kind, names = NEEDED[ability]
+    gap = getattr(model, "description", gap)
     own = getattr(model, "as_encoder", "") if (kind, names) == ENCODERS else ""
     how = f"; write {own} to take the mean of its hidden states" if own else f": {names}"
     return f"{gap}; {task} needs {kind}{how}"

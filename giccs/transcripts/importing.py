@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, groupby, pairwise
 
 from bws.problems import InputError, Problem
 from bws.textio import display_name, read_text
-from giccs.records import Dialogue, Turn
+from giccs.candidates import repeated
+from giccs.languages import language_tag, matches
+from giccs.records import Candidate, Dialogue, Turn
 from giccs.transcripts import jsonl, smartkom, table
 from giccs.transcripts.lines import Line, Transcript
+from giccs.transcripts.objects import DialogueColumns
 from giccs.transcripts.speakers import roles
 
 __all__ = ["Imported", "import_transcripts"]
@@ -20,7 +23,7 @@ __all__ = ["Imported", "import_transcripts"]
 
 @dataclass(frozen=True)
 class Imported:
-    """Dialogues without candidates, and what became of the rest."""
+    """Imported dialogues, and what became of the rest."""
 
     dialogues: tuple[Dialogue, ...]
     warnings: tuple[Problem, ...]
@@ -32,7 +35,9 @@ class Imported:
     roles: Mapping[str, str]
     """The speakers' names that became ``user`` or ``system``."""
     counts: Mapping[str, int]
-    """Files, turns and dialogues, and those left out."""
+    """Files, dialogues, turns and candidates, and the dialogues left out."""
+    unused: Mapping[str, int] = field(default_factory=dict)
+    """Columns and keys that were not imported, and how many values each has."""
 
 
 def import_transcripts(
@@ -42,95 +47,134 @@ def import_transcripts(
     columns: Mapping[str, str] | None = None,
     source: str | None = None,
     domain: str | None = None,
+    language: str | None = None,
     user: Sequence[str] = (),
     system: Sequence[str] = (),
+    layout: DialogueColumns | None = None,
 ) -> Imported:
     """Read transcripts as dialogues.
 
     form: one of `giccs.transcripts.names.FORMATS`; ``auto`` is each file's own.
     columns: names of columns or keys that are not found by themselves, by part.
     source, domain: of dialogues whose transcript tells none.
+    language: BCP 47 tag of dialogues whose transcript states none; a transcript in another one is a problem.
     user, system: names of speakers, in addition to the usual ones.
+    layout: columns of files (tables or JSON Lines) with one row or object per dialogue; None: a row of a
+        table is a turn, and a JSON object with ``turns`` is a dialogue with its candidates.
 
     Turns without text, dialogues of a single turn, and dialogues that repeat another are left out and
     named in `warnings`. Raises InputError with every problem of every file.
     """
-    read = _read_all(paths, form, columns or {}, source, domain)
+    if layout and form not in ("auto", "table", "jsonl"):
+        raise ValueError(f"format {form} has no columns for whole dialogues; table and jsonl have")
+    layout = replace(layout, user=tuple(user), system=tuple(system)) if layout else None
+    read = _read_all(paths, form, columns or {}, (source, domain, language), layout)
     grouped = _grouped(read)
     known = _known(read, user, system)
-    notes: Counter[str] = Counter()
+    notes = sum((transcript.notes for transcript in read), Counter[str]())
+    candidates = {key: value for transcript in read for key, value in transcript.candidates.items()}
     apart: list[Problem] = []
     taken = [
-        (lines[0], _dialogue(lines, _turns(lines, notes, apart), known))
-        for lines in grouped.values()
+        (lines[0], _dialogue(lines, _turns(lines, notes, apart), known, candidates.get(name, ())))
+        for name, lines in grouped.items()
     ]
     if apart:
         raise InputError(apart)
     dialogues, left = _usable(taken)
     warnings = [warning for transcript in read for warning in transcript.warnings]
     warnings += [warning for lines in grouped.values() for warning in _odd(lines)]
-    warnings += [*left, *_unknown(grouped, known)]
+    warnings += [*_same_texts(taken), *left, *_unknown(grouped, known)]
     counts = {
         "files": len(read),
         "dialogues": len(dialogues),
         "turns": sum(len(one.turns) for one in dialogues),
+        "candidates": sum(len(dialogue.candidates) for dialogue in dialogues),
         "dialogues_left_out": len(left),
     }
     done = tuple(f"{times} {what}" for what, times in notes.items())
-    stripped = sum((transcript.stripped for transcript in read), Counter())
-    return Imported(tuple(dialogues), tuple(warnings), done, stripped, known, counts)
+    stripped = sum((transcript.stripped for transcript in read), Counter[str]())
+    unused = sum((transcript.unused for transcript in read), Counter[str]())
+    return Imported(tuple(dialogues), tuple(warnings), done, stripped, known, counts, unused)
 
 
 def _read_all(
     paths: Sequence[str | os.PathLike[str]],
     form: str,
     columns: Mapping[str, str],
-    source: str | None,
-    domain: str | None,
+    given: tuple[str | None, str | None, str | None],
+    layout: DialogueColumns | None,
 ) -> list[Transcript]:
+    """Return every file's turns; `given` is the source, domain and language where a file states none."""
     read: list[Transcript] = []
     problems: list[Problem] = []
     for path in paths:
         try:
             name = _form_of(path) if form == "auto" else form
-            found = _read(path, name, columns)
+            found = _read(path, name, columns, layout)
         except InputError as error:
             problems += error.problems
             continue
         usual = _usual(name, found)
-        read.append(_told(found, usual[0] if source is None else source,
-                          usual[1] if domain is None else domain))  # fmt: skip
+        problems += _wrong_languages(found, given[2])
+        parts = (
+            of_form if part is None else part for of_form, part in zip(usual, given, strict=True)
+        )
+        read.append(_told(found, *parts))
     if problems:
         raise InputError(problems)
     return read
 
 
-def _usual(form: str, found: Transcript) -> tuple[str, str]:
-    """Return the source and domain that a form tells; a transliteration without SMA is not of SmartKom."""
+def _usual(form: str, found: Transcript) -> tuple[str, str, str]:
+    """Return the source, domain and language of a form; a transliteration without SMA is not of SmartKom."""
     if form == "crowdss":
-        return "CROWDSS", "restaurant"
-    return ("BAS SmartKom" if form == "smartkom" and found.roles else ""), ""
+        return "CROWDSS", "restaurant", "de"
+    return ("BAS SmartKom", "", "de") if form == "smartkom" and found.roles else ("", "", "")
 
 
-def _told(found: Transcript, source: str, domain: str) -> Transcript:
-    """Give source and domain to the dialogues of which no line tells them."""
+def _wrong_languages(found: Transcript, option: str | None) -> Iterator[Problem]:
+    """Yield stated languages that are no BCP 47 tag, or not the one of the option; each value once."""
+    first = {line.language: line for line in reversed(found.lines) if line.language}
+    for value, line in first.items():
+        try:
+            tag = language_tag(value)
+        except ValueError as error:
+            yield _at(line, f"language: {error}")
+            continue
+        if option and not matches(option, tag):
+            yield _at(line, f"the language is {tag}, but --language is {option}; expected the same")
+
+
+def _told(found: Transcript, source: str, domain: str, language: str) -> Transcript:
+    """Give source, domain and language to the dialogues of which no line tells them."""
     sources = {line.dialogue for line in found.lines if line.source}
     domains = {line.dialogue for line in found.lines if line.domain}
+    languages = {line.dialogue for line in found.lines if line.language}
     lines = (
         replace(
             line,
             source=line.source if line.dialogue in sources else source,
             domain=line.domain if line.dialogue in domains else domain,
+            language=line.language if line.dialogue in languages else language,
         )
         for line in found.lines
     )
     return replace(found, lines=tuple(lines))
 
 
-def _read(path: str | os.PathLike[str], form: str, columns: Mapping[str, str]) -> Transcript:
-    if form == "jsonl":
-        return jsonl.read(path, columns)
-    return smartkom.read(path) if form == "smartkom" else table.read(path, columns)
+def _read(
+    path: str | os.PathLike[str],
+    form: str,
+    columns: Mapping[str, str],
+    layout: DialogueColumns | None,
+) -> Transcript:
+    if form == "smartkom" and layout:
+        message = "is a transliteration; --context, --target and --candidates read other files"
+        raise InputError(Problem(display_name(path), None, message))
+    if form == "smartkom":
+        return smartkom.read(path)
+    read = jsonl.read if form == "jsonl" else table.read
+    return read(path, columns, layout)
 
 
 def _form_of(path: str | os.PathLike[str]) -> str:
@@ -190,6 +234,7 @@ def _odd(lines: Sequence[Line]) -> Iterator[Problem]:
     for what, values in (
         ("sources", [line.source for line in lines]),
         ("domains", [line.domain for line in lines]),
+        ("languages", [line.language for line in lines]),
     ):
         told = list(dict.fromkeys(filter(None, values)))
         if len(told) > 1:
@@ -223,11 +268,25 @@ def _turns(lines: Sequence[Line], notes: Counter[str], apart: list[Problem]) -> 
     return turns
 
 
-def _dialogue(lines: Sequence[Line], turns: Iterable[Line], known: Mapping[str, str]) -> Dialogue:
+def _dialogue(
+    lines: Sequence[Line],
+    turns: Iterable[Line],
+    known: Mapping[str, str],
+    candidates: tuple[Candidate, ...],
+) -> Dialogue:
     said = tuple(Turn(known.get(turn.speaker, turn.speaker), turn.text) for turn in turns)
     source = next((line.source for line in lines if line.source), "")
     domain = next((line.domain for line in lines if line.domain), "")
-    return Dialogue(lines[0].dialogue, source, domain, said, ())
+    language = next((line.language for line in lines if line.language), "")
+    tag = language_tag(language) if language else None
+    return Dialogue(lines[0].dialogue, source, domain, said, candidates, language=tag)
+
+
+def _same_texts(taken: Iterable[tuple[Line, Dialogue]]) -> Iterator[Problem]:
+    for line, dialogue in taken:
+        for candidate, earlier in repeated(dialogue) if dialogue.turns else ():
+            message = f"candidate {candidate.utterance_id} has the same text as {earlier}"
+            yield _at(line, f"dialogue {dialogue.dialogue_id}: {message}")
 
 
 def _usable(
@@ -241,10 +300,13 @@ def _usable(
         name = dialogue.dialogue_id
         texts = tuple(turn.text for turn in dialogue.turns)
         earlier = first.setdefault(texts, name)
+        lost = f" with {len(dialogue.candidates)} candidates" if dialogue.candidates else ""
         if len(texts) < 2:
-            wrong.append(_at(line, f"dialogue {name} has fewer than two turns and is left out"))
+            wrong.append(
+                _at(line, f"dialogue {name} has fewer than two turns and is left out{lost}")
+            )
         elif earlier != name:
-            wrong.append(_at(line, f"dialogue {name} repeats {earlier} and is left out"))
+            wrong.append(_at(line, f"dialogue {name} repeats {earlier} and is left out{lost}"))
         else:
             dialogues.append(dialogue)
     return dialogues, wrong

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from bws.problems import Problem
+from giccs.records import Candidate
 
 __all__ = ["Line", "Transcript", "stem"]
 
@@ -25,6 +26,7 @@ class Line:
     text: str
     source: str = ""
     domain: str = ""
+    language: str = ""
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,12 @@ class Transcript:
     """How many markers of each kind were taken out of the text."""
     roles: Mapping[str, str] = field(default_factory=dict)
     """Which speakers are ``user`` and ``system``, where the form itself tells."""
+    candidates: Mapping[str, tuple[Candidate, ...]] = field(default_factory=dict)
+    """The candidates of each dialogue that has some."""
+    unused: Counter[str] = field(default_factory=Counter)
+    """Columns or keys that are not imported, and how many values each has."""
+    notes: Counter[str] = field(default_factory=Counter)
+    """How often the text was changed, by kind of change."""
 
 
 def stem(file: str) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["ACTS", "FORMATS", "PARTS", "assign"]
+__all__ = ["ACTS", "FORMATS", "PARTS", "assign", "find_columns"]
 
 FORMATS = ("auto", "jsonl", "table", "crowdss", "smartkom")
 
@@ -21,14 +21,19 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "text": ("text", "utterance", "turn_text", "transcript", "äußerung", "message", "content"),
     "domain": ("domain", "domäne"),
     "source": ("source", "corpus", "quelle"),
+    "language": ("language", "lang", "sprache"),
 }  # fmt: skip
 """The names under which each part is looked for, the first found is taken."""
 ACTS = re.compile(r"acts?$|akte?$|^(da|intents?|slots?|labels?)$")
 """Names of columns of dialogue acts and the like, which no benchmark needs."""
 
 
-def assign(columns: Iterable[str], wanted: Mapping[str, str]) -> dict[str, str]:
+def assign(
+    columns: Iterable[str], wanted: Mapping[str, str], *, row: bool = False
+) -> dict[str, str]:
     """Return the column of each part that there is; `wanted` names columns that are called otherwise.
+
+    row: whether a row is a whole dialogue, so that a column ``id`` is the dialogue's; else it is the row's.
 
     >>> assign(["Dialog-ID", "Rolle", "Text", "Dialogakt"], {})
     {'dialogue': 'Dialog-ID', 'speaker': 'Rolle', 'text': 'Text'}
@@ -37,18 +42,41 @@ def assign(columns: Iterable[str], wanted: Mapping[str, str]) -> dict[str, str]:
 
     Raises ValueError where a column that is wanted is not there.
     """
-    plain = {_plain(column): column for column in reversed(list(columns))}
+    plain = _by_plain_name(columns)
     missing = [f"{part}={name}" for part, name in wanted.items() if _plain(name) not in plain]
     if missing:
         there = ", ".join(reversed(plain.values()))
         raise ValueError(f"no column for {', '.join(missing)}; there are {there}")
     found = {part: plain[_plain(name)] for part, name in wanted.items()}
     for part, names in PARTS.items():
-        free = (plain[name] for name in names if name in plain)
+        usual = (*names, "id") if row and part == "dialogue" else names
+        free = (plain[name] for name in usual if name in plain)
         column = next((name for name in free if name not in found.values()), None)
         if part not in found and column is not None:
             found[part] = column
     return {part: found[part] for part in PARTS if part in found}
+
+
+def find_columns(columns: Iterable[str], wanted: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns with the names in `wanted`, whatever their case and punctuation.
+
+    >>> find_columns(["Turn 1", "Turn 2", "note"], ["turn_2", "turn_1"])
+    ('Turn 2', 'Turn 1')
+
+    Raises ValueError where a column is missing or is named twice.
+    """
+    plain = _by_plain_name(columns)
+    if missing := [name for name in wanted if _plain(name) not in plain]:
+        there = ", ".join(reversed(plain.values()))
+        raise ValueError(f"no column {', '.join(missing)}; there are {there}")
+    found = tuple(plain[_plain(name)] for name in wanted)
+    if repeated := sorted({name for name in found if found.count(name) > 1}):
+        raise ValueError(f"column {', '.join(repeated)} is named twice; each has one part")
+    return found
+
+
+def _by_plain_name(columns: Iterable[str]) -> dict[str, str]:
+    return {_plain(column): column for column in reversed(list(columns))}
 
 
 def _plain(name: str) -> str:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from bws.command import group
+from bws.interrupts import handle_interrupts
+
+handle_interrupts()  # before anything else is imported
+
+from bws.command import group  # noqa: E402
 
 __all__ = ["COMMANDS", "main"]
 

@@ -9,6 +9,7 @@ import click
 
 from bws.cli.options import option
 from bws.command import Console, command
+from bws.option_types import RESAMPLES, Number
 from mturk.cli.opening import Opened, ledger_option, opened, workers_option
 
 if TYPE_CHECKING:
@@ -33,12 +34,12 @@ __all__ = ["collect", "status", "worker_names"]
 @ledger_option
 @option(
     "--watch", "Look again every so many seconds until every tuple has its judgments.",
-    type=click.FloatRange(1), metavar="SECONDS",
+    type=Number(1, 86_400), metavar="SECONDS",
 )  # fmt: skip
 @option(
     "--trials",
     "Random halves for the reliability.",
-    type=click.IntRange(1),
+    type=RESAMPLES,
     default=100,
     metavar="N",
 )
@@ -78,6 +79,7 @@ def _status(study: Opened, trials: int) -> Status:
     mturk-hits collect -o judgments.csv --offline
     mturk-hits collect -o judgments.csv --worker-ids real
     """,
+    kept="{ledger} has what was collected; the same command goes on",
 )
 @ledger_option
 @option(

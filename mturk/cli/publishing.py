@@ -11,7 +11,9 @@ import click
 
 from bws.cli.options import arguments, option
 from bws.command import Console, command
+from bws.option_types import MAX_COUNT
 from bws.problems import InputError, Problem
+from giccs.cli.language import language_option
 from mturk.cli.opening import ledger_option, type_amount
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from mturk.estimate import Estimate
     from mturk.ledger import Ledger
     from mturk.publish import Found
-    from mturk.records import HitPlan
+    from mturk.records import PlannedStudy
     from mturk.settings import Settings
 
 __all__ = ["estimate", "preview", "publish"]
@@ -29,7 +31,15 @@ def _print_settings(ctx: click.Context, parameter: click.Parameter, kind: str | 
     if kind:
         from mturk.settings import default_toml
 
-        click.echo(default_toml(kind), nl=False)
+        click.echo(default_toml(kind, ctx.params.get("language")), nl=False)
+        ctx.exit()
+
+
+def _print_texts(ctx: click.Context, parameter: click.Parameter, kind: str | None) -> None:
+    if kind:
+        from mturk.texts import PAGES, shipped_texts
+
+        click.echo(shipped_texts(PAGES[kind], "en"), nl=False)
         ctx.exit()
 
 
@@ -39,11 +49,18 @@ def study_options(function: Any) -> Any:
         option(
             "--default-config",
             "Print a settings file with all defaults explained, and end; of a study of tuples, if no kind "
-            "is named.",
+            "is named. With --language it states that language.",
             choices="tuples conditions verification", is_flag=False, flag_value="tuples",
-            is_eager=True, expose_value=False, callback=_print_settings,
+            expose_value=False, callback=_print_settings,
         ),
         option("--config", "Settings of the study (TOML); without it the defaults.", metavar="FILE"),
+        option(
+            "--default-texts",
+            "Print the page's own texts in English, to be translated for `texts` of the settings, and end.",
+            choices="tuples conditions verification", is_flag=False, flag_value="tuples",
+            is_eager=True, expose_value=False, callback=_print_texts,
+        ),
+        language_option,
         option(
             "--dialogues", "The dialogues (JSONL) that the tuples' groups and items are of.",
             metavar="FILE",
@@ -88,8 +105,9 @@ def taken_for_nothing(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
 @endpoint_option
 @taken_for_nothing(ledger_option, yes_option)
 def estimate(
-    console: Console, tuples: str, dialogues: str | None, config: str | None, endpoint: str
-) -> None:
+    console: Console, tuples: str, dialogues: str | None, language: str | None, config: str | None,
+    endpoint: str,
+) -> None:  # fmt: skip
     """Show what a study costs, and what its workers earn an hour.
 
     TUPLES is a tuples file whose groups are dialogue ids; or, as `kind` of the settings has it, a table of
@@ -101,8 +119,8 @@ def estimate(
 
     with arguments():
         where = resolve(endpoint, insist_on_production=True)  # nothing is called, so no danger
-    settings = _settings(config)
-    price = _price(_planned(console, tuples, dialogues, settings), settings)
+    study = _planned(console, tuples, dialogues, language, config)
+    price = _price(study)
     _warn_of_wage(console, price, config)
     console.answer(
         report(price, imaginary=not where.amazon),
@@ -118,7 +136,7 @@ def estimate(
     """,
 )
 @study_options
-@option("--hit number", "Which HIT.", type=click.IntRange(1), default=1, metavar="N")
+@option("--hit number", "Which HIT.", type=click.IntRange(1, MAX_COUNT), default=1, metavar="N")
 @option("-o --output", "Where to write the page.", default="preview.html", metavar="FILE")
 @option(
     "--browser/--no-browser", "Whether to open the page in the browser.", default=True,
@@ -126,8 +144,8 @@ def estimate(
 )  # fmt: skip
 @taken_for_nothing(endpoint_option, ledger_option, yes_option)
 def preview(
-    console: Console, tuples: str, dialogues: str | None, config: str | None, number: int, output: str,
-    browser: bool,
+    console: Console, tuples: str, dialogues: str | None, language: str | None, config: str | None,
+    number: int, output: str, browser: bool,
 ) -> None:  # fmt: skip
     """Write the page of a HIT as workers see it before they accept it, and open it.
 
@@ -137,7 +155,7 @@ def preview(
     from bws.textio import write_atomic
     from mturk.question import preview_page
 
-    plans = _planned(console, tuples, dialogues, _settings(config))
+    plans = _planned(console, tuples, dialogues, language, config).hits
     if number > len(plans):
         raise click.BadParameter(f"{number} is not in 1 to {len(plans)}", param_hint="--hit")
     plan = plans[number - 1]
@@ -159,6 +177,7 @@ def preview(
     mturk-hits publish tuples.csv --dialogues dialogues.jsonl --endpoint https://work.example.org
     mturk-hits publish pairs.csv --config conditions.toml
     """,
+    kept="{ledger} has every HIT that was published; the same command publishes the others",
 )
 @study_options
 @endpoint_option
@@ -169,8 +188,8 @@ def preview(
 @ledger_option
 @yes_option
 def publish(
-    console: Console, tuples: str, dialogues: str | None, config: str | None, endpoint: str,
-    insist_on_production: bool, ledger: str, yes: bool,
+    console: Console, tuples: str, dialogues: str | None, language: str | None, config: str | None,
+    endpoint: str, insist_on_production: bool, ledger: str, yes: bool,
 ) -> None:  # fmt: skip
     """Create the HITs of a study, each exactly once.
 
@@ -184,25 +203,23 @@ def publish(
 
     with arguments():
         where = resolve(endpoint, insist_on_production=insist_on_production)
-    settings = _settings(config)
-    plans = _planned(console, tuples, dialogues, settings)
-    price = _price(plans, settings)
-    _check_limit(price, settings, config)
+    study = _planned(console, tuples, dialogues, language, config)
+    price = _price(study)
+    _check_limit(price, study.settings, config)
     _warn_of_wage(console, price, config)
     client = connect(where)
     with Ledger.open(ledger, create=True) as book, book.alone():
-        _publish(console, client, book, plans, settings, where, yes)
+        _publish(console, client, book, study, where, yes)
 
 
 def _publish(
-    console: Console, client: Any, book: Ledger, plans: list[HitPlan], settings: Settings,
-    where: Endpoint, yes: bool,
-) -> None:  # fmt: skip
+    console: Console, client: Any, book: Ledger, study: PlannedStudy, where: Endpoint, yes: bool
+) -> None:
     import time
 
     from mturk.publish import adopt, cost_left, send, unpublished
 
-    book.begin(where.url, settings, plans, time.time())
+    book.begin(where.url, study.settings, study.hits, time.time())
     before = len(book.hits()) - len(unpublished(book))
     found = adopt(client, book)
     _warn_of_doubles(console, found)
@@ -216,7 +233,7 @@ def _publish(
         )
     except (KeyboardInterrupt, OSError):
         left = len(unpublished(book))
-        console.note(f"{left} of {len(book.hits())} HITs are left; the same command goes on")
+        console.note(f"{left} of {len(book.hits())} HITs are not published yet")
         raise
     _tell(
         console,
@@ -226,27 +243,27 @@ def _publish(
     )
 
 
-def _settings(config: str | None) -> Settings:
-    from mturk.settings import Settings, read_settings
-
-    return Settings() if config is None else read_settings(config)
-
-
 def _planned(
-    console: Console, tuples: str, dialogues: str | None, settings: Settings
-) -> list[HitPlan]:
+    console: Console,
+    tuples: str,
+    dialogues: str | None,
+    language: str | None,
+    config: str | None,
+) -> PlannedStudy:
     from mturk.kinds import kind_of
+    from mturk.settings import SettingsFile, read_settings_file
 
-    plans, notes = kind_of(settings.kind).planned(tuples, dialogues, settings)
-    for said in notes:
-        console.note(f"note: {said}")
-    return plans
+    settings = SettingsFile() if config is None else read_settings_file(config)
+    study = kind_of(settings.kind).planned(tuples, dialogues, settings, language)
+    for text in study.notes:
+        console.note(f"note: {text}")
+    return study
 
 
-def _price(plans: list[HitPlan], settings: Settings) -> Estimate:
+def _price(study: PlannedStudy) -> Estimate:
     from mturk.estimate import estimate
 
-    return estimate([settings.assignments] * len(plans), settings)
+    return estimate([study.settings.assignments] * len(study.hits), study.settings)
 
 
 def _document(price: Estimate, where: Endpoint) -> dict[str, Any]:

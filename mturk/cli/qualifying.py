@@ -8,6 +8,7 @@ import click
 
 from bws.cli.options import arguments, option
 from bws.command import Console, command
+from giccs.cli.language import language_option
 
 if TYPE_CHECKING:
     from mturk.qualification import QualificationTest
@@ -26,6 +27,7 @@ __all__ = ["qualify"]
 @option(
     "--config", "Settings of the study: conditions and verification have a test.", metavar="FILE"
 )
+@language_option
 @option("--test", "A test of your own instead (TOML).", metavar="FILE")
 @option(
     "--workers-of", "No test: mark everybody who has worked on the study of this ledger.",
@@ -36,8 +38,9 @@ __all__ = ["qualify"]
     default="local", metavar="WHERE",
 )  # fmt: skip
 def qualify(
-    console: Console, config: str | None, test: str | None, workers_of: str | None, endpoint: str
-) -> None:
+    console: Console, config: str | None, language: str | None, test: str | None,
+    workers_of: str | None, endpoint: str,
+) -> None:  # fmt: skip
     """Make a qualification type at the service, and print the setting that asks for it.
 
     Workers take the test on the worker site and have its value at once: the percentage of the points. With
@@ -52,7 +55,7 @@ def qualify(
     from mturk.client import connect, resolve
     from mturk.qualification import create
 
-    asked = _test(config, test)
+    asked = _test(config, language, test)
     with arguments():
         where = resolve(endpoint)
     its_id, new = create(connect(where), asked)
@@ -61,11 +64,11 @@ def qualify(
     _tell(console, its_id, requirement, f"{'made' if new else 'was there'}: {what}", new=new)
 
 
-def _test(config: str | None, test: str | None) -> QualificationTest:
+def _test(config: str | None, language: str | None, test: str | None) -> QualificationTest:
     from mturk.qualification import read_test, shipped_test
     from mturk.settings import read_settings
 
-    return read_test(test) if test else shipped_test(read_settings(str(config)))
+    return read_test(test) if test else shipped_test(read_settings(str(config), language))
 
 
 def _mark(console: Console, ledger: str) -> None:

@@ -10,14 +10,15 @@ import click
 
 from bws.cli.options import arguments, option, seed_option
 from bws.command import Console, command
+from bws.option_types import Number
 
 if TYPE_CHECKING:
     from mturk.simulate import Rehearsal
 
 __all__ = ["simulate"]
 
-share = click.FloatRange(0, 1)
-positive = click.FloatRange(0)
+share = Number(0, 1)
+positive = Number(0, 1e6)
 
 
 @command(
@@ -27,6 +28,7 @@ positive = click.FloatRange(0)
     mturk-hits simulate --truth scores.csv --workers 20 --pace 3 --returns 0.02 --abandons 0.01
     mturk-hits simulate --truth scores.csv --links links.csv --endpoint https://work.example.org
     """,
+    kept="the service has every submitted assignment; the same command goes on with the open HITs",
 )
 @option(
     "--truth",
@@ -40,6 +42,13 @@ positive = click.FloatRange(0)
 @option("--endpoint", "The service: local or its address.", default="local", metavar="URL")
 @option("--links", "Personal links to enter by, where open entry is off.", metavar="FILE")
 @option("--noise", "How far judgments stray from the truth.", type=positive, default=0.25)
+@option(
+    "--disagreement",
+    "How far workers differ for good: the SD of their tastes.",
+    type=positive,
+    default=0.0,
+    metavar="SD",
+)
 @option("--careless", "Share of tuples answered without looking.", type=share, default=0.0)
 @option("--returns", "Share of HITs that are returned.", type=share, default=0.0)
 @option("--abandons", "Share of HITs left lying; the worker goes.", type=share, default=0.0)

@@ -10,6 +10,7 @@ import click
 
 from bws.cli.options import option
 from bws.command import Console, command
+from bws.option_types import Number
 from bws.problems import Problem
 from mturk.cli.collecting import worker_names
 from mturk.cli.opening import (
@@ -276,7 +277,7 @@ def bonus(console: Console, bonuses: str, ledger: str, yes: bool) -> None:
 @ledger_option
 @option(
     "--hours", "Offer the HITs for so many hours from now, also those that have expired.",
-    type=click.FloatRange(0, min_open=True), metavar="N",
+    type=Number(0, 8760, min_open=True), metavar="N",
 )  # fmt: skip
 @option(
     "--assignments",

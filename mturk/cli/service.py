@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 from collections.abc import Mapping
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["invite", "migrate", "serve"]
 
 WORKER_ID = re.compile("A[A-Z0-9]{1,63}")
+KEPT = "the database has all HITs and assignments; the same command serves them again"
 DATABASE = option("--db", "A file (SQLite), or the URL of a database.", default="hits.db")
 
 
@@ -34,6 +36,7 @@ DATABASE = option("--db", "A file (SQLite), or the URL of a database.", default=
         --frame-url https://questions.example.org --trust-proxy 127.0.0.1
     """,
     logs_itself=True,
+    kept=KEPT,
 )
 @option("--host", "Where to listen; beyond this machine only with keys.", default="127.0.0.1")
 @option("--port", "Port of API and worker site; 0 takes a free one.", type=click.IntRange(0, 65535),
@@ -92,6 +95,7 @@ def serve(
     try:
         with arguments():
             serve(database, SystemClock(), options, ready)
+        logging.getLogger("mturk.server").info("stopped: %s", KEPT)
     finally:
         database.close()
 
@@ -111,8 +115,6 @@ def _say(console: Console, addresses: Addresses, links: Mapping[str, str]) -> No
 
 
 def _log(console: Console, form: str) -> None:
-    import logging
-
     from mturk.endpoint.observing.logs import configure
 
     level = logging.DEBUG if console.verbose else logging.INFO
@@ -193,7 +195,9 @@ def _check_there(db: str) -> None:
 @option("--workers", "Make so many workers instead of naming them.", type=click.IntRange(1, 10000))
 @DATABASE
 @option("--site-url", "How workers reach the site.", default="http://127.0.0.1:8765", metavar="URL")
-@option("--days", "After how many days the links end.  [default: never]", type=click.IntRange(1))
+@option(
+    "--days", "After how many days the links end.  [default: never]", type=click.IntRange(1, 3650)
+)
 def invite(
     console: Console, names: tuple[str, ...], workers: int | None, db: str, site_url: str,
     days: int | None,

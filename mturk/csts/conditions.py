@@ -21,8 +21,8 @@ from mturk.answers import ExpectedTuple, Fields
 if TYPE_CHECKING:
     from mturk.csts.sentences import SentencePart
     from mturk.judged import Answered, Judged
-    from mturk.records import HitPlan
-    from mturk.settings import Settings
+    from mturk.records import PlannedStudy
+    from mturk.settings import SettingsFile
     from mturk.simulate import Behaviour, Truth
 
 __all__ = [
@@ -124,8 +124,7 @@ def remark_on(condition: str, sentences: Sequence[str]) -> tuple[str, str] | Non
 @cache
 def _lists() -> Mapping[str, tuple[str, ...]]:
     """Return the words of all languages together: a condition need not be in the page's."""
-    from mturk.question import texts_of
-    from mturk.settings import LANGUAGES
+    from mturk.texts import LANGUAGES, texts_of
 
     each = [texts_of("words", language) for language in LANGUAGES]
     return {name: tuple(word for one in each for word in one[name]) for name in each[0]}
@@ -151,19 +150,20 @@ def _written(one: ExpectedTuple, fields: Fields) -> dict[str, str]:
 
 
 def planned(
-    file: str, dialogues: str | None, settings: Settings
-) -> tuple[list[HitPlan], list[str]]:
-    """Return the HITs of a table of sentence pairs, and what is to be known of them."""
+    file: str, dialogues: str | None, settings: SettingsFile, language: str | None
+) -> PlannedStudy:
+    """Return the study of a table of sentence pairs, in the language of the settings or of `language`."""
     from mturk.csts.planning import plan
     from mturk.csts.sentences import no_dialogues, read_pairs
 
-    no_dialogues(file, dialogues, settings)
+    no_dialogues(file, dialogues, settings.kind)
 
     def names(part: SentencePart) -> dict[str, str]:
         return {f"{name}_field": field for name, field in columns(part.tuple_id).items()}
 
     words = json.dumps(_lists())
-    return plan(read_pairs(file), settings, names, file, words=words, longest=LONGEST)
+    pairs, chosen = read_pairs(file), settings.settings(language)
+    return plan(pairs, chosen, names, file, words=words, longest=LONGEST)
 
 
 def simulated(

@@ -13,10 +13,11 @@ from mturk import answers
 from mturk.csts.sentences import SentencePart
 from mturk.limits import QUESTION
 from mturk.plan import drawn, hits_of, keep_apart, repeats
-from mturk.question import environment, lost_in_xml, script_json, texts_of
+from mturk.question import environment, lost_in_xml, script_json
 from mturk.question_xml import write_html_question
-from mturk.records import HitPlan
+from mturk.records import PlannedStudy
 from mturk.settings import Settings
+from mturk.texts import page_texts
 
 __all__ = ["plan", "render"]
 
@@ -27,8 +28,8 @@ Fields = Callable[[SentencePart], Mapping[str, Any]]
 
 def plan(
     parts: Sequence[SentencePart], settings: Settings, fields: Fields, file: str, **texts: Any
-) -> tuple[list[HitPlan], list[str]]:
-    """Return the HITs of a study of sentence pairs, and what is to be known of them.
+) -> PlannedStudy:
+    """Return a study of sentence pairs.
 
     The parts are dealt at random, from the settings' seed; two conditions of a sentence pair do not meet on
     a page where that can be avoided. The same call after a crash gives the same HITs.
@@ -41,7 +42,7 @@ def plan(
         return xml
 
     plans = hits_of(pages, settings, _digest(pages, settings), question, display_name(file))
-    return plans, list(_notes(parts, pages, settings))
+    return PlannedStudy(settings, tuple(plans), tuple(_notes(parts, pages, settings)))
 
 
 def render(page: Sequence[SentencePart], settings: Settings, fields: Fields, **texts: Any) -> str:
@@ -54,7 +55,7 @@ def render(page: Sequence[SentencePart], settings: Settings, fields: Fields, **t
         environment()
         .get_template(f"{settings.kind}.html")
         .render(
-            texts=texts_of(settings.kind, settings.language),
+            texts=page_texts(settings.kind, settings.language, settings.texts),
             consent=settings.consent,
             lang=settings.dialogue_language,
             parts=[_part(one, fields) for one in page],
@@ -97,7 +98,7 @@ def _digest(pages: Sequence[Page], settings: Settings) -> str:
         "MaxAssignments": settings.assignments,
         "page": [
             settings.kind, settings.language, settings.dialogue_language, settings.consent,
-            settings.comment_box,
+            settings.comment_box, *([settings.texts] if settings.texts else []),
         ],
         "seed": settings.seed,
     }  # fmt: skip

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from bws.files.table import Table, read_table
 from bws.problems import InputError, Problem
 from mturk.question_xml import forbidden_in_xml
-from mturk.settings import Settings
 
 __all__ = [
     "CONDITION",
@@ -51,10 +50,10 @@ def pair_id(sentence1: str, sentence2: str) -> str:
     return f"p{hashlib.sha256(text.encode('ascii')).hexdigest()[:12]}"
 
 
-def no_dialogues(file: str, dialogues: str | None, settings: Settings) -> None:
+def no_dialogues(file: str, dialogues: str | None, kind: str) -> None:
     """Raise InputError where dialogues are given for a study that has none."""
     if dialogues is not None:
-        message = f"kind is {settings.kind!r}, which has no dialogues; leave --dialogues out"
+        message = f"kind is {kind!r}, which has no dialogues; leave --dialogues out"
         raise InputError(Problem(file, None, message))
 
 

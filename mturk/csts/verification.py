@@ -19,8 +19,8 @@ from mturk.answers import ExpectedTuple, Fields
 if TYPE_CHECKING:
     from mturk.csts.sentences import SentencePart
     from mturk.judged import Answered, Judged
-    from mturk.records import HitPlan
-    from mturk.settings import Settings
+    from mturk.records import PlannedStudy
+    from mturk.settings import SettingsFile
     from mturk.simulate import Behaviour, Truth
 
 __all__ = [
@@ -73,19 +73,19 @@ def remarks(one: ExpectedTuple, fields: Fields) -> list[str]:
 
 
 def planned(
-    file: str, dialogues: str | None, settings: Settings
-) -> tuple[list[HitPlan], list[str]]:
-    """Return the HITs of a table of triplets, and what is to be known of them."""
+    file: str, dialogues: str | None, settings: SettingsFile, language: str | None
+) -> PlannedStudy:
+    """Return the study of a table of triplets, in the language of the settings or of `language`."""
     from mturk.csts.planning import plan
     from mturk.csts.sentences import no_dialogues, read_triplets
 
-    no_dialogues(file, dialogues, settings)
+    no_dialogues(file, dialogues, settings.kind)
 
     def names(part: SentencePart) -> dict[str, str]:
         fields = {f"{name}_field": field for name, field in columns(part.tuple_id).items()}
         return {"condition": part.item_ids[2], **fields}
 
-    return plan(read_triplets(file), settings, names, file, words="")
+    return plan(read_triplets(file), settings.settings(language), names, file, words="")
 
 
 def simulated(

@@ -46,7 +46,7 @@ def _check_private(path: str) -> None:
 def _from_toml(path: str) -> Any:
     try:
         return tomllib.loads(read_text(path))
-    except (tomllib.TOMLDecodeError, RecursionError):  # its message would quote a secret
+    except (ValueError, RecursionError):  # its message would quote a secret
         raise InputError(
             Problem(path, None, 'is not TOML; access_key = "secret" is allowed')
         ) from None

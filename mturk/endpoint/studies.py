@@ -30,7 +30,7 @@ def read_studies(path: str) -> list[Study]:
     """
     try:
         tables = tomllib.loads(read_text(path))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(Problem(path, None, f"is not TOML: {error}")) from None
     found: list[Study] = []
     problems: list[Problem] = []

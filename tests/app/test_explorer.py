@@ -34,7 +34,7 @@ HOSTILE = (
 def opened(monkeypatch):
     def open_page(*arguments, **parameters):
         monkeypatch.setattr(sys, "argv", [EXPLORER, *map(str, arguments)])
-        app = AppTest.from_file(EXPLORER, default_timeout=60)
+        app = AppTest.from_file(EXPLORER, default_timeout=180)
         app.query_params = dict(parameters)
         app.run()
         assert not app.exception
@@ -331,19 +331,13 @@ def test_what_is_not_there_is_ignored_with_a_word(opened, asked):
     assert len(app.warning) == 1
 
 
-def test_intervals_can_be_resampled_by_annotator(opened):
+def test_why_intervals_are_approximate_or_missing_is_below_the_scores(opened, hostile):
     app = opened(page="dialogues", dialogue="restaurant-01")
-    by_tuple = app.dataframe[0].value
-    app.segmented_control(key="intervals").set_value("annotator").run()
-    assert not app.dataframe[0].value["low"].equals(by_tuple["low"])
-    assert app.dataframe[0].value["score"].equals(by_tuple["score"])
-
-
-def test_a_single_annotator_cannot_be_resampled_and_that_is_said(opened, hostile):
+    assert app.dataframe[0].value["low"].notna().all()
+    assert any("5 annotators: the interval is approximate" in text for text in captions(app))
     files = ("--data", hostile / "benchmark.jsonl", "--judgments", hostile / "judgments.csv")
-    app = opened(*files, page="dialogues", intervals="annotator")
-    assert "one annotator" in app.error[0].value
-    assert app.dataframe[0].value["low"].isna().all()
+    app = opened(*files, page="dialogues")
+    assert any("all judgments are of one annotator" in text for text in captions(app))
 
 
 def test_many_dialogues_are_leafed_through_and_not_listed(opened, monkeypatch):

@@ -98,4 +98,4 @@ def test_it_serves_until_it_is_told_to_end(tmp_path):
                 assert answer.read() == b"ok"
         finally:
             server.send_signal(signal.SIGTERM)
-        assert server.wait(timeout=30) == 0
+        assert server.wait(timeout=300) == 0

@@ -1,5 +1,7 @@
 """Frames about errors, by hand."""
 
+import math
+
 import polars as pl
 import pytest
 
@@ -41,9 +43,10 @@ def test_parts_are_means_over_dialogues():
     tv, hotel = by_part(errors, "domain").sort("part", descending=True).rows(named=True)
     # tv: dialogue x has (1 + 0) / 2, y has 0: 0.25; its residuals are 1, 0, 0, 0
     assert (tv["part"], tv["value"], tv["bias"], tv["n"], tv["items"]) == ("tv", 0.25, 0.25, 2, 4)
-    assert (tv["low"], tv["high"]) == (0.0, 0.5)
+    assert math.isnan(tv["low"])
+    assert tv["reason"] == "2 dialogues: no interval, which needs 5"
     assert (hotel["value"], hotel["bias"], hotel["items"]) == (1.0, -1.0, 1)
-    assert hotel["reason"] == "one dialogue: no interval"
+    assert hotel["reason"] == "1 dialogues: no interval, which needs 5"
     assert by_part(errors, "domain")["part"].to_list() == ["hotel", "tv"]
     assert by_part(errors, "n_turns")["part"].to_list() == ["3", "5"]
 

@@ -45,7 +45,7 @@ DEFAULTS = {
 
 
 def opened(**parameters):
-    app = AppTest.from_function(script, default_timeout=30)
+    app = AppTest.from_function(script, default_timeout=180)
     app.query_params = dict(parameters)
     app.run()
     assert not app.exception

@@ -35,7 +35,7 @@ HOSTILE = "<script>alert(1)</script> **bold** $x$ [a](http://example.org) `c` :r
 def opened(monkeypatch):
     def open_page(*arguments, **parameters):
         monkeypatch.setattr(sys, "argv", [PAGE, *map(str, arguments)])
-        app = AppTest.from_file(PAGE, default_timeout=60)
+        app = AppTest.from_file(PAGE, default_timeout=180)
         for name, value in ({"page": "annotation"} | parameters).items():
             app.query_params[name] = value
         return checked(app.run())

@@ -39,7 +39,7 @@ def opened(monkeypatch):
     def opened(folder, *, data="giccs-sample", **link):
         arguments = ["--data", data, *(["--results", folder] if folder else [])]
         monkeypatch.setattr(sys, "argv", [PAGE, *map(str, arguments)])
-        app = AppTest.from_file(PAGE, default_timeout=60)
+        app = AppTest.from_file(PAGE, default_timeout=180)
         for name, value in ({"page": "errors"} | link).items():
             app.query_params[name] = value
         app.run()

@@ -70,7 +70,7 @@ def opened(monkeypatch):
     def opened(folder, *, data="giccs-sample", **link):
         arguments = ["--data", data, *(["--results", folder] if folder else [])]
         monkeypatch.setattr(sys, "argv", [PAGE, *map(str, arguments)])
-        app = AppTest.from_file(PAGE, default_timeout=60)
+        app = AppTest.from_file(PAGE, default_timeout=180)
         for name, value in ({"page": "models"} | link).items():
             app.query_params[name] = value
         app.run()
@@ -259,7 +259,7 @@ def test_one_result_of_one_dialogue_has_no_partner_parts_or_interval(opened, tmp
     store = Store(tmp_path / "results")
     list(run([open_model("baseline:char-ngram")], [PairwiseSTS()], read_benchmark(small), store))
     app = opened(store.folder, data=small)
-    assert "one dialogue: no interval" in said(app)
+    assert "1 dialogues: no interval, which needs 5" in said(app)
     assert "judgments behind the scores are not given" in said(app)
     for view, sentence in (
         ("parts", "no parts that could be compared"),

@@ -5,12 +5,14 @@ import math
 import re
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
-from app.study import load, place_in_judgments, results_of, stamp, with_intervals
+from app.study import load, place_in_judgments, results_of, stamp
 from bws.problems import InputError
 from bws.records import Judgment, Judgments
+from bws.scoring import score
 from giccs.benchmark import Benchmark, read_benchmark, write_benchmark
 from giccs.models import open_model
 from giccs.records import Item, Turn
@@ -70,21 +72,19 @@ def test_an_item_that_nobody_judged_has_nulls(benchmark, tmp_path):
     assert set(study.notes) == {"page.not_all_judged", "page.other_scores"}
 
 
-def test_intervals_hold_the_counting_score_and_depend_on_what_is_resampled():
+def test_intervals_are_those_of_bws_score():
     study = load()
-    for cluster in ("tuple", "annotator"):
-        items = with_intervals(study, cluster)
-        inside = (items["low"] <= items["counted"]) & (items["counted"] <= items["high"])
-        assert inside.mean() > 0.99
-    assert not with_intervals(study, "annotator")["low"].equals(study.items["low"])
+    assert study.judgments is not None
+    scores = score(study.judgments, scale="unit", interval="model")
+    np.testing.assert_allclose(study.items["low"], scores.low[study.place_of])
+    np.testing.assert_allclose(study.items["high"], scores.high[study.place_of])
 
 
 def test_judgments_of_one_tuple_leave_the_rest_to_be_seen(benchmark, tmp_path):
     study = load(
         benchmark, judgments_file(tmp_path, HEADER + "t1,d,a,b,c,a,c,w1\nt1,d,a,b,c,a,b,w2\n")
     )
-    assert "one tuple" in study.problems[0].message
-    assert study.items["low"].null_count() == 4
+    assert study.items["low"].null_count() == 4  # two annotators are too few
     assert column(study, "best")["a"] == 2
 
 

@@ -2,12 +2,14 @@
 
 import itertools
 import math
+import re
 
 import krippendorff
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from scipy.stats import t as student
 
 from bws.agreement import agreement
 from bws.problems import InputError
@@ -65,7 +67,9 @@ def any_answers(draw):
 def units_of(answers) -> dict[str, list[list[int]]]:
     best = [[b for b, _ in unit] for unit in answers]
     worst = [[w for _, w in unit] for unit in answers]
-    return {"best": best, "worst": worst, "both": best + worst}
+    number = {pair: n for n, pair in enumerate(itertools.permutations(range(8), 2))}
+    joint = [[number[tuple(answer)] for answer in unit] for unit in answers]
+    return {"best": best, "worst": worst, "both": best + worst, "joint": joint}
 
 
 def slow_alpha(units) -> float:
@@ -89,7 +93,7 @@ def test_alpha_is_that_of_the_krippendorff_package(case):
         if math.isnan(found[name]):
             assert len({answer for unit in units if len(unit) > 1 for answer in unit}) == 1
             continue
-        counts = [np.bincount(unit, minlength=k) for unit in units]
+        counts = [np.bincount(unit, minlength=8 * 7) for unit in units]
         package = krippendorff.alpha(value_counts=counts, level_of_measurement="nominal")
         assert found[name] == pytest.approx(package, abs=1e-9)
         assert found[name] == pytest.approx(slow_alpha(units), abs=1e-9)
@@ -123,9 +127,18 @@ def test_an_example_by_hand():
     assert (found.tuples, found.annotations) == (2, 6)
 
 
+def test_joint_alpha_by_hand():
+    # Answers (0, 2), (0, 2), (1, 2) and (2, 1), (2, 1), (2, 0): 2 of 6 ordered pairs agree in either tuple;
+    # D_o = 1 - (2/2 + 2/2) / 6 = 2/3. Among all six, 2 + 2 of 30 ordered pairs agree; D_e = 26/30.
+    found = whole([[(0, 2), (0, 2), (1, 2)], [(2, 1), (2, 1), (2, 0)]])
+    assert found.observed["joint"].value == pytest.approx(1 / 3)
+    assert found.alpha["joint"].value == pytest.approx(1 - (2 / 3) / (26 / 30))
+    assert found.observed["worst"].value == pytest.approx(2 / 3)  # agreeing on one is not enough
+
+
 def test_unanimous_annotators_have_alpha_1():
     found = whole([[(0, 1)] * 4, [(1, 2)] * 3, [(2, 0)] * 2])
-    assert values(found.alpha) == {"both": 1.0, "best": 1.0, "worst": 1.0}
+    assert values(found.alpha) == dict.fromkeys(["both", "best", "worst", "joint"], 1.0)
     assert values(found.strong) == {"best": 100.0, "worst": 100.0}
 
 
@@ -169,7 +182,7 @@ def test_single_judgments_count_nowhere_and_are_counted():
 
 
 def test_single_judgments_only_give_no_number():
-    found = whole([[(0, 1)], [(1, 2)]], bootstrap=10)
+    found = whole([[(0, 1)], [(1, 2)]], intervals=True)
     for estimates in (found.alpha, found.observed, found.strong):
         assert all(math.isnan(value) for value in values(estimates).values())
     assert "no tuple has two judgments to compare: no agreement" in found.notes
@@ -186,31 +199,53 @@ def test_answers_that_do_not_vary_give_no_alpha_but_a_reason():
 # Intervals ----------------------------------------------------------------------------------------
 
 
-def slow_interval(answers, resamples: int) -> np.ndarray:
-    rng = np.random.default_rng(0)
-    drawn = []
-    for _ in range(resamples):
-        chosen = [answers[t] for t in rng.integers(len(answers), size=len(answers))]
-        counts = [np.bincount(unit, minlength=3) for unit in units_of(chosen)["both"]]
-        drawn.append(krippendorff.alpha(value_counts=counts, level_of_measurement="nominal"))
-    return np.quantile(drawn, [0.025, 0.975])
+def alpha_of_rows(rows) -> float:
+    """Alpha of (tuple, annotator, best place, worst place) rows of 3-tuples, by another program."""
+    tuples = sorted({row[0] for row in rows})
+    answers = [[row[2:] for row in rows if row[0] == t] for t in tuples]
+    counts = [np.bincount(unit, minlength=3) for unit in units_of(answers)["both"]]
+    return krippendorff.alpha(value_counts=counts, level_of_measurement="nominal")
 
 
-def test_intervals_are_those_of_a_slow_bootstrap():
-    answers = guesses(80, 4, 3, sure=0.7)
-    found = whole(answers, bootstrap=2000).alpha["both"]
-    low, high = slow_interval(answers, 2000)
-    assert low < found.value < high
-    assert (found.low, found.high) == pytest.approx((low, high), abs=0.01)
+def slow_variance(rows, key) -> tuple[float, int]:
+    """The jackknife variance, and the number of clusters."""
+    clusters = sorted({key(row) for row in rows})
+    values = [alpha_of_rows([row for row in rows if key(row) != cluster]) for cluster in clusters]
+    c = len(clusters)
+    return (c - 1) / c * sum((value - np.mean(values)) ** 2 for value in values), c
 
 
-def test_groups_are_drawn_whole():
-    # Ten dialogues of twenty tuples; in half of them all agree, in the others all guess. Drawing
+@pytest.mark.parametrize("annotators", [4, 6])
+def test_intervals_are_those_of_a_slow_jackknife(annotators):
+    answers = guesses(20, annotators, 3, sure=0.7)
+    found = whole(answers, intervals=True).alpha["both"]
+    rows = [(t, w, *answer) for t, given in enumerate(answers) for w, answer in enumerate(given)]
+    tuples, n_tuples = slow_variance(rows, lambda row: row[0])
+    variance, df = tuples, n_tuples - 1
+    if annotators >= 5:
+        people, n_people = slow_variance(rows, lambda row: row[1])
+        cells, _ = slow_variance(rows, lambda row: row[:2])
+        between = max(tuples - cells, 0)
+        variance = people + between
+        df = variance**2 / (people**2 / (n_people - 1) + between**2 / (n_tuples - 1))
+    reach = student.ppf(0.975, df) * math.sqrt(variance)
+    assert (found.low, found.high) == pytest.approx((found.value - reach, found.value + reach))
+
+
+def test_annotators_count():
+    # Four annotators always agree, two always answer otherwise: what six others would do is uncertain.
+    answers = [[(0, 1)] * 4 + [(1, 0)] * 2, [(1, 2)] * 4 + [(2, 1)] * 2] * 30
+    found = whole(answers, intervals=True).alpha["both"]
+    assert found.high - found.low > 0.5
+
+
+def test_groups_are_left_out_whole():
+    # Ten dialogues of twenty tuples; in half of them all agree, in the others all guess. Leaving out
     # tuples overlooks that the tuples of a dialogue are alike.
     answers = [*guesses(100, 4, 3, sure=1.0), *guesses(100, 4, 3)]
     groups = [f"d{t // 20}" for t in range(200)]
-    by_tuple = whole(answers, bootstrap=500).alpha["both"]
-    by_group = whole(answers, groups=groups, bootstrap=500).alpha["both"]
+    by_tuple = whole(answers, intervals=True).alpha["both"]
+    by_group = whole(answers, groups=groups, intervals=True).alpha["both"]
     assert by_group.value == by_tuple.value
     assert by_group.high - by_group.low > 2 * (by_tuple.high - by_tuple.low)
 
@@ -219,18 +254,33 @@ def test_one_group_has_no_interval_but_a_reason():
     answers = guesses(20, 4, 3, sure=0.5)
     judgments = judgments_of(answers, groups=["d1"] * 15 + ["d2"] * 5)
     dialogue = np.array(["one"] * 15 + ["two"] * 5, dtype=object)
-    part = agreement(judgments, bootstrap=10, by={"dialogue": dialogue}).groups[1]
+    part = agreement(judgments, intervals=True, by={"dialogue": dialogue}).groups[1]
     assert math.isnan(part.alpha["both"].low)
     assert part.document()["intervals"]["alpha"] == {}
-    assert part.notes[0].startswith("no intervals: they need two groups")
+    assert part.notes[0] == "1 groups: no interval, which needs 5"
 
 
-def test_resamples_without_alpha_are_counted():
-    found = whole([[(0, 1), (0, 2)], [(1, 0), (1, 0)]], bootstrap=40)
-    assert any(
-        note.endswith("resamples have no alpha (best) and are not in its interval")
-        for note in found.notes
-    )
+@pytest.mark.parametrize(("tuples", "shown"), [(4, r"\[–\]"), (5, r"\[-?\d")])
+def test_fewer_than_five_tuples_have_no_interval(tuples, shown):
+    found = agreement(judgments_of(guesses(tuples, 4, 3, sure=0.5)), intervals=True)
+    assert math.isnan(found.groups[0].strong["best"].low) == (tuples < 5)
+    assert re.search(shown, found.table())
+    note = "4 tuples: no interval, which needs 5"
+    assert (note in found.groups[0].notes) == (tuples < 5)
+
+
+def test_alpha_that_needs_a_cluster_has_no_interval():
+    found = whole([[(0, 1), (0, 2)], *[[(1, 0), (1, 0)]] * 4], intervals=True)
+    assert not math.isnan(found.alpha["best"].value)
+    assert math.isnan(found.alpha["best"].low)
+    assert any(note.startswith("no interval of alpha (best") for note in found.notes)
+
+
+def test_annotators_that_are_few_have_a_note():
+    few = "fewer than 5 annotators, or judgments without one: the intervals do not hold for other"
+    for annotators in (4, 5):
+        notes = whole(guesses(20, annotators, 3, sure=0.5), intervals=True).notes
+        assert any(note.startswith(few) for note in notes) == (annotators < 5)
 
 
 def test_no_intervals_unless_asked_for():
@@ -254,7 +304,7 @@ def test_order_of_rows_items_and_annotators_changes_nothing(case, draw):
         for row in draw.sample(rows, len(rows))
     ]
     before, after = (
-        agreement(Judgments.from_records(r), bootstrap=5).groups[0].document()
+        agreement(Judgments.from_records(r), intervals=True).groups[0].document()
         for r in (rows, shuffled)
     )
     assert str(before) == str(after)  # as text, since NaN is not NaN
@@ -293,14 +343,14 @@ def test_parts_come_sorted_after_the_whole_and_are_what_they_would_be_alone():
 
 
 def test_the_document_is_the_contract():
-    found = agreement(judgments_of(guesses(30, 5, 3, sure=0.5)), bootstrap=20)
+    found = agreement(judgments_of(guesses(30, 5, 3, sure=0.5)), intervals=True)
     document = found.document()
     group = document["groups"][0]
     assert group.keys() >= {"by", "tuples", "annotations", "alpha", "strong"}
-    assert group["alpha"].keys() == {"both", "best", "worst"}
+    assert group["alpha"].keys() == {"both", "best", "worst", "joint"}
     assert group["strong"].keys() == {"best", "worst"}
     assert group["intervals"]["alpha"]["both"].keys() == {"low", "high"}
-    assert document["signature"]["bootstrap"] == 20
+    assert document["signature"]["interval"] == "jackknife"
     assert "[" in found.table()
 
 
@@ -308,8 +358,6 @@ def test_wrong_arguments():
     judgments = judgments_of([[(0, 1), (0, 1)]])
     with pytest.raises(ValueError, match="strong is 4; it is a share"):
         agreement(judgments, strong=4)
-    with pytest.raises(ValueError, match="bootstrap is -1"):
-        agreement(judgments, bootstrap=-1)
     with pytest.raises(InputError, match="no judgments"):
         agreement(judgments.take(np.zeros(2, dtype=bool)))
 

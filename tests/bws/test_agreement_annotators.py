@@ -240,12 +240,9 @@ def test_judgments_of_nobody_count_among_the_others():
 
 
 def test_rows_left_out_are_said():
-    judgments = replace(
-        judged(CROWD), left_out=(Problem("f.csv", 3, "best and worst are both 'a'"),)
-    )
-    assert (
-        "1 faults on reading are not counted for any annotator" in annotator_report(judgments).notes
-    )
+    faults = (Problem("f.csv", 3, "best is empty"), Problem("f.csv", 3, "worst is empty"))
+    judgments = replace(judged(CROWD), left_out=faults)
+    assert "1 rows that were left out count for no annotator" in annotator_report(judgments).notes
 
 
 def test_no_annotators_is_an_input_error():

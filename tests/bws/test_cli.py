@@ -96,6 +96,43 @@ def test_a_dialogues_file_gets_a_design_for_each_dialogue(folder):
     assert all(item.startswith(group) for group, items in sets for item in items)
 
 
+@pytest.fixture
+def dialogues(folder):
+    """Twenty dialogues of four candidates."""
+    rows = [
+        {"dialogue_id": f"d{n}", "candidates": [{"utterance_id": f"{n}{u}"} for u in "abcd"]}
+        for n in range(20)
+    ]
+    (folder / "d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder
+
+
+def test_tuples_that_would_repeat_are_refused_or_all_distinct_ones_taken(dialogues):
+    out, err = run("make_tuples", "d.jsonl", "-k", 4)
+    assert len(out.splitlines()) == 1 + 20  # of 160 tuples, 140 repeated another
+    assert err.splitlines() == [
+        "20 tuples of 80 items in 20 groups",
+        "20 groups of 4 items: all 1 distinct tuples of 4 are taken; 2 per item would be 8",
+    ]
+    for asked in (["--tuples", 8], ["--factor", 2]):
+        out, err = run("make_tuples", "d.jsonl", "-k", 4, *asked, code=2)
+        assert out == ""
+        assert "groups 'd0', 'd1', 'd2' and 17 more: 4 items, tuples of 4: 1 distinct" in err
+    out, err = run("make_tuples", "d.jsonl", "-k", 4, "--tuples", 8, "--allow-repeats", "--quiet")
+    assert len(out.splitlines()) == 1 + 160
+    assert err == "warning: d.jsonl: 140 of 160 tuples repeat the items of another\n"
+
+
+def test_repeats_of_a_canonical_design_are_reported(folder):
+    (folder / "seven.txt").write_text("a\nb\nc\nd\ne\nf\ng\n")
+    repeated = bws.make_tuples(list("abcdefg"), 3, compat="km", seed=1).n_repeated
+    assert repeated
+    arguments = ["seven.txt", "-k", 3, "--compat", "km", "--seed", 1]
+    _, err = run("make_tuples", *arguments, "-o", "t.csv", "--quiet")
+    assert err == f"warning: seven.txt: {repeated} of 14 tuples repeat the items of another\n"
+    assert json.loads(run("make_tuples", *arguments, "--json")[0])["repeated_tuples"] == repeated
+
+
 def test_an_extended_design_keeps_the_old_tuples(study):
     (study / "more.txt").write_text("i11\nn1\nn2\n")
     run("make_tuples", "more.txt", "-k", 4, "--extend", "tuples.csv", "-o", "both.csv")
@@ -122,7 +159,7 @@ def test_rules_keep_items_apart_and_bring_them_together(study):
         (["-k", 4, "--factor", 2, "--tuples", 5], "give one of them"),
         (["-k", 4, "--factor", 0.01], "factor 0.01 makes no tuple"),
         (["-k", 13], "13 is not in the range 2<=x<=12"),
-        (["-k", 4, "--factor", "nan"], "Invalid value for '--factor': nan is not allowed"),
+        (["-k", 4, "--factor", "nan"], "Invalid value for '--factor': nan is not finite"),
         (["-k", 3, "--extend", "tuples.csv"], "have 4 items; give -k 4"),
         (["-k", 4, "--extend", "tuples.csv"], "all items are in tuples.csv already"),
         (["-k", 4, "--extend", "tuples.csv", "--tuples", 4], "--extend does not go with --tuples"),
@@ -160,7 +197,7 @@ def test_judgments_go_to_standard_output_or_are_counted_as_json(study):
     out, _ = run("simulate", "tuples.csv", "--truth", "truth.csv", "--json", "-o", "j.csv")
     assert json.loads(out) == {
         "judgments": 120, "tuples": 24, "annotators": 5, "noise": 0.25, "model": "gumbel",
-        "careless": 0.0, "position_bias": 0.0, "seed": 0,
+        "disagreement": 0.0, "careless": 0.0, "position_bias": 0.0, "seed": 0,
     }  # fmt: skip
     assert len(read_judgments("j.csv")) == 120
 
@@ -237,8 +274,23 @@ def test_a_batch_is_put_on_the_scale_of_an_earlier_one(study):
 def test_model_intervals(study):
     out, _ = run("score", "judgments.csv", "--method", "bradley-terry", "--model-interval")
     assert out.startswith("item,group,score,appearances,best,worst,low,high\n")
-    _, err = run("score", "judgments.csv", "--model-interval", code=2)
-    assert "method counting has no standard errors" in err
+    _, err = run("score", "judgments.csv", "--intervals", "--method", "elo", code=2)
+    assert "method elo has no standard errors" in err
+
+
+def test_one_flag_gives_intervals_over_annotators_and_tuples(study):
+    run(
+        "simulate", "tuples.csv", "--truth", "truth.csv", "--annotators", 6, "-o", "six.csv",
+    )  # fmt: skip
+    out, err = run("score", "six.csv", "--intervals", "--json")
+    document = json.loads(out)
+    signature = document["signature"]
+    assert (signature["cluster"], signature["standard_error"]) == ("both", "clustered counts")
+    assert all(row["low"] <= row["score"] <= row["high"] for row in document["scores"])
+    assert "6 annotators: the interval is approximate" in err
+    out, _ = run("agreement", "six.csv", "--bootstrap", 10)
+    assert out == run("agreement", "six.csv", "--intervals")[0]
+    assert "[" in out
 
 
 def test_options_that_a_method_lacks_are_refused(study):
@@ -304,10 +356,33 @@ def test_reliability_prints_what_the_contract_says(study):
 
 def test_a_curve_comes_with_the_reliability(study):
     out, _ = run("reliability", "judgments.csv", "--curve", "--target", 0.95, "--trials", 5)
-    assert "annotations a tuple" in out
-    assert "of 0.95 between halves" in out
+    assert "annotations per tuple" in out
+    assert "between halves" not in out
+    assert "reliability of 0.95" in out
     out, _ = run("reliability", "judgments.csv", "--curve", "--json", "--trials", 5)
     assert [point["annotations"] for point in json.loads(out)["curve"]["points"]] == [2, 3]
+
+
+def test_components_and_a_plan_come_with_the_reliability(study):
+    out, _ = run("reliability", "judgments.csv", "--components", "--trials", 2)
+    assert "reliability of the scores, all errors included" in out
+    assert "present design" not in out
+    options = ("--plan", "--target", 0.95, "--price", 0.1, "--trials", 2)
+    out, _ = run("reliability", "judgments.csv", *options)
+    assert "all errors included" in out
+    assert "present design" in out
+    document = json.loads(run("reliability", "judgments.csv", *options, "--json")[0])
+    assert document["components"].keys() == {"variances", "reliability", "root", "notes"}
+    assert document["components"]["variances"].keys() == {
+        "item", "design", "annotator", "residual"
+    }  # fmt: skip
+    plan = document["plan"]
+    assert plan["price"] == 0.1
+    assert plan["cheapest"] == plan["reaching"][0]
+    assert plan["cheapest"]["cost"] == pytest.approx(0.1 * plan["cheapest"]["judgments"])
+    assert plan["alternatives"][0]["reliability"] == pytest.approx(
+        document["components"]["reliability"]["value"]
+    )
 
 
 def test_agreement_prints_what_the_contract_says(study):
@@ -315,12 +390,12 @@ def test_agreement_prints_what_the_contract_says(study):
     document = json.loads(out)
     (group,) = document["groups"]
     assert {"by", "tuples", "annotations", "alpha", "strong"} <= group.keys()
-    assert group["alpha"].keys() == {"both", "best", "worst"}
+    assert group["alpha"].keys() == {"both", "best", "worst", "joint"}
     assert group["strong"].keys() == {"best", "worst"}
     assert [a["annotator"] for a in document["annotators"]["annotators"]] == [
         f"simulated-{n}" for n in (1, 2, 3)
     ]
-    out, _ = run("agreement", "judgments.csv", "--annotators", "--bootstrap", 10)
+    out, _ = run("agreement", "judgments.csv", "--annotators", "--intervals")
     assert "alpha both" in out
     assert "compliance" in out
 

@@ -132,10 +132,33 @@ def test_where_an_error_arose_is_told_above_its_line(error, code, line):
 
 
 def test_of_very_many_problems_the_traceback_tells_some():
-    error = InputError(Problem("a.csv", line, "no best") for line in range(1, 5000))
+    error = InputError(Problem("a.csv", line, f"no best {'x' * line}") for line in range(1, 5000))
     said = called(does(fails(error)), "--verbose").stderr
     assert said.count("no best") < 500
     assert said.endswith("... and 4899 more problems like these\n")
+
+
+def test_the_same_error_in_many_lines_is_one_line():
+    error = InputError(
+        [Problem("a.csv", line, f"best is 'x{line}'; it must be an item") for line in range(3, 84)]
+        + [
+            Problem("a.csv", 99, "3 fields; the first row has 4"),
+            Problem("b.csv", 3, "best is 'y'"),
+        ]
+    )
+    expected = [
+        "a.csv:3: best is 'x3'; it must be an item (81 lines like this: 3, 4, 5, 6, 7, ...)",
+        "a.csv:99: 3 fields; the first row has 4",
+        "b.csv:3: best is 'y'",
+    ]
+    assert called(does(fails(error))).stderr.splitlines() == expected
+    assert str(error).splitlines() == expected
+    assert len(error.problems) == 83  # a program gets every one
+
+
+def test_a_few_errors_that_differ_in_their_values_are_all_shown():
+    error = InputError(Problem("a.csv", line, f"best is 'x{line}'") for line in range(1, 6))
+    assert len(called(does(fails(error))).stderr.splitlines()) == 5
 
 
 def test_python_itself_shows_where_what_nobody_foresaw_arose():

@@ -44,7 +44,7 @@ def sizes(draw):
 @given(sizes(), st.integers(0, 100))
 def test_what_every_design_promises(size, seed):
     n, k, count = size
-    design = make_tuples(names(n), k, count=count, seed=seed)
+    design = make_tuples(names(n), k, count=count, seed=seed, allow_repeats=True)
     appearances, _, positions = counted(design)
     rows = [frozenset(row) for row in design.members.tolist()]
     assert len(rows) == count
@@ -91,6 +91,62 @@ def test_pairs_are_level_where_that_is_known_to_be_possible(n, k, count, low, hi
     )
     values = [best[frozenset(pair)] for pair in combinations(range(n), 2)]
     assert (min(values), max(values)) == (low, high)
+
+
+def repeated(design):
+    """Tuples whose items are those of an earlier tuple, by plain sets."""
+    rows = [frozenset(row) for row in design.members.tolist()]
+    return len(rows) - len(set(rows))
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "options", "message"),
+    [
+        (5, 3, {"count": 11}, "10 distinct tuples exist, so 1 of 11 would repeat others; ask for at most 10"),
+        (4, 4, {"factor": 2}, "1 distinct tuple exists, so 7 of 8 would repeat it; ask for 1 or allow"),
+        (4, 4, {"compat": "km"}, "1 distinct tuple exists, so 7 of 8 would repeat it"),
+        (5, 3, {"count": 10**20}, "is too large; at most 10000000 are made"),
+        (8, 4, {"groups": ["a"] * 4 + ["b"] * 4, "count": 2}, "groups 'a', 'b': 4 items, tuples of 4"),
+    ],
+)  # fmt: skip
+def test_repeated_tuples_are_an_error_unless_they_are_allowed(n, k, options, message):
+    with pytest.raises(ValueError, match=message):
+        make_tuples(names(n), k, **options)
+    if options.get("count", 0) < 100:
+        design = make_tuples(names(n), k, **options, allow_repeats=True)
+        assert design.n_repeated == repeated(design) > 0
+
+
+def test_without_a_number_a_group_gets_at_most_all_distinct_tuples():
+    groups = ["a"] * 4 + ["b"] * 9 + ["c"] * 4
+    design = make_tuples(names(17), 4, groups=groups)
+    assert np.bincount(design.group_of_tuple).tolist() == [1, 18, 1]
+    assert design.n_repeated == repeated(design) == 0
+    assert design.notes == (
+        "2 groups of 4 items: all 1 distinct tuples of 4 are taken; 2 per item would be 8",
+    )
+    repeats = make_tuples(names(17), 4, groups=groups, allow_repeats=True)
+    assert (np.bincount(repeats.group_of_tuple).tolist(), repeats.notes) == ([8, 18, 8], ())
+
+
+@pytest.mark.parametrize("n", [7, 8, 11, 18])
+def test_tuples_are_distinct_under_constraints_as_well(n):
+    for seed in range(5):
+        rules = {"apart": [["item 0", "item 1"]], "together": [["item 2", "item 3"]]}
+        design = make_tuples(names(n), 3, seed=seed, **rules)
+        appearances, pairs, _ = counted(design)
+        assert design.n_repeated == repeated(design) == 0
+        assert (pairs[frozenset({0, 1})], pairs[frozenset({2, 3})] > 0) == (0, True)
+        assert spread(appearances, range(n)) <= 1
+    with pytest.raises(ValueError, match=r"under these constraints .* tuples of 3 repeat others"):
+        make_tuples(names(6), 3, count=20, apart=[["item 0", "item 1"]])  # 16 of 20 keep them apart
+
+
+def test_canonical_designs_count_the_tuples_that_repeat_by_chance():
+    """The canonical scripts do not rule out repeats: fourteen of the 35 triples of seven items."""
+    designs = [make_tuples(names(7), 3, seed=seed, compat="km") for seed in range(4)]
+    assert any(design.n_repeated for design in designs)
+    assert [design.n_repeated for design in designs] == [repeated(design) for design in designs]
 
 
 def test_groups_have_designs_of_their_own():
@@ -223,6 +279,31 @@ def test_an_extension_links_new_items_to_old_ones(old, new, k):
     assert spread(appearances, range(old)) <= 1
     assert {appearances[old + number] for number in range(new)} <= {2 * k, 2 * k + 1}
     assert audit(both).components == 1
+
+
+@pytest.mark.parametrize("old", [4, 5, 8])
+@pytest.mark.parametrize("new", [1, 2, 3])
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_an_extension_repeats_no_tuple(old, new, k):
+    for seed in range(3):
+        both = extend_tuples(
+            make_tuples(names(old), k), [f"new {n}" for n in range(new)], seed=seed
+        )
+        assert both.n_repeated == repeated(both) == 0
+        appearances, _, _ = counted(both)
+        assert spread(appearances, range(old, old + new)) <= 1
+
+
+def test_an_extension_takes_all_distinct_tuples_where_there_are_fewer():
+    design = make_tuples(names(3), 3)  # of 3 old items with 1 new: 3 tuples, where 2 per item are 6
+    both = extend_tuples(design, ["new"])
+    assert len(both) - len(design) == 3
+    assert both.notes == (
+        "1 new items beside 3 old ones: all 3 distinct tuples of 3 are taken; there would be 6",
+    )
+    with pytest.raises(ValueError, match="3 distinct tuples exist, so 3 of 6 would repeat others"):
+        extend_tuples(design, ["new"], factor=2)
+    assert extend_tuples(design, ["new"], factor=2, allow_repeats=True).n_repeated >= 3
 
 
 def test_an_extension_inside_groups():

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from bws.files import judgments_from_records, read_judgments, write_judgments
 from bws.problems import InputError
 from bws.records import Judgment, Judgments
+from bws.scoring import score
 
 HEADER = "tuple_id,group,item1,item2,item3,best,worst,annotator\n"
 
@@ -136,8 +137,38 @@ def test_skip_leaves_out_what_error_would_name(tmp_path):
     assert [f"{p.line}: {p.message}" for p in found.left_out] == named
     assert [p.line for p in found.left_out] == [3, 4, 5]
     assert len(found) == 1
-    # the items of a tuple without a valid answer stay: they were never judged
+    # what is in rows that were left out only is named, and is neither an item nor a tuple
+    assert found.tuples.items.tolist() == ["a", "b", "c"]
+    assert found.tuples.ids.tolist() == ["t1"]
+    assert found.annotators.tolist() == ["w1"]
+    assert (found.n_left_out, found.items_left_out) == (3, ("d",))
+
+
+def test_a_repeated_header_leaves_nothing_behind(tmp_path):
+    text = HEADER + "t1,,a,b,c,a,c,w1\n" + HEADER + "t1,,a,b,c,,c,w2\nt2,,b,c,d,b,d,w2\n"
+    found = read(tmp_path, text, on_invalid="skip")
     assert found.tuples.items.tolist() == ["a", "b", "c", "d"]
+    assert found.annotators.tolist() == ["w1", "w2"]
+    assert found.n_left_out == 2  # the header has two faults, its best and its worst
+    assert len(found.left_out) == 3
+    assert found.items_left_out == ("item1", "item2", "item3")
+    whole = read(tmp_path, HEADER + "t1,,a,b,c,a,c,w1\nt2,,b,c,d,b,d,w2\n")
+    assert list(found.records()) == list(whole.records())
+    assert found.tuples.members.tolist() == whole.tuples.members.tolist()
+    assert found.annotator_of.tolist() == whole.annotator_of.tolist()
+    notes = score(found).notes
+    assert notes == ["2 rows of the judgments were left out"]
+
+
+def test_a_group_that_only_invalid_rows_have_is_not_there(tmp_path):
+    text = HEADER + "t1,g,a,b,c,,c,w1\nt2,h,a,b,c,a,c,\nt3,h,a,b,d,a,d,w3\n"
+    found = read(tmp_path, text, on_invalid="skip")
+    assert (found.tuples.groups.tolist(), found.tuples.items.tolist()) == (["h"], list("abcd"))
+    assert [(r.group, r.annotator, r.best) for r in found.records()] == [
+        ("h", "", "a"),
+        ("h", "w3", "a"),
+    ]
+    assert found.annotator_of.tolist() == [-1, 0]
 
 
 def test_nothing_valid_is_an_error_also_with_skip(tmp_path):

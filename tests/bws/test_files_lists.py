@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bws.files import read_items, read_scores, read_tuples, write_scores, write_tuples
+from bws.files import (
+    read_item_sets,
+    read_items,
+    read_judgments,
+    read_scores,
+    read_tuples,
+    write_scores,
+    write_tuples,
+)
+from bws.metadata import read_metadata
 from bws.problems import InputError
 from bws.records import Judgment, Judgments, Scores
 
@@ -97,7 +106,144 @@ def test_files_without_items_are_refused(tmp_path):
             read_items(file(tmp_path, name, text))
 
 
+DIALOGUES = 'id,context,candidates\nd1,Hello there,a|b\nd2,"Hi, you",c|d\nd3,Hey,e|f\n'
+LINES = '{"item": "a", "text": "x"}\n{"item": "b", "text": "y"}\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        (
+            "d.csv",
+            DIALOGUES,
+            r"which column holds the items\? there are id, context, candidates; name it",
+        ),
+        ("d.csv", DIALOGUES, r"this is a table of dialogues; giccs-build import"),
+        ("d.csv", "item,context\n1,x\n", r"there are item, context; name it \(--item-column\)"),
+        ("d.csv", "id,item_id\n1,x\n", r"there are id, item_id; name it"),
+        ("d.jsonl", LINES, "there are item, text; name it"),
+        ("d.txt", LINES, "is JSON, not a list of items; the name of JSON Lines must end in .jsonl"),
+        ("d", '[\n"a",\n"b"]\n', "is JSON, not a list of items"),
+        (
+            "d.xlsx",
+            DIALOGUES,
+            r"is a table, not a list of items: its first line has commas; name it .csv",
+        ),
+        ("d.txt", DIALOGUES.replace(",", "\t"), "its first line has tabs; name it .tsv"),
+        ("d.txt", "word;frequency\na;1\nb;2\n", "its first line has semicolons; name it .csv"),
+        ("d.txt", "x1,y1\nx2,y2\n", "its first line has commas"),
+        ("d.tsv", DIALOGUES, "its first line has commas; name it .csv"),
+        (
+            "d.csv",
+            "word|frequency\na|1\nb|2\n",
+            "its first line has vertical bars; save it with commas",
+        ),
+        ("d.xlsx", "a\nb\nc\n", r"is named .xlsx but holds text; name a list of items .txt"),
+        (
+            "d.txt",
+            "<!DOCTYPE html>\n<table><tr><td>a</td></tr></table>\n",
+            "is an HTML or XML page",
+        ),
+        ("d.csv", "<html><body>\n", "is an HTML or XML page"),
+        ("d.jsonl", "item,score\n" + "a,1\n" * 80, "81 lines are not JSON; this is a scores file"),
+    ],
+)
+def test_a_table_or_another_format_is_no_list_of_items(tmp_path, name, text, message):
+    with pytest.raises(InputError, match=message):
+        read_items(file(tmp_path, name, text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["yes, please\nno, thanks\n", "a,b\nc\n", '"quoted, text"\n"and, more"\n', "a;b\nc;d;e\n"],
+)
+def test_lists_of_texts_may_have_commas(tmp_path, text):
+    assert read_items(file(tmp_path, "i.txt", text)).items == text.splitlines()
+
+
+def test_our_scores_and_a_named_column_hold_items(tmp_path):
+    path = file(tmp_path, "s.csv", "item,group,score,appearances,best,worst\na,g,0.5,2,1,0\n")
+    assert read_items(path) == (["a"], ["g"])
+    assert read_items(file(tmp_path, "k.csv", "item,score\na,0.5\n")) == (["a"], None)
+    assert read_items(file(tmp_path, "d.csv", DIALOGUES), "context").items[1] == "Hi, you"
+
+
+def test_columns_of_a_list_and_groups_of_dialogues_are_refused(tmp_path):
+    with pytest.raises(InputError, match="has no columns: a list of items, one per line"):
+        read_items(file(tmp_path, "i.txt", "a\nb\n"), item_column="word")
+    path = file(
+        tmp_path, "d.jsonl", '{"dialogue_id": "d", "candidates": [{"utterance_id": "a"}]}\n'
+    )
+    with pytest.raises(InputError, match="holds dialogues, which are the groups"):
+        read_items(path, group_column="source")
+
+
+READERS = {
+    "items.csv": read_items,
+    "items.txt": read_items,
+    "judgments.csv": read_judgments,
+    "tuples.csv": read_tuples,
+    "scores.csv": read_scores,
+    "metadata.csv": read_metadata,
+    "sets.csv": read_item_sets,
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"PK\x03\x04\x14\0\x06\0", "is a ZIP archive, as Excel .* write; save the sheet as CSV"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1", "is a Microsoft Office file; save the sheet as CSV"),
+        ("item,score\na,1\n".encode("utf-16"), "is UTF-16 text; save the file as UTF-8"),
+        ("item,score\na,1\n".encode("utf-16-le"), "a NUL byte; the file must be UTF-8 text"),
+        (b"PAR1\x15\x04", "is a Parquet file"),
+    ],
+)  # fmt: skip
+def test_every_reader_refuses_other_formats_with_the_remedy(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        READERS[name](tmp_path / name)
+
+
+@pytest.mark.parametrize("name", sorted(READERS.keys() - {"sets.csv", "items.txt"}))
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("<html>\n<body>\n<table>\n", "is an HTML or XML page; download the data itself"),
+        ('{"item": "a", "score": 1}\n{"item": "b", "score": 2}\n', "is JSON, not a table"),
+    ],
+)
+def test_every_reader_of_tables_refuses_pages_and_json(tmp_path, name, text, message):
+    with pytest.raises(InputError, match=message):
+        READERS[name](file(tmp_path, name, text))
+
+
+def test_every_reader_of_tables_takes_semicolons(tmp_path):
+    tables = {
+        "items.csv": "item;group\na;g\nb;g\n",
+        "judgments.csv": "item1;item2;best;worst\na;b;a;b\n",
+        "tuples.csv": "tuple_id;group;item1;item2\nt1;;a;b\n",
+        "scores.csv": "item;group;score\na;;0.5\n",
+        "metadata.csv": "item;source\na;x\n",
+    }
+    for name, text in tables.items():
+        assert READERS[name](file(tmp_path, name, text))
+    with pytest.raises(InputError, match="score is '0,5'; it must be a number"):
+        read_scores(file(tmp_path, "s.csv", "item;group;score\na;;0,5\n"))
+
+
 # tuples
+
+
+def test_a_table_with_tabs_and_another_header_is_no_tuples_file(tmp_path):
+    for text in ("item\tscore\na\t1\nb\t2\n", "id\tcontext\tcandidates\nd1\tx\ta|b\nd2\ty\tc|d\n"):
+        with pytest.raises(InputError, match=r"item1, item2, \.\.\. are expected; this is a"):
+            read_tuples(file(tmp_path, "t.tsv", text))
+    with pytest.raises(InputError, match=r"it has the columns id, word, x; .* are expected"):
+        read_tuples(file(tmp_path, "t.tsv", "id\tword\tx\n1\ta\tb\n2\tc\td\n"))
+    path = file(tmp_path, "t.tsv", "text\tscore\tb\nscore\tb\tc\ntext\tb\tc\n")  # a list of words
+    assert len(read_tuples(path)) == 3
 
 
 def test_our_tuples(tmp_path):

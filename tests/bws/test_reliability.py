@@ -18,11 +18,15 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bws.halves import Deck, by_annotation, by_annotator, run_trials
+from bws.components import components
+from bws.design import make_tuples
+from bws.halves import Deck, by_annotation, by_annotator, by_tuple, run_trials
 from bws.problems import InputError
 from bws.records import Judgment, Judgments
 from bws.reliability import reliability, spearman_brown
+from bws.scoring import score
 from bws.scoring.answers import in_order
+from bws.simulate import simulate
 
 SHARED = Path(os.environ.get("GICCS_SHARED", Path(__file__).parents[3] / "shared"))
 HINDI = SHARED / "data" / "semrel2024" / "hi_dev.csv"
@@ -47,8 +51,8 @@ def simulated(
     return rows
 
 
-def whole(rows, **options):
-    return reliability(Judgments.from_records(rows), **options).groups[0]
+def whole(rows, split="annotation", **options):
+    return reliability(Judgments.from_records(rows), split=split, **options).groups[0]
 
 
 def deck_of(rows) -> Deck:
@@ -197,6 +201,113 @@ def test_annotators_go_to_one_half_whole():
     assert -1 not in one | two
 
 
+@pytest.mark.parametrize("factor", [1, 2, 10])
+def test_tuples_go_to_one_half_and_items_to_both(factor):
+    design = make_tuples([f"i{n}" for n in range(60)], 4, factor=factor)
+    answers = in_order(simulate(design, np.linspace(-1, 1, 60), annotators=3))
+    deck, rng, worst = Deck.of(answers), generator(), []
+    lacking = []
+    for _ in range(30):
+        first, second = by_tuple(deck, rng, "coin")
+        assert (first ^ second).all()
+        assert not set(deck.tuple_of[first]) & set(deck.tuple_of[second])
+        shown = np.bincount(deck.members[np.unique(deck.tuple_of[first])].ravel(), minlength=60)
+        worst.append(np.abs(shown - 2 * factor).mean())  # an item is in 4 * factor tuples
+        lacking.append(np.count_nonzero((shown == 0) | (shown == 4 * factor)))
+    assert np.mean(lacking) < 0.3  # of 60
+    # halves at random differ by sqrt(4 * factor) / 2 * sqrt(2 / pi) from half of an item's tuples
+    assert np.mean(worst) < 0.6 * math.sqrt(4 * factor) / 2 * math.sqrt(2 / math.pi)
+
+
+def test_the_second_half_of_the_tuples_has_more_where_that_is_chosen():
+    deck = deck_of(simulated(20, 41, 3, noise=1.0))
+    for _ in range(10):
+        first, second = by_tuple(deck, generator(), "second")
+        assert np.count_nonzero(first) < np.count_nonzero(second)
+
+
+# Splits side by side ------------------------------------------------------------------------------
+
+
+def scores_of(judgments):
+    scores = score(judgments)
+    return dict(zip(scores.items, scores.score, strict=True))
+
+
+def test_halves_of_tuples_have_the_reliability_that_another_design_finds():
+    items, by_split, actual = [f"i{n}" for n in range(150)], [], []
+    for seed in range(12):
+        truth = np.random.default_rng(seed).normal(size=150)
+        studies = [
+            simulate(design, truth[[int(item[1:]) for item in design.items]], 4, noise=0.4, seed=n)
+            for n in (seed, 100 + seed)
+            for design in [make_tuples(items, 4, factor=2, seed=n)]
+        ]
+        one, two = map(scores_of, studies)
+        actual.append(statistics.correlation(*([each[i] for i in items] for each in (one, two))))
+        found = reliability(studies[0], trials=10)
+        by_split.append(
+            [group.pearson.spearman_brown for group in (found.groups[0], found.splits["tuple"][0])]
+        )
+    annotation, by_tuples = np.mean(by_split, axis=0)
+    # the standard error of the mean of twelve is about .004
+    assert by_tuples == pytest.approx(np.mean(actual), abs=0.015)
+    assert annotation > np.mean(actual) + 0.03
+
+
+def test_each_split_that_asks_something_is_in_the_table():
+    items = [f"i{n}" for n in range(30)]
+    groups = [f"g{n // 5}" for n in range(30)]
+    complete = make_tuples(items, 3, groups=groups, count=10)
+    partial_design = make_tuples(items, 3, groups=groups, count=5)
+    truth = np.linspace(-1, 1, 30)
+    found = reliability(simulate(complete, truth, 4), trials=5)
+    assert list(found.splits) == ["annotator"]
+    found = reliability(simulate(partial_design, truth, 4), trials=5)
+    assert list(found.splits) == ["tuple", "annotator"]
+    assert [group.by for group in found.splits["tuple"]] == [{}]
+    for split in ("annotation", "tuple", "annotator"):
+        alone = reliability(simulate(partial_design, truth, 4), trials=5, split=split)
+        group = alone.groups[0]
+        every = found.groups if split == "annotation" else found.splits[split]
+        assert str(group.document()) == str(every[0].document())
+        assert alone.splits == {}
+        assert f"all  {split}" in found.table()
+        assert f"\n{split}: would other" in found.table()
+        assert f"\n{split}: would other" in alone.table()
+        assert alone.table().count("would other") == 1
+    document = found.document()
+    assert document["signature"]["split"] == "annotation"
+    assert document["splits"].keys() == {"tuple", "annotator"}
+    assert document["splits"]["tuple"][0].keys() == document["groups"][0].keys()
+
+
+def test_no_split_by_annotators_who_are_unknown_or_judge_too_little():
+    rows = simulated(20, 40, 4, noise=1.0)
+    unknown = [Judgment(row.items, row.best, row.worst) for row in rows]
+    assert list(reliability(Judgments.from_records(unknown), trials=2).splits) == ["tuple"]
+    # every annotator judges other items, so that no item is in both halves
+    own = [
+        Judgment(tuple(f"{who}{n}" for n in items), f"{who}{items[0]}", f"{who}{items[2]}", who)
+        for who in ("v", "w")
+        for items in itertools.combinations("abcdefg", 3)
+    ]
+    found = reliability(Judgments.from_records(own), trials=3)
+    assert "annotator" not in found.splits
+    assert found.notes == (
+        "not split by annotator: in the mean trial, both halves score only 0.0 of 14 items",
+    )
+    assert found.notes[0] in found.table()
+
+
+def test_numbers_of_a_seed_stay():
+    rows = simulated(20, 40, 5, noise=1.0)
+    found = whole(rows, trials=10, seed=3)
+    assert found.pearson.mean == pytest.approx(0.8548514011607059, abs=1e-12)
+    found = whole(rows, split="annotator", trials=10, seed=3)
+    assert found.pearson.mean == pytest.approx(0.8544118953176376, abs=1e-12)
+
+
 # Known answers ------------------------------------------------------------------------------------
 
 
@@ -229,7 +340,7 @@ def test_spearman_brown_foretells_twice_the_annotations():
     assert whole(rows).pearson.mean == pytest.approx(whole(four).pearson.spearman_brown, abs=0.02)
 
 
-def test_hindi_judgments_have_the_known_reliability():
+def hindi_records():
     if not HINDI.is_file():
         pytest.skip(f"{HINDI} is not there; set GICCS_SHARED to the folder with data/semrel2024")
     with HINDI.open(encoding="utf-8", newline="") as file:
@@ -245,10 +356,33 @@ def test_hindi_judgments_have_the_known_reliability():
         )
         best, worst = (items[int(row[name]) - 1] for name in ("Most_Related", "Least_Related"))
         records.append(Judgment(items, best, worst))
-    found = whole(records)
+    return records
+
+
+def test_hindi_judgments_have_the_known_reliability():
+    found = whole(hindi_records())
     assert (found.items, found.tuples, found.annotations) == (300, 600, 2400)
     assert found.missing_items == 0
     assert found.spearman.mean == pytest.approx(0.954, abs=0.005)
+    assert found.pearson.mean == pytest.approx(0.959, abs=0.005)
+    assert found.pearson.spearman_brown == pytest.approx(0.979, abs=0.003)
+
+
+def test_hindi_judgments_of_other_tuples_agree_less():
+    answers = in_order(Judgments.from_records(hindi_records()))
+
+    def unbalanced(deck, rng):
+        in_first = rng.random(len(deck.sizes)) < 0.5
+        return in_first[deck.tuple_of], ~in_first[deck.tuple_of]
+
+    # halves of the tuples at random, as an independent program makes them
+    known = run_trials(Deck.of(answers), unbalanced, 100, "zero", 0)
+    assert known.pearson.mean() == pytest.approx(0.845, abs=0.01)
+    # balanced halves judge each item as often, as Spearman-Brown supposes
+    found = whole(hindi_records(), split="tuple")
+    assert found.missing_items == 0
+    assert found.pearson.mean == pytest.approx(0.870, abs=0.005)
+    assert found.pearson.spearman_brown == pytest.approx(components(answers).reliability, abs=0.005)
 
 
 # What is missing, and what is not defined ---------------------------------------------------------
@@ -371,7 +505,7 @@ def test_the_seed_decides():
     assert whole(rows, seed=1).pearson.mean != whole(rows, seed=2).pearson.mean
 
 
-@pytest.mark.parametrize("split", ["annotation", "annotator"])
+@pytest.mark.parametrize("split", ["annotation", "tuple", "annotator"])
 @settings(deadline=None)
 @given(draw=st.randoms(use_true_random=False))
 def test_order_changes_nothing(split, draw):
@@ -390,7 +524,7 @@ def test_order_changes_nothing(split, draw):
     ("options", "message"),
     [
         ({"trials": 0}, "trials is 0; it must be at least 1"),
-        ({"split": "tuple"}, "split is 'tuple'; it must be one of annotation, annotator"),
+        ({"split": "item"}, "split is 'item'; it must be one of annotation, tuple, annotator"),
         ({"odd": "first"}, "odd is 'first'; it must be one of coin, second"),
         ({"missing": "mean"}, "missing is 'mean'; it must be one of drop, zero"),
     ],

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from bws.curve import annotations_for, reliability_curve
+from bws.design import make_tuples
 from bws.problems import InputError
 from bws.records import Judgment, Judgments
 from bws.reliability import reliability
+from bws.simulate import simulate
 
 
 def simulated(n_tuples: int, annotations: int, noise: float) -> Judgments:
@@ -31,7 +33,7 @@ def only(judgments: Judgments, annotations: int) -> Judgments:
 def test_the_last_point_and_the_whole_are_the_reliability():
     judgments = simulated(200, 5, noise=1.0)
     curve = reliability_curve(judgments, seed=4)
-    found = reliability(judgments, seed=4).groups[0]
+    found = reliability(judgments, split="annotation", seed=4).groups[0]
     assert [point.annotations for point in curve.points] == [2, 3, 4, 5]
     for point in (curve.points[-1], curve.whole):
         assert point.pearson.mean == found.pearson.mean
@@ -42,7 +44,7 @@ def test_a_point_is_what_so_many_annotations_give():
     judgments = simulated(200, 8, noise=1.0)
     curve = reliability_curve(judgments, trials=200)
     # Four of the eight at random, or the first four: the same up to the luck of which four.
-    four = reliability(only(judgments, 4), trials=200).groups[0]
+    four = reliability(only(judgments, 4), split="annotation", trials=200).groups[0]
     assert curve.points[2].annotations == 4
     assert curve.points[2].pearson.mean == pytest.approx(four.pearson.mean, abs=0.02)
     means = [point.pearson.mean for point in curve.points[::2]]
@@ -52,7 +54,7 @@ def test_a_point_is_what_so_many_annotations_give():
 @pytest.mark.parametrize("more", [8, 16])
 def test_the_extrapolation_comes_true(more):
     judgments = simulated(200, more, noise=1.5)
-    reached = reliability(judgments, trials=200).groups[0].pearson.mean
+    reached = reliability(judgments, split="annotation", trials=200).groups[0].pearson.mean
     curve = reliability_curve(only(judgments, 4), trials=200, target=reached)
     assert curve.needed["pearson"]["split_half"] == pytest.approx(more, rel=0.2)
 
@@ -101,7 +103,36 @@ def test_the_document_says_that_it_extrapolates():
     assert [point["annotations"] for point in document["points"]] == [2, 3]
     assert document["target"] == 0.95
     assert "extrapolated" in document["notes"][0]
-    assert "more than there are (3)" in curve.table() or "enough (3)" in curve.table()
+    assert "(there are 3)" in curve.table() or "cannot be reached" in curve.table()
+
+
+def complete(annotations: int, noise: float) -> Judgments:
+    """All 3-tuples of groups of five."""
+    items = [f"i{n}" for n in range(100)]
+    design = make_tuples(items, 3, groups=[f"g{n // 5}" for n in range(100)], count=10)
+    truth = np.random.default_rng(1).normal(size=100)
+    return simulate(design, truth, annotations, noise=noise)
+
+
+def test_the_target_is_the_reliability_of_the_scores():
+    curve = reliability_curve(complete(4, noise=2.0), trials=50, target=0.9)
+    assert curve.planner is None
+    needed = curve.needed["pearson"]["spearman_brown"]
+    assert f"{needed:.1f} annotations per tuple" in curve.table()
+    assert f"{curve.needed['pearson']['split_half']:.1f} annotations" not in curve.table()
+    # as many as that do make the scores so reliable
+    more = reliability(complete(round(needed), noise=2.0), split="annotation", trials=50)
+    assert more.groups[0].pearson.spearman_brown == pytest.approx(0.9, abs=0.015)
+
+
+def test_annotations_do_not_remove_the_error_of_the_design():
+    curve = reliability_curve(simulated(100, 4, noise=0.2), trials=5, target=0.97)
+    assert curve.whole.pearson.spearman_brown > 0.97  # the halves share the tuples
+    document = curve.document()
+    assert math.isinf(document["annotations_alone"]["needed"])
+    assert 0.8 < document["annotations_alone"]["limit"] < 0.97
+    assert "cannot be reached by annotations alone" in curve.table()
+    assert document["needed"]["pearson"].keys() == {"split_half", "spearman_brown"}
 
 
 def test_wrong_arguments():

@@ -8,13 +8,14 @@ import struct
 import unicodedata
 from ast import literal_eval
 from collections import Counter
+from fractions import Fraction
 from importlib.metadata import version
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bws.problems import InputError, Problem
@@ -23,6 +24,8 @@ from bws.scoring import METHODS, score, utilities
 
 SHARED = Path(os.environ.get("GICCS_SHARED", Path(__file__).parents[3] / "shared"))
 FEW_PASSES = {name: {"passes": 3} if "passes" in METHODS[name].options else {} for name in METHODS}
+FIXED = {name: {"prior": 3.0} if "prior" in METHODS[name].options else {} for name in METHODS}
+"""Options with which no estimate from all judgments enters the scores."""
 
 
 def scored(records, method="counting", **options):
@@ -35,9 +38,9 @@ def by_item(scores):
 
 
 @st.composite
-def judgment_lists(draw, smallest=1, groups=("", "g", "h")):
+def judgment_lists(draw, smallest=1, groups=("", "g", "h"), k=None):
     """Judgments of a few items, all with the same K; the groups hold items of the same names."""
-    k, rng = draw(st.integers(2, 4)), np.random.default_rng(draw(st.integers(0, 10**6)))
+    k, rng = k or draw(st.integers(2, 4)), np.random.default_rng(draw(st.integers(0, 10**6)))
     records = {}
     for _ in range(draw(st.integers(smallest, 15))):
         items = tuple(rng.permutation(list("abcde"))[:k].tolist())
@@ -88,10 +91,34 @@ def test_counting_is_the_slow_count(records):
     assert scored(records) == counted_slowly(records)
 
 
+@settings(deadline=None)
 @given(judgment_lists())
 def test_unit_scale_is_the_signed_one_halved_and_moved(records):
     signed = scored(records)
-    assert scored(records, scale="unit") == {key: (s + 1) / 2 for key, s in signed.items()}
+    expected = {key: pytest.approx((s + 1) / 2, abs=1e-15) for key, s in signed.items()}
+    assert scored(records, scale="unit") == expected
+
+
+@pytest.mark.parametrize("method", ["counting", "abw", "analytical"])
+def test_unit_scores_are_the_nearest_numbers_to_their_fractions(method):
+    """Of ten judgments, with b best and w worst: (10 + b - w) / 20; -0.8 is 0.1, no 0.09999999999999998."""
+    for best, worst in [(0, 8), (1, 9), (2, 3), (3, 4), (1, 3)]:
+        answers = [("a", "b")] * best + [("b", "a")] * worst + [("b", "c")] * (10 - best - worst)
+        records = [Judgment(("a", "b", "c"), *answer) for answer in answers]
+        found = scored(records, method, scale="unit")["", "a"]
+        assert found == float(Fraction(10 + best - worst, 20))
+    thirds = [Judgment(("a", "b", "c"), "b", "a"), *[Judgment(("a", "b", "c"), "b", "c")] * 2]
+    assert repr(scored(thirds, scale="unit")["", "a"].item()) == "0.3333333333333333"
+
+
+def test_ends_of_unit_intervals_have_no_noise():
+    records = [
+        Judgment(("a", "b", "c"), *answer, annotator=f"w{n}")
+        for n, answer in enumerate([("a", "b")] + [("b", "a")] * 9)
+    ]
+    found = score(Judgments.from_records(records), scale="unit", bootstrap=50)
+    for value in (*found.low.tolist(), *found.high.tolist()):
+        assert len(repr(value)) <= len("0.123456789012345")
 
 
 @settings(max_examples=15, deadline=None)
@@ -154,11 +181,11 @@ def test_scores_lie_inside_their_scale(method, records):
 
 
 @settings(max_examples=15, deadline=None)
-@given(first=judgment_lists(groups=("g",)), second=judgment_lists(groups=("h",)))
+@given(data=st.data(), k=st.integers(2, 4))
 @pytest.mark.parametrize("method", [m for m in METHODS if "passes" not in METHODS[m].options])
-def test_groups_do_not_touch_each_other(method, first, second):
-    assume(len(first[0].items) == len(second[0].items))
-    together, alone = scored(first + second, method), scored(first, method)
+def test_groups_do_not_touch_each_other(method, data, k):
+    first, second = (data.draw(judgment_lists(groups=(group,), k=k)) for group in ("g", "h"))
+    together, alone = (scored(r, method, **FIXED[method]) for r in (first + second, first))
     for key, value in alone.items():
         assert together[key] == pytest.approx(value, abs=1e-8)
 
@@ -186,7 +213,7 @@ def test_items_that_nobody_judged_score_nan_and_are_named(method):
     judged = Judgments.from_records(
         [Judgment(("a", "b"), "a", "b", "w"), Judgment(("c", "d"), "c", "d", "w", "g")]
     )
-    found = score(judged.take(np.array([0])), method, **FEW_PASSES[method])
+    found = score(judged.take(np.array([0])), method, **FEW_PASSES[method], **FIXED[method])
     assert np.isnan(found.score).tolist() == [False, False, True, True]
     assert found.score[0] > 0 > found.score[1]
     assert found.appearances.tolist() == [1, 1, 0, 0]
@@ -215,11 +242,13 @@ def test_signature_says_all_that_produced_the_scores():
     assert found.signature == {
         "method": "maxdiff",
         "prior": 2.0,
+        "prior_estimated": False,
         "scale": "unit",
         "seed": 3,
         "interval": "bootstrap",
         "bootstrap": 10,
         "cluster": "annotator",
+        "standard_error": None,
         "judgments": 2,
         "sha256": found.signature["sha256"],
         "version": version("giccs"),
@@ -257,15 +286,28 @@ def test_digest_changes_with_any_answer(records, data):
     ("arguments", "message"),
     [
         ({"method": "borda"}, "method is 'borda'; it is one of: counting, analytical"),
-        ({"scale": "percent"}, "scale is 'percent'; it is one of: signed, unit"),
-        ({"cluster": "group"}, "cluster is 'group'; it is one of: annotator, tuple"),
+        ({"scale": "percent"}, "scale is 'percent'; it is one of: signed, unit, counting"),
+        ({"scale": "counting"}, "method counting has none; expected one of: bradley-terry,"),
+        (
+            {"method": "elo", "scale": "counting"},
+            "scale 'counting' needs the chances of a choice model",
+        ),
+        (
+            {"method": "maxdiff", "scale": "counting", "interval": "model"},
+            "scale 'counting' has no intervals",
+        ),
+        ({"method": "maxdiff", "scale": "counting", "bootstrap": 5}, "scale 'counting' has no"),
+        ({"cluster": "group"}, "cluster is 'group'; it is one of: both, annotator, tuple"),
         ({"interval": "exact"}, "interval is 'exact'; it is one of: bootstrap, model"),
         ({"prior": 1.0}, "method counting has no option 'prior'; its options: none"),
         ({"method": "elo", "prior": 1.0}, "method elo has no option 'prior'; its options: passes"),
         ({"method": "elo", "passes": 0}, "passes is 0; it is a whole number, at least 1"),
         ({"method": "maxdiff", "prior": 0.0}, "prior is 0.0; it is a standard deviation"),
         ({"bootstrap": -1}, "bootstrap is -1; it is a number of resamples: 0 or more"),
-        ({"interval": "model"}, "method counting has no standard errors; use the bootstrap, or"),
+        (
+            {"method": "elo", "interval": "model"},
+            "method elo has no standard errors; use the bootstrap, or one of: counting",
+        ),
         ({"method": "maxdiff", "interval": "model", "bootstrap": 9}, "ask for one"),
     ],
 )
@@ -286,7 +328,7 @@ def test_annotators_that_are_not_there_cannot_be_clusters(annotators, message):
     judged = Judgments.from_records([Judgment(("a", "b"), "a", "b", w) for w in annotators])
     judged = judged.take(np.arange(4) % len(annotators))
     with pytest.raises(InputError, match=message):
-        score(judged, bootstrap=10)
+        score(judged, bootstrap=10, cluster="annotator")
     with pytest.raises(InputError, match=message):
         utilities(judged, "maxdiff", cluster="annotator")
 

@@ -16,7 +16,11 @@ from bws.scoring.answers import in_order
 from bws.scoring.choice import best_worst_logit, bradley_terry, maxdiff, plackett_luce
 from bws.scoring.counting import abw, analytical, analytical_stderr
 from bws.scoring.likelihood import Outcomes, Posterior
-from bws.scoring.sequential import _rounds
+from bws.scoring.opponents import design_left_out
+from bws.scoring.sequential import (
+    MATCHES_PER_ITEM,
+    _rounds,
+)
 
 MODELS = {
     "bradley-terry": bradley_terry,
@@ -134,7 +138,24 @@ def odds(p):
     return p / (1 - p)
 
 
-def test_learning_in_rounds_is_learning_one_match_after_the_other():
+def stretches(winner, loser, n, rng, in_rounds):
+    """Yield the matches of pass after pass as `sequential` draws them, in stretches between two means."""
+    rounds = list(_rounds(winner, loser, n, rng)) if in_rounds else []
+    while True:
+        if in_rounds:
+            indices = rng.permutation(len(rounds))
+            yield [list(zip(*rounds[index], strict=True)) for index in indices]
+        else:
+            order = rng.permutation(len(winner))
+            cuts = range(0, len(order), MATCHES_PER_ITEM * n)
+            parts = (order[start : start + MATCHES_PER_ITEM * n] for start in cuts)
+            yield [list(zip(winner[part], loser[part], strict=True)) for part in parts]
+
+
+@pytest.mark.parametrize("passes", [1, 3, 4])
+@pytest.mark.parametrize("in_rounds", [False, True])
+def test_items_learn_from_one_match_after_the_other(monkeypatch, in_rounds, passes):
+    monkeypatch.setattr("bws.scoring.sequential.MIN_ROUND_MATCHES", 0 if in_rounds else 32)
     records = random_records(n=7, k=4, judgments=25)
     names = sorted({item for record in records for item in record.items})
     pairs = [
@@ -144,26 +165,37 @@ def test_learning_in_rounds_is_learning_one_match_after_the_other():
     ]
     winner, loser = (np.array(side) for side in zip(*pairs, strict=True))
     rng = np.random.Generator(np.random.PCG64(5))
-    rounds = list(_rounds(winner, loser, len(names), rng))
     learners, unbeaten, beaten = [Learner() for _ in names], Learner(), Learner()
-    for number in range(1, 4):
-        for index in rng.permutation(len(rounds)):
-            for w, l in zip(*rounds[index], strict=True):  # noqa: E741
+    ratings = []
+    drawn = stretches(winner, loser, len(names), rng, in_rounds)
+    for number, stretches_of_pass in zip(range(1, passes + 1), drawn, strict=False):
+        for stretch in stretches_of_pass:
+            for w, l in stretch:  # noqa: E741
                 learners[w].beats(learners[l], 0.025 / number)
+            if number > passes // 2:
+                ratings.append([learner.elo for learner in learners])
         for item in rng.permutation(np.arange(len(names))):
             unbeaten.beats(learners[item], 0.025 / number)
             learners[item].beats(beaten, 0.025 / number)
-    ratings = np.array([learner.elo for learner in learners])
+    mean = np.mean(ratings, axis=0)
     expected = {
-        "elo": ratings - ratings.mean() + 1000,
+        "elo": mean - mean.mean() + 1000,
         "value-learning": [learner.value for learner in learners],
         "rescorla-wagner": [learner.share() for learner in learners],
     }
     judged = Judgments.from_records(records)
     order = np.argsort(judged.tuples.items)
     for method, values in expected.items():
-        found = utilities(judged, method, seed=5, passes=3).utility[order]
+        found = utilities(judged, method, seed=5, passes=passes).utility[order]
         np.testing.assert_allclose(found, values, rtol=1e-10)
+
+
+@pytest.mark.parametrize(("n", "judgments"), [(13, 4550), (100, 800)])
+@pytest.mark.parametrize("spread", [0.3, 1.0])
+def test_elo_hardly_depends_on_the_order_of_matches(n, judgments, spread):
+    judged, _ = simulated(n=n, k=4, judgments=judgments, spread=spread)
+    first, second = (utilities(judged, "elo", seed=seed).utility for seed in (1, 2))
+    assert np.corrcoef(first, second)[0, 1] >= 0.999
 
 
 def implied(record):
@@ -261,7 +293,7 @@ def test_utilities_are_where_another_optimiser_finds_them(model):
     slow = slow_log_posterior(model, records, names, 3.0)
     best = minimize(lambda u: -slow(u), np.zeros(6), options={"gtol": 1e-7}).x
     judged = Judgments.from_records(records)
-    found = utilities(judged, model).utility[np.argsort(judged.tuples.items)]
+    found = utilities(judged, model, prior=3.0).utility[np.argsort(judged.tuples.items)]
     np.testing.assert_allclose(found, best, atol=1e-5)
 
 
@@ -316,19 +348,19 @@ def test_sets_of_items_that_no_judgment_connects_are_named(model):
         Judgment(("d", "e", "f"), "f", "d", group="g"),
         Judgment(("a", "b", "c"), "a", "b", group="h"),
     ]
-    found = score(Judgments.from_records(records), model)
+    found = score(Judgments.from_records(records), model, prior=3.0)
     assert found.notes == [
         "no judgments connect all items of g (2 sets): the scores of items in different sets of a "
         "group cannot be compared (each set has mean utility 0)"
     ]
-    u = utilities(Judgments.from_records(records), model).utility
+    u = utilities(Judgments.from_records(records), model, prior=3.0).utility
     np.testing.assert_allclose(u.reshape(3, 3).mean(axis=1), 0, atol=1e-9)
 
 
 def test_a_fit_that_does_not_converge_says_so(monkeypatch):
     monkeypatch.setattr("bws.scoring.likelihood.MOST_STEPS", 2)
     judged, _ = simulated(n=10, k=4, judgments=40)
-    found = utilities(judged, "bradley-terry")
+    found = utilities(judged, "bradley-terry", prior=3.0)
     assert not found.converged
     assert found.notes[0].startswith("the fit did not converge in 2 steps: the last one moved")
 
@@ -376,14 +408,14 @@ def test_a_model_finds_the_utilities_that_it_was_simulated_from(model):
     assert np.abs(found.utility - truth).max() < 0.2
 
 
-@pytest.mark.parametrize("cluster", ["annotator", "tuple"])
+@pytest.mark.parametrize("cluster", ["both", "annotator", "tuple"])
 @pytest.mark.parametrize("model", MODELS)
 def test_standard_errors_are_the_clustered_sandwich(model, cluster):
     records = random_records(n=6, k=4, judgments=20)
     records = [Judgment(r.items, r.best, r.worst, f"w{i % 7}") for i, r in enumerate(records)]
     records = list({(r.annotator, frozenset(r.items)): r for r in records}.values())
     judged, names = Judgments.from_records(records), [f"i{i}" for i in range(6)]
-    found = utilities(judged, model, cluster=cluster)
+    found = utilities(judged, model, cluster=cluster, prior=3.0)
     order = np.argsort(judged.tuples.items)
     u = found.utility[order]
 
@@ -391,15 +423,45 @@ def test_standard_errors_are_the_clustered_sandwich(model, cluster):
         at = slow_log_posterior(model, some, names, prior=1e9)
         return np.array([(at(u + h) - at(u - h)) / 2e-5 for h in np.eye(6) * 1e-5])
 
-    def key(record):
-        return record.annotator if cluster == "annotator" else frozenset(record.items)
-
-    kinds = {key(record) for record in records}
-    slopes = np.array([slope([r for r in records if key(r) == kind]) for kind in kinds])
     bread = np.linalg.inv(posterior_of(model, records).hessian(u).toarray())
-    meat = slopes.T @ slopes * len(kinds) / (len(kinds) - 1)
-    expected = np.sqrt(np.diag(bread @ meat @ bread))
-    np.testing.assert_allclose(found.stderr[order], expected, rtol=1e-5)
+    bread -= bread.mean(axis=0)
+
+    def variance(key):
+        kinds = {key(record) for record in records}
+        slopes = np.array([slope([r for r in records if key(r) == kind]) for kind in kinds])
+        clusters = [len({key(r) for r in records if name in r.items}) for name in names]
+        corrected = np.array([count / (count - 1) for count in clusters])
+        return np.diag(bread @ slopes.T @ slopes @ bread) * corrected
+
+    def tuple_of(record):
+        return frozenset(record.items)
+
+    def cell(record):
+        return record.annotator, tuple_of(record)
+
+    expected = variance(cell if cluster == "tuple" else lambda record: record.annotator)
+    if cluster != "annotator":
+        left_out = design_left_out(in_order(judged))
+        expected += left_out * np.maximum(variance(tuple_of) - variance(cell), 0)
+    expected += np.diag(bread @ bread) / 3.0**2
+    np.testing.assert_allclose(found.stderr[order], np.sqrt(expected), rtol=1e-5)
+    assert found.stderr_method == "sandwich"
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_independent_judgments_have_the_inverse_hessian_of_a_likelihood(model):
+    records = random_records(n=6, k=4, judgments=20)
+    judged = Judgments.from_records(records)
+    found = utilities(judged, model, cluster="judgment", prior=3.0)
+    u = found.utility[np.argsort(judged.tuples.items)]
+    inverse = np.linalg.inv(posterior_of(model, records).hessian(u).toarray())
+    centre = np.eye(6) - 1 / 6
+    expected = np.sqrt(np.diag(centre @ inverse @ centre))[
+        np.argsort(np.argsort(judged.tuples.items))
+    ]
+    own = model in ("best-worst-logit", "maxdiff")
+    assert found.stderr_method == ("inverse Hessian" if own else "sandwich")
+    assert np.allclose(found.stderr, expected) == own
 
 
 def test_standard_errors_that_cannot_be_had_are_nan_with_a_reason(monkeypatch):
@@ -415,7 +477,7 @@ def test_standard_errors_that_cannot_be_had_are_nan_with_a_reason(monkeypatch):
     ]
     judged = Judgments.from_records(records)
     monkeypatch.setattr(choice, "LARGEST_DENSE", 3)
-    found = utilities(judged, "bradley-terry", cluster="annotator")
+    found = utilities(judged, "bradley-terry", cluster="annotator", prior=3.0)
     groups = judged.tuples.groups[judged.tuples.group_of_item]
     assert np.isfinite(found.stderr[groups == "g"]).all()
     assert np.isnan(found.stderr[groups == "h"]).all()
@@ -423,5 +485,5 @@ def test_standard_errors_that_cannot_be_had_are_nan_with_a_reason(monkeypatch):
     assert found.notes == [
         "no standard errors for a connected set of 4 items (the limit is 3, they need a dense "
         "matrix); use the bootstrap",
-        "no standard errors where all answers are of one cluster",
+        "no standard errors where all judgments of an item are of one cluster",
     ]

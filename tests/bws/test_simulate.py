@@ -58,6 +58,29 @@ def test_thurstone_noise_orders_a_pair_as_the_normal_distribution_says():
     assert np.mean(said.best == 0) == pytest.approx(norm.cdf(0.3 / (0.4 * 2**0.5)), abs=0.015)
 
 
+def test_tastes_are_normal_and_the_same_in_all_tuples_of_an_annotator():
+    from scipy.stats import norm
+
+    design = Judgments.from_records(
+        [Judgment(("a", "b"), "a", "b"), Judgment(("a", "c"), "a", "c")]
+    ).tuples
+    judged = simulate(design, np.array([1.0, 0.0, 0.0]), 20_000, noise=0, disagreement=1.0)
+    first, second = ((judged.best == 0).reshape(2, -1)).tolist()
+    # a beats b where 1 + e > f, e and f normal: their difference has sd sqrt 2
+    assert np.mean(first) == pytest.approx(norm.cdf(1 / 2**0.5), abs=0.015)
+    # both comparisons share the taste for a: correlated 1/2 as normal differences
+    assert np.corrcoef(first, second)[0, 1] > 0.2
+    assert np.corrcoef(first[1:], second[:-1])[0, 1] == pytest.approx(0, abs=0.03)
+
+
+def test_without_tastes_the_random_numbers_are_as_with_them():
+    tuples, count = many(3)
+    value = np.array([1.0, 0.0, -1.0])
+    plain, slight = (simulate(tuples, value, count, disagreement=sd) for sd in (0, 1e-9))
+    np.testing.assert_array_equal(plain.best, slight.best)
+    np.testing.assert_array_equal(plain.shown, slight.shown)
+
+
 @pytest.mark.parametrize("model", ["gumbel", "thurstone"])
 def test_careless_answers_are_random(model):
     tuples, count = many(4)
@@ -145,6 +168,7 @@ def test_truth_from_scores_goes_by_group_and_item():
         ({"noise": -1.0}, "noise is -1.0; it must be 0 or more"),
         ({"noise": float("nan")}, "noise is nan"),
         ({"model": "probit"}, "model is 'probit'; gumbel and thurstone are allowed"),
+        ({"disagreement": -1.0}, "disagreement is -1.0; it must be 0 or more"),
         ({"careless": 1.5}, "careless is 1.5; it must be a share from 0 to 1"),
         ({"position_bias": float("inf")}, "position_bias is inf; it must be a number"),
         ({"truth": np.zeros(3)}, r"truth has the shape \(3,\); it must be \(2,\)"),

@@ -50,8 +50,26 @@ def test_one_annotator_has_no_split_half_reliability():
 def test_the_same_seed_gives_the_same_numbers():
     one, other = (power(10, 3, repeats=2, seed=7).document() for _ in range(2))
     assert one == other
-    assert one.keys() == {"tuples", "annotations", "reliability", "truth"}
+    assert one.keys() == {
+        "tuples", "annotations", "reliability", "spearman_brown", "scores", "truth"
+    }  # fmt: skip
     assert one["truth"]["spearman"].keys() == {"mean", "sd"}
+
+
+def test_tastes_and_carelessness_cost_truth():
+    plain = power(40, 3, annotators=4, repeats=3)
+    tastes = power(40, 3, annotators=4, repeats=3, disagreement=0.6)
+    careless = power(40, 3, annotators=4, repeats=3, careless=0.3)
+    for worse in (tastes, careless):
+        assert worse.truth_pearson.mean < plain.truth_pearson.mean - 0.01
+        assert worse.scores.mean < plain.scores.mean - 0.02
+
+
+def test_the_scores_have_the_reliability_of_their_correlation_with_the_truth():
+    found = power(60, 3, factor=2, annotators=4, repeats=8, disagreement=0.3)
+    # true counting scores are nearly linear in the even truth
+    assert math.sqrt(found.scores.mean) == pytest.approx(found.truth_pearson.mean, abs=0.015)
+    assert found.pearson.spearman_brown > found.scores.mean + 0.03  # halves share the tuples
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
     reader = threading.Thread(target=lambda: seen.append(pipe.read_bytes()))
     reader.start()
     write_atomic(pipe, "through")
-    reader.join(timeout=10)
+    reader.join(timeout=120)
     assert seen == [b"through"]
     assert pipe.is_fifo()
 

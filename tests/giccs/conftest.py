@@ -34,6 +34,7 @@ def rows(dialogues=6, candidates=5, seed=0):
                 "dialogue_id": f"d{d}",
                 "source": "chat" if d < dialogues // 2 else "phone",
                 "domain": ["hotel", "cinema", "tv"][d % 3],
+                "language": "de",
                 "n_turns": n_turns,
                 "turns": turns,
                 "utterance_id": f"d{d}-{c}",
@@ -50,6 +51,16 @@ def write(path, lines):
 @pytest.fixture
 def benchmark_file(tmp_path):
     return write(tmp_path / "benchmark.jsonl", rows())
+
+
+def without_language(lines):
+    return [{key: value for key, value in line.items() if key != "language"} for line in lines]
+
+
+@pytest.fixture
+def unstated_file(tmp_path):
+    """A benchmark that states no language."""
+    return write(tmp_path / "benchmark.jsonl", without_language(rows()))
 
 
 @pytest.fixture(scope="session")

@@ -55,6 +55,14 @@ TABLE_6 = Run(
 RECIPE = Recipe("r.toml", "A paper", "https://example.org", "owner/set@abc", (TABLE_5, TABLE_6))
 
 
+def test_a_recipe_may_leave_out_a_default_that_the_name_of_a_result_states():
+    numbers = (Published("spearman", 0.5, n=300),)
+    run = Run("static:g.txt+abtt", None, "pairwise-sts", {"history": "without"}, numbers)
+    ours = pairwise("static:g.txt+abtt:2", spearman=correlation(0.5, 0.4, 0.6))
+    (line,) = against([ours], Recipe("r.toml", "", "", "owner/set", (run,))).lines
+    assert line.verdict == "inside"
+
+
 def test_the_published_number_is_inside_or_outside_our_interval():
     ours = pairwise(pearson=correlation(0.82, 0.79, 0.85), spearman=correlation(0.81, 0.78, 0.84))
     inside, outside, *_ = against([ours], RECIPE).lines

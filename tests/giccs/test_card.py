@@ -1,10 +1,12 @@
 """The card says what is known, says what is not, and every number in it can be had again."""
 
+import hashlib
 import importlib
 import json
 import re
 import shlex
 import tomllib
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
@@ -14,8 +16,9 @@ import yaml
 from click.testing import CliRunner
 
 from bws import agreement
-from bws.files import read_judgments
+from bws.files import read_judgments, write_soft_targets
 from bws.problems import InputError
+from bws.soft_targets import soft_targets
 from giccs.benchmark import read_benchmark, write_benchmark
 from giccs.card.stated import QUESTIONS, Stated, read_stated, template
 from giccs.card.tables import items_table, judgments_table
@@ -121,10 +124,11 @@ def test_what_is_not_stated_is_listed_and_warned_about(tmp_path):
     done = call("giccs-sample", "-o", tmp_path / "out")
     assert done.exit_code == 0
     front, text = said(tmp_path / "out")
-    assert {"language", "license", "pretty_name"}.isdisjoint(front)
+    assert {"license", "pretty_name"}.isdisjoint(front)
+    assert front["language"] == ["de"]  # as the items state
     listed = text.partition("## Not stated\n")[2]
     for key, question in QUESTIONS.items():
-        known = key == "simulated"  # the sample is, whatever is stated
+        known = key in ("simulated", "language")  # the sample tells
         assert (question.asks in listed) is not known
         assert (f"warning: card.toml: {key} is not stated" in done.stderr) is not known
     croissant = json.loads((tmp_path / "out" / "croissant.json").read_text("utf-8"))
@@ -206,12 +210,40 @@ def test_without_the_libraries_the_card_says_what_is_missing(tmp_path, monkeypat
     assert "RTTR" not in part
 
 
-def test_a_language_without_lemmas_is_told(tmp_path):
-    done = call(
-        "giccs-sample", "--config", stated(tmp_path, 'language = ["zxx"]'), "-o", tmp_path / "o"
-    )
+@pytest.fixture
+def unstated(tmp_path):
+    """Items that state no language."""
+    path = tmp_path / "unstated.jsonl"
+    write_benchmark([replace(item, language=None) for item in SAMPLE.first(3).items], path)
+    return path
+
+
+def test_a_language_without_lemmas_is_told(tmp_path, unstated):
+    config = stated(tmp_path, 'language = ["zxx"]')
+    done = call(unstated, "--config", config, "-o", tmp_path / "o")
     assert done.exit_code == 0
     assert "Not counted: lang is 'zxx'" in said(tmp_path / "o")[1]
+
+
+def test_the_language_is_published_with_every_item(tmp_path, unstated):
+    done = call(unstated, "-o", tmp_path / "o")
+    assert done.exit_code == 2
+    assert done.stderr == (
+        f"{unstated}: the data state no language, and lemmas depend on it; "
+        "expected --language, such as --language de\n"
+    )
+    assert call(unstated, "--language", "de-AT", "-o", tmp_path / "o").exit_code == 0
+    front, text = said(tmp_path / "o")
+    assert front["language"] == ["de"]
+    assert "giccs-stats benchmark.jsonl\n" in text
+    assert {item.language for item in read_benchmark(tmp_path / "o").items} == {"de-AT"}
+
+
+def test_a_card_in_another_language_than_its_data_is_refused(tmp_path):
+    config = stated(tmp_path, 'language = ["en", "fr"]')
+    done = call("giccs-sample", "--config", config, "-o", tmp_path / "o")
+    assert done.exit_code == 2
+    assert "card.toml states the language en, fr, but the data are in de" in done.stderr
 
 
 def test_text_of_the_data_stays_text(tmp_path, benchmark_file):
@@ -434,3 +466,67 @@ def test_a_published_folder_is_read_as_the_benchmark_that_it_was_made_from(tmp_p
     table.write_bytes(b"PAR1 and no more")
     with pytest.raises(InputError, match="is no Parquet file"):
         read_benchmark(tmp_path / "made")
+
+
+# Soft targets -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def soft(tmp_path):
+    """The file that bws-score --soft-targets writes of giccs-sample."""
+    write_soft_targets(soft_targets(JUDGMENTS), tmp_path / "soft-targets.csv")
+    return tmp_path / "soft-targets.csv"
+
+
+def test_soft_targets_are_published_with_their_columns(tmp_path, soft):
+    done = call("giccs-sample", "--soft-targets", soft, "-o", tmp_path / "out", "--json")
+    assert done.exit_code == 0, done.output
+    path = "data/soft-targets-00000-of-00001.parquet"
+    assert path in json.loads(done.stdout)["files"]
+    frame = pl.read_parquet(tmp_path / "out" / path)
+    assert frame["p_best"].to_list() == soft_targets(JUDGMENTS).p_best.tolist()
+    front, text = said(tmp_path / "out")
+    assert [one["config_name"] for one in front["configs"]] == [
+        "default", "judgments", "soft_targets"
+    ]  # fmt: skip
+    columns = text.partition("Columns of `soft_targets`:")[2].partition("The first item:")[0]
+    assert "best / annotations: the raw share, not smoothed" in columns
+    assert "how many of them judged this utterance most similar" in columns
+    of_judgments = text.partition("Columns of `judgments`:")[2].partition("Columns of")[0]
+    assert "the utterance judged most similar to the last turn" in of_judgments
+    croissant = json.loads((tmp_path / "out" / "croissant.json").read_text("utf-8"))
+    content = (tmp_path / "out" / path).read_bytes()
+    hashes = {one["contentUrl"]: one["sha256"] for one in croissant["distribution"]}
+    assert hashes[path] == hashlib.sha256(content).hexdigest()
+
+
+def test_soft_targets_without_judgments(tmp_path, soft):
+    write_benchmark(SAMPLE.items, tmp_path / "b.jsonl")
+    done = call(tmp_path / "b.jsonl", "--soft-targets", soft, "-o", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    _, text = said(tmp_path / "out")
+    assert "judgments.csv" not in text.partition("## The numbers")[2].partition("###")[0]
+    assert "The annotators' comments" not in text
+    done = call(tmp_path / "b.jsonl", "-o", tmp_path / "out")  # the next card has none
+    assert [path.name for path in (tmp_path / "out" / "data").iterdir()] == [
+        "test-00000-of-00001.parquet"
+    ]
+
+
+def test_soft_targets_of_other_judgments_are_refused(tmp_path, soft):
+    half = JUDGMENTS.take(JUDGMENTS.annotator_of < 2)
+    write_soft_targets(soft_targets(half), soft)
+    done = call("giccs-sample", "--soft-targets", soft, "-o", tmp_path / "out")
+    assert done.exit_code == 2
+    assert "items have another score in giccs-sample than these counts give" in done.stderr
+    some = replace(SAMPLE, items=SAMPLE.items[5:])
+    write_benchmark(some.items, tmp_path / "b.jsonl")
+    write_soft_targets(soft_targets(JUDGMENTS), soft)
+    done = call(tmp_path / "b.jsonl", "--soft-targets", soft, "-o", tmp_path / "out")
+    assert done.exit_code == 2
+    assert "5 items are not in " in done.stderr
+    one_dialogue = JUDGMENTS.take(JUDGMENTS.tuples.group_of_tuple[JUDGMENTS.tuple_of] == 0)
+    write_soft_targets(soft_targets(one_dialogue), soft)
+    done = call("giccs-sample", "--soft-targets", soft, "-o", tmp_path / "out")
+    assert "295 items of giccs-sample are missing" in done.stderr
+    assert not (tmp_path / "out").exists()

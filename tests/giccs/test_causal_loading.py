@@ -8,6 +8,7 @@ import pytest
 from bws.problems import InputError
 from giccs.models import ModelOptions, open_model, placing
 from giccs.models.causal import Prompt, loading, open_causal, source
+from giccs.progress import silent
 
 from .causal_models import GERMAN, TOKENIZERS, edit_json, make_model, naive, torch, transformers
 
@@ -58,13 +59,42 @@ def test_a_model_without_its_head_is_not_given_a_random_one(tmp_path, llama):
     whole = transformers.AutoModelForCausalLM.from_pretrained(llama)
     whole.model.save_pretrained(tmp_path)
     TOKENIZERS["pieces"]().save_pretrained(tmp_path)
-    assert "weights are missing, lm_head.weight for one" in refusal(f"causal:{tmp_path}")
+    assert "1 tensor is missing, which would be random (lm_head.weight)" in refusal(
+        f"causal:{tmp_path}"
+    )
     whole.lm_head.weight = whole.model.embed_tokens.weight
     whole.save_pretrained(tmp_path)
     edit_json(tmp_path / "config.json", tie_word_embeddings=True)
     open_causal(str(tmp_path)).score(
         PROMPTS
     )  # one matrix for both is saved once, and nothing is missing
+
+
+def test_a_model_that_cannot_be_opened_is_one_error_and_not_one_per_prompt(llama, monkeypatch):
+    calls = []
+    monkeypatch.setattr(loading, "_load", lambda *args: calls.append(args) or 1 / 0)
+    with pytest.raises(InputError) as caught:
+        open_causal(str(llama)).score(PROMPTS * 5)
+    assert str(caught.value) == f"{llama}: cannot be opened: division by zero"
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("device", "message"),
+    [
+        ("gpu", "--device gpu is unknown; expected auto, cpu, cuda, cuda:N or mps"),
+        ("cuda:x", "--device cuda:x is unknown; expected auto, cpu, cuda, cuda:N or mps"),
+        ("cuda:2", "--device cuda:2 is not available; PyTorch has 1 cuda device here"),
+        ("mps", "--device mps is not available; PyTorch has 0 mps devices here"),
+    ],
+)
+def test_a_device_that_is_unknown_or_absent(llama, plain_encoder, monkeypatch, device, message):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    assert refusal(llama, device=device) == f"{llama}: {message}"
+    with pytest.raises(InputError, match=message):
+        open_model(str(plain_encoder), ModelOptions(device=device)).vectors(["Ja"], silent)
 
 
 def test_dtype_is_what_was_saved_or_asked_for(tmp_path, llama):
@@ -140,6 +170,15 @@ def test_a_gguf_file_is_the_model_that_was_written_into_it(tmp_path):
     assert model.context == 256
 
 
+def test_a_gguf_file_that_lacks_a_tensor(tmp_path):
+    gguf = pytest.importorskip("gguf")
+    pytest.importorskip("accelerate")
+    folder = make_model(tmp_path / "hf", "llama", "bytes")
+    write_gguf(gguf, folder, tmp_path / "small.gguf", without="blk.1.attn_k.weight")
+    message = refusal(tmp_path / "small.gguf")
+    assert "1 tensor is missing, which would be random (model.layers.1.self_attn.k_proj" in message
+
+
 NAMES = {
     "model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output",
     "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm",
@@ -149,8 +188,8 @@ NAMES = {
 }  # fmt: skip
 
 
-def write_gguf(gguf, folder, path):
-    """Write a Llama with a byte-level tokenizer as llama.cpp's converter does."""
+def write_gguf(gguf, folder, path, without=""):
+    """Write a Llama with a byte-level tokenizer as llama.cpp's converter does, one tensor left out."""
     config = transformers.AutoConfig.from_pretrained(folder)
     model = transformers.AutoModelForCausalLM.from_pretrained(folder)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
@@ -183,7 +222,8 @@ def write_gguf(gguf, folder, path):
         if kind in heads:  # the format interleaves what transformers keeps in halves
             n = heads[kind]
             weight = weight.reshape(n, 2, -1, weight.shape[1]).swapaxes(1, 2).reshape(weight.shape)
-        writer.add_tensor(name, weight.numpy().copy())
+        if name != without:
+            writer.add_tensor(name, weight.numpy().copy())
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

@@ -324,7 +324,7 @@ def test_the_same_request_is_never_sent_twice(hostile):
 
 def test_as_many_requests_at_a_time_as_are_allowed(hostile):
     """No answer comes before three requests are there; a fourth at the same time would be seen."""
-    three, under_way, most = threading.Barrier(3, timeout=20), [], []
+    three, under_way, most = threading.Barrier(3, timeout=120), [], []
 
     def together(handler):
         under_way.append(1)
@@ -515,7 +515,7 @@ for n in range(25):
     path = tmp_path / "a.sqlite"
     command = [sys.executable, "-c", code, str(path)]
     processes = [subprocess.Popen([*command, name]) for name in "abc"]
-    assert [process.wait(60) for process in processes] == [0, 0, 0]
+    assert [process.wait(120) for process in processes] == [0, 0, 0]
     cache = Cache(path)
     names = [f"{name}-{n}" for name in ("a", "b", "c", "both") for n in range(25)]
     assert list(cache.find(names)) != []

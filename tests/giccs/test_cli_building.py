@@ -15,7 +15,7 @@ from bws.cli import make_tuples, score, simulate
 from giccs.assemble import assemble, read_dialogues, write_dialogues
 from giccs.benchmark import check_benchmark, read_benchmark, write_benchmark
 from giccs.candidates import plain
-from giccs.candidates.sheet import read_sheet, sheet, with_candidates
+from giccs.candidates.sheet import read_sheet, sheet, sheet_texts, with_candidates
 from giccs.cli.building import build
 from giccs.cli.validation import validate
 from giccs.selection import select
@@ -194,8 +194,9 @@ def test_import_says_what_it_did(corpus):
     assert found["roles"] == {"Nutzer": "user", "System": "system"}
     assert found["counts"]["dialogues"] == 40
     assert found["warnings"] == [
-        "crowdss.csv: columns of dialogue acts or labels left out: Dialogakt"
+        "crowdss.csv: columns of dialogue acts or labels left out: Dialogakt (cells: 293)"
     ]
+    assert found["unused"] == {"Dialogakt": 293}
 
 
 def test_one_id_in_two_files_is_refused(corpus, tmp_path):
@@ -231,13 +232,15 @@ def test_odd_dialogues_are_joined_with_a_warning(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["import", "x.csv", "--columns", "words=a", "-o", "o"], "'words=a' is not allowed; dialogue=NAME"),
+        (["import", "x.csv", "--columns", "words=a", "-o", "o"], "'words=a' is not a column of a turn"),
         (["import", "x.csv", "--user", "A", "--system", "a", "-o", "o"], "the user or the system, not both"),
         (["import", "x.csv", "-o", "-", "--json"], "both write to standard output"),
         (["import", "nowhere.csv", "-o", "o"], "nowhere.csv: no such file"),
         (["import", "-", "-o", "o"], "<stdin>: standard input needs --format"),
         (["import", "lone.csv", "-o", "o"], "no dialogue of two turns or more was found"),
-        (["sheet", "x.csv", "-o", "o", "--lang", "fr"], "'fr' is not one of"),
+        (["sheet", "two.jsonl", "-o", "o"], "two.jsonl: the data state no language, and the sheet's texts"),
+        (["sheet", "two.jsonl", "-o", "o", "--language", "fr"], "two.jsonl: the sheet has no texts in fr;"),
+        (["sheet", "two.jsonl", "-o", "o", "--lang", "x"], "'x' is not a BCP 47 language tag"),
         (["select", "two.jsonl", "-o", "o"], "two.jsonl: no dialogue was taken; --log tells why"),
         (["--dialogues", "two.jsonl", "--scores", "s.csv"], "two.jsonl:1: there are no candidates;"),
         ([], "Missing option '--dialogues'"),
@@ -292,7 +295,7 @@ def test_every_text_comes_through_whatever_it_holds(tmp_path_factory, data):
         select(imported, Rules(take=(Take(lengths=(3,)),))).dialogues, folder / "s.jsonl"
     )
     selected = read_dialogues(folder / "s.jsonl", candidates=False)
-    (folder / "w.csv").write_bytes(sheet(selected, "de").encode("utf-8"))
+    (folder / "w.csv").write_bytes(sheet(selected, sheet_texts("de")).encode("utf-8"))
     fill(folder / "w.csv", lambda row: texts[int(row["level"]) - 1])
     (whole,), _ = with_candidates(selected, *read_sheet(folder / "w.csv"), 5, 0)
     scores = {("d", one.utterance_id): one.intended / 5 for one in whole.candidates}

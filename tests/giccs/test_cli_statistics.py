@@ -66,7 +66,7 @@ def test_json_has_the_numbers_where_they_come_from_and_nothing_else(benchmark_fi
     items = read_benchmark(benchmark_file).items
     from giccs.lemmas import lemmatiser
 
-    expected = [one.document() for one in describe(items, lemmatiser(), ["source"])]
+    expected = [one.document() for one in describe(items, lemmatiser("de"), ["source"])]
     for found, wanted in zip(document["groups"], expected, strict=True):
         assert found["by"] == wanted["by"]
         for name in ("dialogues", "turns", "tokens", "rttr", "lemmas", "mean_turn_length"):
@@ -76,13 +76,14 @@ def test_json_has_the_numbers_where_they_come_from_and_nothing_else(benchmark_fi
         sum(k / 5 <= score < (k + 1) / 5 or score == 1 == (k + 1) / 5 for score in scores)
         for k in range(5)
     ]
-    assert document["lemmatiser"] == lemmatiser().name
+    assert document["lemmatiser"] == lemmatiser("de").name
     assert document["signature"] == {
         "data": read_benchmark(benchmark_file).fingerprint,
         "giccs": metadata.version("giccs"),
         "spacy": metadata.version("spacy"),
         "simplemma": metadata.version("simplemma"),
         "lexicalrichness": metadata.version("lexicalrichness"),
+        "mtld": "strict",
         "mtld_threshold": 0.72,
         "lang": "de",
     }
@@ -100,8 +101,37 @@ def test_what_is_not_defined_is_null_with_a_reason_in_json(tmp_path):
     assert "not defined" in text
 
 
+def test_table_2_with_the_values_of_lexicalrichness(benchmark_file, tmp_path):
+    from lexicalrichness import LexicalRichness
+
+    short = [row | {"turns": turns("Eins zwei drei", "Vier vier")} for row in rows(dialogues=1)]
+    path = write(tmp_path / "short.jsonl", [row | {"n_turns": 2} for row in short])
+    document = json.loads(call(path, "--json", "--mtld", "lexicalrichness").stdout)
+    expected = LexicalRichness("Eins zwei drei\nVier vier").mtld(threshold=0.72)
+    assert [group["mtld"] for group in document["groups"]] == [expected, expected]
+    assert document["signature"]["mtld"] == "lexicalrichness"
+    text = call(path, "--mtld", "lexicalrichness").stdout
+    assert "not defined" not in text
+    assert f"{expected:.2f}" in text
+    assert "MTLD of all: LexicalRichness's own value; read forwards, its 5 words" in text
+    strict, own = (
+        [
+            group["mtld"]
+            for group in json.loads(call(benchmark_file, "--json", *how).stdout)["groups"]
+        ]
+        for how in ([], ["--mtld", "lexicalrichness"])
+    )
+    assert None not in own
+    assert [one for one, other in zip(strict, own, strict=True) if one not in (None, other)] == []
+
+
 def turns(*texts):
     return [{"speaker": "user", "text": text} for text in texts]
+
+
+def german(*texts):
+    row = {"dialogue_id": "d", "source": "", "domain": "", "language": "de"}
+    return row | {"turns": turns(*texts)}
 
 
 def test_csv_has_all_digits(benchmark_file):
@@ -156,7 +186,13 @@ def test_dialogues_without_scores_have_no_distribution_and_that_is_said(tmp_path
 
 
 def test_dialogues_whose_candidates_are_not_written_yet(tmp_path):
-    row = {"dialogue_id": "d", "source": "", "domain": "", "turns": turns("Hallo!", "Guten Tag.")}
+    row = {
+        "dialogue_id": "d",
+        "source": "",
+        "domain": "",
+        "language": "de",
+        "turns": turns("Hallo!", "Guten Tag."),
+    }
     done = call(write(tmp_path / "new.jsonl", [row]))
     assert done.exit_code == 0
     assert done.stdout.splitlines()[2].split()[:3] == ["2-turn", "(none)", "1"]
@@ -170,7 +206,18 @@ def test_another_language(tmp_path):
         "turns": turns("She goes there.", "He went there, they go there."),
     }
     path = write(tmp_path / "english.jsonl", [row])
-    document = json.loads(call(path, "--lang", "en", "--json").stdout)
+    missing = call(path)
+    assert missing.exit_code == 2
+    assert missing.stderr == (
+        f"{path}: the data state no language, and lemmas depend on it; "
+        "expected --language, such as --language de\n"
+    )
+    assert (
+        call(path, "--lang", "en", "--json").stdout
+        == call(path, "--language", "en", "--json").stdout
+    )
+    assert "lang is 'tlh'; there are lemmas of ar, bg, " in call(path, "--language", "tlh").stderr
+    document = json.loads(call(path, "--language", "en", "--json").stdout)
     assert " en" in document["lemmatiser"]
     assert document["signature"]["lang"] == "en"
     assert document["groups"][-1]["lemmas"] == 5  # she, go, there, he, they
@@ -179,7 +226,14 @@ def test_another_language(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--lang", "tlh"], "--lang: lang is 'tlh'; there are lemmas of ar, bg, "),
+        (
+            ["--language", "en"],
+            "giccs-sample: the data are in de: 300, but --language is en; expected",
+        ),
+        (
+            ["--language", "German"],
+            "'German' is not a BCP 47 language tag; expected one such as de",
+        ),
         (["--by", "n_turns,level"], "--by: 'level' is no column; it must be one of n_turns, dom"),
         (["--by", ""], "--by: '' is no column"),
         (["--figure", "scores.gif"], "scores.gif: a chart is written as .svg, .png, .json"),
@@ -209,7 +263,7 @@ def test_the_figure_is_drawn_of_scores_only(tmp_path, benchmark_file):
     assert done.exit_code == 0
     assert done.stderr == f"Figure 1 is in {figure}\n"
     assert "score: 0.8–1; items: " in figure.read_text("utf-8")
-    row = {"dialogue_id": "d", "source": "", "domain": "", "turns": turns("Hallo!", "Guten Tag.")}
+    row = german("Hallo!", "Guten Tag.")
     path = write(tmp_path / "dialogues.jsonl", [row])
     done = call(path, "--figure", tmp_path / "no.svg")
     assert (done.exit_code, done.stderr) == (2, f"{path}: has no scores; --figure draws scores\n")
@@ -248,5 +302,5 @@ def test_an_impostor_of_a_model_is_warned_of(tmp_path, monkeypatch):
     done = call("giccs-sample", "--quiet")
     assert done.exit_code == 0
     assert done.stderr == (
-        "warning: --lang: de_core_news_sm 999.9.9 is installed, but is no model of spaCy's; not used\n"
+        "warning: giccs-sample: de_core_news_sm 999.9.9 is installed, but is no model of spaCy's; not used\n"
     )

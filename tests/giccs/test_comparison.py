@@ -1,5 +1,6 @@
 """Shares, correlations, paired differences and McNemar's test beside SciPy, Table 6 and simulation."""
 
+import itertools
 import math
 
 import numpy as np
@@ -7,7 +8,6 @@ import pytest
 from scipy import stats
 
 from giccs.comparison import mcnemar, paired_correlations, paired_shares, share, wilson
-from giccs.metrics import resampled
 
 
 def answers(right, n):
@@ -116,6 +116,12 @@ def predictions_of_three_dialogues():
     return first, second, score, np.repeat([0, 1, 2], 3)
 
 
+def predictions_of_six_dialogues():
+    first, second, score, dialogue = predictions_of_three_dialogues()
+    more = [np.append(values, values[::-1] ** 2) for values in (first, second, score)]
+    return *more, np.append(dialogue, dialogue + 3)
+
+
 def test_paired_correlations_are_scipys_and_their_difference():
     first, second, score, dialogue = predictions_of_three_dialogues()
     found = paired_correlations(first, second, score, dialogue, resamples=10)
@@ -128,31 +134,65 @@ def test_paired_correlations_are_scipys_and_their_difference():
     assert (found["spearman"].n, found["rank_spearman"].n) == (9, 3)
 
 
-def test_paired_intervals_are_those_of_a_slow_loop_over_the_same_draws():
-    first, second, score, dialogue = predictions_of_three_dialogues()
-    drawn = {"pearson": [], "spearman": []}
-    for (weights,) in (row[None] for chunk in resampled(3, 200, 7) for row in chunk):
-        items = np.repeat(np.arange(9), weights[dialogue].astype(int))
-        for name, of in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr)):
-            one, other = (of(model[items], score[items])[0] for model in (first, second))
-            drawn[name].append(one - other)
-    found = paired_correlations(first, second, score, dialogue, resamples=200, seed=7)
-    for name, values in drawn.items():
-        assert [found[name].low, found[name].high] == pytest.approx(
-            np.quantile(values, [0.025, 0.975]), abs=1e-9
-        )
+def test_paired_intervals_are_those_of_a_slow_loop_over_dialogues():
+    first, second, score, dialogue = predictions_of_six_dialogues()
+    found = paired_correlations(first, second, score, dialogue)
+    for name, of in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr)):
+        without = []
+        for each in range(6):
+            rows = dialogue != each
+            ours, theirs = (of(model[rows], score[rows])[0] for model in (first, second))
+            without.append(ours - theirs)
+        variance = 5 * np.var(without)
+        quadratic = []
+        for a, b in itertools.combinations(range(6), 2):
+            rows = (dialogue != a) & (dialogue != b)
+            ours, theirs = (of(model[rows], score[rows])[0] for model in (first, second))
+            quadratic.append(
+                6 * found[name].value - 5 * (without[a] + without[b]) + 4 * (ours - theirs)
+            )
+        excess = 15 * np.var(quadratic) / 30
+        error = np.sqrt(max(variance - excess, variance / 4))
+        assert found[name].extra["stderr"] == pytest.approx(error, abs=1e-12)
+        half = stats.t.ppf(0.975, 5) * error
+        value = found[name].value
+        assert [found[name].low, found[name].high] == pytest.approx([value - half, value + half])
+    inside = [
+        stats.spearmanr(first[dialogue == d], score[dialogue == d])[0]
+        - stats.spearmanr(second[dialogue == d], score[dialogue == d])[0]
+        for d in range(6)
+    ]
+    within = found["rank_spearman"]
+    expected = stats.t.interval(0.95, 5, np.mean(inside), stats.sem(inside))
+    assert (within.low, within.high) == pytest.approx(expected)
 
 
-def test_the_same_predictions_do_not_differ_and_turned_ones_differ_the_other_way():
-    first, second, score, dialogue = predictions_of_three_dialogues()
-    same = paired_correlations(first, 2 * first + 1, score, dialogue, resamples=50)
+def test_the_same_predictions_do_not_differ_and_swapped_ones_differ_the_other_way():
+    first, second, score, dialogue = predictions_of_six_dialogues()
+    same = paired_correlations(first, 2 * first + 1, score, dialogue)
     for found in same.values():
-        assert (found.value, found.low, found.high) == pytest.approx((0, 0, 0), abs=1e-12)
-    one = paired_correlations(first, second, score, dialogue, resamples=50)
-    other = paired_correlations(second, first, score, dialogue, resamples=50)
+        assert found.value == pytest.approx(0, abs=1e-12)
+        assert math.isnan(found.low)
+        assert found.reason == "0 dialogues that differ from the others: no interval, which needs 5"
+    one = paired_correlations(first, second, score, dialogue)
+    other = paired_correlations(second, first, score, dialogue)
     for name, found in one.items():
-        turned = (-other[name].value, -other[name].high, -other[name].low)
-        assert (found.value, found.low, found.high) == pytest.approx(turned, abs=1e-12)
+        swapped = (-other[name].value, -other[name].high, -other[name].low)
+        assert (found.value, found.low, found.high) == pytest.approx(swapped, abs=1e-9)
+
+
+@pytest.mark.parametrize("n_dialogues", [20, 30])
+def test_paired_intervals_of_few_dialogues_cover(n_dialogues):
+    rng = np.random.default_rng(4)
+    dialogue = np.repeat(np.arange(n_dialogues), 5)
+    covered = {"pearson": 0, "spearman": 0, "rank_spearman": 0}
+    for _ in range(400):
+        score = rng.normal(size=len(dialogue)) * np.exp(rng.normal(0, 0.5, n_dialogues))[dialogue]
+        first, second = score + 0.7 * rng.normal(size=(2, len(dialogue)))
+        for name, found in paired_correlations(first, second, score, dialogue).items():
+            covered[name] += found.low <= 0 <= found.high
+    for count in covered.values():
+        assert 0.92 <= count / 400 <= 0.98
 
 
 def test_intervals_hold_no_difference_in_95_of_100_where_there_is_none():
@@ -178,7 +218,7 @@ def test_paired_correlations_that_are_not_defined_have_reasons():
     assert all(math.isnan(found.value) for found in constant.values())
     assert constant["spearman"].reason == "all predictions are the same"
     one = paired_correlations(first, second, score, np.zeros(9, dtype=int))
-    assert one["pearson"].reason == "one dialogue: no interval"
+    assert one["pearson"].reason == "1 dialogues: no interval, which needs 5"
     partly = paired_correlations(
         first, np.where(dialogue == 0, 1.0, second), score, dialogue, resamples=50
     )

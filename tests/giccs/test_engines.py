@@ -293,7 +293,7 @@ evaluate(prog_name="giccs-eval")
         assert pipe.read_text() == "stuck"
         before = b" ".join(marked(mark))
         os.killpg(running.pid, signal.SIGINT)  # as a terminal does
-        out, _ = running.communicate(timeout=60)
+        out, _ = running.communicate(timeout=300)
     assert running.returncode == 1
     assert done[1] in out
     documents = [document for _, document in kept(tmp_path / "r").values()]
@@ -301,7 +301,7 @@ evaluate(prog_name="giccs-eval")
     if Path("/proc/self/environ").exists():
         assert b"raylet" in before
         assert b"gcs_server" in before
-        end = time.monotonic() + 60
+        end = time.monotonic() + 120
         while left := marked(mark):
             assert time.monotonic() < end, left
             time.sleep(0.05)
@@ -318,8 +318,8 @@ def test_what_the_call_says_wrong(monkeypatch, tmp_path, benchmark_file):
     threading.Thread(target=other.serve_forever, daemon=True).start()
     for address, reason in {
         f"127.0.0.1:{other.server_port}": "no Ray cluster answers (something else does)",
-        "nonsense": "is not allowed; auto and HOST:PORT are",
-        "ray://127.0.0.1:10001": "is not allowed; auto and HOST:PORT are",
+        "nonsense": "is not an address; expected auto or HOST:PORT",
+        "ray://127.0.0.1:10001": "is not an address; expected auto or HOST:PORT",
         nobody: "no Ray cluster answers (Connection refused)",
     }.items():
         code, _, said = called(*arguments, "--engine", "ray", "--address", address)
@@ -419,7 +419,7 @@ except EngineError as error:
     print(error)
 """
     command = [sys.executable, "-c", program, data.name, str(tmp_path / "r")]
-    said = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    said = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout
     assert said.startswith("baseline:chance: pairwise-sts: there is not enough memory (")
     assert len(kept(tmp_path / "r")) == 1
 

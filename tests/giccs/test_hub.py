@@ -92,7 +92,7 @@ def run(tmp_path, endpoint, *arguments, offline="0"):
     home = {"HF_HOME": str(tmp_path / "hf"), "HF_ENDPOINT": endpoint, "HF_HUB_OFFLINE": offline}
     command = [str(Path(sys.executable).parent / arguments[0]), *arguments[1:]]
     return subprocess.run(
-        command, env=os.environ | home, cwd=tmp_path, capture_output=True, text=True, timeout=120
+        command, env=os.environ | home, cwd=tmp_path, capture_output=True, text=True, timeout=300
     )
 
 

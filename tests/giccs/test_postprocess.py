@@ -5,7 +5,14 @@ import pytest
 
 from bws.problems import InputError
 from giccs.models import ModelOptions, open_model
-from giccs.models.postprocess import family_of, is_postprocessed, parse_step, split_steps, wrapped
+from giccs.models.postprocess import (
+    canonical_name,
+    family_of,
+    is_postprocessed,
+    parse_step,
+    split_steps,
+    wrapped,
+)
 from giccs.models.postprocess.linear import all_but_the_top, moments, pc_removal, whitening
 from giccs.models.sentence import SentenceModel
 from giccs.models.static import open_static
@@ -60,21 +67,35 @@ def test_all_but_the_top_leaves_no_mean_and_no_variance_along_the_top(k):
     axes = np.linalg.svd(vectors - vectors.mean(axis=0))[2]
     along = (image @ axes.T).var(axis=0)
     before = ((vectors - vectors.mean(axis=0)) @ axes.T).var(axis=0)
-    assert along[: k or 1].max() < 1e-20
-    assert along[k or 1 :] == pytest.approx(before[k or 1 :])
+    assert along[: k or 2].max() < 1e-20
+    assert along[k or 2 :] == pytest.approx(before[k or 2 :])
 
 
-def test_all_but_the_top_takes_a_hundredth_of_the_dimensions():
-    vectors = cloud(600, 300)
-    matrix = all_but_the_top(moments(vectors)).matrix
-    assert np.linalg.matrix_rank(matrix) == 297
+@pytest.mark.parametrize("step", [all_but_the_top, pc_removal])
+def test_two_components_are_removed_by_default_whatever_the_width(step):
+    for width in (12, 300):
+        matrix = step(moments(cloud(600, width))).matrix
+        assert np.linalg.matrix_rank(matrix) == width - 2
+    with pytest.raises(ValueError, match="K is 2; a whole number from 1 to 1"):
+        step(moments(cloud(20, 2)))
 
 
-@pytest.mark.parametrize("k", [None, 2])
+@pytest.mark.parametrize("step", ["abtt", "pcr"])
+def test_names_and_signatures_state_the_default_number_of_components(words, step):
+    model = wrapped(words, step)
+    assert model.name == open_model(f"{words.name}+{step}").name == f"{words.name}+{step}:2"
+    assert model.identity["postprocess"] == [f"{step}:2"]
+    explicit = wrapped(words, f"{step}:2")
+    assert np.array_equal(model.vectors(WORDS, silent), explicit.vectors(WORDS, silent))
+    assert canonical_name(f"{words.name}+words+{step}") == f"{words.name}+words+{step}:2"
+    assert canonical_name(words.name) == words.name
+
+
+@pytest.mark.parametrize("k", [None, 1])
 def test_principal_component_removal_does_not_centre(k):
     vectors = cloud()
     image = pc_removal(moments(vectors), k)(vectors)
-    axes = np.linalg.svd(vectors)[2][: k or 1]
+    axes = np.linalg.svd(vectors)[2][: k or 2]
     assert np.abs(image @ axes.T).max() < 1e-10
     assert image == pytest.approx(vectors - vectors @ axes.T @ axes)
     assert np.abs(image.mean(axis=0)).max() > 1e-3
@@ -264,7 +285,7 @@ def test_words_may_cling_to_signs(words):
     )
     assert cut.name == f"{words.name}+words"
     assert "postprocess" not in cut.identity
-    assert wrapped(cut, "abtt").name == f"{words.name}+words+abtt"
+    assert wrapped(cut, "abtt").name == f"{words.name}+words+abtt:2"
 
 
 def test_the_mean_of_the_first_layer_and_the_last(plain_encoder):
@@ -307,7 +328,7 @@ def test_what_does_not_go_together_is_said(words, static_encoder):
         wrapped(encoder, "first-last").vectors(["a"], silent)
     with pytest.raises(InputError, match="words goes directly behind word vectors"):
         wrapped(encoder, "words")
-    with pytest.raises(InputError, match=r"baseline:chance\+pcr: gives no vectors"):
+    with pytest.raises(InputError, match=r"baseline:chance\+pcr:2: gives no vectors"):
         wrapped(open_model("baseline:chance"), "pcr")
     with pytest.raises(InputError, match="2 texts are too few for 12 dimensions"):
         wrapped(words, "whitening").pair_scores(["wort1"], ["wort2"], silent)
@@ -338,7 +359,7 @@ def test_a_path_may_have_a_plus(tmp_path):
     [
         ("package:minilm+whitenin", "no such file, nor is 'whitenin' a step; steps: whitening"),
         ("package:minilm+nonsense+pcr", "nor is 'nonsense' a step"),
-        ("package:minilm+pcr:", "K is ''; a whole number from 1 is allowed"),
+        ("package:minilm+pcr:", "K is ''; a whole number from 1 to 9999999 is allowed"),
         ("package:minilm+whitening:-3", "K is '-3'"),
         ("package:minilm+whitening:²", "K is '²'"),
         ("package:minilm+flow:3", r"takes no number; write \+flow"),

@@ -150,7 +150,7 @@ def test_every_fault_is_told_with_its_key(tmp_path):
         "model 1: name is missing; it must be a text",
         "model 1: ask has shots = 'two'; it must be of type int",
         f"model 1: ask has colour; {', '.join(TaskOptions.__slots__)} are known",
-        "model 1: ask has seed = -1; 0 and more are allowed",
+        "model 1: ask has seed = -1; 0 to 4294967295 is allowed",
         "model 1: ask has answer = 'x'; sentence, letter are allowed",
         "model 1: history is 'often'; it must be one of with, without, both",
         "model 1: published 1: value is 'high'; it must be a number",

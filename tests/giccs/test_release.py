@@ -117,3 +117,23 @@ def test_a_folder_with_one_file_is_not_the_release(tmp_path):
     write_release(tmp_path)
     (tmp_path / "5_turn_dialogues/GiCCS_dataset_5_turn_dialogues.tsv").unlink()
     assert not is_release(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("row", "column", "ends_at"),
+    [(3, 3, 7), (3, -2, 6), (10, 4, 151)],
+    ids=["to the next row's quotes", "in the utterance", "to the end of the file"],
+)
+def test_a_stray_quote_that_swallows_rows_is_an_error(tmp_path, row, column, ends_at):
+    write_release(tmp_path)
+    path = tmp_path / "3_turn_dialogues/GiCCS_dataset_3_turn_dialogues.tsv"
+    lines = [line.replace('"', "").split("\t") for line in path.read_text("utf-8").splitlines()]
+    lines[row + 1][column] = '"' + lines[row + 1][column]
+    if ends_at < len(lines):
+        lines[ends_at - 1][-2] += '"'
+    path.write_text("".join("\t".join(line) + "\n" for line in lines), "utf-8")
+    with pytest.raises(InputError) as caught:
+        read_benchmark(tmp_path)
+    (problem,) = caught.value.problems
+    assert problem.line == row + 2
+    assert f"makes one field of lines {row + 2} to {ends_at}, tabs included" in problem.message

@@ -6,12 +6,14 @@ import math
 from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from giccs.benchmark import read_benchmark
+from giccs.comparison import share
 from giccs.metrics import Estimate
 from giccs.models import open_model
-from giccs.report import long_csv, main_table, report
+from giccs.report import choice_breakdown, long_csv, main_table, report, turns_table
 from giccs.results import Group, Result
 from giccs.tasks.pairwise import PairwiseSTS
 
@@ -37,6 +39,43 @@ def ceiling(benchmark):
             math.nan, math.nan, math.nan, 30, "halves contradict", extra | {"reliability": math.nan}
         ),
     }
+
+
+def choice(model, **accuracies):
+    """A multiple-choice result; accuracies are right answers of 30, named with3, without5 and so on."""
+    groups = [
+        Group(
+            {"history": name[:-1], "n_turns": int(name[-1])}, {"accuracy": share(np.arange(30) < n)}
+        )
+        for name, n in accuracies.items()
+    ]
+    part = Group({"history": "with", "domain": "tv"}, {"accuracy": share(np.arange(9) < 3)})
+    signature = {
+        "history": "both", "template": {"name": "figure2-de-1"}, "answer": "sentence",
+        "chat_template": False, "permutations": 1,
+    }  # fmt: skip
+    whole = {"accuracy": share(np.arange(60) < 9)}
+    return Result(
+        model, "multiple-choice-sts", whole, (*groups, part), signature, {"data": "made-up"}, 0.0
+    )
+
+
+def test_table_6_has_the_columns_and_decimals_of_the_paper():
+    """The published row: 4, 5, 3 and 2 of 30 questions right."""
+    paper = choice("mGPT", without5=2, with3=4, with5=3, without3=5)
+    lines = turns_table([paper, choice("other", with3=30)]).splitlines()
+    columns = ["model", "prompt", "3-turn w/ history", "3-turn w/o history", "5-turn w/ history",
+               "5-turn w/o history"]  # fmt: skip
+    assert [cell.strip() for cell in lines[0].split("  ") if cell.strip()] == columns
+    cells = [cell.strip() for cell in lines[2].split("  ") if cell.strip()]
+    assert cells == [
+        "mGPT", "figure2-de-1", "0.133 ± 0.063", "0.167 ± 0.069", "0.100 ± 0.056", "0.067 ± 0.046",
+    ]  # fmt: skip
+    assert "1.000 ± 0.000" in lines[3]
+    assert "n_turns" not in choice_breakdown([paper])
+    assert "domain=tv" in choice_breakdown([paper])
+    alone = replace(paper, groups=())
+    assert turns_table([alone]) == choice_breakdown([alone]) == ""
 
 
 @pytest.mark.parametrize("form", ["table", "markdown", "latex"])
@@ -89,6 +128,21 @@ def test_without_a_ceiling_nothing_is_said_of_one(results):
         assert "noise ceiling" not in report(results, form)
 
 
+@pytest.mark.parametrize("form", ["table", "markdown", "latex"])
+def test_intervals_of_few_dialogues_are_dashes_with_one_note(results, form):
+    """Each part of the benchmark has two or three dialogues."""
+    text = report(results, form)
+    assert "[–]" in text
+    assert "no interval, which needs 5" in text.splitlines()[-2]
+    assert text.count("no interval") == 1
+    assert text.splitlines()[-1].endswith("6 dialogues: the interval is approximate below 20")
+    assert text.count("interval is approximate") == 1
+    rows = list(csv.DictReader(io.StringIO(report(results, "csv"))))
+    parts = [row for row in rows if row["part"] and row["value"]]
+    assert {(row["low"], row["high"]) for row in parts} == {("", "")}
+    assert all("no interval, which needs 5" in row["reason"] for row in parts)
+
+
 def test_every_number_of_the_table_is_in_the_csv(results):
     rows = list(csv.DictReader(io.StringIO(long_csv(results))))
     table = main_table(results)
@@ -123,11 +177,11 @@ def test_many_models_stand_below_each_other_and_many_parts_too():
     few = [measured_result("model", ({"accuracy": 0.375}, sets))]
     many = [measured_result(f"model-{n}", ({"accuracy": n / 10}, sets)) for n in range(9)]
     rows = [line.split() for line in report(few, "table").splitlines()]
-    assert ["set=MR", "100", "0.50"] in rows
+    assert ["set=MR", "100", "0.50", "[–]"] in rows
     assert ["model", "setting", "accuracy", "[95", "%]", "sets"] in rows
     rows = [line.split() for line in report(many, "table").splitlines()]
     assert ["model", "set=MR", "(n=100)", "set=CR", "(n=100)"] in rows
-    assert ["model-3", "0.50", "0.25"] in rows
+    assert ["model-3", "0.50", "[–]", "0.25", "[–]"] in rows
 
 
 def test_a_part_that_rests_on_less_says_so():
@@ -136,8 +190,8 @@ def test_a_part_that_rests_on_less_says_so():
         measured_result("guesses", ({"accuracy": 0.25}, {"MR": 0.25}), n=40),
     ]
     rows = [line.split() for line in report(both, "table").splitlines()]
-    assert ["knows", "0.50"] in rows
-    assert ["guesses", "0.25", "n=40"] in rows
+    assert ["knows", "0.50", "[–]"] in rows
+    assert ["guesses", "0.25", "[–]", "n=40"] in rows
 
 
 def test_a_reason_is_said_once_a_model_and_of_parts_without_a_number():
@@ -161,7 +215,7 @@ def test_a_step_that_could_not_be_done_as_asked_is_said(task, results):
         measured_result("m+w", ({"accuracy": 0.5}, {})) if task == "classification" else results[0]
     )
     one = replace(base, model="m+w", environment={**base.environment, **how})
-    assert report([one], "table").splitlines()[-1] == "m+w: whitening:40: 12 of 40"
+    assert "m+w: whitening:40: 12 of 40" in report([one], "table").splitlines()
 
 
 def test_ties_are_told_with_what_they_would_cost(tmp_path):

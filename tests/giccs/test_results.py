@@ -41,7 +41,7 @@ def test_nan_is_null_in_json_and_nan_when_read(benchmark, tmp_path):
     assert json.loads(path.read_text())["metrics"]["pearson"]["low"] is None
     (back,) = store.results()
     assert math.isnan(back.metrics["pearson"].low)
-    assert back.metrics["pearson"].reason == "one dialogue: no interval"
+    assert back.metrics["pearson"].reason == "1 dialogues: no interval, which needs 5"
 
 
 def test_what_stands_is_not_computed_again_unless_forced(benchmark, tmp_path):
@@ -54,6 +54,25 @@ def test_what_stands_is_not_computed_again_unless_forced(benchmark, tmp_path):
     kept = ["kept from before" in note for note in notes]
     assert kept == [False, True, False, False]
     assert len(list(store.results())) == 2
+
+
+def test_a_result_whose_predictions_were_deleted_is_computed_again(benchmark, tmp_path):
+    store = Store(tmp_path / "r")
+    notes = []
+    (result,) = evaluated(benchmark, store)
+    (table,) = (tmp_path / "r").glob("*.parquet")
+    table.unlink()
+    assert store.find(result.model, result.task, result.signature) is None
+    (again,) = evaluated(benchmark, store, note=notes.append)
+    assert again.metrics == result.metrics
+    assert notes == ["baseline:char-ngram: pairwise-sts ..."]
+    assert store.predictions(again).equals(result.predictions)
+    (path,) = (tmp_path / "r").glob("*.json")
+    document = json.loads(path.read_text())
+    del document["predictions_sha256"]  # as older results and those of other programs
+    path.write_text(json.dumps(document))
+    table.unlink()
+    assert store.find(result.model, result.task, result.signature) is not None
 
 
 def test_signature_does_not_depend_on_the_order_of_its_keys():

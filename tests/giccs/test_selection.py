@@ -271,8 +271,8 @@ def test_the_rules_that_are_shown_are_rules(tmp_path, shown):
             "sed = 1",
             ": sed is no setting; allowed: dialogues, lengths, start, last, seed, take, relabel",
         ),
-        ("seed = -1", ": seed is -1; a whole number from 0 is allowed"),
-        ("seed = true", ": seed is True; a whole number from 0 is allowed"),
+        ("seed = -1", ": seed is -1; a whole number from 0 to 4294967295 is allowed"),
+        ("seed = true", ": seed is True; a whole number from 0 to 4294967295 is allowed"),
         (
             "lengths = [3, 3]",
             ": lengths is [3, 3]; a list of different whole numbers from 2 is allowed",

@@ -6,6 +6,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lexicalrichness import LexicalRichness
 
 from giccs.benchmark import read_benchmark
 from giccs.records import Candidate, Dialogue, Item, Turn
@@ -122,6 +123,18 @@ def test_what_is_too_short_for_mtld_is_nan_and_says_why(text, reason):
     assert not math.isnan(found.rttr)
 
 
+@pytest.mark.parametrize("text", ["alle Wörter hier sind verschieden", "ja ja das geht heute"])
+def test_what_is_too_short_has_the_value_of_lexicalrichness_on_request(text):
+    found = richness(text, "lexicalrichness")
+    assert found.mtld == LexicalRichness(text).mtld(threshold=0.72)
+    assert found.reasons["mtld"].startswith("LexicalRichness's own value; read ")
+    assert found.reasons["mtld"].endswith("MTLD is stable from 100 on (Koizumi 2012)")
+    with pytest.raises(
+        ValueError, match="mtld is 'own'; it must be one of strict, lexicalrichness"
+    ):
+        richness(text, "own")
+
+
 def test_a_text_without_words_has_no_richness():
     # LexicalRichness drops digits and ASCII punctuation
     [whole] = describe([dialogue("d", "20:15", "3, 4!")], Words(), by=())
@@ -129,6 +142,7 @@ def test_a_text_without_words_has_no_richness():
     assert math.isnan(whole.rttr)
     assert math.isnan(whole.mtld)
     assert whole.reasons == dict.fromkeys(["rttr", "mtld"], "the text has no words")
+    assert math.isnan(richness("20:15", "lexicalrichness").mtld)
     assert whole.document()["reasons"] == whole.reasons
 
 

@@ -93,7 +93,7 @@ def test_everything_wrong_is_told_with_its_key(tmp_path):
         "grid 2: models is missing; it must be a list of names",
         "grid 2: tasks is missing; it must be a list of names",
         "grid 3: models has one of its values twice",
-        "grid 3: options has seed = -1; 0 and more are allowed",
+        "grid 3: options has seed = -1; 0 to 4294967295 is allowed",
         "grid 3: options has seed with one of its values twice",
         "grid 3: options has split = 'dev'; train, validation, test are allowed",
         "grid 3: options has similarity = 'dot'; cos, cos-centred, l2 are allowed",

@@ -54,7 +54,13 @@ def test_a_transliteration_becomes_a_dialogue(tmp_path):
     assert found.stripped["hesitation"] == 2
     assert found.stripped["umlaut"] == 3
     assert found.roles == {"AAA": "user", "SMA": "system"}
-    assert found.counts == {"files": 1, "dialogues": 1, "turns": 3, "dialogues_left_out": 0}
+    assert found.counts == {
+        "files": 1,
+        "dialogues": 1,
+        "turns": 3,
+        "candidates": 0,
+        "dialogues_left_out": 0,
+    }
 
 
 def test_two_people_are_not_taken_for_user_and_system(tmp_path):
@@ -104,7 +110,10 @@ def test_a_table_with_dialogue_acts(tmp_path):
     ]
     assert turns(second) == [("system", "Erste."), ("user", "Zweite.")]
     assert (first.source, first.domain) == ("CROWDSS", "restaurant")
-    assert said(found.warnings) == ["None: columns of dialogue acts or labels left out: Dialogakt"]
+    assert said(found.warnings) == [
+        "None: columns of dialogue acts or labels left out: Dialogakt (cells: 6)"
+    ]
+    assert found.unused == {"Dialogakt": 6}
     assert set(found.notes) == {
         "1 turns joined of several rows",
         "1 dialogues put into the order of their turn numbers",

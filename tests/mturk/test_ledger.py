@@ -241,7 +241,7 @@ def test_an_empty_ledger_says_so(path):
 def other_process(code, path):
     return subprocess.run(
         [sys.executable, "-c", f"from mturk.ledger import Ledger\n{code}", path],
-        capture_output=True, text=True, cwd=ROOT, timeout=60,
+        capture_output=True, text=True, cwd=ROOT, timeout=300,
     )  # fmt: skip
 
 
@@ -305,7 +305,7 @@ with Ledger.open(sys.argv[1], create=True) as book:
         )
         for _ in range(3)
     ]  # fmt: skip
-    assert [process.communicate(timeout=60)[0] for process in running] == ["0\n"] * 3
+    assert [process.communicate(timeout=300)[0] for process in running] == ["0\n"] * 3
 
 
 def filled(path):

@@ -82,7 +82,7 @@ def behind_nginx(tmp_path):
 
     thread = threading.Thread(target=serve, args=(database, SystemClock(), options, ready))
     thread.start()
-    assert up.wait(30)
+    assert up.wait(120)
     (tmp_path / "nginx.conf").write_text(configuration(tmp_path, port, site, frames))
     command = [NGINX, "-p", tmp_path, "-c", tmp_path / "nginx.conf"]
     proxy = subprocess.Popen(command, stderr=subprocess.PIPE)
@@ -91,14 +91,14 @@ def behind_nginx(tmp_path):
         yield url, tmp_path / "fullchain.pem", database
     finally:
         proxy.terminate()
-        proxy.communicate(timeout=30)
+        proxy.communicate(timeout=300)
         told["stop"]()
-        thread.join(30)
+        thread.join(120)
         database.close()
 
 
 def wait_for(port, proxy):
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120
     while time.monotonic() < end and proxy.poll() is None:
         try:
             socket.create_connection(("127.0.0.1", port)).close()

@@ -15,7 +15,8 @@ from giccs.assemble import read_dialogues
 from giccs.records import Candidate, Dialogue, Turn
 from mturk import answers, limits
 from mturk.plan import notes, plan
-from mturk.settings import Settings
+from mturk.settings import Settings, SettingsFile
+from mturk.tuples import planned
 
 DATA = resources.files("giccs.data")
 
@@ -214,3 +215,11 @@ def test_characters_that_cannot_be_shown_are_counted(tmp_path):
     assert notes(hits, Settings(dialogues_per_hit=1)) == [
         "dialogue 'd1', turn 1: 2 characters cannot be shown and are left out"
     ]
+
+
+def test_repeated_tuples_are_noted_as_each_is_paid_for(tmp_path):
+    rows = ["t1,tv-08,tv-08-a,tv-08-b,tv-08-c", "t2,tv-08,tv-08-c,tv-08-a,tv-08-b"]
+    tuples_of(tmp_path, rows)
+    with resources.as_file(DATA / "dialogues.jsonl") as dialogues:
+        study = planned(str(tmp_path / "tuples.csv"), str(dialogues), SettingsFile(), None)
+    assert "1 of 2 tuples repeat the items of another; each is paid for" in study.notes

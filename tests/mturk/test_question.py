@@ -11,7 +11,7 @@ from hypothesis.strategies import characters
 
 from giccs.records import Candidate, Dialogue, Turn
 from mturk import answers, question_xml
-from mturk.language_check import CLOZES, cloze_for, passed
+from mturk.language_check import cloze_for, clozes_of, passed
 from mturk.limits import QUESTION
 from mturk.question import dropped_characters, preview_page, render
 from mturk.question import question_xml as question_of
@@ -177,6 +177,7 @@ def test_a_german_word_is_asked_for_where_the_dialogues_are_german():
     assert len(words_of(page_of(part(["x"])))) == 4
     assert len(words_of(page_of(part(["x"]), dialogue_language="de-AT", language="en"))) == 4
     assert words_of(page_of(part(["x"]), dialogue_language="en")) == []
+    assert words_of(page_of(part(["x"]), dialogue_language="fr")) == []
     assert words_of(page_of(part(["x"]), language_check=False)) == []
 
 
@@ -187,10 +188,20 @@ def test_the_page_does_not_say_which_word_is_right():
     }
 
 
-def test_one_word_of_each_sentence_is_right():
-    assert len({cloze.field for cloze in CLOZES}) == len(CLOZES)
-    for cloze in CLOZES:
+@pytest.mark.parametrize("language", ["de", "en"])
+def test_one_word_of_each_sentence_is_right(language):
+    clozes = clozes_of(Settings(dialogue_language=language))
+    assert len({cloze.field for cloze in clozes}) == len(clozes) == 8
+    for cloze in clozes:
         assert cloze.sentence.count("___") == 1
-        assert [passed([(cloze.field, word)]) for word in cloze.options].count(True) == 1
-    assert passed([(CLOZES[0].field, "")]) is False
-    assert {cloze_for(f"t{n}") for n in range(100)} == {*CLOZES}
+        assert [passed([(cloze.field, word)], clozes) for word in cloze.options].count(True) == 1
+    assert passed([(clozes[0].field, "")], clozes) is False
+    assert {cloze_for(f"t{n}", clozes) for n in range(100)} == {*clozes}
+
+
+def test_an_english_word_is_asked_for_where_the_dialogues_are_english():
+    page = page_of(part(["x"]), dialogue_language="en-GB")
+    words = [one for one in page.inputs if one.get("name", "").startswith("cloze-en-")]
+    assert len(words) == 4
+    settings = Settings(dialogue_language="en", language_check=False)
+    assert "cloze-" not in render([part(["x"])], settings)

@@ -11,7 +11,7 @@ import pytest
 
 from giccs.records import Candidate, Dialogue, Turn
 from mturk import answers
-from mturk.language_check import passed
+from mturk.language_check import clozes_of, passed
 from mturk.question import question_xml
 from mturk.question_xml import read
 from mturk.records import Part
@@ -79,7 +79,7 @@ def page(chromium, service):
     errors = []
     opened = chromium.new_page()
     opened.on("pageerror", lambda error: errors.append(error))
-    opened.set_default_timeout(10_000)
+    opened.set_default_timeout(60_000)
     yield opened
     opened.close()
     assert not errors
@@ -119,7 +119,7 @@ def test_mouse_answers_arrive_by_id_with_order_and_time(page, service):
     assert first.seconds >= 0
     assert second.seconds >= 0
     assert dict(fields)["assignmentId"] == "A7"
-    assert passed(fields) is not None
+    assert passed(fields, clozes_of(Settings())) is not None
     assert answers.comment(fields) == "Schön 🙂\r\nund <gut>"
     assert answers.from_xml(answers.to_xml(fields)) == fields
 

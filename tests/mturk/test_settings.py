@@ -8,7 +8,7 @@ import pytest
 
 from bws.problems import InputError
 from mturk.limits import qualification_problems
-from mturk.settings import Settings, default_toml, read_settings
+from mturk.settings import FOLLOW_LANGUAGE, Settings, default_toml, read_settings
 
 
 def written(tmp_path, text):
@@ -19,19 +19,24 @@ def written(tmp_path, text):
 
 def problems_of(path):
     with pytest.raises(InputError) as caught:
-        read_settings(path)
+        read_settings(path, "de")
     return [(problem.line, problem.message) for problem in caught.value.problems]
 
 
 def test_the_default_file_says_the_defaults(tmp_path):
     text = default_toml()
-    assert read_settings(written(tmp_path, text)) == Settings()
-    assert list(tomllib.loads(text)) == [field.name for field in fields(Settings)]
+    assert read_settings(written(tmp_path, text), "de") == Settings()
+    names = [field.name for field in fields(Settings)]
+    assert list(tomllib.loads(text)) == [name for name in names if name not in FOLLOW_LANGUAGE]
+    every = "\n".join(
+        line.removeprefix("# ") if " = " in line else line for line in text.splitlines()
+    )
+    assert list(tomllib.loads(every)) == names
     assert max(map(len, (line for line in text.splitlines() if line.startswith("#")))) <= 100
 
 
 def test_an_empty_file_is_the_defaults(tmp_path):
-    assert read_settings(written(tmp_path, "")) == Settings()
+    assert read_settings(written(tmp_path, ""), "de") == Settings()
 
 
 def test_the_defaults_pay_the_minimum_wage():
@@ -41,7 +46,7 @@ def test_the_defaults_pay_the_minimum_wage():
 
 def test_values_are_taken(tmp_path):
     text = 'reward = "1"\ncountries = ["DE", "AT"]\nlanguage = "en"\nconsent = """\nZeile 1\nZeile 2\n"""'
-    settings = read_settings(written(tmp_path, text))
+    settings = read_settings(written(tmp_path, text), "de")
     assert str(settings.reward) == "1.00"
     assert settings.countries == ("DE", "AT")
     assert settings.consent == "Zeile 1\nZeile 2"
@@ -63,8 +68,19 @@ def test_values_are_taken(tmp_path):
         ("lifetime = 29", "lifetime is 29; a whole number from 30 to 31536000"),
         ("auto_approval_delay = 2592001", "auto_approval_delay is 2592001"),
         ("pseudonyms = 1", "pseudonyms is 1; true and false"),
-        ('language = "fr"', "language is 'fr'; allowed: 'de', 'en'"),
-        ('dialogue_language = "de\\" x"', "dialogue_language is 'de\" x'"),
+        (
+            'language = "fr"',
+            "no texts of the worker page ship in fr (built in: de, en); expected a",
+        ),
+        ('language = "French"', "language: 'French' is not a BCP 47 language tag"),
+        (
+            'dialogue_language = "de\\" x"',
+            "dialogue_language: 'de\" x' is not a BCP 47 language tag",
+        ),
+        (
+            'dialogue_language = "en"',
+            "dialogue_language is 'en', but the study is in de; expected the same",
+        ),
         ('exchange_rate = "NaN"', "exchange_rate is 'NaN'; a number above 0"),
         ('exchange_rate = "0"', "exchange_rate is '0'"),
         ('countries = "DE"', "countries is 'DE'; a list such as"),

@@ -11,9 +11,11 @@ from typing import Any
 import click
 
 from bws.command import Console, command
+from bws.option_types import MAX_COUNT
 from bws.problems import InputError, Problem
 from bws.textio import write_atomic
 from giccs.cli.opening import model_options, offline_first
+from giccs.cli.remarks import warned_of_unknown_tokens
 from giccs.tasks.csts.answering import (
     MAX_TOKENS,
     Answered,
@@ -52,12 +54,15 @@ __all__ = ["answers"]
     "--split", type=click.Choice(SPLITS), help="Of a folder only this file; otherwise all of them."
 )
 @click.option(
-    "--max-tokens", type=click.IntRange(1), default=MAX_TOKENS, show_default=True, metavar="N",
+    "--max-tokens", type=click.IntRange(1, 100_000), default=MAX_TOKENS, show_default=True, metavar="N",
     help="Length of an answer at most.",
 )  # fmt: skip
 @click.option("--chat-template", is_flag=True, help="Ask in the model's own chat template.")
 @click.option(
-    "--limit", type=click.IntRange(1), metavar="N", help="Only the first N sentence pairs."
+    "--limit",
+    type=click.IntRange(1, MAX_COUNT),
+    metavar="N",
+    help="Only the first N sentence pairs.",
 )
 @click.option("--force", is_flag=True, help="Ask everything again, whatever FILE and journal hold.")
 @model_options
@@ -98,7 +103,8 @@ def answers(
         raise InputError(Problem(model_name, None, reason))
     start = time.perf_counter()
     journal = _journal(output, asking.signature(dataset), force)
-    asked = _ask(console, asking, rows, journal)
+    with warned_of_unknown_tokens(console, model_name, dataset.name):
+        asked = _ask(console, asking, rows, journal)
     found = answered(rows, journal)
     write_atomic(output, answers_csv(found))
     document = _document(dataset, asking, found, journal, asked, output)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
 import click
+import numpy as np
 
 from bws.command import Console, command
 from bws.problems import InputError
-from giccs.report.cells import tabulated
+from giccs.metrics import Estimate, correlations
+from giccs.report.cells import interval, tabulated
 from giccs.tasks.csts.data import (
     SPLITS,
     Dataset,
@@ -20,7 +22,7 @@ from giccs.tasks.csts.data import (
     pairs,
     read_relabelled,
 )
-from giccs.tasks.csts.records import INVALID, LABELS
+from giccs.tasks.csts.records import INVALID, LABELS, Instance
 
 __all__ = ["check"]
 
@@ -82,21 +84,39 @@ def _summary(dataset: Dataset) -> dict[str, Any]:
 
 
 def _compared(dataset: Dataset, second: Mapping[str, int]) -> dict[str, Any]:
-    """Return what the second labels are, and how often they are not the first ones."""
+    """Compare the second labels with the first ones.
+
+    ``changed`` and the agreement (accuracy, Spearman's rho; L-CSTS, 3.2 and 4.1) are of the ``valid`` rows:
+    those that have a first label and no invalid condition.
+    """
     both = merged(dataset, second)
     before = {one.uid: one.label for one in dataset.labelled().instances}
     rows = [one for one in both.dataset.instances if one.uid in before]
     valid = [one for one in rows if one.label != INVALID]
     found = Counter(one.label for one in both.dataset.instances)
+    changed = sum(one.label != before[one.uid] for one in valid)
     return {
         "rows": len(both.dataset.instances),
         "labels": {str(label): found[label] for label in (*LABELS, INVALID)},
         "compared": len(rows),
-        "changed": sum(one.label != before[one.uid] for one in valid),
+        "valid": len(valid),
+        "changed": changed,
+        "accuracy": 1 - changed / len(valid) if valid else None,
+        "spearman": _spearman(before, valid).document(),
         "invalid": len(rows) - len(valid),
         "rows_without_label": list(both.without_label),
         "labels_without_row": list(both.without_row),
     }
+
+
+def _spearman(before: Mapping[str, int | None], rows: Sequence[Instance]) -> Estimate:
+    """Return rho between first and second labels; its interval draws sentence pairs."""
+    first, second = (
+        np.array(labels, dtype=np.float64)
+        for labels in ([before[one.uid] for one in rows], [one.label for one in rows])
+    )
+    _, pair = np.unique(np.array([one.pair for one in rows], dtype=np.intp), return_inverse=True)
+    return correlations(first, second, pair)["spearman"]
 
 
 def _table(document: Mapping[str, Any]) -> str:
@@ -117,12 +137,24 @@ def _table(document: Mapping[str, Any]) -> str:
         rows += [(f"· label {label}", count) for label, count in second["labels"].items()]
         rows += [
             ("· compared with a first label", second["compared"]),
-            ("· changed", _of(second["changed"], second["compared"])),
             ("· made invalid", _of(second["invalid"], second["compared"])),
+            ("· valid", second["valid"]),
+            ("· changed, of the valid", _of(second["changed"], second["valid"])),
+            (
+                "· accuracy (equal labels)",
+                _of(second["valid"] - second["changed"], second["valid"]),
+            ),
+            ("· Spearman ρ of first and second labels", _rho(second["spearman"])),
             ("rows without a second label", len(second["rows_without_label"])),
             ("second labels without a row", len(second["labels_without_row"])),
         ]
     return f"{document['data']}\n\n{tabulated(rows, (), 'table')}"
+
+
+def _rho(found: Mapping[str, Any]) -> str:
+    numbers = (found["value"], found["low"], found["high"], found["n"])
+    shown = interval(Estimate(*numbers))
+    return f"{shown} ({found['reason']})" if "reason" in found else shown
 
 
 def _of(part: int, whole: int) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from bws.command import Console, command
+from bws.option_types import MAX_COUNT
 from bws.problems import InputError, Problem
 from giccs.cli.formatting import format_option
 from giccs.figures import check_chart_path, write_chart
@@ -40,7 +41,7 @@ PUBLISHED = {"features": 0.88, "entities": 0.45}
     "--split", type=click.Choice(SPLITS), help="Of a folder only this file; otherwise all of them."
 )
 @click.option(
-    "--top", type=click.IntRange(min=1), default=SHOWN, show_default=True, metavar="N",
+    "--top", type=click.IntRange(1, MAX_COUNT), default=SHOWN, show_default=True, metavar="N",
     help="How many features and entities to show.",
 )  # fmt: skip
 @click.option("--figure", metavar="FILE", help="Also draw them (Figure 2): .svg, .png, .json.")

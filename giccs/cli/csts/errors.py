@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.command import Console, command
+from bws.option_types import SEED
 from bws.problems import InputError, Problem
 from bws.textio import display_name, read_bytes, write_atomic
 from giccs.cli.opening import offline_first
+from giccs.cli.remarks import warned_of_unknown_tokens
 from giccs.figures import check_chart_path, write_chart
-from giccs.report.cells import interval, tabulated
+from giccs.report.cells import few_clusters_note, interval, tabulated
 
 if TYPE_CHECKING:
     from giccs.metrics import Estimate
@@ -43,7 +45,7 @@ def _ks(
     match = re.fullmatch(r"(\d{1,4})(?:\.\.(\d{1,4}))?", value)
     low, high = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
     if not 1 <= low <= high:
-        raise click.BadParameter(f"{value!r} is not allowed; auto, a number from 1, or 2..20 is")
+        raise click.BadParameter(f"{value!r} is invalid; expected auto, a number from 1, or 2..20")
     return tuple(range(low, high + 1))
 
 
@@ -80,7 +82,7 @@ def _ks(
 @click.option("-o", "--output", metavar="FILE", help="Write the suspicious instances as CSV.")
 @click.option("--figure", metavar="FILE", help="Draw F1 over K (Figure 10): .svg, .png, .json.")
 @click.option(
-    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True,
+    "--seed", type=SEED, default=0, show_default=True,
     help="Of k-means, of the halves and of the intervals.",
 )  # fmt: skip
 @click.option("--offline", is_flag=True, help="Never ask the hub; use its local cache.")
@@ -117,7 +119,8 @@ def errors(
     from giccs.tasks.csts.errors.suspects import find_suspects
     from giccs.tasks.csts.errors.vectors import encode
 
-    vectors = encode(model, joined.pairs, display_name(answers), console.progress)
+    with warned_of_unknown_tokens(console, model_name, display_name(answers)):
+        vectors = encode(model, joined.pairs, display_name(answers), console.progress)
     try:
         evaluation = _evaluated(console, joined, vectors, ks, by_cluster, seed) if truth else None
         k = evaluation.outcomes[chosen].k if evaluation else _single(ks, chosen, vectors)
@@ -284,6 +287,7 @@ def _measured(evaluation: Evaluation) -> str:
             f"of which {interval(evaluation.error_rate, 2)} are errors.",
             f"Highest F1 over K on these others themselves, as in the paper's Table 2: {best}.",
             *sorted(reasons),
+            *few_clusters_note([evaluation.error_rate, *evaluation.all_errors.values()]),
         ]
     )
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.command import Console, command
+from bws.option_types import MAX_COUNT, SEED, Number
+from giccs.cli.remarks import warned_of_unknown_tokens
 
 if TYPE_CHECKING:
     from giccs.tasks.csts.mining import Candidates, Tally
@@ -55,25 +57,26 @@ __all__ = ["pairs"]
     help="Column of the paper's Table 6: K 64 or 128, shared words at most 0.12 or 0.2, distance at least"
     " 0.4, ratio at least 0.7, length at least 50 or 48. The next five options change it.",
 )
-@click.option("--neighbours", type=click.IntRange(1), metavar="K", help="Nearest of each source.")
 @click.option(
-    "--iou-at-most", type=click.FloatRange(0, 1), metavar="X", help="Shared words over all."
+    "--neighbours", type=click.IntRange(1, MAX_COUNT), metavar="K", help="Nearest of each source."
 )
+@click.option("--iou-at-most", type=Number(0, 1), metavar="X", help="Shared words over all.")
 @click.option(
     "--distance-at-least",
-    type=click.FloatRange(0, 2),
+    type=Number(0, 2),
     metavar="X",
     help="1 - cosine of the captions' embeddings (d_text).",
 )
+@click.option("--ratio-at-least", type=Number(0, 1), metavar="X", help="Fewer words / more.")
 @click.option(
-    "--ratio-at-least", type=click.FloatRange(0, 1), metavar="X", help="Fewer words / more."
-)
-@click.option(
-    "--length-at-least", type=click.IntRange(0), metavar="N", help="Characters of the shorter one."
+    "--length-at-least",
+    type=click.IntRange(0, MAX_COUNT),
+    metavar="N",
+    help="Characters of the shorter one.",
 )
 @click.option(
     "--distance-at-most",
-    type=click.FloatRange(0, 2),
+    type=Number(0, 2),
     metavar="X",
     help="Not in Table 6; 0.6 with --distance-at-least 0 is how section 2.2.1 describes d_text.",
 )
@@ -84,8 +87,10 @@ __all__ = ["pairs"]
     show_default=True,
     help="How neighbours are found; auto is exact up to 200,000 sources, then an index (FAISS).",
 )
-@click.option("--pairs", "number", type=click.IntRange(1), metavar="N", help="Draw N of the pairs.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the draw.")
+@click.option(
+    "--pairs", "number", type=click.IntRange(1, MAX_COUNT), metavar="N", help="Draw N of the pairs."
+)
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Of the draw.")
 @click.option(
     "-o",
     "--output",
@@ -155,7 +160,9 @@ def _text_units(
     else:
         from giccs.models import open_model
 
-        vectors = encoded(open_model(str(model_name)), captions.texts, console.progress)
+        model = open_model(str(model_name))
+        with warned_of_unknown_tokens(console, model.name, captions.file):
+            vectors = encoded(model, captions.texts, console.progress)
     names = [f"line {line} of {captions.file}" for line in captions.lines.tolist()]
     return units_of(vectors, text_file or str(model_name), names)
 

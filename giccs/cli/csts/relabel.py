@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from bws.command import Console, command
+from bws.option_types import SEED, Number
 from bws.problems import InputError, Problem
 from giccs.tasks.csts.data import Dataset, merged, read_csts, read_relabelled, write_csts
 from giccs.tasks.csts.relabelling import divided, relabelled
@@ -27,12 +28,12 @@ __all__ = ["relabel"]
 )
 @click.option(
     "--test",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=Number(0, 1, min_open=True, max_open=True),
     default=0.3,
     show_default=True,
     help="Which share of the rows is to test with; the rest is to train with.",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--seed", type=SEED, default=0, show_default=True)
 @click.option("-o", "--output", "folder", required=True, metavar="FOLDER", help="Where to write.")
 def relabel(
     console: Console, data: str, labels: str, test: float, seed: int, folder: str

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.command import Console, command
+from bws.option_types import SEED, Number
 from bws.problems import InputError, Problem
 from giccs.cli.opening import offline_first
+from giccs.cli.remarks import Remarks
+from giccs.tasks.csts.encoders.settings import RANGES
 
 if TYPE_CHECKING:
     from giccs.metrics import Estimate
@@ -31,12 +34,13 @@ TITLES = ("Spearman ρ [95 %]", "Pearson r [95 %]", "pairs in order [95 %]")
 def _sizes(ctx: click.Context, parameter: click.Parameter, value: str | None) -> list[int] | None:
     if value is None:
         return None
-    parts = value.split(",")
-    if not all(part.strip().isdecimal() and int(part) >= 2 for part in parts):
-        raise click.BadParameter(
-            f"{value!r} is not allowed; numbers from 2 with commas are: 100,200"
-        )
-    return [int(part) for part in parts]
+    low, high = RANGES["train_rows"]
+    size: Any = click.IntRange(low, high)
+    try:
+        return [size.convert(part, parameter, ctx) for part in value.split(",")]
+    except click.BadParameter:
+        message = f"{value!r} is invalid; expected numbers from {low} to {high} with commas, such as 100,200"
+        raise click.BadParameter(message) from None
 
 
 @command(
@@ -49,6 +53,7 @@ def _sizes(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
     giccs-csts train c-sts --model roberta-base --encoding bi --encoding cross --curve 1000,3000,7000
     accelerate launch --num_processes 4 "$(which giccs-csts)" train c-sts --model roberta-base
     """,
+    kept="finished epochs are in {folder}; the same command goes on from the last one",
 )
 @click.argument("data", metavar="DATA")
 @click.option(
@@ -80,23 +85,35 @@ def _sizes(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
     "--answers", metavar="FILE",
     help="Put the answers of giccs-csts answers in the place of the sentences.",
 )  # fmt: skip
-@click.option("--learning-rate", type=float, default=3e-5, show_default=True, metavar="X")
-@click.option("--weight-decay", type=float, default=0.1, show_default=True, metavar="X")
 @click.option(
-    "--warmup", type=float, default=0.1, show_default=True, metavar="SHARE",
-    help="Share of the steps in which the learning rate rises; then it falls linearly.",
+    "--learning-rate", type=Number(*RANGES["learning_rate"], min_open=True), default=3e-5,
+    show_default=True, metavar="X",
 )  # fmt: skip
-@click.option("--epochs", type=click.IntRange(1), default=3, show_default=True, metavar="N")
 @click.option(
-    "--batch", type=click.IntRange(1), default=32, show_default=True, metavar="N",
+    "--weight-decay", type=Number(*RANGES["weight_decay"]), default=0.1, show_default=True,
+    metavar="X",
+)  # fmt: skip
+@click.option(
+    "--warmup", type=Number(*RANGES["warmup"], max_open=True), default=0.1, show_default=True,
+    metavar="SHARE", help="Share of the steps in which the learning rate rises; then it falls linearly.",
+)  # fmt: skip
+@click.option(
+    "--epochs", type=click.IntRange(*RANGES["epochs"]), default=3, show_default=True, metavar="N"
+)
+@click.option(
+    "--select", type=click.Choice(["last", "best"]), default="last", show_default=True,
+    help="Epoch whose model is kept: the last, as in the paper, or the best on validation.",
+)  # fmt: skip
+@click.option(
+    "--batch", type=click.IntRange(*RANGES["batch"]), default=32, show_default=True, metavar="N",
     help="Rows for one step, over all devices.",
 )  # fmt: skip
 @click.option(
-    "--seed", "seeds", type=click.IntRange(0), multiple=True, default=[42], show_default=True,
+    "--seed", "seeds", type=SEED, multiple=True, default=[42], show_default=True,
     help="Repeat it for several trainings: mean and standard deviation are shown.",
 )  # fmt: skip
 @click.option(
-    "--rows", "train_rows", type=click.IntRange(2), metavar="N",
+    "--rows", "train_rows", type=click.IntRange(*RANGES["train_rows"]), metavar="N",
     help="Train on about N rows: whole sentence pairs, drawn by the seed.",
 )  # fmt: skip
 @click.option(
@@ -122,7 +139,7 @@ def _sizes(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
     help="auto takes the GPU where there is one; several by accelerate launch.",
 )  # fmt: skip
 @click.option(
-    "--rows-at-once", type=click.IntRange(1), metavar="N",
+    "--rows-at-once", type=click.IntRange(*RANGES["batch"]), metavar="N",
     help="Rows of a batch that a device takes at a time, where memory does not hold all.",
 )  # fmt: skip
 @click.option("--offline", is_flag=True, help="Never ask the hub; use its local cache.")
@@ -145,16 +162,21 @@ def train(
 ) -> None:
     """Train encoders on C-STS and measure them on test, or on validation where the labels of test are hidden.
 
-    DATA is a folder with csts_train.csv, csts_validation.csv and csts_test.csv, or csts-sample. After each
-    epoch validation is scored; the epoch with the highest Spearman correlation is kept. What is known in
-    FOLDER is not trained again, and a training that was stopped, however it was, goes on from its last epoch
-    when the same command is given again, with the same numbers.
+    DATA is a folder with csts_train.csv, csts_validation.csv and csts_test.csv, or csts-sample. Validation is
+    scored after each epoch. The model of the last epoch is kept, with --select best that of the epoch with
+    the highest Spearman correlation on validation. A score by which something was selected has a * behind it.
+
+    What is known in FOLDER is not trained again. A training that was stopped, however it was, goes on from
+    its last epoch when the same command is given again, with the same numbers on the same kind of CPU.
 
     A recipe says how each of its models is trained, and leaves no trained models behind; other settings given
     here do not count, but for the seeds.
 
-    --json: data, split, results (as giccs-eval has them), models; with --sweep also sweep, with --curve
-    curve.
+    If the labels of test are hidden, its rows are predicted: FOLDER/submissions has a test_predictions.json
+    per seed, in the form that the server of C-STS takes.
+
+    --json: data, split, results (as giccs-eval has them), models, submissions if test has hidden labels; with
+    --sweep also sweep, with --curve curve.
     """
     offline_first(offline)
     if len([one for one in (sweep, recipe, sizes) if one]) > 1:
@@ -185,17 +207,13 @@ def train(
     if first:
         console.warn([*dict.fromkeys(one for part in read.values() for one in part.warnings)])
     console.note(f"{splits.name}: {splits.described()}")
-    try:
-        if grid is not None:
-            answer = _swept(console, grid, lines, splits, folder, machine, force)
-        elif sizes:
-            answer = _curved(console, lines, sizes, splits, folder, machine, force)
-        else:
-            keep = not no_models and not recipe
-            answer = _trained(console, lines, read, folder, machine, keep, force)
-    except KeyboardInterrupt:
-        console.note("\nstopped; the same command goes on from the last whole epoch")
-        raise
+    if grid is not None:
+        answer = _swept(console, grid, lines, splits, folder, machine, force)
+    elif sizes:
+        answer = _curved(console, lines, sizes, splits, folder, machine, force)
+    else:
+        keep = not no_models and not recipe
+        answer = _trained(console, lines, read, folder, machine, keep, force)
     if first:
         text, document = answer
         shared = {"data": splits.name, "split": splits.reported}
@@ -267,6 +285,7 @@ def _trained(
     from giccs.tasks.csts.encoders.running import train as run
 
     outcomes = []
+    remarks = Remarks(console)
     for settings in lines:
         console.note(f"{settings.model}: {settings.described()} ...")
         outcome = run(
@@ -278,11 +297,12 @@ def _trained(
         if keep and len(outcome.models) < len(settings.seeds):
             console.note("  its trained models were not kept then; --force trains them again")
         _note_losses(console, outcome)
+        remarks.on(outcome.result)
         outcomes.append(outcome)
     models = [str(path) for outcome in outcomes for path in outcome.models]
     for path in models:
         console.note(f"model: {path}")
-    return _table(outcomes), _document(outcomes) | {"models": models}
+    return _table(outcomes), _document(console, outcomes) | {"models": models}
 
 
 def _note_losses(console: Console, outcome: Outcome) -> None:
@@ -313,10 +333,13 @@ def _swept(
     for why, count in sum((Counter(one.impossible) for one in found), Counter()).items():
         console.note(f"{count} combinations left out: {why}")
     best = [outcome for one in found for outcome in one.best]
+    remarks = Remarks(console)
+    for outcome in best:
+        remarks.on(outcome.result)
     rows = [_point_row(point) for one in found for point in one.points]
     headers = ["model", "setting", *TITLES[:2]]
     text = f"{_rows(rows, headers)}\n(on validation)\n\n{_table(best)}"
-    return text, _document(best) | {"models": [], "sweep": _sweep_document(found)}
+    return text, _document(console, best) | {"models": [], "sweep": _sweep_document(found)}
 
 
 def _spread(grid: Grid, lines: Sequence[Settings]) -> list[Settings]:
@@ -381,18 +404,25 @@ def _curve_document(point: CurvePoint) -> dict[str, Any]:
     }
 
 
-def _document(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    return {"results": [outcome.result.document() for outcome in outcomes]}
+def _document(console: Console, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Return the results as JSON; tell where the predictions of rows with hidden labels are."""
+    submissions = [str(path) for outcome in outcomes for path in outcome.submissions]
+    console.warn([problem for outcome in outcomes for problem in outcome.problems])
+    for path in submissions:
+        console.note(f"predictions for the server of C-STS: {path}")
+    results = {"results": [outcome.result.document() for outcome in outcomes]}
+    return results | ({"submissions": submissions} if submissions else {})
 
 
 def _table(outcomes: Sequence[Outcome]) -> str:
     from giccs.tasks.csts.encoders.running import validated
 
-    headers = ["model", "setting", *TITLES, "best epoch", "validation ρ [95 %]"]
+    headers = ["model", "setting", *TITLES, "epoch", "validation ρ [95 %]"]
     rows = []
     for outcome in outcomes:
         result = outcome.result
-        epochs = ", ".join(map(str, result.environment["best_epochs"]))
+        epochs = ", ".join(map(str, result.environment["selected_epochs"]))
+        epochs = f"{epochs} ({result.signature['settings']['select']})"
         on_validation = _number(validated(result)["spearman"])
         setting = result.signature["setting"]
         rows.append([result.model, setting, *_cells(result.metrics), epochs, on_validation])
@@ -412,7 +442,7 @@ def _cells(metrics: Mapping[str, Estimate]) -> list[str]:
 
 
 def _number(estimate: Estimate) -> str:
-    """Return ``value ± SD over seeds [interval]``, as far as there is one."""
+    """Return ``value ± SD over seeds [interval]``, as far as there is one; a mark if it was selected."""
     from giccs.report.cells import interval
 
     sd = estimate.extra.get("sd")
@@ -421,6 +451,8 @@ def _number(estimate: Estimate) -> str:
 
 
 def _rows(rows: Sequence[Sequence[Any]], headers: Sequence[str]) -> str:
-    from giccs.report.cells import tabulated
+    from giccs.report.cells import SELECTED_REMARK, tabulated
 
-    return tabulated(rows, headers, "table")
+    table = tabulated(rows, headers, "table")
+    has_marks = any(str(cell).endswith("*") for row in rows for cell in row)
+    return f"{table}\n\n{SELECTED_REMARK}" if has_marks else table

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.command import Console, command
+from bws.option_types import RESAMPLES, SEED
 from bws.problems import InputError, Problem
 
 if TYPE_CHECKING:
@@ -35,10 +36,10 @@ NAMES = {"answer": "all answers", "applies": "whether it applies", "label": "lab
     help="Where to write the C-STS file: uid, sentence1, sentence2, condition, label.",
 )  # fmt: skip
 @click.option(
-    "--resamples", type=click.IntRange(min=1), default=1000, show_default=True, metavar="N",
+    "--resamples", type=RESAMPLES, default=1000, show_default=True, metavar="N",
     help="Draws of sentence pairs for the intervals.",
 )  # fmt: skip
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="S")
+@click.option("--seed", type=SEED, default=0, show_default=True, metavar="S")
 def verified(console: Console, answers: str, output: str | None, resamples: int, seed: int) -> None:
     """Merge the answers of several annotators into one label a triplet, and say how far they agree.
 
@@ -93,7 +94,7 @@ def _number(value: float) -> str:
 
 
 def _interval(one: Estimate) -> str:
-    return "" if one.low != one.low else f"{one.low:.3f} to {one.high:.3f}"
+    return "–" if one.low != one.low else f"{one.low:.3f} to {one.high:.3f}"
 
 
 def _document(

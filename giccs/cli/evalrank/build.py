@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.command import Console, command
+from bws.option_types import MAX_COUNT, Number
 
 if TYPE_CHECKING:
     from bws.problems import Problem
@@ -40,7 +41,7 @@ FREQUENT_COUNT = 20_000
 )
 @click.option(
     "--top",
-    type=click.FloatRange(0, 1, min_open=True),
+    type=Number(0, 1, min_open=True),
     metavar="SHARE",
     help="Share of the pairs of each set that are positive.  [default: 0.25]",
 )
@@ -57,7 +58,7 @@ FREQUENT_COUNT = 20_000
 )
 @click.option(
     "--frequent-count",
-    type=click.IntRange(1),
+    type=click.IntRange(1, MAX_COUNT),
     default=FREQUENT_COUNT,
     show_default=True,
     metavar="N",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bws.command import Console, command
+from bws.option_types import SEED
 from bws.problems import InputError, Problem
 from giccs.cli.formatting import format_option
 
@@ -58,7 +59,7 @@ SIDES = ("intrinsic score", "downstream accuracy")
     help="Only models whose vectors were not changed afterwards, by +whitening, +abtt, +pcr or +flow.",
 )
 @format_option()
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of intervals.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Of intervals.")
 @click.option("--plot", metavar="FILE", help="Also draw the models' ranks (.svg, .png or .json).")
 @click.option(
     "--pivot",
@@ -82,6 +83,7 @@ def correlate(
 
     Spearman's rho, as in the paper's Tables 3 and 6, with intervals from a bootstrap over families of models,
     and how far each score is behind the best. Differently asked results of one task are scores of their own.
+    Word-similarity sets with fewer than 200 known pairs are left out, as in the paper (5.1), unless named.
     """
     from giccs.figures import check_chart_path
     from giccs.tasks.evalrank import correlating
@@ -91,14 +93,14 @@ def correlate(
         check_chart_path(plot)
     elif pivot:
         raise click.UsageError("--pivot belongs to --plot; give both")
-    judged, predicted = _columns(console, folder, intrinsic, downstream)
+    judged, predicted, left_out = _columns(console, folder, intrinsic, downstream)
     columns = [*judged, *predicted]
     columns = correlating.unprocessed(columns) if plain else columns
     for line in correlating.missing(columns):
         console.note(line)
     columns = correlating.complete(columns) if only_complete else columns
     judged, predicted = columns[: len(judged)], columns[len(judged) :]
-    found = correlating.correlate(judged, predicted, seed=seed)
+    found = correlating.correlate(judged, predicted, left_out=left_out, seed=seed)
     if plot:
         _draw(console, judged, predicted, plot, pivot)
     text = long_csv(found) if form == "csv" else tables(found, form)
@@ -107,8 +109,11 @@ def correlate(
 
 def _columns(
     console: Console, folder: str, intrinsic: Sequence[str], downstream: Sequence[str]
-) -> tuple[list[Column], list[Column]]:
-    """Return the scores to judge and those to predict; InputError where one that was named is not there."""
+) -> tuple[list[Column], list[Column], list[str]]:
+    """Return the scores to judge, those to predict, and what was left out of them.
+
+    InputError where a named score does not exist.
+    """
     from giccs.results import Store
     from giccs.tasks.evalrank.scores import DOWNSTREAM, INTRINSIC, Asked, asked, scores
 
@@ -116,15 +121,16 @@ def _columns(
     judged = [asked(text) for text in intrinsic] or [Asked(task) for task in INTRINSIC]
     predicted = [Asked(DOWNSTREAM, "accuracy", name) for name in downstream or _sets(results)]
     found = [scores(results, wanted) for wanted in (judged, predicted)]
+    left_out = [line for one in found for line in one.undefined]
+    for line in left_out:
+        console.note(f"left out: {line}")
     _must_be_there(folder, found, [bool(intrinsic), bool(downstream)])
     for one in found:
-        for line in one.undefined:
-            console.note(f"left out: {line}")
         if one.set_aside:
             console.note(
                 f"{one.set_aside} results set aside: there is a newer one of the same kind"
             )
-    return list(found[0].columns), list(found[1].columns)
+    return list(found[0].columns), list(found[1].columns), left_out
 
 
 def _sets(results: Sequence[Result]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import redirect_stderr
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.util import find_spec
 from io import StringIO
 from typing import TYPE_CHECKING, Any
@@ -12,8 +13,10 @@ from bws.problems import InputError, Problem
 from giccs.models.causal.source import Source
 from giccs.models.folder import first_line
 from giccs.models.importing import uninterrupted
-from giccs.models.placing import device_map, must_cover, single_device
+from giccs.models.placing import check_device, device_map, must_cover, single_device
 from giccs.models.quantising import SHARES, quantisation, settle
+from giccs.models.vocabulary import TokenCounter, check_tokenizer
+from giccs.models.weights import check_weights, loading_report
 
 if TYPE_CHECKING:
     from giccs.models import ModelOptions
@@ -24,12 +27,19 @@ LIMITS = ("max_position_embeddings", "n_positions", "n_ctx", "max_sequence_lengt
 """What configurations call the number of tokens that a model reads."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Loaded:
     """A model in memory with its tokenizer."""
 
     model: Any
     tokenizer: Any
+    unused: str = ""
+    """Heads of the checkpoint that were ignored, in words."""
+
+    @cached_property
+    def counter(self) -> TokenCounter:
+        """Counts the tokens of texts."""
+        return TokenCounter(self.tokenizer)
 
     @property
     def context(self) -> int | None:
@@ -65,6 +75,7 @@ def load(
         import torch  # noqa: F401
         from transformers.utils import logging
 
+    check_device(name, options.device)
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     try:
@@ -95,22 +106,24 @@ def _load(
     if source.gguf:
         shared["gguf_file"] = source.gguf
     tokenizer = transformers.AutoTokenizer.from_pretrained(source.folder, **shared)
+    check_tokenizer(tokenizer)
     shared |= quantisation(options, dtype)
     device, spread = _where(source, options, spread)
     if spread is not None:
         shared["device_map"] = spread
     loaded: Any = getattr(transformers, head).from_pretrained(
-        source.folder, dtype=getattr(torch, dtype), output_loading_info=True, **shared
+        source.folder,
+        dtype=getattr(torch, dtype),
+        output_loading_info=True,
+        ignore_mismatched_sizes=True,  # they are refused with the missing ones
+        **shared,
     )
-    model, found = loaded
-    if missing := sorted(
-        set(found["missing_keys"]) & {name for name, _ in model.named_parameters()}
-    ):
-        raise OSError(f"weights are missing, {missing[0]} for one; they would be random")
+    model, info = loaded
+    unused = check_weights([loading_report(model, info)])
     if isinstance(spread, dict):
         must_cover(model, spread)
     _fuse(model)
-    return Loaded((model if spread is not None else model.to(device)).eval(), tokenizer)
+    return Loaded((model if spread is not None else model.to(device)).eval(), tokenizer, unused)
 
 
 def _where(

@@ -19,6 +19,7 @@ from giccs.models.causal.tree import grow
 from giccs.models.generation import Greedy, answered, must_fit
 from giccs.models.placing import devices
 from giccs.models.quantising import precision, quantised_as, quantised_with
+from giccs.models.weights import unused_weights
 from giccs.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -99,6 +100,8 @@ class CausalModel:
             raise ValueError(f"max_tokens is {max_tokens}; 1 or more are allowed")
         loaded = self._loaded
         ids = [self._boundary.prompt(text) for text in prompts]
+        for prompt in ids:
+            loaded.counter.ids(prompt)
         after = max_tokens - 1  # the last token is never read
         must_fit(self.name, ids, context=self.context, vocabulary=loaded.vocabulary, after=after)
         try:
@@ -124,6 +127,7 @@ class CausalModel:
             **{package: version(package) for package in ("torch", "transformers")},
             **quantised_with(self._options),
             "device": devices(self._loaded.model),
+            **unused_weights(self._loaded.unused),
             **self._way(),
         }
 
@@ -142,6 +146,8 @@ class CausalModel:
         self, prompts: Sequence[Prompt]
     ) -> tuple[tuple[str, ...], tuple[TokenQuestion, ...]]:
         found, problems = [], []
+        if prompts:
+            _ = self._loaded  # a model that cannot be opened is one error, not one per prompt
         for n, prompt in enumerate(prompts, start=1):
             try:
                 found.append(self._fitting(prompt))
@@ -158,11 +164,19 @@ class CausalModel:
             if (largest := max(map(max, question.ids))) >= (known := self._loaded.vocabulary):
                 raise ValueError(f"the tokenizer has token {largest}, and the model knows {known}")
             if self.context is None or question.length <= self.context:
+                self._count(question)
                 return text, question
         message = (
             f"has {question.length} tokens where it is shortest; the model reads {self.context}"
         )
         raise ValueError(message)
+
+    def _count(self, question: TokenQuestion) -> None:
+        """Count the tokens of a prompt once, and of each of its options."""
+        counter, start = self._loaded.counter, question.start
+        counter.ids(question.ids[0][:start])
+        for ids in question.ids:
+            counter.ids(ids[start:])
 
     def _logprobs(
         self, questions: Sequence[TokenQuestion], progress: Progress

@@ -9,6 +9,7 @@ from giccs.models.postprocess.model import Encoder, Processed, wrapped
 from giccs.models.postprocess.spelling import (
     STEPS,
     Step,
+    canonical_name,
     family_of,
     is_postprocessed,
     parse_step,
@@ -20,6 +21,7 @@ __all__ = [
     "Encoder",
     "Processed",
     "Step",
+    "canonical_name",
     "family_of",
     "is_postprocessed",
     "parse_step",

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from giccs.models.batching import EncoderInput
 from giccs.models.cosine import cosines
 from giccs.models.postprocess.batches import in_one_batch
 from giccs.models.sentence import SentenceModel
@@ -32,13 +33,18 @@ class FirstLast:
         """Return what the vectors depend on."""
         return {**self._model.identity, "pooling": "first and last layer"}
 
+    @property
+    def separates_pairs(self) -> bool:
+        """Whether the tokenizer of the model puts a separator between two texts."""
+        return self._model.separates_pairs
+
     def pair_scores(
-        self, left: Sequence[str], right: Sequence[str], progress: Progress
+        self, left: Sequence[EncoderInput], right: Sequence[EncoderInput], progress: Progress
     ) -> NDArray[np.float64]:
         """Return the cosine of each pair."""
         return cosines(left, right, in_one_batch(partial(self.vectors, progress=progress)), silent)
 
-    def vectors(self, texts: Sequence[str], progress: Progress) -> NDArray[np.float32]:
+    def vectors(self, texts: Sequence[EncoderInput], progress: Progress) -> NDArray[np.float32]:
         """Return (N, D) the vectors of N texts."""
         return self._model.first_last(texts, progress)
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from giccs.models.postprocess.spelling import COMPONENTS
+
 __all__ = ["LINEAR", "Affine", "Moments", "all_but_the_top", "moments", "pc_removal", "whitening"]
 
 Matrix = NDArray[np.float64]
@@ -84,26 +86,25 @@ def whitening(of: Moments, k: int | None = None) -> Affine:
 
 
 def all_but_the_top(of: Moments, k: int | None = None) -> Affine:
-    """Return the map that takes away the mean and the `k` first principal components.
+    """Return the map that removes the mean and the `k` first principal components (2 by default).
 
-    Mu and Viswanath 2018, "All-but-the-Top"; they advise D/100 components, which is the default (at
-    least 1). The components are taken from the centred vectors.
+    Mu and Viswanath 2018, "All-but-the-Top". They advise D/100 components; the default is that of
+    EvalRank's program. The components are those of the centred vectors.
     """
-    width = len(of.mean)
-    _check(k, width - 1)
-    k = k or max(1, round(width / 100))
+    k = COMPONENTS if k is None else k
+    _check(k, len(of.mean) - 1)
     _, axes, rank = _principal(of.covariance, of.n - 1)
     return Affine(of.mean, _without(axes[:, : min(k, rank)]), _fewer(k, rank))
 
 
 def pc_removal(of: Moments, k: int | None = None) -> Affine:
-    """Return the map that takes away the `k` (1) first principal directions of the raw vectors.
+    """Return the map that removes the `k` first principal directions of the raw vectors (2 by default).
 
-    Arora et al. 2017, "A Simple but Tough-to-Beat Baseline": the first singular vector of the matrix
-    of sentence vectors, which are not centred.
+    Arora et al. 2017, "A Simple but Tough-to-Beat Baseline", remove the first singular vector of the
+    matrix of sentence vectors, which are not centred; the default is that of EvalRank's program.
     """
+    k = COMPONENTS if k is None else k
     _check(k, len(of.mean) - 1)
-    k = k or 1
     second = of.covariance * (of.n - 1) / of.n + np.outer(of.mean, of.mean)
     _, axes, rank = _principal(second, of.n)
     return Affine(np.zeros_like(of.mean), _without(axes[:, : min(k, rank)]), _fewer(k, rank))

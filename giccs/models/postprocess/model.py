@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
+from giccs.models.batching import EncoderInput
 from giccs.models.cosine import cosines, encoded
 from giccs.models.postprocess.batches import in_one_batch
 from giccs.models.postprocess.flow import fit_flow
@@ -109,13 +110,18 @@ class Processed:
         steps = [*before.get("postprocess", []), step]
         return {**before, "similarity": "cosine", "postprocess": steps}
 
+    @property
+    def separates_pairs(self) -> bool:
+        """Whether the tokenizer of the model puts a separator between two texts."""
+        return getattr(self.before, "separates_pairs", False)
+
     def pair_scores(
-        self, left: Sequence[str], right: Sequence[str], progress: Progress
+        self, left: Sequence[EncoderInput], right: Sequence[EncoderInput], progress: Progress
     ) -> NDArray[np.float64]:
         """Return the cosine of each pair, the step fitted on all their texts; NaN where there is none."""
         return cosines(left, right, in_one_batch(partial(self._changed, progress=progress)), silent)
 
-    def vectors(self, texts: Sequence[str], progress: Progress) -> Vectors:
+    def vectors(self, texts: Sequence[EncoderInput], progress: Progress) -> Vectors:
         """Return (N, K) the vectors of N texts, the step fitted on these."""
         return encoded(texts, in_one_batch(partial(self._changed, progress=progress)), silent)
 
@@ -141,7 +147,7 @@ class Processed:
         changed[known] = image
         return changed
 
-    def _changed(self, texts: Sequence[str], progress: Progress) -> Vectors:
+    def _changed(self, texts: Sequence[Any], progress: Progress) -> Vectors:
         return self.changed(self.before.vectors(texts, progress))
 
     def _flowed(self, vectors: Vectors) -> NDArray[np.float64]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from giccs.models.cosine import cosines, encoded
 from giccs.models.static.bag import RULES, Lookup
 from giccs.models.static.cache import Table, content_digest, open_table
+from giccs.models.vocabulary import count_tokens
 from giccs.progress import Progress
 
 __all__ = ["Coverage", "StaticModel"]
@@ -90,7 +91,8 @@ class StaticModel:
     def _batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
         for start in range(0, len(texts), TEXTS):
             batch = texts[start : start + TEXTS]
-            rows = [self._lookup.rows(text)[0] for text in batch]
+            rows, unknown = zip(*map(self._lookup.rows, batch), strict=True)
+            count_tokens(sum(map(len, rows)) + sum(unknown), sum(unknown))
             yield list(range(start, start + len(batch))), _means(self._table.vectors, rows)
 
     @cached_property

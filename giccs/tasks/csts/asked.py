@@ -1,4 +1,4 @@
-"""What is a model asked about? Labelled rows of C-STS and, where there are any, answers about the sentences.
+"""What is a model asked about? Rows of C-STS and, where there are any, answers about the sentences.
 
 An answers file (CSV or TSV) has the columns ``uid, answer1, answer2`` and, where it is known, ``condition``,
 as `giccs-csts answers` writes them; further ones are passed over. A uid is that of a row, with its split
@@ -20,6 +20,7 @@ from bws.problems import InputError, Problem
 from bws.textio import display_name
 from giccs.tasks.csts.data import SAMPLE, SPLITS, Dataset, read_csts
 from giccs.tasks.csts.records import INVALID, Instance
+from giccs.tasks.csts.submission import INDEX
 
 __all__ = [
     "Answers",
@@ -52,14 +53,21 @@ class Given:
 
 @dataclass(frozen=True)
 class Asked:
-    """Labelled rows, and what is known of them."""
+    """Rows with labels, or rows of which all labels are hidden, and what is known of them."""
 
     dataset: Dataset
-    """Only rows with a label from 1 to 5; its warnings say what is left out."""
+    """Rows with a label from 1 to 5, or else all rows; its warnings say what is left out."""
     answers: Answers | None = None
     """Of every row; None where no answers were given."""
     examples: Dataset | None = None
     """What examples in a prompt are drawn from; None where there are to be none."""
+    indices: Mapping[str, int] | None = None
+    """uid -> index of the row in its file, counted from 0, if all labels are hidden; else None."""
+
+    @property
+    def hidden(self) -> bool:
+        """Whether the labels are hidden, so that rows are predicted and nothing is measured."""
+        return self.indices is not None
 
     @property
     def name(self) -> str:
@@ -75,6 +83,16 @@ class Asked:
     def instances(self) -> tuple[Instance, ...]:
         """The rows."""
         return self.dataset.instances
+
+    @property
+    def compared(self) -> tuple[Instance, ...]:
+        """The rows, with the answers in place of the sentences if there are any."""
+        if self.answers is None:
+            return self.instances
+        return tuple(
+            replace(row, sentence1=self.answers[row.uid][0], sentence2=self.answers[row.uid][1])
+            for row in self.instances
+        )
 
     @cached_property
     def fingerprint(self) -> str:
@@ -96,9 +114,21 @@ class Asked:
             self, dataset=replace(self.dataset, instances=first_pairs(self.instances, n))
         )
 
+    def hidden_labels(self) -> dict[str, bool]:
+        """Return the entry of a signature that says that the labels are hidden; empty if they are known."""
+        return {"hidden_labels": True} if self.hidden else {}
+
+    def label_columns(self) -> dict[str, list[int | None]]:
+        """Return the columns of a table of predictions: ``label``, and ``index`` if labels are hidden."""
+        labels = {"label": [one.label for one in self.instances]}
+        if self.indices is None:
+            return labels
+        return {**labels, INDEX: [self.indices[one.uid] for one in self.instances]}
+
     def described(self) -> str:
         """Return how much there is: ``60 sentence pairs, 120 rows``."""
-        return f"{self.sentence_pairs} sentence pairs, {len(self.instances)} rows"
+        labels = ", labels hidden" if self.hidden else ""
+        return f"{self.sentence_pairs} sentence pairs, {len(self.instances)} rows{labels}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,27 +179,31 @@ def read_asked(
     """Read the labelled rows of a C-STS file, or of one split of a folder or of csts-sample.
 
     answers: a file with an answer about each sentence. Rows without a label, hidden ones and rows with an
-    invalid condition (-1) are left out, and a warning says how many. Raises InputError where no row is left,
-    where a row has no answers, and with every problem of the files.
+    invalid condition (-1) are left out, and a warning says how many. If no row has a label, all are hidden:
+    the rows are kept, and a warning says so. Raises InputError where a row has no answers, and with every
+    problem of the files.
 
     >>> read_asked("csts-sample").first(3).described()
     '3 sentence pairs, 6 rows'
     """
     whole = read_csts(data, split if in_splits(data) else None, relabelled=True)
     name = f"{whole.name} ({split})" if in_splits(data) else display_name(data)
-    invalid = sum(one.label == INVALID for one in whole.instances)
-    left_out = _told(name, invalid, "rows are left out: their label is -1, hidden or invalid")
-    kept = whole.labelled()
-    if not kept.instances:
-        message = "has no row with a label from 1 to 5, so there is nothing to measure"
-        raise InputError(Problem(name, None, message))
+    kept, indices = whole.labelled(), None
+    if kept.instances:
+        invalid = sum(one.label == INVALID for one in whole.instances)
+        left_out = _told(name, invalid, "rows are left out: their label is -1, hidden or invalid")
+    else:
+        kept = replace(whole, instances=tuple(replace(one, label=None) for one in whole.instances))
+        indices = {one.uid: index for index, one in enumerate(whole.instances)}
+        message = "no row has a label from 1 to 5: rows are predicted, and nothing is measured"
+        left_out = [Problem(name, None, message)]
     known = None
     if answers is not None:
         given = read_given(answers)
         known, unused = _matched(replace(kept, name=name), given, split, display_name(answers))
         left_out += _told(display_name(answers), unused, "answers belong to no row that is asked")
     warnings = (*whole.warnings, *left_out)
-    return Asked(replace(kept, name=name, warnings=warnings), known)
+    return Asked(replace(kept, name=name, warnings=warnings), known, indices=indices)
 
 
 def read_given(path: str | os.PathLike[str]) -> dict[str, Given]:

@@ -235,14 +235,19 @@ def _read_file(
     found: _Found, path: str | os.PathLike[str], prefix: str, relabelled: bool
 ) -> None:  # fmt: skip
     table = read_table(path, separator=",")
-    table.need(COLUMNS)
+    uid_column = next((name for name in UID_COLUMNS if name in table.frame.columns), None)
+    unknown = [name for name in table.frame.columns if name not in (*COLUMNS, uid_column)]
+    # with another column the labels may be there under another name
+    table.need(COLUMNS if unknown else COLUMNS[:3])
     found.problems += table.problems
+    if "label" not in table.frame.columns:
+        found.flaws.append(
+            Problem(table.file, 1, "has no column label; all labels count as hidden")
+        )
     if not len(table.frame):
         found.problems.append(
             Problem(table.file, None, "holds no rows; sentence pairs are expected")
         )
-    uid_column = next((name for name in UID_COLUMNS if name in table.frame.columns), None)
-    unknown = [name for name in table.frame.columns if name not in (*COLUMNS, uid_column)]
     if unknown:
         found.warnings.append(Problem(table.file, 1, f"columns left out: {', '.join(unknown)}"))
     labels = _labels(found, table, relabelled)
@@ -284,8 +289,11 @@ def _uids(found: _Found, table: Table, column: str | None) -> list[str]:
 
 def _labels(found: _Found, table: Table, relabelled: bool) -> list[int | None]:
     """Return the labels, None where there is none; others than the allowed ones are problems."""
+    if "label" not in table.frame.columns:
+        return [None] * len(table.frame)
     cells = [cell.strip() for cell in table.frame["label"].to_list()]
-    if not relabelled and all(cell.lower() in HIDDEN for cell in cells):
+    hidden = HIDDEN - RELABELS.keys() if relabelled else HIDDEN
+    if all(cell.lower() in hidden for cell in cells):
         return [None] * len(cells)
     known = RELABELS if relabelled else NUMBERS
     also = OR_INVALID if relabelled else f" ({INVALID} only in a relabelled set)"

@@ -1,7 +1,7 @@
 """How well do predictions fit the labels of C-STS? Correlations, and which row of a pair is the more similar.
 
-The two rows of a sentence pair share their sentences, so they are not independent: intervals come from a
-bootstrap over sentence pairs.
+The two rows of a sentence pair share their sentences, so they are not independent: intervals are
+over sentence pairs.
 """
 
 from __future__ import annotations
@@ -12,10 +12,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from giccs.metrics import Estimate, Floats, correlations, mean_over_dialogues
+from giccs.comparison import clustered_share
+from giccs.metrics import Estimate, Floats, correlations
 from giccs.tasks.csts.records import LABELS, Instance
 
-__all__ = ["csts_metrics", "over_pairs"]
+__all__ = ["csts_metrics", "hidden_metrics", "over_pairs"]
+
+METRICS = ("spearman", "pearson", "pair_accuracy")
 
 
 def csts_metrics(
@@ -27,10 +30,11 @@ def csts_metrics(
     the sentence pairs of exactly two labelled rows, whose labels differ, the share where the row with the
     higher label has the higher prediction. Equal predictions count half; their number is ``ties``, that of
     pairs with equal labels ``equal_labels``, that of sentence pairs with another number of rows
-    ``not_two_rows``. Intervals: 2.5 and 97.5 percentile of `resamples` draws of sentence pairs.
+    ``not_two_rows``. Intervals: those of `giccs.metrics.correlations`,
+    over sentence pairs; of ``pair_accuracy`` Wilson's.
 
     NaN with a reason: fewer than two labelled rows, predictions or labels that are all the same, a prediction
-    that is NaN; for ``pair_accuracy`` no such pair. An interval needs two sentence pairs.
+    that is NaN; for ``pair_accuracy`` no such pair. An interval needs `MIN_CLUSTERS` sentence pairs.
 
     >>> rows = [Instance(str(n), "a", "b", "c", label, n // 2) for n, label in enumerate([5, 1, 2, 4])]
     >>> found = csts_metrics(np.array([0.9, 0.2, 0.4, 0.4]), rows, resamples=10)
@@ -43,7 +47,7 @@ def csts_metrics(
     _, pair = np.unique([one.pair for one in labelled], return_inverse=True)
     label = np.array([one.label for one in labelled], dtype=np.float64)
     found = correlations(known, label, pair.astype(np.intp), resamples=resamples, seed=seed)
-    accuracy = _pair_accuracy(known, labelled, resamples, seed)
+    accuracy = _pair_accuracy(known, labelled)
     return {
         "spearman": over_pairs(found["spearman"]),
         "pearson": over_pairs(found["pearson"]),
@@ -51,9 +55,12 @@ def csts_metrics(
     }
 
 
-def _pair_accuracy(
-    prediction: Floats, instances: Sequence[Instance], resamples: int, seed: int
-) -> Estimate:
+def hidden_metrics() -> dict[str, Estimate]:
+    """Return the metrics of `csts_metrics`, NaN since the labels are hidden."""
+    return {name: _undefined(0, "labels are hidden", {}) for name in METRICS}
+
+
+def _pair_accuracy(prediction: Floats, instances: Sequence[Instance]) -> Estimate:
     rows: dict[int, list[int]] = {}
     for row, one in enumerate(instances):
         rows.setdefault(one.pair, []).append(row)
@@ -72,7 +79,7 @@ def _pair_accuracy(
             len(apart), f"{missing} sentence pairs have predictions that are NaN", counts
         )
     right = np.where(low == high, 0.5, (low < high).astype(np.float64))
-    found = mean_over_dialogues(right, resamples=resamples, seed=seed)
+    found = clustered_share(right, np.ones(len(right), dtype=np.intp))
     extra = {**found.extra, "chance": 0.5, "ties": int((low == high).sum()), **counts}
     return replace(found, extra=extra)
 

@@ -19,15 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
+from giccs.comparison import clustered_share
 from giccs.environment import environment
-from giccs.metrics import Estimate, Floats, estimated, resampled
+from giccs.metrics import Estimate, Floats, interval_signature
 from giccs.progress import Progress, silent
 from giccs.results import Result
 from giccs.tasks import TaskOptions
 from giccs.tasks.csts.asked import Asked, Reading
 from giccs.tasks.csts.data import SAMPLE
 from giccs.tasks.csts.examples import Examples
-from giccs.tasks.csts.measures import csts_metrics, over_pairs
+from giccs.tasks.csts.measures import csts_metrics, hidden_metrics
 from giccs.tasks.csts.parsing import VERSION, after_words, first_number
 from giccs.tasks.csts.prompts import Text, text
 from giccs.tasks.csts.records import LABELS, Instance
@@ -122,7 +123,8 @@ class Prompting:
             "max_tokens": self.max_tokens,
             "parser": VERSION,
             "replacement": {"of": "invalid answers", "by": "U[1, 5]", "seed": self.seed},
-            "bootstrap": {"unit": "sentence pair", "resamples": self.resamples, "seed": self.seed},
+            "interval": interval_signature("sentence pair", self.resamples, self.seed),
+            **data.hidden_labels(),
             "giccs": version("giccs"),
         }
 
@@ -154,14 +156,19 @@ class Prompting:
         return Result(
             model=model.name,
             task=self.name,
-            metrics=csts_metrics(value, data.instances, resamples=self.resamples, seed=self.seed)
+            metrics=self._measured(value, data)
             | {"invalid": self._invalid(value, valid, answers, data.instances)},
             groups=(),
             signature=self.signature(model, data),
             environment={"data": data.name, **environment(), **model.environment()},
             seconds=round(time.perf_counter() - start, 3),
-            predictions=_table(data.instances, shown, answers, value, valid),
+            predictions=_table(data, shown, answers, value, valid),
         )
+
+    def _measured(self, value: Floats, data: Asked) -> dict[str, Estimate]:
+        if data.hidden:
+            return hidden_metrics()
+        return csts_metrics(value, data.instances, resamples=self.resamples, seed=self.seed)
 
     def prompts(self, data: Asked) -> list[str]:
         """Return what the model reads about each row, before any chat template.
@@ -217,15 +224,9 @@ Wildflowers carpet a grassy alpine meadow in the height of summer. Condition: Th
     def _share(self, of: Bools, instances: Sequence[Instance]) -> Estimate:
         """Return a share of the rows, with an interval over sentence pairs."""
         _, pair = np.unique([one.pair for one in instances], return_inverse=True)
-        sizes, counts = np.bincount(pair), np.bincount(pair, of)
-        drawn = [
-            weights @ counts / (weights @ sizes)
-            for weights in resampled(len(sizes), self.resamples, self.seed)
-        ]
-        found = estimated(
-            float(of.mean()), np.concatenate([np.empty(0), *drawn]), len(of), len(sizes)
-        )
-        return over_pairs(found)
+        right = np.bincount(pair, of).astype(np.float64)
+        found = clustered_share(right, np.bincount(pair), unit="sentence pairs")
+        return replace(found, n=len(of), extra={})
 
 
 def open_tasks(options: TaskOptions) -> list[Prompting]:
@@ -258,18 +259,18 @@ def _written(one: Instance) -> str:
 
 
 def _table(
-    instances: Sequence[Instance], prompts: Sequence[str], answers: Sequence[str],
+    data: Asked, prompts: Sequence[str], answers: Sequence[str],
     value: Floats, valid: Bools,
 ) -> polars.DataFrame:  # fmt: skip
     import polars
 
     return polars.DataFrame(
         {
-            "uid": [one.uid for one in instances],
+            "uid": [one.uid for one in data.instances],
             "prompt": prompts,
             "answer": answers,
             "value": value,
             "valid": valid,
-            "label": [one.label for one in instances],
+            **data.label_columns(),
         }
     )

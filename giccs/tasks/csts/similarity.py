@@ -1,13 +1,16 @@
-"""Conditional similarity without training (C-STS, Table 2; L-CSTS, Table 5, Inference): what is the cosine?
+"""Conditional similarity: encoders without training (C-STS, Table 2; L-CSTS, Table 5), and trained models.
 
-``bi``: cos(f(s1; c), f(s2; c)), each sentence with the condition behind it. ``tri``: sentences and condition
-are encoded apart, and cos(f(s1) ⊙ f(c), f(s2) ⊙ f(c)) is taken, the Hadamard product of C-STS 4.1.
+``bi``: cos(f(s1; c), f(s2; c)). A sentence and its condition are the pair encoding of the model's tokenizer,
+as in the authors' program, or one text with a space between them if the tokenizer has no separator. ``tri``:
+sentences and condition are encoded separately, and cos(f(s1) ⊙ f(c), f(s2) ⊙ f(c)) is the score, with the
+Hadamard product of C-STS 4.1. A model that `giccs-csts train` made scores rows as it was trained to.
 """
 
 from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
@@ -17,11 +20,16 @@ from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
 from giccs.environment import environment
+from giccs.metrics import interval_signature
+from giccs.models.batching import EncoderInput
+from giccs.models.trained import SETTINGS, TrainedModel
 from giccs.progress import Progress, silent
 from giccs.results import Result
 from giccs.tasks import TaskOptions
 from giccs.tasks.csts.asked import Asked, Reading
-from giccs.tasks.csts.measures import csts_metrics
+from giccs.tasks.csts.encoders.settings import TEMPLATES as TRAINED_TEMPLATES
+from giccs.tasks.csts.encoders.settings import settings_of
+from giccs.tasks.csts.measures import csts_metrics, hidden_metrics
 from giccs.tasks.refusals import lacking
 
 __all__ = ["TEMPLATES", "ConditionalSimilarity", "hadamard_cosines", "open_tasks"]
@@ -34,6 +42,8 @@ TEMPLATES = {
     ("tri", True): "cos({sentence1} ⊙ {condition}, {sentence2} ⊙ {condition})",
 }
 """(encoding, with the condition) -> what the model reads, or what is made of what it returns."""
+PAIR_TEMPLATE = "pair({sentence}, {condition})"
+"""Instead of that of bi with the condition for models whose tokenizer separates the texts of a pair."""
 
 Floats = NDArray[np.float64]
 
@@ -64,16 +74,34 @@ class ConditionalSimilarity:
 
     def refuses(self, model: Any) -> str:
         """Return why the model cannot do it and what could be done; empty where it can."""
+        if isinstance(model, TrainedModel):
+            return self._contradicts(model)
         if self.encoding == "tri":
             return lacking(model, "vectors", f"{self.name} --encoding tri")
         reason = lacking(model, "pair_scores", self.name)
         return reason and f"{reason}; csts-prompt is for models that write"
 
+    def _contradicts(self, model: TrainedModel) -> str:
+        """Return which option contradicts a training, whose settings say what the model reads."""
+        try:
+            settings = settings_of(model.settings)
+        except ValueError as error:
+            return f"cannot be applied, by its {SETTINGS}: {error}"
+        if self.encoding == "tri" and settings.encoding != "tri":
+            return f"was trained as a {settings.encoding}-encoder; leave --encoding out"
+        if not self.condition and settings.condition:
+            return "was trained with the condition; leave --no-condition out"
+        if settings.texts == "answers" and self.answers is None:
+            return "was trained on answers in place of the sentences; add --answers FILE"
+        if settings.texts != "answers" and self.answers is not None:
+            return "was trained on the sentences; leave --answers out"
+        return ""
+
     def signature(self, model: Any, data: Asked) -> dict[str, Any]:
         """Return all that the result depends on, before anything is computed."""
         return {
             "task": self.name,
-            "setting": self._setting(),
+            "setting": self._setting(model),
             "model": model.name,
             **model.identity,
             "data": data.fingerprint,
@@ -83,8 +111,9 @@ class ConditionalSimilarity:
                 "answers": self.answers is not None,
                 "split": self.split,
             },
-            "template": TEMPLATES[self.encoding, self.condition],
-            "bootstrap": {"unit": "sentence pair", "resamples": self.resamples, "seed": self.seed},
+            "template": self._template(model),
+            "interval": interval_signature("sentence pair", self.resamples, self.seed),
+            **data.hidden_labels(),
             "giccs": version("giccs"),
         }
 
@@ -106,7 +135,9 @@ class ConditionalSimilarity:
         return Result(
             model=model.name,
             task=self.name,
-            metrics=csts_metrics(prediction, rows, resamples=self.resamples, seed=self.seed),
+            metrics=hidden_metrics()
+            if data.hidden
+            else csts_metrics(prediction, rows, resamples=self.resamples, seed=self.seed),
             groups=(),
             signature=self.signature(model, data),
             environment={"data": data.name, **environment(), **model.environment()},
@@ -115,29 +146,36 @@ class ConditionalSimilarity:
                 {
                     "uid": [one.uid for one in rows],
                     "prediction": prediction,
-                    "label": [one.label for one in rows],
+                    **data.label_columns(),
                 }
             ),
         )
 
     def _predictions(self, model: Any, data: Asked, progress: Progress) -> Floats:
-        left, right = _sides(data)
-        conditions = [one.condition for one in data.instances]
+        if isinstance(model, TrainedModel):
+            return _trained_scores(model, data, progress)
+        left = [row.sentence1 for row in data.compared]
+        right = [row.sentence2 for row in data.compared]
+        conditions = [row.condition for row in data.compared]
         if self.encoding == "tri":
             vectors = model.vectors([*left, *right, *conditions], progress)
             return hadamard_cosines(*np.split(np.asarray(vectors, dtype=np.float64), 3))
-        both = (self._texts(side, conditions) for side in (left, right))
+        template = self._template(model)
+        both = (_inputs(template, side, conditions) for side in (left, right))
         found: Floats = model.pair_scores(*both, progress)
         return found
 
-    def _texts(self, sentences: list[str], conditions: list[str]) -> list[str]:
-        template = TEMPLATES["bi", self.condition]
-        return [
-            template.format(sentence=sentence, condition=condition)
-            for sentence, condition in zip(sentences, conditions, strict=True)
-        ]
+    def _template(self, model: Any) -> str:
+        if isinstance(model, TrainedModel):
+            return TRAINED_TEMPLATES[str(model.settings["encoding"])]
+        as_pairs = (self.encoding, self.condition) == ("bi", True)
+        if as_pairs and getattr(model, "separates_pairs", False):
+            return PAIR_TEMPLATE
+        return TEMPLATES[self.encoding, self.condition]
 
-    def _setting(self) -> str:
+    def _setting(self, model: Any) -> str:
+        if isinstance(model, TrainedModel):
+            return f"trained: {settings_of(model.settings).described()}"
         parts = [
             self.encoding,
             "" if self.condition else "no condition",
@@ -146,13 +184,24 @@ class ConditionalSimilarity:
         return ", ".join(filter(None, parts))
 
 
-def _sides(data: Asked) -> tuple[list[str], list[str]]:
-    """Return what is compared: the sentences, or the answers where there are any."""
-    if data.answers is not None:
-        both = [data.answers[one.uid] for one in data.instances]
-    else:
-        both = [(one.sentence1, one.sentence2) for one in data.instances]
-    return [one for one, _ in both], [two for _, two in both]
+def _trained_scores(model: TrainedModel, data: Asked, progress: Progress) -> Floats:
+    """Return the scores of a model that giccs-csts train made, which reads rows as it was trained to."""
+    from giccs.tasks.csts.encoders.trained import AT_ONCE, load_trained
+
+    trained = load_trained(model.folder, model.device)
+    return trained.predict(data.compared, progress, model.options.batch_size or AT_ONCE)
+
+
+def _inputs(
+    template: str, sentences: Sequence[str], conditions: Sequence[str]
+) -> Sequence[EncoderInput]:
+    """Return what a bi-encoder reads: texts, or pairs of texts."""
+    if template == PAIR_TEMPLATE:
+        return [*zip(sentences, conditions, strict=True)]
+    return [
+        template.format(sentence=sentence, condition=condition)
+        for sentence, condition in zip(sentences, conditions, strict=True)
+    ]
 
 
 def hadamard_cosines(first: Floats, second: Floats, condition: Floats) -> Floats:

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from bws.files.table import Table, read_table
 from bws.problems import InputError, Problem
-from giccs.metrics import Estimate, Floats, Ints, Statistic, estimated, resampled
-from giccs.tasks.csts.measures import over_pairs
+from giccs.metrics import CORRELATION, Estimate, Floats, Ints, Statistic, jackknifed
 from giccs.tasks.csts.records import LABELS, Instance
 
 __all__ = [
@@ -199,8 +198,8 @@ def agreement(
     and is over the triplets to which every annotator gave a label, and ``label 1`` to ``label 5`` take each
     of them against the others. Only triplets with the same number of answers can be compared: it is the most
     frequent one of at least two (of equally frequent ones the highest), and what is left out is counted in
-    the reason. Intervals: 2.5 and 97.5 percentile of `resamples` draws of sentence pairs, whose conditions
-    share sentences.
+    the reason. Intervals: `giccs.metrics.jackknife_interval` over sentence pairs, whose conditions share
+    sentences; `resamples`, `seed`: as in `giccs.metrics.correlations`.
 
     NaN with a reason: no triplet has two answers, or all answers are the same.
     """
@@ -269,15 +268,18 @@ def _estimate(counts: Floats, pair: Ints, resamples: int, seed: int, remark: str
     kappa = _kappa(counts, pair)
     n_pairs = int(pair.max()) + 1
     value = float(kappa(np.ones((1, n_pairs)))[0])
-    drawn = [kappa(weights) for weights in resampled(n_pairs, resamples, seed)]
     why = "every answer is in one category: kappa is not defined" if math.isnan(value) else ""
     said = "; ".join(filter(None, [remark, why]))
-    return _worded(estimated(value, np.concatenate([np.empty(0), *drawn]), n, n_pairs, said))
-
-
-def _worded(found: Estimate) -> Estimate:
-    found = over_pairs(found)
-    return replace(found, reason=found.reason.replace("has a correlation", "has a kappa"))
+    return jackknifed(
+        kappa,
+        n,
+        n_pairs,
+        said,
+        "sentence pairs",
+        bounds=CORRELATION,
+        resamples=resamples,
+        seed=seed,
+    )
 
 
 def _kappa(counts: Floats, pair: Ints) -> Statistic:

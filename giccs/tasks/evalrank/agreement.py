@@ -48,6 +48,10 @@ class Agreement:
     similarity: str = "cos"
     levels: bool = False
     """Also by similarity level, of sets whose scale is known; it is brought to 0 … 5."""
+    pooled: bool = False
+    """Also over the pairs of all sets together, where these share a scale."""
+    min_known_pairs: int = 0
+    """Sets with fewer pairs of known texts are left out of the mean, and named."""
     read: Callable[[str], SimilarityData] = read_similarity
     default_data: str = ""
 
@@ -80,7 +84,19 @@ class Agreement:
             "unknown": "left out",
             "interval": "dyadic-robust, Fisher's z",
             **({"levels": f"{LEVELS}, of scores on 0 to 5"} if self.levels else {}),
+            **self._over_sets(data),
             "giccs": version("giccs"),
+        }
+
+    def _over_sets(self, data: SimilarityData) -> dict[str, Any]:
+        """Return how sets are combined; empty for a single set, which is its own mean."""
+        if len(data.sets) == 1:
+            return {}
+        mean = {"mean": f"sets of at least {self.min_known_pairs} known pairs"}
+        pooled = {"pooled": "all pairs"}
+        return {
+            **(mean if self.min_known_pairs else {}),
+            **(pooled if self.pooled and _share_a_scale(data.sets) else {}),
         }
 
     def evaluate(self, model: Any, data: SimilarityData, progress: Progress = silent) -> Result:
@@ -93,10 +109,12 @@ class Agreement:
         groups: list[Group] = []
         for table, prediction in zip(tables, found, strict=True):
             groups += self._groups(table, prediction, several=len(tables) > 1)
+        if self.pooled and len(tables) > 1 and _share_a_scale(data.sets):
+            groups.append(Group({"pairs": "all"}, _measured(tables, found)))
         return Result(
             model=model.name,
             task=self.name,
-            metrics=_overall(tables, found),
+            metrics=_overall(tables, found, self.min_known_pairs),
             groups=tuple(groups),
             signature=self.signature(model, data),
             environment={"data": data.name, **environment(), **model.environment()},
@@ -126,10 +144,10 @@ class Agreement:
     def _groups(self, table: _Table, prediction: Floats, *, several: bool) -> Iterator[Group]:
         by = {"set": table.of.name} if several else {}
         if several:
-            yield Group(by, _measured(table, prediction, np.arange(len(prediction))))
+            yield Group(by, _measured([table], [prediction]))
         if self.levels and table.of.scale is not None:
             for name, rows in _by_level(table.score, table.of.scale):
-                yield Group({**by, "level": name}, _measured(table, prediction, rows))
+                yield Group({**by, "level": name}, _measured([table], [prediction], [rows]))
 
 
 class _Table:
@@ -190,31 +208,62 @@ def level_name(most: float, least: float) -> str:
     return f"[{most:g}, {least:g}]"
 
 
-def _measured(table: _Table, prediction: Floats, rows: NDArray[np.intp]) -> dict[str, Estimate]:
-    """Return every measure of some rows of a set, without those that have no prediction."""
-    known = rows[~np.isnan(prediction[rows])]
-    left, right = _numbered([table], [known])
-    remark = _left_out(len(rows) - len(known))
-    found = {}
-    for name, measure in MEASURES.items():
-        estimate = interval(measure(prediction[known], table.score[known]), left[0], right[0])
-        found[name] = _remarked(estimate, remark, len(rows) - len(known))
-    return found
+def _share_a_scale(sets: Sequence[SimilaritySet]) -> bool:
+    scales = {one.scale for one in sets}
+    return len(scales) == 1 and None not in scales
 
 
-def _overall(tables: Sequence[_Table], predictions: Sequence[Floats]) -> dict[str, Estimate]:
-    """Return every measure over all sets: the mean of the sets, or that of the only one."""
+def _measured(
+    tables: Sequence[_Table],
+    predictions: Sequence[Floats],
+    rows: Sequence[NDArray[np.intp]] | None = None,
+) -> dict[str, Estimate]:
+    """Return every measure over the rows of all sets together, without those that have no prediction."""
+    rows = rows or [np.arange(len(prediction)) for prediction in predictions]
+    chosen = [
+        of_set[~np.isnan(prediction[of_set])]
+        for of_set, prediction in zip(rows, predictions, strict=True)
+    ]
+    left, right = (np.concatenate(side) for side in _numbered(tables, chosen))
+    x = np.concatenate([one[known] for one, known in zip(predictions, chosen, strict=True)])
+    y = np.concatenate([one.score[known] for one, known in zip(tables, chosen, strict=True)])
+    lost = sum(map(len, rows)) - len(x)
+    return {
+        name: _remarked(interval(measure(x, y), left, right), _left_out(lost), lost)
+        for name, measure in MEASURES.items()
+    }
+
+
+def _overall(
+    tables: Sequence[_Table], predictions: Sequence[Floats], min_known_pairs: int
+) -> dict[str, Estimate]:
+    """Return every measure over all sets: the mean of the sets, or that of the only one.
+
+    Sets with fewer than `min_known_pairs` known pairs are left out of a mean.
+    """
     if len(tables) == 1:
-        return _measured(tables[0], predictions[0], np.arange(len(predictions[0])))
-    known = [np.flatnonzero(~np.isnan(prediction)) for prediction in predictions]
-    lost = sum(len(one) for one in predictions) - sum(map(len, known))
-    left, right = _numbered(tables, known)
-    parts = list(zip(tables, predictions, known, strict=True))
+        return _measured(tables, predictions)
+    of_sets = [np.flatnonzero(~np.isnan(prediction)) for prediction in predictions]
+    all_parts = list(zip(tables, predictions, of_sets, strict=True))
+    parts = [part for part in all_parts if len(part[2]) >= min_known_pairs]
+    small = [table.of.name for table, _, known in all_parts if len(known) < min_known_pairs]
+    left, right = _numbered([table for table, *_ in parts], [known for *_, known in parts])
+    lost = sum(len(prediction) - len(known) for _, prediction, known in parts)
+    remark = "; ".join(
+        filter(None, [_too_small(small, len(tables), min_known_pairs), _left_out(lost)])
+    )
     found = {}
     for name, measure in MEASURES.items():
         every = [measure(prediction[rows], table.score[rows]) for table, prediction, rows in parts]
-        found[name] = _remarked(mean_correlated(every, left, right), _left_out(lost), lost)
+        found[name] = _remarked(mean_correlated(every, left, right), remark, lost)
     return found
+
+
+def _too_small(names: Sequence[str], n_sets: int, min_known_pairs: int) -> str:
+    if not names:
+        return ""
+    rule = f"fewer than {min_known_pairs} known pairs"
+    return f"{len(names)} of {n_sets} sets left out of the mean ({rule}): {', '.join(names)}"
 
 
 def _numbered(

@@ -17,15 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from giccs.comparison import paired_correlations
-from giccs.metrics import Estimate, estimated, resampled, weighted_spearman
+from giccs.metrics import CORRELATION, Estimate, jackknifed, weighted_spearman
 from giccs.models.postprocess.spelling import family_of, is_postprocessed
 from giccs.tasks.evalrank.scores import Column, some_of
 
 __all__ = ["FEWEST", "Cell", "Correlations", "complete", "correlate", "missing", "unprocessed"]
 
 FEWEST = 4
-"""Models below which there is no correlation, and families below which it has no interval."""
+"""Models below which there is no correlation."""
 RESAMPLES = 1000
+FAMILIES = "families of models"
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -53,6 +54,8 @@ class Correlations:
     downstream: tuple[Column, ...]
     cells: tuple[Cell, ...]
     """Downstream set by downstream set."""
+    left_out: tuple[str, ...] = ()
+    """``COLUMN: REASON: MODELS`` of the scores that do not count."""
 
     @property
     def models(self) -> list[str]:
@@ -76,6 +79,7 @@ class Correlations:
                 for cell in self.cells
             ],
             "missing": missing(self.intrinsic + self.downstream),
+            "left_out": list(self.left_out),
         }  # fmt: skip
 
 
@@ -83,19 +87,21 @@ def correlate(
     intrinsic: Sequence[Column],
     downstream: Sequence[Column],
     *,
+    left_out: Sequence[str] = (),
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Correlations:
     """Correlate each intrinsic score with each downstream set, over the models that have both.
 
     A correlation of fewer than `FEWEST` models, or of scores that are all the same, is NaN with a reason.
-    Intervals are the 2.5 and 97.5 percentile over `resamples` draws of families with replacement.
+    Intervals are those of `giccs.metrics.correlations`, over families.
+    `left_out`: what the columns do not hold, for the record.
     """
     cells: list[Cell] = []
     for set_ in downstream:
         column = [Cell(one, set_, _rho(one, set_, resamples, seed)) for one in intrinsic]
         cells += _compared(_placed(column), resamples, seed)
-    return Correlations(tuple(intrinsic), tuple(downstream), tuple(cells))
+    return Correlations(tuple(intrinsic), tuple(downstream), tuple(cells), tuple(left_out))
 
 
 def models_of(columns: Sequence[Column]) -> list[str]:
@@ -142,15 +148,10 @@ def _rho(intrinsic: Column, downstream: Column, resamples: int, seed: int) -> Es
     if reason := _why_undefined(x, y):
         return Estimate(math.nan, math.nan, math.nan, n, reason, extra)
     rho = weighted_spearman(x, y, family)
-    value = float(rho(np.ones((1, families)))[0])
-    if families < FEWEST:
-        return Estimate(value, math.nan, math.nan, n, _few(families), extra)
-    drawn = [np.empty(0), *(rho(weights) for weights in resampled(families, resamples, seed))]
-    return replace(estimated(value, np.concatenate(drawn), n, families), extra=extra)
-
-
-def _few(families: int) -> str:
-    return f"{families} families of models; an interval needs {FEWEST}"
+    found = jackknifed(
+        rho, n, families, unit=FAMILIES, bounds=CORRELATION, resamples=resamples, seed=seed
+    )
+    return replace(found, extra=extra)
 
 
 def _shared(*columns: Column) -> tuple[list[Floats], Ints]:
@@ -188,11 +189,8 @@ def _compared(cells: Sequence[Cell], resamples: int, seed: int) -> list[Cell]:
 
 def _behind(best: Cell, cell: Cell, resamples: int, seed: int) -> Estimate:
     (x, y, downstream), family = _shared(best.intrinsic, cell.intrinsic, cell.downstream)
-    families = len(set(family.tolist()))
     if reason := _why_undefined(x, y, downstream):
         return Estimate(math.nan, math.nan, math.nan, len(x), reason)
-    few = families < FEWEST
-    found = paired_correlations(
-        x, y, downstream, family, resamples=0 if few else resamples, seed=seed
-    )
-    return replace(found["spearman"], reason=_few(families)) if few else found["spearman"]
+    found = paired_correlations(x, y, downstream, family, resamples=resamples, seed=seed)
+    behind = found["spearman"]
+    return replace(behind, reason=behind.reason.replace("dialogues", FAMILIES))

@@ -33,13 +33,16 @@ def tables(found: Correlations, form: str) -> str:
     size = f"{len(found.models)} models"
     title = f"Spearman's rho x 100 over {size}: intrinsic scores and downstream accuracy"
     parts = [_titled(title, form), _marked(_table(found, _value, form), form)]
-    if any(not math.isnan(cell.rho.low) for cell in found.cells):
-        intervals = partial(_interval, all_models=len(found.models))
+    n_models = len(found.models)
+    rhos = [cell.rho for cell in found.cells if not math.isnan(cell.rho.value)]
+    if any(not math.isnan(rho.low) or rho.n != n_models for rho in rhos):
+        intervals = partial(_interval, all_models=n_models)
         parts += [_titled("95 % intervals", form), _table(found, intervals, form)]
     if any(cell.behind for cell in found.cells):
         title = "How far behind the best (difference of rho x 100, with its interval)"
         parts += [_titled(title, form), _table(found, _behind, form)]
-    parts += ["", *remarks([*_explained(form), *_reasons(found)], form)]
+    left_out = [f"Left out: {line}." for line in found.left_out]
+    parts += ["", *remarks([*_explained(form), *_reasons(found), *left_out], form)]
     return "\n".join(parts).lstrip("\n") + "\n"
 
 
@@ -92,7 +95,7 @@ def _marked(table: str, form: str) -> str:
 def _interval(cell: Cell, all_models: int) -> str:
     """Return the interval, and over how many models it is where that is not over all."""
     low, high, n = cell.rho.low, cell.rho.high, cell.rho.n
-    shown = "none" if math.isnan(low) else f"[{100 * low:.0f}, {100 * high:.0f}]"
+    shown = "–" if math.isnan(low) else f"[{100 * low:.0f}, {100 * high:.0f}]"
     return shown if n == all_models else f"{shown} n={n}"
 
 
@@ -102,14 +105,14 @@ def _behind(cell: Cell) -> str:
         return "best" if cell.place == 1 else ""
     if math.isnan(one.value):
         return "not defined"
-    limits = "" if math.isnan(one.low) else f" [{100 * one.low:.0f}, {100 * one.high:.0f}]"
+    limits = " [–]" if math.isnan(one.low) else f" [{100 * one.low:.0f}, {100 * one.high:.0f}]"
     return f"{100 * one.value:.0f}{limits}"
 
 
 def _explained(form: str) -> Sequence[str]:
     marks = {"table": "in «», second best in ‹›"}.get(form, "bold, second best underlined")
     return [
-        f"Best of a column {marks}. Intervals: bootstrap over families: a model with all its +STEP.",
+        f"Best of a column {marks}. Intervals: jackknife over families: a model with all its +STEP.",
         "A difference is over the models that have both scores; the best was chosen by these very models, "
         "so its lead is flattered.",
     ]

@@ -2,23 +2,24 @@
 
 A pair with a text that has no vector is a miss, 1 / rank = 0, and is left out of the mean rank.
 
-A bootstrap draws unordered pairs, so that both directions of one come together. Pairs also share single
-texts (2,774 words in the 5,514 published pairs of words). To draw whole components of the graph of pairs is
-no way out, as one of them holds 3,516 pairs, nor is to draw texts, which triples the variance where nothing
-is shared. So the interval is widened by the ratio of two standard errors: the one that counts all pairs with
-a text in common as dependent (see `dependence`), by that of unordered pairs. On the published sets that is up
-to 1.1 for sentences and 1.3 for words.
+The jackknife leaves out unordered pairs, both directions of one together. Pairs also share single
+texts (2,774 words in the 5,514 published pairs of words). To leave out whole components of the graph of pairs
+is no way out, as one of them holds 3,516 pairs, nor is to resample texts, which triples the variance where
+nothing is shared. So the interval is widened by the ratio of two standard errors: the one that counts all
+pairs with a text in common as dependent (see `dependence`), by that of unordered pairs. On the published sets
+that is up to 1.1 for sentences and 1.3 for words.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from giccs.metrics import Estimate, resampled
+from giccs.metrics import SHARE, Estimate, jackknife_interval, left_out
 from giccs.tasks.evalrank.dependence import variances
 from giccs.tasks.evalrank.ranking import Ranks
 
@@ -44,7 +45,7 @@ def estimates(
     >>> found["mrr"].value, found["mrr"].n, found["mrr"].extra["known"], found["hits@1"].extra["ties"]
     (0.5, 3, 0.75, 1)
     >>> found["mean_rank"].value, found["mean_rank"].n, found["mean_rank"].reason
-    (1.5, 2, '1 of 3 pairs are left out: a text has no vector')
+    (1.5, 2, '1 of 3 pairs are left out: a text has no vector; 1 pairs: no interval, which needs 5')
     """
     known = ranks.rank > 0
     best, worst = _values(ranks.rank), _values(ranks.pessimistic)
@@ -86,21 +87,27 @@ def _mean(
     resamples: int,
     seed: int,
 ) -> Estimate:
-    """Return the mean of the values that count, between the widened percentiles over draws of pairs."""
+    """Return the mean of the values that count; its interval is widened where pairs share texts."""
     mean, n = float(values[counted].mean()), int(np.count_nonzero(counted))
     units = _units(pairs)
-    if units.max() < 1:
-        reason = "; ".join(filter(None, [reason, "one pair: no interval"]))
-        return Estimate(mean, math.nan, math.nan, n, reason, extra)
-    sums, numbers = (np.bincount(units, column) for column in (values * counted, counted))
-    drawn = []
-    for weights in resampled(len(sums), resamples, seed):
-        with np.errstate(invalid="ignore"):  # a draw may hold no pair that counts
-            drawn.append((weights @ sums) / (weights @ numbers))
-    ends = np.nanquantile(np.concatenate(drawn), [0.025, 0.975])
-    wider = mean + (ends - mean) * _widening((values - mean) * counted, pairs)
-    low, high = np.clip(wider, values[counted].min(), values[counted].max())
-    return Estimate(mean, float(low), float(high), n, reason, extra)
+    _, counting = np.unique(units[counted], return_inverse=True)
+    sums, numbers = np.bincount(counting, values[counted]), np.bincount(counting)
+    bounds = SHARE if float(np.max(values)) <= 1 else None
+    found = jackknife_interval(
+        mean,
+        (
+            (weights @ sums) / (weights @ numbers)
+            for weights in left_out(len(sums), resamples, seed)
+        ),
+        n,
+        len(sums),
+        reason,
+        "pairs",
+        bounds=bounds,
+        widening=_widening((values - mean) * counted, pairs),
+    )
+    low = found.low if bounds else float(np.maximum(found.low, 1.0))  # the least rank
+    return replace(found, low=low, extra=extra)
 
 
 def _units(pairs: Places) -> Places:

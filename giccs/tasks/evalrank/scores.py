@@ -3,6 +3,9 @@
 Results of one task that were asked differently stand in columns of their own: their ``setting``, or the
 content of their data, differs. What differs otherwise (the seed of an interval, a version) makes no column;
 of such results of one model the newest counts, and the others are counted as set aside.
+
+A word-similarity score of a model that knows fewer than 200 pairs of the set is left out, as the paper leaves
+out such sets (5.1), unless the set is named.
 """
 
 from __future__ import annotations
@@ -11,8 +14,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from giccs.metrics import LOWER_IS_BETTER
+from giccs.metrics import LOWER_IS_BETTER, Estimate
 from giccs.results import Result
+from giccs.tasks.evalrank.word_similarity import MIN_KNOWN_PAIRS
 
 __all__ = [
     "DOWNSTREAM",
@@ -25,8 +29,9 @@ __all__ = [
     "some_of",
 ]
 
+WORD_SIMILARITY = "word-similarity"
 INTRINSIC: Mapping[str, tuple[tuple[str, ...], bool]] = {
-    "word-similarity": (("spearman",), True),
+    WORD_SIMILARITY: (("spearman",), True),
     "sentence-similarity": (("spearman",), True),
     "uniformity": (("alignment", "uniformity"), False),
     "evalrank-word": (("mrr", "hits@1", "hits@3"), False),
@@ -58,8 +63,7 @@ class Asked:
             return False
         if self.group is not None:
             return ",".join(value for _, value in by) == self.group
-        has_sets = any(tuple(group.by) == (SET,) for group in result.groups)
-        return tuple(name for name, _ in by) == ((SET,) if of_sets and has_sets else ())
+        return tuple(name for name, _ in by) == ((SET,) if of_sets and _has_sets(result) else ())
 
     def __str__(self) -> str:
         return ":".join(part for part in (self.task, self.metric, self.group) if part is not None)
@@ -101,9 +105,13 @@ class Table:
     set_aside: int
     """Results in place of which a newer one counts."""
     undefined: tuple[str, ...]
-    """``COLUMN: REASON: MODELS`` for scores that are NaN."""
+    """``COLUMN: REASON: MODELS`` for scores that are NaN or left out."""
     not_found: tuple[Asked, ...]
     """What no result has."""
+
+
+def _has_sets(result: Result) -> bool:
+    return any(tuple(group.by) == (SET,) for group in result.groups)
 
 
 def asked(text: str) -> Asked:
@@ -127,14 +135,17 @@ def scores(results: Sequence[Result], wanted: Sequence[Asked]) -> Table:
     found: dict[tuple[int, Kind, str, By], dict[str, float]] = {}
     undefined: dict[str, list[str]] = {}
     for result in newest:
-        for metric, by, value, reason in _numbers(result):
+        for metric, by, estimate in _numbers(result):
             places = [n for n, one in enumerate(wanted) if one.wants(result, metric, by)]
             if not places:
                 continue
-            column = found.setdefault((places[0], _kind(result), metric, by), {})
-            if math.isnan(value):
-                what = " ".join([result.task, metric, *(name for _, name in by)])
+            what = " ".join([result.task, metric, *(name for _, name in by)])
+            if reason := _left_out(result, by, estimate, wanted[places[0]]):
                 undefined.setdefault(f"{what}: {reason}", []).append(result.model)
+                continue
+            column = found.setdefault((places[0], _kind(result), metric, by), {})
+            if math.isnan(value := estimate.value):
+                undefined.setdefault(f"{what}: {estimate.reason}", []).append(result.model)
             else:
                 column[result.model] = -value if metric in LOWER_IS_BETTER else value
     names = _settings(newest)
@@ -171,13 +182,25 @@ def _kind(result: Result) -> Kind:
     return result.task, str(how.get("setting", "")), str(how.get("data", ""))
 
 
-def _numbers(result: Result) -> Iterator[tuple[str, By, float, str]]:
-    for metric, one in result.metrics.items():
-        yield metric, (), one.value, one.reason
+def _numbers(result: Result) -> Iterator[tuple[str, By, Estimate]]:
+    for metric, estimate in result.metrics.items():
+        yield metric, (), estimate
     for group in result.groups:
         by = tuple((name, str(value)) for name, value in group.by.items())
-        for metric, one in group.metrics.items():
-            yield metric, by, one.value, one.reason
+        for metric, estimate in group.metrics.items():
+            yield metric, by, estimate
+
+
+def _left_out(result: Result, by: By, estimate: Estimate, wanted: Asked) -> str:
+    """Return why a word-similarity score does not count; empty where it does, and for a set that is named."""
+    if result.task != WORD_SIMILARITY:
+        return ""
+    is_mean = not by and _has_sets(result)
+    if is_mean and "mean" not in result.signature:
+        return "a mean over all sets, by an earlier version; evaluate again"
+    if is_mean or wanted.group is not None or estimate.n >= MIN_KNOWN_PAIRS:
+        return ""
+    return f"fewer than {MIN_KNOWN_PAIRS} known pairs"
 
 
 def _settings(results: Sequence[Result]) -> dict[Kind, str]:

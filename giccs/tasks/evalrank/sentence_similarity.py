@@ -4,6 +4,10 @@ The paper draws 3,000 pairs of each level; here all pairs of a level count, and 
 are brought to 0 … 5 before levels are taken (SICK's 1 … 5: 3.4 becomes 3); correlations do not depend on it.
 A file that does not tell its scale, with scores inside 0 … 5 and some above 4, is taken to be on 0 … 5; a
 warning says so, and there are no levels for other such files.
+
+Of several sets (STS12 to STS16, say) the mean over the sets is the task's own number, every set counting the
+same; where all sets have one scale the group ``pairs=all`` is the correlation over all their pairs. Papers
+report either for STS12 to STS16.
 """
 
 from __future__ import annotations
@@ -24,7 +28,11 @@ def open_tasks(options: TaskOptions) -> list[Agreement]:
     >>> open_tasks(TaskOptions(similarity="l2"))[0].similarity
     'l2'
     """
-    return [Agreement("sentence-similarity", options.similarity, levels=True, read=read_sentences)]
+    return [
+        Agreement(
+            "sentence-similarity", options.similarity, levels=True, pooled=True, read=read_sentences
+        )
+    ]
 
 
 def read_sentences(data: str) -> SimilarityData:

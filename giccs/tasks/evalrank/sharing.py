@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.clusters import too_few_clusters
 from giccs.metrics import Estimate
 from giccs.tasks.evalrank.dependence import variances
 
@@ -24,8 +25,6 @@ __all__ = ["Correlated", "interval", "mean_correlated", "pearson", "spearman"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 CONSTANT = 1e-12
-FEWEST = 4
-"""Pairs below which there is no interval."""
 
 
 @dataclass(frozen=True)
@@ -109,10 +108,11 @@ def _estimate(
     found = variances(moves, left, right)
     variance = max(found.alone, found.shared)
     error = math.sqrt(variance * (free + 1) / max(free, 1))
-    why = "fewer than four pairs" if len(moves) < FEWEST else ""
-    why = why or ("the correlation is exact" if 1 - abs(value) < CONSTANT or error == 0 else "")
+    why = too_few_clusters(free + 1, "pairs" if free + 1 == len(moves) else "texts")
+    if not why and (1 - abs(value) < CONSTANT or error == 0):
+        why = "the correlation is exact: no interval"
     if why:
-        reason = "; ".join(filter(None, [remark, f"{why}: no interval"]))
+        reason = "; ".join(filter(None, [remark, why]))
         return Estimate(value, math.nan, math.nan, n, reason)
     reach = float(stdtrit(free, 0.975)) * error / (1 - value * value)
     low, high = (math.tanh(math.atanh(value) + side * reach) for side in (-1, 1))

@@ -1,7 +1,8 @@
 """Which pairs of texts did people rate, and how similar did they find them?
 
 Data is a file, or a folder. In a folder, the files of STS-Benchmark (sts-train, sts-dev, sts-test) are one
-set and so are those of SICK; other files are a set each, named after the file. How a file is read is in
+set and so are those of SICK; a file STS.input.NAME and its STS.gs.NAME are a set each, and the only ones of
+their folder; other files are a set each, named after the file. How a file is read is in
 `giccs.tasks.evalrank.similarity_formats`.
 """
 
@@ -17,6 +18,7 @@ from pathlib import Path
 
 from bws.problems import InputError, Problem
 from giccs.tasks.evalrank.data import holds_pairs
+from giccs.tasks.evalrank.semeval_sts import input_files, set_name
 from giccs.tasks.evalrank.similarity_formats import Columns, RatedFile, RatedPair, read_rated
 
 __all__ = ["SimilarityData", "SimilaritySet", "read_similarity"]
@@ -42,6 +44,8 @@ class SimilaritySet:
     """The least and the most similar a pair can be; None where the files do not tell."""
     files: tuple[tuple[str, str], ...]
     """(file, SHA-256 of its bytes)."""
+    n_unrated: int = 0
+    """Rows without a score, which are not among the pairs."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,10 @@ def read_similarity(data: str | os.PathLike[str], columns: Columns | None = None
     if problems:
         raise InputError(problems)
     sets = tuple(_joined(source, files) for source, files in found.items())
-    warnings = [text for one in sets for text in (*_missing(one), *_repeated(one))]
+    warnings = [
+        *_unused(Path(data), sets),
+        *(text for one in sets for text in (*_missing(one), *_unrated(one), *_repeated(one))),
+    ]
     return SimilarityData(name, sets, tuple(Problem(name, None, text) for text in warnings))
 
 
@@ -109,6 +116,9 @@ def _sources(place: Path) -> Iterator[tuple[str, Sequence[Path]]]:
         message = "holds ranking data (for evalrank-* and uniformity); rated pairs are expected"
         raise InputError(Problem(str(place), None, message))
     files = [path for path in sorted(place.iterdir()) if _is_data(path)]
+    if any(map(set_name, files)):
+        yield from _semeval_sets(place, files)
+        return
     if not files:
         inside = ", ".join(sorted(path.name for path in place.iterdir() if path.is_dir()))
         message = (
@@ -118,6 +128,23 @@ def _sources(place: Path) -> Iterator[tuple[str, Sequence[Path]]]:
         raise InputError(Problem(str(place), None, message + hint))
     for path in files:
         yield _stem(path), [path]
+
+
+def _semeval_sets(place: Path, files: Sequence[Path]) -> Iterator[tuple[str, Sequence[Path]]]:
+    inputs = input_files(files)
+    if not inputs:
+        message = "holds gold scores (STS.gs.*) without their texts; copy STS.input.* into it"
+        raise InputError(Problem(str(place), None, message))
+    for path in inputs:
+        yield set_name(path), [path]
+
+
+def _unused(place: Path, sets: Sequence[SimilaritySet]) -> Iterator[str]:
+    """Yield a warning for the data files of a folder that belong to no set."""
+    used = {file for one in sets for file, _ in one.files}
+    files = sorted(place.iterdir()) if place.is_dir() else []
+    if unused := [path.name for path in files if _is_data(path) and str(path) not in used]:
+        yield f"{', '.join(unused)}: skipped, part of no set"
 
 
 def _is_data(path: Path) -> bool:
@@ -130,7 +157,7 @@ def _is_data(path: Path) -> bool:
 
 
 def _stem(path: Path) -> str:
-    return Path(path.name.removesuffix(".gz")).stem
+    return set_name(path) or Path(path.name.removesuffix(".gz")).stem
 
 
 def _joined(name: str, files: Sequence[RatedFile]) -> SimilaritySet:
@@ -139,7 +166,8 @@ def _joined(name: str, files: Sequence[RatedFile]) -> SimilaritySet:
         name,
         tuple(pair for one in files for pair in one.pairs),
         scales.pop() if len(scales) == 1 else None,
-        tuple((one.file, one.sha256) for one in files),
+        tuple(file for one in files for file in one.files),
+        sum(one.n_unrated for one in files),
     )
 
 
@@ -148,6 +176,12 @@ def _missing(of: SimilaritySet) -> Iterator[str]:
     lost = [part for part in IN_PARTS.get(of.name, ()) if part not in there]
     if lost:
         yield f"{of.name}: {', '.join(lost)} is not there; the set is what the other files hold"
+
+
+def _unrated(of: SimilaritySet) -> Iterator[str]:
+    if of.n_unrated:
+        rows = of.n_unrated + len(of.pairs)
+        yield f"{of.name}: {of.n_unrated} of {rows} rows have no gold score; skipped"
 
 
 def _repeated(of: SimilaritySet) -> Iterator[str]:

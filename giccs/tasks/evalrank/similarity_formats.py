@@ -3,7 +3,8 @@
 Known forms, by what is in the file: a benchmark of giccs (``.jsonl``); STS-Benchmark (seven or more fields
 between tabs, no header, the fifth is the score, nothing is quoted); a table with a header (SICK, STR and
 SemRel, or columns that the user names); three fields without a header (``word word score``, or texts between
-tabs with the score first or last).
+tabs with the score first or last). By its name: ``STS.input.*``, whose scores are in ``STS.gs.*`` (see
+`giccs.tasks.evalrank.semeval_sts`).
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 from bws.files.table import Table, table_of, text_bytes
 from bws.problems import InputError, Problem
 from bws.textio import display_name, read_bytes
+from giccs.tasks.evalrank.semeval_sts import gold_path, read_gold_rows
 
 __all__ = ["Columns", "RatedFile", "RatedPair", "read_rated"]
 
@@ -26,7 +29,7 @@ STS: Scale = (0.0, 5.0)
 STS_FIELDS, STS_SCORE = 7, 4
 FORMS = (
     "known are: a header with text1, text2, score; word, word, score without a header; the files of "
-    "STS-Benchmark, SICK and STR; a benchmark of giccs (.jsonl)"
+    "STS-Benchmark, SemEval's STS (STS.input.* with STS.gs.*), SICK and STR; a benchmark of giccs (.jsonl)"
 )
 
 
@@ -64,13 +67,15 @@ class RatedPair(NamedTuple):
 
 @dataclass(frozen=True)
 class RatedFile:
-    """What one file holds."""
+    """What one file holds, or a file of texts and its file of scores."""
 
-    file: str
-    sha256: str
+    files: tuple[tuple[str, str], ...]
+    """(file, SHA-256 of its bytes)."""
     pairs: tuple[RatedPair, ...]
     scale: Scale | None
     """The least and the most similar a pair can be; None where the file does not tell."""
+    n_unrated: int = 0
+    """Rows without a score, which are not among the pairs."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,9 @@ class _Rows:
     rows: Sequence[tuple[int, str, str, str]]
     problems: Sequence[Problem] = ()
     scale: Scale | None = None
+    scores: tuple[str, bytes] | None = None
+    """Name and bytes of the file with the scores, where it is another file."""
+    n_unrated: int = 0
 
 
 def read_rated(path: str | os.PathLike[str], columns: Columns | None = None) -> RatedFile:
@@ -91,24 +99,34 @@ def read_rated(path: str | os.PathLike[str], columns: Columns | None = None) -> 
     data = read_bytes(path)
     if name.removesuffix(".gz").endswith(".jsonl"):
         found = _benchmark(path)
+    elif columns is None and (gold := gold_path(Path(path))):
+        found = _semeval(Path(path), data, gold)
     else:
         found = _rows(text_bytes(data, name), name, columns)
     pairs, problems = [], list(found.problems)
+    of_scores = found.scores[0] if found.scores else name
     for line, first, second, written in found.rows:
         pair = RatedPair(first.strip(), second.strip(), _number(written))
-        faults = list(_faults(pair, written, found.scale))
-        problems += [Problem(name, line, fault) for fault in faults]
+        problems += [Problem(name, line, fault) for fault in _text_faults(pair)]
+        problems += [
+            Problem(of_scores, line, fault) for fault in _score_faults(pair, written, found.scale)
+        ]
         pairs.append(pair)
     if not pairs and not problems:
         problems.append(Problem(name, None, "holds no pairs"))
     if problems:
         raise InputError(sorted(problems, key=lambda one: one.line or 0))
-    return RatedFile(name, hashlib.sha256(data).hexdigest(), tuple(pairs), found.scale)
+    files = [(name, data), *([found.scores] if found.scores else [])]
+    hashes = tuple((file, hashlib.sha256(content).hexdigest()) for file, content in files)
+    return RatedFile(hashes, tuple(pairs), found.scale, found.n_unrated)
 
 
-def _faults(pair: RatedPair, written: str, scale: Scale | None) -> Iterator[str]:
+def _text_faults(pair: RatedPair) -> Iterator[str]:
     if not pair.text1 or not pair.text2:
         yield "a text is empty; a pair needs two"
+
+
+def _score_faults(pair: RatedPair, written: str, scale: Scale | None) -> Iterator[str]:
     if not math.isfinite(pair.score):
         yield f"the score is {written!r}; it must be a number"
     elif scale and not scale[0] <= pair.score <= scale[1]:
@@ -135,6 +153,12 @@ def _benchmark(path: str | os.PathLike[str]) -> _Rows:
         (line, one.last_turn, one.utterance, repr(one.score)) for line, one in enumerate(items, 1)
     ]
     return _Rows(rows, scale=(0.0, 1.0))
+
+
+def _semeval(path: Path, data: bytes, gold: Path) -> _Rows:
+    found = read_gold_rows(path, data, gold)
+    scores = (str(gold), found.gold_bytes)
+    return _Rows(found.rows, found.problems, STS, scores, found.n_unrated)
 
 
 def _rows(data: bytes, name: str, columns: Columns | None) -> _Rows:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from giccs.environment import environment
+from giccs.metrics import interval_signature
 from giccs.progress import Progress, silent
 from giccs.results import Result
 from giccs.tasks import TaskOptions
@@ -84,7 +85,7 @@ class EvalRank:
             "ties": "none" if self.reference else f"within {TIE}, in favour of the positive",
             "search": f"exact up to {self.exact_up_to}",
             "without_vector": "filled" if self.reference else "miss",
-            "bootstrap": {"unit": "unordered pair", "resamples": self.resamples, "seed": self.seed},
+            "interval": interval_signature("unordered pair", self.resamples, self.seed),
             "giccs": version("giccs"),
         }
 

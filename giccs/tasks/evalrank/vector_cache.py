@@ -22,6 +22,7 @@ from bws.command import json_ready
 from bws.textio import write_with
 from giccs.caching import cache_folder
 from giccs.models.postprocess import Processed
+from giccs.models.vocabulary import TokenCounts, count_tokens, counted_tokens
 from giccs.progress import Progress
 
 __all__ = ["Vectoriser", "cached_vectors"]
@@ -71,8 +72,9 @@ def _distinct(model: Vectoriser, texts: Sequence[str], progress: Progress) -> Fl
         len(texts), model.name, "none at" if found is None else "kept at", path,
     )  # fmt: skip
     if found is None:
-        found = np.asarray(model.vectors(texts, progress), dtype=np.float32)
-        _keep(found, path)
+        with counted_tokens() as counts:
+            found = np.asarray(model.vectors(texts, progress), dtype=np.float32)
+        _keep(found, counts, path)
     return found
 
 
@@ -83,18 +85,25 @@ def _key(model: Vectoriser, texts: Sequence[str]) -> str:
 
 
 def _kept(path: Path, n: int) -> Floats | None:
-    """Return what is kept; None where nothing is, or nothing that can be used."""
+    """Return what is kept; None where nothing is, or nothing that can be used.
+
+    The tokens of the texts count as if they were read again.
+    """
     try:
         with np.load(path, allow_pickle=False) as kept:  # reading to the end checks the checksum
             found: Floats = kept["vectors"]
+            tokens, unknown = map(int, kept["tokens"])
     except Exception:  # there is none, or whatever a damaged one leads to: it is made again
         return None
-    return found if found.ndim == 2 and len(found) == n and found.dtype == np.float32 else None
+    if found.ndim != 2 or len(found) != n or found.dtype != np.float32:
+        return None
+    count_tokens(tokens, unknown)
+    return found
 
 
-def _keep(vectors: Floats, path: Path) -> None:
+def _keep(vectors: Floats, counts: TokenCounts, path: Path) -> None:
     def save(temporary: str) -> None:
         with open(temporary, "wb") as file:
-            np.savez(file, vectors=vectors)
+            np.savez(file, vectors=vectors, tokens=np.array([counts.tokens, counts.unknown]))
 
     write_with(path, save)

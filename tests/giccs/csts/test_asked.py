@@ -4,6 +4,7 @@ import pytest
 
 from bws.problems import InputError
 from giccs.tasks.csts.asked import Reading, read_asked, read_given
+from giccs.tasks.csts.data import check_csts
 
 from .test_data import GOOD, write
 
@@ -44,9 +45,31 @@ def test_rows_without_a_label_are_left_out_and_counted(tmp_path):
     ]  # fmt: skip
 
 
-def test_hidden_labels_are_nothing_to_measure(tmp_path):
-    path = write(tmp_path / "a.csv", *[f"{line[: line.rindex(',')]},-1" for line in GOOD])
-    with pytest.raises(InputError, match="has no row with a label from 1 to 5"):
+def test_rows_of_which_all_labels_are_hidden_are_kept_with_their_indices(tmp_path):
+    lines = [line[: line.rindex(",")] for line in GOOD]
+    for number, label in enumerate(("-1", "", "hidden")):
+        asked = read_asked(write(tmp_path / f"{number}.csv", *[f"{one},{label}" for one in lines]))
+        assert asked.hidden
+        assert {one.label for one in asked.instances} == {None}
+        assert asked.indices == {str(index): index for index in range(4)}
+        assert "no row has a label from 1 to 5" in " ".join(map(str, asked.warnings))
+        assert asked.described() == "2 sentence pairs, 4 rows, labels hidden"
+        assert asked.first(1).indices == asked.indices
+    assert not read_asked("csts-sample").hidden
+
+
+def test_without_a_column_of_labels_they_are_hidden(tmp_path):
+    lines = [line[: line.rindex(",")] for line in GOOD]
+    path = write(tmp_path / "a.csv", *lines, header="sentence1,sentence2,condition")
+    asked = read_asked(path)
+    assert asked.hidden
+    assert any("has no column label" in str(one) for one in asked.warnings)
+    _, problems = check_csts(path)
+    assert [str(one).partition("a.csv:")[2] for one in problems] == [
+        "1: has no column label; all labels count as hidden"
+    ]
+    path = write(tmp_path / "b.csv", *GOOD, header="sentence1,sentence2,condition,score")
+    with pytest.raises(InputError, match="label"):  # it may be there by another name
         read_asked(path)
 
 

@@ -3,11 +3,14 @@
 import csv
 import io
 import json
+import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
+from scipy import stats
 
 from giccs.cli.csts import COMMANDS, main
 
@@ -16,6 +19,12 @@ from .test_data import GOOD, REANNOTATED, write
 
 def call(*arguments):
     return CliRunner().invoke(main, list(map(str, arguments)))
+
+
+def cells_of(table):
+    """Return the table's second column by its first."""
+    rows = (re.split(r"  +", line.strip(), maxsplit=1) for line in table.splitlines())
+    return {row[0]: row[1] for row in rows if len(row) == 2}
 
 
 @pytest.fixture
@@ -61,19 +70,51 @@ def test_check_compares_second_labels(good, tmp_path):
     for data in (good, good.parent):  # of a folder the validation split
         done = call("check", data, "--relabelled", second, "--json")
         assert done.exit_code == 0
-        assert json.loads(done.stdout)["relabelled"] == {
+        found = json.loads(done.stdout)["relabelled"]
+        spearman = found.pop("spearman")
+        assert (spearman["value"], spearman["n"]) == (pytest.approx(1), 2)
+        assert found == {
             "rows": 3,
             "labels": {"1": 1, "2": 0, "3": 0, "4": 0, "5": 1, "-1": 1},
             "compared": 3,
+            "valid": 2,
             "changed": 1,
+            "accuracy": 0.5,
             "invalid": 1,
             "rows_without_label": ["3"],
             "labels_without_row": ["9"],
         }
-    assert (
-        "· changed                      1 (33.3%)"
-        in call("check", good, "--relabelled", second).stdout
-    )
+    cells = cells_of(call("check", good, "--relabelled", second).stdout)
+    assert cells["· changed, of the valid"] == "1 (50.0%)"  # the invalid row is not among them
+    assert cells["· made invalid"] == "1 (33.3%)"
+    assert cells["· accuracy (equal labels)"] == "1 (50.0%)"
+
+
+def test_agreement_of_first_and_second_labels(tmp_path):
+    rng = np.random.default_rng(4)
+    first = rng.integers(1, 6, 60)
+    second = np.clip(first + rng.integers(-1, 2, 60), 1, 5)
+    second[rng.random(60) < 0.2] = -1
+    rows = [f"A {n // 2}.,B.,{'ab'[n % 2]},{label}" for n, label in enumerate(first)]
+    data = write(tmp_path / "a.csv", *rows)
+    labels = tmp_path / "second.tsv"
+    lines = "".join(f"{n}\t{label}\n" for n, label in enumerate(second))
+    labels.write_text(f"uid\treannotated-label\n{lines}", "utf-8")
+    found = json.loads(call("check", data, "--relabelled", labels, "--json").stdout)["relabelled"]
+    valid = second != -1
+    rho = stats.spearmanr(first[valid], second[valid]).statistic
+    assert found["spearman"]["value"] == pytest.approx(rho)
+    assert found["spearman"]["low"] < rho < found["spearman"]["high"]
+    assert found["valid"] == found["spearman"]["n"] == valid.sum()
+    assert found["changed"] == (first != second)[valid].sum()
+    assert found["accuracy"] == pytest.approx((first == second)[valid].mean())
+    cells = cells_of(call("check", data, "--relabelled", labels).stdout)
+    assert cells["· Spearman ρ of first and second labels"].startswith(f"{rho:.3f} [")
+    invalid = "".join(f"{n}\t-1\n" for n in range(60))
+    labels.write_text(f"uid\treannotated-label\n{invalid}", "utf-8")
+    none = json.loads(call("check", data, "--relabelled", labels, "--json").stdout)["relabelled"]
+    assert (none["valid"], none["accuracy"], none["spearman"]["value"]) == (0, None, None)
+    assert none["spearman"]["reason"]
 
 
 def test_check_with_the_published_second_labels(good):

@@ -48,25 +48,26 @@ def row(uid, label, pair, one="A red kite.", two="A red bus.", condition="The co
 
 
 def test_parts_stand_between_separators(tokens):
-    ids, cut = tokens.ids(["the season.", "the bus"])
-    written = tokens.tokenizer.convert_ids_to_tokens(ids)
+    encoded = tokens.encode(["the season.", "the bus"])
+    written = tokens.tokenizer.convert_ids_to_tokens(encoded.ids)
     assert written == ["[CLS]", "the", "season", ".", "[SEP]", "the", "bus", "[SEP]"]
-    assert not cut
+    assert encoded.types == (0, 0, 0, 0, 0, 1, 1, 1)
+    assert not encoded.truncated
 
 
 def test_of_a_text_that_is_too_long_the_longest_part_is_cut(tiny):
     tokens = load_tokens("tiny", tiny, 9)  # [CLS] and two [SEP] leave six tokens
-    ids, cut = tokens.ids(["a man and a woman and a boy", "the season"])
-    assert cut
-    assert tokens.tokenizer.convert_ids_to_tokens(ids) == [
+    encoded = tokens.encode(["a man and a woman and a boy", "the season"])
+    assert encoded.truncated
+    assert tokens.tokenizer.convert_ids_to_tokens(encoded.ids) == [
         "[CLS]", "a", "man", "and", "a", "[SEP]", "the", "season", "[SEP]",
     ]  # fmt: skip
 
 
 def test_the_shortest_texts_keep_a_token_of_each_part(tiny):
     tokens = load_tokens("tiny", tiny, SHORTEST)
-    ids, _ = tokens.ids(["a man and a woman", "a boy and a man", "the season"])
-    words = tokens.tokenizer.convert_ids_to_tokens(ids)
+    encoded = tokens.encode(["a man and a woman", "a boy and a man", "the season"], joined=True)
+    words = tokens.tokenizer.convert_ids_to_tokens(encoded.ids)
     assert words == ["[CLS]", "a", "[SEP]", "a", "[SEP]", "the", "season", "[SEP]"]
 
 
@@ -182,9 +183,11 @@ def sides_of(one):
 
 def pooled(scorer, tokens, parts):
     """The mean over the tokens of one text, without a batch around it."""
-    ids = torch.tensor([tokens.ids(parts)[0]])
+    encoded = tokens.encode(parts)
+    ids, types = torch.tensor([encoded.ids]), torch.tensor([encoded.types])
     with torch.no_grad():
-        return scorer.encoder(input_ids=ids).last_hidden_state[0].mean(dim=0)
+        hidden = scorer.encoder(input_ids=ids, token_type_ids=types).last_hidden_state
+    return hidden[0].mean(dim=0)
 
 
 def cosine(a, b):

@@ -69,7 +69,8 @@ def test_intervals_are_over_sentence_pairs():
     ("prediction", "labels", "reason", "of_pairs"),
     [
         ([], [], "0 items; a correlation needs two", "no sentence pair has two different labels"),
-        ([1, 1, 1, 1], [5, 1, 4, 2], "all predictions are the same", ""),
+        ([1, 1, 1, 1], [5, 1, 4, 2], "all predictions are the same",
+         "2 sentence pairs: no interval, which needs 5"),
         ([1, 2, 3, 4], [3, 3, 3, 3], "all scores are the same",
          "no sentence pair has two different labels"),
         ([1, math.nan, 3, 4], [5, 1, 4, 2], "1 predictions are NaN",
@@ -81,10 +82,13 @@ def test_what_is_not_defined_has_a_reason(prediction, labels, reason, of_pairs):
     assert math.isnan(found["spearman"].value)
     assert found["spearman"].reason == found["pearson"].reason == reason
     assert found["pair_accuracy"].reason == of_pairs
-    assert math.isnan(found["pair_accuracy"].value) == bool(of_pairs)
+    assert math.isnan(found["pair_accuracy"].low)
+    assert math.isnan(found["pair_accuracy"].value) == ("no interval" not in of_pairs)
 
 
 def test_one_sentence_pair_has_no_interval():
     found = csts_metrics(np.array([2.0, 1.0]), rows(5, 1), resamples=10)
     assert {one.value for one in found.values()} == {1.0}
-    assert {one.reason for one in found.values()} == {"one sentence pair: no interval"}
+    assert {one.reason for one in found.values()} == {
+        "1 sentence pairs: no interval, which needs 5"
+    }

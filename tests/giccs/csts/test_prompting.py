@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from bws.problems import InputError
 from giccs.cli.evaluation import evaluate
+from giccs.comparison import wilson
 from giccs.models import open_model
 from giccs.results import Result, Store, digest
 from giccs.tasks import TaskOptions, open_tasks
@@ -241,7 +242,10 @@ def test_a_model_that_knows_the_labels_has_no_fault():
     result = Prompting(resamples=20).evaluate(Tabled(truthful), SAMPLE)
     values = {name: one.value for name, one in result.metrics.items()}
     assert values == pytest.approx({"spearman": 1, "pearson": 1, "pair_accuracy": 1, "invalid": 0})
-    assert (result.metrics["invalid"].low, result.metrics["invalid"].high) == (0, 0)
+    invalid = result.metrics["invalid"]
+    assert (invalid.low, invalid.high) == pytest.approx(
+        wilson(0, 60)
+    )  # as many pairs, two rows each
     assert result.predictions["value"].to_list() == [one.label for one in SAMPLE.instances]
 
 
@@ -321,7 +325,8 @@ def test_one_answer_to_everything_correlates_with_nothing():
 
 def test_all_answers_invalid_is_chance():
     found = Prompting().evaluate(Tabled(lambda prompt: "no idea"), SAMPLE).metrics
-    assert (found["invalid"].value, found["invalid"].low, found["invalid"].high) == (1, 1, 1)
+    invalid = found["invalid"]
+    assert (invalid.value, invalid.low, invalid.high) == pytest.approx((1, *wilson(60, 60)))
     assert found["spearman"].low < 0 < found["spearman"].high
     assert found["invalid"].reason == "120 of 120 answers hold no number and are replaced by chance"
 

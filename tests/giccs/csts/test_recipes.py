@@ -5,6 +5,7 @@ models; what is "published" in it is made up.
 """
 
 import json
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -12,11 +13,13 @@ from click.testing import CliRunner
 from giccs.cli.csts.train import train
 from giccs.cli.evaluation import evaluate
 from giccs.cli.reporting import report
+from giccs.recipe import TRAINING, read_recipe
 from giccs.tasks.csts.data import read_csts, write_csts
 
 from ..causal_models import make_model
 from . import tiny_bert
 
+ROOT = Path(__file__).parents[3]
 PUBLISHED = 'published = [{ metric = "spearman", value = 0.4%s }]'
 AT_VALIDATION = PUBLISHED % ', by = { split = "validation" }'
 RECIPE = f"""
@@ -126,3 +129,21 @@ def test_a_recipe_goes_with_no_sweep_and_needs_trainings(place, monkeypatch):
     done = CliRunner().invoke(train, ["c-sts", "--recipe", "recipe.toml", "--model", "other"])
     assert done.exit_code == 2
     assert "says nothing of other" in done.output
+
+
+@pytest.mark.parametrize("name", ["c-sts-paper", "l-csts-paper"])
+def test_recipes_of_papers_keep_the_last_epoch(name):
+    runs = read_recipe(ROOT / "recipes" / f"{name}.toml").runs
+    trainings = [run for run in runs if run.task == TRAINING]
+    assert trainings
+    assert {run.ask.get("select") for run in trainings} == {"last"}
+
+
+def test_a_score_that_selected_the_epoch_is_marked_beside_published_ones(place, monkeypatch):
+    monkeypatch.chdir(place)
+    text = RECIPE.replace("epochs = 1", 'epochs = 1, select = "best"')
+    (place / "best.toml").write_text(text, "utf-8")
+    call(train, "c-sts", "--recipe", "best.toml")
+    table = call(report, "results", "--against", "best.toml").stdout
+    assert "]*" in table
+    assert "* selected by this score: too high for new data" in table

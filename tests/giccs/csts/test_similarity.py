@@ -152,12 +152,6 @@ def test_a_tri_encoder_without_condition_is_refused():
         task(encoding="tri", condition=False)
 
 
-def test_hidden_labels_are_refused(tmp_path):
-    path = data_file(tmp_path, "A kite.,A bus.,The color.,-1", "A kite.,A bus.,The size.,-1")
-    with pytest.raises(InputError, match="no row with a label"):
-        task().read(path)
-
-
 def test_a_result_is_kept_and_found_again(static_encoder, tmp_path):
     model, asked = open_model(f"encoder:{static_encoder}"), task()
     data, store = asked.read("csts-sample").first(5), Store(tmp_path)

@@ -505,11 +505,14 @@ def test_a_cell_of_markdown_and_of_latex_stays_one(tmp_path):
 
 
 def test_labels_are_compared_with_the_scores(tmp_path):
-    many = [changed(uid=str(n), sentence1=str(n), label=n) for n in range(1, 5)]
+    many = [changed(uid=str(n), sentence1=str(n), label=n) for n in (1, 2, 3, 4, 5)]
     for n, one in enumerate(many, start=1):
         one["features"][0]["similarity"] = n
     done = call(written(tmp_path / "a.jsonl", *many))
-    assert "pearson with the labels, n = 4: 1.000 [1.000, 1.000]" in done.stdout
+    assert "pearson with the labels, n = 5: 1.000 [–] (0 sentence pairs that differ" in done.stdout
+    done = call(written(tmp_path / "a.jsonl", *many[:4]))
+    few = "4 sentence pairs: no interval, which needs 5"
+    assert f"pearson with the labels, n = 4: 1.000 [–] ({few})" in done.stdout
 
 
 def test_a_faulty_file_ends_with_2(tmp_path):

@@ -124,8 +124,10 @@ def test_agreement_of_answers_of_whether_it_applies_and_of_labels():
     assert list(found) == ["answer", "applies", "label", *(f"label {n}" for n in range(1, 6))]
     assert (found["answer"].n, found["applies"].n, found["label"].n) == (4, 4, 2)
     one_out = "1 triplets that have not 3 answers are left out"
-    assert found["answer"].reason == one_out
-    assert found["label"].reason == f"{one_out}; 2 to which not everybody gave a label are left out"
+    few = "4 sentence pairs: no interval, which needs 5"
+    assert found["answer"].reason == f"{one_out}; {few}"
+    not_labelled = "2 to which not everybody gave a label are left out"
+    assert found["label"].reason.startswith(f"{one_out}; {not_labelled}; ")
     counts = np.array([[3, 0], [3, 0], [0, 3], [2, 1]], float)
     assert found["applies"].value == fleiss_kappas(counts, np.arange(4), 1)[0].value
     assert math.isnan(found["label 3"].value)
@@ -140,7 +142,8 @@ def test_what_cannot_be_told_is_nan_with_a_reason():
     assert same["answer"].reason == "every answer is in one category: kappa is not defined"
     one_pair = agreement([triplet(0, 5, 5, pair="x"), triplet(1, 3, 5, pair="x")])["answer"]
     assert math.isfinite(one_pair.value)
-    assert (math.isnan(one_pair.low), one_pair.reason) == (True, "one sentence pair: no interval")
+    assert math.isnan(one_pair.low)
+    assert one_pair.reason == "1 sentence pairs: no interval, which needs 5"
 
 
 def test_the_most_frequent_number_of_answers_counts():

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,8 +20,8 @@ from giccs.tasks.evalrank.rank_plot import ranked
 from giccs.tasks.evalrank.scores import Asked, asked, scores
 
 
-def estimate(value):
-    return Estimate(value, math.nan, math.nan, 100, "made up" if math.isnan(value) else "")
+def estimate(value, n=300):
+    return Estimate(value, math.nan, math.nan, n, "made up" if math.isnan(value) else "")
 
 
 def result(model, task, metrics=None, sets=None, *, setting="", data="d" * 64, when="2026-01-01"):
@@ -143,7 +144,7 @@ def test_few_families_have_no_interval(results):
     assert cell.rho.n == 4
     assert not math.isnan(cell.rho.value)
     assert math.isnan(cell.rho.low)
-    assert cell.rho.reason == "2 families of models; an interval needs 4"
+    assert cell.rho.reason == "2 families of models: no interval, which needs 5"
     behind = [cell.behind for cell in correlate(*columns(two), resamples=10).cells if cell.behind]
     assert all(not math.isnan(one.value) and math.isnan(one.low) for one in behind)
     assert {one.reason for one in behind} == {cell.rho.reason}
@@ -195,12 +196,70 @@ def test_of_equal_questions_the_newest_result_counts():
 def test_a_result_on_one_set_alone_gives_that_set():
     """Without groups the whole is the set; an empty group asks for the whole in any case."""
     alone = result("m", "word-similarity", {"spearman": 0.3})
-    both = result("m", "word-similarity", {"spearman": 0.4}, {"A": 0.3, "B": 0.5})
+    both = replace(
+        result("m", "word-similarity", {"spearman": 0.4}, {"A": 0.3, "B": 0.5}),
+        signature={"data": "d", "mean": "sets of at least 200 known pairs"},
+    )
     found = lambda one, text: [c.scores["m"] for c in scores([one], [asked(text)]).columns]  # noqa: E731
     assert found(alone, "word-similarity") == [0.3]
     assert found(both, "word-similarity") == [0.3, 0.5]
     assert found(both, "word-similarity:spearman:") == [0.4]
     assert found(both, "word-similarity:spearman:B") == [0.5]
+
+
+def word_similarity(model, **sets):
+    """Return a result of sets of so many known pairs, rho 0.5 and less from set to set."""
+    groups = tuple(
+        Group({"set": name}, {"spearman": estimate(0.5 - place / 10, n)})
+        for place, (name, n) in enumerate(sets.items())
+    )
+    made = result(model, "word-similarity", {"spearman": 0.4})
+    return replace(
+        made,
+        groups=groups,
+        signature={**made.signature, "mean": "sets of at least 200 known pairs"},
+    )
+
+
+def test_word_similarity_sets_with_fewer_than_200_known_pairs_do_not_count():
+    one, other = word_similarity("a", A=200, B=199, C=30), word_similarity("b", A=199, B=200, C=30)
+    table = scores([one, other], [asked("word-similarity")])
+    assert [(column.label, column.scores) for column in table.columns] == [
+        ("A", {"a": 0.5}), ("B", {"b": 0.4}),
+    ]  # fmt: skip
+    assert table.undefined == (
+        "word-similarity spearman B: fewer than 200 known pairs: a",
+        "word-similarity spearman C: fewer than 200 known pairs: a, b",
+        "word-similarity spearman A: fewer than 200 known pairs: b",
+    )
+    (named,) = scores([one, other], [asked("word-similarity:spearman:C")]).columns
+    assert named.scores == pytest.approx({"a": 0.3, "b": 0.3})
+    small = scores([word_similarity("a", C=30)], [asked("word-similarity")])
+    assert (small.columns, [str(one) for one in small.not_found]) == ((), ["word-similarity"])
+
+
+def test_a_mean_over_all_sets_is_not_mixed_with_one_over_large_sets():
+    new = word_similarity("new", A=300, B=300)
+    old = replace(new, model="old", signature={**result("old", "word-similarity").signature})
+    table = scores([new, old], [asked("word-similarity:spearman:")])
+    assert [column.scores for column in table.columns] == [{"new": 0.4}]
+    assert table.undefined == (
+        "word-similarity spearman: a mean over all sets, by an earlier version; evaluate again: old",
+    )
+    assert [set(c.scores) for c in scores([new, old], [asked("word-similarity")]).columns] == [
+        {"new", "old"}, {"new", "old"},
+    ]  # fmt: skip
+
+
+def test_correlate_states_which_sets_are_left_out(folder):
+    for n in range(8):
+        Store(folder).add(word_similarity(f"made-up:{n}", large=250, small=65))
+    line = "word-similarity spearman small: fewer than 200 known pairs: made-up:0, made-up:1, made-up:2, "
+    done = run(folder, "--intrinsic", "word-similarity")
+    assert f"Left out: {line}... (8 models)." in done.stdout
+    assert "word-similarity  large" in done.stdout
+    document = json.loads(run(folder, "--intrinsic", "word-similarity", "--json").stdout)
+    assert document["left_out"] == [f"{line}... (8 models)"]
 
 
 def test_the_family_is_the_model_before_its_steps():
@@ -256,7 +315,7 @@ def test_the_best_is_bold(folder, form, bold, line):
     assert bold in text
     assert line in text
     assert "«" not in text.split("95 % intervals", 1)[0]
-    explained = [one for one in text.splitlines() if "bootstrap over families" in one]
+    explained = [one for one in text.splitlines() if "jackknife over families" in one]
     assert explained[0].startswith("%") == (form == "latex")
 
 

@@ -351,24 +351,29 @@ def test_memory_is_that_of_a_block_and_not_of_all_products():
 
 
 def test_measures_are_means_over_pairs_with_ties_both_ways():
-    # Optimistic 1, 2, 4, 20: MRR (1 + 1/2 + 1/4 + 1/20) / 4 = 0.45; pessimistic 1, 4, 4, 20: 0.3875.
+    # Optimistic 1, 2, 4, 20, 1, 5: MRR (1 + 1/2 + 1/4 + 1/20 + 1 + 1/5) / 6 = 0.5; pessimistic 2.75 / 6.
     ranks = Ranks(
-        np.array([1, 2, 4, 20]), np.array([1, 4, 4, 20]), np.array([0.9, 0.8, 0.7, 0.1]), 30
+        np.array([1, 2, 4, 20, 1, 5]),
+        np.array([1, 4, 4, 20, 1, 5]),
+        np.array([0.9, 0.8, 0.7, 0.1, 0.9, 0.6]),
+        30,
     )
-    found = estimates(ranks, np.array([[0, 1], [1, 0], [2, 3], [4, 5]]))
+    found = estimates(ranks, np.array([[0, 1], [1, 0], [2, 3], [4, 5], [6, 7], [8, 9]]))
     assert {name: one.value for name, one in found.items()} == pytest.approx(
-        {"mrr": 0.45, "hits@1": 0.25, "hits@3": 0.5, "hits@10": 0.75, "mean_rank": 6.75}
+        {"mrr": 0.5, "hits@1": 2 / 6, "hits@3": 0.5, "hits@10": 5 / 6, "mean_rank": 5.5}
     )
-    assert found["mrr"].extra == {"pessimistic": pytest.approx(0.3875), "ties": 1}
-    assert found["hits@3"].extra["pessimistic"] == 0.25
-    assert 0.05 <= found["mrr"].low < 0.45 < found["mrr"].high <= 1
+    assert found["mrr"].extra == {"pessimistic": pytest.approx(2.75 / 6), "ties": 1}
+    assert found["hits@3"].extra["pessimistic"] == pytest.approx(2 / 6)
+    assert 0.05 <= found["mrr"].low < 0.5 < found["mrr"].high <= 1
 
 
 def test_pairs_without_a_vector_are_misses_and_are_told():
     ranks = Ranks(np.array([1, 0]), np.array([1, 0]), np.array([0.9, np.nan]), 30)
     found = estimates(ranks, np.array([[0, 1], [2, 3]]))
     assert (found["hits@1"].value, found["hits@1"].extra["known"], found["hits@1"].n) == (0.5, 1, 2)
-    assert found["hits@1"].reason == "1 of 2 pairs are misses: a text has no vector"
+    assert found["hits@1"].reason == (
+        "1 of 2 pairs are misses: a text has no vector; 2 pairs: no interval, which needs 5"
+    )
     assert (found["mean_rank"].value, found["mean_rank"].n) == (1, 1)
 
 
@@ -382,7 +387,7 @@ def test_without_any_rank_values_are_nan_with_a_reason():
 def test_a_pair_and_its_reverse_alone_have_no_interval():
     ranks = Ranks(np.array([1, 2]), np.array([1, 2]), np.ones(2), 9)
     found = estimates(ranks, np.array([[0, 1], [1, 0]]))["mrr"]
-    assert (found.value, found.reason) == (0.75, "one pair: no interval")
+    assert (found.value, found.reason) == (0.75, "1 pairs: no interval, which needs 5")
     assert math.isnan(found.low)
 
 

@@ -120,7 +120,7 @@ def test_what_has_no_value_or_no_interval_says_why():
     assert lone.reason == "1 pairs; a correlation needs two"
     few = interval(pearson(np.array([1.0, 2, 4]), np.array([1.0, 3, 2])), *apart(3))
     assert (round(few.value, 3), math.isnan(few.low)) == (0.327, True)
-    assert few.reason == "fewer than four pairs: no interval"
+    assert few.reason == "3 pairs: no interval, which needs 5"
     exact = interval(spearman(np.arange(9.0), np.arange(9.0) ** 3), *apart(9))
     assert (exact.value, exact.reason) == (1.0, "the correlation is exact: no interval")
     constant = spearman(np.ones(5), np.arange(5.0))

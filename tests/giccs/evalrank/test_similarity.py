@@ -2,6 +2,7 @@
 
 import math
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -49,7 +50,7 @@ class Dictionary:
 
 
 def write(path, *rows):
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(f"{row}\n" for row in rows), "utf-8")
     return path
 
@@ -59,8 +60,10 @@ def task(name="word-similarity", **options):
     return found
 
 
-def asked(model, data, name="word-similarity", **options):
+def asked(model, data, name="word-similarity", *, min_known_pairs=None, **options):
     one = task(name, **options)
+    if min_known_pairs is not None:
+        one = replace(one, min_known_pairs=min_known_pairs)
     return one.evaluate(model, one.read(str(data)))
 
 
@@ -109,7 +112,7 @@ def test_sets_are_groups_and_their_mean_is_the_tasks_number(tmp_path):
     model = drawn("abcdef")
     write(tmp_path / "sets" / "one.txt", "a b 3", "a c 2", "b d 1", "e f 2")
     write(tmp_path / "sets" / "two.txt", "a d 3", "c f 1", "b c 2", "a b 5", "d e 4")
-    result = asked(model, tmp_path / "sets")
+    result = asked(model, tmp_path / "sets", min_known_pairs=0)
     assert [dict(group.by) for group in result.groups] == [{"set": "one"}, {"set": "two"}]
     values = [group.metrics["spearman"].value for group in result.groups]
     frame = result.predictions
@@ -144,7 +147,7 @@ def test_a_set_without_known_pairs_says_so_and_the_mean_leaves_it_out(tmp_path):
     model = drawn("abc")
     write(tmp_path / "sets" / "known.txt", "a b 3", "b c 2", "a c 1")
     write(tmp_path / "sets" / "strange.txt", "x y 3", "a z 2")
-    result = asked(model, tmp_path / "sets")
+    result = asked(model, tmp_path / "sets", min_known_pairs=0)
     known, strange = (group.metrics["spearman"] for group in result.groups)
     assert math.isnan(strange.value)
     assert strange.reason == (
@@ -154,6 +157,65 @@ def test_a_set_without_known_pairs_says_so_and_the_mean_leaves_it_out(tmp_path):
     assert (mean.value, mean.n) == (pytest.approx(known.value), 1)
     assert mean.reason.startswith("1 sets left out: they have no correlation")
     assert Store(tmp_path / "results").add(result).is_file()
+
+
+def test_the_mean_leaves_out_sets_with_fewer_than_200_known_pairs(tmp_path):
+    names = [f"w{n}" for n in range(30)]
+    model = drawn(names)
+    pairs = [(a, b) for a in names for b in names if a < b]  # 435
+    rng = np.random.default_rng(2)
+
+    def rated(name, n, *more):
+        rows = [f"{a} {b} {rng.integers(0, 9)}" for a, b in pairs[:n]]
+        write(tmp_path / "sets" / f"{name}.txt", *rows, *more)
+
+    rated("large", 300)
+    rated("enough", 200, "x y 3")
+    rated("known", 199, "w1 unknown 3")  # 200 rows, of which the model knows 199
+    rated("small", 20)
+    result = asked(model, tmp_path / "sets")
+    of_set = {group.by["set"]: group.metrics["spearman"] for group in result.groups}
+    assert {name: one.n for name, one in of_set.items()} == {
+        "enough": 200, "known": 199, "large": 300, "small": 20,
+    }  # fmt: skip
+    mean = result.metrics["spearman"]
+    assert mean.value == pytest.approx((of_set["large"].value + of_set["enough"].value) / 2)
+    assert (mean.n, mean.extra["left_out"]) == (2, 1)
+    assert mean.reason == (
+        "2 of 4 sets left out of the mean (fewer than 200 known pairs): known, small; "
+        "1 pairs left out: the model has no vector for a text"
+    )
+    assert result.signature["mean"] == "sets of at least 200 known pairs"
+    stranger = drawn(names[:3])
+    stranger.identity = {"kind": "dictionary", "words": 3}
+    few = asked(stranger, tmp_path / "sets").metrics["spearman"]
+    assert math.isnan(few.value)
+    assert "4 of 4 sets left out of the mean (fewer than 200 known pairs)" in few.reason
+    alone = asked(model, tmp_path / "sets" / "small.txt")
+    assert alone.metrics["spearman"].n == 20  # a single set is no mean
+    assert "mean" not in alone.signature
+
+
+def test_sets_on_one_scale_have_a_correlation_over_all_their_pairs(tmp_path):
+    model, rng = drawn([f"w{n}" for n in range(40)]), np.random.default_rng(3)
+    for name, n in (("MSRvid", 30), ("headlines", 20)):
+        write(tmp_path / f"STS.input.{name}.txt", *(f"w{i}\tw{i + 7}" for i in range(n)))
+        write(tmp_path / f"STS.gs.{name}.txt", *np.round(rng.uniform(0, 5, n), 2))
+    result = asked(model, tmp_path, "sentence-similarity")
+    (pooled,) = [group for group in result.groups if dict(group.by) == {"pairs": "all"}]
+    frame = result.predictions
+    for name, function in (("spearman", stats.spearmanr), ("pearson", stats.pearsonr)):
+        assert pooled.metrics[name].n == 50
+        expected = function(frame["prediction"], frame["score"])[0]
+        assert pooled.metrics[name].value == pytest.approx(expected, abs=1e-12)
+        sets = [group.metrics[name].value for group in result.groups if tuple(group.by) == ("set",)]
+        assert result.metrics[name].value == pytest.approx(np.mean(sets), abs=1e-12)
+    assert result.metrics["spearman"].value != pytest.approx(pooled.metrics["spearman"].value)
+    assert result.signature["pooled"] == "all pairs"
+    write(tmp_path / "mixed" / "a.csv", "text1,text2,score", "w1,w2,4.5", "w2,w3,1", "w1,w3,2")
+    write(tmp_path / "mixed" / "b.csv", "text1,text2,score", "w1,w2,9", "w2,w3,1", "w1,w3,2")
+    mixed = asked(model, tmp_path / "mixed", "sentence-similarity")
+    assert not any("pairs" in group.by for group in mixed.groups)
 
 
 def test_levels_overlap_and_are_on_zero_to_five(tmp_path):
@@ -220,11 +282,11 @@ def test_models_that_only_compare_and_models_that_cannot(tmp_path):
 
 
 def test_results_are_kept_and_depend_on_what_is_asked(tmp_path):
-    data = write(tmp_path / "set.txt", "a b 3", "b c 2", "a c 1", "a d 0", "b d 4", "c d 5")
+    data = write(tmp_path / "set.txt", "a b 3", "b c 2", "a c 1", "a d 0", "b d 4", "c e 5")
     one, other = task(), task(similarity="l2")
     read = one.read(str(data))
     assert one.read == other.read
-    model, store = drawn("abcd"), Store(tmp_path / "results")
+    model, store = drawn("abcde"), Store(tmp_path / "results")
     first = list(run([model], [one, other], read, store))
     asked_before = len(model.asked)
     again = list(run([model], [one, other], read, store))

@@ -161,6 +161,73 @@ def test_a_folder_tells_of_all_its_files_at_once(tmp_path):
     assert problems_of(tmp_path / "none.txt") == [": no such file"]
 
 
+def semeval(folder, name, texts, gold, prefix="STS"):
+    write(folder / f"{prefix}.input.{name}.txt", texts)
+    write(folder / f"{prefix}.gs.{name}.txt", gold)
+
+
+def test_the_files_of_semeval_sts_are_read(tmp_path):
+    semeval(
+        tmp_path,
+        "MSRvid",
+        "A dog runs.\tA dog is running.\r\nA kite.\tA bus.\r\n",
+        "4.800\r\n0\r\n",
+    )
+    semeval(tmp_path, "surprise.OnWN", 'to "run"\tto move\n', "2.5\n")
+    semeval(  # of 2016: two more fields; pairs that nobody rated have a blank line, here also the last
+        tmp_path, "plagiarism", "a b\tc d\tx.html\ty.html\ne f\tg h\tx\ty\ni j\tk l\tx\ty\n",
+        "\n3\n\n", "STS2016",
+    )  # fmt: skip
+    write(tmp_path / "STS.gs.ALL.txt", "4.8\n0\n2.5\n")
+    write(tmp_path / "STS.gs.SMT.txt", "1\n")
+    write(tmp_path / "correlation.pl", "print 1\n")
+    found = read_similarity(tmp_path)
+    assert {one.name: one.pairs for one in found.sets} == {
+        "MSRvid": (RatedPair("A dog runs.", "A dog is running.", 4.8), RatedPair("A kite.", "A bus.", 0.0)),
+        "surprise.OnWN": (RatedPair('to "run"', "to move", 2.5),),
+        "plagiarism": (RatedPair("e f", "g h", 3.0),),
+    }  # fmt: skip
+    assert {one.scale for one in found.sets} == {(0, 5)}
+    assert [warning.message for warning in found.warnings] == [
+        "STS.gs.ALL.txt, STS.gs.SMT.txt: skipped, part of no set",
+        "plagiarism: 2 of 3 rows have no gold score; skipped",
+    ]
+    single = read_similarity(tmp_path / "STS.input.MSRvid.txt")
+    assert (single.sets[0].name, single.described()) == ("MSRvid", "2 pairs")
+    assert [Path(file).name for file, _ in single.sets[0].files] == [
+        "STS.input.MSRvid.txt", "STS.gs.MSRvid.txt",
+    ]  # fmt: skip
+
+
+def test_a_joint_file_of_semeval_does_not_count_twice(tmp_path):
+    semeval(tmp_path, "ALL", "a\tb\nc\td\n", "1\n2\n")
+    assert [one.name for one in read_similarity(tmp_path).sets] == ["ALL"]
+    semeval(tmp_path, "one", "a\tb\n", "1\n")
+    found = read_similarity(tmp_path)
+    assert [one.name for one in found.sets] == ["one"]
+    assert "STS.gs.ALL.txt, STS.input.ALL.txt: skipped" in found.warnings[0].message
+
+
+def test_faults_of_semeval_sts_name_the_file_that_has_them(tmp_path):
+    semeval(tmp_path / "a", "x", "a\tb\nno tab\na\t \na\tb\n", "1\n2\n3\n5.5\n")
+    semeval(tmp_path / "a", "y", "a\tb\nc\td\n", "1\n")
+    write(tmp_path / "a" / "STS.input.z.txt", "a\tb\n")
+    assert problems_of(tmp_path / "a") == [
+        "/STS.input.x.txt:2: 1 field; expected two sentences, separated by a tab",
+        "/STS.input.x.txt:3: a text is empty; a pair needs two",
+        "/STS.gs.x.txt:4: the score is 5.5; it must be from 0 to 5",
+        "/STS.gs.y.txt: 1 lines; expected 2, as many as STS.input.y.txt has",
+        "/STS.input.z.txt: has no gold scores: STS.gs.z.txt is missing",
+    ]
+    (problem,) = problems_of(tmp_path / "a" / "STS.gs.x.txt")
+    assert problem.startswith(": holds gold scores without texts; name STS.input.NAME.txt")
+    write(tmp_path / "b" / "STS.gs.x.txt", "1\n")
+    (problem,) = problems_of(tmp_path / "b")
+    assert problem.startswith(": holds gold scores (STS.gs.*) without their texts")
+    semeval(tmp_path / "c", "x", "a\tb\n", "\n")
+    assert problems_of(tmp_path / "c") == ["/STS.input.x.txt: holds no pairs"]
+
+
 def test_pairs_that_repeat_stay_and_are_counted(tmp_path):
     path = write(tmp_path / "a.txt", "sun sea 3\nsea sun 2\nsky sky 5\nsun sea 3\n")
     found = read_similarity(path)

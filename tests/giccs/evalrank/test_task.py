@@ -68,7 +68,7 @@ def test_ranks_by_hand(words):
     assert mrr.extra["known"] == pytest.approx(2 / 3)
     assert mrr.reason == (
         "1 of 4 pairs are misses: a text has no vector; "
-        "1 of the background have none and are no candidates"
+        "1 of the background have none and are no candidates; 3 pairs: no interval, which needs 5"
     )
     assert result.metrics["mean_rank"].value == pytest.approx(5 / 3)
     assert result.environment["background_without_vector"] == 1
@@ -109,7 +109,7 @@ def test_texts_are_encoded_once_for_all_similarities_and_steps(words):
 
     model = Counted(WORDS)
     changed = wrapped(model, "abtt:1")
-    for one in (model, changed, wrapped(model, "pcr")):
+    for one in (model, changed, wrapped(model, "pcr:1")):
         for similarity in ("cos", "l2"):
             task = EvalRank("word", similarity)
             result = task.evaluate(one, task.read(words))

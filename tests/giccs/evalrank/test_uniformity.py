@@ -27,12 +27,17 @@ def test_uniformity_is_the_log_mean_over_scipys_distances(units, monkeypatch):
 
 
 def test_alignment_is_the_mean_squared_distance(units):
-    pairs = np.array([[0, 1], [1, 0], [2, 3], [3, 4], [5, 5]])
-    a, b = units[[0, 2, 3]].astype(float), units[[1, 3, 4]].astype(float)
+    pairs = np.array([[0, 1], [1, 0], [2, 3], [3, 4], [5, 5], [0, 6], [7, 8]])
+    a, b = units[[0, 2, 3, 0, 7]].astype(float), units[[1, 3, 4, 6, 8]].astype(float)
     found = alignment(units, pairs)
     assert found.value == pytest.approx(np.mean(np.sum((a - b) ** 2, axis=1)))
-    assert found.n == 3
+    assert found.n == 5
     assert found.low < found.value < found.high
+    few = alignment(units, pairs[:5])
+    assert math.isnan(few.low)
+    assert few.reason == "3 pairs: no interval, which needs 5"
+    assert math.isnan(uniformity(units[:4]).low)
+    assert uniformity(units[:4]).reason == "4 texts: no interval, which needs 5"
 
 
 def test_copies_of_one_text_and_opposite_vectors_are_the_ends():
@@ -72,7 +77,10 @@ def test_texts_without_a_vector_are_left_out():
     assert known.tolist() == [True, False, False, True]
     found = alignment(units, np.array([[0, 1], [0, 3], [2, 3]]), known)
     assert (found.value, found.n) == (2.0, 1)
-    assert found.reason == "2 of 3 pairs left out: a text has no vector; one pair: no interval"
+    assert (
+        found.reason
+        == "2 of 3 pairs left out: a text has no vector; 1 pairs: no interval, which needs 5"
+    )
     assert math.isnan(alignment(units, np.array([[0, 1]]), known).value)
     assert "needs two" in uniformity(units[:1]).reason
 
@@ -111,4 +119,5 @@ def test_how_many_texts_are_left_out_is_said(tmp_path):
     (task,) = open_tasks(TaskOptions())
     model = open_model(f"static:{tmp_path / 'vectors.txt'}")
     found = task.evaluate(model, task.read(str(tmp_path))).metrics["uniformity"]
-    assert (found.n, found.reason) == (2, "1 of 3 texts left out: they have no vector")
+    few = "2 texts: no interval, which needs 5"
+    assert (found.n, found.reason) == (2, f"{few}; 1 of 3 texts left out: they have no vector")

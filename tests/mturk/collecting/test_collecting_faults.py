@@ -44,7 +44,7 @@ class Victim:
 
     def close(self):
         self.process.stdin.close()
-        assert self.process.wait(30) == 0
+        assert self.process.wait(120) == 0
 
 
 @pytest.fixture

@@ -61,7 +61,7 @@ def test_the_figures_are_those_of_bws_over_the_judgments_file(study, tmp_path):
     found = status_of(study, trials=20)
     write(judged(study.book), tmp_path / "j.csv")
     judgments = read_judgments(tmp_path / "j.csv")
-    expected = reliability(judgments, trials=20)
+    expected = reliability(judgments, trials=20, split="annotation")
     assert found.reliability.document() == expected.document()
     assert found.annotators == annotator_report(judgments)
     assert (found.complete, found.share) == (True, 1.0)

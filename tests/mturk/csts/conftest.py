@@ -43,7 +43,7 @@ class Study:
         return str(path)
 
     def config(self, kind, **settings):
-        values = {"approval_rate_above": -1} | settings
+        values = {"approval_rate_above": -1, "sentence_language": "en"} | settings
         lines = [f"{key} = {json.dumps(value)}\n" for key, value in values.items()]
         return self.file(f"{kind}.toml", f'kind = "{kind}"\n{"".join(lines)}')
 

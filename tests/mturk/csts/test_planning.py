@@ -12,7 +12,7 @@ from mturk.csts import conditions, verification
 from mturk.csts.planning import _pages
 from mturk.csts.sentences import SentencePart
 from mturk.question_xml import read
-from mturk.settings import default_settings
+from mturk.settings import SettingsFile, default_settings
 
 HOSTILE = "<script>document.title='run'</script> ${B} ]]> \"'` \u202eabc 🙂 {{ 7*7 }} \x07"
 
@@ -27,7 +27,7 @@ def triplets(pairs, each=2):
 
 @pytest.mark.parametrize(("pairs", "size"), [(4, 4), (10, 10), (25, 10), (7, 5), (100, 10)])
 def test_two_conditions_of_a_pair_do_not_meet(pairs, size):
-    settings = replace(default_settings("verification"), dialogues_per_hit=size)
+    settings = replace(default_settings("verification", "en"), dialogues_per_hit=size)
     parts = triplets(pairs)
     pages = _pages(parts, settings)
     assert sorted(one.tuple_id for page in pages for one in page) == sorted(
@@ -39,7 +39,7 @@ def test_two_conditions_of_a_pair_do_not_meet(pairs, size):
 
 
 def test_the_first_of_a_pair_is_no_sign_of_what_was_intended():
-    pages = _pages(triplets(200), default_settings("verification"))
+    pages = _pages(triplets(200), default_settings("verification", "en"))
     first = [one.tuple_id[-1] for page in pages[:20] for one in page]
     assert 70 < first.count("0") < 130  # 100 expected of 200
 
@@ -49,10 +49,9 @@ def planned(tmp_path):
     def plan(kind, text, **changes):
         path = tmp_path / "table.csv"
         path.write_text(text, encoding="utf-8")
-        settings = replace(default_settings(kind), **changes)
-        return {"conditions": conditions, "verification": verification}[kind].planned(
-            str(path), None, settings
-        )
+        module = {"conditions": conditions, "verification": verification}[kind]
+        study = module.planned(str(path), None, SettingsFile(kind=kind, values=changes), "en")
+        return study.hits, list(study.notes)
 
     return plan
 
@@ -69,7 +68,7 @@ def test_the_same_call_gives_the_same_hits_and_other_terms_others(planned, kind)
     plans, notes = planned(kind, table(7, kind))
     again, _ = planned(kind, table(7, kind))
     assert plans == again
-    size = default_settings(kind).dialogues_per_hit
+    size = default_settings(kind, "en").dialogues_per_hit
     assert notes == [f"HIT {len(plans)} has {7 % size} of {size} sentence pairs"]
     for changed in ({"seed": 1}, {"assignments": 7}, {"consent": "We ask."}, {"language": "de"}):
         other, _ = planned(kind, table(7, kind), **changed)
@@ -135,4 +134,4 @@ def test_a_page_that_is_too_large_is_named(planned):
 
 def test_dialogues_belong_to_tuples(planned):
     with pytest.raises(InputError, match="kind is 'conditions', which has no dialogues"):
-        conditions.planned("x.csv", "dialogues.jsonl", default_settings("conditions"))
+        conditions.planned("x.csv", "dialogues.jsonl", SettingsFile(kind="conditions"), "en")

@@ -49,7 +49,7 @@ def best(test):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_best_answers_are_100_percent_and_none_is_0(kind):
-    test = shipped_test(default_settings(kind))
+    test = shipped_test(default_settings(kind, "en"))
     key = answer_key(test)
     assert score(key, best(test)) == 100
     assert score(key, []) == 0
@@ -59,7 +59,7 @@ def test_the_best_answers_are_100_percent_and_none_is_0(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_form_asks_everything_and_tells_no_scores(kind):
-    test = shipped_test(default_settings(kind))
+    test = shipped_test(default_settings(kind, "en"))
     asked = [one for one in read_form(parse(form(test))) if isinstance(one, FormQuestion)]
     assert [one.kind for one in asked] == ["one"] * len(test.questions)
     assert [tuple(text for _, text in one.choices) for one in asked] == [
@@ -117,7 +117,7 @@ def test_who_passes_the_test_may_work_and_nobody_else(study, pairs_csv, triplets
     table = pairs_csv if kind == "conditions" else triplets_csv
     study.publish(kind, table, own_qualifications=[required])
     work, its_id = Work(study.running.database, study.running.clock), required.partition(">=")[0]
-    right = best(shipped_test(default_settings(kind)))
+    right = best(shipped_test(default_settings(kind, "en")))
     for worker, answers in (("AGOOD", right), ("APOOR", [(name, "z") for name, _ in right])):
         work.register(worker, country="DE")
         assert work.request_qualification(worker, its_id, answers) == "Granted"

@@ -141,8 +141,8 @@ def test_every_kind_has_a_default_file_that_can_be_used(study, kind):
     from mturk.settings import default_settings, read_settings
 
     text = study.run("estimate", "--default-config", kind)
-    settings = read_settings(study.file("own.toml", text))
-    assert settings == default_settings(kind)
+    settings = read_settings(study.file("own.toml", text), "en")
+    assert settings == default_settings(kind, "en")
     assert settings.hourly_wage() >= settings.minimum_wage
     assert max(map(len, (line for line in text.splitlines() if line.startswith("#")))) <= 100
     names = {line.partition(" = ")[0] for line in text.splitlines()}

@@ -1,7 +1,6 @@
 """The pages of sentence pairs in a real chromium, at the worker site: keyboard, refusals, accessibility."""
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ import pytest
 from mturk.csts.conditions import remark_on
 from mturk.kinds import kind_of
 from mturk.question import preview_page
-from mturk.settings import default_settings
+from mturk.settings import SettingsFile
 
 AXE = Path(os.environ.get("GICCS_AXE", Path(__file__).parents[3] / ".cache/axe/axe.min.js"))
 KITE = ('A <b>red</b> kite, "high".', "A red bus ${B} ]]> stops 🙂.")
@@ -19,7 +18,7 @@ KITE = ('A <b>red</b> kite, "high".', "A red bus ${B} ]]> stops 🙂.")
 def page(chromium):
     errors = []
     context = chromium.new_context(locale="en-GB")
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(60_000)
     opened = context.new_page()
     opened.on("pageerror", lambda error: errors.append(error))
     yield opened
@@ -171,8 +170,8 @@ def planned(kind, tmp_path, language="en"):
     condition = (",condition", ",the <i>size</i>") if kind == "verification" else ("", "")
     quoted = ",".join('"' + one.replace('"', '""') + '"' for one in KITE)
     path.write_text(f"sentence1,sentence2{condition[0]}\n{quoted}{condition[1]}\n", "utf-8")
-    settings = replace(default_settings(kind), language=language, consent="We ask.")
-    [plan], _ = kind_of(kind).planned(str(path), None, settings)
+    settings = SettingsFile(kind=kind, values={"language": language, "consent": "We ask."})
+    [plan] = kind_of(kind).planned(str(path), None, settings, "en").hits
     html = tmp_path / f"{kind}.{language}.html"
     html.write_text(preview_page(plan), "utf-8")
     return html.as_uri()

@@ -3,8 +3,8 @@
 import pytest
 
 from mturk.csts.conditions import remark_on
-from mturk.question import texts_of
-from mturk.settings import LANGUAGES, default_settings
+from mturk.settings import default_settings
+from mturk.texts import LANGUAGES, texts_of
 
 
 def shape(value):
@@ -50,4 +50,4 @@ def test_levels_are_the_scale():
 def test_there_is_a_test_for_the_default_language(kind):
     from mturk.qualification import shipped_test
 
-    assert shipped_test(default_settings(kind)).pass_at == 75
+    assert shipped_test(default_settings(kind, "en")).pass_at == 75

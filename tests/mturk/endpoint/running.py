@@ -61,10 +61,10 @@ def running(
 
     thread = threading.Thread(target=run)
     thread.start()
-    answering.wait(30)
+    answering.wait(120)
     try:
         yield Service(told["addresses"], database, clock, Work(database, clock))
     finally:
         told["stop"]()
-        thread.join(30)
+        thread.join(120)
         database.close()

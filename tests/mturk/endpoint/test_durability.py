@@ -109,7 +109,7 @@ def test_a_killed_service_has_every_answer_that_it_confirmed_once(tmp_path, made
     process.kill()
     process.wait()
     for thread in threads:
-        thread.join(60)
+        thread.join(120)
     process.stdout.close()
     assert ENOUGH <= len(submitting.confirmed) < len(pairs)
 
@@ -126,7 +126,7 @@ def test_a_killed_service_has_every_answer_that_it_confirmed_once(tmp_path, made
         ]
     finally:
         process.terminate()
-        process.communicate(timeout=60)
+        process.communicate(timeout=300)
     assert set(submitting.confirmed) <= {assignment for assignment, _ in there}
     assert len(set(there)) == len(there)
     assert all(whole for _, whole in there)
@@ -137,7 +137,7 @@ def fight(works, hit, workers):
     together = threading.Barrier(len(workers))
 
     def take(number):
-        together.wait(60)
+        together.wait(120)
         try:
             return works[number % len(works)].accept(workers[number], hit).assignment_id, None
         except WorkError as error:

@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -66,13 +67,20 @@ def logged(form):
     handler, root, ours = logging.StreamHandler(written), logging.getLogger(), "mturk"
     handler.setFormatter(formatter(form))
     before = logging.getLogger(ours).level
+    # importing Streamlit, in a test before this one, keeps uvicorn's records from the root
+    uvicorn = [logging.getLogger(name) for name in ("uvicorn", "uvicorn.error")]
+    propagated = [logger.propagate for logger in uvicorn]
     root.addHandler(handler)
     logging.getLogger(ours).setLevel(logging.INFO)
+    for logger in uvicorn:
+        logger.propagate = True
     try:
         yield written
     finally:
         root.removeHandler(handler)
         logging.getLogger(ours).setLevel(before)
+        for logger, value in zip(uvicorn, propagated, strict=True):
+            logger.propagate = value
 
 
 def lines_of(written):
@@ -146,7 +154,7 @@ def watched(tmp_path_factory, made):
         found.numbers, found.page = samples(found.metrics), get(found.metrics).data.decode()
     finally:
         process.terminate()
-        process.communicate(timeout=60)
+        process.communicate(timeout=300)
         found.database.close()
     found.written = (folder / "log").read_text()
     found.lines = lines_of(found.written)
@@ -205,9 +213,11 @@ def test_the_numbers_are_what_was_done(watched):
 def test_a_request_has_one_id_in_the_answer_in_its_header_and_in_the_log(watched):
     metadata = watched.answer["ResponseMetadata"]
     assert metadata["HTTPHeaders"]["x-request-id"] == metadata["RequestId"]
-    (line,) = (line for line in watched.lines if line["request_id"] == metadata["RequestId"])
+    (line,) = (line for line in watched.lines if line.get("request_id") == metadata["RequestId"])
     assert (line["operation"], line["status"]) == ("ApproveAssignment", 200)
-    refused = [line for line in watched.lines if line["request_id"] == watched.refused["RequestId"]]
+    refused = [
+        line for line in watched.lines if line.get("request_id") == watched.refused["RequestId"]
+    ]
     assert [line["logger"] for line in refused] == [
         "mturk.api",
         "mturk.requests",
@@ -218,7 +228,7 @@ def test_a_trusted_proxy_gives_ids_where_they_are_ids(watched):
     taken, made = (answer.headers["X-Request-ID"] for answer in watched.given)
     assert taken == "from.the-proxy_1"
     assert made != "no!"
-    assert {taken, made} <= {line["request_id"] for line in watched.lines}
+    assert {taken, made} <= {line.get("request_id") for line in watched.lines}
 
 
 def test_probes_are_answered_on_both_ports_and_fill_no_log(watched):
@@ -269,9 +279,18 @@ def test_a_failure_is_one_line_with_the_id_that_the_worker_sees(service):
         person.close()
         with pytest.raises(ClientError, match=FAILURE) as caught:
             service.client().get_hit(HITId="3A")
+        # the server logs the failure of a page after it has sent it, so perhaps after the other one
+        end = time.monotonic() + 120
+        while "uvicorn.error" not in written.getvalue() and time.monotonic() < end:
+            time.sleep(0.05)
     assert page.status == 500
-    lines = lines_of(written.getvalue())
-    failures = [line for line in lines if "exception" in line]
+    # on a slow machine the minute's round of the server fails meanwhile, of no request
+    failures = [
+        line
+        for line in lines_of(written.getvalue())
+        if "exception" in line and line["logger"] != "mturk.server"
+    ]
+    failures.sort(key=lambda line: line["logger"], reverse=True)
     assert [line["logger"] for line in failures][:2] == ["uvicorn.error", "mturk.api"]
     shown = page.text.partition("Request ID: ")[2].partition("<")[0]
     assert failures[0]["request_id"] == shown
@@ -394,11 +413,11 @@ def serving(database):
     thread = threading.Thread(target=serve, args=(database, SystemClock(), options, ready))
     thread.start()
     try:
-        assert up.wait(60)
+        assert up.wait(120)
         yield told[0]
     finally:
         told[1]()
-        thread.join(60)
+        thread.join(120)
 
 
 def test_a_server_that_is_stopped_or_hangs_is_not_well_until_it_answers(cluster):
@@ -440,7 +459,7 @@ def test_numbers_are_told_while_all_threads_wait_for_a_writer(tmp_path):
                 answers = pool.map(write, range(45))
                 while sum("AnyIO worker" in one.name for one in threading.enumerate()) < 40:
                     pass
-                page = urllib3.request("GET", addresses.metrics, retries=False, timeout=60)
+                page = urllib3.request("GET", addresses.metrics, retries=False, timeout=300)
                 assert b"giccs_database_up 1.0" in page.data
             assert {answer.status for answer in answers} == {400}
 

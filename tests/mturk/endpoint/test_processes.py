@@ -71,7 +71,7 @@ def at_once(count, do):
     together = threading.Barrier(count)
 
     def one(number):
-        together.wait(60)
+        together.wait(120)
         return do(number)
 
     with ThreadPoolExecutor(count) as pool:
@@ -307,7 +307,7 @@ def test_nothing_is_lost_when_a_process_and_the_database_server_are_killed(clust
         threads = [threading.Thread(target=submitting.run, args=(number,)) for number in range(8)]
         for thread in threads:
             thread.start()
-        assert submitting.enough.wait(60)
+        assert submitting.enough.wait(120)
         running[1][0].kill()
         cluster.stop()  # at once, as a crash does
         confirmed = len(submitting.confirmed)

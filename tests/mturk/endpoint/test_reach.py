@@ -18,7 +18,7 @@ TARGET = "MTurkRequesterServiceV20170117."
 def status(address, path="/work/", name=None):
     """Return how a page is answered that is asked for under a host's name."""
     host, _, port = address.removeprefix("http://").rpartition(":")
-    connection = http.client.HTTPConnection(host.strip("[]"), int(port), timeout=30)
+    connection = http.client.HTTPConnection(host.strip("[]"), int(port), timeout=300)
     connection.request("GET", path, headers={"Host": name or f"{host}:{port}"})
     found = connection.getresponse().status
     connection.close()
@@ -73,7 +73,7 @@ def test_the_last_port_has_no_next_one():
 
 
 def test_a_connection_is_kept_for_many_requests_after_a_refusal_too(service):
-    connection = http.client.HTTPConnection(service.api.removeprefix("http://"), timeout=30)
+    connection = http.client.HTTPConnection(service.api.removeprefix("http://"), timeout=300)
     connection.connect()
     first, answers = connection.sock, []
     for operation in ("GetAccountBalance", "NoSuchThing", "GetAccountBalance"):

@@ -19,6 +19,7 @@ DIALOGUE = {
     "dialogue_id": "d1",
     "source": "written",
     "domain": "travel",
+    "language": "de",
     "turns": [
         {"speaker": "A", "text": "Ich will nach Wien."},
         {"speaker": "B", "text": "Wann fährt der Zug?"},

@@ -61,7 +61,7 @@ def test_two_processes_give_ten_places_once(requester):
     for fighter in fighters:
         fighter.stdin.write("go\n")
         fighter.stdin.flush()
-    found = " ".join(fighter.communicate(timeout=60)[0] for fighter in fighters).split()
+    found = " ".join(fighter.communicate(timeout=300)[0] for fighter in fighters).split()
     assert [fighter.returncode for fighter in fighters] == [0, 0]
     given = [one for one in found if one != "Full"]
     assert (len(found), len(given), len(set(given))) == (50, 10, 10)

@@ -137,12 +137,12 @@ def _serving(app, listening):
     server = Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
-    assert up.wait(30)
+    assert up.wait(120)
     try:
         yield
     finally:
         server.should_exit = True
-        thread.join(30)
+        thread.join(120)
 
 
 @pytest.fixture
@@ -200,7 +200,7 @@ class Files:
     def __init__(self, folder):
         self.tuples, self.dialogues = folder / "tuples.csv", folder / "dialogues.jsonl"
         self.tuples.write_text(TUPLES, encoding="utf-8")
-        lines = "".join(f"{json.dumps(dialogue)}\n" for dialogue in DIALOGUES)
+        lines = "".join(f"{json.dumps(one | {'language': 'de'})}\n" for one in DIALOGUES)
         self.dialogues.write_text(lines, encoding="utf-8")
         self.arguments = [str(self.tuples), "--dialogues", str(self.dialogues)]
 

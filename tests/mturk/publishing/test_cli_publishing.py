@@ -68,7 +68,7 @@ def test_the_default_config_is_a_settings_file(config):
     done = run("estimate", "--default-config")
     assert done.exit_code == 0
     assert "reward" in tomllib.loads(done.output)
-    assert read_settings(config(done.output)) == read_settings(config(""))
+    assert read_settings(config(done.output), "de") == read_settings(config(""), "de")
 
 
 def test_all_faults_of_the_input_are_named(files):
@@ -83,7 +83,7 @@ def test_preview_writes_the_page(files, tmp_path):
     page = tmp_path / "page.html"
     done = run("preview", *files.arguments, "--hit", 2, "--no-browser", "-o", page)
     assert done.exit_code == 0
-    assert done.output.startswith(f"{page}: HIT 2 of 2, ")
+    assert f"{page}: HIT 2 of 2, " in done.output
     assert "<fieldset" in page.read_text(encoding="utf-8")
     assert "<!DOCTYPE html>" in run("preview", *files.arguments, "-o", "-").stdout
     beyond = run("preview", *files.arguments, "--hit", 3, "-o", page)
@@ -168,7 +168,8 @@ def test_an_interruption_says_what_is_left_and_the_same_command_goes_on(publish,
         patch.setattr(Ledger, "created", interrupted)
         done = publish()
     assert done.exit_code == 1
-    assert "1 of 2 HITs are left; the same command goes on" in done.stderr
+    assert "1 of 2 HITs are not published yet" in done.stderr
+    assert "has every HIT that was published; the same command publishes the others" in done.stderr
     assert publish().exit_code == 0
     assert len(made) == len(running.annotations()) == 2
 

@@ -106,16 +106,17 @@ def test_settings_that_cannot_be_used_are_explained(running, monkeypatch):
 
 
 def test_a_refusal_and_silence_are_sentences(running):
-    client = connect(resolve(running.url), timeout=0.3, attempts=1)
+    client = connect(resolve(running.url), attempts=1)
     unknown = r"GetHIT was refused: .*3NONE.* \(AWS.MechanicalTurk.HITDo"
     with pytest.raises(ServiceError, match=unknown), explained():
         client.get_hit(HITId="3NONE")
     running.faults.choose = lambda operation, number: "hang before"
+    impatient = connect(resolve(running.url), timeout=1.0, attempts=1)
     with (
         pytest.raises(ServiceError, match="the service does not answer: Read timeout"),
         explained(),
     ):
-        client.get_account_balance()
+        impatient.get_account_balance()
 
 
 def test_an_answer_that_broke_off_is_none(running):

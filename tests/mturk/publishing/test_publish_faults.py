@@ -22,7 +22,7 @@ from mturk.settings import Settings
 ROOT = Path(__file__).parents[3]
 HITS = 2
 PATIENT = 20.0
-IMPATIENT = 1.0
+IMPATIENT = 3.0
 """Seconds: where the service hangs nobody waits for long, yet longer than a busy machine stalls."""
 
 
@@ -58,7 +58,7 @@ class Victim:
 
     def close(self):
         self.process.stdin.close()
-        assert self.process.wait(30) == 0
+        assert self.process.wait(120) == 0
 
 
 @pytest.fixture

@@ -60,6 +60,18 @@ def test_noise_is_that_of_bws_simulate():
     assert best["a"] / 2000 == pytest.approx(0.665, abs=0.04)
 
 
+def test_tastes_are_of_a_worker_and_an_item():
+    # with tastes alone, the best of equal items differs between workers, never between tuples
+    tuples = [ExpectedTuple(f"t{n}", "d1", ("a", "b", "c;")) for n in range(3)]
+    best = Counter()
+    for number in range(300):
+        behaviour = Behaviour(noise=0, disagreement=0.5)
+        fields = dict(answer(tuples, dict.fromkeys(TRUE, 0.0), behaviour, f"W{number}", 0.0))
+        assert len({fields[f"best-t{n}"] for n in range(3)}) == 1
+        best[fields["best-t0"]] += 1
+    assert all(count == pytest.approx(100, abs=30) for count in best.values())
+
+
 def test_scores_without_groups_serve_all_groups():
     true = {("", "a"): 0.0, ("", "b"): 2.0, ("", "c;"): 1.0}
     fields = dict(answer(ASKED[:1], true, Behaviour(noise=0), "W", 0.0))

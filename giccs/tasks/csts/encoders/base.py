@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,39 +11,82 @@ from typing import TYPE_CHECKING, Any
 from bws.problems import InputError, Problem
 from giccs.models.folder import WEIGHTS, first_line, located, read_json
 from giccs.models.importing import uninterrupted
+from giccs.models.trained import described, trained_settings
+from giccs.models.vocabulary import check_tokenizer
+from giccs.models.weights import POOLER, check_weights, loading_report
 
 if TYPE_CHECKING:
     from torch import nn
 
-__all__ = ["Tokens", "base_folder", "load_encoder", "load_tokens"]
+__all__ = ["TokenIds", "Tokens", "base_folder", "load_encoder", "load_tokens"]
 
 NEEDED = ("torch", "transformers", "accelerate")
 PACKAGED = "package:minilm"
 
 
+@dataclass(frozen=True, slots=True)
+class TokenIds:
+    """A text or a pair of texts as an encoder reads it."""
+
+    ids: tuple[int, ...]
+    types: tuple[int, ...]
+    """Token type ids, one per token; 0 where the tokenizer has none."""
+    truncated: bool
+    """Whether tokens were removed because the text was too long."""
+
+
 @dataclass(frozen=True)
 class Tokens:
-    """The tokenizer of an encoder, and how long a text may be."""
+    """The tokenizer of an encoder and the maximum length of a text."""
 
     tokenizer: Any
     limit: int
-    """Tokens of a text, with the special ones."""
+    """Maximum number of tokens, including special tokens."""
 
-    def ids(self, parts: Sequence[str]) -> tuple[list[int], bool]:
-        """Return the ids of ``[CLS] part [SEP] part [SEP]``, and whether some had to be cut off.
+    def encode(self, parts: Sequence[str], *, joined: bool = False) -> TokenIds:
+        """Encode a text, a pair of texts, or any number of texts joined into one.
 
-        The longest part is cut first, so that a condition is kept beside a long sentence.
+        One or two parts: the tokenizer's own encoding of a text or a pair, for example ``<s> a </s></s> b
+        </s>`` of RoBERTa and ``[CLS] a [SEP] b [SEP]`` with token type ids of BERT. joined: the parts are
+        one text with a space, the separator token and a space between them, as the authors' program builds
+        the input of a cross-encoder. If the text is too long, the longest part is shortened first, so that
+        a condition is kept beside a long sentence.
         """
-        encoded = [
-            list(self.tokenizer(part, add_special_tokens=False, verbose=False)["input_ids"])
-            for part in parts
-        ]
-        room = self.limit - 1 - len(parts)
-        cut = sum(map(len, encoded)) > room
-        while sum(map(len, encoded)) > room:
-            max(encoded, key=len).pop()
-        cls, sep = self.tokenizer.cls_token_id, self.tokenizer.sep_token_id
-        return [cls, *(token for part in encoded for token in (*part, sep))], cut
+        if joined:
+            return self._joined(parts)
+        encoded = self.tokenizer(*parts, verbose=False)
+        truncated = len(encoded["input_ids"]) > self.limit
+        if truncated:
+            encoded = self.tokenizer(
+                *parts, truncation="longest_first", max_length=self.limit, verbose=False
+            )
+        ids = tuple(encoded["input_ids"])
+        return TokenIds(ids, tuple(encoded.get("token_type_ids", [0] * len(ids))), truncated)
+
+    def _joined(self, parts: Sequence[str]) -> TokenIds:
+        text = f" {self.tokenizer.sep_token} ".join(parts)
+        ids = self.tokenizer(text, verbose=False)["input_ids"]
+        truncated = len(ids) > self.limit
+        if truncated:
+            ids = self._shortened(ids)
+        return TokenIds(tuple(ids), (0,) * len(ids), truncated)
+
+    def _shortened(self, ids: Sequence[int]) -> list[int]:
+        """Return `limit` of the ids: the last ones of the longest part between separators are removed."""
+        parts: list[list[int]] = [[]]
+        for token in ids[1:]:  # the first token is [CLS]
+            if token == self.tokenizer.sep_token_id:
+                parts.append([])
+            else:
+                parts[-1].append(token)
+        n_excess = len(ids) - self.limit
+        if sum(map(len, parts)) < n_excess:  # the text is mostly separators
+            return list(ids[: self.limit])
+        for _ in range(n_excess):
+            max(parts, key=len).pop()
+        first, *others = parts
+        separated = [[self.tokenizer.sep_token_id, *part] for part in others]
+        return [ids[0], *first, *(token for part in separated for token in part)]
 
 
 def base_folder(name: str, revision: str | None = None) -> Path:
@@ -58,7 +101,9 @@ def base_folder(name: str, revision: str | None = None) -> Path:
     folder = _folder(name, revision)
     config = read_json(folder / "config.json") if folder.is_dir() else None
     fault = ""
-    if not isinstance(config, dict):
+    if (settings := trained_settings(folder)) is not None:
+        fault = f"{described(settings)}; train its base encoder {settings['model']} instead"
+    elif not isinstance(config, dict):
         fault = "holds no config.json; a plain encoder as transformers saves it is expected"
     elif config.get("is_encoder_decoder"):
         fault = "is an encoder-decoder; an encoder like BERT or RoBERTa is expected"
@@ -95,6 +140,8 @@ def load_tokens(name: str, folder: Path, limit: int) -> Tokens:
         tokenizer: Any = AutoTokenizer.from_pretrained(
             str(folder), local_files_only=True, trust_remote_code=False
         )
+        check_tokenizer(tokenizer)
+        _check_size(tokenizer, read_json(folder / "config.json") or {})
     except Exception as error:  # the framework raises whatever it likes
         message = f"its tokenizer cannot be opened: {first_line(error)}"
         raise InputError(Problem(name, None, message)) from error
@@ -109,6 +156,17 @@ def load_tokens(name: str, folder: Path, limit: int) -> Tokens:
     return Tokens(tokenizer, min(limit, int(tokenizer.model_max_length), positions - 2))
 
 
+def _check_size(tokenizer: Any, config: Mapping[str, Any]) -> None:
+    """Raise ValueError where a tokenizer gives tokens that the model has no vectors for."""
+    largest = max(
+        set(tokenizer.get_vocab().values()) - set(tokenizer.added_tokens_decoder), default=0
+    )
+    if largest >= config.get("vocab_size", largest + 1):
+        raise ValueError(
+            f"it gives token {largest}, and the model knows {config['vocab_size']}; is it another model's?"
+        )
+
+
 def load_encoder(name: str, folder: Path) -> nn.Module:
     """Return the encoder of a folder in float32, without a pooling layer of its own."""
     with uninterrupted():
@@ -118,15 +176,23 @@ def load_encoder(name: str, folder: Path) -> nn.Module:
 
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    shared = {"dtype": torch.float32, "local_files_only": True, "trust_remote_code": False}
+    shared: dict[str, Any] = {
+        "dtype": torch.float32,
+        "local_files_only": True,
+        "trust_remote_code": False,
+        "output_loading_info": True,
+        "ignore_mismatched_sizes": True,  # they are refused with the missing ones
+    }
     try:
         try:
             # A layer that is never used has no gradient, which training on several devices refuses.
-            model = AutoModel.from_pretrained(str(folder), add_pooling_layer=False, **shared)
+            loaded = AutoModel.from_pretrained(str(folder), add_pooling_layer=False, **shared)
         except TypeError:  # architectures without such a layer
-            model = AutoModel.from_pretrained(str(folder), **shared)
+            loaded = AutoModel.from_pretrained(str(folder), **shared)
+        model, info = loaded
+        check_weights([loading_report(model, info)], POOLER)
     except Exception as error:
         message = f"cannot be opened: {first_line(error)}"
         raise InputError(Problem(name, None, message)) from error
-    found: nn.Module = model
-    return found
+    encoder: nn.Module = model
+    return encoder

@@ -108,7 +108,9 @@ def curve_chart(points: Sequence[CurvePoint]) -> alt.TopLevelMixin:
     )  # fmt: skip
     correlation = alt.Y("spearman:Q", title=f"Spearman ({points[0].split})")
     return alt.layer(
-        base.mark_rule(opacity=0.5).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
+        base.transform_filter("isValid(datum.low)")
+        .mark_rule(opacity=0.5)
+        .encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
         base.mark_line(point=True).encode(y=correlation),
     ).properties(width=480, height=300)
 

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.utils.data import Dataset as TorchDataset
 
-from giccs.tasks.csts.encoders.base import Tokens
+from giccs.models.vocabulary import TokenCounter
+from giccs.tasks.csts.encoders.base import TokenIds, Tokens
 from giccs.tasks.csts.encoders.measures import paired
 from giccs.tasks.csts.encoders.settings import Settings
 from giccs.tasks.csts.records import LABELS, Instance
 
-__all__ = ["Batches", "Encoded", "Units", "row_texts", "units"]
+__all__ = ["Batches", "Encoded", "Units", "model_inputs", "row_texts", "units"]
 
 Unit = tuple[Instance, ...]
 """Rows that must be in one batch: (high, low) of a sentence pair, or a row alone."""
 
 
 def row_texts(one: Instance, settings: Settings) -> list[list[str]]:
-    """Return the texts of a row's passes, each as the parts that stand between separators.
+    """Return the texts of a row's passes, each as the parts that `Tokens.encode` puts together.
 
     >>> kite = Instance("0", "A kite.", "A bus.", "The color.", 5, 0)
     >>> row_texts(kite, Settings("m", encoding="bi"))
@@ -57,7 +58,7 @@ def units(instances: Sequence[Instance], objective: str) -> list[Unit]:
 class Encoded:
     """A row as ids."""
 
-    passes: tuple[tuple[int, ...], ...]
+    passes: tuple[TokenIds, ...]
     """One for each pass through the encoder."""
     label: int
 
@@ -67,7 +68,8 @@ class Units(TorchDataset[tuple[Encoded, ...]]):
 
     def __init__(self, rows: Sequence[Unit], tokens: Tokens, settings: Settings) -> None:
         self.truncated = 0
-        known: dict[tuple[str, ...], tuple[int, ...]] = {}
+        self._counter = TokenCounter(tokens.tokenizer)
+        known: dict[tuple[str, ...], TokenIds] = {}
         self._units = [
             tuple(self._encoded(one, tokens, settings, known) for one in unit) for unit in rows
         ]
@@ -80,14 +82,15 @@ class Units(TorchDataset[tuple[Encoded, ...]]):
 
     def _encoded(
         self, one: Instance, tokens: Tokens, settings: Settings,
-        known: dict[tuple[str, ...], tuple[int, ...]],
+        known: dict[tuple[str, ...], TokenIds],
     ) -> Encoded:  # fmt: skip
         passes = []
         for parts in row_texts(one, settings):
             if tuple(parts) not in known:
-                ids, cut = tokens.ids(parts)
-                self.truncated += cut
-                known[tuple(parts)] = tuple(ids)
+                encoded = tokens.encode(parts, joined=settings.encoding == "cross")
+                self.truncated += encoded.truncated
+                self._counter.ids(encoded.ids)
+                known[tuple(parts)] = encoded
             passes.append(known[tuple(parts)])
         label = one.label if one.label in LABELS else 0
         return Encoded(tuple(passes), label or 0)
@@ -101,21 +104,27 @@ class Batches:
     """Id of the padding token."""
 
     def __call__(self, chosen: Sequence[tuple[Encoded, ...]]) -> dict[str, Tensor]:
-        """Return ``input_ids`` and ``attention_mask`` (parts · B, tokens), ``labels`` (B,), ``pairs`` (P, 2).
+        """Return what `model_inputs` selects, each (parts · B, tokens); ``labels`` (B,); ``pairs`` (P, 2).
 
-        ``pairs`` holds the places of (high, low) in the batch, for units of two rows.
+        Padding is on the right, with attention mask and token type 0. ``pairs`` holds the places of (high,
+        low) in the batch, for units of two rows.
         """
         rows = [one for unit in chosen for one in unit]
         texts = [one.passes[part] for part in range(len(rows[0].passes)) for one in rows]
-        longest = max(map(len, texts))
-        ids = [[*text, *[self.pad] * (longest - len(text))] for text in texts]
-        mask = [[1] * len(text) + [0] * (longest - len(text)) for text in texts]
+        padding = [max(len(text.ids) for text in texts) - len(text.ids) for text in texts]
+        both = [*zip(texts, padding, strict=True)]
         return {
-            "input_ids": torch.tensor(ids),
-            "attention_mask": torch.tensor(mask),
+            "input_ids": torch.tensor([[*text.ids, *[self.pad] * n] for text, n in both]),
+            "attention_mask": torch.tensor([[1] * len(text.ids) + [0] * n for text, n in both]),
+            "token_type_ids": torch.tensor([[*text.types, *[0] * n] for text, n in both]),
             "labels": torch.tensor([one.label for one in rows]),
             "pairs": torch.tensor(_places(chosen), dtype=torch.long).reshape(-1, 2),
         }
+
+
+def model_inputs(batch: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return what of a batch the scorer reads."""
+    return {name: batch[name] for name in ("input_ids", "attention_mask", "token_type_ids")}
 
 
 def _places(chosen: Sequence[tuple[Encoded, ...]]) -> list[tuple[int, int]]:

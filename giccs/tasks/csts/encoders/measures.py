@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from giccs.comparison import clustered_share
 from giccs.metrics import (
+    CORRELATION,
+    SELECTED,
     Estimate,
     Statistic,
-    estimated,
-    resampled,
+    jackknifed,
     weighted_pearson,
     weighted_spearman,
 )
 from giccs.tasks.csts.data import Dataset, pairs
-from giccs.tasks.csts.measures import csts_metrics, over_pairs
+from giccs.tasks.csts.measures import csts_metrics
 from giccs.tasks.csts.records import Instance
 
-__all__ = ["RESAMPLES", "mean_metrics", "paired"]
+__all__ = ["RESAMPLES", "mean_metrics", "paired", "selected_on"]
 
 RESAMPLES = 1000
 SEED = 0
@@ -35,7 +37,7 @@ def mean_metrics(
 ) -> dict[str, Estimate]:
     """Return the means over trainings of what `csts_metrics` measures, each with its ``sd`` (n-1).
 
-    predictions: one (N,) a training, of N labelled rows. The interval is that of the mean, over resampled
+    predictions: one (N,) a training, of N labelled rows. The interval is that of the mean, over
     sentence pairs: it says how much the data weigh; ``sd`` says how much the seed does. NaN where it is NaN
     for one of the trainings. Of one training it is `csts_metrics`.
 
@@ -48,14 +50,52 @@ def mean_metrics(
         return csts_metrics(predictions[0], instances, resamples=resamples, seed=SEED)
     singles = [csts_metrics(one, instances, resamples=0, seed=SEED) for one in predictions]
     _, groups = np.unique([one.pair for one in instances], return_inverse=True)
-    statistics = [_statistics(one, instances, groups.astype(np.intp)) for one in predictions]
-    drawn = {name: [np.empty(0)] for name in singles[0]}
-    for weights in resampled(int(groups.max()) + 1, resamples, SEED):
-        for name, values in drawn.items():
-            values.append(np.mean([of[name](weights) for of in statistics], axis=0))
+    labels = np.array([one.label for one in instances], dtype=np.float64)
+
+    def correlation(weighted: Callable[[Floats, Floats, Ints], Statistic]) -> Estimate:
+        statistics = [weighted(one, labels, groups.astype(np.intp)) for one in predictions]
+        return jackknifed(
+            lambda weights: np.mean([of(weights) for of in statistics], axis=0),
+            len(labels),
+            int(groups.max()) + 1,
+            unit="sentence pairs",
+            bounds=CORRELATION,
+            resamples=resamples,
+            seed=SEED,
+        )
+
+    def accuracy() -> Estimate:
+        right = np.mean([_right(one, instances) for one in predictions], axis=0)
+        return clustered_share(right, np.ones(len(right), dtype=np.intp), unit="sentence pairs")
+
+    means = {
+        "spearman": lambda: correlation(weighted_spearman),
+        "pearson": lambda: correlation(weighted_pearson),
+        "pair_accuracy": accuracy,
+    }
     return {
-        name: _mean([single[name] for single in singles], np.concatenate(values))
-        for name, values in drawn.items()
+        name: _with_spread(mean, [single[name] for single in singles])
+        for name, mean in means.items()
+    }
+
+
+def selected_on(metrics: Mapping[str, Estimate], names: Sequence[str]) -> dict[str, Estimate]:
+    """Mark metrics of the rows by which something was selected; return them unchanged if nothing was.
+
+    >>> one = Estimate(0.5, 0.4, 0.6, 10)
+    >>> selected_on({"spearman": one}, ["settings", "epoch"])["spearman"].reason
+    'settings and epoch selected on this split'
+    """
+    if not names:
+        return dict(metrics)
+    remark = f"{' and '.join(names)} selected on this split"
+    return {
+        name: replace(
+            estimate,
+            reason="; ".join(filter(None, [estimate.reason, remark])),
+            extra={**estimate.extra, SELECTED: list(names)},
+        )
+        for name, estimate in metrics.items()
     }
 
 
@@ -68,42 +108,20 @@ def paired(instances: Sequence[Instance]) -> list[tuple[Instance, Instance]]:
     return [(high, low) for high, low in both if high.label != low.label]
 
 
-def _statistics(
-    prediction: Floats, instances: Sequence[Instance], groups: Ints
-) -> dict[str, Statistic]:
-    labels = np.array([one.label for one in instances], dtype=np.float64)
-    return {
-        "spearman": weighted_spearman(prediction, labels, groups),
-        "pearson": weighted_pearson(prediction, labels, groups),
-        "pair_accuracy": _weighted_accuracy(prediction, instances, groups),
-    }
-
-
-def _weighted_accuracy(
-    prediction: Floats, instances: Sequence[Instance], groups: Ints
-) -> Statistic:
-    """Return the share of `paired` in the right order, equal predictions half, under weights of the pairs."""
-    place = {id(one): row for row, one in enumerate(instances)}
-    both = [(place[id(high)], place[id(low)]) for high, low in paired(instances)]
+def _right(prediction: Floats, instances: Sequence[Instance]) -> Floats:
+    """Return (M,) whether each of `paired` is in the right order; equal predictions 0.5."""
+    row = {id(one): number for number, one in enumerate(instances)}
+    both = [(row[id(high)], row[id(low)]) for high, low in paired(instances)]
     high, low = np.array(both, dtype=np.intp).reshape(-1, 2).T
-    right = (np.sign(prediction[high] - prediction[low]) + 1) / 2
-
-    def accuracy(weights: Floats) -> Floats:
-        counts = weights[:, groups[high]]
-        total = counts.sum(axis=1)
-        return np.where(total > 0, counts @ right / np.maximum(total, 1.0), math.nan)
-
-    return accuracy
+    right: Floats = (np.sign(prediction[high] - prediction[low]) + 1) / 2
+    return right
 
 
-def _mean(singles: Sequence[Estimate], drawn: Floats) -> Estimate:
-    """Return the mean of single trainings, with the interval of what resamples gave."""
+def _with_spread(mean: Callable[[], Estimate], singles: Sequence[Estimate]) -> Estimate:
+    """Return a mean with the standard deviation of single trainings; NaN where one of them is NaN."""
     undefined = next((one for one in singles if math.isnan(one.value)), None)
     if undefined is not None:
         return replace(undefined, extra={"seeds": len(singles)})
-    values = np.array([one.value for one in singles])
-    n_units = 2 if len(drawn) else 1  # without resamples there was one sentence pair, or none
-    found = estimated(float(values.mean()), drawn, singles[0].n, n_units)
     chance = {name: singles[0].extra[name] for name in ("chance",) if name in singles[0].extra}
-    sd = float(np.std(values, ddof=1))
-    return replace(over_pairs(found), extra={"sd": sd, "seeds": len(singles), **chance})
+    sd = float(np.std([one.value for one in singles], ddof=1))
+    return replace(mean(), extra={"sd": sd, "seeds": len(singles), **chance})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 
 import torch
@@ -28,6 +29,7 @@ class Scorer(nn.Module):
         config: Any = encoder.config
         width = int(config.hidden_size)
         self.encoder = encoder
+        self.has_types = _has_types(encoder)
         self.pooling = settings.pooling
         self.encoding = settings.encoding
         self.transform = _mlp(config, width) if settings.transform else None
@@ -39,13 +41,18 @@ class Scorer(nn.Module):
         elif settings.encoding == "cross":
             self.head = _linear(config, width, 1)
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None
+    ) -> Tensor:
         """Return (B,) similarities of B rows.
 
-        input_ids, attention_mask: (parts · B, tokens): first B first texts, then B second ones, then B
-        conditions, as many as `PARTS` says.
+        All arguments: (parts · B, tokens): first B first texts, then B second ones, then B conditions, as
+        many as `PARTS` says. Token type ids are ignored by encoders without them.
         """
-        hidden = self.encoder(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
+        types = {"token_type_ids": token_type_ids} if self.has_types else {}
+        hidden = self.encoder(
+            input_ids=input_ids, attention_mask=attention_mask, **types
+        ).last_hidden_state
         vectors = self._pooled(hidden, attention_mask)
         if self.head is not None:
             numbers: Tensor = self.head(self._transformed(vectors))
@@ -72,6 +79,13 @@ class Scorer(nn.Module):
             return sentence * condition
         both: Tensor = self.joined(torch.cat([sentence, condition], dim=-1))
         return both
+
+
+def _has_types(encoder: nn.Module) -> bool:
+    """Return whether an encoder distinguishes token types, as BERT does and RoBERTa does not."""
+    config: Any = encoder.config
+    takes_types = "token_type_ids" in signature(encoder.forward).parameters
+    return takes_types and getattr(config, "type_vocab_size", 1) > 1
 
 
 def _linear(config: Any, width_in: int, width_out: int) -> nn.Sequential:

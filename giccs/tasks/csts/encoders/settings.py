@@ -6,7 +6,18 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-__all__ = ["CHOICES", "SHORTEST", "TEMPLATES", "Settings", "why_impossible"]
+from bws.option_types import MAX_SEED
+
+__all__ = [
+    "CHOICES",
+    "RANGES",
+    "SHORTEST",
+    "TEMPLATES",
+    "Settings",
+    "settings_of",
+    "trained_document",
+    "why_impossible",
+]
 
 CHOICES = {
     "encoding": ("cross", "bi", "tri"),
@@ -14,17 +25,35 @@ CHOICES = {
     "pooling": ("cls", "mean"),
     "operation": ("hadamard", "concatenation"),
     "texts": ("sentences", "answers"),
+    "select": ("last", "best"),
 }
 """Name of a setting -> what is allowed."""
 TEMPLATES = {
-    "cross": "[CLS] {sentence1} [SEP] {sentence2} [SEP] {condition} [SEP]",
-    "bi": "[CLS] {sentence} [SEP] {condition} [SEP]",
-    "tri": "[CLS] {text} [SEP]",
+    "cross": "{sentence1} [SEP] {sentence2} [SEP] {condition}",
+    "bi": "pair({sentence}, {condition})",
+    "tri": "{text}",
 }
-"""Encoding -> what one pass of the encoder reads; parts that are not shown go with the [SEP] behind them."""
+"""Encoding -> text of one pass of the encoder, between the special tokens that its tokenizer adds.
+
+``pair`` is the tokenizer's own encoding of two texts, ``[SEP]`` its separator token with a space on both
+sides. A part that is not shown is removed together with its separator.
+"""
+TEMPLATE = "template"
+"""Key of the template in the settings of a trained model."""
 POSITIVE = ("learning_rate", "epochs", "batch")
 SHORTEST = 8
 """Tokens: one of each part between the separators of a cross-encoder, and one more."""
+RANGES: Mapping[str, tuple[int, int]] = {
+    "learning_rate": (0, 1),
+    "weight_decay": (0, 10),
+    "epochs": (1, 10_000),
+    "batch": (1, 1_000_000),
+    "warmup": (0, 1),
+    "margin": (0, 1000),
+    "max_length": (SHORTEST, 1_000_000),
+    "train_rows": (2, 10**9),
+}
+"""Name of a setting -> the smallest and the largest value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +89,8 @@ class Settings:
     epochs: int = 3
     batch: int = 32
     """Rows for one step, over all devices; with a quadruplet loss half as many units, each a pair."""
+    select: str = "last"
+    """Epoch whose model is kept: ``last``, as in the authors' program, or ``best`` on validation."""
     warmup: float = 0.1
     """Share of the steps in which the learning rate rises, before it falls linearly to 0."""
     margin: float = 1.0
@@ -88,8 +119,15 @@ class Settings:
             raise ValueError(f"max_length is {self.max_length}; it must be {SHORTEST} or more")
         if self.train_rows is not None and self.train_rows < 2:
             raise ValueError(f"train_rows is {self.train_rows}; it must be 2 or more")
-        if not self.seeds or len(set(self.seeds)) < len(self.seeds) or min(self.seeds) < 0:
-            raise ValueError(f"seeds are {list(self.seeds)}; they must be 0 or more, each once")
+        for name, (low, high) in RANGES.items():
+            value = getattr(self, name)
+            if value is not None and not low <= value <= high:
+                raise ValueError(f"{name} is {value}; it must be from {low} to {high}")
+        within = all(0 <= seed <= MAX_SEED for seed in self.seeds)
+        if not self.seeds or len(set(self.seeds)) < len(self.seeds) or not within:
+            raise ValueError(
+                f"seeds are {list(self.seeds)}; they must be from 0 to {MAX_SEED}, each once"
+            )
 
     @property
     def has_quad(self) -> bool:
@@ -127,6 +165,7 @@ class Settings:
             "" if self.condition else "no condition",
             "" if self.sentences else "condition only",
             *self._changed("weight_decay", "epochs", "batch", "warmup"),
+            "best epoch" if self.select == "best" else "",
             *(self._changed("margin") if self.has_quad else []),
             f"{self.train_rows} rows" if self.train_rows else "",
         ]
@@ -143,6 +182,29 @@ class Settings:
         """Return the settings as a signature has them."""
         values = asdict(self)
         return values | {"seeds": list(self.seeds)}
+
+
+def trained_document(settings: Settings) -> Mapping[str, Any]:
+    """Return what is saved beside the weights of a trained model: its settings and the form of its inputs."""
+    return {**settings.document(), TEMPLATE: TEMPLATES[settings.encoding]}
+
+
+def settings_of(document: Mapping[str, Any]) -> Settings:
+    """Return the settings of what `trained_document` returned; unknown names are ignored.
+
+    Raises ValueError if it is no such document, or if inputs have another form now than in the training.
+    """
+    known = {field.name for field in fields(Settings)}
+    values = {name: value for name, value in document.items() if name in known}
+    try:
+        settings = Settings(**values | {"seeds": tuple(values["seeds"])})
+    except (TypeError, KeyError) as error:
+        raise ValueError(f"{error} is missing or of another type") from None
+    if document.get(TEMPLATE) != TEMPLATES[settings.encoding]:
+        raise ValueError(
+            "inputs had another form in the training; train it again with this version"
+        )
+    return settings
 
 
 def _short(value: float) -> str:

@@ -1,4 +1,4 @@
-"""What is trained on, what chooses the epoch, and what is reported: the splits, with or without answers."""
+"""Splits to train on, to select on and to report, with or without answers."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ import numpy as np
 
 from bws.problems import InputError, Problem
 from giccs.tasks.csts.asked import Asked, in_splits, read_asked, read_given
-from giccs.tasks.csts.data import SAMPLE, SPLITS, Dataset, read_csts
+from giccs.tasks.csts.data import SAMPLE, SPLITS, Dataset
 from giccs.tasks.csts.records import Instance
 
 __all__ = ["HELD_OUT", "Splits", "drawn", "read_splits"]
 
 HELD_OUT = 0.1
-"""Share of the training rows that choose the epoch where there is no validation split."""
+"""Share of the training rows that is held out if there is no validation split."""
 
 Rows = tuple[Instance, ...]
 
@@ -35,6 +35,8 @@ class Splits:
     validation: Rows
     test: Rows
     """Empty where the test split is not there or its labels are hidden."""
+    hidden: Rows = ()
+    """The rows of a test split with hidden labels, in the order of the file."""
     texts: str = "sentences"
     """``sentences`` or ``answers``."""
     warnings: tuple[Problem, ...] = ()
@@ -44,31 +46,44 @@ class Splits:
         """Which split the numbers are of: ``test``, or ``validation`` where test has no labels."""
         return "test" if self.test else "validation"
 
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """The splits of which numbers are computed; the last one is reported."""
+        return tuple(dict.fromkeys(("validation", self.reported)))
+
+    @property
+    def predicted(self) -> tuple[str, ...]:
+        """The splits that a trained model scores: those measured, and ``hidden`` if it has rows."""
+        return (*self.measured, "hidden") if self.hidden else self.measured
+
     def rows(self, split: str) -> Rows:
-        """Return the rows of ``train``, ``validation`` or ``test``."""
+        """Return the rows of ``train``, ``validation``, ``test`` or ``hidden``."""
         found: Rows = getattr(self, split)
         return found
 
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over which rows are in which split."""
-        prints = [Dataset("", self.rows(split)).fingerprint for split in SPLITS]
+        splits = [*SPLITS, "hidden"] if self.hidden else SPLITS
+        prints = [Dataset("", self.rows(split)).fingerprint for split in splits]
         return hashlib.sha256(json.dumps(prints).encode()).hexdigest()
 
     def described(self) -> str:
         """Return how much it is."""
-        return ", ".join(f"{split} {len(self.rows(split))} rows" for split in SPLITS)
+        rows = ", ".join(f"{split} {len(self.rows(split))} rows" for split in SPLITS)
+        return f"{rows}, {len(self.hidden)} rows with hidden labels" if self.hidden else rows
 
 
 def read_splits(
     data: str | os.PathLike[str], *, answers: str | os.PathLike[str] | None = None
 ) -> Splits:
-    """Read a folder of C-STS, or csts-sample, for training; only rows with a label from 1 to 5 are kept.
+    """Read a folder of C-STS, or csts-sample, for training; rows have a label from 1 to 5.
 
     answers: a file as `giccs-csts answers` writes it; the answers take the place of the sentences. Without
     csts_validation.csv, a tenth of the training rows (`HELD_OUT`; whole sentence pairs, drawn with seed 0)
-    chooses the epoch. Without csts_test.csv, or where its labels are hidden, validation is reported: a
-    warning says so. Raises InputError with what is missing or wrong.
+    is held out as validation. Without csts_test.csv, or where its labels are hidden, validation is reported:
+    a warning says so. Rows with hidden labels are predicted, unless answers are given and lack theirs.
+    Raises InputError with what is missing or wrong.
     """
     name = os.fspath(data)
     if not in_splits(name):
@@ -82,14 +97,19 @@ def read_splits(
         raise InputError(Problem(name, None, message))
     found = _read(name, there, answers)
     warnings = [warning for asked in found.values() for warning in asked.warnings]
-    rows = {split: _rows(found[split]) if split in found else () for split in SPLITS}
+    rows = {split: found[split].compared if split in found else () for split in SPLITS}
     if "test" not in found:
-        what = "the labels of test are hidden" if "test" in there else "there is no test split"
-        warnings.append(Problem(name, None, f"{what}; the numbers are of validation"))
+        warnings.append(
+            Problem(name, None, "there is no test split; the numbers are of validation")
+        )
+    elif found["test"].hidden:
+        rows |= {"hidden": rows["test"], "test": ()}
+        message = "the labels of test are hidden; the numbers are of validation"
+        warnings.append(Problem(name, None, message))
     if "validation" not in found:
         rows["train"], rows["validation"] = _held_out(rows["train"])
         count = len(rows["validation"])
-        message = f"has no validation split; {count} of the training rows choose the epoch instead"
+        message = f"has no validation split; {count} of the training rows are held out instead"
         warnings.append(Problem(name, None, message))
     texts = "sentences" if answers is None else "answers"
     return Splits(name, **rows, texts=texts, warnings=tuple(warnings))
@@ -120,20 +140,42 @@ def _is_there(data: str, split: str) -> bool:
 def _read(
     data: str, there: Sequence[str], answers: str | os.PathLike[str] | None
 ) -> dict[str, Asked]:
-    """Read the splits that have labels; InputError with what is wrong in any of them."""
+    """Read the splits; InputError with what is wrong in any of them."""
     found: dict[str, Asked] = {}
     problems: list[Problem] = []
     for split in there:
         try:
-            if split != "test" or not _is_hidden(data):
-                found[split] = read_asked(data, split, answers)
+            found[split] = read_asked(data, split, answers)
         except InputError as error:
-            problems += error.problems
+            if split == "test" and (hidden := _unanswered(data, error)):
+                found[split] = hidden
+            else:
+                problems += error.problems
+    problems += [
+        Problem(found[split].name, None, "has no row with a label from 1 to 5; training needs them")
+        for split in ("train", "validation")
+        if split in found and found[split].hidden
+    ]
     if answers is not None and not problems:
         problems += _ambiguous(found, answers)
     if problems:
         raise InputError(problems)
     return found
+
+
+def _unanswered(data: str, error: InputError) -> Asked | None:
+    """Return a test split with hidden labels, without its rows, if the answers are the only problem."""
+    try:
+        asked = read_asked(data, "test")
+    except InputError:
+        return None
+    if not asked.hidden:
+        return None
+    warnings = [
+        replace(problem, message=f"{problem.message}; test is not predicted")
+        for problem in error.problems
+    ]
+    return replace(asked, dataset=replace(asked.dataset, instances=(), warnings=tuple(warnings)))
 
 
 def _ambiguous(found: Mapping[str, Asked], answers: str | os.PathLike[str]) -> list[Problem]:
@@ -147,24 +189,6 @@ def _ambiguous(found: Mapping[str, Asked], answers: str | os.PathLike[str]) -> l
         f"write the split before it: {SPLITS[0]}:{several[0]}"
     )
     return [Problem(os.fspath(answers), None, message)]
-
-
-def _is_hidden(data: str) -> bool:
-    """Tell whether no row of test has a label, which is how C-STS was published."""
-    try:
-        return not read_csts(data, "test").labelled().instances
-    except InputError:  # whatever it is, it is told when the split is read
-        return False
-
-
-def _rows(asked: Asked) -> Rows:
-    """Return the rows, with answers in place of the sentences where there are any."""
-    if asked.answers is None:
-        return asked.instances
-    return tuple(
-        replace(one, sentence1=asked.answers[one.uid][0], sentence2=asked.answers[one.uid][1])
-        for one in asked.instances
-    )
 
 
 def _held_out(rows: Rows) -> tuple[Rows, Rows]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
+from bws.option_types import MAX_SEED
 from bws.problems import InputError, Problem
 from bws.textio import display_name, read_toml
 from giccs.progress import Progress, silent
@@ -127,7 +128,10 @@ def sweep(
     outcomes = []
     for settings in final:
         note(f"best: {settings.model}: {settings.described()}, {len(grid.seeds)} seeds")
-        outcome = train(settings, splits, folder, machine, progress, keep=False, force=force)
+        outcome = train(
+            settings, splits, folder, machine, progress,
+            keep=False, force=force, selected=("settings",),
+        )  # fmt: skip
         outcomes.append(outcome)
     return Found(tuple(trained), tuple(outcomes), impossible)
 
@@ -160,9 +164,11 @@ def _faults(document: Mapping[str, Any], grid: Any, final: Any) -> Iterator[str]
         elif not isinstance(choices, list) or not choices:
             yield f"grid: {name} is {choices!r}; it must be a list of values"
     seeds = final.get("seeds", [42]) if isinstance(final, dict) else None
-    whole = isinstance(seeds, list) and all(type(seed) is int and seed >= 0 for seed in seeds)
+    whole = isinstance(seeds, list) and all(
+        type(seed) is int and 0 <= seed <= MAX_SEED for seed in seeds
+    )
     if not whole or not seeds or len(set(seeds)) < len(seeds):
-        yield "final: seeds must be a list of whole numbers, 0 or more, each once"
+        yield f"final: seeds must be a list of whole numbers from 0 to {MAX_SEED}, each once"
 
 
 def _hashable(choices: Sequence[Any]) -> list[Any]:

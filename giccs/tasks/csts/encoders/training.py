@@ -1,4 +1,4 @@
-"""One training with one seed, on transformers' Trainer: goes on after an interruption, keeps the best epoch.
+"""One training with one seed, on transformers' Trainer, which continues after an interruption.
 
 Checkpoints hold the weights as safetensors. The state of optimizer, schedule and random numbers is torch's
 own format, which transformers reads with ``weights_only``: no code in it is run. Its ``training_args.bin``,
@@ -35,7 +35,7 @@ from giccs.metrics import correlations
 from giccs.progress import Progress, silent
 from giccs.tasks.csts.encoders.base import Tokens, base_folder, load_encoder, load_tokens
 from giccs.tasks.csts.encoders.checkpoints import discard_broken, last_whole
-from giccs.tasks.csts.encoders.inputs import Batches, Units, units
+from giccs.tasks.csts.encoders.inputs import Batches, Units, model_inputs, units
 from giccs.tasks.csts.encoders.launched import is_first, processes
 from giccs.tasks.csts.encoders.losses import objective
 from giccs.tasks.csts.encoders.scorer import Scorer
@@ -68,10 +68,13 @@ class Fitted:
     """A trained model and what it says."""
 
     predictions: Mapping[str, NDArray[np.float64]]
-    """Split -> (N,) scores of its rows; validation, and test where it has labels."""
+    """Split of `Splits.predicted` -> (N,) scores of its rows."""
     epochs: tuple[Mapping[str, float], ...]
     """What each epoch came to: ``epoch, loss, spearman, pearson`` (of validation)."""
     best_epoch: int
+    """The epoch with the highest Spearman correlation on validation; of equal ones the first."""
+    selected_epoch: int
+    """The epoch of `scorer`: the last one, or the best."""
     scorer: Scorer
     tokens: Tokens
     rows: Mapping[str, int]
@@ -86,8 +89,8 @@ def fit(
 ) -> Fitted:
     """Train with the one seed of `settings`, in `folder`, from the last whole checkpoint that is there.
 
-    The epoch with the highest Spearman correlation on validation is kept, of equal ones the first. Raises
-    InputError where there is nothing to train on or the encoder cannot be had.
+    The model of the last epoch is kept, or that of the best one (`Settings.select`). Raises InputError if
+    there is nothing to train on or the encoder is not available.
     """
     start = time.perf_counter()
     (seed,) = settings.seeds
@@ -103,20 +106,22 @@ def fit(
     training = Units(together, tokens, settings)
     scored = {
         split: Units([(one,) for one in splits.rows(split)], tokens, settings)
-        for split in dict.fromkeys(("validation", splits.reported))
+        for split in splits.predicted
     }
     arguments = _arguments(settings, len(training), folder, machine)
     trainer = _trainer(settings, scorer, arguments, training, scored["validation"], tokens)
     trainer.add_callback(_Watch(progress, settings.described()))
     trainer.train(resume_from_checkpoint=_go_on_from(folder))
     history = trainer.state.log_history
+    best_epoch = _best_epoch(history)
     return Fitted(
         predictions={
             split: np.asarray(trainer.predict(rows).predictions, dtype=np.float64)
             for split, rows in scored.items()
         },
         epochs=_epochs(history),
-        best_epoch=_best_epoch(history),
+        best_epoch=best_epoch,
+        selected_epoch=best_epoch if settings.select == "best" else settings.epochs,
         scorer=scorer,
         tokens=tokens,
         rows=_counted(shown, together),
@@ -147,7 +152,7 @@ class _Trainer(Trainer):
 
 
 def _scores(model: Any, inputs: Mapping[str, Tensor]) -> Tensor:
-    scores: Tensor = model(input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"])
+    scores: Tensor = model(**model_inputs(inputs))
     return scores
 
 
@@ -232,9 +237,9 @@ def _arguments(
         save_strategy="epoch",
         logging_strategy="epoch",
         save_total_limit=2,
-        load_best_model_at_end=True,
-        metric_for_best_model=CHOSEN_BY,
-        greater_is_better=True,
+        load_best_model_at_end=(best := settings.select == "best"),
+        metric_for_best_model=CHOSEN_BY if best else None,
+        greater_is_better=True if best else None,
         use_cpu=machine.device == "cpu",
         ddp_find_unused_parameters=False,
         label_names=["labels"],

@@ -128,7 +128,12 @@ def _estimates(
     points = {name: float(value[0]) for name, value in whole.items()}
     return {
         name: estimated(
-            value, drawn[name][:resamples], n, n, REASONS[name] if math.isnan(value) else ""
+            value,
+            drawn[name][:resamples],
+            n,
+            n,
+            REASONS[name] if math.isnan(value) else "",
+            "instances",
         )
         for name, value in points.items()
     }

@@ -73,7 +73,8 @@ def encoded(model: Any, texts: Sequence[str], progress: Progress = silent) -> Ma
     Raises InputError where the model compares texts without encoding them.
     """
     if not hasattr(model, "vectors"):
-        message = "makes no embeddings; an encoder does, for instance package:minilm"
+        reason = getattr(model, "description", "makes no embeddings")
+        message = f"{reason}; take an encoder, for instance package:minilm"
         raise InputError(Problem(model.name, None, message))
     if not texts:
         raise ValueError("there are no texts to encode")

@@ -115,6 +115,7 @@ def _agreement(scores: Sequence[Score]) -> dict[str, Estimate]:
     import numpy as np
 
     from giccs.metrics import correlations
+    from giccs.tasks.csts.measures import over_pairs
 
     compared = [one for one in scores if one.comparison.labelled and not one.reason]
     if not compared:
@@ -126,4 +127,4 @@ def _agreement(scores: Sequence[Score]) -> dict[str, Estimate]:
         np.array([one.comparison.label for one in compared], dtype=np.float64),
         np.array([pairs.setdefault(side, len(pairs)) for side in sides]),
     )
-    return {name: found[name] for name in ("pearson", "spearman")}
+    return {name: over_pairs(found[name]) for name in ("pearson", "spearman")}

@@ -204,7 +204,7 @@ def open_page(chromium):
 
     def opened(*, locale="en-GB", **options):
         context = chromium.new_context(locale=locale, **options)
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(60_000)
         contexts.append(context)
         return context.new_page()
 

@@ -1,0 +1,1 @@
+"""Simulated studies of known truth: do intervals cover, and are estimates without bias?"""

@@ -1,0 +1,115 @@
+"""Do the 95 % intervals that the commands print hold the true value in 95 % of simulated studies?
+
+    python -m benchmarks.coverage [--only SECTION ...] [--replications N] [-o docs/coverage.md]
+
+With -o the tables replace the block `coverage-SECTION` of a document. The exit code is 1 where a cell fails:
+coverage outside of 93 to 97 %, by more than twice its standard error, without a warning.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from importlib import import_module
+from pathlib import Path
+
+from tqdm import tqdm
+
+from benchmarks.coverage.cells import Cell, Study, Summary
+from benchmarks.machine import provenance, replace_block
+
+__all__ = ["SECTIONS", "main", "table"]
+
+SECTIONS = ("scores", "alpha", "components", "ceiling", "correlations", "comparison")
+"""Modules of this package that have `cells() -> list[Cell]`."""
+REPLICATIONS = 400
+TOGETHER = 10
+"""Studies that a process simulates at a time."""
+
+
+def _studies(cell: Cell, seeds: range) -> list[Study]:
+    return [cell.simulate(seed) for seed in seeds]
+
+
+def simulated(cells: list[Cell], replications: int) -> list[Summary]:
+    """Simulate all studies of all cells on all CPUs."""
+    with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        parts = []
+        for cell in cells:
+            seeds = range(cell.studies or replications)
+            starts = range(0, len(seeds), TOGETHER)
+            parts.append([pool.submit(_studies, cell, seeds[i : i + TOGETHER]) for i in starts])
+        summaries = []
+        for cell, futures in zip(tqdm(cells, disable=None, unit="cell"), parts, strict=True):
+            studies = [study for future in futures for study in future.result()]
+            summaries.append(Summary.of(cell, studies))
+    return summaries
+
+
+def table(summaries: list[Summary]) -> str:
+    """Return a Markdown table, a row a cell."""
+    from tabulate import tabulate
+
+    settings = list(dict.fromkeys(name for one in summaries for name in one.cell.setting))
+    with_bias = any(one.bias == one.bias for one in summaries)
+    with_allowed = len({one.cell.allowed for one in summaries}) > 1
+    with_studies = len({one.studies for one in summaries}) > 1
+    headers = [
+        "statement",
+        *settings,
+        "coverage",
+        "±",
+        *(["allowed"] if with_allowed else []),
+        *(["studies"] if with_studies else []),
+        "warned",
+        *(["bias"] if with_bias else []),
+        "",
+    ]
+    rows = [
+        [
+            one.cell.statement,
+            *(one.cell.setting.get(name, "") for name in settings),
+            "" if one.coverage != one.coverage else f"{100 * one.coverage:.1f} %",
+            "" if one.coverage != one.coverage else f"{100 * one.error:.1f}",
+            *([_percent(one.cell.allowed)] if with_allowed else []),
+            *([one.studies] if with_studies else []),
+            f"{100 * one.warned:.0f} %",
+            *([f"{one.bias:+.4f}"] if with_bias else []),
+            one.verdict,
+        ]
+        for one in summaries
+    ]
+    return str(tabulate(rows, headers, "github", disable_numparse=True))
+
+
+def _percent(allowed: tuple[float, float]) -> str:
+    low, high = (f"{100 * limit:.0f}" for limit in allowed)
+    return f"{low}–{high} %"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Simulate the sections that were asked for; print their tables."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.coverage")
+    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=SECTIONS, metavar="SECTION")
+    parser.add_argument("--replications", type=int, default=REPLICATIONS, metavar="N")
+    parser.add_argument("-o", "--output", type=Path, metavar="DOCUMENT")
+    options = parser.parse_args(arguments)
+    failed = False
+    for section in options.only:
+        start = time.monotonic()
+        cells = import_module(f"benchmarks.coverage.{section}").cells()
+        summaries = simulated(cells, options.replications)
+        took = f"{options.replications} studies a cell, {time.monotonic() - start:.0f} s."
+        text = f"{table(summaries)}\n\n{provenance('make coverage')} {took}"
+        print(f"{section}\n\n{text}\n")
+        if options.output:
+            replace_block(options.output, f"coverage-{section}", text)
+        failed |= any(one.verdict == "FAILS" for one in summaries)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

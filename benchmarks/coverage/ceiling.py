@@ -1,0 +1,205 @@
+"""The noise ceiling: its bias, and how often its interval holds what models that know the true scores reach.
+
+A study draws new items, annotators and, where the design is incomplete, one of five designs. An item's
+true score is its expected counting score: over all tuples of its group, or random ones where these are
+many, and over new annotators for each. The truth of a cell is the mean correlation of the
+scores with the true scores over TRUTHS studies of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.coverage.cells import Cell, Study
+from bws.design import make_tuples
+from bws.records import Judgments, Tuples
+from bws.scoring import score
+from bws.simulate import simulate
+from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
+from giccs.ceiling import noise_ceiling
+from giccs.records import Item
+
+__all__ = ["cells"]
+
+Floats = NDArray[np.float64]
+
+TRUTHS = 100
+FIRST_TRUTH = 1_000_000
+"""Seed of the first study for the truth; those of the intervals are below."""
+RANDOM_TUPLES = 1000
+"""Random tuples per item behind a true score."""
+FEW_TUPLES = 100
+"""In groups with no more, a true score is the mean over all tuples."""
+TASTES_DRAWN = 400
+"""New annotators of all tuples behind a true score, in such groups."""
+DESIGNS = 5
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A kind of study: groups of items, each with a design of its own, judged by annotators."""
+
+    groups: int
+    size: int
+    k: int
+    factor: float
+    annotators: int
+    tastes: float = 0.0
+    """Standard deviation of the annotators' tastes."""
+    utilities: float = 1.5
+    """Standard deviation of the utilities, in logits of a choice."""
+    per_tuple: int = 0
+    """Annotators per tuple, at random; 0: all of them."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether all sets of `k` items of a group are judged."""
+        return comb(self.size, self.k) == self.factor * self.size
+
+    def described(self) -> Mapping[str, object]:
+        """Return the columns of the table."""
+        design = "complete" if self.complete else f"factor {self.factor:g}"
+        per_tuple = f"{self.per_tuple} of {self.annotators}" if self.per_tuple else self.annotators
+        return {
+            "groups": f"{self.groups} × {self.size}",
+            "tuples": f"{self.k} items, {design}",
+            "annotators": per_tuple,
+            "tastes": f"{self.tastes:g}",
+            "utilities": f"{self.utilities:g}",
+        }
+
+
+SETTINGS = (
+    Setting(30, 5, 3, 2, 5),
+    Setting(60, 5, 3, 2, 5, utilities=2.75),
+    Setting(30, 5, 3, 2, 3, tastes=0.5),
+    Setting(60, 5, 3, 2, 5, tastes=1),
+    Setting(30, 5, 3, 2, 20, tastes=1, per_tuple=4),
+    Setting(30, 6, 4, 2.5, 2, tastes=0.5),
+    Setting(30, 5, 3, 1, 5),
+    Setting(20, 8, 4, 2, 3, tastes=0.5),
+    Setting(1, 120, 3, 2, 5, utilities=2.75),
+    Setting(1, 120, 4, 1, 4, utilities=2.75),
+    Setting(1, 120, 4, 2, 4, utilities=2.75),
+    Setting(1, 120, 4, 2, 20, tastes=1, per_tuple=4),
+    Setting(1, 120, 4, 4, 2, utilities=2.75),
+    Setting(1, 120, 5, 2, 4, utilities=2.75),
+)
+
+
+def cells() -> list[Cell]:
+    """Return a cell for each setting and coefficient."""
+    return [
+        Cell(f"noise ceiling, {name}", setting.described(), partial(_simulated, setting, name))
+        for setting in SETTINGS
+        for name in ("pearson", "spearman")
+    ]
+
+
+def _simulated(setting: Setting, name: str, seed: int) -> Study:
+    low, high, value, warned = _ceilings(setting, seed)[name]
+    truth = _truth(setting)[name]
+    return Study(int(low <= truth <= high), int(low == low), warned, value - truth)
+
+
+@cache
+def _ceilings(setting: Setting, seed: int) -> dict[str, tuple[float, float, float, bool]]:
+    judgments, _ = _study(setting, seed)
+    ceilings = noise_ceiling(judgments, _benchmark(judgments))
+    return {
+        name: (one.low, one.high, one.value, bool(one.reason)) for name, one in ceilings.items()
+    }
+
+
+@cache
+def _truth(setting: Setting) -> dict[str, float]:
+    """Return the mean Pearson's r and Spearman's rho of scores with true scores."""
+    from scipy.stats import spearmanr
+
+    reached = {"pearson": 0.0, "spearman": 0.0}
+    for seed in range(FIRST_TRUTH, FIRST_TRUTH + TRUTHS):
+        judgments, utility = _study(setting, seed)
+        observed, true = score(judgments).score, _true_scores(setting, utility, seed)
+        reached["pearson"] += float(np.corrcoef(observed, true)[0, 1]) / TRUTHS
+        reached["spearman"] += float(spearmanr(observed, true)[0]) / TRUTHS
+    return reached
+
+
+def _study(setting: Setting, seed: int) -> tuple[Judgments, Floats]:
+    """Return judgments, and the utility of every item."""
+    random = np.random.default_rng(seed)
+    tuples = _design(setting, seed % DESIGNS)
+    utility = setting.utilities * random.standard_normal(len(tuples.items))
+    judgments = simulate(
+        tuples, utility, setting.annotators, noise=1, disagreement=setting.tastes, seed=seed
+    )
+    if setting.per_tuple:
+        order = np.argsort(random.random((len(tuples), setting.annotators)), axis=1)
+        judgments = judgments.take(np.argsort(order, axis=1).ravel() < setting.per_tuple)
+    return judgments, utility
+
+
+@cache
+def _design(setting: Setting, seed: int) -> Tuples:
+    n = setting.groups * setting.size
+    names = [f"g{item // setting.size:03}" for item in range(n)] if setting.groups > 1 else None
+    items = [f"i{item:03}" for item in range(n)]
+    return make_tuples(items, setting.k, factor=setting.factor, groups=names, seed=seed)
+
+
+def _benchmark(judgments: Judgments) -> Benchmark:
+    """Return a benchmark with the counting scores; without groups every item is its own dialogue."""
+    scores = score(judgments, scale="unit")
+    return Benchmark(
+        "simulated",
+        tuple(
+            replace(
+                _like(), item_id=item, utterance_id=item, dialogue_id=group or item, score=value
+            )
+            for item, group, value in zip(
+                scores.items, scores.groups, scores.score.tolist(), strict=True
+            )
+        ),
+    )
+
+
+@cache
+def _like() -> Item:
+    return read_benchmark(SAMPLE).items[0]
+
+
+def _true_scores(setting: Setting, utility: Floats, seed: int) -> Floats:
+    """Return (N,) the expected counting score of every item."""
+    random = np.random.default_rng([seed, 1])
+    groups = np.arange(len(utility)).reshape(setting.groups, setting.size)
+    if comb(setting.size, setting.k) <= FEW_TUPLES:
+        together = np.array(list(combinations(range(setting.size), setting.k)))
+        members = groups[:, together].reshape(-1, setting.k)
+        annotators = TASTES_DRAWN if setting.tastes else 1
+        taste = setting.tastes * random.standard_normal((annotators, len(utility)))
+        merit = (utility + taste)[:, members].reshape(-1, setting.k)
+        members = np.tile(members, (annotators, 1))
+    else:
+        dealt = np.concatenate([random.permuted(groups, axis=1) for _ in range(RANDOM_TUPLES)])
+        members = dealt[:, : setting.size // setting.k * setting.k].reshape(-1, setting.k)
+        merit = utility[members] + setting.tastes * random.standard_normal(members.shape)
+    total = np.bincount(members.ravel(), _expected_values(merit).ravel(), len(utility))
+    return total / np.bincount(members.ravel(), minlength=len(utility))
+
+
+def _expected_values(merit: Floats) -> Floats:
+    """Return (R, K) the chance of being best less that of being worst, in the best-worst logit."""
+    best = np.exp(merit - merit.max(axis=1, keepdims=True))
+    best /= best.sum(axis=1, keepdims=True)
+    bad = np.exp(merit.min(axis=1, keepdims=True) - merit)
+    others = np.maximum(bad.sum(axis=1, keepdims=True) - bad, np.finfo(float).tiny)
+    if_best = best / others  # of each first choice, by what the badness of another is multiplied
+    worst = bad * (if_best.sum(axis=1, keepdims=True) - if_best)
+    return np.asarray(best - worst)

@@ -1,0 +1,139 @@
+"""Intervals of variance components and of the reliability of the scores (bws-reliability --components)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.coverage.cells import Cell, Study
+from bws.components import components
+from bws.design import make_tuples
+from bws.generalisability import Generalisability, generalisability
+from bws.records import Judgments
+from bws.scoring import score
+from bws.scoring.answers import in_order
+from bws.simulate import simulate
+
+__all__ = ["cells"]
+
+UTILITIES_SD = 1.5
+"""In units of the noise."""
+TRUTH_STUDIES = 200
+TRUTH_SEED = 1_000_000
+
+
+@dataclass(frozen=True)
+class Design:
+    """A study: items in groups of five (or one group), tuples, annotators."""
+
+    items: int
+    groups: int
+    """0: the items are one group."""
+    k: int
+    per_item: int
+    """Tuples per item: of groups of five, 6 are all 3-tuples that contain an item."""
+    annotators: int
+    per_tuple: int
+    """Annotators who judge a tuple; at random where they are fewer than all."""
+    tastes: float
+
+    @property
+    def setting(self) -> dict[str, object]:
+        """The columns of the table."""
+        return {
+            "items": f"{self.groups} × 5" if self.groups else self.items,
+            "K": self.k,
+            "tuples per item": self.per_item,
+            "annotators": self.annotators,
+            "per tuple": self.per_tuple,
+            "tastes": self.tastes,
+        }
+
+    def judgments(self, seed: int, items_seed: int) -> Judgments:
+        """Return a study of the items of a seed, with a design and annotators of another."""
+        names = [f"i{n:04d}" for n in range(self.items)]
+        if self.groups:
+            groups = [f"g{n // 5:03d}" for n in range(self.items)]
+            tuples = make_tuples(
+                names, self.k, groups=groups, count=5 * self.per_item // self.k, seed=seed
+            )
+        else:
+            tuples = make_tuples(names, self.k, factor=self.per_item / self.k, seed=seed)
+        random = np.random.default_rng([items_seed, 1])
+        truth = UTILITIES_SD * random.normal(size=self.items)
+        order = [int(item[1:]) for item in tuples.items]
+        judgments = simulate(
+            tuples, truth[order], self.annotators, noise=1.0, disagreement=self.tastes, seed=seed
+        )
+        if self.per_tuple == self.annotators:
+            return judgments
+        draw = np.random.default_rng([seed, 2]).random((len(tuples), self.annotators))
+        judging = np.argsort(np.argsort(draw, axis=1), axis=1) < self.per_tuple
+        return judgments.take(judging[judgments.tuple_of, judgments.annotator_of])
+
+    def study(self, seed: int) -> Generalisability:
+        """Return a study of items, tuples and annotators of its own."""
+        return generalisability(in_order(self.judgments(seed, seed)))
+
+
+def _scores(judgments: Judgments) -> NDArray[np.float64]:
+    scores = score(judgments)
+    return scores.score[np.argsort(scores.items)]
+
+
+@cache
+def _truth(design: Design) -> dict[str, float]:
+    """Return the reliability and the components, from many studies.
+
+    Reliability: the covariance of the scores of two studies of the same items, by other tuples and
+    annotators, over their variance. The components: means of estimates, which have no bias.
+    """
+    covariances, variances, estimates = [], [], []
+    for n in range(TRUTH_STUDIES):
+        items = TRUTH_SEED + n
+        first, second = (design.judgments(TRUTH_SEED + 2 * n + half, items) for half in (0, 1))
+        covariance = np.cov(_scores(first), _scores(second))
+        covariances.append(covariance[0, 1])
+        variances.append((covariance[0, 0] + covariance[1, 1]) / 2)
+        point = components(in_order(first))
+        estimates.append([point.design, point.annotator, point.residual])
+    names = ("design", "annotator", "residual")
+    item = float(np.mean(covariances))
+    return {
+        "reliability": item / float(np.mean(variances)),
+        "item": item,
+        **dict(zip(names, np.mean(estimates, axis=0).tolist(), strict=True)),
+    }
+
+
+def _simulated(seed: int, design: Design, name: str) -> Study:
+    study, truth = design.study(seed), _truth(design)[name]
+    estimate = study.reliability if name == "reliability" else study.variances[name]
+    printed = estimate.low == estimate.low
+    covered = printed and estimate.low <= truth <= estimate.high
+    return Study(int(covered), int(printed), bool(study.notes), estimate.value - truth)
+
+
+def cells() -> list[Cell]:
+    """Return the cells: designs that are complete and not, with and without tastes."""
+    groups = Design(150, 30, 3, 6, 5, 5, 0.5)
+    whole = Design(100, 0, 3, 6, 5, 5, 0.5)
+    designs = [
+        replace(groups, tastes=0.0),
+        groups,
+        replace(groups, annotators=3, per_tuple=3, tastes=1.0),
+        replace(groups, annotators=20),
+        replace(groups, per_item=3),
+        replace(groups, annotators=2, per_tuple=2),
+        whole,
+        replace(whole, annotators=100, per_tuple=4),
+    ]
+    named = [("reliability", design) for design in designs]
+    named += [(name, groups) for name in ("item", "design", "annotator", "residual")]
+    return [
+        Cell(f"--components: {name}", design.setting, partial(_simulated, design=design, name=name))
+        for name, design in named
+    ]

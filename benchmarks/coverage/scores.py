@@ -1,0 +1,169 @@
+"""The intervals of scores: by counting, by its bootstrap, and by choice models.
+
+The utilities are normal with standard deviation 1.5 logits, the same in all studies of a cell. Complete:
+groups of 5 items with all ten 3-tuples. Incomplete: 40 items in twice as many 4-tuples, of 40 designs
+in turn. Up to 20 annotators judge every tuple; of 100, five judge each tuple.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache, partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.coverage.cells import Cell, Study
+from bws.design import make_tuples
+from bws.records import Judgments, Tuples
+from bws.scoring import score, utilities
+from bws.simulate import simulate
+
+__all__ = ["cells", "study_judgments"]
+
+Floats = NDArray[np.float64]
+
+N_ITEMS, GROUP_SIZE = 40, 5
+TRUTH_SD = 1.5
+TUPLE_SIZES = {"complete": 3, "incomplete": 4}
+CROWD, JUDGMENTS_PER_TUPLE = 100, 5
+OPPONENT_DRAWS = 10_000
+LIMIT_ANNOTATORS = {"complete": 4000, "incomplete": 400}
+LIMIT_FACTOR = 20
+RESAMPLES = 100
+N_DESIGNS = 40
+"""Incomplete designs that the studies of a cell take in turn; making one takes longer than scoring."""
+
+
+def cells() -> list[Cell]:
+    """Return the cells of counting, its bootstrap and the choice models."""
+    crowds = list(product(("complete", "incomplete"), (5, 20, CROWD), (0.0, 0.5, 1.0)))
+    refused = [("complete", 3, 0.5), ("incomplete", 3, 0.5)]
+    found = [_cell("counting", "--intervals", *setting) for setting in (*refused, *crowds)]
+    found += [
+        _cell("counting", f"--bootstrap {RESAMPLES}", *setting)
+        for setting in (("complete", 5, 1.0), ("incomplete", 5, 0.0), ("incomplete", 20, 1.0))
+    ]
+    found += [
+        _cell(method, "--intervals --cluster judgment", "incomplete", 5, 0.0)
+        for method in ("best-worst-logit", "maxdiff", "plackett-luce")
+    ]
+    settings = [("complete", 5, 1.0), *product(("incomplete",), (5, CROWD), (0.0, 1.0))]
+    models = [*product(("best-worst-logit", "plackett-luce"), settings)]
+    models += [("maxdiff", ("incomplete", 5, 0.0)), ("bradley-terry", ("incomplete", 5, 1.0))]
+    return found + [_cell(method, "--intervals", *setting) for method, setting in models]
+
+
+def _cell(method: str, flags: str, design: str, annotators: int, tastes: float) -> Cell:
+    setting = {"design": design, "annotators": annotators, "tastes": tastes}
+    return Cell(f"{method} {flags}", setting, partial(_study, method, flags, **setting))
+
+
+def _study(
+    method: str, flags: str, seed: int, *, design: str, annotators: int, tastes: float
+) -> Study:
+    own_data = method == "maxdiff"
+    judgments = study_judgments(design, annotators, tastes, seed)
+    if own_data:
+        judgments = _maxdiff(judgments, seed)
+    options: dict[str, Any] = {"interval": "model"}
+    if "--bootstrap" in flags:
+        options = {"bootstrap": RESAMPLES, "seed": seed}
+    if "judgment" in flags:
+        options["cluster"] = "judgment"
+    scores = score(judgments, method, **options)
+    assert scores.low is not None
+    assert scores.high is not None
+    truth = _true_scores(method, design, tastes)[_numbers(judgments.tuples)]
+    known = ~np.isnan(scores.low)
+    covered = (scores.low <= truth) & (truth <= scores.high)
+    warned = any("the interval is approximate" in note for note in scores.notes)
+    return Study(int(covered[known].sum()), int(known.sum()), warned)
+
+
+@lru_cache
+def _utilities() -> Floats:
+    values: Floats = TRUTH_SD * np.random.default_rng(7).standard_normal(N_ITEMS)
+    return values
+
+
+def _numbers(tuples: Tuples) -> NDArray[np.int64]:
+    return np.array([int(item[1:]) for item in tuples.items])
+
+
+@lru_cache
+def _tuples(design: str, seed: int, factor: float = 2) -> Tuples:
+    items = [f"i{number}" for number in range(N_ITEMS)]
+    if design == "complete":
+        groups = [f"g{number // GROUP_SIZE}" for number in range(N_ITEMS)]
+        return make_tuples(items, 3, groups=groups, count=10, seed=seed)
+    return make_tuples(items, 4, factor=factor, seed=seed)
+
+
+def study_judgments(design: str, annotators: int, tastes: float, seed: int) -> Judgments:
+    """Simulate the judgments of a study; of `CROWD` annotators, each judges a share of the tuples."""
+    tuples = _tuples(design, seed % N_DESIGNS)
+    truth = _utilities()[_numbers(tuples)]
+    judgments = simulate(tuples, truth, annotators, noise=1.0, disagreement=tastes, seed=seed)
+    return crowd(judgments, seed) if annotators == CROWD else judgments
+
+
+def crowd(judgments: Judgments, seed: int) -> Judgments:
+    """Keep the judgments of `JUDGMENTS_PER_TUPLE` annotators of each tuple, drawn at random."""
+    order = np.random.default_rng([seed, 1]).random((len(judgments.tuples), CROWD)).argsort(axis=1)
+    kept = np.arange(len(order))[:, None] * CROWD + order[:, :JUDGMENTS_PER_TUPLE]
+    return judgments.take(np.sort(kept.ravel()))
+
+
+def _maxdiff(judgments: Judgments, seed: int) -> Judgments:
+    """Draw best and worst anew, by the MaxDiff logit."""
+    utility = _utilities()[_numbers(judgments.tuples)]
+    u = utility[judgments.tuples.members[judgments.tuple_of]]
+    k = u.shape[1]
+    gumbel = np.random.default_rng([seed, 2]).gumbel(size=(len(u), k, k))
+    value = u[:, :, None] - u[:, None, :] + gumbel
+    value[:, range(k), range(k)] = -np.inf
+    best, worst = np.divmod(value.reshape(len(u), -1).argmax(axis=1), k)
+    types = judgments.best.dtype, judgments.worst.dtype
+    return replace(judgments, best=best.astype(types[0]), worst=worst.astype(types[1]))
+
+
+@lru_cache
+def _true_scores(method: str, design: str, tastes: float) -> Floats:
+    """Return (N,) the true scores of the items, by their numbers.
+
+    Of counting: the expected value of a judgment, over opponents and annotators. Of a model: the scores of
+    its centred utilities where the judgments are its own, else of the estimate from very many judgments.
+    """
+    if method == "counting":
+        return np.array([_expected_value(item, design, tastes) for item in range(N_ITEMS)])
+    if not tastes and method in ("best-worst-logit", "maxdiff"):
+        return np.tanh((_utilities() - _utilities().mean()) / 2)
+    tuples = _tuples(design, 1, LIMIT_FACTOR)
+    numbers = _numbers(tuples)
+    judgments = simulate(
+        tuples, _utilities()[numbers], LIMIT_ANNOTATORS[design],
+        noise=1.0, disagreement=tastes, seed=1,
+    )  # fmt: skip
+    truth = np.empty(N_ITEMS)
+    truth[numbers] = np.tanh(utilities(judgments, method, prior=100.0).utility / 2)
+    return truth
+
+
+def _expected_value(item: int, design: str, tastes: float) -> float:
+    """Return the chance that the item is best, less the chance that it is worst."""
+    random = np.random.default_rng([item, 3])
+    first = item // GROUP_SIZE * GROUP_SIZE
+    group = range(first, first + GROUP_SIZE) if design == "complete" else range(N_ITEMS)
+    opponents = np.array([other for other in group if other != item])
+    k = TUPLE_SIZES[design]
+    drawn = random.permuted(np.tile(opponents, (OPPONENT_DRAWS, 1)), axis=1)[:, : k - 1]
+    items = np.column_stack((np.full(OPPONENT_DRAWS, item), drawn))
+    merit = _utilities()[items] + tastes * random.standard_normal(items.shape)
+    best = np.exp(merit) / np.exp(merit).sum(axis=1, keepdims=True)
+    badness = np.exp(-merit)
+    worst_of_rest = badness[:, :1] / (badness.sum(axis=1, keepdims=True) - badness[:, 1:])
+    worst = (best[:, 1:] * worst_of_rest).sum(axis=1)
+    return float((best[:, 0] - worst).mean())

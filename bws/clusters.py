@@ -1,0 +1,118 @@
+"""How many clusters an interval needs, and the error variance of estimates from clustered judgments.
+
+Intervals resample clusters (dialogues, annotators, tuples, sentence pairs) as a whole. A bootstrap of few
+clusters has few distinct resamples (of two clusters three, of four 35), its percentiles are then values
+of single resamples, and the interval covers far less than its level. An interval of
+somewhat more clusters is printed with a warning.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "FEW", "MANY_CLUSTERS", "MIN_CLUSTERS", "NEEDS", "ClusterVariance", "ErrorVariance", "few_clusters",
+    "t_quantile", "too_few_clusters", "two_way_variance",
+]  # fmt: skip
+
+Floats = NDArray[np.float64]
+
+MIN_CLUSTERS = 5
+"""The fewest clusters from which an interval is computed."""
+MANY_CLUSTERS = 20
+"""The fewest clusters whose intervals have no note: they cover 93 to 97 % (docs/coverage.md)."""
+NEEDS = f"no interval, which needs {MIN_CLUSTERS}"
+FEW = f"the interval is approximate below {MANY_CLUSTERS}"
+LARGEST_DF = 1e6
+"""Degrees of freedom above which Student's t is the normal distribution."""
+
+
+def too_few_clusters(count: int, unit: str) -> str:
+    """Return why `count` clusters have no interval; empty where they are enough.
+
+    unit: what a cluster is, in the plural.
+
+    >>> too_few_clusters(2, "dialogues"), too_few_clusters(5, "dialogues")
+    ('2 dialogues: no interval, which needs 5', '')
+    """
+    return "" if count >= MIN_CLUSTERS else f"{count} {unit}: {NEEDS}"
+
+
+def few_clusters(count: int, unit: str) -> str:
+    """Return a warning that an interval rests on few clusters; empty where they are enough.
+
+    >>> few_clusters(7, "dialogues")
+    '7 dialogues: the interval is approximate below 20'
+    """
+    return "" if count >= MANY_CLUSTERS else f"{count} {unit}: {FEW}"
+
+
+class ClusterVariance(NamedTuple):
+    """The variance of N estimates between clusters, and the number of clusters of each; (N,) each."""
+
+    variance: Floats
+    """Sum over clusters of the squared influence of a cluster, without a correction for their number."""
+    clusters: NDArray[np.int64]
+
+    @property
+    def corrected(self) -> Floats:
+        """The variance times C / (C - 1); NaN where there is one cluster."""
+        others = np.where(self.clusters > 1, self.clusters - 1, np.nan)
+        product: Floats = self.variance * self.clusters / others
+        return product
+
+
+class ErrorVariance(NamedTuple):
+    """The error variance of N estimates and its degrees of freedom; (N,) each."""
+
+    variance: Floats
+    df: Floats
+
+
+def two_way_variance(
+    rows: ClusterVariance,
+    columns: ClusterVariance | None = None,
+    cells: ClusterVariance | None = None,
+    *,
+    left_out: Floats | float = 1.0,
+    known: Floats | float = 0.0,
+) -> ErrorVariance:
+    """Return the error variance of estimates from judgments in clusters of one or two kinds.
+
+    V = V_rows + left_out * max(V_columns - V_cells, 0) + known (Cameron, Gelbach and Miller 2011, Robust
+    Inference with Multiway Clustering, section 2.1), each cluster variance times C / (C - 1). `cells` are
+    the intersections of rows and columns. `left_out` is the finite population correction of the
+    columns: 0 where every column of the population was judged. `known` is a variance without error.
+    The degrees of freedom are those of Satterthwaite (1946).
+
+    >>> four = ClusterVariance(np.array([0.3]), np.array([4]))
+    >>> two_way_variance(four)
+    ErrorVariance(variance=array([0.4]), df=array([3.]))
+    """
+    first = rows.corrected
+    second = np.zeros_like(first)
+    df_second: Floats | float = 1.0
+    if columns is not None and cells is not None:
+        between = np.maximum(columns.corrected - cells.corrected, 0)
+        second = np.where(np.asarray(left_out) > 0, left_out * between, 0)
+        df_second = np.maximum(columns.clusters - 1, 1)
+    variance = first + second + known
+    noise = first**2 / np.maximum(rows.clusters - 1, 1) + second**2 / df_second
+    with np.errstate(invalid="ignore", divide="ignore"):
+        df = np.where(noise > 0, variance**2 / noise, np.inf)
+    return ErrorVariance(variance, np.where(np.isnan(variance), np.nan, df))
+
+
+def t_quantile(df: Floats) -> Floats:
+    """Return the 97.5 % quantile of Student's t distribution; NaN where df is NaN.
+
+    >>> t_quantile(np.array([4.0, np.inf])).round(3)
+    array([2.776, 1.96 ])
+    """
+    from scipy.special import stdtrit
+
+    quantile: Floats = stdtrit(np.minimum(df, LARGEST_DF), 0.975)
+    return quantile

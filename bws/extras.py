@@ -1,0 +1,44 @@
+"""Which extra of the package an optional module belongs to."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+__all__ = ["extra_of", "missing_module"]
+
+DISTRIBUTIONS = {
+    "botocore": "boto3",
+    "faiss": "faiss-cpu",
+    "multipart": "python-multipart",
+    "sklearn": "scikit-learn",
+    "vl_convert": "vl-convert-python",
+}
+"""Top-level module -> the distribution that installs it, where the names differ by more than ``_``."""
+REQUIREMENT = re.compile(r"""(?P<name>[\w.-]+).*extra == ["'](?P<extra>\w+)["']""")
+DEVELOPMENT = "dev"
+
+
+def extra_of(module: str) -> str:
+    """Return the extra that installs a module; empty where none does.
+
+    >>> extra_of("sqlalchemy.orm"), extra_of("sklearn"), extra_of("numpy")
+    ('study', 'csts', '')
+    """
+    from importlib.metadata import requires
+
+    top = module.partition(".")[0]
+    distribution = DISTRIBUTIONS.get(top, top.replace("_", "-")).lower()
+    found = filter(None, map(REQUIREMENT.match, requires("giccs") or ()))
+    extras = [match["extra"] for match in found if match["name"].lower() == distribution != "giccs"]
+    return next((extra for extra in extras if extra != DEVELOPMENT), "")
+
+
+def missing_module(error: ModuleNotFoundError) -> click.ClickException | None:
+    """Return what a command prints where an optional module is missing; None for any other module."""
+    module = (error.name or "").partition(".")[0]
+    extra = extra_of(module)
+    if not extra:
+        return None
+    return click.ClickException(f"needs {module}; install it with: pip install 'giccs[{extra}]'")

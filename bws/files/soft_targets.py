@@ -1,0 +1,137 @@
+"""Soft targets in and out."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bws.files.columns import missing
+from bws.files.faults import Faults, quoted
+from bws.files.table import Table, read_table
+from bws.files.vocabulary import encode
+from bws.files.writing import delimited, series
+from bws.soft_targets import SoftTargets
+from bws.textio import write_atomic
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["read_soft_targets", "write_soft_targets"]
+
+COLUMNS = ("tuple_id", "group", "item", "annotations", "best", "worst", "p_best", "p_worst")
+MAX_DIFFERENCE = 0.0051
+"""Between a share in a file, which may be rounded to two decimals, and the share of the counts."""
+
+
+def write_soft_targets(targets: SoftTargets, path: str | os.PathLike[str]) -> None:
+    """Write soft targets as CSV, whole or not at all (``-`` is standard output)."""
+    import polars as pl
+
+    columns = {
+        "tuple_id": series(targets.tuple_ids),
+        "group": series(targets.groups),
+        "item": series(targets.items),
+        "annotations": pl.Series(targets.annotations),
+        "best": pl.Series(targets.best),
+        "worst": pl.Series(targets.worst),
+        "p_best": pl.Series(targets.p_best),
+        "p_worst": pl.Series(targets.p_worst),
+    }
+    write_atomic(path, delimited(columns))
+
+
+def read_soft_targets(path: str | os.PathLike[str]) -> SoftTargets:
+    """Read soft targets; the shares are checked and then computed from the counts.
+
+    Raises InputError with every fault: empty ids, counts that are not whole numbers, an item twice in a
+    tuple, a tuple whose rows differ in group or annotations or whose best or worst answers are not as many
+    as its annotations, and shares that are not those of the counts.
+    """
+    table = read_table(path)
+    if not set(COLUMNS) <= set(table.frame.columns):
+        raise missing(table, "csv", ", ".join(COLUMNS), "soft-targets")
+    faults = Faults(table.file, table.lines, table.problems)
+    (tuple_of, item_of), names = encode([table.frame["tuple_id"], table.frame["item"]])
+    (group_of,), groups = encode([table.frame["group"]])
+    tuple_ids, items = names[tuple_of], names[item_of]
+    faults.add((tuple_ids == "").astype(bool), lambda _: "tuple_id is empty")
+    faults.add((items == "").astype(bool), lambda _: "item is empty")
+    annotations, best, worst = (_counts(faults, table, n) for n in ("annotations", "best", "worst"))
+    faults.stop("soft targets", always=True)
+    targets = SoftTargets(tuple_ids, groups[group_of], items, annotations, best, worst, table.file)
+    _check_tuples(faults, targets, tuple_of, item_of, group_of)
+    for name, shares in (("p_best", targets.p_best), ("p_worst", targets.p_worst)):
+        _check_shares(faults, name, table.frame[name], shares)
+    faults.stop("soft targets", always=True)
+    return targets
+
+
+def _counts(faults: Faults, table: Table, name: str) -> NDArray[np.int64]:
+    import polars as pl
+
+    column = table.frame[name]
+    values = column.str.strip_chars().cast(pl.Int64, strict=False)
+    least = 1 if name == "annotations" else 0
+    faults.add(
+        ~(values >= least).fill_null(False).to_numpy(),
+        lambda row: f"{name} is {quoted(column[row])}; expected a whole number of at least {least}",
+    )
+    return values.fill_null(least).to_numpy()
+
+
+def _check_tuples(
+    faults: Faults,
+    targets: SoftTargets,
+    tuple_of: NDArray[np.int32],
+    item_of: NDArray[np.int32],
+    group_of: NDArray[np.int32],
+) -> None:
+    """Note rows that contradict another row of their tuple; faults of a whole tuple at its first row."""
+    _, first, number = np.unique(tuple_of, return_index=True, return_inverse=True)
+    first_row = first[number]
+    pairs = tuple_of.astype(np.int64) * (int(item_of.max(initial=0)) + 1) + item_of
+    again = np.ones(len(targets), bool)
+    again[np.unique(pairs, return_index=True)[1]] = False
+
+    def name(row: int) -> str:
+        return f"tuple {quoted(targets.tuple_ids[row])}"
+
+    faults.add(again, lambda row: f"{name(row)} has item {quoted(targets.items[row])} twice")
+    faults.add(
+        group_of != group_of[first_row],
+        lambda row: f"{name(row)} has another group in line {faults.lines[first_row[row]]}",
+    )
+    faults.add(
+        targets.annotations != targets.annotations[first_row],
+        lambda row: f"{name(row)} has other annotations in line {faults.lines[first_row[row]]}",
+    )
+    is_first = np.zeros(len(targets), bool)
+    is_first[first] = True
+    best, worst = (
+        np.bincount(number, counts)[number].astype(np.int64)
+        for counts in (targets.best, targets.worst)
+    )
+    faults.add(
+        is_first & ((best != targets.annotations) | (worst != targets.annotations)),
+        lambda row: (
+            f"{name(row)} has {best[row]} best and {worst[row]} worst answers; expected "
+            f"{targets.annotations[row]} each, one per annotation"
+        ),
+    )
+
+
+def _check_shares(
+    faults: Faults, name: str, column: pl.Series, shares: NDArray[np.float64]
+) -> None:
+    import polars as pl
+
+    values = column.str.strip_chars().cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
+    faults.add(
+        ~(np.abs(values - shares) <= MAX_DIFFERENCE),
+        lambda row: (
+            f"{name} is {quoted(column[row])}; expected {shares[row]:.4g}, the share of the counts"
+        ),
+    )

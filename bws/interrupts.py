@@ -1,0 +1,58 @@
+"""Ctrl-C outside of a command's function: while its modules are imported, and where Python drops it.
+
+Python raises KeyboardInterrupt between any two instructions. Before click runs, while a console script
+imports its modules, nothing catches it; inside a callback of the interpreter (of a weak reference, a
+destructor) it is printed and lost. Both would print a traceback. An interrupt before this module is
+imported, while the interpreter itself starts, cannot be caught here.
+"""
+
+from __future__ import annotations
+
+import sys  # and nothing else: until `handle_interrupts` has run, an interrupt prints a traceback
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+__all__ = ["handle_interrupts"]
+
+REPEAT_AFTER_SECONDS = 0.05
+"""By then the callback in which an interrupt was dropped has returned."""
+
+
+def handle_interrupts() -> None:
+    """Let an interrupt that nothing catches end the program with one line; repeat one that is dropped."""
+    if getattr(sys.excepthook, "handles_interrupts", False):
+        return
+    show, drop = sys.excepthook, sys.unraisablehook
+
+    def excepthook(
+        kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> None:
+        if not issubclass(kind, KeyboardInterrupt):
+            show(kind, error, trace)
+        elif sys.stderr is not None:
+            sys.stderr.write("\nAborted!\n")
+
+    def unraisablehook(unraisable: Any) -> None:
+        if not issubclass(unraisable.exc_type, KeyboardInterrupt):
+            drop(unraisable)
+        elif not sys.is_finalizing():
+            from threading import Timer
+
+            Timer(REPEAT_AFTER_SECONDS, _interrupt_main_thread).start()
+
+    excepthook.handles_interrupts = True  # type: ignore[attr-defined]
+    sys.excepthook, sys.unraisablehook = excepthook, unraisablehook
+
+
+def _interrupt_main_thread() -> None:
+    import _thread
+    import signal
+    import threading
+
+    ident = threading.main_thread().ident
+    if hasattr(signal, "pthread_kill") and ident is not None:
+        signal.pthread_kill(ident, signal.SIGINT)  # ends a blocking call as well
+    else:
+        _thread.interrupt_main()

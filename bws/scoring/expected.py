@@ -1,0 +1,122 @@
+"""Scores of choice models on counting's scale: the counting scores to be expected under the model.
+
+The score of an item is the mean of P(best) - P(worst) over the sets of K items of its group that hold it,
+K the size of the tuples: what counting would give if annotators who answer by the model, with the fitted
+utilities, judged every set again and again. Which opponents an item happened to meet does not matter.
+A score is in [-1, 1], scores sum to 0 in a group, and in a group they increase with the utilities.
+
+The chances are those of the method's own model. Best–worst logit and MaxDiff define P(best, worst).
+Bradley–Terry and Plackett–Luce (K > 3) multiply the chances of overlapping comparisons; here P(best, worst)
+is proportional to that product and sums to 1 over the K(K-1) answers.
+
+A group with at most 100,000 sets is computed exactly. In others the sets are random: in each of at least
+64 rounds the group is shuffled into a circle, and all K neighbours in it are a set, so that every item is
+in K sets of a round and the sum of the scores stays 0. There are enough rounds for 200,000 sets. Isotonic
+regression on the utilities then removes the order that chance gave to items with nearly equal scores. A
+test holds the standard deviation from seed to seed below 0.006 in groups of 41 and 300 items.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import combinations, permutations
+
+import numpy as np
+
+from bws.scoring.choice import Model
+from bws.scoring.likelihood import log_chance_of_first
+from bws.scoring.records import Floats, Integers
+
+__all__ = ["expected_counting"]
+
+MAX_EXACT_SETS = 100_000
+SAMPLED_SETS = 200_000
+MIN_ROUNDS = 64
+SETS_AT_ONCE = 1 << 14
+
+
+def expected_counting(
+    utility: Floats, group_of: Integers, k: int, stages: Model, seed: int = 0
+) -> Floats:
+    """Return (N,) the expected counting scores of items with (N,) utilities.
+
+    A group has at least K items.
+
+    >>> from bws.scoring.choice import best_worst_logit
+    >>> three, one_group = np.array([np.log(2), 0, 0]), np.zeros(3, dtype=np.int64)
+    >>> expected_counting(three, one_group, 3, best_worst_logit).round(4).tolist()
+    [0.3333, -0.1667, -0.1667]
+    """
+    score = np.empty(len(utility))
+    order = np.argsort(group_of, kind="stable")
+    sizes = np.bincount(group_of)
+    size_of = sizes[group_of[order]]
+    rng = np.random.Generator(np.random.PCG64(seed))
+    for size in np.unique(size_of):
+        items = order[size_of == size].reshape(-1, size)
+        if math.comb(size, k) <= MAX_EXACT_SETS:
+            score[items] = _mean(utility[items], _all_sets(size, k), k, stages)
+            continue
+        for group in items:
+            sampled = _mean(utility[group][np.newaxis], _sampled_sets(size, k, rng), k, stages)
+            score[group] = _increasing(sampled[0], utility[group])
+    return score
+
+
+def _mean(utility: Floats, sets: Iterator[Integers], k: int, stages: Model) -> Floats:
+    """Return (G, n) the mean P(best) - P(worst) in (M, K) sets of the n items of each of G groups."""
+    total, count = np.zeros(utility.shape), np.zeros(utility.shape[1])
+    alternatives = stages(k)
+    for members in sets:
+        count += np.bincount(members.ravel(), minlength=len(count))
+        step = max(SETS_AT_ONCE // len(members), 1)
+        for start in range(0, len(utility), step):
+            x = utility[start : start + step, members]
+            balance = _balance(alternatives, x.reshape(-1, k).T).T.reshape(x.shape)
+            for group, values in enumerate(balance, start):
+                total[group] += np.bincount(members.ravel(), values.ravel(), len(count))
+    mean: Floats = total / count
+    return mean
+
+
+def _balance(stages: list[Floats], x: Floats) -> Floats:
+    """Return (K, M) P(best) - P(worst) of each item in M sets, from (K, M) utilities."""
+    k = len(x)
+    answers = list(permutations(range(k), 2))
+    logs = np.empty((len(answers), x.shape[1]))
+    for row, (best, worst) in enumerate(answers):
+        others = [i for i in range(k) if i not in (best, worst)]
+        shown = x[[best, *others, worst]]
+        logs[row] = sum(log_chance_of_first(stage, shown) for stage in stages)
+    chance = np.exp(logs)
+    chance /= chance.sum(axis=0)
+    sign = np.array([[(i == best) - (i == worst) for best, worst in answers] for i in range(k)])
+    balance: Floats = sign.astype(np.float64) @ chance
+    return balance
+
+
+def _all_sets(n: int, k: int) -> Iterator[Integers]:
+    """Yield all sets of K of n items."""
+    sets = np.array(list(combinations(range(n), k)))
+    yield from np.array_split(sets, -(-len(sets) // SETS_AT_ONCE))
+
+
+def _sampled_sets(n: int, k: int, rng: np.random.Generator) -> Iterator[Integers]:
+    """Yield random sets in which every item is equally often."""
+    rounds = max(MIN_ROUNDS, -(-SAMPLED_SETS // n))
+    neighbours = (np.arange(n)[:, np.newaxis] + np.arange(k)) % n
+    step = max(SETS_AT_ONCE // n, 1)
+    for start in range(0, rounds, step):
+        circles = rng.random((min(step, rounds - start), n)).argsort(axis=1)
+        yield circles[:, neighbours].reshape(-1, k)
+
+
+def _increasing(score: Floats, utility: Floats) -> Floats:
+    """Return the nearest scores that do not fall where utilities rise; the sum stays."""
+    from scipy.optimize import isotonic_regression
+
+    order = np.argsort(utility, kind="stable")
+    smooth = np.empty_like(score)
+    smooth[order] = isotonic_regression(score[order]).x
+    return smooth

@@ -1,0 +1,288 @@
+"""Split items: middling scores because annotators are divided, told from those where everybody wavers.
+
+An item has a score near 0 where every annotator sometimes chooses it as best and sometimes as worst (noise),
+and also where some annotators consistently choose it as best and others consistently as worst. In the
+second case an annotator's answers about the item agree between tuples more than those of different
+annotators: the item has a variance component of annotators (`bws.components`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bws.clusters import MIN_CLUSTERS
+from bws.components import item_components
+from bws.records import Judgments
+from bws.scoring.answers import Answers, in_order
+
+__all__ = ["ItemDisagreement", "SplitItems", "split_items"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+MAX_MIDDLING_SCORE = 1 / 3
+"""Scores in [-1, 1] that are at most this far from 0 are middling."""
+MIN_SHARE = 0.25
+"""Least share of the annotators' component in a split item. Normal tastes with a standard deviation of half a
+logit, as good judgments have, are below it."""
+FALSE_DISCOVERY_RATE = 0.05
+PERMUTATIONS = 1000
+MIN_EXCEEDANCES = 10
+"""Of as many permutations the share itself is the p-value, of fewer that of a fitted distribution."""
+MIN_SKEWNESS = 0.01
+MAX_ITEMS_SHOWN = 20
+MAX_ITEM_WIDTH = 40
+
+
+@dataclass(frozen=True, slots=True)
+class ItemDisagreement:
+    """How the annotators' answers about an item differ; NaN where the judgments cannot tell."""
+
+    item: str
+    group: str
+    score: float
+    """Counting score in [-1, 1], from the judgments of named annotators."""
+    judgments: int
+    annotators: int
+    annotators_for: int
+    """Annotators who chose the item as best more often than as worst."""
+    annotators_against: int
+    """Annotators who chose the item as worst more often than as best."""
+    share: float
+    """Annotators' component / (annotators' component + residual): the part of the variance of the answers
+    to a tuple that is the same in all tuples of an annotator. Not cut off at 0."""
+    p: float
+    """One-sided p-value of no component of annotators; NaN with too few annotators with two tuples."""
+    q: float
+    """p adjusted over the items with a middling score (Benjamini and Hochberg 1995); NaN for others."""
+    split: bool | None
+    """Whether q is at most 0.05 and the share at least 0.25; None where q is NaN."""
+
+
+@dataclass(frozen=True)
+class SplitItems:
+    """All judged items, by group and id."""
+
+    items: tuple[ItemDisagreement, ...]
+    notes: tuple[str, ...] = ()
+    """What is not available, and why."""
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def split(self) -> list[ItemDisagreement]:
+        """The split items, the most certain first."""
+        return sorted(
+            (item for item in self.items if item.split), key=lambda item: (item.q, item.p)
+        )
+
+    def document(self) -> dict[str, Any]:
+        """Return the result as plain dicts and lists."""
+        return {
+            "items": [asdict(item) for item in self.items],
+            "split": [[item.group, item.item] for item in self.split],
+            "notes": list(self.notes),
+            "settings": self.settings,
+        }
+
+    def table(self) -> str:
+        """Return the split items as text, their number, then the notes."""
+        from tabulate import tabulate
+
+        headers = ["item", "group", "score", "annotators", "for", "against", "share", "q"]
+        rows = [
+            [
+                *(one.item[:MAX_ITEM_WIDTH], one.group, one.score, one.annotators),
+                *(one.annotators_for, one.annotators_against, one.share, one.q),
+            ]
+            for one in self.split[:MAX_ITEMS_SHOWN]
+        ]
+        table = [tabulate(rows, headers, floatfmt=".2g")] if rows else []
+        return "\n".join([*table, *self._summary(), *self.notes])
+
+    def _summary(self) -> Iterator[str]:
+        tested = sum(item.split is not None for item in self.items)
+        if not tested:
+            return
+        more = f" ({MAX_ITEMS_SHOWN} are shown)" if len(self.split) > MAX_ITEMS_SHOWN else ""
+        yield (
+            f"{len(self.split)} of {tested} items with a middling score (-1/3 to 1/3) are split{more}: "
+            f"some annotators consistently choose them as best, others as worst (q <= "
+            f"{FALSE_DISCOVERY_RATE}, share >= {MIN_SHARE})"
+        )
+
+
+def split_items(judgments: Judgments, *, seed: int = 0) -> SplitItems:
+    """Test for each item whether annotators differ consistently, and tell which items are split.
+
+    An answer gives an item 1 (best), -1 (worst) or 0. The statistic of an item is the sum over annotators of
+    the squared sum of their answers about it, each less the mean of its tuple times the slope of the
+    annotator's answers on such means over all items. It is compared with 1000 permutations of these
+    differences among the annotators of each tuple. The p-value is the share of permutations with at least
+    this statistic or, where fewer than 10 have it, the tail of the gamma distribution (Pearson type III)
+    with the permutations' mean, variance and skewness. It is NaN for items with fewer than five annotators
+    with two tuples, or without tuples of two annotators.
+
+    Judgments without annotator do not count. `seed`: of the permutations.
+    """
+    named = judgments.annotator_of >= 0
+    settings = {
+        "seed": seed,
+        "permutations": PERMUTATIONS,
+        "max_score": MAX_MIDDLING_SCORE,
+        "min_share": MIN_SHARE,
+        "false_discovery_rate": FALSE_DISCOVERY_RATE,
+    }
+    if not named.any():
+        note = "split items: not available, because the judgments do not name their annotators"
+        return SplitItems((), (note,), settings)
+    answers = in_order(judgments.take(named))
+    values = _Values.of(answers)
+    p = _p_values(values, seed)
+    counts = answers.counts
+    score = (counts.best - counts.worst) / counts.appearances
+    q = _adjusted(p, np.abs(score) <= MAX_MIDDLING_SCORE + 1e-12)
+    _, annotator, residual = item_components(answers)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = annotator / (annotator + residual)
+    share[np.isnan(p)] = np.nan
+    signs = values.signs()
+    items = tuple(
+        ItemDisagreement(
+            answers.items[i],
+            answers.groups[answers.group_of[i]],
+            float(score[i]),
+            int(counts.appearances[i]),
+            int(values.annotators[i]),
+            int(signs[0][i]),
+            int(signs[1][i]),
+            float(share[i]),
+            float(p[i]),
+            float(q[i]),
+            None
+            if np.isnan(q[i])
+            else bool(q[i] <= FALSE_DISCOVERY_RATE and share[i] >= MIN_SHARE),
+        )
+        for i in range(len(answers.items))
+    )
+    return SplitItems(items, tuple(_notes(int(np.count_nonzero(~named)), p)), settings)
+
+
+@dataclass(frozen=True, eq=False)
+class _Values:
+    """The values that J judgments give N items, and the C cells of one annotator and one item."""
+
+    tuple_of: Integers
+    """(J,)"""
+    value: Floats
+    """(J, K) 1, 0 or -1."""
+    deviation: Floats
+    """(J, K) value less its expected value: the mean of its item in the tuple times the annotator's slope."""
+    cell: Integers
+    """(J, K) the cell of the value."""
+    item_of_cell: Integers
+    """(C,)"""
+    annotators: Integers
+    """(N,) annotators who judged the item."""
+    with_pairs: Integers
+    """(N,) annotators who judged the item in two tuples."""
+
+    @classmethod
+    def of(cls, answers: Answers) -> _Values:
+        position, n_items = np.arange(answers.k), len(answers.items)
+        value = (position == answers.best[:, None]) * 1.0 - (position == answers.worst[:, None])
+        total = np.zeros(answers.members.shape)
+        np.add.at(total, answers.tuple_of, value)
+        n = np.bincount(answers.tuple_of, minlength=len(total))[:, None]
+        items = answers.members[answers.tuple_of]
+        keys = answers.annotator_of[:, None] * n_items + items
+        distinct, cell = np.unique(keys, return_inverse=True)
+        cell, item_of_cell = cell.reshape(items.shape), distinct % n_items
+        tuples = np.unique(cell.ravel() * len(total) + answers.tuple_of.repeat(answers.k))
+        with_pairs = np.bincount(tuples // len(total)) > 1
+        return cls(
+            answers.tuple_of,
+            value,
+            value - _expected(answers.annotator_of, value, (total / n)[answers.tuple_of]),
+            cell,
+            item_of_cell,
+            np.bincount(item_of_cell, minlength=n_items),
+            np.bincount(item_of_cell[with_pairs], minlength=n_items),
+        )
+
+    def statistic(self, deviation: Floats) -> Floats:
+        """Return (N,) the sum over annotators of the squared sums of deviations (J, K)."""
+        sums = np.bincount(self.cell.ravel(), deviation.ravel())
+        return np.bincount(self.item_of_cell, sums**2, len(self.annotators)).astype(np.float64)
+
+    def signs(self) -> tuple[Integers, Integers]:
+        """Return (N,) the annotators whose answers about an item are above 0 on average, and below."""
+        sums = np.bincount(self.cell.ravel(), self.value.ravel())
+        above, below = (
+            np.bincount(self.item_of_cell[side], minlength=len(self.annotators))
+            for side in (sums > 0, sums < 0)
+        )
+        return above, below
+
+
+def _expected(annotator_of: Integers, value: Floats, mean: Floats) -> Floats:
+    """Return (J, K) means of the tuples, times the slope of each annotator's values on them over all items.
+
+    The slopes, which are 1 on average, keep annotators who follow the others less sharply from being taken
+    for annotators who disagree about an item.
+    """
+    products, squares = (
+        np.bincount(annotator_of, (mean * other).sum(axis=1)) for other in (value, mean)
+    )
+    slope = np.divide(products, squares, out=np.ones_like(squares), where=squares > 0)
+    return slope[annotator_of][:, None] * mean
+
+
+def _p_values(values: _Values, seed: int) -> Floats:
+    """Return (N,) one-sided p-values of the statistic; NaN where there are too few annotators or pairs."""
+    from scipy.special import gammaincc
+
+    random = np.random.Generator(np.random.PCG64(seed))
+    observed = values.statistic(values.deviation)
+    powers, reached = np.zeros((3, len(observed))), np.zeros(len(observed))
+    for _ in range(PERMUTATIONS):
+        order = np.argsort(values.tuple_of + random.random(len(values.tuple_of)))
+        difference = values.statistic(values.deviation[order]) - observed
+        powers += [difference, difference**2, difference**3]
+        reached += difference >= -1e-9
+    mean, square, cube = powers / PERMUTATIONS
+    variance = square - mean**2
+    variance[variance < 1e-12] = np.nan
+    variance[values.with_pairs < MIN_CLUSTERS] = np.nan
+    third = cube - 3 * mean * square + 2 * mean**3
+    skewness = np.maximum(third / variance**1.5, MIN_SKEWNESS)
+    shape = 4 / skewness**2
+    tail = gammaincc(shape, np.maximum(shape - mean / np.sqrt(variance) * np.sqrt(shape), 0))
+    share = (reached + 1) / (PERMUTATIONS + 1)
+    p: Floats = np.where(reached >= MIN_EXCEEDANCES, share, tail)
+    return np.where(np.isnan(variance), np.nan, p)
+
+
+def _adjusted(p: Floats, middling: NDArray[np.bool_]) -> Floats:
+    """Return (N,) Benjamini–Hochberg adjusted p-values of the middling items; NaN for others."""
+    from scipy.stats import false_discovery_control
+
+    q = np.full(len(p), np.nan)
+    tested = middling & ~np.isnan(p)
+    if tested.any():
+        q[tested] = false_discovery_control(p[tested])
+    return q
+
+
+def _notes(unnamed: int, p: Floats) -> Iterator[str]:
+    if unnamed:
+        yield f"split items: {unnamed} judgments name no annotator and do not count"
+    if missing := np.count_nonzero(np.isnan(p)):
+        yield (
+            f"split items: {missing} of {len(p)} items are not tested: fewer than {MIN_CLUSTERS} annotators "
+            "judged them in two tuples, or no tuple of theirs has answers that differ"
+        )

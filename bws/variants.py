@@ -1,0 +1,206 @@
+"""Items that are texts and differ in white space, case and punctuation only: found, reported, merged.
+
+Where texts serve as ids, one item that is written in two ways is two items, with half of the judgments each.
+Two items of a group are variants where nothing but white space, case and punctuation tells them apart and
+one of them, at least, is a text: it has white space between its words, or is of a script that has none there.
+Single words and ids such as ``a-1`` and ``a1`` or ``A`` and ``a`` are not compared with each other: in ids,
+punctuation and case are often the only difference.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bws.records import Ints, normal_id
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from bws.files.rows import Rows
+
+__all__ = ["Variants", "merge_variants", "variant_key", "variants_of"]
+
+TEXT = re.compile(
+    r"\S\s+\S|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+    r"\U00020000-\U0003ffff]"
+)
+"""White space between words; or Thai, Lao, Burmese, Khmer, kana and Han, which are written without it."""
+BETWEEN_DIGITS = re.compile(r"(?<=\d) +(?=\d)")
+KEPT = frozenset({"\u200d", *map(chr, range(0xE0020, 0xE0080))})
+"""Format characters that tell emoji apart: the zero width joiner and tags."""
+MAX_EXAMPLES = 10
+NAMED = 2
+
+
+class _Removed(dict[int, str]):
+    """Code point -> a space where it is white space, punctuation, or a control or format character."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        category = unicodedata.category(character)
+        removed = category[0] in "PZ" or category in ("Cc", "Cf")
+        self[code] = " " if removed and character not in KEPT else character
+        return self[code]
+
+
+REMOVED = _Removed()
+
+
+def variant_key(text: str) -> str:
+    """Return what is left of a text without white space, case and punctuation (Unicode NFC, case folded).
+
+    Letters, marks, digits and symbols stay, also those of emoji. Digits do not join: where something stood
+    between two of them, a mark stays. Not NFKC, which would make 10² and 102 one.
+
+    >>> variant_key("A dog,  barks!") == variant_key("a dogbarks")
+    True
+    >>> variant_key("item 1.1") == variant_key("item 11"), variant_key("?!")
+    (False, '')
+    """
+    folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+    return BETWEEN_DIGITS.sub("\0", folded.translate(REMOVED)).replace(" ", "")
+
+
+@dataclass(frozen=True)
+class Variants:
+    """Items of judgments of which several are variants of one."""
+
+    n_items: int
+    """All items, with each variant counted."""
+    spellings: tuple[tuple[str, ...], ...]
+    """The spellings of each item that has several, the most frequent first; ties by first appearance."""
+    merged: bool = False
+    """Whether each was replaced by its first spelling."""
+
+    @property
+    def n_distinct(self) -> int:
+        """All items, with the variants of one counted once."""
+        return self.n_items - sum(len(each) - 1 for each in self.spellings)
+
+    def message(self, remedy: str = "--merge-variants merges them") -> str:
+        """Return the counts and examples in words; `remedy` says what follows of them."""
+        from bws.files.faults import quoted
+
+        counts = f"{self.n_items} items are {self.n_distinct}"
+        if self.merged:
+            return f"{counts} after variants in white space, case and punctuation were merged"
+        examples = ", ".join(" and ".join(map(quoted, each[:2])) for each in self.spellings[:NAMED])
+        return f"{counts} when white space, case and punctuation are ignored, such as {examples}; {remedy}"
+
+    def document(self) -> dict[str, Any]:
+        """Return the counts and up to ten examples as JSON has them."""
+        return {
+            "items": self.n_items,
+            "distinct": self.n_distinct,
+            "merged": self.merged,
+            "examples": [list(each) for each in self.spellings[:MAX_EXAMPLES]],
+        }
+
+
+def variants_of(
+    items: Sequence[str],
+    groups: Sequence[str] | Ints | None = None,
+    counts: Sequence[int] | Ints | None = None,
+) -> Variants | None:
+    """Return the variants among distinct items; None where there are none.
+
+    groups: (N,) the group of each item; only items of one group are compared. counts: (N,) how often each
+    occurs.
+
+    >>> variants_of(["A dog barks.", "a dog  barks", "a-1", "a1"]).spellings
+    (('A dog barks.', 'a dog  barks'),)
+    """
+    if not any(map(TEXT.search, items)):
+        return None
+    times = np.zeros(len(items), np.int64) if counts is None else np.asarray(counts)
+    spellings = tuple(
+        tuple(items[place] for place in sorted(places, key=lambda place: -times[place]))
+        for places in _texts(items, [0] * len(items) if groups is None else groups).values()
+        if len(places) > 1
+    )
+    return Variants(len(items), spellings) if spellings else None
+
+
+def _texts(items: Sequence[str], groups: Iterable[Any]) -> dict[tuple[Any, str], list[int]]:
+    """Return the indices of the spellings of each item that is a text, by group and key, in order."""
+    places: dict[tuple[Any, str], list[int]] = {}
+    for index, (group, item) in enumerate(zip(groups, items, strict=True)):
+        if key := variant_key(item):
+            places.setdefault((group, key), []).append(index)
+    return {
+        key: indices
+        for key, indices in places.items()
+        if any(TEXT.search(items[index]) for index in indices)
+    }
+
+
+def merge_variants(rows: Rows) -> tuple[Rows, Variants | None]:
+    """Replace every variant by the most frequent spelling of its item, of equally frequent ones by the first.
+
+    Answers that name items and the order shown are replaced along with the items.
+    """
+    items, groups, counts = _spellings(rows)
+    found = variants_of(items, groups, counts)
+    spelling = {
+        key: items[max(places, key=lambda place: counts[place])]
+        for key, places in _texts(items, groups).items()
+    }
+    return _respelled(rows, spelling), replace(found, merged=True) if found else None
+
+
+def _spellings(rows: Rows) -> tuple[list[str], list[str], list[int]]:
+    """Return the distinct items of rows with the group of each and how often it occurs, by appearance."""
+    import polars as pl
+
+    k = len(rows.items)
+    columns = [
+        pl.DataFrame({"group": _groups(rows), "item": column}).with_columns(
+            place=pl.int_range(pl.len(), dtype=pl.Int64) * k + number
+        )
+        for number, column in enumerate(rows.items)
+    ]
+    written = pl.concat(columns).group_by("group", "item").agg(pl.col("place").min(), pl.len())
+    counts: dict[tuple[str, str], int] = {}
+    for group, item, _, count in written.filter(pl.col("item") != "").sort("place").iter_rows():
+        key = (normal_id(group), normal_id(item))
+        counts[key] = counts.get(key, 0) + count
+    return [item for _, item in counts], [group for group, _ in counts], list(counts.values())
+
+
+def _groups(rows: Rows) -> pl.Series:
+    import polars as pl
+
+    return pl.repeat("", len(rows.lines), eager=True) if rows.group is None else rows.group
+
+
+def _respelled(rows: Rows, spelling: Mapping[tuple[str, str], str]) -> Rows:
+    """Return the rows with every item, and what names it, in the spelling of its group and key."""
+    from bws.files.shown import respelled_order
+
+    def respelled(column: pl.Series) -> pl.Series:
+        return _mapped(column, _groups(rows), lambda g, text: spelling.get((g, variant_key(text))))
+
+    items = [respelled(column) for column in rows.items]
+    answers = (rows.best, rows.worst)
+    best, worst = map(respelled, answers) if rows.answers == "item" else answers
+    shown = None if rows.shown is None else respelled_order(rows.shown, rows.items, items)
+    return replace(rows, items=items, best=best, worst=worst, shown=shown)
+
+
+def _mapped(
+    column: pl.Series, groups: pl.Series, new: Callable[[str, str], str | None]
+) -> pl.Series:
+    """Return the column with each text replaced for which `new` has another, given its group and text."""
+    import polars as pl
+
+    frame = pl.DataFrame({"group": groups, "text": column})
+    distinct = frame.unique()
+    texts = [new(normal_id(group), normal_id(text)) or text for group, text in distinct.iter_rows()]
+    named = distinct.with_columns(new=pl.Series(texts, dtype=pl.String))
+    return frame.join(named, on=["group", "text"], how="left", maintain_order="left")["new"]

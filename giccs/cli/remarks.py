@@ -1,0 +1,52 @@
+"""What users should know about how a model and a data set fit, on standard error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from bws.command import Console
+from bws.problems import Problem
+
+if TYPE_CHECKING:
+    from giccs.results import Result
+
+__all__ = ["Remarks", "warned_of_unknown_tokens"]
+
+
+class Remarks:
+    """Notes and warnings about results, each printed once per model, or per model and data set."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._done: set[tuple[str, str]] = set()
+
+    def on(self, result: Result) -> None:
+        """Print which weights the model did not use, and the share of unknown tokens if it is large."""
+        from giccs.models.vocabulary import TokenCounts
+
+        environment: Mapping[str, Any] = result.environment
+        unused = environment.get("unused_weights")
+        if unused and self._first(result.model, ""):
+            self._console.note(f"{result.model}: weights: {unused}")
+        data = str(environment.get("data", ""))
+        warning = TokenCounts(**environment.get("tokens", {})).warning()
+        if warning and self._first(result.model, data):
+            self._console.warn([Problem(result.model, None, f"{data}: {warning}")])
+
+    def _first(self, model: str, data: str) -> bool:
+        first = (model, data) not in self._done
+        self._done.add((model, data))
+        return first
+
+
+@contextmanager
+def warned_of_unknown_tokens(console: Console, model: str, data: str) -> Iterator[None]:
+    """Print a warning after the block where many of the tokens that a model read are unknown to it."""
+    from giccs.models.vocabulary import counted_tokens
+
+    with counted_tokens() as counts:
+        yield
+    if warning := counts.warning():
+        console.warn([Problem(model, None, f"{data}: {warning}")])

@@ -1,0 +1,78 @@
+"""Models that giccs-csts train made: what their folders say. The task csts loads and applies them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bws.problems import InputError, Problem
+from giccs.models.folder import read_json, revision
+from giccs.models.placing import check_device, refuse_map
+from giccs.models.quantising import refuse_quantising
+
+if TYPE_CHECKING:
+    from giccs.models import ModelOptions
+
+__all__ = ["SETTINGS", "TrainedModel", "described", "trained_settings"]
+
+SETTINGS = "settings.json"
+"""File with the settings of the training."""
+KEYS = frozenset(["model", "encoding", "objective", "pooling", "texts"])
+"""Some of these settings, by which the file is recognised."""
+
+
+def trained_settings(folder: Path) -> Mapping[str, Any] | None:
+    """Return the settings of a folder that giccs-csts train made; None for any other folder."""
+    document = read_json(folder / SETTINGS)
+    return document if isinstance(document, dict) and document.keys() >= KEYS else None
+
+
+def described(settings: Mapping[str, Any]) -> str:
+    """Return what a trained model is and what it is for, for messages that refuse it."""
+    return f"is a {settings['encoding']}-encoder made by giccs-csts train, for --task csts only"
+
+
+class TrainedModel:
+    """The folder of a trained model, and how to run it; the task csts loads the weights."""
+
+    def __init__(
+        self, name: str, folder: Path, settings: Mapping[str, Any], options: ModelOptions
+    ) -> None:
+        refuse_map(name, options)
+        refuse_quantising(name, options)
+        if options.dtype not in ("auto", "float32"):
+            message = f"is applied in float32, as it was trained; leave --dtype {options.dtype} out"
+            raise InputError(Problem(name, None, message))
+        self.name = name
+        self.folder = folder
+        self.settings = settings
+        self.options = options
+
+    @cached_property
+    def identity(self) -> Mapping[str, Any]:
+        """Return what the scores depend on."""
+        return {"kind": "csts-train", "revision": revision(self.folder), "dtype": "float32"}
+
+    @property
+    def description(self) -> str:
+        """What the model is, for tasks that refuse it."""
+        return described(self.settings)
+
+    @property
+    def device(self) -> str:
+        """Return the device that scores are computed on; InputError where PyTorch does not have it."""
+        import torch
+
+        check_device(self.name, self.options.device)
+        if self.options.device != "auto":
+            return self.options.device
+        return "cuda" if torch.cuda.is_available() else "cpu"
+
+    def environment(self) -> Mapping[str, Any]:
+        """Return versions and device."""
+        from importlib.metadata import version
+
+        packages = {package: version(package) for package in ("torch", "transformers")}
+        return {**packages, "device": self.device}

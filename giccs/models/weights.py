@@ -1,0 +1,172 @@
+"""Do the tensors of a checkpoint match the architecture? transformers fills what is missing at random."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+__all__ = [
+    "POOLER",
+    "LoadingReport",
+    "check_weights",
+    "loading_report",
+    "recorded_loading",
+    "unused_weights",
+]
+
+POOLER = ("pooler",)
+"""The part of an encoder that vectors from the last layer's states do not use."""
+HEADS = frozenset({
+    "answer_class", "classification_head", "classifier", "cls", "decoder.bias", "decoder.weight",
+    "discriminator_predictions", "embed_out", "embedding_decoder", "end_logits",
+    "final_logits_bias", "generator_lm_head", "generator_predictions", "head", "lm_head", "lm_loss",
+    "lm_predictions", "logits_proj", "mask_predictions", "mlm_head", "mtp", "multiple_choice_head",
+    "output_projection", "pooler", "pre_classifier", "pred_layer", "predictions", "qa_classifier",
+    "qa_outputs", "score", "sequence_summary", "sop_classifier", "start_logits", "v_head",
+    "vocab_layer_norm", "vocab_projector", "vocab_transform",
+})  # fmt: skip
+"""Modules that models of transformers have on top of their body, for pre-training or another task."""
+OTHER_MODALITIES = frozenset({
+    "audio_model", "audio_tower", "multi_modal_projector", "vision_model", "vision_tower", "visual",
+})  # fmt: skip
+"""Modules that read images and sound."""
+MAX_TENSORS_LISTED = 3
+
+_patching = Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class LoadingReport:
+    """How the tensors of a checkpoint and the parameters of an architecture differ."""
+
+    architecture: str
+    prefix: str
+    """Under which name a model with a head has this one."""
+    missing: tuple[str, ...]
+    """Parameters that the checkpoint does not have; they hold random numbers."""
+    unexpected: tuple[str, ...]
+    """Tensors that the architecture has no place for."""
+    mismatched: tuple[str, ...]
+    """Parameters whose shape is another in the checkpoint, with both shapes; they hold random numbers."""
+
+
+def loading_report(model: Any, info: Mapping[str, Collection[Any]]) -> LoadingReport:
+    """Return what `output_loading_info` of transformers says, of a model just loaded.
+
+    A parameter that shares its tensor with another one is not missing.
+    """
+    own = {name for name, _ in (*model.named_parameters(), *model.named_buffers())}
+    mismatched = (
+        f"{name} is {_shape(saved)}, {_shape(expected)} expected"
+        for name, saved, expected in info["mismatched_keys"]
+    )
+    return LoadingReport(
+        type(model).__name__,
+        str(getattr(model, "base_model_prefix", "")),
+        tuple(sorted(own.intersection(info["missing_keys"]))),
+        tuple(sorted(info["unexpected_keys"])),
+        tuple(sorted(mismatched)),
+    )
+
+
+def check_weights(reports: Sequence[LoadingReport], optional: Collection[str] = ()) -> str:
+    """Return which heads were ignored or missing, in words; empty where none was.
+
+    optional: modules that may be missing, as nothing is computed with them. Raises ValueError, with the
+    first names and the counts, where any other tensor is missing or unexpected, or has another shape.
+    """
+    for report in reports:
+        _check(report, optional)
+    notes = [note for report in reports for note in _heads(report)]
+    return "; ".join(dict.fromkeys(notes))
+
+
+def unused_weights(note: str) -> dict[str, str]:
+    """Return the entry of a result's environment for what `check_weights` returned."""
+    return {"unused_weights": note} if note else {}
+
+
+def _check(report: LoadingReport, optional: Collection[str]) -> None:
+    missing = [name for name in report.missing if _module(name, report) not in optional]
+    unexpected = [name for name in report.unexpected if not _is_unused(name, report)]
+    faults = [
+        f"{len(names)} {_tensors(names)} {fault} ({_listed(names)})"
+        for names, fault in (
+            (missing, "missing, which would be random"),
+            (unexpected, "unexpected"),
+            (report.mismatched, "of another shape"),
+        )
+        if names
+    ]
+    if faults:
+        raise ValueError(f"its weights do not match {report.architecture}: {'; '.join(faults)}")
+
+
+def _heads(report: LoadingReport) -> Iterator[str]:
+    """Yield a line per module that was left out on one side; the other tensors match."""
+    for names, fault in ((report.unexpected, "ignored"), (report.missing, "missing and not used")):
+        for module in dict.fromkeys(_module(name, report) for name in names):
+            count = sum(_module(name, report) == module for name in names)
+            yield f"{module} ({count} {'tensor' if count == 1 else 'tensors'}) {fault}"
+
+
+def _is_unused(name: str, report: LoadingReport) -> bool:
+    return _module(name, report) in HEADS | OTHER_MODALITIES
+
+
+def _module(name: str, report: LoadingReport) -> str:
+    """Return the outermost module of a tensor, without the body's own name before it.
+
+    The output layer of ModernBERT is called as the decoder of an encoder-decoder, and is no module of
+    layers: its tensors keep their names.
+    """
+    inner = name.removeprefix(f"{report.prefix}.") if report.prefix else name
+    return inner if inner in HEADS else inner.partition(".")[0]
+
+
+def _tensors(names: Sequence[str]) -> str:
+    return "tensor is" if len(names) == 1 else "tensors are"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = ", ..." if len(names) > MAX_TENSORS_LISTED else ""
+    return ", ".join(names[:MAX_TENSORS_LISTED]) + more
+
+
+def _shape(size: Sequence[int]) -> str:
+    return "×".join(map(str, size))
+
+
+@contextmanager
+def recorded_loading() -> Iterator[list[LoadingReport]]:
+    """Collect a report of every model that transformers loads in this block, whoever asks for it.
+
+    sentence-transformers passes neither the reports on nor an option that would ask for them.
+    """
+    from transformers import PreTrainedModel
+
+    reports: list[LoadingReport] = []
+    with _patching:
+        original = PreTrainedModel.__dict__["from_pretrained"]
+        setattr(PreTrainedModel, "from_pretrained", classmethod(_recorder(original, reports)))  # noqa: B010
+        try:
+            yield reports
+        finally:
+            setattr(PreTrainedModel, "from_pretrained", original)  # noqa: B010
+
+
+def _recorder(original: Any, reports: list[LoadingReport]) -> Callable[..., Any]:
+    """Return `PreTrainedModel.from_pretrained`, which notes what it loaded in `reports`."""
+
+    def from_pretrained(
+        cls: Any, *args: Any, output_loading_info: bool = False, **kwargs: Any
+    ) -> Any:
+        kwargs["ignore_mismatched_sizes"] = True  # they are reported and refused with the others
+        model, info = original.__get__(None, cls)(*args, output_loading_info=True, **kwargs)
+        reports.append(loading_report(model, info))
+        return (model, info) if output_loading_info else model
+
+    return from_pretrained

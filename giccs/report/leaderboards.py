@@ -1,0 +1,143 @@
+"""Comparisons of models as tables: terminal, Markdown, LaTeX, CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator
+
+from giccs.detectable import ALPHA, POWER
+from giccs.leaderboard import Leaderboard, ModelComparison, PairDifference, RankedModel
+from giccs.report.cells import heading, interval, number, remarks, tabulated
+
+__all__ = ["MARK", "comparison_csv", "comparison_tables", "p_value"]
+
+MARK = "†"
+"""Beside models that cannot be told apart from the first."""
+TITLES = {
+    "spearman": "Spearman ρ",
+    "rank_spearman": "ρ within dialogues",
+    "accuracy": "accuracy",
+}
+COLUMNS = [
+    "kind", "task", "data", "content", "metric", "model", "history", "second_model", "second_history",
+    "value", "low", "high", "n", "stderr", "p", "p_holm", "p_bh", "significant", "detectable",
+    "target", "needed", "needed_all_pairs", "power", "alpha", "rank_low", "rank_high", "ties_first", "reason",
+]  # fmt: skip
+
+
+def comparison_tables(comparison: ModelComparison, form: str) -> str:
+    """Return two tables per leaderboard, its models and its pairs, and notes; ``csv`` is one long table."""
+    if form == "csv":
+        return comparison_csv(comparison)
+    parts: list[str] = []
+    for board in comparison.leaderboards:
+        title = f"{board.task} on {board.data}: {TITLES[board.metric]}"
+        size = f"{board.items} items of {board.dialogues} dialogues"
+        size = f"{board.items} questions" if board.metric == "accuracy" else size
+        parts += [f"{heading(f'{title} ({size})', form)}\n", _models(board, form), ""]
+        parts += [_pairs(board, form), "", *remarks(board.notes(), form), ""]
+    return "\n".join([*parts, *remarks([str(result) for result in comparison.skipped], form)])
+
+
+def _models(board: Leaderboard, form: str) -> str:
+    rows = [
+        [
+            str(i + 1),
+            f"{model.model} {MARK}" if model.ties_first else model.model,
+            model.history,
+            interval(model.estimate),
+            _ranks(model),
+        ]
+        for i, model in enumerate(board.models)
+    ]
+    return tabulated(
+        rows, ["", "model", "history", f"{TITLES[board.metric]} [95 %]", "ranks"], form
+    )
+
+
+def _ranks(model: RankedModel) -> str:
+    low, high = model.rank_low, model.rank_high
+    return str(low) if low == high else f"{low}–{high}"
+
+
+def _pairs(board: Leaderboard, form: str) -> str:
+    headers = ["pair", "difference [95 %]", "p", "Holm", "BH", "detectable", "verdict"]
+    return tabulated([_pair(pair) for pair in board.pairs], headers, form)
+
+
+def _pair(pair: PairDifference) -> list[str]:
+    limits = "[–]" if math.isnan(pair.low) else f"[{pair.low:+.3f}, {pair.high:+.3f}]"
+    difference = "not defined" if math.isnan(pair.value) else f"{pair.value:+.3f} {limits}"
+    numbers = [p_value(p) for p in (pair.p, pair.p_holm, pair.p_bh)]
+    detectable = "–" if math.isnan(pair.detectable) else f"{pair.detectable:.3f}"
+    verdict = "not tested" if math.isnan(pair.p) else "not told apart"
+    return [
+        f"{pair.first + 1}–{pair.second + 1}", difference, *numbers, detectable,
+        "differ" if pair.is_significant else verdict,
+    ]  # fmt: skip
+
+
+def p_value(p: float) -> str:
+    """Return a p-value with three decimals; a dash for NaN.
+
+    >>> p_value(0.0123), p_value(1e-9), p_value(math.nan)
+    ('0.012', '<0.001', '–')
+    """
+    if math.isnan(p):
+        return "–"
+    return "<0.001" if p < 0.0005 else f"{p:.3f}"
+
+
+def comparison_csv(comparison: ModelComparison) -> str:
+    """Return a row per model, per pair and per skipped result (`kind`) as CSV."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for board in comparison.leaderboards:
+        place = {name: getattr(board, name) for name in ("task", "data", "content", "metric")}
+        writer.writerows({**place, **row} for row in _csv_rows(board))
+    for result in comparison.skipped:
+        names = ("model", "history", "task", "data", "content", "metric", "reason")
+        writer.writerow({"kind": "skipped", **{name: getattr(result, name) for name in names}})
+    return out.getvalue()
+
+
+def _csv_rows(board: Leaderboard) -> Iterator[dict[str, object]]:
+    for model in board.models:
+        estimate = model.estimate
+        yield {
+            "kind": "model",
+            "model": model.model,
+            "history": model.history,
+            **{name: number(getattr(estimate, name)) for name in ("value", "low", "high")},
+            **{name: getattr(model, name) for name in ("rank_low", "rank_high", "ties_first")},
+            "n": estimate.n,
+            "reason": estimate.reason,
+        }
+    for pair in board.pairs:
+        yield _csv_pair(board.models[pair.first], board.models[pair.second], pair, board.target)
+
+
+def _csv_pair(
+    first: RankedModel, second: RankedModel, pair: PairDifference, target: float
+) -> dict[str, object]:
+    names = (
+        "value", "low", "high", "stderr", "p", "p_holm", "p_bh",
+        "detectable", "needed", "needed_all_pairs",
+    )  # fmt: skip
+    return {
+        "kind": "pair",
+        "model": first.model,
+        "history": first.history,
+        "second_model": second.model,
+        "second_history": second.history,
+        **{name: number(getattr(pair, name)) for name in names},
+        "n": pair.n,
+        "significant": pair.is_significant,
+        "target": target,
+        "power": POWER,
+        "alpha": ALPHA,
+        "reason": pair.reason,
+    }

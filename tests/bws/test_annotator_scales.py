@@ -1,0 +1,210 @@
+"""Scales and position effects of annotators: against a slow program, and planted ones."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.optimize
+from click.testing import CliRunner
+
+from bws.annotators import annotator_report
+from bws.cli.consistency import agreement
+from bws.design import make_tuples
+from bws.files import write_judgments
+from bws.records import Judgment, Judgments
+from bws.simulate import simulate
+
+CARELESS_SHARES = (0.5, 0.75, 1.0)
+
+
+def study(
+    seed, careless=(), n_items=100, annotators=20, fewest=60, most=100, **options
+) -> Judgments:
+    """Annotators with tastes, each of whom judges some tuples; the first have careless answers."""
+    rng = np.random.default_rng(seed)
+    design = make_tuples([f"i{n}" for n in range(n_items)], 4, factor=2, seed=seed)
+    truth = rng.normal(0, 1.5, n_items)
+    options = {"noise": 1.0, "disagreement": 0.5, "seed": seed} | options
+    judgments = simulate(design, truth, annotators, **options)
+    best, worst = judgments.best.copy(), judgments.worst.copy()
+    for annotator, share in enumerate(careless):
+        guessing = simulate(design, truth, annotators, careless=share, **options)
+        rows = judgments.annotator_of == annotator
+        best[rows], worst[rows] = guessing.best[rows], guessing.worst[rows]
+    judged = [
+        rng.choice(rows, min(len(rows), rng.integers(fewest, most + 1)), replace=False)
+        for rows in (np.flatnonzero(judgments.annotator_of == a) for a in range(annotators))
+    ]
+    return replace(judgments, best=best, worst=worst).take(np.sort(np.concatenate(judged)))
+
+
+def by_name(report) -> dict:
+    return {annotator.annotator: annotator for annotator in report.annotators}
+
+
+def auc(low, high) -> float:
+    """Return the share of pairs in which the number of `low` is the lower one."""
+    return float(np.mean([(x < y) + (x == y) / 2 for x in low for y in high]))
+
+
+# Scales -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shares", [CARELESS_SHARES, (0.35,) * 3], ids=["half to all", "third"])
+def test_careless_annotators_are_found_by_their_scale(shares):
+    by_scale, by_compliance = [], []
+    names = [f"simulated-{n}" for n in range(1, 21)]
+    for seed in range(10):
+        found = by_name(annotator_report(study(seed, shares)))
+        for values, aucs in (
+            ([found[name].scale for name in names], by_scale),
+            ([found[name].compliance for name in names], by_compliance),
+        ):
+            aucs.append(auc(values[:3], values[3:]))
+    print(f"\nAUC {shares}: scale {np.mean(by_scale):.4f}, compliance {np.mean(by_compliance):.4f}")
+    assert np.mean(by_scale) >= 0.95
+
+
+def slow_log_posterior(rows, annotator, scale, unit) -> float:
+    total = -((scale - 1) ** 2) / 2 if unit else -((scale / 10) ** 2) / 2
+    for row in rows:
+        if annotator in ("", row.annotator):
+            others = [r for r in rows if r.annotator != row.annotator]
+            u = {}
+            for item in row.items:
+                n = sum(item in r.items for r in others)
+                balance = sum((item == r.best) - (item == r.worst) for r in others)
+                u[item] = (unit or 1) * math.log((n + balance + 1) / (n - balance + 1))
+            rest = [item for item in row.items if item != row.best]
+            total += scale * (u[row.best] - u[row.worst])
+            total -= math.log(sum(math.exp(scale * u[item]) for item in row.items))
+            total -= math.log(sum(math.exp(-scale * u[item]) for item in rest))
+    return total
+
+
+def test_scales_are_those_of_a_slow_program():
+    judgments = study(3, n_items=10, annotators=4, fewest=10, most=20)
+    rows = list(judgments.records())
+    unit = scipy.optimize.minimize_scalar(
+        lambda scale: -slow_log_posterior(rows, "", scale, 0), options={"xtol": 1e-10}
+    ).x
+    for found in annotator_report(judgments).annotators:
+        target = lambda scale, name=found.annotator: -slow_log_posterior(rows, name, scale, unit)  # noqa: E731
+        best = scipy.optimize.minimize_scalar(target, options={"xtol": 1e-10}).x
+        step = 1e-3
+        curvature = target(best + step) - 2 * target(best) + target(best - step)
+        assert found.scale == pytest.approx(best, abs=1e-5)
+        assert found.scale_stderr == pytest.approx(step / math.sqrt(curvature), rel=1e-3)
+
+
+def test_scales_of_equal_annotators_are_1_within_their_intervals():
+    covered = []
+    for seed in range(20):
+        for found in annotator_report(study(seed, disagreement=0.0)).annotators:
+            covered.append(abs(found.scale - 1) < 1.96 * found.scale_stderr)
+    assert 0.93 <= np.mean(covered) <= 0.97  # 400 intervals
+
+
+def test_a_guesser_has_scale_0_and_few_judgments_pull_to_1():
+    judgments = study(1, (1.0,), fewest=100, most=100)
+    guesser = by_name(annotator_report(judgments))["simulated-1"]
+    assert abs(guesser.scale) < 2 * guesser.scale_stderr
+    few = np.flatnonzero(judgments.annotator_of == 0)[3:]
+    rest = judgments.take(np.setdiff1d(np.arange(len(judgments)), few))
+    with_few = by_name(annotator_report(rest))["simulated-1"]
+    assert with_few.scale_stderr > 3 * guesser.scale_stderr
+    assert 0 < with_few.scale_stderr < 1  # that of the prior
+
+
+def test_without_judgments_of_others_there_is_no_scale():
+    rows = [
+        Judgment((f"a{t}", f"b{t}", f"c{t}"), f"a{t}", f"c{t}", w)
+        for t in range(5)
+        for w in ("w1", "w2", "w3")
+    ]
+    rows.append(Judgment(("x", "y", "z"), "x", "z", "alone"))
+    found = by_name(annotator_report(Judgments.from_records(rows)))
+    assert math.isnan(found["alone"].scale)
+    assert math.isnan(found["alone"].scale_stderr)
+    assert found["w1"].scale == found["w2"].scale > 0
+
+
+def test_where_all_guess_there_are_no_scales_and_a_note_says_so():
+    report = annotator_report(study(0, careless=(1.0,) * 20))
+    assert all(math.isnan(annotator.scale) for annotator in report.annotators)
+    assert report.notes[0].startswith("no scales: ")
+
+
+# Positions ----------------------------------------------------------------------------------------
+
+
+def test_position_effects_of_the_simulation_are_recovered():
+    # The first item seems better by 0.6, at noise 1: log odds +0.6 of best and -0.6 of worst.
+    report = annotator_report(study(2, position_bias=0.6, disagreement=0.0))
+    assert report.positions.best.low < 0.6 < report.positions.best.high
+    assert report.positions.worst.low < -0.6 < report.positions.worst.high
+    assert report.positions.best.p < 1e-4
+    assert report.positions.worst.p < 1e-4
+
+
+def test_false_alarms_of_positions_are_rare_over_all_annotators():
+    alarms, together = 0, 0
+    for seed in range(20):
+        report = annotator_report(study(seed))
+        effects = [e for a in report.annotators for e in (a.positions.best, a.positions.worst)]
+        alarms += any(effect.p < 0.05 for effect in effects)
+        together += min(report.positions.best.p, report.positions.worst.p) < 0.05
+    assert alarms <= 4
+    assert together <= 4  # 1 of 20 on average
+
+
+def test_one_annotator_who_prefers_the_first_item_is_marked():
+    judgments = study(4)
+    rows = np.flatnonzero(judgments.annotator_of == 7)[::2]
+    best = judgments.best.copy()
+    first = judgments.shown[rows, 0]
+    best[rows] = np.where(first == judgments.worst[rows], best[rows], first)
+    report = annotator_report(replace(judgments, best=best))
+    marked = [a.annotator for a in report.annotators if a.positions.best.p < 0.05]
+    assert marked == ["simulated-8"]
+    line = next(line for line in report.table().splitlines() if line.startswith("simulated-8 "))
+    assert line.split()[-2].endswith("*")
+    effect = by_name(report)["simulated-8"].positions.best
+    assert effect.low > 0
+
+
+def test_position_effects_need_the_order_and_enough_judgments():
+    judgments = study(0)
+    report = annotator_report(replace(judgments, shown=None))
+    assert math.isnan(report.positions.best.p)
+    assert "the order on the screen is not known: nothing is said about places" in report.notes
+    rows = np.flatnonzero(judgments.annotator_of == 0)
+    fewer = judgments.take(np.setdiff1d(np.arange(len(judgments)), rows[19:]))
+    found = by_name(annotator_report(fewer))
+    assert math.isnan(found["simulated-1"].positions.best.log_odds)
+    assert not math.isnan(found["simulated-2"].positions.best.log_odds)
+
+
+def test_a_pair_has_no_effect_on_the_worst():
+    rows = [Judgment(("a", "b"), "a", "b", w, tuple_id=str(n)) for n in range(10) for w in "xy"]
+    shown = np.tile(np.array([0, 1], np.int8), (20, 1))
+    report = annotator_report(replace(Judgments.from_records(rows), shown=shown))
+    assert report.positions.best.log_odds > 0
+    assert math.isnan(report.positions.worst.log_odds)
+
+
+# The command --------------------------------------------------------------------------------------
+
+
+def test_the_command_adds_scales_and_positions(tmp_path):
+    write_judgments(study(5, n_items=20, annotators=4), tmp_path / "j.csv")
+    call = CliRunner().invoke(agreement, [str(tmp_path / "j.csv"), "--annotators", "--json"])
+    document = json.loads(call.stdout)["annotators"]
+    first = document["annotators"][0]
+    assert {"compliance", "place_p", "scale", "scale_stderr", "positions"} <= set(first)
+    assert set(document["positions"]["best"]) == {"log_odds", "low", "high", "p"}
+    text = CliRunner().invoke(agreement, [str(tmp_path / "j.csv"), "--annotators"]).stdout
+    assert "scale [95 %]" in text
+    assert "shown first rather than last: log odds of best" in text

@@ -1,0 +1,150 @@
+"""A generalisability study's intervals, and whether planned designs reach what is promised."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bws.design import make_tuples
+from bws.generalisability import generalisability
+from bws.planning import Planner, plan
+from bws.records import Judgment, Judgments
+from bws.scoring import score
+from bws.scoring.answers import in_order
+from bws.simulate import simulate
+
+ITEMS = [f"i{n:03d}" for n in range(60)]
+
+
+def judged(seed, annotators=4, k=3, factor=2.0, groups=0, count=None, disagreement=0.4):
+    names = {"groups": [f"g{n % groups}" for n in range(60)], "count": count} if groups else {}
+    options = names or {"factor": factor}
+    design = make_tuples(ITEMS, k, seed=seed, **options)
+    truth = np.random.default_rng(0).normal(size=60)[[int(item[1:]) for item in design.items]]
+    return simulate(design, truth, annotators, noise=0.7, disagreement=disagreement, seed=seed)
+
+
+def planner_of(judgments):
+    answers = in_order(judgments)
+    return Planner.of(answers, generalisability(answers))
+
+
+def parallel_correlation(seeds, **options):
+    """Return how the scores of studies of the same items correlate: other designs, other annotators."""
+    scores = []
+    for seed in seeds:
+        scored = score(judged(seed, **options))
+        scores.append(scored.score[np.argsort(scored.items)])
+    correlations = np.corrcoef(scores)
+    return correlations[np.triu_indices(len(scores), 1)].mean()
+
+
+def test_intervals_hold_the_estimates_and_say_what_they_leave_out():
+    study = generalisability(in_order(judged(0)))
+    for estimate in (*study.variances.values(), study.reliability, study.root):
+        assert estimate.low < estimate.value < estimate.high
+    assert [note[:40] for note in study.notes] == ["intervals over items of the same group a"]
+    assert "all errors included" in study.table()
+    two = generalisability(in_order(judged(0, annotators=2)))
+    assert two.notes[-1] == (
+        "2 named annotators: the intervals do not contain that other annotators differ"
+    )
+
+
+def test_the_interval_is_wider_where_annotators_differ_together():
+    """Half of the annotators guess, or all of them half of the time: who was drawn matters, or not."""
+    design = make_tuples(ITEMS, 3, groups=[f"g{n % 12}" for n in range(60)], count=10)
+    truth = np.random.default_rng(0).normal(size=60)[[int(item[1:]) for item in design.items]]
+    records = list(simulate(design, truth, 6, noise=0.7).records())
+    random = np.random.default_rng(0)
+
+    def width(guesses):
+        rows = [
+            replace(
+                row,
+                **dict(
+                    zip(("best", "worst"), random.permutation(row.items)[:2].tolist(), strict=True)
+                ),
+            )
+            if guess
+            else row
+            for row, guess in zip(records, guesses, strict=True)
+        ]
+        found = generalisability(in_order(Judgments.from_records(rows))).reliability
+        return found.high - found.low
+
+    together = [row.annotator in {"simulated-1", "simulated-2", "simulated-3"} for row in records]
+    assert width(together) > 1.3 * width(random.random(len(records)) < 0.5)
+
+
+def test_few_clusters_have_no_interval():
+    rows = [
+        Judgment(items, items[n % 2], items[2], f"w{n}")
+        for items in (("a", "b", "c"), ("b", "c", "d"), ("a", "c", "d"))
+        for n in range(3)
+    ]
+    study = generalisability(in_order(Judgments.from_records(rows)))
+    assert math.isnan(study.reliability.low)
+    assert any("no interval, which needs 5" in note for note in study.notes)
+
+
+@pytest.mark.parametrize(
+    ("pilot", "other", "sizes"),
+    [
+        ({}, {"factor": 4.0}, (12, 4)),
+        ({}, {"annotators": 8}, (6, 8)),
+        ({"factor": 4.0}, {"factor": 1.0, "annotators": 6}, (3, 6)),
+        ({"groups": 12, "count": 10}, {"groups": 12, "count": 5}, (3, 4)),
+        ({"groups": 12, "count": 5}, {"groups": 12, "count": 10, "annotators": 2}, (6, 2)),
+    ],
+)
+def test_planned_reliability_comes_true(pilot, other, sizes):
+    planned = []
+    for seed in range(8):
+        planner = planner_of(judged(seed, **pilot))
+        planned.append(planner.reliability(*sizes, planner.repeated(sizes[0])))
+    actual = parallel_correlation(range(100, 112), **(pilot | other))
+    assert np.mean(planned) == pytest.approx(actual, abs=0.02)
+
+
+def test_the_plan_has_the_present_design_and_the_cheapest_that_reaches_the_target():
+    planner = planner_of(judged(0))
+    found = plan(planner, 0.95, price=0.5)
+    present = found.alternatives[0]
+    assert present.judgments == 40 * 3 * 4
+    study = generalisability(in_order(judged(0)))
+    assert present.reliability == pytest.approx(study.reliability.value)
+    assert present.cost == 240
+    assert all(design.reliability >= 0.95 for design in found.reaching)
+    assert found.cheapest.judgments == min(design.judgments for design in found.reaching)
+    same_cost = [each for each in found.alternatives if each.what == "equal cost"]
+    assert len(same_cost) > 2
+    for design in same_cost:
+        assert design.judgments == pytest.approx(present.judgments, abs=1)
+    table = found.table()
+    assert "cannot be reached by annotations alone" in table
+    assert found.planner.limit_of_annotations < 0.95
+    doubled = {each.what: each.reliability for each in found.alternatives if "twice" in each.what}
+    assert doubled.keys() == {
+        "twice the tuples", "twice the annotations per tuple", "twice the annotators"
+    }  # fmt: skip
+    assert min(doubled.values()) > present.reliability
+
+
+def test_a_complete_design_has_no_limit_and_no_more_tuples():
+    planner = planner_of(judged(0, groups=12, count=10))
+    assert planner.limit_of_annotations == 1
+    found = plan(planner, 0.97)
+    assert "twice the tuples" not in {each.what for each in found.alternatives}
+    assert all(each.tuples_per_item <= 6 for each in (*found.alternatives, *found.reaching))
+    needed = planner.annotations_for(0.97)
+    assert planner.reliability(6, needed, planner.repeated(6)) == pytest.approx(0.97)
+
+
+def test_wrong_arguments_of_a_plan():
+    planner = planner_of(judged(0))
+    with pytest.raises(ValueError, match="target is 1; it must be above 0 and below 1"):
+        plan(planner, 1)
+    with pytest.raises(ValueError, match="price is -1; it must be 0 or more"):
+        plan(planner, 0.9, price=-1)

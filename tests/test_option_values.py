@@ -1,0 +1,228 @@
+"""No numeric option takes a value with which a command fails inside a library, or runs for ever."""
+
+import importlib
+import math
+import tomllib
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from bws.option_types import MAX_COUNT, SEED, Number
+
+ROOT = Path(__file__).parents[1]
+HUGE = str(10**20)
+DIGITS = "9" * 5000
+"""More digits than Python turns into a number."""
+
+
+def commands(name, command):
+    """Yield (words of the call, command) of a command and of those below it."""
+    yield name, command
+    context = click.Context(command, info_name=name[-1])
+    if hasattr(command, "list_commands"):
+        for below in command.list_commands(context):
+            yield from commands((*name, below), command.get_command(context, below))
+
+
+def all_commands():
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["scripts"]
+    for name, target in scripts.items():
+        module, function = target.split(":")
+        yield from commands((name,), getattr(importlib.import_module(module), function))
+
+
+def types_of(option):
+    return option.type.types if isinstance(option.type, click.Tuple) else [option.type]
+
+
+def is_numeric(option):
+    numeric = (click.types.IntParamType, click.types.FloatParamType)
+    return any(isinstance(kind, numeric) for kind in types_of(option))
+
+
+NUMERIC = [
+    pytest.param(words, option, id=f"{' '.join(words)} {option.opts[0]}")
+    for words, command in all_commands()
+    for option in command.params
+    if is_numeric(option)
+]
+TEXTS = [
+    (words, option)
+    for words, command in all_commands()
+    for option in ("--batch-size", "--device", "--curve", "--k")
+    if any(
+        option in param.opts and isinstance(param.type, click.types.StringParamType)
+        for param in command.params
+    )
+]
+"""Options whose numbers are part of a text."""
+
+
+def refusal(words, option, *values):
+    """Return what a call says; nothing but the one option is given."""
+    scripts = dict(all_commands())
+    result = CliRunner().invoke(scripts[words[:1]], [*words[1:], option, *values])
+    assert result.exit_code == 2, (result.output, result.exception)
+    assert f"Invalid value for '{option}'" in result.stderr
+    assert "Traceback" not in result.output
+    return result.stderr
+
+
+def test_there_are_options_to_look_at():
+    assert len(NUMERIC) > 50
+    assert len(TEXTS) == 6
+
+
+@pytest.mark.parametrize(("words", "option"), NUMERIC)
+def test_every_numeric_option_has_two_ends(words, option):
+    for kind in types_of(option):
+        assert isinstance(kind, click.IntRange | Number)
+        assert -math.inf < kind.min < kind.max < math.inf
+    if option.opts[0] == "--seed":
+        assert option.type is SEED
+    for kind in types_of(option):
+        if isinstance(kind, click.IntRange) and kind is not SEED:
+            assert kind.max <= MAX_COUNT
+
+
+@pytest.mark.parametrize(("words", "option"), NUMERIC)
+def test_every_numeric_option_refuses_what_is_no_number_in_its_range(words, option):
+    for value in ("nan", "inf", "-inf", HUGE, f"-{HUGE}", "1e400", DIGITS, "many"):
+        refusal(words, option.opts[0], *[value] * len(types_of(option)))
+
+
+@pytest.mark.parametrize(("words", "option"), TEXTS, ids=lambda value: str(value))
+def test_numbers_in_texts_are_bounded(words, option):
+    for value in ("nan", "inf", "-1", "0", HUGE, DIGITS, "gpu", "cuda:-1", f"cuda:{HUGE}"):
+        refusal(words, option, value)
+
+
+@pytest.mark.parametrize(
+    ("words", "option", "value"),
+    [
+        (("giccs-csts", "train"), "--learning-rate", "inf"),
+        (("giccs-csts", "train"), "--learning-rate", "0"),
+        (("giccs-csts", "train"), "--weight-decay", "-0.1"),
+        (("giccs-csts", "train"), "--warmup", "1"),
+        (("giccs-csts", "train"), "--curve", f"8,{HUGE}"),
+        (("bws-make-tuples",), "--factor", "inf"),
+        (("bws-make-tuples",), "--tuples", HUGE),
+        (("bws-make-tuples",), "--seed", "-1"),
+        (("giccs-eval",), "--seed", str(2**32)),
+        (("giccs-eval",), "--device", "gpu"),
+        (("bws-score",), "--prior", "0"),
+        (("bws-simulate",), "--position-bias", "inf"),
+        (("mturk-hits", "invite"), "--days", HUGE),
+    ],
+)
+def test_single_values(words, option, value):
+    assert value in refusal(words, option, value)
+
+
+@pytest.mark.parametrize("more", [["--factor", "1000"], ["--tuples", "999999999"]])
+def test_a_design_that_is_too_large_is_refused_at_once(tmp_path, more):
+    from bws.cli import make_tuples
+
+    items = tmp_path / "items.txt"
+    items.write_text("".join(f"item {n}\n" for n in range(20_000)))
+    result = CliRunner().invoke(make_tuples, [str(items), "-k", "4", *more])
+    assert result.exit_code == 2
+    assert "tuples is too large; at most 10000000 are made (--tuples, --factor)" in result.stderr
+
+
+def test_a_design_that_is_too_large_for_an_extension(tmp_path):
+    from bws.design import extend_tuples, make_tuples
+
+    old = make_tuples(["a", "b", "c", "d", "e"], 3, count=5)
+    for factor in (1e9, 1e308):
+        with pytest.raises(ValueError, match="is too large; at most 10000000"):
+            extend_tuples(old, ["f", "g"], factor=factor, allow_repeats=True)
+        with pytest.raises(ValueError, match="is too large; at most 10000000"):
+            make_tuples(["a", "b", "c"], 2, factor=factor, allow_repeats=True)
+
+
+def toml(tmp_path, text):
+    path = tmp_path / "file.toml"
+    path.write_text(text)
+    return path
+
+
+LONG = "9" * 5000
+
+
+def test_values_of_a_recipe(tmp_path):
+    from bws.problems import InputError
+    from giccs.recipe import read_recipe
+
+    def refused(ask, task="csts-train", value="0.5"):
+        path = toml(
+            tmp_path,
+            'data = "csts-sample"\n[[model]]\nname = "package:minilm"\n'
+            f'task = "{task}"\nask = {{ {ask} }}\n'
+            f'published = [{{ metric = "spearman", value = {value} }}]\n',
+        )
+        with pytest.raises(InputError) as caught:
+            read_recipe(path)
+        return str(caught.value)
+
+    assert "learning_rate is inf; it must be from 0 to 1" in refused("learning_rate = inf")
+    assert "learning_rate is nan; it must be above 0" in refused("learning_rate = nan")
+    assert "weight_decay is nan; it must be from 0 to 10" in refused("weight_decay = nan")
+    assert "margin is inf" in refused("objective = 'quad', margin = inf")
+    assert f"epochs is {HUGE}" in refused(f"epochs = {HUGE}")
+    assert "seed = 4294967296; 0 to 4294967295 is" in refused("seed = 4294967296", "csts")
+    assert f"shots = {HUGE}; 0 to 1000 is allowed" in refused(f"shots = {HUGE}", "csts-prompt")
+    for value in ("nan", "inf", f"1{'0' * 400}"):
+        assert "it must be a number" in refused("encoding = 'bi'", value=value)
+    assert "is not TOML (" in refused(f"epochs = {LONG}")
+
+
+def test_values_of_sweeps(tmp_path):
+    from bws.problems import InputError
+    from giccs.sweep import read_sweep
+    from giccs.tasks.csts.encoders.settings import Settings
+    from giccs.tasks.csts.encoders.sweep import points, read_grid
+
+    start = '[[grid]]\nmodels = ["package:minilm"]\ntasks = ["csts"]\noptions = '
+    with pytest.raises(InputError, match="seed = 4294967296; 0 to 4294967295 is allowed"):
+        read_sweep(toml(tmp_path, start + "{ seed = [1, 4294967296] }\n"))
+    for values, message in (
+        ("learning_rate = [1e-5, inf]", "learning_rate is inf; it must be from 0 to 1"),
+        ("weight_decay = [nan]", "weight_decay is nan; it must be from 0 to 10"),
+        (f"batch = [{HUGE}]", f"batch is {HUGE}; it must be from 1 to 1000000"),
+        ('epochs = ["many"]', "grid: "),
+    ):
+        with pytest.raises(InputError, match=message):
+            points(read_grid(toml(tmp_path, f"[grid]\n{values}\n")), Settings("package:minilm"))
+    for seeds in ("-1", HUGE, "1.5", "inf"):
+        with pytest.raises(InputError, match="whole numbers from 0 to 4294967295"):
+            read_grid(toml(tmp_path, f"[grid]\nepochs = [1]\n[final]\nseeds = [{seeds}]\n"))
+
+
+def test_values_of_a_study_and_of_a_selection(tmp_path):
+    from bws.problems import InputError
+    from giccs.selection.rules import read_rules
+    from mturk.settings import read_settings
+
+    for key, value in (
+        ("exchange_rate", '"inf"'), ("exchange_rate", '"1e999999"'), ("minimum_wage", '"nan"'),
+        ("reward", '"inf"'), ("spending_limit", '"-1.00"'), ("seed", "-1"), ("seed", HUGE),
+        ("assignments", "inf"), ("expected_seconds", "0"), ("lifetime", HUGE),
+        ("approval_rate_above", "nan"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=rf"file\.toml:1: {key} is "):
+            read_settings(toml(tmp_path, f"{key} = {value}\n"))
+    for text in (
+        "seed = -1",
+        f"seed = {HUGE}",
+        "seed = inf",
+        "dialogues = 0",
+        f"dialogues = {HUGE}",
+    ):
+        with pytest.raises(InputError, match=r"a whole number from [01] to "):
+            read_rules(toml(tmp_path, f"{text}\n"))
+    for read in (read_rules, read_settings):
+        with pytest.raises(InputError, match="is not TOML"):
+            read(toml(tmp_path, f"seed = {LONG}\n"))

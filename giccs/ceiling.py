@@ -24,11 +24,10 @@ from numpy.typing import NDArray
 from bws.clusters import few_clusters, too_few_clusters
 from bws.components import components
 from bws.files import read_judgments
-from bws.problems import InputError, Problem
-from bws.records import Judgments, normal_id
-from bws.scoring import score
+from bws.records import Judgments
 from bws.scoring.answers import Answers, in_order
 from giccs.benchmark import SAMPLE, Benchmark
+from giccs.judged_items import ACROSS_DIALOGUES, ROUNDING, JudgedItems, judged_items
 from giccs.metrics import Estimate
 
 __all__ = ["METHOD", "judgments_behind", "judgments_digest", "meaning", "noise_ceiling"]
@@ -40,9 +39,6 @@ Ints = NDArray[np.intp]
 
 METHOD = "components 1"
 """Name and version of how a ceiling is computed; a change of numbers changes it."""
-ROUNDING = 0.005 + 1e-9
-"""Scores may have been written with two decimals."""
-NAMED = 3
 MEANING = (
     "The noise ceiling is what a model that knew the true scores would reach: the scores contain errors "
     "of annotators and single answers, and of the choice of tuples where not all were judged."
@@ -122,7 +118,8 @@ def noise_ceiling(
     >>> 0.9 < ceiling["pearson"].low < ceiling["pearson"].value < 1
     True
     """
-    answers, index, dialogue = _joined(judgments, benchmark)
+    judged = judged_items(judgments, benchmark)
+    answers, index, dialogue = judged.answers, judged.index, judged.dialogue
     n_annotators = len(answers.annotators)
     extra = {
         "data": benchmark.fingerprint,
@@ -143,7 +140,7 @@ def noise_ceiling(
     normal = np.random.Generator(np.random.PCG64(seed)).standard_normal((draws, len(scores)))
     items = _Items(scores, chosen, error, dialogue, normal)
     between = _between_annotators(answers, index, items)
-    remark = "; ".join(_remarks(answers, index, dialogue))
+    remark = "; ".join(_remarks(judged))
     return {
         name: replace(estimate, extra={"reliability": estimate.value**2, **extra})
         for name, estimate in _with_intervals(items, between, remark).items()
@@ -296,18 +293,17 @@ def _between_annotators(answers: Answers, index: Ints, items: _Items) -> tuple[f
     return max(variance, 0.0), blocks - 1
 
 
-def _remarks(answers: Answers, index: Ints, dialogue: Ints) -> Iterator[str]:
+def _remarks(judged: JudgedItems) -> Iterator[str]:
     """Yield what a reader of the ceiling must know of the annotators and the design."""
-    n, unknown = len(answers.annotators), int(np.count_nonzero(answers.annotator_of < 0))
-    if unknown:
+    if judged.unnamed:
         yield (
-            f"{unknown} of {len(answers)} judgments name no annotator: lasting differences between "
-            "annotators are not part of the error, and the ceiling may be too high"
+            f"{judged.unnamed} of {len(judged.answers)} judgments name no annotator: lasting differences "
+            "between annotators are not part of the error, and the ceiling may be too high"
         )
-    elif few := few_clusters(n, "annotators"):
+    elif few := few_clusters(len(judged.answers.annotators), "annotators"):
         yield few
-    if not _has_tuples_within_dialogues(answers, index, dialogue):
-        yield "tuples have items of several dialogues: the interval may be too narrow or too wide"
+    if not judged.has_tuples_within_dialogues:
+        yield ACROSS_DIALOGUES
 
 
 def _why_undefined(answers: Answers, scores: Floats, error: Floats) -> str:
@@ -369,80 +365,3 @@ def _annotator_digests(answers: Answers) -> list[str]:
 def _rows_digest(answers: Answers, rows: NDArray[np.bool_]) -> str:
     columns = np.stack([answers.tuple_of[rows], answers.best[rows], answers.worst[rows]])
     return hashlib.sha256(columns.astype("<i4").tobytes()).hexdigest()
-
-
-def _joined(judgments: Judgments, benchmark: Benchmark) -> tuple[Answers, Ints, Ints]:
-    """Return the answers about the benchmark's items; (N,) each item's place there; (N,) its dialogue."""
-    tuples = judgments.tuples
-    keys = _keys(benchmark, grouped=any(tuples.groups))
-    groups = tuples.groups[tuples.group_of_item]
-    known = {key: place for place, key in enumerate(zip(groups, tuples.items, strict=True))}
-    place = np.array([known.get(key, -1) for key in keys])
-    _check(judgments, benchmark, place)
-    asked: NDArray[np.bool_] = np.any(np.isin(tuples.members, place), axis=1)
-    answers = in_order(judgments.take(asked[judgments.tuple_of]))
-    place_in_answers = np.full(len(tuples.items), -1)
-    place_in_answers[answers.origin] = np.arange(len(answers.origin))
-    number = {dialogue_id: n for n, dialogue_id in enumerate(benchmark.dialogue_ids)}
-    dialogue = np.array([number[item.dialogue_id] for item in benchmark.items])
-    index = place_in_answers[place]
-    return _grouped(answers, index, dialogue), index, dialogue
-
-
-def _grouped(answers: Answers, index: Ints, dialogue: Ints) -> Answers:
-    """Return the answers with dialogues as groups where they name none and no tuple has items of two."""
-    if any(answers.groups) or not _has_tuples_within_dialogues(answers, index, dialogue):
-        return answers
-    of_item = np.empty(len(answers.items), dtype=np.int64)
-    of_item[index] = dialogue
-    return replace(answers, groups=[str(n) for n in range(of_item.max() + 1)], group_of=of_item)
-
-
-def _has_tuples_within_dialogues(answers: Answers, index: Ints, dialogue: Ints) -> bool:
-    """Tell whether all tuples have items of one dialogue of the benchmark."""
-    of_item = np.full(len(answers.items), -1)
-    of_item[index] = dialogue
-    of_member = of_item[answers.members]
-    return not ((of_member < 0).any() or np.ptp(of_member, axis=1).any())
-
-
-def _keys(benchmark: Benchmark, *, grouped: bool) -> list[tuple[str, str]]:
-    """Return how judgments call the items: by group and item; by item alone where they have no groups."""
-    keys = [
-        (normal_id(item.dialogue_id) if grouped else "", normal_id(item.utterance_id))
-        for item in benchmark.items
-    ]
-    if len(set(keys)) < len(keys):
-        message = (
-            f"{len(keys) - len(set(keys))} utterance ids occur in more than one dialogue, and the judgments "
-            "name no groups; judgments with a column group are needed"
-        )
-        raise InputError(Problem(benchmark.name, None, message))
-    return keys
-
-
-def _check(judgments: Judgments, benchmark: Benchmark, place: Ints) -> None:
-    """Raise InputError unless counting makes the benchmark's scores of the judgments."""
-    given = np.array([item.score for item in benchmark.items])
-    found = score(judgments, scale="unit").score
-    counted = np.where(place >= 0, found[place], math.nan)
-    unjudged, differ = np.isnan(counted), np.abs(counted - given) > ROUNDING
-    needs = f"the noise ceiling of {benchmark.name} needs the judgments behind its scores"
-    faults = []
-    if unjudged.any():
-        which = _named(benchmark, unjudged)
-        faults.append(f"{unjudged.sum()} of {len(given)} items are not judged ({which}); {needs}")
-    if differ.any():
-        which = _named(benchmark, differ)
-        faults.append(
-            f"{differ.sum()} of {len(given)} items have another score than counting gives ({which}); {needs}"
-        )
-    if faults:
-        raise InputError(
-            [Problem(judgments.source or "judgments", None, fault) for fault in faults]
-        )
-
-
-def _named(benchmark: Benchmark, which: NDArray[np.bool_]) -> str:
-    ids = [benchmark.items[place].item_id for place in np.flatnonzero(which)]
-    return ", ".join(ids[:NAMED]) + (", ..." if len(ids) > NAMED else "")

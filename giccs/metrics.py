@@ -35,7 +35,9 @@ __all__ = [
     "mean_over_dialogues",
     "quadratic_excess",
     "rank_correlation_inside",
+    "unbounded",
     "weighted_pearson",
+    "weighted_rank_spearman",
     "weighted_spearman",
 ]
 
@@ -88,8 +90,19 @@ Statistic = Callable[[Floats], Floats]
 """From weights of the dialogues, (b, D), to the value under each, (b,)."""
 
 
+Added = tuple[float, int]
+"""The variance of another source of error, and its degrees of freedom."""
+NOTHING_ADDED: Added = (0.0, 1)
+
+
 def correlations(
-    prediction: Floats, score: Floats, dialogue: Ints, *, resamples: int = 1000, seed: int = 0
+    prediction: Floats,
+    score: Floats,
+    dialogue: Ints,
+    *,
+    resamples: int = 1000,
+    seed: int = 0,
+    added: Mapping[str, Added] | None = None,
 ) -> dict[str, Estimate]:
     """Correlate predictions with scores over all items, and inside dialogues.
 
@@ -99,6 +112,7 @@ def correlations(
     counted in the reason. Ties get average ranks. The interval is that of `jackknife_interval`, on the scale
     of Fisher's z. At most `resamples` jackknife resamples are computed, 0 for no interval: each leaves out
     one dialogue, or, where there are more dialogues, one of `resamples` random groups of them (from `seed`).
+    added: by coefficient, variances of z that are added to the jackknife's.
 
     NaN with a reason: fewer than two items, predictions or scores that are all the same, a
     prediction that is NaN; an interval needs `MIN_CLUSTERS` dialogues that have a value.
@@ -130,7 +144,14 @@ def correlations(
     }
     return {
         name: jackknifed(
-            of, count, clusters, remark, bounds=CORRELATION, resamples=resamples, seed=seed
+            of,
+            count,
+            clusters,
+            remark,
+            bounds=CORRELATION,
+            added=(added or {}).get(name, NOTHING_ADDED),
+            resamples=resamples,
+            seed=seed,
         )
         for name, (of, count, clusters, remark) in statistics.items()
     }
@@ -194,6 +215,7 @@ def jackknifed(
     *,
     bounds: tuple[float, float] | None = None,
     paired: bool = False,
+    added: Added = NOTHING_ADDED,
     resamples: int = 1000,
     seed: int = 0,
 ) -> Estimate:
@@ -207,16 +229,17 @@ def jackknifed(
     corrected = paired and MIN_CLUSTERS <= n_dialogues <= min(MAX_CORRECTED, resamples)
     widening = math.sqrt(1 - quadratic_excess(statistic, n_dialogues)) if corrected else 1.0
     return jackknife_interval(
-        value, without, n, n_dialogues, remark, unit, bounds=bounds, widening=widening
+        value, without, n, n_dialogues, remark, unit, bounds=bounds, widening=widening, added=added
     )
 
 
 def quadratic_excess(statistic: Statistic, n_dialogues: int) -> float:
-    """Return the share of the jackknife's variance that is too much, in [0, 0.75].
+    """Return the share of the jackknife's variance that is too much, in [0, 0.5].
 
-    The jackknife counts the quadratic part of a statistic twice. That matters where its linear part nearly
-    cancels, as in the difference of two correlations that are nearly the same. Each pair of dialogues
-    is left out to estimate that part (Efron and Stein 1981, Ann. Stat. 9, section 5).
+    The jackknife counts the quadratic part of a statistic twice: of L + 2Q, the linear part's variance and
+    twice the quadratic one's, Q is too much, which is at most half. That matters where the linear part
+    nearly cancels, as in the difference of two correlations that are nearly the same. Each pair of
+    dialogues is left out to estimate Q (Efron and Stein 1981, Ann. Stat. 9, section 5).
     """
     n = n_dialogues
     value = statistic(np.ones((1, n)))[0]
@@ -228,7 +251,7 @@ def quadratic_excess(statistic: Statistic, n_dialogues: int) -> float:
     quadratic = n * value - (n - 1) * (deleted[first] + deleted[second]) + (n - 2) * without_both
     excess = len(first) * float(np.var(quadratic)) / (n * (n - 1))
     variance = (n - 1) * float(np.var(deleted))
-    return min(excess / variance, 0.75) if excess < math.inf and variance > 0 else 0.0
+    return min(excess / variance, 0.5) if excess < math.inf and variance > 0 else 0.0
 
 
 def left_out(n_dialogues: int, resamples: int, seed: int = 0) -> Iterator[Floats]:
@@ -260,6 +283,7 @@ def jackknife_interval(
     *,
     bounds: tuple[float, float] | None = None,
     widening: float = 1.0,
+    added: Added = NOTHING_ADDED,
 ) -> Estimate:
     """Return a value with its jackknife-t interval.
 
@@ -267,7 +291,9 @@ def jackknife_interval(
     the 97.5 percentile of t with G-1 degrees of freedom, and stderr² = (G-1)/G times the sum of squared
     deviations of the resamples from their mean; `widening` multiplies stderr. A value with `bounds` is first
     mapped to -1 ... 1 and by the inverse hyperbolic tangent: Fisher's z of a correlation, half of the logit
-    of a share. One without has its ``stderr`` in `extra`.
+    of a share. One without has its ``stderr`` in `extra`. `added` is a variance on that scale, of
+    another source: the interval is then value ± the root of the sum of both squared t · stderr, each with
+    its own degrees of freedom (Banerjee 1960, Sankhya 22), which covers at least 95 % of normal values.
 
     No interval, with a reason: fewer than `MIN_CLUSTERS` dialogues, or other clusters (`unit`); a resample in
     which the value is not defined or a bound; resamples of which most are equal and fewer than
@@ -281,9 +307,12 @@ def jackknife_interval(
     low = high = stderr = math.nan
     why = too_few_clusters(n_dialogues, unit) or _why_no_interval(deleted, bounds, unit)
     if not why:
-        moves = _unbounded(deleted, bounds)
+        moves = unbounded(deleted, bounds)
         stderr = widening * math.sqrt((len(moves) - 1) * float(np.var(moves)))
-        low, high = _student_limits(value, stderr, len(moves) - 1, bounds)
+        half = _student_half(stderr, len(moves) - 1)
+        if added[0]:
+            half = math.hypot(half, _student_half(math.sqrt(added[0]), added[1]))
+        low, high = _limits(value, half, bounds)
         why = few_clusters(n_dialogues, unit)
     extra = {} if bounds else {"stderr": stderr}
     return Estimate(value, low, high, n, "; ".join(filter(None, [remark, why])), extra)
@@ -300,24 +329,27 @@ def _why_no_interval(deleted: Floats, bounds: tuple[float, float] | None, unit: 
     few = too_few_clusters(len(deleted) - most, f"{unit} that differ from the others")
     if few and 2 * most > len(deleted):
         return few
-    certain = np.isinf(_unbounded(deleted, bounds)).any()
+    certain = np.isinf(unbounded(deleted, bounds)).any()
     return f"at its bound without some of the {unit}: no interval" if certain else ""
 
 
-def _student_limits(
-    value: float, stderr: float, df: int, bounds: tuple[float, float] | None
-) -> tuple[float, float]:
+def _student_half(stderr: float, df: int) -> float:
+    """Return half the width of an interval by Student's t."""
     from scipy.special import stdtrit
 
-    middle = float(_unbounded(np.array([value]), bounds)[0])
-    limits = middle + np.array([-1, 1]) * float(stdtrit(df, 0.975)) * stderr
+    return float(stdtrit(df, 0.975)) * stderr
+
+
+def _limits(value: float, half: float, bounds: tuple[float, float] | None) -> tuple[float, float]:
+    middle = float(unbounded(np.array([value]), bounds)[0])
+    limits = middle + np.array([-1, 1]) * half
     if bounds is not None:
         limits = bounds[0] + (bounds[1] - bounds[0]) * (1 + np.tanh(limits)) / 2
     return float(limits[0]), float(limits[1])
 
 
-def _unbounded(values: Floats, bounds: tuple[float, float] | None) -> Floats:
-    """Return values on a scale without bounds; infinite at a bound."""
+def unbounded(values: Floats, bounds: tuple[float, float] | None) -> Floats:
+    """Return values on a scale without bounds, Fisher's z of correlations; infinite at a bound."""
     if bounds is None:
         return values
     low, high = bounds
@@ -424,6 +456,11 @@ def _mean(values: Floats) -> Statistic:
         return np.where(total > 0, weights @ kept / np.where(total > 0, total, 1.0), math.nan)
 
     return mean
+
+
+def weighted_rank_spearman(x: Floats, y: Floats, dialogue: Ints) -> Statistic:
+    """Return the mean of `rank_correlation_inside` likewise, over the dialogues where it is defined."""
+    return _mean(rank_correlation_inside(x, y, dialogue))
 
 
 def rank_correlation_inside(x: Floats, y: Floats, dialogue: Ints) -> Floats:

@@ -15,6 +15,8 @@ from giccs.cli.formatting import format_option
 from giccs.cli.language import language_option
 
 if TYPE_CHECKING:
+    from bws.records import Judgments
+    from giccs.benchmark import Benchmark
     from giccs.metrics import Estimate
     from giccs.results import Result, Store
 
@@ -36,7 +38,8 @@ __all__ = ["report"]
 @click.option(
     "--judgments",
     metavar="FILE",
-    help="The judgments behind the scores: shows the noise ceiling.  [default: those of giccs-sample]",
+    help="The judgments behind the scores: shows the noise ceiling, and intervals of correlations over "
+    "dialogues and annotators.  [default: those of giccs-sample, for the noise ceiling]",
 )
 @merge_variants_option
 @click.option(
@@ -86,7 +89,9 @@ def report(
 ) -> None:
     """Print the results in a folder as tables, best model first."""  # fmt: skip
     from giccs.report import report as tables
+    from giccs.report.place import compares_pairs
     from giccs.results import Store
+    from giccs.stored_ceiling import ceiling_with_results
 
     if data and not (judgments or recipe):
         raise click.UsageError("--data belongs to --judgments or --against; give one of them")
@@ -110,11 +115,21 @@ def report(
     if compare:
         _compare_models(console, store, results, target, form)
         return
-    ceiling = _ceiling(console, folder, results, judgments, merge_variants, data)
+    pairs = [result for result in results if compares_pairs(result)]
+    judged = _judged(console, pairs, judgments, merge_variants, data)
+    ceiling = (
+        ceiling_with_results(folder, *judged, console.note)
+        if judged
+        else _stored_ceiling(console, folder, pairs)
+    )
     document: dict[str, Any] = {"results": [result.document() for result in results]}
     if ceiling:
         document["ceiling"] = {name: one.document() for name, one in ceiling.items()}
-    console.answer(tables(results, form, ceiling).rstrip("\n"), document)
+    over_annotators: list[Result] = []
+    if judged and judgments:
+        over_annotators = _over_annotators(console, store, pairs, *judged)
+        document["over_annotators"] = [_over_annotators_document(one) for one in over_annotators]
+    console.answer(tables(results, form, ceiling, over_annotators).rstrip("\n"), document)
 
 
 def _export(
@@ -156,24 +171,21 @@ def _compare_published(
     console.answer(published_table(found, form).rstrip("\n"), found.document())
 
 
-def _ceiling(
+def _judged(
     console: Console,
-    folder: str,
-    results: Sequence[Result],
+    pairs: Sequence[Result],
     judgments: str | None,
     merge_variants: bool,
     data: str | None,
-) -> Mapping[str, Estimate] | None:
-    """Return the noise ceiling of the data that the judgments are of, or of giccs-sample, or a stored one."""
+) -> tuple[Judgments, Benchmark] | None:
+    """Return the judgments, or those of giccs-sample, and the benchmark that pairwise results are of."""
     from giccs.benchmark import SAMPLE, read_benchmark
     from giccs.ceiling import judgments_behind
-    from giccs.report.place import compares_pairs, data_of
-    from giccs.stored_ceiling import ceiling_with_results
+    from giccs.report.place import data_of
 
-    pairs = [result for result in results if compares_pairs(result)]
     names = list(dict.fromkeys(map(data_of, pairs)))
     if not judgments and SAMPLE not in names:
-        return _stored_ceiling(console, folder, pairs)
+        return None
     if not pairs:
         raise click.UsageError(
             "--judgments: there are no pairwise results here to show a ceiling for"
@@ -183,11 +195,34 @@ def _ceiling(
         message = "has other content than what the pairwise results here were computed on"
         if judgments:
             raise InputError(Problem(benchmark.name, None, message))
-        return _stored_ceiling(console, folder, pairs)  # a part of giccs-sample, by --limit
+        return None  # a part of giccs-sample, by --limit
     behind = judgments_behind(benchmark, judgments, merge_variants=merge_variants)
     if behind and judgments:
         report_judgments(console, behind, judgments)
-    return ceiling_with_results(folder, behind, benchmark, console.note) if behind else None
+    return (behind, benchmark) if behind else None
+
+
+def _over_annotators(
+    console: Console, store: Store, pairs: Sequence[Result], judgments: Judgments, data: Benchmark
+) -> list[Result]:
+    """Return the results on the data with intervals over dialogues and annotators."""
+    from giccs.annotator_uncertainty import results_over_annotators
+
+    predicted = [store.with_predictions(result) for result in pairs]
+    for result in predicted:
+        if result.predictions is None:
+            console.note(
+                f"{result.model}: no interval over annotators: its predictions are missing"
+            )
+    return results_over_annotators(predicted, judgments, data)
+
+
+def _over_annotators_document(result: Result) -> dict[str, Any]:
+    from giccs.report.place import data_of, history_of
+
+    metrics = {name: one.document() for name, one in result.metrics.items()}
+    names = {"model": result.model, "data": data_of(result), "history": history_of(result)}
+    return {**names, "metrics": metrics}
 
 
 def _stored_ceiling(

@@ -26,12 +26,16 @@ __all__ = [
 
 
 def report(
-    results: Sequence[Result], form: str, ceiling: Mapping[str, Estimate] | None = None
+    results: Sequence[Result],
+    form: str,
+    ceiling: Mapping[str, Estimate] | None = None,
+    over_annotators: Sequence[Result] = (),
 ) -> str:
     """Return all tables in a format of `FORMATS`, or one long ``csv``.
 
     A table a task and data set, best model first; then its main metric by part of the data.
-    The noise ceiling is the last row of the pairwise tables on the data that it is of.
+    The noise ceiling is the last row of the pairwise tables on the data that it is of. `over_annotators`,
+    results of `giccs.annotator_uncertainty`, are a table of their own below these; ``csv`` leaves them out.
     """
     if form == "csv":
         return long_csv(results, ceiling)
@@ -49,5 +53,6 @@ def report(
         elif not compares_pairs(chosen[0]):
             parts += measured(chosen, form)
         else:
-            parts += pairs(chosen, form, ceiling_of(chosen[0], ceiling))
+            same_data = [one for one in over_annotators if asked(one) == asked(chosen[0])]
+            parts += pairs(chosen, form, ceiling_of(chosen[0], ceiling), same_data)
     return "\n".join(parts)

@@ -28,16 +28,26 @@ TITLES = {
 BROKEN_DOWN = "spearman"
 CEILING = "noise ceiling"
 """Where others have their model."""
+OVER_ANNOTATORS = "Intervals over dialogues and annotators"
 
 
-def pairs(results: Sequence[Result], form: str, ceiling: Mapping[str, Estimate]) -> list[str]:
+def pairs(
+    results: Sequence[Result],
+    form: str,
+    ceiling: Mapping[str, Estimate],
+    over_annotators: Sequence[Result] = (),
+) -> list[str]:
     """Return the tables of one data set and, below them, what is missing and what the ceiling means."""
     parts = [main_table(results, form, ceiling)]
+    if over_annotators:
+        parts += [f"\n{heading(OVER_ANNOTATORS, form)}\n", main_table(over_annotators, form)]
     if broken_down := breakdown_table(results, form):
         subtitle = f"{TITLES[BROKEN_DOWN]} by part of the data"
         parts += [f"\n{heading(subtitle, form)}\n", broken_down]
-    estimates = [*ceiling.values(), *(one for result in results for one in _estimates(result))]
-    said = [*_of_ceiling(ceiling), *_reasons(results), *few_clusters_note(estimates)]
+    shown = [*results, *over_annotators]
+    estimates = [*ceiling.values(), *(one for result in shown for one in _estimates(result))]
+    reasons = dict.fromkeys(_reasons(shown))
+    said = [*_of_ceiling(ceiling), *reasons, *few_clusters_note(estimates)]
     return [*parts, "", *remarks(said, form)] if said else parts
 
 

@@ -205,14 +205,30 @@ def test_judgments_show_the_ceiling_of_a_benchmark(own_study):
     done = giccs(*call, "--judgments", "judgments.csv", cwd=own_study)
     assert "noise ceiling" in done.stdout
     shown = ("giccs-report", "r", "--judgments", "judgments.csv")
-    assert giccs(*shown, cwd=own_study).stdout.strip() == done.stdout.strip()
+    both = giccs(*shown, cwd=own_study).stdout
+    own = both[
+        both.index("Intervals over dialogues and annotators") : both.index("Spearman ρ by part")
+    ]
+    assert "baseline:chance  without" in own
+    assert both.replace(own, "").strip() == done.stdout.strip()
     assert giccs("giccs-report", "r", cwd=own_study).stdout.strip() == done.stdout.strip()
     (own_study / "benchmark.jsonl").rename(own_study / "moved.jsonl")
     lost = giccs(*shown, cwd=own_study)
     assert lost.returncode == 2
     assert "benchmark.jsonl: no such file" in lost.stderr
     found = giccs(*shown, "--data", "moved.jsonl", "--json", cwd=own_study)
-    assert json.loads(found.stdout)["ceiling"]["spearman"]["reliability"] > 0.9
+    document = json.loads(found.stdout)
+    assert document["ceiling"]["spearman"]["reliability"] > 0.9
+    (over_both,) = document["over_annotators"]
+    assert (over_both["model"], over_both["history"]) == ("baseline:chance", "without")
+    assert over_both["metrics"]["pearson"]["annotators"] == 5
+    for path in (own_study / "r").glob("*.parquet"):
+        path.unlink()
+    bare = giccs(*shown, "--data", "moved.jsonl", cwd=own_study)
+    assert (
+        "baseline:chance: no interval over annotators: its predictions are missing" in bare.stderr
+    )
+    assert "Intervals over dialogues and annotators" not in bare.stdout
 
 
 def test_judgments_of_other_scores_are_refused_before_any_model_works(own_study):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from bws.clusters import FEW, MANY_CLUSTERS, MIN_CLUSTERS, NEEDS
-from giccs.metrics import correlations, left_out, mean_over_dialogues
+from giccs.metrics import correlations, left_out, mean_over_dialogues, quadratic_excess
 
 
 def example(n_dialogues=12, size=5, levels=None, seed=0):
@@ -192,3 +192,16 @@ def test_what_must_not_matter_does_not(seed, n_dialogues, levels):
         assert (a.value, a.low, a.high) == pytest.approx(
             (b.value, b.low, b.high), abs=1e-9, nan_ok=True
         )
+
+
+def test_at_most_half_of_the_jackknife_is_too_much():
+    """None of a mean; half of the square of a mean that is 0, which has no linear part; some between."""
+    values = np.random.default_rng(0).normal(size=12)
+    values -= values.mean()
+
+    def excess(shift, power):
+        return quadratic_excess(lambda w: (w @ values / w.sum(axis=1) + shift) ** power, 12)
+
+    assert excess(0, 1) == pytest.approx(0, abs=1e-9)
+    assert excess(0, 2) == 0.5
+    assert 0.005 < excess(1, 2) < 0.1

@@ -1,0 +1,201 @@
+"""Intervals of correlations over dialogues and annotators.
+
+A study has new dialogues of five candidates and new annotators. The utility of a candidate is normal (SD
+1.5), and candidates have a feature (SD 1), such as their length. An annotator chooses by a best-worst logit
+of utility + taste (normal, anew for every candidate) + slant * feature, where the slant (normal) is the
+annotator's own in all dialogues. The model predicts utility + error + feature. The truth is the mean
+correlation over PANELS other panels of as many annotators, each with TRUTH dialogues of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache, partial
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.coverage.cells import ALLOWED, Cell, Study
+from bws.records import Judgments, Tuples
+from giccs.annotator_uncertainty import correlations_over_annotators
+from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
+from giccs.metrics import Estimate, correlations
+from giccs.records import Item
+
+__all__ = ["cells"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+CANDIDATES = 5
+TUPLES = np.array(list(combinations(range(CANDIDATES), 3)))
+"""(10, 3) all 3-tuples of a dialogue."""
+UTILITIES = 1.5
+ERROR = 1.0
+PANELS, TRUTH = 200, 500
+FIRST_PANEL = 1_000_000
+"""Seed of the first panel for the truth; those of the studies are below."""
+COEFFICIENTS = ("pearson", "spearman", "rank_spearman")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A kind of study."""
+
+    dialogues: int
+    annotators: int
+    tastes: float = 0.0
+    """Standard deviation of the annotators' tastes."""
+    slants: float = 0.0
+    """Standard deviation of the annotators' slants."""
+    per_dialogue: int = 0
+    """Annotators per dialogue, at random; 0: all of them."""
+    tuples: int = len(TUPLES)
+    """Tuples per dialogue, at random."""
+
+    def described(self) -> Mapping[str, object]:
+        """Return the columns of the table."""
+        some = f"{self.per_dialogue} of " if self.per_dialogue else ""
+        return {
+            "dialogues": self.dialogues,
+            "tuples": f"{self.tuples} of {len(TUPLES)}",
+            "annotators": f"{some}{self.annotators}",
+            "tastes": f"{self.tastes:g}",
+            "slants": f"{self.slants:g}",
+        }
+
+
+def cells() -> list[Cell]:
+    """Return the cells of both intervals; nothing is claimed of those over dialogues alone."""
+    sizes = [Setting(dialogues, annotators) for dialogues in (30, 60) for annotators in (5, 20)]
+    with_tastes = [replace(size, tastes=tastes) for size in sizes for tastes in (0, 0.5, 1)]
+    slanted = [replace(size, tastes=0.5, slants=0.5) for size in sizes]
+    slanted += [Setting(60, annotators, tastes=0.5, slants=1) for annotators in (5, 20)]
+    partial_judges = [
+        Setting(60, 20, tastes=1, per_dialogue=5),
+        Setting(60, 20, tastes=0.5, slants=0.5, per_dialogue=5),
+        Setting(30, 20, tastes=1, per_dialogue=5, tuples=6),
+    ]
+    over_both = [*with_tastes, *slanted, *partial_judges]
+    alone = [*(setting for setting in with_tastes if setting.tastes == 1), *slanted]
+    return [
+        _cell(setting, name, over_annotators)
+        for settings, over_annotators in ((over_both, True), (alone, False))
+        for setting in settings
+        for name in COEFFICIENTS
+    ]
+
+
+def _cell(setting: Setting, name: str, over_annotators: bool) -> Cell:
+    over = "dialogues and annotators" if over_annotators else "dialogues alone"
+    described = {**setting.described(), "true value": f"{_truth(setting)[name]:.3f}"}
+    simulate = partial(_study, setting, name, over_annotators)
+    return Cell(f"{name} over {over}", described, simulate, ALLOWED if over_annotators else (0, 1))
+
+
+def _study(setting: Setting, name: str, over_annotators: bool, seed: int) -> Study:
+    estimate = _estimates(setting, seed)[over_annotators][name]
+    truth = _truth(setting)[name]
+    return Study(
+        int(estimate.low <= truth <= estimate.high),
+        int(estimate.low == estimate.low),
+        bool(estimate.reason),
+        estimate.value - truth,
+    )
+
+
+@lru_cache(maxsize=100_000)
+def _estimates(
+    setting: Setting, seed: int
+) -> tuple[Mapping[str, Estimate], Mapping[str, Estimate]]:
+    """Return the estimates over dialogues alone, and over dialogues and annotators."""
+    prediction, best, worst, judged = _simulated(setting, seed)
+    score = _counting(best, worst, judged)
+    dialogue = np.repeat(np.arange(setting.dialogues), CANDIDATES)
+    benchmark = Benchmark("simulated", tuple(map(_item, range(len(score)), score.tolist())))
+    judgments = _judgments(best, worst, judged)
+    (both,) = correlations_over_annotators(judgments, benchmark, [prediction])
+    return correlations(prediction, score, dialogue), both
+
+
+@cache
+def _truth(setting: Setting) -> dict[str, float]:
+    """Return the mean correlations over many panels of annotators."""
+    dialogue = np.repeat(np.arange(TRUTH), CANDIDATES)
+    values = []
+    for seed in range(FIRST_PANEL, FIRST_PANEL + PANELS):
+        prediction, *judgments = _simulated(replace(setting, dialogues=TRUTH), seed)
+        found = correlations(prediction, _counting(*judgments), dialogue, resamples=0)
+        values.append([found[name].value for name in COEFFICIENTS])
+    return dict(zip(COEFFICIENTS, np.mean(values, axis=0).tolist(), strict=True))
+
+
+def _simulated(setting: Setting, seed: int) -> tuple[Floats, Ints, Ints, NDArray[np.bool_]]:
+    """Return predictions (5 D,); best and worst of tuples in them, and who judged: (D, A, 10)."""
+    random = np.random.default_rng(seed)
+    shape = (setting.dialogues, CANDIDATES)
+    utility, feature, error = (scale * random.normal(size=shape) for scale in (UTILITIES, 1, ERROR))
+    slant = setting.slants * random.normal(size=(setting.annotators, 1))
+    taste = setting.tastes * random.normal(size=(setting.dialogues, setting.annotators, CANDIDATES))
+    merit = (utility[:, None] + slant * feature[:, None] + taste)[:, :, TUPLES]
+    best = np.argmax(merit + random.gumbel(size=merit.shape), axis=-1)
+    badness = random.gumbel(size=merit.shape) - merit
+    np.put_along_axis(badness, best[..., None], -np.inf, axis=-1)
+    worst = np.argmax(badness, axis=-1)
+    judges = random.random((setting.dialogues, setting.annotators)).argsort(axis=1)
+    asked = random.random((setting.dialogues, len(TUPLES))).argsort(axis=1)
+    judged = judges[:, :, None] < (setting.per_dialogue or setting.annotators)
+    return (
+        (utility + error + feature).ravel(),
+        best,
+        worst,
+        judged & (asked < setting.tuples)[:, None],
+    )
+
+
+def _counting(best: Ints, worst: Ints, judged: NDArray[np.bool_]) -> Floats:
+    """Return (5 D,) counting scores in 0 ... 1."""
+    dialogue, _, number = np.nonzero(judged)
+    members = dialogue[:, None] * CANDIDATES + TUPLES[number]
+    rows, size = np.arange(len(members)), len(best) * CANDIDATES
+    won, lost = (np.bincount(members[rows, of[judged]], minlength=size) for of in (best, worst))
+    score: Floats = 0.5 + (won - lost) / np.bincount(members.ravel(), minlength=size) / 2
+    return score
+
+
+def _judgments(best: Ints, worst: Ints, judged: NDArray[np.bool_]) -> Judgments:
+    dialogue, annotator, number = np.nonzero(judged)
+    return Judgments(
+        tuples=_tuples(len(best)),
+        tuple_of=(dialogue * len(TUPLES) + number).astype(np.int32),
+        best=best[judged].astype(np.int8),
+        worst=worst[judged].astype(np.int8),
+        annotator_of=annotator.astype(np.int32),
+        annotators=np.array([f"a{n}" for n in range(best.shape[1])], dtype=object),
+    )
+
+
+@cache
+def _tuples(dialogues: int) -> Tuples:
+    members = np.arange(dialogues)[:, None, None] * CANDIDATES + TUPLES
+    names = [[f"{kind}{n:04}" for n in range(dialogues * 10)] for kind in ("t", "i", "d")]
+    ids, items, groups = (np.array(name, dtype=object) for name in names)
+    return Tuples(
+        ids,
+        items[: dialogues * CANDIDATES],
+        np.repeat(np.arange(dialogues, dtype=np.int32), CANDIDATES),
+        groups[:dialogues],
+        members.reshape(-1, 3).astype(np.int32),
+    )
+
+
+def _item(number: int, score: float) -> Item:
+    names = {"item_id": f"i{number:04}", "utterance_id": f"i{number:04}"}
+    return replace(_like(), **names, dialogue_id=f"d{number // CANDIDATES:04}", score=score)
+
+
+@cache
+def _like() -> Item:
+    return read_benchmark(SAMPLE).items[0]

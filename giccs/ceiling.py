@@ -15,20 +15,21 @@ import logging
 import math
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import resources
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bws.clusters import few_clusters, too_few_clusters
-from bws.components import components
 from bws.files import read_judgments
 from bws.problems import InputError, Problem
 from bws.records import Judgments, normal_id
-from bws.scoring import score
+from bws.scoring import Scale, score
 from bws.scoring.answers import Answers, in_order
+from bws.scoring.choice import LARGEST_DENSE
 from giccs.benchmark import SAMPLE, Benchmark
+from giccs.ceiling_items import CountedItems, Items, ModelledItems
 from giccs.metrics import Estimate
 
 __all__ = ["METHOD", "judgments_behind", "judgments_digest", "meaning", "noise_ceiling"]
@@ -52,17 +53,22 @@ EQUAL_MEANS = (
     "A model that knew how similar items are in absolute terms would therefore stay below the ceiling "
     "over all items, even without noise; the within-dialogue ρ is the fair measure of such a model."
 )
+TOO_MANY_CONNECTED = (
+    f"judgments connect more than {LARGEST_DENSE} items, too many for the errors of a choice model"
+)
+SCORES: tuple[tuple[str, Scale], ...] = (
+    ("counting", "unit"),
+    ("best-worst-logit", "unit"),
+    ("best-worst-logit", "counting"),
+    ("maxdiff", "unit"),
+    ("maxdiff", "counting"),
+)
+"""Methods and scales of scores that have a ceiling, in the order in which they are tried. A benchmark holds
+those on counting's scale as (score + 1) / 2. Plackett-Luce of triples is the best-worst logit."""
 MIN_ITEMS = 3
 MAX_DIALOGUE_BLOCKS = 50
 MAX_ANNOTATOR_BLOCKS = 20
-DRAWN_VALUES = 30_000
-"""True scores drawn for Spearman's rho, over all draws."""
-DRAWS = (4, 100)
-BLOCK_DRAWS = 20
-"""Draws in the jackknife."""
 CONSTANT = 1e-9
-SMALLEST_SHARE = 0.05
-"""Of the mean error variance, the least that an item is given."""
 
 
 def judgments_behind(
@@ -122,27 +128,36 @@ def noise_ceiling(
     >>> 0.9 < ceiling["pearson"].low < ceiling["pearson"].value < 1
     True
     """
-    answers, index, dialogue = _joined(judgments, benchmark)
-    n_annotators = len(answers.annotators)
+    place, dialogue = _places(judgments, benchmark)
+    method, scale = _method_of(judgments, benchmark, place)
+    answers, index = _asked(judgments, place, dialogue)
     extra = {
         "data": benchmark.fingerprint,
-        "annotators": n_annotators,
+        "annotators": len(answers.annotators),
         "equal_dialogue_means": _has_equal_means(benchmark, dialogue),
+        "method": method,
+        "scale": scale,
     }
-    counts, error = answers.counts, components(answers).error[index]
-    scores = ((counts.best - counts.worst) / counts.appearances)[index]
-    chosen = ((counts.best + counts.worst) / counts.appearances)[index]
-    log.debug("noise ceiling: %d annotators, %d items", n_annotators, len(scores))
-    if reason := _why_undefined(answers, scores, error):
-        undefined = Estimate(math.nan, math.nan, math.nan, len(scores), reason)
+    log.debug(
+        "noise ceiling: %s, %d annotators, %d items", method, len(answers.annotators), len(index)
+    )
+    items: Items | None = None
+    reason = _why_undefined(answers, benchmark)
+    if not reason and method == "counting":
+        of_all, items = answers, CountedItems.of(answers, index, dialogue, seed)
+    elif not reason:
+        of_all = in_order(judgments)  # the prior is estimated from all of them
+        there = _index(of_all, judgments, place)
+        blocks = _annotator_blocks(of_all)
+        items = ModelledItems.of(of_all, there, dialogue, method, scale, blocks, seed)
+        reason = "" if items else TOO_MANY_CONNECTED
+    if items is None or (reason := items.no_ceiling):
+        undefined = Estimate(math.nan, math.nan, math.nan, len(index), reason)
         return {
             name: replace(undefined, extra={"reliability": math.nan, **extra})
             for name in COEFFICIENTS
         }
-    draws = max(DRAWS[0], min(DRAWS[1], DRAWN_VALUES // len(scores)))
-    normal = np.random.Generator(np.random.PCG64(seed)).standard_normal((draws, len(scores)))
-    items = _Items(scores, chosen, error, dialogue, normal)
-    between = _between_annotators(answers, index, items)
+    between = _between_annotators(items, _annotator_blocks(of_all))
     remark = "; ".join(_remarks(answers, index, dialogue))
     return {
         name: replace(estimate, extra={"reliability": estimate.value**2, **extra})
@@ -153,71 +168,8 @@ def noise_ceiling(
 COEFFICIENTS = ("pearson", "spearman")
 
 
-@dataclass(frozen=True, eq=False)
-class _Items:
-    """N scores with the variances of their errors, and what their ceilings are."""
-
-    score: Floats
-    """(N,)"""
-    chosen: Floats
-    """(N,) share of its judgments in which an item is best or worst."""
-    error: Floats
-    """(N,) NaN where it is not known."""
-    dialogue: Ints
-    """(N,) index of the item's dialogue."""
-    normal: Floats
-    """(R, N) standard normal numbers."""
-
-    @property
-    def reliability(self) -> float:
-        return 1 - float(np.nanmean(self.error)) / float(np.var(self.score, ddof=1))
-
-    def take(self, rows: NDArray[np.bool_]) -> _Items:
-        return _Items(
-            self.score[rows],
-            self.chosen[rows],
-            self.error[rows],
-            self.dialogue[rows],
-            self.normal[:BLOCK_DRAWS, rows],
-        )
-
-    def ceilings(self) -> Floats:
-        """Return Pearson's and Spearman's (2,); at most 1, NaN where the reliability is below 0."""
-        share = min(self.reliability, 1.0)
-        if share <= 0:
-            return np.full(2, math.nan)
-        true = share * self.score + np.sqrt(share * self._smoothed()) * self.normal
-        return np.array([math.sqrt(share), _spearman(true, self.score).mean()])
-
-    def _smoothed(self) -> Floats:
-        """Return (N,) error variances that depend on the score only, with the mean of `error`.
-
-        They are smaller near the ends of the scale: least squares on the second and fourth power.
-        """
-        square, mean = (
-            (self.score - self.score.mean()) ** 2,
-            max(float(np.nanmean(self.error)), 0.0),
-        )
-        powers = np.stack([np.ones_like(square), square, square**2], axis=1)
-        known = ~np.isnan(self.error)
-        weights = np.linalg.lstsq(powers[known], self.error[known], rcond=None)[0]
-        fitted = np.maximum(powers @ weights, SMALLEST_SHARE * mean)
-        return fitted * (mean / fitted.mean()) if mean else np.zeros_like(fitted)
-
-
-def _spearman(draws: Floats, score: Floats) -> Floats:
-    """Return (R,) Spearman's rho of draws (R, N) and scores (N,); only the scores have ties."""
-    from scipy.stats import rankdata
-
-    ranks = np.argsort(np.argsort(draws, axis=1), axis=1) - (len(score) - 1) / 2
-    of_score = rankdata(score) - (len(score) + 1) / 2
-    products = ranks @ of_score
-    rho: Floats = products / np.sqrt((ranks[0] @ ranks[0]) * (of_score @ of_score))
-    return rho
-
-
-def _with_intervals(items: _Items, between: tuple[float, int], remark: str) -> dict[str, Estimate]:
-    """Return the ceilings with their intervals. between: variance of log error, degrees of freedom."""
+def _with_intervals(items: Items, between: tuple[Floats, int], remark: str) -> dict[str, Estimate]:
+    """Return the ceilings with their intervals. between: as `_between_annotators`."""
     whole = items.ceilings()
     n, n_dialogues = len(items.score), int(items.dialogue.max()) + 1
     changes = np.empty((0, 2))
@@ -230,12 +182,14 @@ def _with_intervals(items: _Items, between: tuple[float, int], remark: str) -> d
             why = "without some dialogues the scores show no errors, or nothing else: no interval"
             remark, changes = "; ".join(filter(None, [remark, why])), changes[:0]
     return {
-        name: Estimate(value, *_interval(value, change, freedom, between), n, remark)
-        for name, value, change in zip(COEFFICIENTS, whole.tolist(), changes.T, strict=True)
+        name: Estimate(value, *_interval(value, change, freedom, (more, between[1])), n, remark)
+        for name, value, change, more in zip(
+            COEFFICIENTS, whole.tolist(), changes.T, between[0].tolist(), strict=True
+        )
     }
 
 
-def _without_dialogues(items: _Items) -> tuple[Floats, int]:
+def _without_dialogues(items: Items) -> tuple[Floats, int]:
     """Return the changes (B, 2) of log(1 - ceiling^2) without each block of dialogues, and their freedom.
 
     The judgments of a tuple have one best and one worst item. Over all items, the mean score and the mean
@@ -276,24 +230,27 @@ def _interval(
     return low, high
 
 
-def _between_annotators(answers: Answers, index: Ints, items: _Items) -> tuple[float, int]:
-    """Return the variance of log mean error between annotators, and its degrees of freedom.
+def _between_annotators(items: Items, block_of: Ints) -> tuple[Floats, int]:
+    """Return the variance (2,) of log(1 - ceiling^2) between annotators, and its degrees of freedom.
 
     A jackknife: the squared change of the mean error without an annotator, less that of its parts in
     each dialogue, which the jackknife over dialogues has. 0 where it is below.
     """
-    of_annotator = np.argsort(np.argsort(_annotator_digests(answers))) % MAX_ANNOTATOR_BLOCKS
-    blocks = int(of_annotator.max(initial=-1)) + 1
-    total = float(np.nansum(items.error))
-    if blocks < 2 or total <= 0:
-        return 0.0, 0
-    changes = []
-    for block in range(blocks):
-        left = components(answers, without=np.flatnonzero(of_annotator == block)).error[index]
-        changes.append(np.bincount(items.dialogue, np.nan_to_num(left - items.error) / total))
-    centred = np.array(changes) - np.mean(changes, axis=0)
-    variance = (blocks - 1) / blocks * float(np.sum(centred.sum(axis=1) ** 2) - np.sum(centred**2))
-    return max(variance, 0.0), blocks - 1
+    of_items = items.without_annotators(block_of)
+    blocks, n = len(of_items), len(items.score)
+    if blocks < 2:
+        return np.zeros(2), 0
+    of_dialogue = np.zeros((blocks, int(items.dialogue.max()) + 1, 2))
+    for item in range(n):
+        of_dialogue[:, items.dialogue[item]] += of_items[:, item]
+    centred = of_dialogue - of_dialogue.mean(axis=0)
+    both = np.sum(centred.sum(axis=1) ** 2, axis=0) - np.sum(centred**2, axis=(0, 1))
+    return np.maximum((blocks - 1) / blocks * both, 0.0), blocks - 1
+
+
+def _annotator_blocks(answers: Answers) -> Ints:
+    """Return (A,) the block of each annotator, whatever they are called."""
+    return np.argsort(np.argsort(_annotator_digests(answers))) % MAX_ANNOTATOR_BLOCKS
 
 
 def _remarks(answers: Answers, index: Ints, dialogue: Ints) -> Iterator[str]:
@@ -310,18 +267,13 @@ def _remarks(answers: Answers, index: Ints, dialogue: Ints) -> Iterator[str]:
         yield "tuples have items of several dialogues: the interval may be too narrow or too wide"
 
 
-def _why_undefined(answers: Answers, scores: Floats, error: Floats) -> str:
+def _why_undefined(answers: Answers, benchmark: Benchmark) -> str:
     judges = np.where(answers.annotator_of < 0, -1 - np.arange(len(answers)), answers.annotator_of)
     pairs = np.unique(np.stack([answers.tuple_of, judges]), axis=1)
     if np.bincount(pairs[0]).max() < 2:
         return "no tuple was judged by two annotators, so the errors of the scores are not known"
-    if len(scores) < MIN_ITEMS or np.ptp(scores) == 0:
+    if len(benchmark.items) < MIN_ITEMS or len({item.score for item in benchmark.items}) == 1:
         return "the scores are all the same, or there are fewer than three"
-    if np.isnan(error).all():
-        return "no item has judgments from which the error of its score can be estimated"
-    variance, mean = float(np.var(scores, ddof=1)), float(np.nanmean(error))
-    if mean >= variance:
-        return f"the errors of the scores (variance {mean:.3f}) are as large as the scores' ({variance:.3f})"
     return ""
 
 
@@ -371,22 +323,30 @@ def _rows_digest(answers: Answers, rows: NDArray[np.bool_]) -> str:
     return hashlib.sha256(columns.astype("<i4").tobytes()).hexdigest()
 
 
-def _joined(judgments: Judgments, benchmark: Benchmark) -> tuple[Answers, Ints, Ints]:
-    """Return the answers about the benchmark's items; (N,) each item's place there; (N,) its dialogue."""
+def _places(judgments: Judgments, benchmark: Benchmark) -> tuple[Ints, Ints]:
+    """Return (N,) where each item of the benchmark is in the judgments' items, or -1; (N,) its dialogue."""
     tuples = judgments.tuples
     keys = _keys(benchmark, grouped=any(tuples.groups))
     groups = tuples.groups[tuples.group_of_item]
     known = {key: place for place, key in enumerate(zip(groups, tuples.items, strict=True))}
-    place = np.array([known.get(key, -1) for key in keys])
-    _check(judgments, benchmark, place)
-    asked: NDArray[np.bool_] = np.any(np.isin(tuples.members, place), axis=1)
-    answers = in_order(judgments.take(asked[judgments.tuple_of]))
-    place_in_answers = np.full(len(tuples.items), -1)
-    place_in_answers[answers.origin] = np.arange(len(answers.origin))
     number = {dialogue_id: n for n, dialogue_id in enumerate(benchmark.dialogue_ids)}
     dialogue = np.array([number[item.dialogue_id] for item in benchmark.items])
-    index = place_in_answers[place]
-    return _grouped(answers, index, dialogue), index, dialogue
+    return np.array([known.get(key, -1) for key in keys]), dialogue
+
+
+def _asked(judgments: Judgments, place: Ints, dialogue: Ints) -> tuple[Answers, Ints]:
+    """Return the answers about the items at `place`, and (N,) the items' places there."""
+    asked: NDArray[np.bool_] = np.any(np.isin(judgments.tuples.members, place), axis=1)
+    answers = in_order(judgments.take(asked[judgments.tuple_of]))
+    index = _index(answers, judgments, place)
+    return _grouped(answers, index, dialogue), index
+
+
+def _index(answers: Answers, judgments: Judgments, place: Ints) -> Ints:
+    """Return (N,) the places in the answers of items of the judgments."""
+    place_in_answers = np.full(len(judgments.tuples.items), -1)
+    place_in_answers[answers.origin] = np.arange(len(answers.origin))
+    return place_in_answers[place]
 
 
 def _grouped(answers: Answers, index: Ints, dialogue: Ints) -> Answers:
@@ -421,26 +381,30 @@ def _keys(benchmark: Benchmark, *, grouped: bool) -> list[tuple[str, str]]:
     return keys
 
 
-def _check(judgments: Judgments, benchmark: Benchmark, place: Ints) -> None:
-    """Raise InputError unless counting makes the benchmark's scores of the judgments."""
+def _method_of(judgments: Judgments, benchmark: Benchmark, place: Ints) -> tuple[str, str]:
+    """Return the method and scale that make the benchmark's scores of the judgments; else InputError."""
     given = np.array([item.score for item in benchmark.items])
-    found = score(judgments, scale="unit").score
-    counted = np.where(place >= 0, found[place], math.nan)
-    unjudged, differ = np.isnan(counted), np.abs(counted - given) > ROUNDING
     needs = f"the noise ceiling of {benchmark.name} needs the judgments behind its scores"
-    faults = []
-    if unjudged.any():
-        which = _named(benchmark, unjudged)
-        faults.append(f"{unjudged.sum()} of {len(given)} items are not judged ({which}); {needs}")
-    if differ.any():
-        which = _named(benchmark, differ)
-        faults.append(
-            f"{differ.sum()} of {len(given)} items have another score than counting gives ({which}); {needs}"
-        )
-    if faults:
-        raise InputError(
-            [Problem(judgments.source or "judgments", None, fault) for fault in faults]
-        )
+    missing = (place < 0) | ~np.isin(place, judgments.tuples.members[judgments.tuple_of])
+    if missing.any():
+        which = _named(benchmark, missing)
+        fault = f"{missing.sum()} of {len(given)} items are not judged ({which}); {needs}"
+        raise InputError(Problem(judgments.source or "judgments", None, fault))
+    differing = None
+    for method, scale in SCORES:
+        found = score(judgments, method, scale=scale).score[place]
+        differs = np.abs((found if scale == "unit" else (found + 1) / 2) - given) > ROUNDING
+        if not differs.any():
+            return method, scale
+        differing = differs if differing is None else differing
+    assert differing is not None
+    tried = ", ".join(f"{method} ({scale})" for method, scale in SCORES[1:])
+    fault = (
+        f"{differing.sum()} of {len(given)} items have another score than counting gives "
+        f"({_named(benchmark, differing)}), and the choice models with --scale do not give all scores "
+        f"either: {tried}; {needs}"
+    )
+    raise InputError(Problem(judgments.source or "judgments", None, fault))
 
 
 def _named(benchmark: Benchmark, which: NDArray[np.bool_]) -> str:

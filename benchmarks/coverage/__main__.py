@@ -23,7 +23,15 @@ from benchmarks.machine import provenance, replace_block
 
 __all__ = ["SECTIONS", "main", "table"]
 
-SECTIONS = ("scores", "alpha", "components", "ceiling", "correlations", "comparison")
+SECTIONS = (
+    "scores",
+    "alpha",
+    "components",
+    "ceiling",
+    "model_ceiling",
+    "correlations",
+    "comparison",
+)
 """Modules of this package that have `cells() -> list[Cell]`."""
 REPLICATIONS = 400
 TOGETHER = 10

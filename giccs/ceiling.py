@@ -3,9 +3,9 @@
 Other annotators, and other tuples where not all were judged, would have given somewhat other scores.
 Classical test theory (Spearman 1904, Am. J. Psychol. 15; Lord and Novick 1968) calls an item's expected
 score its true score; observed scores correlate with true ones by the square root of the observed scores'
-reliability. A model that predicted every true score would reach that correlation, and none can be
-expected to reach more. The reliability is that of `bws.components`, whose error contains the annotators,
-the choice of tuples and single answers.
+reliability. A model that predicted every true score would reach that correlation, and none can be expected
+to reach more. The reliability of counting scores is that of `bws.components`, whose error contains the
+annotators, the choice of tuples and single answers. `giccs.ceiling_items` has both kinds of scores.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ MEANING = (
     "of annotators and single answers, and of the choice of tuples where not all were judged."
 )
 EQUAL_MEANS = (
-    "The scores of every dialogue have the same mean, as they compare its items only with each other. "
+    "The {values} of every dialogue have the same mean, as they compare its items only with each other. "
     "A model that knew how similar items are in absolute terms would therefore stay below the ceiling "
     "over all items, even without noise; the within-dialogue ρ is the fair measure of such a model."
 )
@@ -65,6 +65,12 @@ SCORES: tuple[tuple[str, Scale], ...] = (
 )
 """Methods and scales of scores that have a ceiling, in the order in which they are tried. A benchmark holds
 those on counting's scale as (score + 1) / 2. Plackett-Luce of triples is the best-worst logit."""
+OF_MODEL = (
+    "The scores are those of {method}, whose ceiling takes the model for true in what it says of other "
+    "tuples."
+)
+MIN_JUDGMENTS = 8
+"""Of an item, in the mean, below which the ceiling of a choice model has a warning."""
 MIN_ITEMS = 3
 MAX_DIALOGUE_BLOCKS = 50
 MAX_ANNOTATOR_BLOCKS = 20
@@ -100,27 +106,39 @@ def noise_ceiling(
 ) -> dict[str, Estimate]:
     """Return ``pearson`` and ``spearman``: what a model that knew the true scores would reach, in [0, 1].
 
-    A true score is an item's expected counting score over the population of annotators and, where a design
-    is incomplete, over random tuples of its group. The ceiling of Pearson's r is the square root of the
-    scores' reliability, 1 - mean error variance / variance of the scores. That of Spearman's rho is its
-    mean over draws (from `seed`) of true scores given the scores: normal, with the mean and variance of
-    the regression of true on observed scores. On simulated judgments both are within 0.005 of what true
-    scores reach (docs/coverage.md). ``extra`` has the ``reliability``, which is the ceiling squared, the
-    fingerprint of the ``data``, the number of ``annotators`` (0 where the judgments name none), and whether
-    the scores of every dialogue have the same mean (``equal_dialogue_means``; see `meaning`).
+    A true score is what the method of the scores would give for very many annotators, judgments and, where
+    a design is incomplete, random tuples of a group.
+
+    Counting: the ceiling of Pearson's r is the square root of the scores' reliability, 1 - mean error
+    variance / variance of the scores. That of Spearman's rho is its mean over draws (from `seed`) of true
+    scores given the scores: normal, with the mean and variance of the regression of true on observed
+    scores.
+
+    Best-worst logit and MaxDiff, as ``unit`` scores or on counting's scale: the mean correlation of the
+    scores with draws of the true scores given the judgments, by the model and with the tastes of other
+    annotators (`bws.scoring.true_utilities`). That other tuples may ask something that the model does not
+    know, as an effect of the company in which an item is shown, is not in it.
+
+    On simulated judgments both are within 0.005 of what true scores reach (docs/coverage.md). ``extra`` has
+    the ``reliability``, which is the ceiling squared, the fingerprint of the ``data``, the number of
+    ``annotators`` (0 where the judgments name none), whether the scores (of a model, its utilities) of
+    every dialogue have the same mean (``equal_dialogue_means``; see `meaning`), and the ``method`` and
+    ``scale`` of the scores: the first of `SCORES` that gives all of them.
 
     The interval is symmetric in log(1 - ceiling^2), by a t quantile and a jackknife over dialogues, to
-    whose variance the variance between annotators is added: that of the mean error when one annotator
-    is left out, as far as it is the same in all dialogues (Cameron, Gelbach and Miller 2011, J. Bus. Econ.
+    whose variance the variance between annotators is added: that of the mean error when one annotator is
+    left out, as far as it is the same in all dialogues (Cameron, Gelbach and Miller 2011, J. Bus. Econ.
     Stat. 29, for two-way clusters). With more than 50 dialogues or 20 annotators, blocks of them are left
     out. ``reason`` warns of fewer than 20 annotators; of judgments that name no annotator, as lasting
-    differences between annotators are then no part of the error; and of tuples with items of several
-    dialogues, which are then not independent.
+    differences between annotators are then no part of the error; of tuples with items of several dialogues,
+    which are then not independent; and of a choice model's scores from fewer than eight judgments of an
+    item in the mean, whose ceiling may be too low by more than 0.005.
 
     NaN with a reason: no tuple was judged by two annotators; scores that are all the same; errors as large
-    as the scores' variance. InputError: an item of the benchmark was not judged, or its score is not the
-    counting score of the judgments, (1 + (best - worst) / appearances) / 2 within 0.005. Judgments of
-    other dialogues are left out.
+    as the scores' variance; for a choice model more than 2000 items that judgments connect. InputError: an
+    item of the benchmark was not judged, or no method with its default options gives all scores within
+    0.005. Judgments of other dialogues are left out; a choice model estimates its prior from them too, as
+    it did for the scores.
 
     >>> from giccs.benchmark import read_benchmark
     >>> sample = read_benchmark("giccs-sample")
@@ -134,7 +152,7 @@ def noise_ceiling(
     extra = {
         "data": benchmark.fingerprint,
         "annotators": len(answers.annotators),
-        "equal_dialogue_means": _has_equal_means(benchmark, dialogue),
+        "equal_dialogue_means": _has_equal_means(answers, index, benchmark, dialogue, method),
         "method": method,
         "scale": scale,
     }
@@ -158,7 +176,7 @@ def noise_ceiling(
             for name in COEFFICIENTS
         }
     between = _between_annotators(items, _annotator_blocks(of_all))
-    remark = "; ".join(_remarks(answers, index, dialogue))
+    remark = "; ".join(_remarks(answers, index, dialogue, method))
     return {
         name: replace(estimate, extra={"reliability": estimate.value**2, **extra})
         for name, estimate in _with_intervals(items, between, remark).items()
@@ -192,9 +210,8 @@ def _with_intervals(items: Items, between: tuple[Floats, int], remark: str) -> d
 def _without_dialogues(items: Items) -> tuple[Floats, int]:
     """Return the changes (B, 2) of log(1 - ceiling^2) without each block of dialogues, and their freedom.
 
-    The judgments of a tuple have one best and one worst item. Over all items, the mean score and the mean
-    share of being chosen are therefore constants, however the items of different blocks compete in
-    tuples; what a block changes by changing these means is left out, by least squares.
+    Over all items some means are constants, however the items of different blocks compete in tuples; what a
+    block changes by changing these means is left out, by least squares.
     """
     block = items.dialogue % MAX_DIALOGUE_BLOCKS
     parts = [items.take(block != b) for b in range(int(block.max()) + 1)]
@@ -203,11 +220,11 @@ def _without_dialogues(items: Items) -> tuple[Floats, int]:
     values -= values.mean(axis=0)
     if not np.isfinite(values).all():
         return values, 0
-    means = np.array([(part.score.mean(), part.chosen.mean()) for part in parts])
+    means = np.array([part.constants for part in parts])
     means -= means.mean(axis=0)
     means[np.abs(means) < CONSTANT] = 0.0
     weights, _, rank, _ = np.linalg.lstsq(means, values, rcond=None)
-    return values - means @ weights, len(parts) - 1 - int(rank)
+    return (values - means @ weights) * items.feedback, len(parts) - 1 - int(rank)
 
 
 def _interval(
@@ -253,7 +270,7 @@ def _annotator_blocks(answers: Answers) -> Ints:
     return np.argsort(np.argsort(_annotator_digests(answers))) % MAX_ANNOTATOR_BLOCKS
 
 
-def _remarks(answers: Answers, index: Ints, dialogue: Ints) -> Iterator[str]:
+def _remarks(answers: Answers, index: Ints, dialogue: Ints, method: str) -> Iterator[str]:
     """Yield what a reader of the ceiling must know of the annotators and the design."""
     n, unknown = len(answers.annotators), int(np.count_nonzero(answers.annotator_of < 0))
     if unknown:
@@ -265,6 +282,12 @@ def _remarks(answers: Answers, index: Ints, dialogue: Ints) -> Iterator[str]:
         yield few
     if not _has_tuples_within_dialogues(answers, index, dialogue):
         yield "tuples have items of several dialogues: the interval may be too narrow or too wide"
+    judged = float(answers.counts.appearances[index].mean())
+    if method != "counting" and judged < MIN_JUDGMENTS:
+        yield (
+            f"{judged:.1f} judgments of an item: below {MIN_JUDGMENTS} the ceiling of a choice model may be "
+            "too low by more than 0.005"
+        )
 
 
 def _why_undefined(answers: Answers, benchmark: Benchmark) -> str:
@@ -277,12 +300,20 @@ def _why_undefined(answers: Answers, benchmark: Benchmark) -> str:
     return ""
 
 
-def _has_equal_means(benchmark: Benchmark, dialogue: Ints) -> bool:
-    """Tell whether the scores of all dialogues, of two items or more, have the same mean."""
-    given = np.array([item.score for item in benchmark.items])
+def _has_equal_means(
+    answers: Answers, index: Ints, benchmark: Benchmark, dialogue: Ints, method: str
+) -> bool:
+    """Tell whether the scores of all dialogues, of two items or more, have the same mean.
+
+    Of a choice model it is the utilities; they do where all tuples have items of one dialogue.
+    """
     sizes = np.bincount(dialogue)
-    means = np.bincount(dialogue, given) / sizes
-    return bool(len(sizes) > 1 and sizes.min() > 1 and np.ptp(means) <= ROUNDING)
+    if len(sizes) < 2 or sizes.min() < 2:
+        return False
+    if method != "counting":
+        return _has_tuples_within_dialogues(answers, index, dialogue)
+    given = np.array([item.score for item in benchmark.items])
+    return bool(np.ptp(np.bincount(dialogue, given) / sizes) <= ROUNDING)
 
 
 def meaning(ceiling: Mapping[str, Estimate]) -> list[str]:
@@ -292,10 +323,14 @@ def meaning(ceiling: Mapping[str, Estimate]) -> list[str]:
     >>> len(meaning({"pearson": known}))
     2
     """
-    known = [one for one in ceiling.values() if not math.isnan(one.value)]
-    sentences = [MEANING] if known else []
-    if any(one.extra.get("equal_dialogue_means") for one in known):
-        sentences.append(EQUAL_MEANS)
+    known = [one.extra for one in ceiling.values() if not math.isnan(one.value)]
+    if not known:
+        return []
+    method = known[0].get("method", "counting")
+    of_model = method != "counting"
+    sentences = [MEANING, *([OF_MODEL.format(method=method)] if of_model else [])]
+    if any(extra.get("equal_dialogue_means") for extra in known):
+        sentences.append(EQUAL_MEANS.format(values="utilities" if of_model else "scores"))
     return sentences
 
 

@@ -1,7 +1,9 @@
 """Scored items and their ceilings: of counting, and of choice models.
 
-Both kinds give the ceilings of Pearson's r and Spearman's rho of any part of the items, for the jackknife of
-`giccs.ceiling`.
+Counting scores have errors, of which `bws.components` knows the variance, and a reliability. The scores of
+a choice model are shrunk by a prior, so that their error is no such part of their variance; their ceiling
+comes from draws of the true utilities (`bws.scoring.true_utilities`). Both kinds give the ceilings of
+Pearson's r and Spearman's rho of any part of the items, for the jackknife of `giccs.ceiling`.
 """
 
 from __future__ import annotations
@@ -43,12 +45,20 @@ class Items(Protocol):
         """(N,)"""
 
     @property
-    def chosen(self) -> Floats:
-        """(N,) share of its judgments in which an item is best or worst."""
-
-    @property
     def dialogue(self) -> Ints:
         """(N,) index of the item's dialogue."""
+
+    @property
+    def constants(self) -> tuple[float, float]:
+        """Means that are the same in every study, over all items that were judged together.
+
+        The judgments of a tuple have one best and one worst item, so that the means of counting scores and
+        of the shares of being chosen are constants; and utilities have the mean 0.
+        """
+
+    @property
+    def feedback(self) -> Floats:
+        """(2,) by what changes of log(1 - ceiling^2) without some items are too small."""
 
     @property
     def no_ceiling(self) -> str:
@@ -70,6 +80,7 @@ class CountedItems:
 
     score: Floats
     chosen: Floats
+    """(N,) share of its judgments in which an item is best or worst."""
     dialogue: Ints
     error: Floats
     """(N,) NaN where it is not known."""
@@ -87,6 +98,16 @@ class CountedItems:
         normal = random.standard_normal((_draws(len(score)), len(score)))
         error = components(answers).error[index]
         return cls(score, chosen, dialogue, error, normal, answers, index)
+
+    @property
+    def constants(self) -> tuple[float, float]:
+        """Means that are the same in every study."""
+        return float(self.score.mean()), float(self.chosen.mean())
+
+    @property
+    def feedback(self) -> Floats:
+        """(2,) of 1."""
+        return np.ones(2)
 
     @property
     def no_ceiling(self) -> str:
@@ -158,7 +179,10 @@ class ModelledItems:
     """
 
     score: Floats
+    utility: Floats
+    """(N,)"""
     chosen: Floats
+    """(N,) share of its judgments in which an item is best or worst."""
     dialogue: Ints
     alike: Floats
     """(R, N) true scores for annotators without tastes."""
@@ -199,7 +223,26 @@ class ModelledItems:
             for values in (fitted.utility[np.newaxis], true.alike, true.tasteful)
         )
         _, chosen = _counted(answers, index)
-        return cls(observed[0], chosen, dialogue, alike, tasteful, true, index)
+        return cls(
+            observed[0], fitted.utility[index], chosen, dialogue, alike, tasteful, true, index
+        )
+
+    @property
+    def constants(self) -> tuple[float, float]:
+        """Means that are the same in every study."""
+        return float(self.utility.mean()), float(self.chosen.mean())
+
+    @property
+    def feedback(self) -> Floats:
+        """(2,) by what changes of log(1 - ceiling^2) without some items are too small: 1 / ceiling^2.
+
+        Let utilities without shrinkage have the variance U, of which v is error. The prior is estimated from
+        both, so that log(1 - c^2) = log(v / U) falls by y when U grows by the share y. Without some items
+        the prior stays: the shrunk utilities have the variance c^2 U and their draws c^2 v more, so that
+        log(v / (U + v)) falls by c^2 y only.
+        """
+        start, _ = self._line()
+        return np.asarray(1 / (1 - np.exp(start)))
 
     @property
     def no_ceiling(self) -> str:
@@ -215,6 +258,7 @@ class ModelledItems:
         return replace(
             self,
             score=self.score[rows],
+            utility=self.utility[rows],
             chosen=self.chosen[rows],
             dialogue=self.dialogue[rows],
             alike=self.alike[:, rows],

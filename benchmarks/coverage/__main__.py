@@ -32,7 +32,7 @@ SECTIONS = (
     "correlations",
     "comparison",
 )
-"""Modules of this package that have `cells() -> list[Cell]`."""
+"""Modules of this package that have `cells() -> list[Cell]`, and may have another table, `notes() -> str`."""
 REPLICATIONS = 400
 TOGETHER = 10
 """Studies that a process simulates at a time."""
@@ -108,10 +108,11 @@ def main(arguments: list[str] | None = None) -> int:
     failed = False
     for section in options.only:
         start = time.monotonic()
-        cells = import_module(f"benchmarks.coverage.{section}").cells()
-        summaries = simulated(cells, options.replications)
+        module = import_module(f"benchmarks.coverage.{section}")
+        summaries = simulated(module.cells(), options.replications)
+        tables = [table(summaries), *([module.notes()] if hasattr(module, "notes") else [])]
         took = f"{options.replications} studies a cell, {time.monotonic() - start:.0f} s."
-        text = f"{table(summaries)}\n\n{provenance('make coverage')} {took}"
+        text = "\n\n".join(tables) + f"\n\n{provenance('make coverage')} {took}"
         print(f"{section}\n\n{text}\n")
         if options.output:
             replace_block(options.output, f"coverage-{section}", text)

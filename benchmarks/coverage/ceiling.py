@@ -27,7 +27,7 @@ from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
 from giccs.ceiling import noise_ceiling
 from giccs.records import Item
 
-__all__ = ["Setting", "cells", "cells_of"]
+__all__ = ["Setting", "benchmark_of", "cells", "cells_of", "study"]
 
 Floats = NDArray[np.float64]
 
@@ -126,8 +126,8 @@ def _simulated(setting: Setting, name: str, seed: int) -> Study:
 
 @cache
 def _ceilings(setting: Setting, seed: int) -> dict[str, tuple[float, float, float, bool]]:
-    judgments, _ = _study(setting, seed)
-    ceilings = noise_ceiling(judgments, _benchmark(setting, judgments))
+    judgments, _ = study(setting, seed)
+    ceilings = noise_ceiling(judgments, benchmark_of(setting, judgments))
     return {
         name: (one.low, one.high, one.value, bool(one.reason)) for name, one in ceilings.items()
     }
@@ -140,7 +140,7 @@ def _truth(setting: Setting) -> dict[str, float]:
 
     reached = {"pearson": 0.0, "spearman": 0.0}
     for seed in range(FIRST_TRUTH, FIRST_TRUTH + TRUTHS):
-        judgments, utility = _study(setting, seed)
+        judgments, utility = study(setting, seed)
         observed = _scores(setting, judgments).score
         true = _true_scores(setting, judgments.tuples, utility, seed)
         reached["pearson"] += float(np.corrcoef(observed, true)[0, 1]) / TRUTHS
@@ -148,7 +148,7 @@ def _truth(setting: Setting) -> dict[str, float]:
     return reached
 
 
-def _study(setting: Setting, seed: int) -> tuple[Judgments, Floats]:
+def study(setting: Setting, seed: int) -> tuple[Judgments, Floats]:
     """Return judgments, and the utility of every item."""
     random = np.random.default_rng(seed)
     tuples = _design(setting, seed % DESIGNS)
@@ -174,7 +174,7 @@ def _scores(setting: Setting, judgments: Judgments) -> Scores:
     return score(judgments, setting.method, scale=setting.scale)
 
 
-def _benchmark(setting: Setting, judgments: Judgments) -> Benchmark:
+def benchmark_of(setting: Setting, judgments: Judgments) -> Benchmark:
     """Return a benchmark with the scores in [0, 1]; without groups every item is its own dialogue."""
     scores = _scores(setting, judgments)
     shares = scores.score if setting.scale == "unit" else (scores.score + 1) / 2

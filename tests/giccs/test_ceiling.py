@@ -355,6 +355,14 @@ def test_a_part_of_the_dialogues_has_the_prior_of_all(sample, tuples):
     assert 0.85 < found.value < 1
 
 
+def test_a_choice_model_is_named_and_its_utilities_have_equal_means(sample, tuples):
+    judgments = simulate(tuples, np.random.default_rng(1).normal(size=300), 4, noise=0.7)
+    benchmark = scored_by(judgments, sample, "best-worst-logit")
+    said = meaning(noise_ceiling(judgments, benchmark))
+    assert "best-worst-logit, whose ceiling takes the model for true" in said[1]
+    assert said[2].startswith("The utilities of every dialogue have the same mean")
+
+
 def test_annotators_who_contradict_each_other_leave_a_model_no_ceiling(sample, tuples):
     """Each of two annotators has an order of their own, so that nothing is known of others."""
     first, second = (
@@ -371,3 +379,29 @@ def test_annotators_who_contradict_each_other_leave_a_model_no_ceiling(sample, t
     found = noise_ceiling(mixed, scored_by(mixed, sample, "best-worst-logit"))["pearson"]
     assert math.isnan(found.value) or found.value < 0.75
     assert math.isnan(found.extra["reliability"]) == math.isnan(found.value)
+
+
+def test_few_judgments_of_an_item_are_remarked_where_a_model_made_the_scores(sample):
+    """Three-item tuples, one per item: three judgments of an item by each of two annotators."""
+    items, groups = [f"i{n:03}" for n in range(60)], [f"g{n // 5}" for n in range(60)]
+    sparse = make_tuples(items, 3, factor=1, groups=groups)
+    judgments = simulate(sparse, np.random.default_rng(1).normal(size=60), 2, noise=0.5)
+
+    def benchmark(method):
+        shares = score(judgments, method, scale="unit").score.tolist()
+        return Benchmark(
+            "sparse",
+            tuple(
+                replace(
+                    sample.items[0], item_id=name, utterance_id=name, dialogue_id=group, score=share
+                )
+                for name, group, share in zip(sparse.items, groups, shares, strict=True)
+            ),
+        )
+
+    found = {
+        method: noise_ceiling(judgments, benchmark(method))["pearson"].reason
+        for method in ("counting", "best-worst-logit")
+    }
+    assert "judgments of an item" not in found["counting"]
+    assert "6.0 judgments of an item: below 8 the ceiling" in found["best-worst-logit"]

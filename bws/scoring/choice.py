@@ -203,6 +203,8 @@ class ConnectedSet:
     """(j, K) the judged items, as indices into `items`."""
     gradients: Floats
     """(j, K) of each answer's log-likelihood by the utilities of its items."""
+    hessian: Floats
+    """(n, n)"""
     bread: Floats
     """(n, n) inverse Hessian, the mean utility projected out."""
 
@@ -224,9 +226,10 @@ def connected_sets(
             continue
         outcome = outcomes.of_answer[answers]
         positions = np.searchsorted(items, outcomes.items[:, outcome].T)
-        inverse = np.linalg.inv(hessian[items][:, items].toarray())
+        dense = hessian[items][:, items].toarray()
+        inverse = np.linalg.inv(dense)
         bread = inverse - inverse.mean(axis=0)
-        sets.append(ConnectedSet(items, answers, positions, gradients[outcome], bread))
+        sets.append(ConnectedSet(items, answers, positions, gradients[outcome], dense, bread))
     return sets, sorted(notes)
 
 

@@ -155,7 +155,6 @@ class _Judged:
 
         The rows are without each block and, last, of all annotators; NaN where one judged the item.
         """
-        hessian = posterior.hessian(utility)
         observed = np.full(self.number.shape, np.nan)
         expected, per_unit = np.full((2, len(utility)), np.nan)
         everyone = self.number[-1]
@@ -164,8 +163,7 @@ class _Judged:
         weight = (1 - np.tanh(utility / 2) ** 2) ** 2
         for one in sets:
             items = one.items
-            information = hessian[items][:, items].toarray()
-            information[np.diag_indices(len(items))] -= posterior.precision
+            information = one.hessian - posterior.precision * np.eye(len(items))
             by_block = self._squares(one)
             everybody = by_block.sum(axis=0)
             squares = np.concatenate([everybody - by_block[1:], everybody[np.newaxis]])

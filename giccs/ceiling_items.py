@@ -249,7 +249,8 @@ class ModelledItems:
         """Why there is no ceiling; empty where there is one."""
         if np.isnan(self.true.tastes):
             return "no item was judged by two annotators, so the errors of the scores are not known"
-        if np.isnan(self.ceilings()).any():
+        drowned = self.true.tastes > 0 and not self.true.kept[self.index].any()
+        if drowned or np.isnan(self.ceilings()).any():
             return "the errors of the scores are as large as their differences"
         return ""
 

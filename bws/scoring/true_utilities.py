@@ -41,6 +41,8 @@ REPLICATES = 6
 TOLERANCE = 1e-3
 """The last step of a replicate's fit moves no utility by more."""
 SMALLEST_TASTES = 1e-3
+TOGETHER = 1000
+"""Annotators whose influence on all items is computed at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +55,8 @@ class TrueUtilities:
     """(R, N) for annotators whose tastes have the variance `assumed`."""
     assumed: float
     """|t|, but at least 0.001."""
+    kept: Floats
+    """(N,) 1 - e/σ² for such tastes, at least 0: the share of the variance that is not tastes."""
     excess: Floats
     """(N,) what annotators add to the variance of the utilities; NaN where one judged the item."""
     per_unit: Floats
@@ -109,10 +113,10 @@ def true_utilities(
     ratio = of_model[0] / of_model[1] if of_model[1] else np.nan
     excess = observed - ratio * expected
     assumed = np.nanmax([abs(tastes_of(excess[-1], per_unit)), SMALLEST_TASTES])
-    shrunk = np.clip(1 - assumed * judged.share / prior**2, 0, 1)
+    kept = np.clip(1 - assumed * judged.share / prior**2, 0, 1)
     noise = _centred(random.standard_normal(alike.shape), label)
-    tasteful = shrunk * alike + prior * np.sqrt(shrunk * (1 - shrunk)) * noise
-    return TrueUtilities(alike, tasteful, float(assumed), excess[-1], per_unit, excess[:-1])
+    tasteful = kept * alike + prior * np.sqrt(kept * (1 - kept)) * noise
+    return TrueUtilities(alike, tasteful, float(assumed), kept, excess[-1], per_unit, excess[:-1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,13 +179,18 @@ class _Judged:
 
     def _squares(self, one: ConnectedSet) -> Floats:
         """Return (1 + B, n) the sums of squares of the influence of those in no block, and in each."""
+        from scipy.sparse import csr_array
+
         annotators, number = np.unique(self.annotator_of[one.answers], return_inverse=True)
-        gradient = np.zeros((len(annotators), len(one.items)))
-        np.add.at(gradient, (number.reshape(-1, 1), one.positions), one.gradients)
-        influence = gradient @ one.bread
-        influence -= influence.mean(axis=0)
+        rows = np.repeat(number.ravel(), one.positions.shape[1])
+        entries = (one.gradients.ravel(), (rows, one.positions.ravel()))
+        gradient = csr_array(entries, shape=(len(annotators), len(one.items)))
+        centre = gradient.sum(axis=0) @ one.bread / len(annotators)
         squares = np.zeros((len(self.number), len(one.items)))
-        np.add.at(squares, self.block_of[annotators] + 1, influence**2)
+        for start in range(0, len(annotators), TOGETHER):
+            part = slice(start, start + TOGETHER)
+            influence = gradient[part] @ one.bread - centre
+            np.add.at(squares, self.block_of[annotators[part]] + 1, influence**2)
         return squares
 
 

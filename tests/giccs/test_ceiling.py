@@ -363,7 +363,7 @@ def test_a_choice_model_is_named_and_its_utilities_have_equal_means(sample, tupl
     assert said[2].startswith("The utilities of every dialogue have the same mean")
 
 
-def test_annotators_who_contradict_each_other_leave_a_model_no_ceiling(sample, tuples):
+def test_annotators_who_contradict_each_other_leave_a_model_hardly_a_ceiling(sample, tuples):
     """Each of two annotators has an order of their own, so that nothing is known of others."""
     first, second = (
         simulate(tuples, np.random.default_rng(seed).normal(size=300), 2, noise=0.1, seed=seed)
@@ -377,8 +377,7 @@ def test_annotators_who_contradict_each_other_leave_a_model_no_ceiling(sample, t
         shown=None,
     )
     found = noise_ceiling(mixed, scored_by(mixed, sample, "best-worst-logit"))["pearson"]
-    assert math.isnan(found.value) or found.value < 0.75
-    assert math.isnan(found.extra["reliability"]) == math.isnan(found.value)
+    assert math.isnan(found.value) or found.value < 0.4
 
 
 def test_few_judgments_of_an_item_are_remarked_where_a_model_made_the_scores(sample):

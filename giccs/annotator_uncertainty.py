@@ -45,6 +45,7 @@ STATISTICS = {
 }
 MAX_DIALOGUE_BLOCKS = 50
 """Groups of dialogues that are left out to tell annotators from dialogues."""
+NEEDS_COUNTING = "no interval, which needs those of counting"
 UNDEFINED = "not defined or at its bound without some of the annotators: no interval"
 
 
@@ -69,9 +70,10 @@ def correlations_over_annotators(
     0 where it is below. Each variance has a t quantile of its own, with A-1 degrees of freedom for the
     added one (`jackknife_interval`). An annotator may have judged part of the items.
 
-    No interval, with a reason: as in `correlations`; fewer than five annotators; an item that one annotator
-    alone judged; correlations without an annotator that are not defined or at a bound. The reason warns of
-    fewer than 20 annotators, of judgments that name none and of tuples with items of several dialogues.
+    No interval, with a reason: as in `correlations`; scores that are not those of counting; fewer than five
+    annotators; an item that one annotator alone judged; correlations without an annotator that are not
+    defined or at a bound. The reason warns of fewer than 20 annotators, of judgments that name none and of
+    tuples with items of several dialogues.
     InputError: the judgments are not those behind the scores (`judged_items`).
 
     >>> from giccs.benchmark import read_benchmark
@@ -87,7 +89,15 @@ def correlations_over_annotators(
     judged = judged_items(judgments, benchmark)
     score = np.array([item.score for item in benchmark.items])
     without = _scores_without(judged)
-    why = too_few_clusters(len(without), "annotators") or _why_not_left_out(without)
+    why = (
+        (
+            ""
+            if judged.method == "counting"
+            else f"the scores are those of {judged.method}: {NEEDS_COUNTING}"
+        )
+        or too_few_clusters(len(without), "annotators")
+        or _why_not_left_out(without)
+    )
     estimates = []
     for prediction in predictions:
         between = {} if why else _between_annotators(prediction, without, judged.dialogue)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,16 +9,25 @@ from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
 from bws.records import Judgments, normal_id
-from bws.scoring import score
+from bws.scoring import Scale, score
 from bws.scoring.answers import Answers, in_order
 from giccs.benchmark import Benchmark
 
-__all__ = ["ACROSS_DIALOGUES", "ROUNDING", "JudgedItems", "judged_items"]
+__all__ = ["ACROSS_DIALOGUES", "ROUNDING", "SCORES", "JudgedItems", "index_in", "judged_items"]
 
 Ints = NDArray[np.intp]
 
 ROUNDING = 0.005 + 1e-9
 """Scores may have been written with two decimals."""
+SCORES: tuple[tuple[str, Scale], ...] = (
+    ("counting", "unit"),
+    ("best-worst-logit", "unit"),
+    ("best-worst-logit", "counting"),
+    ("maxdiff", "unit"),
+    ("maxdiff", "counting"),
+)
+"""Methods and scales of scores, in the order in which they are tried. A benchmark holds those on counting's
+scale as (score + 1) / 2. Plackett-Luce of triples is the best-worst logit."""
 NAMED = 3
 ACROSS_DIALOGUES = (
     "tuples have items of several dialogues: the interval may be too narrow or too wide"
@@ -37,6 +45,11 @@ class JudgedItems:
     """(N,) each item's index in the answers."""
     dialogue: Ints
     """(N,) index of each item's dialogue."""
+    place: Ints
+    """(N,) each item's index in the items of the judgments."""
+    method: str
+    scale: str
+    """Those of `SCORES` that give the benchmark's scores."""
 
     @property
     def unnamed(self) -> int:
@@ -56,23 +69,28 @@ def judged_items(judgments: Judgments, benchmark: Benchmark) -> JudgedItems:
     """Join the items of a benchmark with the judgments behind their scores.
 
     Judgments of other items are left out. Dialogues are the groups of judgments that name none, where no
-    tuple has items of two. InputError: an item was not judged, or its score is not the counting score of
-    the judgments, (1 + (best - worst) / appearances) / 2 within 0.005.
+    tuple has items of two. InputError: an item was not judged, or no method and scale of `SCORES` gives all
+    scores within 0.005.
     """
     tuples = judgments.tuples
     keys = _keys(benchmark, grouped=any(tuples.groups))
     groups = tuples.groups[tuples.group_of_item]
     known = {key: place for place, key in enumerate(zip(groups, tuples.items, strict=True))}
     place = np.array([known.get(key, -1) for key in keys])
-    _check(judgments, benchmark, place)
+    method, scale = _method_of(judgments, benchmark, place)
     asked: NDArray[np.bool_] = np.any(np.isin(tuples.members, place), axis=1)
     answers = in_order(judgments.take(asked[judgments.tuple_of]))
-    place_in_answers = np.full(len(tuples.items), -1)
-    place_in_answers[answers.origin] = np.arange(len(answers.origin))
     number = {dialogue_id: n for n, dialogue_id in enumerate(benchmark.dialogue_ids)}
     dialogue = np.array([number[item.dialogue_id] for item in benchmark.items])
-    index = place_in_answers[place]
-    return _grouped(JudgedItems(answers, index, dialogue))
+    index = index_in(answers, judgments, place)
+    return _grouped(JudgedItems(answers, index, dialogue, place, method, scale))
+
+
+def index_in(answers: Answers, judgments: Judgments, place: Ints) -> Ints:
+    """Return (N,) the index in the answers of the items at `place` in the judgments' items."""
+    place_in_answers = np.full(len(judgments.tuples.items), -1)
+    place_in_answers[answers.origin] = np.arange(len(answers.origin))
+    return place_in_answers[place]
 
 
 def _grouped(judged: JudgedItems) -> JudgedItems:
@@ -101,26 +119,29 @@ def _keys(benchmark: Benchmark, *, grouped: bool) -> list[tuple[str, str]]:
     return keys
 
 
-def _check(judgments: Judgments, benchmark: Benchmark, place: Ints) -> None:
-    """Raise InputError unless counting makes the benchmark's scores of the judgments."""
+def _method_of(judgments: Judgments, benchmark: Benchmark, place: Ints) -> tuple[str, str]:
+    """Return the method and scale that give the benchmark's scores; InputError where there are none."""
     given = np.array([item.score for item in benchmark.items])
-    found = score(judgments, scale="unit").score
-    counted = np.where(place >= 0, found[place], math.nan)
-    unjudged, differ = np.isnan(counted), np.abs(counted - given) > ROUNDING
     needs = f"expected the judgments behind the scores of {benchmark.name}"
-    faults = []
+    unjudged = (place < 0) | ~np.isin(place, judgments.tuples.members[judgments.tuple_of])
     if unjudged.any():
         which = _named(benchmark, unjudged)
-        faults.append(f"{unjudged.sum()} of {len(given)} items are not judged ({which}); {needs}")
-    if differ.any():
-        which = _named(benchmark, differ)
-        faults.append(
-            f"{differ.sum()} of {len(given)} items have another score than counting gives ({which}); {needs}"
-        )
-    if faults:
-        raise InputError(
-            [Problem(judgments.source or "judgments", None, fault) for fault in faults]
-        )
+        fault = f"{unjudged.sum()} of {len(given)} items are not judged ({which}); {needs}"
+        raise InputError(Problem(judgments.source or "judgments", None, fault))
+    differing = []
+    for method, scale in SCORES:
+        found = score(judgments, method, scale=scale).score[place]
+        differs = np.abs((found if scale == "unit" else (found + 1) / 2) - given) > ROUNDING
+        if not differs.any():
+            return method, scale
+        differing.append(differs)
+    tried = ", ".join(f"{method} ({scale})" for method, scale in SCORES[1:])
+    fault = (
+        f"{differing[0].sum()} of {len(given)} items have another score than counting gives "
+        f"({_named(benchmark, differing[0])}), and the choice models with --scale do not give all scores "
+        f"either: {tried}; {needs}"
+    )
+    raise InputError(Problem(judgments.source or "judgments", None, fault))
 
 
 def _named(benchmark: Benchmark, which: NDArray[np.bool_]) -> str:

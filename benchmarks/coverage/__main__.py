@@ -23,8 +23,17 @@ from benchmarks.machine import provenance, replace_block
 
 __all__ = ["SECTIONS", "main", "table"]
 
-SECTIONS = ("scores", "alpha", "components", "ceiling", "correlations", "annotators", "comparison")
-"""Modules of this package that have `cells() -> list[Cell]`."""
+SECTIONS = (
+    "scores",
+    "alpha",
+    "components",
+    "ceiling",
+    "model_ceiling",
+    "correlations",
+    "annotators",
+    "comparison",
+)
+"""Modules of this package that have `cells() -> list[Cell]`, and may have another table, `notes() -> str`."""
 REPLICATIONS = 400
 TOGETHER = 10
 """Studies that a process simulates at a time."""
@@ -100,10 +109,11 @@ def main(arguments: list[str] | None = None) -> int:
     failed = False
     for section in options.only:
         start = time.monotonic()
-        cells = import_module(f"benchmarks.coverage.{section}").cells()
-        summaries = simulated(cells, options.replications)
+        module = import_module(f"benchmarks.coverage.{section}")
+        summaries = simulated(module.cells(), options.replications)
+        tables = [table(summaries), *([module.notes()] if hasattr(module, "notes") else [])]
         took = f"{options.replications} studies a cell, {time.monotonic() - start:.0f} s."
-        text = f"{table(summaries)}\n\n{provenance('make coverage')} {took}"
+        text = "\n\n".join(tables) + f"\n\n{provenance('make coverage')} {took}"
         print(f"{section}\n\n{text}\n")
         if options.output:
             replace_block(options.output, f"coverage-{section}", text)

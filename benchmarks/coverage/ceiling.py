@@ -8,7 +8,7 @@ scores with the true scores over TRUTHS studies of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import combinations
@@ -19,14 +19,15 @@ from numpy.typing import NDArray
 
 from benchmarks.coverage.cells import Cell, Study
 from bws.design import make_tuples
-from bws.records import Judgments, Tuples
-from bws.scoring import score
+from bws.records import Judgments, Scores, Tuples
+from bws.scoring import METHODS, Scale, score, utilities
+from bws.scoring.expected import expected_counting
 from bws.simulate import simulate
 from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
 from giccs.ceiling import noise_ceiling
 from giccs.records import Item
 
-__all__ = ["cells"]
+__all__ = ["Setting", "benchmark_of", "cells", "cells_of", "study"]
 
 Floats = NDArray[np.float64]
 
@@ -40,6 +41,8 @@ FEW_TUPLES = 100
 TASTES_DRAWN = 400
 """New annotators of all tuples behind a true score, in such groups."""
 DESIGNS = 5
+LIMIT_FACTOR, LIMIT_ANNOTATORS, LIMIT_PRIOR = 20, 300, 100.0
+"""Tuples per item, annotators and prior behind the true utilities of a model that does not fit exactly."""
 
 
 @dataclass(frozen=True)
@@ -57,17 +60,24 @@ class Setting:
     """Standard deviation of the utilities, in logits of a choice."""
     per_tuple: int = 0
     """Annotators per tuple, at random; 0: all of them."""
+    method: str = "counting"
+    scale: Scale = "unit"
 
     @property
     def complete(self) -> bool:
         """Whether all sets of `k` items of a group are judged."""
         return comb(self.size, self.k) == self.factor * self.size
 
+    @property
+    def _scores(self) -> str:
+        return self.method if self.scale == "unit" else f"{self.method}, counting's scale"
+
     def described(self) -> Mapping[str, object]:
         """Return the columns of the table."""
         design = "complete" if self.complete else f"factor {self.factor:g}"
         per_tuple = f"{self.per_tuple} of {self.annotators}" if self.per_tuple else self.annotators
         return {
+            **({} if self.method == "counting" else {"scores": self._scores}),
             "groups": f"{self.groups} × {self.size}",
             "tuples": f"{self.k} items, {design}",
             "annotators": per_tuple,
@@ -96,9 +106,14 @@ SETTINGS = (
 
 def cells() -> list[Cell]:
     """Return a cell for each setting and coefficient."""
+    return cells_of(SETTINGS)
+
+
+def cells_of(settings: Iterable[Setting]) -> list[Cell]:
+    """Return a cell for each setting and coefficient."""
     return [
         Cell(f"noise ceiling, {name}", setting.described(), partial(_simulated, setting, name))
-        for setting in SETTINGS
+        for setting in settings
         for name in ("pearson", "spearman")
     ]
 
@@ -111,8 +126,8 @@ def _simulated(setting: Setting, name: str, seed: int) -> Study:
 
 @cache
 def _ceilings(setting: Setting, seed: int) -> dict[str, tuple[float, float, float, bool]]:
-    judgments, _ = _study(setting, seed)
-    ceilings = noise_ceiling(judgments, _benchmark(judgments))
+    judgments, _ = study(setting, seed)
+    ceilings = noise_ceiling(judgments, benchmark_of(setting, judgments))
     return {
         name: (one.low, one.high, one.value, bool(one.reason)) for name, one in ceilings.items()
     }
@@ -125,14 +140,15 @@ def _truth(setting: Setting) -> dict[str, float]:
 
     reached = {"pearson": 0.0, "spearman": 0.0}
     for seed in range(FIRST_TRUTH, FIRST_TRUTH + TRUTHS):
-        judgments, utility = _study(setting, seed)
-        observed, true = score(judgments).score, _true_scores(setting, utility, seed)
+        judgments, utility = study(setting, seed)
+        observed = _scores(setting, judgments).score
+        true = _true_scores(setting, judgments.tuples, utility, seed)
         reached["pearson"] += float(np.corrcoef(observed, true)[0, 1]) / TRUTHS
         reached["spearman"] += float(spearmanr(observed, true)[0]) / TRUTHS
     return reached
 
 
-def _study(setting: Setting, seed: int) -> tuple[Judgments, Floats]:
+def study(setting: Setting, seed: int) -> tuple[Judgments, Floats]:
     """Return judgments, and the utility of every item."""
     random = np.random.default_rng(seed)
     tuples = _design(setting, seed % DESIGNS)
@@ -154,18 +170,21 @@ def _design(setting: Setting, seed: int) -> Tuples:
     return make_tuples(items, setting.k, factor=setting.factor, groups=names, seed=seed)
 
 
-def _benchmark(judgments: Judgments) -> Benchmark:
-    """Return a benchmark with the counting scores; without groups every item is its own dialogue."""
-    scores = score(judgments, scale="unit")
+def _scores(setting: Setting, judgments: Judgments) -> Scores:
+    return score(judgments, setting.method, scale=setting.scale)
+
+
+def benchmark_of(setting: Setting, judgments: Judgments) -> Benchmark:
+    """Return a benchmark with the scores in [0, 1]; without groups every item is its own dialogue."""
+    scores = _scores(setting, judgments)
+    shares = scores.score if setting.scale == "unit" else (scores.score + 1) / 2
     return Benchmark(
         "simulated",
         tuple(
             replace(
                 _like(), item_id=item, utterance_id=item, dialogue_id=group or item, score=value
             )
-            for item, group, value in zip(
-                scores.items, scores.groups, scores.score.tolist(), strict=True
-            )
+            for item, group, value in zip(scores.items, scores.groups, shares.tolist(), strict=True)
         ),
     )
 
@@ -175,7 +194,36 @@ def _like() -> Item:
     return read_benchmark(SAMPLE).items[0]
 
 
-def _true_scores(setting: Setting, utility: Floats, seed: int) -> Floats:
+def _true_scores(setting: Setting, tuples: Tuples, utility: Floats, seed: int) -> Floats:
+    """Return (N,) what very many annotators, tuples and judgments would give."""
+    if setting.method == "counting":
+        return _expected_counting_scores(setting, utility, seed)
+    found = _limit(setting, tuples, utility, seed)
+    stages = METHODS[setting.method].stages
+    if setting.scale == "unit" or stages is None:
+        return np.asarray(np.tanh(found / 2))
+    group = np.arange(len(found)) // setting.size
+    return expected_counting(found, group, setting.k, stages)
+
+
+def _limit(setting: Setting, tuples: Tuples, utility: Floats, seed: int) -> Floats:
+    """Return (N,) the utilities that very many judgments would give, of mean 0 in each group."""
+    if not setting.tastes and setting.method == "best-worst-logit":
+        by_group = utility.reshape(setting.groups, setting.size)
+        return (by_group - by_group.mean(axis=1, keepdims=True)).ravel()
+    factor = min(LIMIT_FACTOR, comb(setting.size, setting.k) / setting.size)
+    many = _design(replace(setting, factor=factor), 0)
+    place = {item: number for number, item in enumerate(tuples.items.tolist())}
+    there = np.array([place[item] for item in many.items.tolist()])
+    judgments = simulate(
+        many, utility[there], LIMIT_ANNOTATORS, noise=1, disagreement=setting.tastes, seed=seed
+    )
+    found = np.empty(len(utility))
+    found[there] = utilities(judgments, setting.method, prior=LIMIT_PRIOR).utility
+    return found
+
+
+def _expected_counting_scores(setting: Setting, utility: Floats, seed: int) -> Floats:
     """Return (N,) the expected counting score of every item."""
     random = np.random.default_rng([seed, 1])
     groups = np.arange(len(utility)).reshape(setting.groups, setting.size)

@@ -45,7 +45,7 @@ from bws.scoring.intervals import Source, interval_of, interval_source
 from bws.scoring.methods import METHODS, SMOOTHED, method_of
 from bws.scoring.records import Floats, Interval, Method, Utilities
 
-__all__ = ["METHODS", "Method", "Utilities", "anchor", "score", "utilities"]
+__all__ = ["METHODS", "Method", "Scale", "Utilities", "anchor", "score", "utilities"]
 
 log = logging.getLogger(__name__)
 

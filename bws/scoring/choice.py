@@ -43,7 +43,8 @@ from bws.scoring.likelihood import Outcomes, Posterior, Solution, maximum
 from bws.scoring.records import Fit, Floats, Integers, Utilities
 
 __all__ = [
-    "Model", "best_worst_logit", "bradley_terry", "fit_with", "maxdiff", "plackett_luce",
+    "LARGEST_DENSE", "ConnectedSet", "Model", "best_worst_logit", "bradley_terry", "connected_labels",
+    "connected_sets", "fit_with", "maxdiff", "plackett_luce",
 ]  # fmt: skip
 
 NO_SIGNAL = (
@@ -102,7 +103,7 @@ def fit_with(stages: Model) -> Fit:
             raise ValueError(f"prior is {prior}; it is a standard deviation: a number above 0")
         if not len(answers):
             return Utilities(np.empty(0))
-        label = _connected(answers)
+        label = connected_labels(answers)
         posterior = Posterior(Outcomes.of(answers), stages(answers.k), prior or 1.0)
         if prior is not None:
             return _fitted(posterior, None, answers, label, clusters)
@@ -127,7 +128,7 @@ def _fitted(
     notes = [*_fit_notes(solution), *_connection_notes(answers, label)]
     if clusters is None:
         return Utilities(utility, None, notes, solution.converged)
-    sets, reasons = _connected_sets(posterior, solution.utility, label)
+    sets, reasons = connected_sets(posterior, solution.utility, label)
     if clusters.kind == "judgment" and _is_likelihood(posterior.stages):
         variance, df, how = _inverse_hessian(sets, len(label)), None, "inverse Hessian"
     else:
@@ -148,7 +149,7 @@ def _without_signal(label: Integers, clusters: Clusters | None) -> Utilities:
     return Utilities(utility, stderr, [NO_SIGNAL], estimated={"prior": 0.0})
 
 
-def _connected(answers: Answers) -> Integers:
+def connected_labels(answers: Answers) -> Integers:
     """Return (N,) the number of each item's connected set, -1 where no answer shows the item."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -191,7 +192,7 @@ def _connection_notes(answers: Answers, label: Integers) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class _ConnectedSet:
+class ConnectedSet:
     """A set of n items that judgments connect, and its j judgments."""
 
     items: Integers
@@ -202,13 +203,15 @@ class _ConnectedSet:
     """(j, K) the judged items, as indices into `items`."""
     gradients: Floats
     """(j, K) of each answer's log-likelihood by the utilities of its items."""
+    hessian: Floats
+    """(n, n)"""
     bread: Floats
     """(n, n) inverse Hessian, the mean utility projected out."""
 
 
-def _connected_sets(
+def connected_sets(
     posterior: Posterior, utility: Floats, label: Integers
-) -> tuple[list[_ConnectedSet], list[str]]:
+) -> tuple[list[ConnectedSet], list[str]]:
     """Return the sets that are small enough for a dense inverse, and what of the others."""
     hessian = posterior.hessian(utility)
     outcomes, gradients = posterior.outcomes, posterior.gradients(utility).T
@@ -223,9 +226,10 @@ def _connected_sets(
             continue
         outcome = outcomes.of_answer[answers]
         positions = np.searchsorted(items, outcomes.items[:, outcome].T)
-        inverse = np.linalg.inv(hessian[items][:, items].toarray())
+        dense = hessian[items][:, items].toarray()
+        inverse = np.linalg.inv(dense)
         bread = inverse - inverse.mean(axis=0)
-        sets.append(_ConnectedSet(items, answers, positions, gradients[outcome], bread))
+        sets.append(ConnectedSet(items, answers, positions, gradients[outcome], dense, bread))
     return sets, sorted(notes)
 
 
@@ -248,7 +252,7 @@ def _is_likelihood(stages: Stages) -> bool:
     return abs(total - 1) < 1e-9
 
 
-def _inverse_hessian(sets: list[_ConnectedSet], n: int) -> Floats:
+def _inverse_hessian(sets: list[ConnectedSet], n: int) -> Floats:
     """Return (N,) variances; NaN for items that are in none of the sets."""
     variance = np.full(n, np.nan)
     for connected in sets:
@@ -257,7 +261,7 @@ def _inverse_hessian(sets: list[_ConnectedSet], n: int) -> Floats:
 
 
 def _sandwich(
-    sets: list[_ConnectedSet], n: int, precision: float, clusters: Clusters
+    sets: list[ConnectedSet], n: int, precision: float, clusters: Clusters
 ) -> ErrorVariance:
     """Return the clustered sandwich of each item; NaN for items that are in none of the sets."""
     prior = np.full(n, np.nan)
@@ -274,7 +278,7 @@ def _sandwich(
     return clusters.error_variance(variance, prior)
 
 
-def _scatter(connected: _ConnectedSet, labels: Integers) -> Floats:
+def _scatter(connected: ConnectedSet, labels: Integers) -> Floats:
     """Return (n, n) Σ_c g_c g_cᵀ, g_c the sum of the gradients of a cluster's answers."""
     from scipy.sparse import csr_array
 

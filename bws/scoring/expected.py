@@ -28,11 +28,13 @@ from bws.scoring.choice import Model
 from bws.scoring.likelihood import log_chance_of_first
 from bws.scoring.records import Floats, Integers
 
-__all__ = ["expected_counting"]
+__all__ = ["answer_chances", "expected_counting", "expected_of_draws"]
 
 MAX_EXACT_SETS = 100_000
 SAMPLED_SETS = 200_000
 MIN_ROUNDS = 64
+MAX_SETS_OF_DRAWS = 500
+"""Sets of a group up to which every draw is computed exactly."""
 SETS_AT_ONCE = 1 << 14
 
 
@@ -64,6 +66,36 @@ def expected_counting(
     return score
 
 
+def expected_of_draws(draws: Floats, group_of: Integers, k: int, stages: Model) -> Floats:
+    """Return (R, N) the expected counting scores of R draws of N utilities.
+
+    In groups with more than 500 sets a score depends on an item's own utility alone: it is interpolated
+    between the scores that the first draw has there.
+
+    >>> from bws.scoring.choice import best_worst_logit
+    >>> pair = np.array([[0.0, np.log(3)], [0.0, 0.0]])
+    >>> expected_of_draws(pair, np.zeros(2, dtype=np.int64), 2, best_worst_logit).round(4).tolist()
+    [[-0.5, 0.5], [0.0, 0.0]]
+    """
+    score = np.empty(draws.shape)
+    sizes = np.bincount(group_of)
+    few = np.array([math.comb(int(size), k) <= MAX_SETS_OF_DRAWS for size in sizes])
+    small = np.flatnonzero(few[group_of])
+    if small.size:
+        groups = group_of[small] + len(sizes) * np.arange(len(draws))[:, np.newaxis]
+        number = np.unique(groups, return_inverse=True)[1].ravel()
+        found = expected_counting(draws[:, small].ravel(), number, k, stages)
+        score[:, small] = found.reshape(len(draws), -1)
+    for group in np.flatnonzero(~few):
+        items = np.flatnonzero(group_of == group)
+        chance = np.tanh(draws[:, items] / 2)
+        known = expected_counting(draws[0, items], np.zeros_like(items), k, stages)
+        order = np.argsort(chance[0])
+        at, there = chance[0][order], known[order]
+        score[:, items] = np.interp(chance, [-1, *at, 1], [-1, *there, 1])
+    return score
+
+
 def _mean(utility: Floats, sets: Iterator[Integers], k: int, stages: Model) -> Floats:
     """Return (G, n) the mean P(best) - P(worst) in (M, K) sets of the n items of each of G groups."""
     total, count = np.zeros(utility.shape), np.zeros(utility.shape[1])
@@ -82,18 +114,25 @@ def _mean(utility: Floats, sets: Iterator[Integers], k: int, stages: Model) -> F
 
 def _balance(stages: list[Floats], x: Floats) -> Floats:
     """Return (K, M) P(best) - P(worst) of each item in M sets, from (K, M) utilities."""
-    k = len(x)
-    answers = list(permutations(range(k), 2))
+    answers, chance = answer_chances(stages, x)
+    sign = np.array(
+        [[(i == best) - (i == worst) for best, worst in answers] for i in range(len(x))]
+    )
+    balance: Floats = sign.astype(np.float64) @ chance
+    return balance
+
+
+def answer_chances(stages: list[Floats], x: Floats) -> tuple[list[tuple[int, int]], Floats]:
+    """Return the L = K(K-1) answers (best, worst), and (L, M) their chances in M sets of (K, M) utilities."""
+    answers = list(permutations(range(len(x)), 2))
     logs = np.empty((len(answers), x.shape[1]))
     for row, (best, worst) in enumerate(answers):
-        others = [i for i in range(k) if i not in (best, worst)]
+        others = [i for i in range(len(x)) if i not in (best, worst)]
         shown = x[[best, *others, worst]]
         logs[row] = sum(log_chance_of_first(stage, shown) for stage in stages)
     chance = np.exp(logs)
     chance /= chance.sum(axis=0)
-    sign = np.array([[(i == best) - (i == worst) for best, worst in answers] for i in range(k)])
-    balance: Floats = sign.astype(np.float64) @ chance
-    return balance
+    return answers, chance
 
 
 def _all_sets(n: int, k: int) -> Iterator[Integers]:

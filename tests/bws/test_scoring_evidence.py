@@ -10,9 +10,9 @@ from bws.records import Judgment, Judgments
 from bws.scoring import score, utilities
 from bws.scoring.answers import in_order
 from bws.scoring.choice import (
-    _connected,
     best_worst_logit,
     bradley_terry,
+    connected_labels,
     maxdiff,
     plackett_luce,
 )
@@ -38,7 +38,7 @@ def study(n=40, sd=1.0, seed=0, annotators=4, factor=2):
 def parts(judgments, model):
     answers = in_order(judgments)
     posterior = Posterior(Outcomes.of(answers), MODELS[model](answers.k), 1.0)
-    return posterior, _connected(answers)
+    return posterior, connected_labels(answers)
 
 
 def dense_evidence(posterior, prior):

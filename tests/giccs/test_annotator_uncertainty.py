@@ -278,6 +278,19 @@ def test_judgments_without_a_name_and_tuples_across_dialogues_are_remarked(like)
     assert "tuples have items of several dialogues" in found["spearman"].reason
 
 
+def test_scores_of_a_choice_model_have_no_interval(like):
+    judgments = Judgments.from_records(study(1))
+    found = score(judgments, "best-worst-logit", scale="unit")
+    value = dict(zip(found.items, found.score.tolist(), strict=True))
+    benchmark = benchmark_of(like, study(1))
+    items = tuple(replace(item, score=value[item.item_id]) for item in benchmark.items)
+    benchmark = replace(benchmark, items=items)
+    (metrics,) = correlations_over_annotators(judgments, benchmark, [predictions_of(benchmark)])
+    for one in metrics.values():
+        assert math.isnan(one.low)
+        assert "the scores are those of best-worst-logit: no interval" in one.reason
+
+
 def test_judgments_of_other_scores_are_refused(like):
     benchmark = benchmark_of(like, [*study(7)])
     with pytest.raises(InputError, match="expected the judgments behind the scores of small"):

@@ -32,10 +32,11 @@ def tuples():
     return read_tuples(resources.files("giccs.data") / "tuples.csv")
 
 
-def scored_by(judgments, benchmark):
-    """The benchmark with the counting scores of other judgments."""
-    found = score(judgments, scale="unit")
-    by_id = dict(zip(found.items, found.score.tolist(), strict=True))
+def scored_by(judgments, benchmark, method="counting", scale="unit"):
+    """The benchmark with the scores of other judgments; those on counting's scale as (score + 1) / 2."""
+    found = score(judgments, method, scale=scale)
+    shares = found.score if scale == "unit" else (found.score + 1) / 2
+    by_id = dict(zip(found.items, shares.tolist(), strict=True))
     items = (replace(item, score=by_id[item.utterance_id]) for item in benchmark.items)
     return Benchmark("simulated", tuple(items))
 
@@ -291,3 +292,115 @@ def test_judgments_come_from_a_file_or_with_the_sample(sample, tmp_path):
     assert len(judgments_behind(sample.first(2))) == 3000
     with pytest.raises(InputError, match="no such file"):
         judgments_behind(sample, tmp_path / "none.csv")
+
+
+@pytest.mark.parametrize("scale", ["unit", "counting"])
+@pytest.mark.parametrize("disagreement", [0, 0.5])
+def test_true_scores_of_a_choice_model_reach_its_ceiling(sample, tuples, scale, disagreement):
+    """True: what the model finds in the judgments of 400 others, with a prior that does not shrink."""
+    reached, ceilings = [], []
+    for seed in range(3):
+        truth = 1.5 * np.random.default_rng(seed).standard_normal(len(tuples.items))
+        how = {"noise": 1, "disagreement": disagreement}
+        observed = simulate(tuples, truth, 4, seed=seed, **how)
+        others = simulate(tuples, truth, 400, seed=1000 + seed, **how)
+        true = score(others, "best-worst-logit", scale=scale, prior=100).score
+        given = score(observed, "best-worst-logit", scale=scale).score
+        ceiling = noise_ceiling(observed, scored_by(observed, sample, "best-worst-logit", scale))
+        assert ceiling["pearson"].extra["method"] == "best-worst-logit"
+        assert ceiling["pearson"].extra["scale"] == scale
+        reached.append([np.corrcoef(true, given)[0, 1], stats.spearmanr(true, given)[0]])
+        ceilings.append([ceiling[name].value for name in ("pearson", "spearman")])
+        assert ceiling["pearson"].low < ceiling["pearson"].value < ceiling["pearson"].high
+    assert np.mean(ceilings, axis=0) == pytest.approx(np.mean(reached, axis=0), abs=0.012)
+
+
+def test_the_method_of_the_scores_is_found(sample, tuples):
+    four = make_tuples([f"i{number:03}" for number in range(40)], 4, factor=3)
+    judgments = simulate(four, np.random.default_rng(2).normal(size=40), 5, noise=0.7)
+    for method in ("counting", "best-worst-logit", "maxdiff"):
+        shares = score(judgments, method, scale="unit").score.tolist()
+        benchmark = Benchmark(
+            "simulated",
+            tuple(
+                replace(
+                    sample.items[0], item_id=item, utterance_id=item, dialogue_id=item, score=share
+                )
+                for item, share in zip(four.items, shares, strict=True)
+            ),
+        )
+        found = noise_ceiling(judgments, benchmark)["spearman"]
+        assert (found.extra["method"], found.extra["scale"]) == (method, "unit")
+        assert found.value > 0.8
+
+
+def test_scores_that_no_method_gives_name_what_was_tried(sample, tuples):
+    judgments = simulate(tuples, np.random.default_rng(1).uniform(-1, 1, 300), 5, noise=0.5)
+    with pytest.raises(InputError) as caught:
+        noise_ceiling(judgments, scored_by(judgments, sample, "elo"))
+    said = str(caught.value)
+    assert "have another score than counting gives (" in said
+    assert (
+        "best-worst-logit (unit), best-worst-logit (counting), maxdiff (unit), maxdiff (counting)"
+        in said
+    )
+
+
+def test_a_part_of_the_dialogues_has_the_prior_of_all(sample, tuples):
+    """The scores of a part depend on all judgments, of which the prior is estimated."""
+    judgments = simulate(tuples, np.random.default_rng(1).normal(size=300), 4, noise=0.7)
+    part = scored_by(judgments, sample, "best-worst-logit").first(20)
+    found = noise_ceiling(judgments, part)["pearson"]
+    assert found.n == 100
+    assert 0.85 < found.value < 1
+
+
+def test_a_choice_model_is_named_and_its_utilities_have_equal_means(sample, tuples):
+    judgments = simulate(tuples, np.random.default_rng(1).normal(size=300), 4, noise=0.7)
+    benchmark = scored_by(judgments, sample, "best-worst-logit")
+    said = meaning(noise_ceiling(judgments, benchmark))
+    assert "best-worst-logit, whose ceiling takes the model for true" in said[1]
+    assert said[2].startswith("The utilities of every dialogue have the same mean")
+
+
+def test_annotators_who_contradict_each_other_leave_a_model_hardly_a_ceiling(sample, tuples):
+    """Each of two annotators has an order of their own, so that nothing is known of others."""
+    first, second = (
+        simulate(tuples, np.random.default_rng(seed).normal(size=300), 2, noise=0.1, seed=seed)
+        for seed in (1, 2)
+    )
+    own = first.annotator_of == 0
+    mixed = replace(
+        first,
+        best=np.where(own, first.best, second.best),
+        worst=np.where(own, first.worst, second.worst),
+        shown=None,
+    )
+    found = noise_ceiling(mixed, scored_by(mixed, sample, "best-worst-logit"))["pearson"]
+    assert math.isnan(found.value) or found.value < 0.4
+
+
+def test_few_judgments_of_an_item_are_remarked_where_a_model_made_the_scores(sample):
+    """Three-item tuples, one per item: three judgments of an item by each of two annotators."""
+    items, groups = [f"i{n:03}" for n in range(60)], [f"g{n // 5}" for n in range(60)]
+    sparse = make_tuples(items, 3, factor=1, groups=groups)
+    judgments = simulate(sparse, np.random.default_rng(1).normal(size=60), 2, noise=0.5)
+
+    def benchmark(method):
+        shares = score(judgments, method, scale="unit").score.tolist()
+        return Benchmark(
+            "sparse",
+            tuple(
+                replace(
+                    sample.items[0], item_id=name, utterance_id=name, dialogue_id=group, score=share
+                )
+                for name, group, share in zip(sparse.items, groups, shares, strict=True)
+            ),
+        )
+
+    found = {
+        method: noise_ceiling(judgments, benchmark(method))["pearson"].reason
+        for method in ("counting", "best-worst-logit")
+    }
+    assert "judgments of an item" not in found["counting"]
+    assert "6.0 judgments of an item: below 8 the ceiling" in found["best-worst-logit"]

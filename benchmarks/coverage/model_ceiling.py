@@ -1,0 +1,72 @@
+"""The noise ceiling of scores by choice models, as `benchmarks.coverage.ceiling` has it for counting.
+
+And what a model reaches that knows the utilities themselves: scores compare the items of a dialogue with each
+other only, so that it stays below the ceiling over all items.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from tabulate import tabulate
+
+from benchmarks.coverage.ceiling import Setting, benchmark_of, cells_of, study
+from benchmarks.coverage.cells import Cell
+from giccs.ceiling import noise_ceiling
+from giccs.metrics import correlations
+
+__all__ = ["SETTINGS", "cells", "notes"]
+
+LOGIT = partial(Setting, method="best-worst-logit")
+ON_COUNTING_SCALE = partial(LOGIT, scale="counting")
+SETTINGS = (
+    ON_COUNTING_SCALE(30, 5, 3, 2, 5),
+    ON_COUNTING_SCALE(60, 5, 3, 2, 5, utilities=2.75),
+    LOGIT(60, 5, 3, 2, 2),
+    LOGIT(30, 5, 3, 2, 3, tastes=0.5),
+    ON_COUNTING_SCALE(60, 5, 3, 2, 5, tastes=1),
+    LOGIT(30, 5, 3, 2, 20, tastes=1, per_tuple=4),
+    LOGIT(30, 6, 4, 2.5, 2, tastes=0.5),
+    LOGIT(30, 5, 3, 1, 5),
+    ON_COUNTING_SCALE(20, 8, 4, 2, 3, tastes=0.5),
+    LOGIT(30, 5, 3, 1, 2),
+    LOGIT(1, 120, 3, 2, 5, utilities=2.75),
+    LOGIT(1, 120, 4, 1, 4, utilities=2.75),
+    ON_COUNTING_SCALE(1, 120, 4, 2, 4, utilities=2.75),
+    LOGIT(1, 120, 4, 2, 20, tastes=1, per_tuple=4),
+    LOGIT(1, 120, 4, 4, 2, utilities=2.75),
+    LOGIT(1, 120, 5, 2, 4, utilities=2.75),
+    Setting(30, 5, 3, 2, 5, method="maxdiff"),
+)
+
+KNOWN = (Setting(60, 5, 3, 2, 5), LOGIT(60, 5, 3, 2, 5))
+KNOWN_STUDIES = 100
+
+
+def cells() -> list[Cell]:
+    """Return a cell for each setting and coefficient."""
+    return cells_of(SETTINGS)
+
+
+def notes() -> str:
+    """Return a table of the mean correlations of the items' true utilities with their scores."""
+    headers = ("scores", "groups", "utilities", "ceiling, r", "r of utilities", "ρ inside groups")
+    rows = []
+    for setting in KNOWN:
+        found = np.mean([_reached(setting, seed) for seed in range(KNOWN_STUDIES)], axis=0)
+        described = setting.described()
+        row = (setting.method, described["groups"], described["utilities"])
+        rows.append((*row, *(f"{value:.3f}" for value in found)))
+    return str(tabulate(rows, headers, "github", disable_numparse=True))
+
+
+def _reached(setting: Setting, seed: int) -> tuple[float, float, float]:
+    """Return the ceiling; r of utilities and scores over all items; their mean Spearman's rho in groups."""
+    judgments, utility = study(setting, seed)
+    benchmark = benchmark_of(setting, judgments)
+    scores = np.array([item.score for item in benchmark.items])
+    group = np.arange(len(scores)) // setting.size
+    found = correlations(utility, scores, group)
+    ceiling = noise_ceiling(judgments, benchmark)["pearson"].value
+    return ceiling, found["pearson"].value, found["rank_spearman"].value

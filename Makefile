@@ -6,7 +6,7 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 
 AXE := .cache/axe/axe.min.js
 AUDIT := .cache/pip-audit-2.10.1
-.PHONY: help system demo test test-models test-cpus lint types bench coverage chaos soak scale audit explore docs sample clean
+.PHONY: help system demo test test-models test-cpus check lint types bench coverage chaos soak scale audit explore docs sample clean
 help:            ## show the targets
 	@sed -n 's/^\([a-z-]*\): .*## /  make \1\t/p; s/^help: *## /  make help\t/p' Makefile
 
@@ -43,8 +43,8 @@ test: $(VENV)/dev $(AXE)  ## run every test
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
 test-models: $(VENV)/dev  ## run the tests on real model weights only (make test runs them too)
-	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/app/test_demo.py \
-	    tests/giccs/test_multiple_choice.py tests/giccs/test_pairwise.py -k 'real or demo'
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/app/demo/test_demo.py \
+	    tests/giccs/tasks/test_multiple_choice.py tests/giccs/tasks/test_pairwise.py -k 'real or demo'
 
 # A CPU without AVX-512 cannot run that line.
 test-cpus: $(VENV)/dev  ## run the numeric tests with the arithmetic of other CPUs: tests/cpus.txt
@@ -52,6 +52,13 @@ test-cpus: $(VENV)/dev  ## run the numeric tests with the arithmetic of other CP
 	    while read -r settings; do echo "$$settings"; \
 	    env HF_HUB_OFFLINE=1 $$settings $(BIN)/python -m pytest -q -n 2 tests/bws tests/giccs bws giccs \
 	    </dev/null || exit 1; done
+
+check: $(VENV)/dev  ## lint, types and a fast part of the tests, for work in progress
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 tests/test_architecture.py \
+	    tests/bws tests/giccs/benchmark bws giccs/benchmark giccs/measures
 
 lint: $(VENV)/dev audit  ## check style, formatting, unsafe code and dependencies
 	$(BIN)/ruff check .
@@ -65,13 +72,13 @@ bench: $(VENV)/dev  ## measure speed beside peers and bounds
 
 # These write their tables into the documents, with date and machine.
 chaos: $(VENV)/dev  ## break things on purpose, and see whether the promises hold: docs/reliability.md
-	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.chaos -o docs/reliability.md
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m robustness.chaos -o docs/reliability.md
 
 soak: $(VENV)/dev  ## an hour of a simulated study, on SQLite and on PostgreSQL: docs/reliability.md
-	$(BIN)/python -m benchmarks.soak -o docs/reliability.md
+	$(BIN)/python -m robustness.soak -o docs/reliability.md
 
 scale: $(VENV)/dev  ## what a million items and a thousand models would cost: docs/scale.md
-	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.scale -o docs/scale.md
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m robustness.scale -o docs/scale.md
 
 coverage: $(VENV)/dev  ## whether 95 % intervals hold the truth in 95 % of simulated studies: docs/coverage.md
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.coverage -o docs/coverage.md

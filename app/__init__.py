@@ -1,4 +1,4 @@
-"""What a person opens: the explorer and the demo."""
+"""The score explorer, the HTML report and the end-to-end demo."""
 
 from bws.interrupts import handle_interrupts
 

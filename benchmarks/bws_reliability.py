@@ -18,7 +18,7 @@ SIZES, LARGE = (1_000, 10_000, 100_000), 1_000_000
 WORK = {
     "making the judgments": "",
     "reliability, 100 trials": (
-        "from bws.reliability import reliability; reliability(judgments, split='annotation')"
+        "from bws.split_half import reliability; reliability(judgments, split='annotation')"
     ),
     "alpha, strong agreement": "from bws.agreement import agreement; agreement(judgments)",
     "annotator report": "from bws.annotators import annotator_report; annotator_report(judgments)",

@@ -14,8 +14,8 @@ import time
 import numpy as np
 from tabulate import tabulate
 
-from giccs.tasks.evalrank.logistic import Learner
-from giccs.tasks.evalrank.uniformity import of_length_one, uniformity
+from giccs.evalrank.logistic import Learner
+from giccs.evalrank.uniformity import of_length_one, uniformity
 
 SIZES = {
     "SCICITE": ((7320, 916, 1861), 3, 1), "MR": ((10662,), 2, 1), "CR": ((3771,), 2, 1),

@@ -32,8 +32,8 @@ LARGE = [(100_000, 10, "exact"), (100_000, 10, "index")]
 
 def captions_of(sources: int, rng: np.random.Generator):
     """Return captions of 8 to 14 words, every third or so a stop word."""
-    from giccs.tasks.csts.mining.captions import Captions
-    from giccs.tasks.csts.mining.filters import english_stop_words
+    from giccs.csts.mining.captions import Captions
+    from giccs.csts.mining.filters import english_stop_words
 
     stop = sorted(english_stop_words())
     share = 1 / np.arange(1, WORDS + 1)
@@ -56,7 +56,7 @@ def captions_of(sources: int, rng: np.random.Generator):
 
 def embeddings_of(sources: int, rng: np.random.Generator):
     """Return embeddings of the sources and of their captions, all of length 1."""
-    from giccs.tasks.csts.mining.embeddings import units_of
+    from giccs.csts.mining.embeddings import units_of
 
     spread = np.sqrt(1 / np.arange(1, WIDTH + 1, dtype=np.float32))
     vectors = rng.standard_normal((sources, WIDTH), dtype=np.float32) * spread
@@ -80,9 +80,9 @@ def bound(units: np.ndarray) -> float:
 
 def measure(sources: int, k: int, search: str, output: str) -> None:
     """Mine once; write what it took as JSON."""
-    from giccs.tasks.csts.mining import Candidates, Tally, mine, sampled
-    from giccs.tasks.csts.mining.filters import PRESETS, bags_of, english_stop_words
-    from giccs.tasks.csts.mining.neighbours import nearest, source_pairs
+    from giccs.csts.mining import Candidates, Tally, mine, sampled
+    from giccs.csts.mining.filters import PRESETS, bags_of, english_stop_words
+    from giccs.csts.mining.neighbours import nearest, source_pairs
 
     rng = np.random.Generator(np.random.PCG64(0))
     captions = captions_of(sources, rng)

@@ -54,9 +54,9 @@ def made(background: int, pairs: int, anchors: int) -> tuple[np.ndarray, np.ndar
 
 def published(file: str) -> tuple[np.ndarray, np.ndarray]:
     """Return MiniLM's vectors of the published sentences, and the published pairs."""
+    from giccs.evalrank.data import read_sentences
     from giccs.models import open_model
     from giccs.progress import silent
-    from giccs.tasks.evalrank.data import read_sentences
 
     data = read_sentences(str(Path(os.environ["GICCS_SHARED"], "data/evalrank/sent_evalrank")))
     if not Path(file).exists():
@@ -101,7 +101,7 @@ def as_published(vectors: np.ndarray, pairs: np.ndarray, similarity: str) -> np.
 
 def measure(way: str, similarity: str, sizes: list[int], file: str, output: str) -> None:
     """Rank once; write what it took as JSON."""
-    from giccs.tasks.evalrank.ranking import ranks_of
+    from giccs.evalrank.ranking import ranks_of
 
     vectors, pairs = published(file) if file else made(*sizes)
     start = time.process_time()

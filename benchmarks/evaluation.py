@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.harness import cost_of, cost_of_code
 from giccs.benchmark import read_benchmark, write_benchmark
-from giccs.records import Item, Turn
+from giccs.benchmark.items import Item, Turn
 
 BARE = """
 import numpy as np

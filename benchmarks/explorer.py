@@ -25,16 +25,16 @@ from typing import Any
 import numpy as np
 
 import app
-from app.cli import warm_up
+from app.explorer.cli import warm_up
 from bws.files import write_judgments
 from bws.records import Judgments, Tuples
 from bws.scoring import score
 from bws.simulate import simulate
 from giccs.benchmark import read_benchmark, write_benchmark
+from giccs.benchmark.items import Item, Turn
+from giccs.evaluation.run import run
+from giccs.measures.results import Store
 from giccs.models import open_model
-from giccs.records import Item, Turn
-from giccs.results import Store
-from giccs.run import run
 from giccs.tasks.pairwise import PairwiseSTS
 
 CANDIDATES, SHOWN = 5, 3
@@ -166,7 +166,7 @@ def main(arguments: list[str] | None = None) -> None:
     from streamlit.testing.v1 import AppTest
 
     logging.disable(logging.WARNING)  # that there is no server
-    script = str(Path(app.__file__).with_name("explorer.py"))
+    script = str(Path(app.__file__).parent / "explorer" / "streamlit_app.py")
     with tempfile.TemporaryDirectory() as folder:
         given = prepare(Path(folder), options.dialogues, options.annotators)
         sys.argv = [script, *given]

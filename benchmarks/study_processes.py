@@ -39,13 +39,13 @@ from tabulate import tabulate
 from benchmarks.machine import provenance, replace_block
 from benchmarks.postgresql import NoServerError, cluster
 from bws.files import read_tuples
-from giccs.assemble import read_dialogues
-from mturk.client import connect, resolve
-from mturk.ledger import Ledger
-from mturk.plan import plan
-from mturk.publish import adopt, send
-from mturk.settings import Settings
-from mturk.simulate import Behaviour, read_truth, rehearse, worker_ids
+from giccs.benchmark.assemble import read_dialogues
+from mturk.kinds.tuples.plan import plan
+from mturk.study.client import connect, resolve
+from mturk.study.ledger import Ledger
+from mturk.study.publish import adopt, send
+from mturk.study.settings_file import Settings
+from mturk.study.simulated_workers import Behaviour, read_truth, rehearse, worker_ids
 
 BALANCE = Decimal(1_000_000)
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bws.agreement import agreement
     from bws.annotators import annotator_report
-    from bws.curve import reliability_curve
     from bws.design import audit, extend_tuples, make_tuples
     from bws.files import (
         judgments_from_records,
@@ -37,9 +36,9 @@ if TYPE_CHECKING:
     from bws.power import power
     from bws.problems import InputError, Problem
     from bws.records import Judgment, Judgments, Scores, Tuples
-    from bws.reliability import reliability
     from bws.scoring import METHODS, anchor, score, utilities
     from bws.simulate import simulate
+    from bws.split_half import reliability, reliability_curve
 
 __all__ = [
     "METHODS",
@@ -76,7 +75,6 @@ __all__ = [
 _HOMES = {
     "agreement": ("agreement",),
     "annotators": ("annotator_report",),
-    "curve": ("reliability_curve",),
     "design": ("audit", "extend_tuples", "make_tuples"),
     "files": (
         "judgments_from_records",
@@ -92,15 +90,15 @@ _HOMES = {
     "power": ("power",),
     "problems": ("InputError", "Problem"),
     "records": ("Judgment", "Judgments", "Scores", "Tuples"),
-    "reliability": ("reliability",),
     "scoring": ("METHODS", "anchor", "score", "utilities"),
     "simulate": ("simulate",),
+    "split_half": ("reliability", "reliability_curve"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 
 class _Package(ModuleType):
-    """A package in which `bws.reliability` is the function, also once the module is loaded."""
+    """A package in which `bws.agreement` is the function, also once the module is loaded."""
 
     def __getattr__(self, name: str) -> Any:
         if name not in _HOME_OF:
@@ -110,7 +108,7 @@ class _Package(ModuleType):
         return value
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # importing the module bws.reliability would put it where the function of that name is
+        # importing the module bws.agreement would put it where the function of that name is
         if not (isinstance(value, ModuleType) and name in _HOME_OF):
             super().__setattr__(name, value)
 

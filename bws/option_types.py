@@ -1,13 +1,24 @@
-"""Types of numeric options: finite, and bounded so that no call fails in a library or never ends."""
+"""Types of options: numbers that are finite and bounded, so that no call fails in a library or never ends,
+and names from a registry.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import click
 
-__all__ = ["MAX_COUNT", "MAX_RESAMPLES", "MAX_SEED", "RESAMPLES", "SEED", "Number"]
+__all__ = [
+    "MAX_COUNT",
+    "MAX_RESAMPLES",
+    "MAX_SEED",
+    "RESAMPLES",
+    "SEED",
+    "Number",
+    "RegisteredName",
+]
 
 MAX_SEED = 2**32 - 1
 """Largest seed that every random number generator in use takes: those of NumPy, PyTorch and scikit-learn."""
@@ -39,3 +50,16 @@ class Number(click.FloatRange):
             self.fail(f"{number} is not finite; expected a number", param, ctx)
         converted: float = super().convert(number, param, ctx)
         return converted
+
+
+class RegisteredName(click.Choice[str]):
+    """One of the names in a registry, whose modules are imported when the names are needed."""
+
+    def __init__(self, names: Callable[[], Iterable[str]]) -> None:
+        self._names = names
+        self.case_sensitive = True
+
+    @property
+    def choices(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The names, in the order of the registry."""
+        return tuple(self._names())

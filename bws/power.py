@@ -10,10 +10,10 @@ import numpy as np
 from bws.components import components
 from bws.design import make_tuples
 from bws.records import Floats
-from bws.reliability import Correlation, reliability
 from bws.scoring import score
 from bws.scoring.answers import in_order
 from bws.simulate import Model, simulate
+from bws.split_half import Correlation, reliability
 
 __all__ = ["Power", "power"]
 

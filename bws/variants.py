@@ -181,7 +181,7 @@ def _groups(rows: Rows) -> pl.Series:
 
 def _respelled(rows: Rows, spelling: Mapping[tuple[str, str], str]) -> Rows:
     """Return the rows with every item, and what names it, in the spelling of its group and key."""
-    from bws.files.shown import respelled_order
+    from bws.files.judgments import respelled_order
 
     def respelled(column: pl.Series) -> pl.Series:
         return _mapped(column, _groups(rows), lambda g, text: spelling.get((g, variant_key(text))))

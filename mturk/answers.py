@@ -1,41 +1,20 @@
-"""What a worker's form says: the names of its fields, their XML, and whether they answer the question."""
+"""The forms of all kinds of HIT: the fields that they share, the questions that they answer, their XML."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from html.parser import HTMLParser
 from typing import Any
 
+from mturk.kinds import DEFAULT_KIND, ExpectedTuple, Fields, kind_names
 from mturk.question_xml import HTMLQuestion, forbidden_in_xml, local_name, parse, read
-from mturk.records import TupleAnswer
-from mturk.settings import KINDS
 
 __all__ = [
-    "COMMENT",
-    "TUPLES_SCRIPT",
-    "ExpectedTuple",
-    "Fields",
-    "best_field",
-    "check",
-    "comment",
-    "expected",
-    "expected_in_page",
-    "from_xml",
-    "join_shown",
-    "read_seconds",
-    "repeated",
-    "seconds_field",
-    "seconds_problems",
-    "shown_field",
-    "split_shown",
-    "to_xml",
-    "tuple_answers",
-    "worst_field",
-]
+    "COMMENT", "TUPLES_SCRIPT", "comment", "expected", "expected_in_page", "from_xml", "read_seconds",
+    "repeated", "seconds_field", "seconds_problems", "to_xml",
+]  # fmt: skip
 
 SCHEMA = (
     "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/2005-10-01/"
@@ -45,60 +24,11 @@ COMMENT = "comment"
 TUPLES_SCRIPT = "giccs-tuples"
 """Id of the page's script element that tells which tuples it asks about."""
 VALUES = ("FreeText", "SelectionIdentifier", "OtherSelectionText", "UploadedFileKey")
-Fields = Sequence[tuple[str, str]]
-
-
-@dataclass(frozen=True, slots=True)
-class ExpectedTuple:
-    """A tuple that a question asks about; or a sentence pair, or a triplet of one with a condition."""
-
-    tuple_id: str
-    group: str
-    """The dialogue's id, or the sentence pair's."""
-    items: tuple[str, ...]
-    """Item ids in the order of the tuple; or the two sentences, and the condition."""
-    kind: str = "tuples"
-    """Which kind of study asks; see `mturk.kinds`."""
-
-
-def best_field(tuple_id: str) -> str:
-    """Return the name of the field with the item that was chosen best."""
-    return f"best-{tuple_id}"
-
-
-def worst_field(tuple_id: str) -> str:
-    """Return the name of the field with the item that was chosen worst."""
-    return f"worst-{tuple_id}"
-
-
-def shown_field(tuple_id: str) -> str:
-    """Return the name of the field with the order in which the items were shown."""
-    return f"shown-{tuple_id}"
 
 
 def seconds_field(tuple_id: str) -> str:
     """Return the name of the field with the seconds spent on the tuple."""
     return f"seconds-{tuple_id}"
-
-
-def join_shown(items: Sequence[str]) -> str:
-    """Write an order of items as one value.
-
-    >>> join_shown(["a", "b;c", "100%"])
-    'a;b%3Bc;100%25'
-    """
-    return ";".join(item.replace("%", "%25").replace(";", "%3B") for item in items)
-
-
-def split_shown(value: str) -> tuple[str, ...]:
-    """Read what `join_shown` wrote.
-
-    >>> split_shown("a;b%3Bc;100%25")
-    ('a', 'b;c', '100%')
-    """
-    if not value:
-        return ()
-    return tuple(part.replace("%3B", ";").replace("%25", "%") for part in value.split(";"))
 
 
 def expected(question_xml: str) -> tuple[ExpectedTuple, ...]:
@@ -139,50 +69,12 @@ class _ScriptFinder(HTMLParser):
 
 
 def _expected(row: Mapping[str, Any]) -> ExpectedTuple:
-    kind = dict(row).get("kind", "tuples")
+    kind = dict(row).get("kind", DEFAULT_KIND)
     texts = [row["tuple_id"], row["group"], kind, *row["items"]]
     whole = isinstance(row["items"], list) and all(isinstance(text, str) for text in texts)
-    if not whole or kind not in KINDS:
+    if not whole or kind not in kind_names():
         raise TypeError
     return ExpectedTuple(row["tuple_id"], row["group"], tuple(row["items"]), kind)
-
-
-def check(tuples: Sequence[ExpectedTuple], fields: Fields) -> list[str]:
-    """Return all that keeps the fields from being an answer; fields of other names are let be.
-
-    The order shown and the seconds may be missing (a page without scripts), but not be wrong.
-
-    >>> asked = [ExpectedTuple("t1", "d1", ("a", "b", "c"))]
-    >>> check(asked, [("best-t1", "a"), ("worst-t1", "a")])
-    ["t1: best and worst are both 'a'; they must be different items"]
-    """
-    values = dict(fields)
-    times = Counter(name for name, _ in fields)
-    return [problem for one in tuples for problem in _tuple_problems(one, values, times)]
-
-
-def _tuple_problems(
-    one: ExpectedTuple, values: Mapping[str, str], times: Mapping[str, int]
-) -> list[str]:
-    best, worst = (values.get(name(one.tuple_id), "") for name in (best_field, worst_field))
-    shown = values.get(shown_field(one.tuple_id), "")
-    seconds = values.get(seconds_field(one.tuple_id), "")
-    names = (best_field, worst_field, shown_field, seconds_field)
-    problems = repeated([name(one.tuple_id) for name in names], times)
-    for which, answer in (("best", best), ("worst", worst)):
-        if not answer:
-            problems.append(f"{one.tuple_id}: {which} is missing; choose one of {_list(one.items)}")
-        elif answer not in one.items:
-            problems.append(f"{one.tuple_id}: {which} is {answer!r}; allowed: {_list(one.items)}")
-    if best and best == worst:
-        problems.append(
-            f"{one.tuple_id}: best and worst are both {best!r}; they must be different items"
-        )
-    if shown and sorted(split_shown(shown)) != sorted(one.items):
-        problems.append(
-            f"{one.tuple_id}: shown is {shown!r}; it must be {_list(one.items)} in some order"
-        )
-    return [*problems, *seconds_problems(one.tuple_id, seconds)]
 
 
 def repeated(names: Sequence[str], times: Mapping[str, int]) -> list[str]:
@@ -192,10 +84,6 @@ def repeated(names: Sequence[str], times: Mapping[str, int]) -> list[str]:
         for name in names
         if times.get(name, 0) > 1
     ]
-
-
-def _list(items: Sequence[str]) -> str:
-    return ", ".join(map(repr, items))
 
 
 def seconds_problems(part_id: str, seconds: str) -> list[str]:
@@ -212,28 +100,6 @@ def read_seconds(text: str) -> float | None:
     except ValueError:
         return None
     return value if math.isfinite(value) and value >= 0 else None
-
-
-def tuple_answers(tuples: Sequence[ExpectedTuple], fields: Fields) -> tuple[TupleAnswer, ...]:
-    """Return the answers to the tuples; ValueError with all that `check` finds.
-
-    >>> tuple_answers([ExpectedTuple("t1", "d1", ("a", "b"))], [("best-t1", "a"), ("worst-t1", "b")])
-    (TupleAnswer(tuple_id='t1', best='a', worst='b', shown=(), seconds=None),)
-    """
-    problems = check(tuples, fields)
-    if problems:
-        raise ValueError("; ".join(problems))
-    values = dict(fields)
-    return tuple(
-        TupleAnswer(
-            one.tuple_id,
-            values[best_field(one.tuple_id)],
-            values[worst_field(one.tuple_id)],
-            split_shown(values.get(shown_field(one.tuple_id), "")),
-            read_seconds(values.get(seconds_field(one.tuple_id), "")),
-        )
-        for one in tuples
-    )
 
 
 def comment(fields: Fields) -> str:

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from giccs.benchmark import read_benchmark
-from giccs.results import Store
+from giccs.measures.results import Store
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["scripts"]
@@ -91,7 +91,7 @@ def german_words():
     words = {"de": set(), "en": set()}
     for language, found in words.items():
         files = [
-            *resources.files("mturk.templates").iterdir(),
+            *(Path(str(resources.files("mturk"))) / "kinds").glob("*/*.toml"),
             *resources.files("giccs.prompts").iterdir(),
         ]
         for file in files:

@@ -27,19 +27,19 @@ PUBLISH = f"publish {{tuples}} --dialogues {DIALOGUES} --endpoint http://127.0.0
 BEFORE_CLICK = ("click", "bws.command")
 CALLS = [
     ("bws-score", f"{JUDGMENTS} --bootstrap 100", "scipy.sparse", FILES),
-    ("bws-reliability", f"{JUDGMENTS}", "bws.reliability", FILES),
+    ("bws-reliability", f"{JUDGMENTS}", "bws.split_half", FILES),
     ("bws-agreement", f"{JUDGMENTS} --bootstrap 9", "bws.alpha", FILES),
     ("bws-make-tuples", f"{DIALOGUES} -k 3 --tuples 2", "bws.design.make", FILES),
     ("bws-simulate", f"{{tuples}} --truth {DIALOGUES} --annotators 2", "bws.simulate", FILES),
-    ("giccs-eval", "baseline:chance -o r", "giccs.run", "finished results are in r; the same"),
+    ("giccs-eval", "baseline:chance -o r", "giccs.evaluation.run", "finished results are in r; the same"),
     ("giccs-eval", "package:minilm -o r", "transformers", "finished results are in r; the same"),
     ("giccs-csts", "train csts-sample --model package:minilm -o r", "torch",
      "finished epochs are in r; the same command goes on"),
-    ("giccs-demo", "-o d", "app.pipeline.whole", "finished steps are in d; the same command"),
+    ("giccs-demo", "-o d", "app.demo.pipeline", "finished steps are in d; the same command"),
     ("giccs-explore", "--no-browser", "pandas", "the files that were shown are unchanged"),
     ("mturk-hits", "serve --db h.db --port 0", "starlette", "the database has all HITs and assignments"),
     ("mturk-hits", PUBLISH, "boto3", "ledger.db has every HIT that was published"),
-    ("mturk-hits", f"simulate --truth {DIALOGUES} --workers 2", "mturk.simulate",
+    ("mturk-hits", f"simulate --truth {DIALOGUES} --workers 2", "mturk.study.simulated_workers",
      "the service has every submitted assignment"),
 ]  # fmt: skip
 """Console script, arguments, the module at whose import the interrupt comes, and what is said of it."""

@@ -154,7 +154,7 @@ LONG = "9" * 5000
 
 def test_values_of_a_recipe(tmp_path):
     from bws.problems import InputError
-    from giccs.recipe import read_recipe
+    from giccs.evaluation.recipe import read_recipe
 
     def refused(ask, task="csts-train", value="0.5"):
         path = toml(
@@ -181,9 +181,9 @@ def test_values_of_a_recipe(tmp_path):
 
 def test_values_of_sweeps(tmp_path):
     from bws.problems import InputError
-    from giccs.sweep import read_sweep
-    from giccs.tasks.csts.encoders.settings import Settings
-    from giccs.tasks.csts.encoders.sweep import points, read_grid
+    from giccs.csts.encoders.settings import Settings
+    from giccs.csts.encoders.sweep import points, read_grid
+    from giccs.evaluation.sweep import read_sweep
 
     start = '[[grid]]\nmodels = ["package:minilm"]\ntasks = ["csts"]\noptions = '
     with pytest.raises(InputError, match="seed = 4294967296; 0 to 4294967295 is allowed"):
@@ -203,8 +203,8 @@ def test_values_of_sweeps(tmp_path):
 
 def test_values_of_a_study_and_of_a_selection(tmp_path):
     from bws.problems import InputError
-    from giccs.selection.rules import read_rules
-    from mturk.settings import read_settings
+    from giccs.preparation.selection.rules import read_rules
+    from mturk.study.settings_file import read_settings
 
     for key, value in (
         ("exchange_rate", '"inf"'), ("exchange_rate", '"1e999999"'), ("minimum_wage", '"nan"'),

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from giccs.assemble import read_dialogues
 from giccs.benchmark import read_benchmark
+from giccs.benchmark.assemble import read_dialogues
 from giccs.models import open_model
 from giccs.progress import silent
 from giccs.tasks.pairwise import PairwiseSTS

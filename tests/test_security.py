@@ -25,12 +25,12 @@ from bws.files import read_judgments
 from bws.problems import InputError
 from bws.textio import read_bytes
 from giccs.benchmark import read_benchmark
-from giccs.interop import lm_eval, mteb
+from giccs.benchmark.parquet import count_rows, faults_in_words, read_table
+from giccs.evaluation.interop import lm_eval, mteb
+from giccs.evaluation.recipe import read_recipe
+from giccs.measures.results import Result, Store
 from giccs.models import ModelOptions
 from giccs.models.sentence import encoder_folder
-from giccs.parquet import count_rows, faults_in_words, read_table
-from giccs.recipe import read_recipe
-from giccs.results import Result, Store
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("bws", "giccs", "mturk", "app")
@@ -48,10 +48,10 @@ PARSERS = {"json.load", "json.loads", "tomllib.load", "tomllib.loads"}
 FROM_A_FOLDER = {"from_pretrained", "from_config", "SentenceTransformer", "CrossEncoder"}
 SQL = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|CREATE|DROP|ALTER|PRAGMA|BEGIN)\b")
 MIXED = {
-    "app/progress.py": {"name"},  # application_id, user_version
+    "app/explorer/annotation/progress.py": {"name"},  # application_id, user_version
     "giccs/models/served/cache.py": {"marks"},
-    "mturk/endpoint/database.py": {"int.from_bytes(b'giccs', 'big')", "pragma"},
-    "mturk/ledger.py": {
+    "mturk/service/store/database.py": {"int.from_bytes(b'giccs', 'big')", "pragma"},
+    "mturk/study/ledger.py": {
         "_columns(Hit)", "_columns(Assignment, 'a.')", "_columns(Action)", "_marks(Assignment)", "names",
         "table", "pragma",
     },
@@ -207,9 +207,9 @@ def test_sql_is_put_together_from_our_own_names_only():
 
 
 READ_OUR_OWN = {
-    "app/labels/__init__.py", "mturk/texts.py",  # files of the packages
-    "mturk/ledger.py",  # what the ledger wrote itself
-    "app/pipeline/service.py",  # what our own process said
+    "app/explorer/labels/__init__.py", "mturk/kinds/texts.py",  # files of the packages
+    "mturk/study/ledger.py",  # what the ledger wrote itself
+    "app/demo/service.py",  # what our own process said
 }  # fmt: skip
 
 
@@ -247,7 +247,7 @@ def test_templates_escape():
 
 
 def test_the_report_forbids_scripts():
-    page = (ROOT / "app/page/templates/page.html").read_text("utf-8")
+    page = (ROOT / "app/report/templates/page.html").read_text("utf-8")
     policy = re.search(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', page)[1]
     assert policy.startswith("default-src 'none';")
     assert "script-src" not in policy
@@ -278,7 +278,7 @@ def test_classes_of_strangers_in_a_sentence_model_need_the_flag(tmp_path):
 
 
 def test_a_tokenizer_with_code_is_refused_and_nobody_is_asked(tmp_path, monkeypatch):
-    base = pytest.importorskip("giccs.tasks.csts.encoders.base")
+    base = pytest.importorskip("giccs.csts.encoders.base")
     ran = tmp_path / "ran"
     told = {"auto_map": {"AutoTokenizer": ["theirs.Tokens", None]}, "tokenizer_class": "Tokens"}
     folder = model_folder(tmp_path / "a", config={"model_type": "theirs"}, tokenizer_config=told)
@@ -341,7 +341,7 @@ def test_names_in_results_stay_in_the_folder(tmp_path, name):
 
 
 def test_a_card_removes_nothing_through_a_link(tmp_path):
-    from giccs.card.folder import check_folder
+    from giccs.description.card.folder import check_folder
 
     (tmp_path / "mine").mkdir()
     (tmp_path / "card").mkdir()
@@ -458,13 +458,13 @@ def nested(read, before="", after="\n"):
 
 
 def readers():
-    from giccs.card.stated import read_stated
-    from giccs.selection.rules import read_rules
-    from giccs.tasks.csts.encoders.sweep import read_grid
-    from mturk.endpoint.keys import read_keys
-    from mturk.endpoint.studies import read_studies
-    from mturk.qualification import read_test
-    from mturk.settings import read_settings
+    from giccs.csts.encoders.sweep import read_grid
+    from giccs.description.card.stated import read_stated
+    from giccs.preparation.selection.rules import read_rules
+    from mturk.service.api.authentication import read_keys
+    from mturk.service.site.studies import read_studies
+    from mturk.study.qualification import read_test
+    from mturk.study.settings_file import read_settings
 
     def keys(path):
         path.chmod(0o600)
@@ -530,7 +530,7 @@ def test_equal_values_without_end_are_not_made_into_objects(tmp_path, arrow):
     words = arrow.DictionaryArray.from_arrays(column, ["x" * 100_000])  # 10 GB of text
     arrow.parquet.write_table(arrow.table({"words": words}), path, store_schema=False)
     assert path.stat().st_size < 10_000
-    code = "from giccs.fields import parquet_rows\ndef read(path): [*map(id, parquet_rows(path))]"
+    code = "from giccs.benchmark.fields import parquet_rows\ndef read(path): [*map(id, parquet_rows(path))]"
     [said], most = read_within(code, path)
     assert re.search(
         r"its values would take 10,000,\d{3},\d{3} bytes; at most 4,294,967,296 are read", said
@@ -620,9 +620,9 @@ def open_umask():
 @pytest.mark.usefixtures("open_umask")
 def test_what_holds_people_or_secrets_is_for_its_owner_alone(tmp_path, monkeypatch):
     from giccs.caching import cache_folder
-    from mturk.endpoint.database import Database
-    from mturk.ledger import Ledger
-    from mturk.pseudonyms import key_path, pseudonyms_of
+    from mturk.service.store.database import Database
+    from mturk.study.ledger import Ledger
+    from mturk.study.privacy import key_path, pseudonyms_of
 
     database = Database(tmp_path / "hits.db")
     with Ledger.open(tmp_path / "ledger.db", create=True) as ledger:
@@ -638,7 +638,7 @@ def test_what_holds_people_or_secrets_is_for_its_owner_alone(tmp_path, monkeypat
 
 def test_the_password_of_a_database_is_in_no_message():
     pytest.importorskip("psycopg")
-    from mturk.endpoint.database import Database
+    from mturk.service.store.database import Database
 
     with pytest.raises(InputError) as caught:
         Database("postgresql+psycopg://giccs:geheim@127.0.0.1:1/study")

@@ -49,7 +49,7 @@ def test_the_wheel_holds_every_module_and_the_sample(wheel):
     }
     assert expected <= held
     assert {"giccs/data/benchmark.jsonl", "giccs/data/judgments.csv", "bws/py.typed"} <= held
-    assert not any(name.startswith(("tests", "benchmarks")) for name in held)
+    assert not any(name.startswith(("tests", "benchmarks", "robustness")) for name in held)
 
 
 def test_it_works_outside_the_checkout_and_without_frameworks(installed, tmp_path):

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from benchmarks.coverage.cells import ALLOWED, Cell, Study
 from bws.records import Judgments, Tuples
-from giccs.annotator_uncertainty import correlations_over_annotators
 from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
-from giccs.metrics import Estimate, correlations
-from giccs.records import Item
+from giccs.benchmark.items import Item
+from giccs.measures.annotator_uncertainty import correlations_over_annotators
+from giccs.measures.metrics import Estimate, correlations
 
 __all__ = ["cells"]
 

@@ -24,8 +24,8 @@ from bws.scoring import METHODS, Scale, score, utilities
 from bws.scoring.expected import expected_counting
 from bws.simulate import simulate
 from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
-from giccs.ceiling import noise_ceiling
-from giccs.records import Item
+from giccs.benchmark.items import Item
+from giccs.measures.ceiling import noise_ceiling
 
 __all__ = ["Setting", "benchmark_of", "cells", "cells_of", "study"]
 

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.coverage.cells import Cell, Study
-from giccs.all_pairs import accuracy_pairs, spearman_pairs, within_dialogue_pairs
-from giccs.detectable import ALPHA
-from giccs.leaderboard import PairDifference
-from giccs.metrics import rank_correlation_inside, weighted_spearman
-from giccs.model_comparison import significantly_better
-from giccs.multiplicity import rank_intervals
+from giccs.measures.all_pairs import accuracy_pairs, spearman_pairs, within_dialogue_pairs
+from giccs.measures.detectable import ALPHA
+from giccs.measures.leaderboard import PairDifference
+from giccs.measures.metrics import rank_correlation_inside, weighted_spearman
+from giccs.measures.model_comparison import significantly_better
+from giccs.measures.multiplicity import rank_intervals
 
 __all__ = ["cells"]
 

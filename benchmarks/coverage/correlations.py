@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.coverage.cells import Cell, Study
-from giccs.comparison import paired_correlations
-from giccs.metrics import Estimate, correlations
+from giccs.measures.comparison import paired_correlations
+from giccs.measures.metrics import Estimate, correlations
 
 __all__ = ["cells"]
 

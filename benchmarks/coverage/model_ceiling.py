@@ -13,8 +13,8 @@ from tabulate import tabulate
 
 from benchmarks.coverage.ceiling import Setting, benchmark_of, cells_of, study
 from benchmarks.coverage.cells import Cell
-from giccs.ceiling import noise_ceiling
-from giccs.metrics import correlations
+from giccs.measures.ceiling import noise_ceiling
+from giccs.measures.metrics import correlations
 
 __all__ = ["SETTINGS", "cells", "notes"]
 

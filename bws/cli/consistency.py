@@ -21,7 +21,7 @@ from bws.command import Console, command
 from bws.option_types import MAX_RESAMPLES, RESAMPLES, Number
 
 if TYPE_CHECKING:
-    from bws.files import Form, OnInvalid
+    from bws.files import OnInvalid
 
 __all__ = ["agreement", "reliability"]
 
@@ -83,7 +83,7 @@ __all__ = ["agreement", "reliability"]
 def reliability(
     console: Console,
     judgments: str,
-    form: Form,
+    form: str,
     on_invalid: OnInvalid,
     parts: Mapping[str, str],
     merge_variants: bool,
@@ -97,12 +97,12 @@ def reliability(
     **options: Any,
 ) -> None:
     """Estimate how reliable the scores are: by split halves, and from variance components."""
-    from bws.curve import reliability_curve
     from bws.generalisability import generalisability
     from bws.planning import Planner
     from bws.planning import plan as design_plan
-    from bws.reliability import reliability as split_halves
     from bws.scoring.answers import in_order
+    from bws.split_half import reliability as split_halves
+    from bws.split_half import reliability_curve
 
     data = judgments_from(console, judgments, form, on_invalid, parts, merge_variants)
     with arguments():
@@ -157,7 +157,7 @@ def reliability(
 def agreement(
     console: Console,
     judgments: str,
-    form: Form,
+    form: str,
     on_invalid: OnInvalid,
     parts: Mapping[str, str],
     merge_variants: bool,

@@ -2,37 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from bws.command import Console
-from bws.option_types import SEED
+from bws.option_types import SEED, RegisteredName
 from bws.problems import InputError, Problem
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from bws.files import Form, OnInvalid
+    from bws.files import OnInvalid
     from bws.records import Judgments
 
 __all__ = [
-    "FORMS", "arguments", "by_options", "check_merges_judgments", "judgments_from", "judgments_options",
+    "arguments", "by_options", "check_merges_judgments", "judgments_from", "judgments_options",
     "merge_variants_option", "option", "output_option", "report_judgments", "seed_option", "values_by",
     "variants_document",
 ]  # fmt: skip
 
-FORMS = ("auto", "csv", "km", "semrel", "semeval", "hollis", "potato", "long", "mturk-batch")
 PARTS = ("items", "best", "worst", "tuple_id", "group", "annotator")
 NAMED = 3
 Decorator = Callable[[Any], Any]
 
 
-def option(names: str, text: str, *, choices: str = "", **settings: Any) -> Decorator:
-    """Return click's option of these names; a default is shown in its help."""
-    if choices:
+def option(
+    names: str, text: str, *, choices: str | Callable[[], Iterable[str]] = "", **settings: Any
+) -> Decorator:
+    """Return click's option of these names; a default is shown in its help.
+
+    choices: the allowed values with spaces between, or a function that returns the names in a registry.
+    """
+    if callable(choices):
+        settings["type"] = RegisteredName(choices)
+    elif choices:
         settings["type"] = click.Choice(choices.split())
     settings.setdefault("show_default", "default" in settings)
     return click.option(*names.split(), help=text, **settings)
@@ -57,6 +63,12 @@ def _parts(ctx: click.Context, parameter: click.Parameter, given: Sequence[str])
     return parts
 
 
+def _format_names() -> Sequence[str]:
+    from bws.files import format_names
+
+    return format_names()
+
+
 def judgments_options(function: Any) -> Any:
     """Add what every command that reads judgments takes."""
     for add in (
@@ -71,7 +83,7 @@ def judgments_options(function: Any) -> Any:
             "--on-invalid", "Rows that are no valid judgment: stop, or leave them out and say so.",
             choices="error skip", default="error",
         ),
-        option("--from form", "Format of JUDGMENTS.", choices=" ".join(FORMS), default="auto"),
+        option("--from form", "Format of JUDGMENTS.", choices=_format_names, default="auto"),
         click.argument("judgments", metavar="JUDGMENTS"),
     ):  # fmt: skip
         function = add(function)
@@ -109,7 +121,7 @@ class _WrongArgument(click.ClickException):
 def judgments_from(
     console: Console,
     path: str,
-    form: Form,
+    form: str,
     on_invalid: OnInvalid,
     parts: Mapping[str, str],
     merge_variants: bool,

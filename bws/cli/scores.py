@@ -24,27 +24,21 @@ from bws.problems import Problem
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from bws.files import Form, OnInvalid
+    from bws.files import OnInvalid
     from bws.records import Judgments, Scores
 
-__all__ = ["METHODS", "score"]
+__all__ = ["score"]
 
-METHODS = (
-    "counting",
-    "analytical",
-    "abw",
-    "elo",
-    "rescorla-wagner",
-    "value-learning",
-    "bradley-terry",
-    "plackett-luce",
-    "best-worst-logit",
-    "maxdiff",
-)
 ENDS = 5
 """How many items the table shows from the top and from the bottom."""
 WIDTH = 40
 """How many characters of an item the table shows."""
+
+
+def _methods() -> Sequence[str]:
+    from bws.scoring import all_methods
+
+    return list(all_methods())
 
 
 @command(
@@ -59,7 +53,7 @@ WIDTH = 40
     """,
 )
 @judgments_options
-@option("--method", "How to score.", choices=" ".join(METHODS), default="counting")
+@option("--method", "How to score.", choices=_methods, default="counting")
 @option(
     "--scale",
     "Scores in [-1, 1], (score + 1) / 2 in [0, 1], or a choice model's on counting's scale.",
@@ -116,7 +110,7 @@ WIDTH = 40
 def score(
     console: Console,
     judgments: str,
-    form: Form,
+    form: str,
     on_invalid: OnInvalid,
     parts: Mapping[str, str],
     merge_variants: bool,

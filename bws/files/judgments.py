@@ -1,29 +1,180 @@
-"""Judgments from records and to files."""
+"""Judgments from rows as a file writes them, from records, and to files: whatever is wrong is found here."""
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bws.files.answers import LETTERS
-from bws.files.check import judgments_of
+from bws.files.assemble import MAX_K, Assembled, assemble_tuples, check_k
+from bws.files.faults import Faults, quoted
 from bws.files.pairs import BETWEEN
 from bws.files.rows import Rows
 from bws.files.tuples import item_columns
+from bws.files.vocabulary import encode, texts
 from bws.files.writing import delimited, series
 from bws.problems import InputError, Problem
-from bws.records import Ints, Judgment, Judgments
+from bws.records import Ints, Judgment, Judgments, Tuples, normal_id
 from bws.textio import write_atomic
+from bws.variants import Variants, variants_of
+from bws.variants import merge_variants as merged_rows
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["JudgmentForm", "judgments_from_records", "write_judgments"]
+__all__ = [
+    "JudgmentForm",
+    "OnInvalid",
+    "judgments_from_records",
+    "judgments_of",
+    "respelled_order",
+    "right_answers",
+    "write_judgments",
+]
 
-JudgmentForm = Literal["csv", "km", "semrel"]
+log = logging.getLogger(__name__)
+
+OnInvalid = Literal["error", "skip"]
+ROOM = 1 << 26
+
+
+def judgments_of(
+    rows: Rows, on_invalid: OnInvalid = "error", *, merge_variants: bool = False
+) -> Judgments:
+    """Check rows and return the valid judgments.
+
+    on_invalid: ``error`` raises InputError with every fault of every row; ``skip`` leaves these rows out
+    and lists their faults in `left_out`; items, tuples and annotators of these rows only are not there
+    either. InputError also where no row is valid.
+    merge_variants: whether items that differ in white space, case and punctuation only are one item, see
+    `bws.variants`.
+    """
+    if on_invalid not in ("error", "skip"):
+        raise ValueError(f"on_invalid is {on_invalid!r}; 'error' and 'skip' are allowed")
+    if not len(rows.lines):
+        nothing = [Problem(rows.file, None, "holds no judgments")]
+        raise InputError(rows.problems or nothing)
+    k = len(rows.items)
+    check_k(rows.file, k)
+    rows, merged = merged_rows(rows) if merge_variants else (rows, None)
+    faults = Faults(rows.file, rows.lines, rows.problems)
+    found = assemble_tuples(faults, rows.items, rows.group, rows.tuple_id)
+    best = chosen_places(faults, rows, "best", rows.best, found)
+    worst = chosen_places(faults, rows, "worst", rows.worst, found)
+    faults.add(
+        (best == worst) & (best >= 0),
+        lambda row: f"best and worst are both {quoted(str(rows.best[row]))}; they must differ",
+    )
+    annotator_of, annotators = _annotators(rows)
+    _check_once(faults, found.tuple_of, annotator_of, annotators)
+    shown = orders_shown(faults, rows, found)
+    if on_invalid == "error" and faults.wrong.any() and (known := variants_of(found.ids.tolist())):
+        faults.add_other(known.message())
+    faults.stop("judgments", always=on_invalid == "error")
+    log.debug(
+        "%s (%s): %d rows, %d tuples of %d, %d items, %d annotators; %d rows with faults",
+        rows.file, rows.form, len(rows.lines), len(found.tuples), k, len(found.tuples.items),
+        len(annotators), np.count_nonzero(faults.wrong),
+    )  # fmt: skip
+    judgments = Judgments(
+        tuples=found.tuples,
+        tuple_of=found.tuple_of,
+        best=found.place[best, found.row_of],
+        worst=found.place[worst, found.row_of],
+        annotator_of=annotator_of,
+        annotators=annotators,
+        shown=shown,
+        columns={name: texts(column) for name, column in rows.columns.items()},
+        source=f"{rows.file} ({rows.form})",
+        left_out=faults.problems,
+    )
+    if faults.wrong.any():
+        judgments = _without_unused(judgments.take(~faults.wrong))
+    if merged is None:
+        return replace(judgments, variants=_variants(judgments))
+    n_items = merged.n_items - len(judgments.items_left_out)
+    return replace(judgments, variants=replace(merged, n_items=n_items))
+
+
+def _variants(judgments: Judgments) -> Variants | None:
+    tuples = judgments.tuples
+    times = np.bincount(judgments.tuple_of, minlength=len(tuples))
+    counts = np.bincount(tuples.members.ravel(), times.repeat(tuples.k), len(tuples.items))
+    return variants_of(tuples.items.tolist(), tuples.group_of_item, counts.astype(np.int64))
+
+
+def _without_unused(judgments: Judgments) -> Judgments:
+    """Return the judgments without tuples, items, groups and annotators that none of them is about."""
+    tuples = judgments.tuples
+    used, tuple_of = np.unique(judgments.tuple_of, return_inverse=True)
+    items, members = np.unique(tuples.members[used], return_inverse=True)
+    groups, group_of_item = np.unique(tuples.group_of_item[items], return_inverse=True)
+    people, annotator_of = np.unique(judgments.annotator_of, return_inverse=True)
+    unnamed = int(people[:1].tolist() == [-1])  # -1 comes first, and stays
+    return replace(
+        judgments,
+        items_left_out=tuple(np.delete(tuples.items, items).tolist()),
+        tuples=Tuples(
+            ids=tuples.ids[used],
+            items=tuples.items[items],
+            group_of_item=group_of_item.astype(np.int32),
+            groups=tuples.groups[groups],
+            members=members.reshape(len(used), tuples.k).astype(np.int32),
+        ),
+        tuple_of=tuple_of.astype(np.int32),
+        annotator_of=(annotator_of - unnamed).astype(np.int32),
+        annotators=judgments.annotators[people[unnamed:]],
+    )
+
+
+def _annotators(rows: Rows) -> tuple[Ints, NDArray[np.object_]]:
+    """Return each row's annotator, -1 where none is named, and the annotators."""
+    if rows.annotator is None:
+        return np.full(len(rows.lines), -1, np.int32), np.empty(0, dtype=object)
+    (codes,), ids = encode([rows.annotator])
+    new = np.cumsum(ids != "", dtype=np.int32) - 1
+    new[ids == ""] = -1
+    return new[codes], ids[ids != ""]
+
+
+def _check_once(
+    faults: Faults, tuple_of: Ints, annotator_of: Ints, annotators: NDArray[np.object_]
+) -> None:
+    """Note the rows in which an annotator judges a tuple that he or she has judged before."""
+    import polars as pl
+
+    rows = np.flatnonzero(~faults.wrong & (annotator_of >= 0))
+    key = tuple_of[rows].astype(np.int64) * len(annotators) + annotator_of[rows]
+    if _distinct(key, int(tuple_of.max()) * len(annotators) + len(annotators)):
+        return
+    again = ~pl.Series(key).is_first_distinct().to_numpy()
+    earlier = dict(zip(key[~again].tolist(), faults.lines[rows[~again]].tolist(), strict=True))
+    key_of_row = dict(zip(rows[again].tolist(), key[again].tolist(), strict=True))
+    mask = np.zeros(len(tuple_of), bool)
+    mask[rows[again]] = True
+    faults.add(
+        mask,
+        lambda row: (
+            f"annotator {quoted(annotators[annotator_of[row]])} has judged this tuple in line "
+            f"{earlier[key_of_row[row]]}; one judgment a person and tuple is allowed"
+        ),
+    )
+
+
+def _distinct(keys: NDArray[np.int64], size: int) -> bool:
+    """Tell whether keys below `size` are all different, by ticking them off where there is room."""
+    import polars as pl
+
+    if size > ROOM:
+        return pl.Series(keys).n_unique() == len(keys)
+    seen = np.zeros(size, bool)
+    seen[keys] = True
+    return int(np.count_nonzero(seen)) == len(keys)
 
 
 def judgments_from_records(records: Iterable[Judgment]) -> Judgments:
@@ -58,6 +209,161 @@ def judgments_from_records(records: Iterable[Judgment]) -> Judgments:
             problems=tuple(problems),
         )
     )
+
+
+LETTERS = "ABCDEFGHIJKL"
+POSITION = r"^(\d{1,2})(?:\.0)?$"  # spreadsheets write 2 as 2.0
+ALLOWED = {
+    "item": "one of the row's items",
+    "position": "a position from 1 to {k}",
+    "letter": "a letter from A to {last}",
+}
+
+
+def chosen_places(
+    faults: Faults, rows: Rows, what: str, answers: pl.Series, found: Assembled
+) -> NDArray[np.int8]:
+    """Return (J,) the place in the row of each answer, -1 and a fault where it names none of the items.
+
+    what: how messages call the answers: best or worst.
+    """
+    place = PLACE[rows.answers](rows, answers)
+    if rows.answers == "item":
+        _find_unlike(place, answers, found)
+    k = len(rows.items)
+    allowed = ALLOWED[rows.answers].format(k=k, last=LETTERS[k - 1])
+
+    def message(row: int) -> str:
+        written = str(answers[row])
+        said = f"is {quoted(written)}" if written.strip() else "is empty"
+        return f"{what} {said}; it must be {allowed}"
+
+    faults.add(place < 0, message)
+    return place
+
+
+def right_answers(rows: Rows) -> int:
+    """Return how many rows name two of their items as best and worst, as the format says."""
+    if len(rows.items) > MAX_K:
+        return 0
+    normal = replace(rows, items=[_normal(column) for column in rows.items])
+    sets = ({"", *items} for items in zip(*normal.items, strict=True))
+    distinct = np.array([len(items) > len(rows.items) for items in sets], bool)
+    best, worst = (PLACE[rows.answers](normal, _normal(a)) for a in (rows.best, rows.worst))
+    return int(np.count_nonzero((best >= 0) & (worst >= 0) & (best != worst) & distinct))
+
+
+def _normal(column: pl.Series) -> pl.Series:
+    return series(normal_id(text) for text in column)
+
+
+def _place_of_item(rows: Rows, answers: pl.Series) -> NDArray[np.int8]:
+    place = np.full(len(answers), -1, np.int8)
+    for position, column in enumerate(rows.items):
+        place[(answers == column).to_numpy()] = position
+    place[(answers == "").to_numpy()] = -1
+    return place
+
+
+def _find_unlike(place: NDArray[np.int8], answers: pl.Series, found: Assembled) -> None:
+    """Find the items of answers that no item is written like: empty, foreign, or in another Unicode form."""
+    unlike = np.flatnonzero((place < 0) & (answers != "").to_numpy())
+    if len(unlike):
+        (code_of_answer,), written = encode([answers.gather(unlike)])
+        code_of_id = {identity: code for code, identity in enumerate(found.ids)}
+        chosen = np.array([code_of_id.get(text, -1) for text in written])[code_of_answer]
+        equal = found.codes[:, found.row_of[unlike]] == chosen
+        place[unlike] = np.where(equal.any(axis=0), equal.argmax(axis=0), -1)
+
+
+def _place_of_position(rows: Rows, answers: pl.Series) -> NDArray[np.int8]:
+    import polars as pl
+
+    digits = answers.str.strip_chars().str.extract(POSITION)
+    place = digits.cast(pl.Int8).fill_null(0).to_numpy() - 1
+    return np.where(place < len(rows.items), place, -1).astype(np.int8)
+
+
+def _place_of_letter(rows: Rows, answers: pl.Series) -> NDArray[np.int8]:
+    import polars as pl
+
+    letters = answers.str.strip_chars().str.to_uppercase()
+    old, new = list(LETTERS[: len(rows.items)]), list(range(len(rows.items)))
+    return letters.replace_strict(old, new, default=-1, return_dtype=pl.Int8).to_numpy()
+
+
+PLACE = {"item": _place_of_item, "position": _place_of_position, "letter": _place_of_letter}
+
+
+def orders_shown(faults: Faults, rows: Rows, found: Assembled) -> NDArray[np.int8] | None:
+    """Return (J, K) which position of the tuple was shown first, second, ...; None where not told."""
+    if rows.as_shown:
+        return found.place.T[found.row_of]
+    if rows.shown is None or not (rows.shown != "").any():
+        return None
+    written = rows.shown
+    order = _orders_alike(written, rows.items)
+    wrong = (np.sort(order, axis=1) != np.arange(len(rows.items))).any(axis=1)
+    for row in np.flatnonzero(wrong & ~faults.wrong):  # other Unicode forms, ids with semicolons
+        items = found.ids[found.codes[:, found.row_of[row]]].tolist()
+        places = _order_of(normal_id(written[int(row)]), items)
+        if places:
+            order[row], wrong[row] = places, False
+    faults.add(
+        wrong & ~faults.wrong,
+        lambda row: (
+            f"shown is {quoted(str(written[row]))}; it must be the row's items in some order, "
+            "with ; between them, in every row or in none"
+        ),
+    )
+    return found.place.T[found.row_of[:, np.newaxis], order]
+
+
+def respelled_order(
+    shown: pl.Series, before: Sequence[pl.Series], after: Sequence[pl.Series]
+) -> pl.Series:
+    """Return the orders shown in the new spellings of the items; one that cannot be read stays as it is."""
+    changed = np.any([(b != a).to_numpy() for b, a in zip(before, after, strict=True)], axis=0)
+    texts = shown.to_list()
+    for row in np.flatnonzero(changed & (shown != "").to_numpy()).tolist():
+        places = _order_of(normal_id(texts[row]), [normal_id(column[row]) for column in before])
+        if places:
+            texts[row] = ";".join(after[place][row] for place in places)
+    return series(texts)
+
+
+def _orders_alike(shown: pl.Series, items: Sequence[pl.Series]) -> NDArray[np.int8]:
+    """Return (J, K) the place in the row of each part of `shown`, -1 where no item is written like it."""
+    parts = shown.str.splitn(";", len(items)).struct.unnest()
+    order = np.full((len(shown), len(items)), -1, np.int8)
+    for column, part in enumerate(parts.iter_columns()):
+        for place, item in enumerate(items):
+            order[(part == item).fill_null(False).to_numpy(), column] = place
+    return order
+
+
+def _order_of(text: str, items: Sequence[str]) -> list[int] | None:
+    """Return the places in `items` in the order in which `text` joins them with semicolons.
+
+    >>> _order_of("b;a; c", ["a", "b", "c"]), _order_of("y;x;y", ["y", "x;y"]), _order_of("a", ["b"])
+    ([1, 0, 2], [0, 1], None)
+    """
+
+    def rest(text: str, left: Sequence[int]) -> list[int] | None:
+        if not left:
+            return [] if text == "" else None
+        for place in left:
+            after = text.strip().removeprefix(items[place]).lstrip()
+            if text.strip().startswith(items[place]) and after[:1] in (";", ""):
+                found = rest(after[1:], [other for other in left if other != place])
+                if found is not None:
+                    return [place, *found]
+        return None
+
+    return rest(text, range(len(items)))
+
+
+JudgmentForm = Literal["csv", "km", "semrel"]
 
 
 def write_judgments(

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bws.files.columns import first_of, missing, numbered, rows_of
-from bws.files.rows import Answers, Rows
+from bws.column_names import first_of, numbered
+from bws.files.rows import Answers, Format, Rows, missing, rows_of
 from bws.files.table import Table
 from bws.problems import InputError, Problem
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["EXPECTED", "PARTS", "fits", "rows"]
+__all__ = ["FORMAT", "PARTS", "rows"]
 
-EXPECTED = "WorkerId, Input.item1, Input.item2, ..., Answer.best, Answer.worst"
+NAME = "mturk-batch"
 PARTS = ("items", "best", "worst", "tuple_id", "group", "annotator")
 BUTTON = r"^[A-Za-z_ ]+(\d{1,2})$"
 TASK_ANSWERS = "Answer.taskAnswers"
@@ -42,13 +42,6 @@ LINE = "\0line"
 PART = re.compile(r"(Input|Answer)\.([1-9]\d?)\.(.+)")
 
 
-def fits(columns: Sequence[str]) -> bool:
-    """Tell whether a header is of this format."""
-    return any(name.startswith("Input.") for name in columns) and any(
-        name.startswith("Answer.") for name in columns
-    )
-
-
 def rows(table: Table, parts: Mapping[str, str] | None = None) -> Rows:
     """Return the rows; a rejected assignment is a problem of its row.
 
@@ -61,8 +54,6 @@ def rows(table: Table, parts: Mapping[str, str] | None = None) -> Rows:
     a row, with Answer.2.shown as the order shown and Answer.2.seconds as its time. A part without items is
     none.
     """
-    if not fits(table.frame.columns):
-        raise missing(table, "mturk-batch", EXPECTED)
     parts = parts or {}
     table = replace(table, frame=_with_task_answers(table))
     table, rejected = _without_rejected(table)
@@ -84,7 +75,7 @@ def rows(table: Table, parts: Mapping[str, str] | None = None) -> Rows:
     _check_present(table, [*items, best, worst, *filter(None, roles.values())])
     table = replace(table, frame=_with_plain_positions(table.frame, items, (best, worst)))
     answers = _kind(table.frame, items, best)
-    found = rows_of(table, "mturk-batch", items, best, worst, answers, **roles)
+    found = rows_of(table, NAME, items, best, worst, answers, **roles)
     kept = KEPT_OF_PARTS if numbers else KEPT
     columns = {kept[name]: column for name, column in found.columns.items() if name in kept}
     problems = (*found.problems, *rejected)
@@ -141,7 +132,7 @@ def _named(table: Table, prefix: str, wanted: Sequence[str]) -> str | None:
 def _check_present(table: Table, names: Sequence[str]) -> None:
     absent = [name for name in names if name not in table.frame.columns]
     if absent:
-        raise missing(table, "mturk-batch", f"{', '.join(absent)}")
+        raise missing(table, NAME, f"{', '.join(absent)}")
 
 
 def _item_columns(table: Table) -> list[str]:
@@ -258,3 +249,14 @@ def _answer(value: Any) -> str:
     if isinstance(value, dict):  # radio buttons: {"1": false, "2": true}
         return "".join(str(button) for button, on in value.items() if on is True)
     return value if isinstance(value, str) else json.dumps(value)
+
+
+FORMAT = Format(
+    NAME,
+    "WorkerId, Input.item1, Input.item2, ..., Answer.best, Answer.worst",
+    lambda columns: (
+        any(name.startswith("Input.") for name in columns)
+        and any(name.startswith("Answer.") for name in columns)
+    ),
+    rows,
+)

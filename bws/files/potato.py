@@ -17,8 +17,9 @@ from bws.files.writing import series
 from bws.problems import InputError, Problem
 from bws.textio import display_name, read_text
 
-__all__ = ["EXPECTED", "rows"]
+__all__ = ["NAME", "rows"]
 
+NAME = "potato"
 EXPECTED = "a folder with user_state.json files and the tuples' _bws_items, or one such file"
 LABELS = ("instance_id_to_label_to_value", "instance_id_to_labels")
 
@@ -146,7 +147,7 @@ def _rows(name: str, tuples: Mapping[str, Mapping[str, str]], answers: list[_Ans
     items_of = [tuples[answer.tuple_id] for answer in right]
     return Rows(
         file=name,
-        form="potato",
+        form=NAME,
         lines=np.array([answer.line or 0 for answer in right], np.int64),
         items=[series([list(items.values())[place] for items in items_of]) for place in range(k)],
         best=series([i.get(a.best, a.best) for i, a in zip(items_of, right, strict=True)]),

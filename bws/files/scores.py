@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.column_names import ITEM, SCORE, first_of
-from bws.files.columns import missing
 from bws.files.faults import Faults, quoted
 from bws.files.pairs import BETWEEN
+from bws.files.rows import missing
 from bws.files.table import Table, tabbed_first_line, table_of, text_bytes
 from bws.files.vocabulary import encode
 from bws.files.writing import delimited, series, tabbed

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.files.columns import missing
 from bws.files.faults import Faults, quoted
+from bws.files.rows import missing
 from bws.files.table import Table, read_table
 from bws.files.vocabulary import encode
 from bws.files.writing import delimited, series

@@ -8,14 +8,13 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bws.file_content import check_is_no_markup, json_keys
 from bws.file_kinds import remark
-from bws.files.layout import layout_of
 from bws.problems import InputError, Problem
 from bws.records import normal_id
 from bws.textio import check_is_text, display_name, read_bytes
@@ -27,6 +26,8 @@ __all__ = ["Table", "read_table", "tabbed_first_line", "table_of", "text_bytes"]
 
 MAX_COLUMNS = 1000
 SEPARATORS = (",", "\t", ";")
+LINE_FEED, QUOTE = ord("\n"), ord('"')
+Bytes = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +150,7 @@ def _fast(
     # rows that are too short end so, and so do empty lines; good rows may
     if not quoted and not (frame[names[-1]] == "").any():
         return Table(name, frame, lines)
-    layout = layout_of(body, separator, quoted=quoted)
+    layout = _layout_of(body, separator, quoted=quoted)
     if layout is None or len(layout.lines) != len(frame) + header:
         return None
     blank = frame.select(pl.all_horizontal(pl.all() == "")).to_series().to_numpy()
@@ -198,3 +199,48 @@ def _rows(
             raise InputError(Problem(name, start, message)) from None
         if any(row) and (len(row) > 1 or row[0].strip()):
             yield start, row
+
+
+class _Layout(NamedTuple):
+    """The rows of a text, empty lines among them."""
+
+    lines: NDArray[np.int64]
+    """(R,) the line on which each row begins, from 0."""
+    widths: NDArray[np.int64]
+    """(R,) the number of its fields; 1 for an empty line."""
+
+
+def _layout_of(body: bytes, separator: str, *, quoted: bool) -> _Layout | None:
+    """Return the layout of a text that ends with a line feed; None where quotes are not around fields.
+
+    quoted: whether a line feed or separator between quotes is part of a field. It is where an odd number
+    of quotes stands before it, as a quote inside a field is written twice.
+
+    >>> layout = _layout_of(b'a,"b,1"\\n"c\\n2",d\\n\\ne,f\\n', ",", quoted=True)
+    >>> layout.lines.tolist(), layout.widths.tolist()
+    ([0, 1, 3, 4], [2, 2, 1, 2])
+    >>> _layout_of(b'5" pipe, 6" pipe\\n', ",", quoted=True) is None
+    True
+    """
+    text = np.frombuffer(body, np.uint8)
+    breaks, marks = text == LINE_FEED, text == ord(separator)
+    line_ends = row_ends = np.flatnonzero(breaks)
+    if quoted:
+        if not _around_fields(text, breaks | marks):
+            return None
+        outside = np.bitwise_and(np.cumsum(text == QUOTE, dtype=np.uint8), 1) == 0
+        marks &= outside
+        row_ends = np.flatnonzero(breaks & outside)
+    before = np.searchsorted(np.flatnonzero(marks), row_ends)
+    lines = np.searchsorted(line_ends, row_ends) + 1
+    return _Layout(np.append(0, lines[:-1]), np.diff(before, prepend=0) + 1)
+
+
+def _around_fields(text: Bytes, limits: NDArray[np.bool_]) -> bool:
+    """Tell whether quotes come in pairs that begin and end a field, or are doubled inside one."""
+    quotes = np.flatnonzero(text == QUOTE)
+    if len(quotes) % 2:
+        return False
+    limits = limits | (text == QUOTE)
+    opening, closing = quotes[::2], quotes[1::2]
+    return bool((limits[opening - 1] | (opening == 0)).all() and limits[closing + 1].all())

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from bws.column_names import GROUP, TUPLE, numbered
 from bws.file_content import is_header
 from bws.file_kinds import kind_of
 from bws.files.assemble import assemble_tuples, check_k
-from bws.files.columns import GROUP, TUPLE, column_of, missing, numbered
 from bws.files.faults import Faults, quoted
+from bws.files.rows import column_of, missing
 from bws.files.table import Table, tabbed_first_line, table_of, text_bytes
 from bws.files.writing import delimited, series, tabbed
 from bws.records import Ints, Tuples

@@ -29,6 +29,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib import import_module
 from importlib.metadata import version
 from typing import Literal, TypeVar, get_args
 
@@ -40,12 +41,12 @@ from bws.scoring.anchoring import anchor
 from bws.scoring.answers import Answers, Counts, in_order
 from bws.scoring.bootstrap import bootstrap_errors
 from bws.scoring.clustering import Cluster, Clusters, clusters_of, default_cluster
+from bws.scoring.counting import SMOOTHED
 from bws.scoring.expected import expected_counting
 from bws.scoring.intervals import Source, interval_of, interval_source
-from bws.scoring.methods import METHODS, SMOOTHED, method_of
-from bws.scoring.records import Floats, Interval, Method, Utilities
+from bws.scoring.methods import METHODS, Floats, Interval, Method, Utilities, all_methods, method_of
 
-__all__ = ["METHODS", "Method", "Scale", "Utilities", "anchor", "score", "utilities"]
+__all__ = ["METHODS", "Method", "Scale", "Utilities", "all_methods", "anchor", "score", "utilities"]
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +60,10 @@ ALLOWED = {
 NO_INTERVAL = Interval(None, None)
 NAMED = 5
 UNIT_DECIMALS = 15
+
+
+for _module in ("counting", "sequential", "choice"):  # they fill the table, in this order
+    import_module(f"bws.scoring.{_module}")
 
 
 def score(

@@ -18,7 +18,7 @@ from dataclasses import replace
 import numpy as np
 
 from bws.records import Scores
-from bws.scoring.records import Floats
+from bws.scoring.methods import Floats
 
 __all__ = ["anchor"]
 

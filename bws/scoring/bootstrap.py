@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from bws.scoring.answers import Answers
 from bws.scoring.clustering import Clusters
 from bws.scoring.counting import pseudo_variance
-from bws.scoring.records import Floats, Integers, Method, Utilities
+from bws.scoring.methods import Floats, Integers, Method, Utilities
 
 __all__ = ["bootstrap_errors"]
 

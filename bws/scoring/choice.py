@@ -40,7 +40,7 @@ from bws.scoring.answers import Answers
 from bws.scoring.clustering import Clusters
 from bws.scoring.evidence import prior_of
 from bws.scoring.likelihood import Outcomes, Posterior, Solution, maximum
-from bws.scoring.records import Fit, Floats, Integers, Utilities
+from bws.scoring.methods import METHODS, Fit, Floats, Integers, Method, Utilities, logistic
 
 __all__ = [
     "LARGEST_DENSE", "ConnectedSet", "Model", "best_worst_logit", "bradley_terry", "connected_labels",
@@ -296,3 +296,15 @@ def _members(label: Integers) -> list[Integers]:
     order = np.argsort(label, kind="stable")
     starts = np.flatnonzero(np.diff(label[order], prepend=-1))
     return np.split(order, starts)[1:] if starts.size else []
+
+
+def _register(name: str, summary: str, stages: Model) -> None:
+    METHODS[name] = Method(
+        summary, fit_with(stages), logistic, {"prior": None}, has_stderr=True, stages=stages
+    )
+
+
+_register("bradley-terry", "logit model of the implied comparisons", bradley_terry)
+_register("plackett-luce", "best of all, and all beat the worst", plackett_luce)
+_register("best-worst-logit", "best of all, then worst of the rest", best_worst_logit)
+_register("maxdiff", "the pair of best and worst among all pairs", maxdiff)

@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 
 from bws.scoring.answers import Answers
 from bws.scoring.clustering import Clusters
-from bws.scoring.records import Fit, Floats, Formula, Integers, Utilities
+from bws.scoring.methods import METHODS, Fit, Floats, Formula, Integers, Method, Utilities, logistic
 
 __all__ = [
-    "abw", "analytical", "analytical_stderr", "counting", "fit_analytical", "fit_smoothed",
-    "from_formula", "pseudo_variance", "smoothed_logit",
+    "SMOOTHED", "abw", "analytical", "analytical_stderr", "counting", "pseudo_variance", "smoothed_logit",
 ]  # fmt: skip
 
 Numbers = NDArray[Any]
@@ -101,7 +100,7 @@ def _logit_slope(s: Floats) -> Floats:
     return slope
 
 
-def fit_smoothed(answers: Answers, *, clusters: Clusters | None, seed: int) -> Utilities:
+def _fit_smoothed(answers: Answers, *, clusters: Clusters | None, seed: int) -> Utilities:
     """Fit `smoothed_logit`, with standard errors by linearisation.
 
     A cluster's influence on s is the sum of its values (1 best, -1 worst, 0 neither) less s, divided
@@ -131,7 +130,7 @@ def fit_smoothed(answers: Answers, *, clusters: Clusters | None, seed: int) -> U
     )
 
 
-def from_formula(formula: Formula) -> Fit:
+def _from_formula(formula: Formula) -> Fit:
     """Return the `Fit` of a formula on counts."""
 
     def fit(answers: Answers, *, clusters: Clusters | None, seed: int) -> Utilities:
@@ -141,8 +140,8 @@ def from_formula(formula: Formula) -> Fit:
     return fit
 
 
-def fit_analytical(answers: Answers, *, clusters: Clusters | None, seed: int) -> Utilities:
-    """Fit `analytical` with standard errors: those of `fit_smoothed`, or of its formula without clusters.
+def _fit_analytical(answers: Answers, *, clusters: Clusters | None, seed: int) -> Utilities:
+    """Fit `analytical` with standard errors: those of `_fit_smoothed`, or of its formula without clusters.
 
     The formula takes all judgments for independent, with other annotators and tuples every time.
     """
@@ -150,7 +149,7 @@ def fit_analytical(answers: Answers, *, clusters: Clusters | None, seed: int) ->
     counts = (count.appearances, count.best, count.worst)
     if clusters is None:
         return Utilities(analytical(*counts), analytical_stderr(*counts), stderr_method="formula")
-    smoothed = fit_smoothed(answers, clusters=clusters, seed=seed)
+    smoothed = _fit_smoothed(answers, clusters=clusters, seed=seed)
     return replace(smoothed, utility=analytical(*counts))
 
 
@@ -163,3 +162,34 @@ def _proportion(appearances: Numbers, best: Numbers, worst: Numbers) -> Floats:
 
 def _or_nan(appearances: Numbers) -> Floats:
     return np.where(appearances > 0, appearances, np.nan)
+
+
+def _same(u: Floats) -> Floats:
+    return u
+
+
+METHODS["counting"] = Method(
+    "(best - worst) / appearances",
+    _from_formula(counting),
+    _same,
+    formula=counting,
+    has_stderr=True,
+)
+METHODS["analytical"] = Method(
+    "analytical estimate of a logit model, with standard errors",
+    _fit_analytical,
+    logistic,
+    formula=analytical,
+    has_stderr=True,
+)
+METHODS["abw"] = Method(
+    "analytic best-worst score", _from_formula(abw), logistic, formula=abw, has_stderr=True
+)
+SMOOTHED = Method(
+    "logit of the counting score with a pseudo-judgment",
+    _fit_smoothed,
+    logistic,
+    formula=smoothed_logit,
+    has_stderr=True,
+)
+"""The basis of the intervals of all methods with a formula; their scores differ only at the ends."""

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from bws.scoring.likelihood import Posterior, maximum
-from bws.scoring.records import Floats, Integers
+from bws.scoring.methods import Floats, Integers
 
 __all__ = ["log_evidence", "prior_of"]
 

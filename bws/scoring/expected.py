@@ -26,7 +26,7 @@ import numpy as np
 
 from bws.scoring.choice import Model
 from bws.scoring.likelihood import log_chance_of_first
-from bws.scoring.records import Floats, Integers
+from bws.scoring.methods import Floats, Integers
 
 __all__ = ["answer_chances", "expected_counting", "expected_of_draws"]
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from bws.clusters import MIN_CLUSTERS, t_quantile
 from bws.scoring.clustering import Clusters
-from bws.scoring.methods import METHODS
-from bws.scoring.records import Floats, Interval, Method, Utilities
+from bws.scoring.methods import METHODS, Floats, Interval, Method, Utilities
 
 __all__ = ["Source", "interval_of", "interval_source"]
 

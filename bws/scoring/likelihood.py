@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from bws.scoring.answers import Answers
-from bws.scoring.records import Floats, Integers
+from bws.scoring.methods import Floats, Integers
 
 __all__ = ["Outcomes", "Posterior", "Solution", "log_chance_of_first", "maximum"]
 

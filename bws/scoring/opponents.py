@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bws.scoring.answers import Answers
-from bws.scoring.records import Floats
+from bws.scoring.methods import Floats
 
 __all__ = ["design_left_out", "design_share"]
 

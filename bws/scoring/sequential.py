@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from bws.scoring.answers import Answers
-from bws.scoring.records import Fit, Floats, Integers, Utilities
+from bws.scoring.methods import METHODS, Fit, Floats, Integers, Method, Utilities, logistic
 
 __all__ = [
     "ELO_START", "PASSES", "elo", "fit_elo", "fit_rescorla_wagner", "fit_value_learning",
@@ -255,3 +255,25 @@ def _play_dummies(
         unbeaten[group], value = update(unbeaten[group], values[item], rate)
         values[item], beaten[group] = update(value, beaten[group], rate)
     state[:] = np.array(values).T
+
+
+def _from_share(u: Floats) -> Floats:
+    return np.clip(2 * u - 1, -1, 1)  # the end of an interval may be outside of [0, 1]
+
+
+def _from_rating(u: Floats) -> Floats:
+    return logistic((u - ELO_START) * np.log(10) / 400)
+
+
+METHODS["elo"] = Method(
+    "Elo ratings from shuffled passes", fit_elo, _from_rating, {"passes": PASSES}
+)
+METHODS["rescorla-wagner"] = Method(
+    "associations with winning and losing from shuffled passes",
+    fit_rescorla_wagner,
+    _from_share,
+    {"passes": PASSES},
+)
+METHODS["value-learning"] = Method(
+    "values learned from shuffled passes", fit_value_learning, _from_share, {"passes": PASSES}
+)

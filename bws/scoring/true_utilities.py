@@ -29,7 +29,7 @@ from bws.scoring.answers import Answers
 from bws.scoring.choice import ConnectedSet, Model, connected_labels, connected_sets
 from bws.scoring.expected import answer_chances
 from bws.scoring.likelihood import Outcomes, Posterior, maximum
-from bws.scoring.records import Floats, Integers
+from bws.scoring.methods import Floats, Integers
 
 __all__ = ["TrueUtilities", "tastes_of", "true_utilities"]
 

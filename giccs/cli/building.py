@@ -10,7 +10,7 @@ import click
 from bws.command import Console, command
 from bws.problems import InputError, Problem
 from giccs.cli.below import CommandWithBelow
-from giccs.selection.rules import SPEAKERS
+from giccs.preparation.selection.rules import SPEAKERS
 
 __all__ = ["build"]
 
@@ -72,9 +72,9 @@ def build(
 ) -> None:
     """Join dialogues with the scores of their candidates into a benchmark."""  # fmt: skip
     from bws.files import read_scores
-    from giccs.assemble import assemble, oddities, placed_dialogues
     from giccs.benchmark import write_benchmark
-    from giccs.selection.decisions import Decision, write_log
+    from giccs.benchmark.assemble import assemble, oddities, placed_dialogues
+    from giccs.preparation.selection.decisions import Decision, write_log
 
     table = read_scores(scores)
     by_id = dict(zip(zip(table.groups, table.items, strict=True), table.score, strict=True))

@@ -75,7 +75,7 @@ def card(
 
 def _write_template(console: Console, path: str) -> None:
     from bws.textio import write_atomic
-    from giccs.card.stated import QUESTIONS, template
+    from giccs.description.card.stated import QUESTIONS, template
 
     if Path(path).exists():
         raise InputError(Problem(path, None, "is there already; name another file or remove it"))
@@ -97,9 +97,14 @@ def _write_card(
 ) -> None:
     from bws.files import read_soft_targets
     from giccs.benchmark import read_benchmark
-    from giccs.card.folder import card_of, check_folder, check_not_the_release, write_folder
-    from giccs.card.stated import Stated, read_stated
-    from giccs.ceiling import judgments_behind
+    from giccs.description.card.folder import (
+        card_of,
+        check_folder,
+        check_not_the_release,
+        write_folder,
+    )
+    from giccs.description.card.stated import Stated, read_stated
+    from giccs.measures.ceiling import judgments_behind
 
     check_folder(folder)
     benchmark = read_benchmark(data)

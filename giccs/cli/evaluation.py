@@ -14,7 +14,7 @@ from click.core import ParameterSource
 
 from bws.cli.options import check_merges_judgments, merge_variants_option, report_judgments
 from bws.command import Console, command
-from bws.option_types import MAX_COUNT, SEED
+from bws.option_types import MAX_COUNT, SEED, RegisteredName
 from bws.problems import InputError, Problem
 from giccs.cli.asking import task_options
 from giccs.cli.below import CommandWithBelow
@@ -22,20 +22,22 @@ from giccs.cli.data import DATA_HELP
 from giccs.cli.opening import model_options, offline_first
 from giccs.cli.remarks import Remarks
 from giccs.cli.sections import InSections
-from giccs.engines import ENGINES
-from giccs.tasks import BY_DEFAULT, TAKES, TASKS, Data, Task, TaskOptions, open_tasks
+from giccs.evaluation.engines import ENGINES
+from giccs.tasks import BY_DEFAULT, Data, Task, TaskOptions, open_tasks, taken_options, task_modules
 
 if TYPE_CHECKING:
-    from giccs.engines.asks import Ask
-    from giccs.metrics import Estimate
+    from giccs.evaluation.engines.asks import Ask
+    from giccs.evaluation.run import Job
+    from giccs.measures.metrics import Estimate
+    from giccs.measures.results import Result, Store
     from giccs.models import ModelOptions
-    from giccs.results import Result, Store
-    from giccs.run import Job
 
     Planned = tuple[str, list[Job]]
     """Name of data, empty for each task's own, and what is asked on it."""
 
 __all__ = ["evaluate"]
+
+TASK_OPTIONS = {one.name for one in fields(TaskOptions)} - {"seed"}
 
 
 def _models(
@@ -56,8 +58,8 @@ class _Evaluate(CommandWithBelow, InSections):
         "base_url": "Models on a server",
     }
     below: ClassVar = {
-        "export-lm-eval": "giccs.interop.cli:export_lm_eval",
-        "export-mteb": "giccs.interop.cli:export_mteb",
+        "export-lm-eval": "giccs.cli.exporting:export_lm_eval",
+        "export-mteb": "giccs.cli.exporting:export_mteb",
     }
 
 
@@ -82,7 +84,7 @@ class _Evaluate(CommandWithBelow, InSections):
     "--task",
     "tasks",
     multiple=True,
-    type=click.Choice(list(TASKS)),
+    type=RegisteredName(task_modules),
     help="What to ask; may be given several times.  [default: what the model can do of "
     f"{' and '.join(BY_DEFAULT)}]",
 )
@@ -122,7 +124,7 @@ class _Evaluate(CommandWithBelow, InSections):
     metavar="N",
     help="Only the first N dialogues, sentence pairs or the like.",
 )
-@task_options
+@task_options()
 @click.option(
     "-o",
     "--output",
@@ -173,10 +175,10 @@ def evaluate(
     a folder for --task csts, where it scores rows as it was trained to.
     """  # fmt: skip
     offline_first(options["offline"])
-    from giccs.engines import EngineError
+    from giccs.evaluation.engines import EngineError
+    from giccs.measures.results import Store
     from giccs.models import ModelOptions
     from giccs.report import report as tables
-    from giccs.results import Store
 
     if address and engine != "ray":
         raise click.UsageError("--address is for --engine ray")
@@ -218,7 +220,7 @@ def evaluate(
 
 def _submitted(console: Console, store: Store, result: Result) -> list[str]:
     """Write the predictions of a result whose labels are hidden; return the file, if there is one."""
-    from giccs.tasks.csts.submission import write_submission
+    from giccs.measures.submission import write_submission
 
     try:
         path = write_submission(store, result)
@@ -259,11 +261,11 @@ def _check_call(
 def _check_taken(tasks: Sequence[str]) -> None:
     """Refuse an option that was given and concerns none of the tasks."""
     context = click.get_current_context()
-    taken = {name for task in tasks for name in TAKES[task]}
+    taken = {name for task in tasks for name in taken_options(task)}
     for option in context.command.params:
-        takers = [task for task in TAKES if option.name in TAKES[task]]
         given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
-        if given and takers and option.name not in taken:
+        if given and option.name in TASK_OPTIONS - taken:
+            takers = [task for task in task_modules() if option.name in taken_options(task)]
             raise click.UsageError(
                 f"{option.opts[0]} is for {', '.join(takers)}; what is asked is {', '.join(tasks)}"
             )
@@ -281,10 +283,10 @@ def _planned(
     """Return the jobs of the call, or of its recipe, or of all recipes that its sweep is short for."""
     if not recipe and not sweep:
         return [("", _jobs(models, tasks, options, how))]
+    from giccs.evaluation.recipe import TRAINING, read_recipe
+    from giccs.evaluation.run import follow
+    from giccs.evaluation.sweep import read_sweep
     from giccs.models import open_model
-    from giccs.recipe import TRAINING, read_recipe
-    from giccs.run import follow
-    from giccs.sweep import read_sweep
 
     recipes = read_sweep(sweep) if sweep else [read_recipe(str(recipe)).only(models, tasks)]
     if count := sum(run.task == TRAINING for one in recipes for run in one.runs):
@@ -312,7 +314,7 @@ def _planned(
 
 def _asks(planned: Sequence[Planned], data: str | None, library: _Library) -> list[Ask]:
     """Return what is to be asked of each model, as far as it can do it."""
-    from giccs.engines.asks import Ask, distinct
+    from giccs.evaluation.engines.asks import Ask, distinct
 
     read = [
         (opened, task, library.of(task, data or named))
@@ -339,10 +341,10 @@ def _asked(
     """Return (place, result) of each ask, by the engine."""
     how: dict[str, Any] = {"force": force, "note": console.note, "progress": console.progress}
     if engine == "ray":
-        from giccs.engines.cluster import over_ray
+        from giccs.evaluation.engines.cluster import over_ray
 
         return over_ray(asks, store, address=address, **how)
-    from giccs.engines.local import locally
+    from giccs.evaluation.engines.local import locally
 
     return locally(_drained(asks), store, **how)
 
@@ -360,7 +362,7 @@ def _jobs(
 
     Where none was, a model must be able to do one of them.
     """
-    from giccs.run import Opened, must_do, open_models
+    from giccs.evaluation.run import Opened, must_do, open_models
 
     opened = open_models(models, options)
     asked = [task for name in tasks or BY_DEFAULT for task in open_tasks(name, how)]
@@ -413,8 +415,8 @@ def _ceiling(
 ) -> Mapping[str, Estimate] | None:
     """Return the noise ceiling of the first data where pairs are compared and the judgments are known."""
     from giccs.benchmark import Benchmark
-    from giccs.ceiling import judgments_behind
-    from giccs.stored_ceiling import ceiling_with_results, read_ceiling
+    from giccs.measures.ceiling import judgments_behind
+    from giccs.measures.stored_ceiling import ceiling_with_results, read_ceiling
 
     for ask in asks:
         data: Any = ask.data

@@ -16,7 +16,7 @@ from giccs.cli.formatting import format_option
 
 if TYPE_CHECKING:
     from giccs.benchmark import Benchmark
-    from giccs.expert import ExpertCheck
+    from giccs.preparation.expert import ExpertCheck
 
 __all__ = ["expert"]
 
@@ -78,7 +78,7 @@ def expert(
 
 def _write_sheet(console: Console, benchmark: Benchmark, path: str, bom: bool, seed: int) -> None:
     from bws.textio import write_atomic
-    from giccs.expert import expert_sheet
+    from giccs.preparation.expert import expert_sheet
 
     if path != "-" and Path(path).is_file():
         message = "is there already, and may hold judgments; name another file or remove it"
@@ -93,7 +93,7 @@ def _write_sheet(console: Console, benchmark: Benchmark, path: str, bom: bool, s
 
 
 def _compare(console: Console, benchmark: Benchmark, path: str, form: str) -> None:
-    from giccs.expert import expert_check, read_expert
+    from giccs.preparation.expert import expert_check, read_expert
 
     check = expert_check(benchmark, read_expert(path, benchmark))
     whole = check.groups[0]
@@ -109,8 +109,9 @@ def _compare(console: Console, benchmark: Benchmark, path: str, form: str) -> No
 def _tables(check: ExpertCheck, form: str) -> str:
     """Return the mismatches in the shape of the paper's Table 4, and how often both agree."""
     from bws.breakdown import part_name
-    from giccs.expert import SHOWN
-    from giccs.report.cells import few_clusters_note, interval, remarks, tabulated
+    from giccs.measures.formatting import few_clusters_note, interval
+    from giccs.preparation.expert import SHOWN
+    from giccs.report.cells import remarks, tabulated
 
     mismatches = [
         (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from giccs.languages import language_tag
+from giccs.benchmark.languages import language_tag
 
 __all__ = ["language_option", "language_option_with_alias"]
 

@@ -12,11 +12,11 @@ from bws.command import Console, command
 from bws.option_types import SEED
 from bws.problems import InputError, Problem
 from giccs.cli.language import language_option, language_option_with_alias
-from giccs.transcripts.names import FORMATS, PARTS
+from giccs.preparation.transcripts.names import FORMATS, PARTS
 
 if TYPE_CHECKING:
-    from giccs.records import Dialogue
-    from giccs.transcripts.importing import Imported
+    from giccs.benchmark.items import Dialogue
+    from giccs.preparation.transcripts.importing import Imported
 
 __all__ = ["candidates", "import_", "select", "sheet"]
 
@@ -138,9 +138,9 @@ def import_(
     Candidates keep their ids, or get that of their dialogue with a letter. Columns and keys that are not
     imported are named with the number of their values.
     """  # fmt: skip
-    from giccs.assemble import write_dialogues
-    from giccs.transcripts.importing import import_transcripts
-    from giccs.transcripts.objects import DialogueColumns
+    from giccs.benchmark.assemble import write_dialogues
+    from giccs.preparation.transcripts.importing import import_transcripts
+    from giccs.preparation.transcripts.objects import DialogueColumns
 
     layout = None
     if context or target or candidate_columns:
@@ -236,10 +236,10 @@ def select(
     """
     from dataclasses import replace
 
-    from giccs.assemble import write_dialogues
-    from giccs.selection import select as draw
-    from giccs.selection.decisions import write_log
-    from giccs.selection.rules import Rules, read_rules
+    from giccs.benchmark.assemble import write_dialogues
+    from giccs.preparation.selection import select as draw
+    from giccs.preparation.selection.decisions import write_log
+    from giccs.preparation.selection.rules import Rules, read_rules
 
     _not_both(console, output)
     rules = read_rules(config) if config else Rules()
@@ -277,7 +277,7 @@ def select(
 
 
 def _read(files: Sequence[str]) -> list[Dialogue]:
-    from giccs.assemble import placed_dialogues
+    from giccs.benchmark.assemble import placed_dialogues
 
     dialogues = []
     problems = []
@@ -326,10 +326,10 @@ def sheet(
     dialogues. The TOML file of --texts has the keys language, criteria (1 to 5) and speakers (user, system).
     """
     from bws.textio import write_atomic
-    from giccs.assemble import read_dialogues
-    from giccs.candidates.sheet import read_sheet_texts, sheet_texts
-    from giccs.candidates.sheet import sheet as rows
-    from giccs.languages import required_language
+    from giccs.benchmark.assemble import read_dialogues
+    from giccs.benchmark.languages import required_language
+    from giccs.preparation.sheet import read_sheet_texts, sheet_texts
+    from giccs.preparation.sheet import sheet as rows
 
     _not_both(console, output)
     read = read_dialogues(dialogues, candidates=False)
@@ -374,8 +374,8 @@ def candidates(
     console: Console, dialogues: str, filled: str, output: str, number: int, seed: int
 ) -> None:
     """Take candidates out of a filled sheet, in random order."""
-    from giccs.assemble import read_dialogues, write_dialogues
-    from giccs.candidates.sheet import read_sheet, with_candidates
+    from giccs.benchmark.assemble import read_dialogues, write_dialogues
+    from giccs.preparation.sheet import read_sheet, with_candidates
 
     _not_both(console, output)
     file, rows = read_sheet(filled)

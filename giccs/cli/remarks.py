@@ -10,7 +10,7 @@ from bws.command import Console
 from bws.problems import Problem
 
 if TYPE_CHECKING:
-    from giccs.results import Result
+    from giccs.measures.results import Result
 
 __all__ = ["Remarks", "warned_of_unknown_tokens"]
 

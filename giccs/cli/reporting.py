@@ -17,8 +17,8 @@ from giccs.cli.language import language_option
 if TYPE_CHECKING:
     from bws.records import Judgments
     from giccs.benchmark import Benchmark
-    from giccs.metrics import Estimate
-    from giccs.results import Result, Store
+    from giccs.measures.metrics import Estimate
+    from giccs.measures.results import Result, Store
 
 __all__ = ["report"]
 
@@ -88,10 +88,10 @@ def report(
     language: str | None,
 ) -> None:
     """Print the results in a folder as tables, best model first."""  # fmt: skip
+    from giccs.measures.result_labels import compares_pairs
+    from giccs.measures.results import Store
+    from giccs.measures.stored_ceiling import ceiling_with_results
     from giccs.report import report as tables
-    from giccs.report.place import compares_pairs
-    from giccs.results import Store
-    from giccs.stored_ceiling import ceiling_with_results
 
     if data and not (judgments or recipe):
         raise click.UsageError("--data belongs to --judgments or --against; give one of them")
@@ -140,11 +140,11 @@ def _export(
     language: str | None,
 ) -> None:
     if lm_eval:
-        from giccs.interop.lm_eval import write_results as write_lm_eval
+        from giccs.evaluation.interop.lm_eval import write_results as write_lm_eval
 
         console.note(f"{len(write_lm_eval(results, lm_eval))} results written to {lm_eval}")
     if mteb:
-        from giccs.interop.mteb import write_results as write_mteb
+        from giccs.evaluation.interop.mteb import write_results as write_mteb
 
         console.note(f"{len(write_mteb(results, mteb, language))} results written to {mteb}")
 
@@ -152,7 +152,7 @@ def _export(
 def _compare_models(
     console: Console, store: Store, results: Sequence[Result], target: float | None, form: str
 ) -> None:
-    from giccs.model_comparison import TARGET, compare
+    from giccs.measures.model_comparison import TARGET, compare
     from giccs.report.leaderboards import comparison_tables
 
     predicted = [store.with_predictions(result) for result in results]
@@ -163,8 +163,8 @@ def _compare_models(
 def _compare_published(
     console: Console, results: Sequence[Result], recipe: str, data: str | None, form: str
 ) -> None:
-    from giccs.against import against
-    from giccs.recipe import read_recipe
+    from giccs.evaluation.recipe import read_recipe
+    from giccs.report.against import against
     from giccs.report.published import published_table
 
     found = against(results, read_recipe(recipe), copy=data)
@@ -180,8 +180,8 @@ def _judged(
 ) -> tuple[Judgments, Benchmark] | None:
     """Return the judgments, or those of giccs-sample, and the benchmark that pairwise results are of."""
     from giccs.benchmark import SAMPLE, read_benchmark
-    from giccs.ceiling import judgments_behind
-    from giccs.report.place import data_of
+    from giccs.measures.ceiling import judgments_behind
+    from giccs.measures.result_labels import data_of
 
     names = list(dict.fromkeys(map(data_of, pairs)))
     if not judgments and SAMPLE not in names:
@@ -206,7 +206,7 @@ def _over_annotators(
     console: Console, store: Store, pairs: Sequence[Result], judgments: Judgments, data: Benchmark
 ) -> list[Result]:
     """Return the results on the data with intervals over dialogues and annotators."""
-    from giccs.annotator_uncertainty import results_over_annotators
+    from giccs.measures.annotator_uncertainty import results_over_annotators
 
     predicted = [store.with_predictions(result) for result in pairs]
     for result in predicted:
@@ -218,7 +218,7 @@ def _over_annotators(
 
 
 def _over_annotators_document(result: Result) -> dict[str, Any]:
-    from giccs.report.place import data_of, history_of
+    from giccs.measures.result_labels import data_of, history_of
 
     metrics = {name: one.document() for name, one in result.metrics.items()}
     names = {"model": result.model, "data": data_of(result), "history": history_of(result)}
@@ -229,7 +229,7 @@ def _stored_ceiling(
     console: Console, folder: str, pairs: Sequence[Result]
 ) -> Mapping[str, Estimate] | None:
     """Return the one noise ceiling that the folder stores for the data of its pairwise results."""
-    from giccs.stored_ceiling import read_ceiling
+    from giccs.measures.stored_ceiling import read_ceiling
 
     data = dict.fromkeys(str(result.signature.get("data", "")) for result in pairs)
     ceilings = [read_ceiling(folder, fingerprint, None, console.note) for fingerprint in data]

@@ -15,16 +15,16 @@ import click
 from bws.command import Console, command
 from bws.problems import InputError, Problem
 from bws.textio import read_bytes
+from giccs.benchmark.languages import required_language
 from giccs.cli.formatting import format_option
 from giccs.cli.language import language_option_with_alias
-from giccs.distribution import Bin, distribution
-from giccs.figures import check_chart_path, score_distribution, write_chart
-from giccs.languages import required_language
-from giccs.statistics import MTLD_CHOICES, MTLD_THRESHOLD, PARTS, TABLE_2, describe
+from giccs.description.distribution import Bin, distribution
+from giccs.description.figures import check_chart_path, score_distribution, write_chart
+from giccs.description.statistics import MTLD_CHOICES, MTLD_THRESHOLD, PARTS, TABLE_2, describe
 
 if TYPE_CHECKING:
-    from giccs.lemmas import Lemmatiser
-    from giccs.records import Dialogue, Item
+    from giccs.benchmark.items import Dialogue, Item
+    from giccs.description.lemmas import Lemmatiser
 
 __all__ = ["stats"]
 
@@ -118,9 +118,9 @@ class _Data:
 
 def _read(data: str) -> _Data:
     """Read a benchmark; or the dialogues in a file whose first line has turns but no ``utterance``."""
-    from giccs.assemble import read_dialogues
     from giccs.benchmark import read_benchmark
-    from giccs.fields import json_lines
+    from giccs.benchmark.assemble import read_dialogues
+    from giccs.benchmark.fields import json_lines
 
     if Path(data).is_file():
         first = next(json_lines(data), None)
@@ -149,7 +149,7 @@ def _need(extra: str) -> None:
 
 
 def _lemmatiser(lang: str, data: str, console: Console) -> Lemmatiser:
-    from giccs.lemmas import lemmatiser
+    from giccs.description.lemmas import lemmatiser
 
     try:
         found = lemmatiser(lang)

@@ -17,6 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,11 +30,40 @@ from giccs.models.placing import refuse_map
 from giccs.models.quantising import refuse_quantising
 from giccs.progress import Progress
 
-__all__ = ["KINDS", "ModelOptions", "PairModel", "open_model"]
+__all__ = ["KINDS", "Kind", "ModelOptions", "PairModel", "kinds", "open_model"]
 
-KINDS = ("baseline", "causal", "chat", "completions", "encoder", "package", "seq2seq", "static")
-WITHOUT_WEIGHTS = ("baseline", "chat", "completions", "static")
-"""Kinds of which transformers loads no weights here."""
+ANY_KIND = "giccs.models.located:open_any"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of models: what opens the model called ``KIND:PLACE``."""
+
+    opener: str
+    """``module:function``, called with the whole name, the place and the `ModelOptions`; imported late."""
+    place: str = ""
+    """What is written after the colon, for messages; empty: the opener says it."""
+    has_weights: bool = True
+    """Whether transformers loads weights here, which can be quantised and spread over devices."""
+
+
+KINDS = {
+    "baseline": Kind("giccs.models.baseline:open_baseline", has_weights=False),
+    "causal": Kind("giccs.models.located:open_causal_model", "FOLDER or causal:HUB-ID"),
+    "chat": Kind("giccs.models.chat:open_chat", "NAME", has_weights=False),
+    "completions": Kind("giccs.models.completions:open_completions", "NAME", has_weights=False),
+    "encoder": Kind("giccs.models.located:open_encoder", "FOLDER or encoder:HUB-ID"),
+    "package": Kind("giccs.models.packaged:open_packaged"),
+    "seq2seq": Kind("giccs.models.located:open_encoder_decoder", "FOLDER or seq2seq:HUB-ID"),
+    "static": Kind("giccs.models.static:open_static", "FILE", has_weights=False),
+}
+
+
+@cache
+def kinds() -> Mapping[str, Kind]:
+    """Return `KINDS`, and those that other packages name as entry points of the group ``giccs.models``."""
+    others = {point.name: Kind(point.value) for point in entry_points(group="giccs.models")}
+    return KINDS | others
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,59 +139,18 @@ def open_model(name: str, options: ModelOptions | None = None) -> Any:
 
 
 def _opened(name: str, options: ModelOptions) -> Any:
-    kind, colon, rest = name.partition(":")
-    if not colon or kind not in KINDS:
-        kind, rest = "", name
-    if kind in WITHOUT_WEIGHTS:
+    kind, colon, place = name.partition(":")
+    if not colon or kind not in kinds():
+        return _open(ANY_KIND, name, name, options)
+    own = kinds()[kind]
+    if not own.has_weights:
         refuse_map(name, options)
         refuse_quantising(name, options)
-    if kind == "baseline":
-        from giccs.models.baseline import open_baseline
-
-        return open_baseline(name, rest, options.seed)
-    if kind == "package":
-        from giccs.models.packaged import open_packaged
-
-        return open_packaged(name, rest, options)
-    if not rest:
-        raise InputError(Problem(name, None, f"names no model; write {kind}:{_called(kind)}"))
-    if kind == "static":
-        from giccs.models.static import open_static
-
-        return open_static(name, rest, options)
-    if kind == "chat":
-        from giccs.models.chat import open_chat
-
-        return open_chat(name, rest, options)
-    if kind == "completions":
-        from giccs.models.completions import open_completions
-
-        return open_completions(name, rest, options)
-    return _in_folder(kind, name, rest, options)
+    if own.place and not place:
+        raise InputError(Problem(name, None, f"names no model; write {kind}:{own.place}"))
+    return _open(own.opener, name, place, options)
 
 
-def _called(kind: str) -> str:
-    return {"static": "FILE", "chat": "NAME", "completions": "NAME"}.get(
-        kind, f"FOLDER or {kind}:HUB-ID"
-    )
-
-
-def _in_folder(kind: str, name: str, place: str, options: ModelOptions) -> Any:
-    """Return the model of a folder or hub id; of the kind that it says, where none is given."""
-    from giccs.models.folder import holds_causal, holds_seq2seq, located
-
-    path = None if kind == "causal" else located(place, options.revision, offline=options.offline)
-    if path is None or (not kind and holds_causal(path)):
-        from giccs.models.causal import open_causal
-
-        return open_causal(name, options, place=str(path or place))
-    if kind == "seq2seq" or (not kind and holds_seq2seq(path)):
-        from giccs.models.seq2seq import open_seq2seq
-
-        return open_seq2seq(name, path, options)
-    from giccs.models.sentence import SentenceModel, encoder_folder
-    from giccs.models.trained import TrainedModel, trained_settings
-
-    if (settings := trained_settings(path)) is not None:
-        return TrainedModel(name, path, settings, options)
-    return SentenceModel(name, encoder_folder(name, path, options), options)
+def _open(opener: str, name: str, place: str, options: ModelOptions) -> Any:
+    module, function = opener.split(":")
+    return getattr(import_module(module), function)(name, place, options)

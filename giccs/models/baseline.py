@@ -6,13 +6,16 @@ import hashlib
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
 from giccs.progress import Progress
+
+if TYPE_CHECKING:
+    from giccs.models import ModelOptions
 
 __all__ = ["Chance", "CharNgram", "open_baseline"]
 
@@ -78,10 +81,10 @@ def _dice(one: frozenset[str], other: frozenset[str]) -> float:
     return 2 * len(one & other) / (len(one) + len(other))
 
 
-def open_baseline(name: str, which: str, seed: int) -> Chance | CharNgram:
+def open_baseline(name: str, which: str, options: ModelOptions) -> Chance | CharNgram:
     """Return the baseline called `which`."""
     if which == "chance":
-        return Chance(name, seed)
+        return Chance(name, options.seed)
     if which == "char-ngram":
         return CharNgram(name)
     message = "no such baseline; baseline:chance and baseline:char-ngram are allowed"

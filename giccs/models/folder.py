@@ -40,7 +40,7 @@ def located(name: str, revision: str | None, *, offline: bool) -> Path:
     path = Path(name).expanduser()
     if path.exists():
         return path
-    from giccs.hub import model_folder
+    from giccs.benchmark.hub import model_folder
 
     return model_folder(name, revision, offline=offline)
 

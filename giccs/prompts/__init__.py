@@ -22,8 +22,8 @@ from pathlib import Path
 
 from bws.problems import InputError, Problem
 from bws.textio import read_text
-from giccs.languages import base_language, language_tag
-from giccs.records import Turn
+from giccs.benchmark.items import Turn
+from giccs.benchmark.languages import base_language, language_tag
 
 __all__ = ["LETTERS", "TEMPLATES", "Template", "default_template", "open_template"]
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from giccs.metrics import Estimate
+from giccs.measures.metrics import Estimate
+from giccs.measures.result_labels import asked, ceiling_of, compares_pairs, data_of, is_choice
+from giccs.measures.results import Result
 from giccs.report.cells import FORMATS, heading
 from giccs.report.choices import choice_breakdown, choice_table, choices, turns_table
 from giccs.report.measured import measured
 from giccs.report.pairs import breakdown_table, main_table, pairs
-from giccs.report.place import asked, ceiling_of, compares_pairs, data_of, is_choice
 from giccs.report.rows import long_csv
-from giccs.results import Result
 
 __all__ = [
     "FORMATS",
@@ -35,7 +35,8 @@ def report(
 
     A table a task and data set, best model first; then its main metric by part of the data.
     The noise ceiling is the last row of the pairwise tables on the data that it is of. `over_annotators`,
-    results of `giccs.annotator_uncertainty`, are a table of their own below these; ``csv`` leaves them out.
+    results of `giccs.measures.annotator_uncertainty`, are a table of their own below these; ``csv`` leaves
+    them out.
     """
     if form == "csv":
         return long_csv(results, ceiling)

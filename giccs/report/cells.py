@@ -1,94 +1,19 @@
-"""How a number, its interval and a table are written, in every format."""
+"""How a table is written, in every format."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
-
-from bws.clusters import FEW, NEEDS
-from giccs.metrics import SELECTED, Estimate
 
 __all__ = [
     "FORMATS",
-    "SELECTED_REMARK",
-    "few_clusters_note",
     "heading",
-    "interval",
-    "limits",
-    "number",
-    "other_reasons",
-    "plus_minus",
     "remarks",
     "tabulated",
 ]
 
 FORMATS = {"table": "simple", "markdown": "github", "latex": "latex_booktabs"}
 """Our name of a format -> tabulate's; csv has a writer of its own."""
-
-SELECTED_REMARK = "* selected by this score: too high for new data"
-"""Explains the mark of `interval`."""
-
-
-def interval(estimate: Estimate, decimals: int = 3) -> str:
-    """Return ``value [low, high]``; a dash for the limits where there is no interval.
-
-    A number by which something was selected has a ``*`` behind it.
-
-    >>> interval(Estimate(0.5, 0.25, 0.75, 10), decimals=2)
-    '0.50 [0.25, 0.75]'
-    >>> interval(Estimate(0.5, math.nan, math.nan, 2))
-    '0.500 [–]'
-    """
-    if math.isnan(estimate.value):
-        return "not defined"
-    mark = "*" if SELECTED in estimate.extra else ""
-    return f"{estimate.value:.{decimals}f} {limits(estimate, decimals)}{mark}"
-
-
-def limits(estimate: Estimate, decimals: int = 3) -> str:
-    """Return ``[low, high]``, or a dash in brackets where there is no interval."""
-    if math.isnan(estimate.low):
-        return "[–]"
-    return f"[{estimate.low:.{decimals}f}, {estimate.high:.{decimals}f}]"
-
-
-def few_clusters_note(estimates: Iterable[Estimate | None]) -> list[str]:
-    """Return why intervals of too few clusters are dashes, and a warning of those of few clusters.
-
-    A line for each of the two, none where all intervals rest on enough clusters.
-
-    >>> few = Estimate(0.5, math.nan, math.nan, 9, "1 left out; 2 dialogues: no interval, which needs 5")
-    >>> few_clusters_note([few, few]), other_reasons(few)
-    (['[–]: 2 dialogues: no interval, which needs 5'], '1 left out')
-    """
-    parts = [part for e in estimates if e is not None for part in e.reason.split("; ")]
-    lines = []
-    for mark, remark in (("[–]: ", NEEDS), ("", FEW)):
-        ending = f": {remark}"
-        counts = dict.fromkeys(p.removesuffix(ending) for p in parts if p.endswith(ending))
-        lines += [f"{mark}{', '.join(counts)}{ending}"] if counts else []
-    return lines
-
-
-def other_reasons(estimate: Estimate) -> str:
-    """Return the reason of an estimate without what `few_clusters_note` says."""
-    parts = estimate.reason.split("; ")
-    return "; ".join(part for part in parts if not part.endswith((f": {NEEDS}", f": {FEW}")))
-
-
-def plus_minus(estimate: Estimate | None, decimals: int = 3) -> str:
-    """Return ``value ± stderr``; empty where there is no estimate."""
-    if estimate is None:
-        return ""
-    stderr = estimate.extra.get("stderr", math.nan)
-    error = "" if math.isnan(stderr) else f" ± {stderr:.{decimals}f}"
-    return "not defined" if math.isnan(estimate.value) else f"{estimate.value:.{decimals}f}{error}"
-
-
-def number(value: float) -> str:
-    """Return a number for CSV: all its digits, nothing for NaN."""
-    return "" if math.isnan(value) else repr(value)
 
 
 def heading(text: str, form: str) -> str:

@@ -7,9 +7,10 @@ import io
 import math
 from collections.abc import Sequence
 
-from giccs.distribution import Bin
-from giccs.report.cells import FORMATS, heading, number, remarks, tabulated
-from giccs.statistics import Description
+from giccs.description.distribution import Bin
+from giccs.description.statistics import Description
+from giccs.measures.formatting import number
+from giccs.report.cells import FORMATS, heading, remarks, tabulated
 
 __all__ = ["FORMATS", "description_csv", "description_table", "distribution_table"]
 

@@ -6,17 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from giccs.metrics import Estimate
-from giccs.report.cells import (
-    few_clusters_note,
-    heading,
-    interval,
-    other_reasons,
-    remarks,
-    tabulated,
-)
-from giccs.report.place import history_of, model_of, steps_not_as_asked
-from giccs.results import Result
+from giccs.measures.formatting import few_clusters_note, interval, other_reasons
+from giccs.measures.metrics import Estimate
+from giccs.measures.result_labels import history_of, model_of, steps_not_as_asked
+from giccs.measures.results import Result
+from giccs.report.cells import heading, remarks, tabulated
 
 __all__ = ["CEILING", "breakdown_table", "main_table", "pairs"]
 
@@ -114,7 +108,7 @@ def _of_part(result: Result, part: tuple[tuple[str, Any], ...]) -> Estimate | No
 
 
 def _of_ceiling(ceiling: Mapping[str, Estimate]) -> list[str]:
-    from giccs.ceiling import meaning
+    from giccs.measures.ceiling import meaning
 
     said = [
         f"{CEILING}: {TITLES[name]}: {other_reasons(one)}"

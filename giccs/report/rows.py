@@ -7,10 +7,9 @@ import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from giccs.metrics import Estimate
-from giccs.report.cells import number
-from giccs.report.pairs import CEILING
-from giccs.report.place import (
+from giccs.measures.formatting import number
+from giccs.measures.metrics import Estimate
+from giccs.measures.result_labels import (
     ceiling_of,
     compares_pairs,
     data_of,
@@ -18,7 +17,8 @@ from giccs.report.place import (
     model_of,
     setting_of,
 )
-from giccs.results import Result
+from giccs.measures.results import Result
+from giccs.report.pairs import CEILING
 
 __all__ = ["long_csv"]
 

@@ -2,92 +2,117 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
+from bws.option_types import MAX_SEED
+from giccs.options import option
 from giccs.progress import Progress
 
 if TYPE_CHECKING:
     from bws.problems import Problem
-    from giccs.results import Result
+    from giccs.measures.results import Result
 
-__all__ = ["BY_DEFAULT", "TAKES", "TASKS", "Data", "Task", "TaskOptions", "open_tasks"]
+__all__ = [
+    "BY_DEFAULT",
+    "TASKS",
+    "Data",
+    "Task",
+    "TaskOptions",
+    "open_tasks",
+    "taken_options",
+    "task_modules",
+]
 
 TASKS = {
     "pairwise-sts": "giccs.tasks.pairwise",
     "multiple-choice-sts": "giccs.tasks.multiple_choice",
-    "csts": "giccs.tasks.csts.similarity",
-    "csts-prompt": "giccs.tasks.csts.prompting",
-    "evalrank-sentence": "giccs.tasks.evalrank.sentence",
-    "evalrank-word": "giccs.tasks.evalrank.word",
-    "word-similarity": "giccs.tasks.evalrank.word_similarity",
-    "sentence-similarity": "giccs.tasks.evalrank.sentence_similarity",
-    "classification": "giccs.tasks.evalrank.classification",
-    "uniformity": "giccs.tasks.evalrank.uniformity",
+    "csts": "giccs.csts.similarity",
+    "csts-prompt": "giccs.csts.prompting",
+    "evalrank-sentence": "giccs.evalrank.sentence",
+    "evalrank-word": "giccs.evalrank.word",
+    "word-similarity": "giccs.evalrank.word_similarity",
+    "sentence-similarity": "giccs.evalrank.sentence_similarity",
+    "classification": "giccs.evalrank.classification",
+    "uniformity": "giccs.evalrank.uniformity",
 }
-"""Name of a task -> module whose ``open_tasks`` makes it; imported only when it is asked for."""
-TAKES = {
-    "pairwise-sts": ("history",),
-    "multiple-choice-sts": (
-        "history",
-        "template",
-        "language",
-        "answer",
-        "permutations",
-        "chat_template",
-    ),
-    "csts": ("split", "encoding", "condition", "answers"),
-    "csts-prompt": ("split", "answers", "instruction", "shots", "examples", "chat_template"),
-    "evalrank-sentence": ("similarity", "reference"),
-    "evalrank-word": ("similarity", "reference"),
-    "word-similarity": ("similarity",),
-    "sentence-similarity": ("similarity",),
-    "classification": (),
-    "uniformity": (),
-}
-"""Name of a task -> what of `TaskOptions` concerns it, besides the seed."""
+"""Name of a task -> module with its ``open_tasks`` and ``TAKES``; imported when the task is asked for."""
 BY_DEFAULT = ("pairwise-sts", "multiple-choice-sts")
 """What is asked where nothing is said: the tasks of the benchmark of dialogues."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskOptions:
-    """How to ask; a task takes what concerns it."""
+    """How to ask; each task names in ``TAKES`` the options that concern it, besides the seed."""
 
-    history: str | None = None
-    """Show the turns before the last one: ``with``, ``without``, ``both``; None is the task's own way."""
-    seed: int = 0
-    """Of the intervals, of the order of options, of what is drawn."""
-    template: str | None = None
-    """Name or file of the prompt of a multiple-choice question; None is that of the data's language."""
-    language: str | None = None
-    """BCP 47 tag of data that state no language."""
-    answer: str = "sentence"
-    """What is to follow the prompt: the ``sentence`` or its ``letter``."""
-    permutations: int = 1
-    """Over how many cyclic orders of the options to average."""
-    chat_template: bool = False
-    """Put the prompt into the model's own chat template."""
-    split: str = "validation"
-    """Which part of C-STS: ``train``, ``validation`` or ``test``."""
-    encoding: str = "bi"
-    """How an encoder reads a condition: ``bi``, with each sentence, or ``tri``, by itself."""
-    condition: bool = True
-    """Whether the condition is shown at all."""
-    answers: str | None = None
-    """File with answers to the conditions' questions, which take the place of the sentences."""
-    instruction: str = "short"
-    """What a prompt says first: ``none``, ``short`` or ``long``."""
-    shots: int = 0
-    """Examples in a prompt."""
-    examples: str | None = None
-    """File that these are drawn from; None is the training split."""
-    similarity: str = "cos"
-    """How vectors are compared: ``cos``, ``l2``, or ``cos-centred``, less the mean of all that are ranked."""
-    reference: bool = False
-    """Rank as the published program of EvalRank does, to show the difference."""
+    history: str | None = option(
+        None,
+        "Show the turns before the last one?  [default: without; multiple-choice-sts both]",
+        choices=("without", "with", "both"),
+    )
+    seed: int = option(
+        0,
+        "Seed of chance, of the intervals, of the order of options and of what is drawn.",
+        bounds=(0, MAX_SEED),
+    )
+    template: str | None = option(
+        None,
+        "Prompt of a question: figure2-de-1, figure2-en-1, or a file of your own.  [default: that of the "
+        "data's language]",
+        metavar="NAME|FILE",
+    )
+    language: str | None = option(
+        None,
+        "BCP 47 tag (de, en, pt-BR) of data that state no language; must match those that do.",
+        metavar="TAG",
+    )
+    answer: str = option(
+        "sentence", "What is to follow the prompt of a question.", choices=("sentence", "letter")
+    )
+    permutations: int = option(
+        1, "Average over N cyclic orders of the options.", bounds=(1, 26), metavar="N"
+    )
+    chat_template: bool = option(False, "Ask in the model's own chat template.")
+    split: str = option(
+        "validation",
+        "Which part of a folder with C-STS.",
+        choices=("train", "validation", "test"),
+    )
+    encoding: str = option(
+        "bi", "csts: read the condition with each sentence, or by itself.", choices=("bi", "tri")
+    )
+    condition: bool = option(True, "csts: show the condition at all?")
+    answers: str | None = option(
+        None,
+        "csts, csts-prompt: put the answers of giccs-csts answers in the sentences' place.",
+        metavar="FILE",
+    )
+    instruction: str = option(
+        "short", "csts-prompt: what the prompt says first.", choices=("none", "short", "long")
+    )
+    shots: int = option(
+        0, "csts-prompt: examples in the prompt; an even number.", bounds=(0, 1000), metavar="N"
+    )
+    examples: str | None = option(
+        None,
+        "csts-prompt: where they are drawn from.  [default: the training split]",
+        metavar="FILE",
+    )
+    similarity: str = option(
+        "cos",
+        "evalrank-*, word-similarity, sentence-similarity: how vectors are compared; cos-centred is for "
+        "evalrank-*.",
+        choices=("cos", "cos-centred", "l2"),
+    )
+    reference: bool = option(
+        False,
+        "evalrank-*: rank as the published program does, to show the difference.",
+        flag="--reference-compat",
+    )
 
 
 class Data(Protocol):
@@ -148,11 +173,27 @@ class Task(Protocol):
         ...
 
 
+@cache
+def task_modules() -> Mapping[str, str]:
+    """Return `TASKS`, and the modules of other packages: entry points of the group ``giccs.tasks``."""
+    return TASKS | {point.name: point.value for point in entry_points(group="giccs.tasks")}
+
+
+def taken_options(name: str) -> Sequence[str]:
+    """Return the fields of `TaskOptions` that concern a task, besides the seed.
+
+    >>> taken_options("pairwise-sts")
+    ('history',)
+    """
+    taken: Sequence[str] = import_module(task_modules()[name]).TAKES
+    return taken
+
+
 def open_tasks(name: str, options: TaskOptions | None = None) -> Sequence[Task]:
     """Return the task; more than one where each history condition is a task of its own.
 
     >>> [task.history for task in open_tasks("pairwise-sts", TaskOptions(history="both"))]
     ['without', 'with']
     """
-    tasks: Sequence[Task] = import_module(TASKS[name]).open_tasks(options or TaskOptions())
+    tasks: Sequence[Task] = import_module(task_modules()[name]).open_tasks(options or TaskOptions())
     return tasks

@@ -12,8 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from giccs.comparison import clustered_share, paired_shares, share
-from giccs.metrics import CORRELATION, Estimate, mean_over_dialogues, rank_correlation_inside
+from giccs.measures.comparison import clustered_share, paired_shares, share
+from giccs.measures.metrics import (
+    CORRELATION,
+    Estimate,
+    mean_over_dialogues,
+    rank_correlation_inside,
+)
 from giccs.prompts import LETTERS
 from giccs.tasks.questions import Question
 

@@ -17,12 +17,12 @@ import numpy as np
 
 from bws.problems import InputError, Problem
 from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
-from giccs.environment import environment
-from giccs.languages import base_language, language_tag, required_language
-from giccs.metrics import Estimate, interval_signature
+from giccs.benchmark.languages import base_language, language_tag, required_language
+from giccs.measures.environment import environment
+from giccs.measures.metrics import Estimate, interval_signature
+from giccs.measures.results import Group, Result
 from giccs.progress import Progress, silent
 from giccs.prompts import LETTERS, Template, default_template, open_template
-from giccs.results import Group, Result
 from giccs.tasks import TaskOptions
 from giccs.tasks.choosing import MEASURES, Answers, Sheet, averages, differences
 from giccs.tasks.pairwise import DIVISIONS, divided
@@ -35,6 +35,16 @@ if TYPE_CHECKING:
     from giccs.models.causal import CausalModel, OptionScore
 
 __all__ = ["MultipleChoice", "open_tasks"]
+
+TAKES: tuple[str, ...] = (
+    "history",
+    "template",
+    "language",
+    "answer",
+    "permutations",
+    "chat_template",
+)
+"""The fields of `TaskOptions` that concern the task."""
 
 log = logging.getLogger(__name__)
 

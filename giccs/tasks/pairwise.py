@@ -12,16 +12,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
-from giccs.environment import environment
-from giccs.metrics import Estimate, correlations, interval_signature
+from giccs.benchmark.items import Item
+from giccs.measures.environment import environment
+from giccs.measures.metrics import Estimate, correlations, interval_signature
+from giccs.measures.results import Group, Result
 from giccs.models import PairModel
 from giccs.progress import Progress, silent
-from giccs.records import Item
-from giccs.results import Group, Result
 from giccs.tasks import TaskOptions
 from giccs.tasks.refusals import lacking
 
 __all__ = ["HISTORIES", "PairwiseSTS", "divided", "open_tasks"]
+
+TAKES: tuple[str, ...] = ("history",)
+"""The fields of `TaskOptions` that concern the task."""
 
 log = logging.getLogger(__name__)
 

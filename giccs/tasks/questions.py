@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
 from giccs.benchmark import Benchmark
+from giccs.benchmark.items import Item, Turn
 from giccs.prompts import LETTERS, Template
-from giccs.records import Item, Turn
 
 __all__ = ["ANSWERS", "HISTORIES", "Asked", "Asking", "Question", "questions"]
 

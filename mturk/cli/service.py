@@ -17,8 +17,8 @@ from bws.command import Console, command
 from bws.problems import InputError, Problem
 
 if TYPE_CHECKING:
-    from mturk.endpoint.server import Addresses
-    from mturk.endpoint.site import Study
+    from mturk.service.server import Addresses
+    from mturk.service.site import Study
 
 __all__ = ["invite", "migrate", "serve"]
 
@@ -70,12 +70,11 @@ def serve(
     AWS clients reach it with --endpoint-url; without keys any credentials do, from this machine only.
     One line with both addresses says that it is ready; Ctrl-C ends it.
     """
-    from mturk.endpoint.clock import SystemClock
-    from mturk.endpoint.database import Database
-    from mturk.endpoint.keys import read_keys
-    from mturk.endpoint.memory import bound_arenas
-    from mturk.endpoint.server import Options, serve
-    from mturk.endpoint.site import study_link
+    from mturk.service.api.authentication import read_keys
+    from mturk.service.clock import SystemClock
+    from mturk.service.server import Options, bound_arenas, serve
+    from mturk.service.site import study_link
+    from mturk.service.store.database import Database
 
     _log(console, log)
     bound_arenas()
@@ -115,7 +114,7 @@ def _say(console: Console, addresses: Addresses, links: Mapping[str, str]) -> No
 
 
 def _log(console: Console, form: str) -> None:
-    from mturk.endpoint.observing.logs import configure
+    from mturk.service.monitoring.logs import configure
 
     level = logging.DEBUG if console.verbose else logging.INFO
     configure(form, logging.WARNING if console.quiet else level)
@@ -147,7 +146,7 @@ def _cents(text: str) -> int:
 def _studies(path: str | None) -> list[Study]:
     if path is None:
         return []
-    from mturk.endpoint.studies import read_studies
+    from mturk.service.site.studies import read_studies
 
     return read_studies(path)
 
@@ -165,8 +164,8 @@ def migrate(console: Console, db: str) -> None:
 
     Stop what serves the database and make a backup first. All of it is done, or nothing.
     """
-    from mturk.endpoint.database import Database
-    from mturk.endpoint.schema import VERSIONS
+    from mturk.service.store.database import Database
+    from mturk.service.store.schema import VERSIONS
 
     _check_there(db)
     database = Database(db, migrate=True)
@@ -208,8 +207,8 @@ def invite(
     """
     import time
 
-    from mturk.endpoint.database import Database
-    from mturk.endpoint.site import worker_link
+    from mturk.service.site import worker_link
+    from mturk.service.store.database import Database
 
     expires = None if days is None else time.time() + days * 86_400
     ids, site = _worker_ids(names, workers), _origin(site_url)
@@ -228,7 +227,7 @@ def invite(
 
 
 def _origin(url: str) -> str:
-    from mturk.endpoint.site.headers import origin_of
+    from mturk.service.site.headers import origin_of
 
     origin = url.rstrip("/")
     if origin != origin_of(origin) or not re.fullmatch(r"https?://[^/\s]+", origin):

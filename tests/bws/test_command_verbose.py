@@ -256,8 +256,8 @@ def test_a_bar_is_not_torn(tmp_path):
 
 def test_without_it_nothing_of_it_is_imported(tmp_path):
     code = (
-        "import sys\nfrom bws.cli import score\n"
-        "try: score(['--help'], prog_name='x')\nexcept SystemExit: pass\n"
+        "import sys\nfrom bws.cli import make_tuples\n"
+        "try: make_tuples(['--help'], prog_name='x')\nexcept SystemExit: pass\n"
         "print('LOADED', [name for name in ('logging', 'bws.verbosity') if name in sys.modules])"
     )
     call = [sys.executable, "-c", code]

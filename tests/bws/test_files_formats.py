@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from bws.files import read_judgments, write_judgments
-from bws.files.formats import FORMATS
+from bws.files import formats, read_judgments, write_judgments
 from bws.problems import InputError
 from bws.records import Judgment
 
@@ -82,7 +81,7 @@ def test_each_format_is_read_however_it_was_saved(tmp_path, form, monkeypatch):
 
 
 def test_every_tabular_format_is_tried():
-    assert PAIRS.keys() == FORMATS.keys()
+    assert PAIRS.keys() == formats().keys()
 
 
 @pytest.mark.parametrize("form", ["csv", "km", "semrel"])

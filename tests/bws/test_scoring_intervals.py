@@ -16,8 +16,7 @@ from bws.scoring import METHODS, anchor, score, utilities
 from bws.scoring.answers import in_order
 from bws.scoring.bootstrap import _weights, bootstrap_errors
 from bws.scoring.clustering import clusters_of
-from bws.scoring.counting import pseudo_variance
-from bws.scoring.methods import SMOOTHED
+from bws.scoring.counting import SMOOTHED, pseudo_variance
 from bws.scoring.opponents import design_left_out
 
 

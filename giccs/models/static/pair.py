@@ -9,8 +9,8 @@ import numpy as np
 
 from bws.problems import InputError, Problem
 from bws.textio import read_text
+from giccs.benchmark.parquet import read_table
 from giccs.models.static.blocks import BLOCK_BYTES, Block
-from giccs.parquet import read_table
 
 __all__ = ["pair_blocks", "pair_files"]
 

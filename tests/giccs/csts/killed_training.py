@@ -6,10 +6,10 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from giccs.tasks.csts.encoders.running import train
-from giccs.tasks.csts.encoders.settings import Settings
-from giccs.tasks.csts.encoders.splits import read_splits
-from giccs.tasks.csts.encoders.training import Machine
+from giccs.csts.encoders.running import train
+from giccs.csts.encoders.settings import Settings
+from giccs.csts.encoders.splits import read_splits
+from giccs.csts.encoders.training import Machine
 
 
 def settings(model):

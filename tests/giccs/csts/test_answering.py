@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 import giccs.models
 from bws.problems import InputError
 from bws.textio import write_atomic
-from giccs.cli.csts import main
-from giccs.tasks.csts.answering import (
+from giccs.csts.answering import (
     NO_ANSWER,
     Answered,
     Answering,
@@ -29,10 +28,11 @@ from giccs.tasks.csts.answering import (
     cleaned,
     question,
 )
-from giccs.tasks.csts.asked import read_asked
-from giccs.tasks.csts.data import read_csts
-from giccs.tasks.csts.errors.answers import read_answers
-from giccs.tasks.csts.records import Instance
+from giccs.csts.asked import read_asked
+from giccs.csts.cli import main
+from giccs.csts.data import read_csts
+from giccs.csts.errors.answers import read_answers
+from giccs.csts.records import Instance
 
 from .tabled import Tabled, TabledChat
 from .test_data import GOOD, write
@@ -377,13 +377,13 @@ def test_a_real_model_that_is_killed_goes_on_and_its_answers_reach_errors(
     pytest.importorskip("sklearn")
     code = (
         "import os, signal, sys\n"
-        "from giccs.tasks.csts.answering import Journal\n"
+        "from giccs.csts.answering import Journal\n"
         "add = Journal.add\n"
         "def dying(self, written):\n"
         "    add(self, written)\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
         "Journal.add = dying\n"
-        "from giccs.cli.csts import main\n"
+        "from giccs.csts.cli import main\n"
         "main(sys.argv[1:])\n"
     )
     how = ["answers", "csts-sample", "--split", "test", "--model", f"causal:{tiny_gpt}",

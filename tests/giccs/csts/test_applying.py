@@ -14,12 +14,12 @@ pytest.importorskip("accelerate")
 from safetensors.torch import load_file, save_file  # noqa: E402
 
 from bws.problems import InputError  # noqa: E402
-from giccs.cli.csts import main  # noqa: E402
 from giccs.cli.evaluation import evaluate  # noqa: E402
+from giccs.csts.cli import main  # noqa: E402
+from giccs.csts.data import read_csts, write_csts  # noqa: E402
+from giccs.csts.encoders.trained import load_trained  # noqa: E402
+from giccs.measures.results import Store  # noqa: E402
 from giccs.models import ModelOptions, open_model  # noqa: E402
-from giccs.results import Store  # noqa: E402
-from giccs.tasks.csts.data import read_csts, write_csts  # noqa: E402
-from giccs.tasks.csts.encoders.trained import load_trained  # noqa: E402
 
 from . import tiny_bert, tiny_roberta  # noqa: E402
 

@@ -3,8 +3,8 @@
 import pytest
 
 from bws.problems import InputError
-from giccs.tasks.csts.asked import Reading, read_asked, read_given
-from giccs.tasks.csts.data import check_csts
+from giccs.csts.asked import Reading, read_asked, read_given
+from giccs.csts.data import check_csts
 
 from .test_data import GOOD, write
 

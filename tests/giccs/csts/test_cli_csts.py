@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from scipy import stats
 
-from giccs.cli.csts import COMMANDS, main
+from giccs.csts.cli import COMMANDS, main
 
 from .test_data import GOOD, REANNOTATED, write
 
@@ -185,7 +185,7 @@ def test_conditions_without_words_are_refused(tmp_path):
 def test_the_group_lists_its_commands_and_loads_none_of_a_framework():
     assert {"check", "conditions"} <= COMMANDS.keys()
     code = (
-        "import sys\nfrom giccs.cli.csts import main\n"
+        "import sys\nfrom giccs.csts.cli import main\n"
         "for name in ('check', 'conditions'):\n"
         "    try: main([name, '--help'])\n"
         "    except SystemExit as end: assert not end.code\n"

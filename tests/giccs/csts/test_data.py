@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bws.problems import InputError
-from giccs.tasks.csts.data import (
+from giccs.csts.data import (
     Dataset,
     check_csts,
     merged,
@@ -20,7 +20,7 @@ from giccs.tasks.csts.data import (
     read_relabelled,
     write_csts,
 )
-from giccs.tasks.csts.records import INVALID, Instance
+from giccs.csts.records import INVALID, Instance
 
 SHARED = Path(os.environ.get("GICCS_SHARED", Path(__file__).parents[4] / "shared"))
 REANNOTATED = SHARED / "data" / "l-csts" / "csts-val-reannotated.tsv"

@@ -8,13 +8,13 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from bws.problems import InputError  # noqa: E402
-from giccs.tasks.csts.data import read_csts  # noqa: E402
-from giccs.tasks.csts.encoders.base import base_folder, load_encoder, load_tokens  # noqa: E402
-from giccs.tasks.csts.encoders.inputs import Batches, Units, row_texts, units  # noqa: E402
-from giccs.tasks.csts.encoders.scorer import PARTS, Scorer  # noqa: E402
-from giccs.tasks.csts.encoders.settings import SHORTEST, Settings, why_impossible  # noqa: E402
-from giccs.tasks.csts.encoders.trained import Trained, load_trained, save_trained  # noqa: E402
-from giccs.tasks.csts.records import Instance  # noqa: E402
+from giccs.csts.data import read_csts  # noqa: E402
+from giccs.csts.encoders.base import base_folder, load_encoder, load_tokens  # noqa: E402
+from giccs.csts.encoders.inputs import Batches, Units, row_texts, units  # noqa: E402
+from giccs.csts.encoders.scorer import PARTS, Scorer  # noqa: E402
+from giccs.csts.encoders.settings import SHORTEST, Settings, why_impossible  # noqa: E402
+from giccs.csts.encoders.trained import Trained, load_trained, save_trained  # noqa: E402
+from giccs.csts.records import Instance  # noqa: E402
 
 from . import tiny_bert  # noqa: E402
 

@@ -14,13 +14,13 @@ import pytest
 from click.testing import CliRunner
 
 from bws.problems import InputError
-from giccs.cli.csts.errors import errors
-from giccs.tasks.csts.errors import AnswerPair, Vectors, evaluate, find_suspects
-from giccs.tasks.csts.errors.answers import read_answers, suspects_csv, with_truth
-from giccs.tasks.csts.errors.clustering import assigned, distinct, topics
-from giccs.tasks.csts.errors.evaluation import halves, predefined
-from giccs.tasks.csts.errors.measures import all_called_errors, measured
-from giccs.tasks.csts.errors.ranking import label_counts, rank_labels, ranks, similarities
+from giccs.csts.cli.errors import errors
+from giccs.csts.errors import AnswerPair, Vectors, evaluate, find_suspects
+from giccs.csts.errors.answers import read_answers, suspects_csv, with_truth
+from giccs.csts.errors.clustering import assigned, distinct, topics
+from giccs.csts.errors.evaluation import halves, predefined
+from giccs.csts.errors.measures import all_called_errors, measured
+from giccs.csts.errors.ranking import label_counts, rank_labels, ranks, similarities
 
 DIMENSIONS = 48
 TOPICS = 5
@@ -613,7 +613,7 @@ def test_a_model_without_vectors_is_refused(files):
 
 def test_help_loads_no_framework():
     code = (
-        "import sys\nfrom giccs.cli.csts.errors import errors\n"
+        "import sys\nfrom giccs.csts.cli.errors import errors\n"
         "try: errors(['--help'])\nexcept SystemExit: pass\n"
         "print({'sklearn', 'torch', 'transformers', 'altair', 'scipy'} & set(sys.modules))"
     )

@@ -6,15 +6,15 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+from giccs.csts.data import read_csts  # noqa: E402
+from giccs.csts.encoders.base import load_encoder, load_tokens  # noqa: E402
+from giccs.csts.encoders.inputs import Batches, Units, model_inputs  # noqa: E402
+from giccs.csts.encoders.scorer import Scorer  # noqa: E402
+from giccs.csts.encoders.settings import Settings  # noqa: E402
+from giccs.csts.encoders.trained import Trained  # noqa: E402
 from giccs.models import open_model  # noqa: E402
 from giccs.progress import silent  # noqa: E402
 from giccs.tasks import TaskOptions, open_tasks  # noqa: E402
-from giccs.tasks.csts.data import read_csts  # noqa: E402
-from giccs.tasks.csts.encoders.base import load_encoder, load_tokens  # noqa: E402
-from giccs.tasks.csts.encoders.inputs import Batches, Units, model_inputs  # noqa: E402
-from giccs.tasks.csts.encoders.scorer import Scorer  # noqa: E402
-from giccs.tasks.csts.encoders.settings import Settings  # noqa: E402
-from giccs.tasks.csts.encoders.trained import Trained  # noqa: E402
 
 from . import tiny_bert, tiny_roberta  # noqa: E402
 

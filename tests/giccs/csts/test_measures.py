@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from giccs.tasks.csts.data import read_csts
-from giccs.tasks.csts.measures import csts_metrics
-from giccs.tasks.csts.records import INVALID, Instance
+from giccs.csts.data import read_csts
+from giccs.csts.measures import csts_metrics
+from giccs.csts.records import INVALID, Instance
 
 SAMPLE = read_csts("csts-sample", "validation").instances
 

@@ -12,13 +12,12 @@ import pytest
 from click.testing import CliRunner
 
 from bws.problems import InputError
-from giccs.cli.csts.pairs import pairs as command
-from giccs.models import open_model
-from giccs.tasks.csts import mining
-from giccs.tasks.csts.mining import Candidates, Tally, mine, neighbours, sampled, write_pairs
-from giccs.tasks.csts.mining.captions import read_captions
-from giccs.tasks.csts.mining.embeddings import encoded, read_array, source_means, units_of
-from giccs.tasks.csts.mining.filters import (
+from giccs.csts import mining
+from giccs.csts.cli.pairs import pairs as command
+from giccs.csts.mining import Candidates, Tally, mine, neighbours, sampled, write_pairs
+from giccs.csts.mining.captions import read_captions
+from giccs.csts.mining.embeddings import encoded, read_array, source_means, units_of
+from giccs.csts.mining.filters import (
     FILTERS,
     PRESETS,
     Thresholds,
@@ -27,7 +26,8 @@ from giccs.tasks.csts.mining.filters import (
     passes,
     ratios,
 )
-from giccs.tasks.csts.mining.neighbours import exact_neighbours, nearest, source_pairs
+from giccs.csts.mining.neighbours import exact_neighbours, nearest, source_pairs
+from giccs.models import open_model
 
 NOUNS = ["man", "woman", "dog", "child", "surfer", "cyclist", "train", "chef", "singer", "horse"]
 REST = [
@@ -587,7 +587,7 @@ def test_the_help_loads_nothing_heavy():
     import subprocess
     import sys
 
-    code = "from giccs.cli.csts.pairs import pairs; import sys; pairs(['--help'], standalone_mode=False);"
+    code = "from giccs.csts.cli.pairs import pairs; import sys; pairs(['--help'], standalone_mode=False);"
     code += (
         "sys.exit(bool({'numpy', 'scipy', 'spacy', 'faiss', 'torch', 'polars'} & set(sys.modules)))"
     )

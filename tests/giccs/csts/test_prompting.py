@@ -13,16 +13,16 @@ from click.testing import CliRunner
 
 from bws.problems import InputError
 from giccs.cli.evaluation import evaluate
-from giccs.comparison import wilson
+from giccs.csts.asked import Asked
+from giccs.csts.data import Dataset, read_csts, write_csts
+from giccs.csts.examples import Examples
+from giccs.csts.prompting import Prompting
+from giccs.csts.prompts import NAMES, text
+from giccs.csts.records import Instance
+from giccs.measures.comparison import wilson
+from giccs.measures.results import Result, Store, digest
 from giccs.models import open_model
-from giccs.results import Result, Store, digest
 from giccs.tasks import TaskOptions, open_tasks
-from giccs.tasks.csts.asked import Asked
-from giccs.tasks.csts.data import Dataset, read_csts, write_csts
-from giccs.tasks.csts.examples import Examples
-from giccs.tasks.csts.prompting import Prompting
-from giccs.tasks.csts.prompts import NAMES, text
-from giccs.tasks.csts.records import Instance
 
 from .tabled import Tabled, TabledChat
 

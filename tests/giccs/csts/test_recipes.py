@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from giccs.cli.csts.train import train
 from giccs.cli.evaluation import evaluate
 from giccs.cli.reporting import report
-from giccs.recipe import TRAINING, read_recipe
-from giccs.tasks.csts.data import read_csts, write_csts
+from giccs.csts.cli.train import train
+from giccs.csts.data import read_csts, write_csts
+from giccs.evaluation.recipe import TRAINING, read_recipe
 
 from ..causal_models import make_model
 from . import tiny_bert

@@ -6,9 +6,9 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from giccs.cli.csts.relabel import relabel
-from giccs.tasks.csts.data import read_csts, write_csts
-from giccs.tasks.csts.relabelling import divided
+from giccs.csts.cli.relabel import relabel
+from giccs.csts.data import read_csts, write_csts
+from giccs.csts.relabelling import divided
 
 SAMPLE = read_csts("csts-sample", "train")
 

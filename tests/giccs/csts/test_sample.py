@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from giccs.tasks.csts.data import SAMPLE, SPLITS, check_csts, pairs, read_csts
+from giccs.csts.data import SAMPLE, SPLITS, check_csts, pairs, read_csts
 
 
 def test_every_pair_has_two_rows_and_nothing_is_wrong():

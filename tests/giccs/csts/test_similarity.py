@@ -7,13 +7,13 @@ import pytest
 from scipy.stats import pearsonr, spearmanr
 
 from bws.problems import InputError
+from giccs.csts.data import pairs, read_csts
+from giccs.csts.similarity import ConditionalSimilarity, hadamard_cosines
+from giccs.evaluation.run import run
+from giccs.measures.results import Store
 from giccs.models import open_model
 from giccs.progress import silent
-from giccs.results import Store
-from giccs.run import run
 from giccs.tasks import TaskOptions, open_tasks
-from giccs.tasks.csts.data import pairs, read_csts
-from giccs.tasks.csts.similarity import ConditionalSimilarity, hadamard_cosines
 
 
 class Recorder:

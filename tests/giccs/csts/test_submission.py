@@ -11,11 +11,11 @@ from click.testing import CliRunner
 
 from bws.problems import InputError
 from giccs.cli.evaluation import evaluate
+from giccs.csts.data import read_csts, write_csts
+from giccs.measures.results import Store
+from giccs.measures.submission import scores_by_index, write_submission
 from giccs.models import open_model
-from giccs.results import Store
 from giccs.tasks import TaskOptions, open_tasks
-from giccs.tasks.csts.data import read_csts, write_csts
-from giccs.tasks.csts.submission import scores_by_index, write_submission
 
 HIDDEN = ["-1", "", "hidden", None]
 """What a file has in place of labels; None is no column."""
@@ -153,8 +153,8 @@ def test_a_table_without_hidden_rows_has_no_scores_to_submit():
 
 def test_training_predicts_the_test_split_with_every_seed(rows, tmp_path):
     pytest.importorskip("accelerate")
-    from giccs.cli.csts import main
-    from giccs.tasks.csts.encoders.trained import load_trained
+    from giccs.csts.cli import main
+    from giccs.csts.encoders.trained import load_trained
 
     from . import tiny_bert
 
@@ -189,7 +189,7 @@ def test_training_predicts_the_test_split_with_every_seed(rows, tmp_path):
 
 
 def test_the_rows_of_test_are_part_of_the_signature(rows, tmp_path):
-    from giccs.tasks.csts.encoders.splits import read_splits
+    from giccs.csts.encoders.splits import read_splits
 
     for split in ("train", "validation"):
         write_csts(read_csts("csts-sample", split).instances[:16], tmp_path / f"csts_{split}.csv")
@@ -203,7 +203,7 @@ def test_the_rows_of_test_are_part_of_the_signature(rows, tmp_path):
 
 
 def test_answers_that_lack_the_hidden_rows_leave_them_out_with_a_warning(rows, tmp_path):
-    from giccs.tasks.csts.encoders.splits import read_splits
+    from giccs.csts.encoders.splits import read_splits
 
     data = tmp_path / "c-sts"
     lines = ["uid,answer1,answer2"]

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from scipy.stats import pearsonr, spearmanr
 
 from bws.problems import InputError
-from giccs.cli.csts.tfs import EXAMPLE, tfs
-from giccs.tasks.csts.tfs import RULES, Comparison, Feature, read_tfs, score, shown, summary
+from giccs.csts.cli.tfs import EXAMPLE, tfs
+from giccs.csts.tfs import RULES, Comparison, Feature, read_tfs, score, shown, summary
 
 FIGURE_6 = Comparison(
     "figure-6",

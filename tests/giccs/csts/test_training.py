@@ -20,20 +20,20 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("accelerate")
 
 from bws.problems import InputError  # noqa: E402
-from giccs.cli.csts import main  # noqa: E402
+from giccs.csts.cli import main  # noqa: E402
+from giccs.csts.data import pairs, read_csts, write_csts  # noqa: E402
+from giccs.csts.encoders import running, training  # noqa: E402
+from giccs.csts.encoders.checkpoints import discard_broken, last_whole  # noqa: E402
+from giccs.csts.encoders.curve import curve, curve_chart, curve_csv  # noqa: E402
+from giccs.csts.encoders.measures import mean_metrics  # noqa: E402
+from giccs.csts.encoders.running import train, train_seeds, validated  # noqa: E402
+from giccs.csts.encoders.settings import Settings, why_impossible  # noqa: E402
+from giccs.csts.encoders.splits import drawn, read_splits  # noqa: E402
+from giccs.csts.encoders.sweep import Grid, points, read_grid, sweep  # noqa: E402
+from giccs.csts.encoders.trained import load_trained  # noqa: E402
+from giccs.csts.encoders.training import Machine  # noqa: E402
+from giccs.measures.results import Store  # noqa: E402
 from giccs.report import report  # noqa: E402
-from giccs.results import Store  # noqa: E402
-from giccs.tasks.csts.data import pairs, read_csts, write_csts  # noqa: E402
-from giccs.tasks.csts.encoders import running, training  # noqa: E402
-from giccs.tasks.csts.encoders.checkpoints import discard_broken, last_whole  # noqa: E402
-from giccs.tasks.csts.encoders.curve import curve, curve_chart, curve_csv  # noqa: E402
-from giccs.tasks.csts.encoders.measures import mean_metrics  # noqa: E402
-from giccs.tasks.csts.encoders.running import train, train_seeds, validated  # noqa: E402
-from giccs.tasks.csts.encoders.settings import Settings, why_impossible  # noqa: E402
-from giccs.tasks.csts.encoders.splits import drawn, read_splits  # noqa: E402
-from giccs.tasks.csts.encoders.sweep import Grid, points, read_grid, sweep  # noqa: E402
-from giccs.tasks.csts.encoders.trained import load_trained  # noqa: E402
-from giccs.tasks.csts.encoders.training import Machine  # noqa: E402
 
 from . import killed_training, tiny_bert  # noqa: E402
 
@@ -468,7 +468,7 @@ def test_two_processes_learn_what_one_does_and_one_of_them_writes(still, tmp_pat
         "--nproc_per_node",
         "2",
     ]
-    program = ["--no-python", sys.executable, "-c", "from giccs.cli.csts import main; main()"]
+    program = ["--no-python", sys.executable, "-c", "from giccs.csts.cli import main; main()"]
     command = [*launch, *program, *call, "-o", str(tmp_path / "two")]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     two = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -793,7 +793,7 @@ def test_wrong_calls_end_with_2_and_say_why(tiny, tmp_path, arguments, why):
 
 def test_help_loads_no_framework():
     program = (
-        "import sys; from click.testing import CliRunner; from giccs.cli.csts import main\n"
+        "import sys; from click.testing import CliRunner; from giccs.csts.cli import main\n"
         "done = CliRunner().invoke(main, ['train', '--help'])\n"
         "assert 'Example' in done.output, done.output\n"
         "print(sorted({'torch', 'transformers', 'accelerate'} & sys.modules.keys()))"

@@ -11,9 +11,9 @@ import pytest
 from click.testing import CliRunner
 
 from bws.problems import InputError
-from giccs.cli.csts import main
-from giccs.tasks.csts.data import read_csts
-from giccs.tasks.csts.verification import (
+from giccs.csts.cli import main
+from giccs.csts.data import read_csts
+from giccs.csts.verification import (
     Triplet,
     agreement,
     fleiss_kappas,

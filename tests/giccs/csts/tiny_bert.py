@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from giccs.tasks.csts.data import read_csts
+from giccs.csts.data import read_csts
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from giccs.tasks.csts.data import read_csts
+from giccs.csts.data import read_csts
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

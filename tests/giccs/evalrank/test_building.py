@@ -9,11 +9,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from bws.problems import InputError
-from giccs.tasks.evalrank.building import Rules, build, read_frequent, write_built
-from giccs.tasks.evalrank.data import read_sentences, read_words
-from giccs.tasks.evalrank.published import PRESETS, compared, sources
-from giccs.tasks.evalrank.similarity_data import SimilaritySet
-from giccs.tasks.evalrank.similarity_formats import RatedPair
+from giccs.evalrank.building import Rules, build, read_frequent, write_built
+from giccs.evalrank.data import read_sentences, read_words
+from giccs.evalrank.published import PRESETS, compared, sources
+from giccs.evalrank.similarity_data import SimilaritySet
+from giccs.evalrank.similarity_formats import RatedPair
 
 SHARED = Path(os.environ.get("GICCS_SHARED", Path(__file__).parents[4] / "shared"))
 PUBLISHED = SHARED / "data" / "evalrank"

@@ -14,22 +14,22 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from bws.problems import InputError
-from giccs.metrics import Estimate
-from giccs.models import open_model
-from giccs.progress import silent
-from giccs.results import Store
-from giccs.tasks import TaskOptions
-from giccs.tasks.evalrank import logistic
-from giccs.tasks.evalrank.classification import (
+from giccs.evalrank import logistic
+from giccs.evalrank.classification import (
     Classification,
     accuracy,
     mean_accuracy,
     open_tasks,
 )
-from giccs.tasks.evalrank.classification_data import SETS, read_classification
-from giccs.tasks.evalrank.dependence import numbered, variances
-from giccs.tasks.evalrank.logistic import FOLDS, INNER_FOLDS, Learner
-from giccs.tasks.evalrank.vector_cache import cached_vectors
+from giccs.evalrank.classification_data import SETS, read_classification
+from giccs.evalrank.dependence import numbered, variances
+from giccs.evalrank.logistic import FOLDS, INNER_FOLDS, Learner
+from giccs.evalrank.vector_cache import cached_vectors
+from giccs.measures.metrics import Estimate
+from giccs.measures.results import Store
+from giccs.models import open_model
+from giccs.progress import silent
+from giccs.tasks import TaskOptions
 
 SHARED = Path(os.environ.get("GICCS_SHARED", Path(__file__).parents[4] / "shared"))
 LABELS = {

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from giccs.cli.evalrank import COMMANDS, main
-from giccs.metrics import Estimate
-from giccs.results import Group, Result, Store
+from giccs.evalrank.cli import COMMANDS, main
+from giccs.measures.metrics import Estimate
+from giccs.measures.results import Group, Result, Store
 
 SHARED = Path(os.environ.get("GICCS_SHARED", Path(__file__).parents[4] / "shared"))
 PUBLISHED = SHARED / "data" / "evalrank"
@@ -138,7 +138,7 @@ def test_levels_that_cannot_be_drawn(tmp_path):
 def test_help_loads_none_of_a_framework():
     assert {"build", "levels", "correlate"} == COMMANDS.keys()
     code = (
-        "import sys\nfrom giccs.cli.evalrank import main\n"
+        "import sys\nfrom giccs.evalrank.cli import main\n"
         "for name in ('build', 'levels', 'correlate'):\n"
         "    try: main([name, '--help'])\n"
         "    except SystemExit as end: assert not end.code\n"

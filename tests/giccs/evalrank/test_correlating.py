@@ -11,13 +11,13 @@ import pytest
 from click.testing import CliRunner
 from scipy.stats import rankdata, spearmanr
 
-from giccs.cli.evalrank.correlate import correlate as command
-from giccs.metrics import Estimate
+from giccs.evalrank.cli.correlate import correlate as command
+from giccs.evalrank.correlating import complete, correlate, unprocessed
+from giccs.evalrank.rank_plot import ranked
+from giccs.evalrank.scores import Asked, asked, scores
+from giccs.measures.metrics import Estimate
+from giccs.measures.results import Group, Result, Store
 from giccs.models.postprocess.spelling import family_of, is_postprocessed
-from giccs.results import Group, Result, Store
-from giccs.tasks.evalrank.correlating import complete, correlate, unprocessed
-from giccs.tasks.evalrank.rank_plot import ranked
-from giccs.tasks.evalrank.scores import Asked, asked, scores
 
 
 def estimate(value, n=300):

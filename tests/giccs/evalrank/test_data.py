@@ -7,8 +7,8 @@ import pytest
 
 from bws.problems import InputError
 from giccs.benchmark import read_benchmark, write_benchmark
-from giccs.records import Item, Turn
-from giccs.tasks.evalrank.data import EXPECTED, read_sentences, read_words
+from giccs.benchmark.items import Item, Turn
+from giccs.evalrank.data import EXPECTED, read_sentences, read_words
 
 SHARED = Path(os.environ.get("GICCS_SHARED", Path(__file__).parents[4] / "shared"))
 DATA = SHARED / "data" / "evalrank"

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from giccs.tasks.evalrank import approximate, ranking
-from giccs.tasks.evalrank.approximate import approximate_ranks
-from giccs.tasks.evalrank.coarse import split_of
-from giccs.tasks.evalrank.measures import estimates
-from giccs.tasks.evalrank.ranking import Ranks, ranks_of
-from giccs.tasks.evalrank.spaces import SIMILARITIES, TIE, space_of
+from giccs.evalrank import approximate, ranking
+from giccs.evalrank.approximate import approximate_ranks
+from giccs.evalrank.coarse import split_of
+from giccs.evalrank.measures import estimates
+from giccs.evalrank.ranking import Ranks, ranks_of
+from giccs.evalrank.spaces import SIMILARITIES, TIE, space_of
 
 
 def generator(seed=0):

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from giccs.tasks.evalrank.data import read_sentences, read_words
-from giccs.tasks.evalrank.measures import estimates
-from giccs.tasks.evalrank.ranking import ranks_of
-from giccs.tasks.evalrank.reference import reference_ranks
+from giccs.evalrank.data import read_sentences, read_words
+from giccs.evalrank.measures import estimates
+from giccs.evalrank.ranking import ranks_of
+from giccs.evalrank.reference import reference_ranks
 
 SHARED = Path(os.environ.get("GICCS_SHARED", Path(__file__).parents[4] / "shared"))
 DATA = SHARED / "data" / "evalrank"

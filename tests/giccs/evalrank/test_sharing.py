@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from giccs.metrics import correlations, weighted_pearson, weighted_spearman
-from giccs.tasks.evalrank.sharing import interval, mean_correlated, pearson, spearman
+from giccs.evalrank.sharing import interval, mean_correlated, pearson, spearman
+from giccs.measures.metrics import correlations, weighted_pearson, weighted_spearman
 
 OURS = {"pearson": pearson, "spearman": spearman}
 THEIRS = {"pearson": stats.pearsonr, "spearman": stats.spearmanr}

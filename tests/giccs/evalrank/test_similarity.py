@@ -10,10 +10,10 @@ import pytest
 from scipy import stats
 
 from bws.problems import InputError
+from giccs.evaluation.run import must_do, run
+from giccs.measures.results import Store
 from giccs.models import open_model
 from giccs.progress import silent
-from giccs.results import Store
-from giccs.run import must_do, run
 from giccs.tasks import TaskOptions, open_tasks
 
 SHARED = Path(os.environ.get("GICCS_SHARED", Path(__file__).parents[4] / "shared"))

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bws.problems import InputError
-from giccs.tasks.evalrank.similarity_data import read_similarity
-from giccs.tasks.evalrank.similarity_formats import Columns, RatedPair, read_rated
+from giccs.evalrank.similarity_data import read_similarity
+from giccs.evalrank.similarity_formats import Columns, RatedPair, read_rated
 
 SHARED = Path(os.environ.get("GICCS_SHARED", Path(__file__).parents[4] / "shared"))
 PUBLISHED = SHARED / "data" / "evalrank"

@@ -9,14 +9,14 @@ import numpy as np
 import polars
 import pytest
 
+from giccs.evalrank.task import EvalRank
+from giccs.evalrank.uniformity import Uniformity
+from giccs.evalrank.vector_cache import cached_vectors
+from giccs.measures.results import Store
 from giccs.models import open_model
 from giccs.models.postprocess import wrapped
 from giccs.progress import silent
-from giccs.results import Store
 from giccs.tasks import TaskOptions, open_tasks
-from giccs.tasks.evalrank.task import EvalRank
-from giccs.tasks.evalrank.uniformity import Uniformity
-from giccs.tasks.evalrank.vector_cache import cached_vectors
 
 ROOT = Path(__file__).parents[3]
 SHARED = Path(os.environ.get("GICCS_SHARED", Path(__file__).parents[4] / "shared"))

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import pdist
 
+from giccs.evalrank import uniformity as module
+from giccs.evalrank.uniformity import alignment, of_length_one, open_tasks, read, uniformity
+from giccs.measures.results import Store
 from giccs.models import open_model
-from giccs.results import Store
 from giccs.tasks import TaskOptions
-from giccs.tasks.evalrank import uniformity as module
-from giccs.tasks.evalrank.uniformity import alignment, of_length_one, open_tasks, read, uniformity
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from giccs.evalrank.vector_cache import cached_vectors
 from giccs.progress import silent
-from giccs.tasks.evalrank.vector_cache import cached_vectors
 
 TEXTS = ["ja", "nein", "ja", "vielleicht"]
 

@@ -1,0 +1,95 @@
+"""The annotation service of the demo: a real `mturk-hits serve` process on free ports.
+
+It never outlives its parent, however that ends: the parent holds the other end of its standard input. When
+the parent closes it or is killed, the read ends and so does the service (`main` runs in the child).
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bws.textio import read_text
+
+__all__ = ["main", "service"]
+
+logger = logging.getLogger(__name__)
+
+STOP_SECONDS = 20.0
+GRACE_SECONDS = 15.0
+"""After a request to stop, the child ends itself without further notice."""
+
+
+@contextmanager
+def service(database: Path, log: Path) -> Iterator[str]:
+    """Serve `database` and yield the address of API and worker site; what it says goes to `log`.
+
+    OSError with its last line where it does not start. It ends with this process, however that ends.
+    """
+    command = [sys.executable, "-P", "-m", "app.demo.service", "--quiet", "--json"]
+    command += ["--db", str(database), "--port", "0", "--frame-port", "0"]
+    # keys that somebody has set for a service of theirs would lock the simulated workers out
+    environment = {name: value for name, value in os.environ.items() if name != "GICCS_KEYS"}
+    with log.open("ab") as said:
+        process = subprocess.Popen(  # noqa: S603 - this program itself, by its own path
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, env=environment,
+            start_new_session=True,  # Ctrl-C is for this process, which then ends that one in order
+        )  # fmt: skip
+    try:
+        address = _address(process, log)
+        logger.debug(
+            "process %d serves %s at %s and logs to %s", process.pid, database, address, log
+        )
+        yield address
+    finally:
+        _end(process)
+
+
+def _address(process: subprocess.Popen[bytes], log: Path) -> str:
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    if not line:
+        last = read_text(log).strip().splitlines()[-1:] or ["it says nothing"]
+        raise OSError(f"mturk-hits serve does not start: {last[0]} (see {log})")
+    return str(json.loads(line)["api"])
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Close its standard input, which asks it to end; insist after a while."""
+    for pipe in (process.stdin, process.stdout):
+        if pipe:
+            pipe.close()
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def main() -> None:
+    """Serve with the arguments of `mturk-hits serve` until standard input ends."""
+    from mturk.cli.service import serve
+
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    serve(sys.argv[1:], prog_name="mturk-hits serve")
+
+
+def _end_with_parent() -> None:
+    while os.read(0, 1024):  # not sys.stdin: a thread that waits in it blocks the interpreter's end
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(GRACE_SECONDS)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The page "Dialogues": one dialogue with its candidates, their scores and single judgments."""

@@ -1,0 +1,99 @@
+"""Tables and charts as they are shown, each with its downloads.
+
+What is downloaded is made when it is asked for, not on each run of the page.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import altair as alt
+import polars as pl
+import streamlit as st
+
+from app.explorer.labels import say
+from bws.command import json_ready
+
+__all__ = ["MOST_ROWS", "as_csv", "as_drawing", "as_json", "show_chart", "show_table"]
+
+MOST_ROWS = 500
+"""Rows of a table that are sent to the page; a download has all."""
+
+
+def show_table(frame: pl.DataFrame, name: str, **settings: Any) -> None:
+    """Show a table, its first 500 rows where it has more, and offer it whole as CSV and JSON.
+
+    name: of the files, and unique on the page. settings: those of ``st.dataframe``.
+    """
+    st.dataframe(
+        frame.head(MOST_ROWS).fill_nan(None), **{"hide_index": True, "placeholder": "–", **settings}
+    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if len(frame) > MOST_ROWS:
+            st.caption(say("page.rows_shown", shown=MOST_ROWS, total=len(frame)))
+        _offer(name, {"csv": lambda: as_csv(frame), "json": lambda: as_json(frame)})
+
+
+def show_chart(
+    chart: alt.Chart | alt.LayerChart, name: str, frame: pl.DataFrame, **settings: Any
+) -> None:
+    """Show a chart, and offer it as PNG and SVG and what it shows as CSV.
+
+    name: of the files, and unique on the page. settings: those of ``st.altair_chart``.
+    """
+    st.altair_chart(chart, **{"width": "stretch", **settings})
+    forms = {
+        "png": lambda: as_drawing(chart, "png"),
+        "svg": lambda: as_drawing(chart, "svg"),
+        "csv": lambda: as_csv(frame),
+    }
+    with st.container(horizontal=True):
+        _offer(name, forms)
+
+
+def as_csv(frame: pl.DataFrame) -> bytes:
+    """Return a table as CSV; lists in a cell are joined by `` | ``.
+
+    >>> as_csv(pl.DataFrame({"a": [1], "b": [["x", "y"]]}))
+    b'a,b\\n1,x | y\\n'
+    """
+    lists = [name for name, kind in frame.schema.items() if isinstance(kind, pl.List)]
+    flat = frame.with_columns(pl.col(lists).cast(pl.List(pl.String)).list.join(" | "))
+    return flat.write_csv().encode("utf-8")
+
+
+def as_json(frame: pl.DataFrame) -> bytes:
+    """Return a table as a JSON list of objects; a number that is none is null."""
+    return json.dumps(json_ready(frame.to_dicts()), ensure_ascii=False, indent=2).encode("utf-8")
+
+
+def as_drawing(chart: alt.Chart | alt.LayerChart, form: str) -> bytes:
+    """Return a chart as ``svg``, or as ``png`` at twice its size; on white, without the network."""
+    from giccs.description.figures import chart_bytes
+
+    return chart_bytes(chart.properties(background="white"), f".{form}")
+
+
+def _offer(name: str, forms: Mapping[str, Callable[[], bytes]]) -> None:
+    mime = {
+        "csv": "text/csv",
+        "json": "application/json",
+        "png": "image/png",
+        "svg": "image/svg+xml",
+    }
+    file = re.sub(r"[^\w.-]+", "-", name)
+    for form, make in forms.items():
+        st.download_button(
+            form.upper(),
+            make,
+            f"{file}.{form}",
+            mime[form],
+            key=f"download {name}.{form}",
+            on_click="ignore",
+            type="tertiary",
+            icon=":material/download:",
+            help=say("page.download", form=form.upper()),
+        )

@@ -1,0 +1,214 @@
+"""The page "Overview": the scores, domains and lengths, the noise ceiling, reliability and agreement."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import streamlit as st
+
+from app.explorer import links
+from app.explorer.caching import cached
+from app.explorer.downloads import show_chart, show_table
+from app.explorer.labels import literal, say
+from app.explorer.messages import tell_missing, tell_problems
+from app.explorer.noise_ceiling import ceiling_of
+from app.explorer.overview import data as frames
+from app.explorer.overview.charts import sizes_chart
+from app.explorer.study import Study
+from bws.problems import InputError
+
+if TYPE_CHECKING:
+    from giccs.description.distribution import Bin
+    from giccs.measures.metrics import Estimate
+
+__all__ = ["show"]
+
+MOST_JUDGMENTS = 30_000
+"""So many are broken down at once; of more, only when asked for."""
+MOST_DOMAINS = 30
+MOST_REMARKS = 5
+
+
+def show(study: Study) -> None:
+    """Show the page."""
+    _show_facts(study)
+    left, right = st.columns(2, gap="large")
+    with left:
+        _show_distribution(study)
+    with right:
+        _show_sizes(study)
+    _show_ceiling(study)
+    _show_consistency(study)
+    _show_description(study)
+
+
+def _show_facts(study: Study) -> None:
+    with st.container(horizontal=True, gap="large"):
+        for name, count in frames.facts(study).items():
+            st.metric(say(f"overview.{name}"), _grouped(count), width="content")
+
+
+def _grouped(count: int) -> str:
+    """Return a number in groups of three as both languages write it: 3 000."""
+    return f"{count:,}".replace(",", "\u202f")
+
+
+def _show_distribution(study: Study) -> None:
+    from giccs.description.figures import score_distribution
+
+    st.subheader(say("overview.distribution"), anchor=False)
+    bins = _bins(study)
+    chart = score_distribution(bins)
+    chart.encoding.x.title, chart.encoding.y.title = say("overview.score"), say("overview.items")
+    show_chart(chart, "scores", frames.bins_table(bins), alt=say("overview.distribution"))
+
+
+@cached
+def _bins(study: Study) -> tuple[Bin, ...]:
+    from giccs.description.distribution import distribution
+
+    return distribution(study.items["score"].to_list())
+
+
+def _show_sizes(study: Study) -> None:
+    st.subheader(say("overview.sizes"), anchor=False)
+    sizes = _sizes(study)
+    domains = sizes.group_by("domain").agg(pl.col("items").sum()).sort("items", descending=True)
+    drawn = sizes
+    if len(domains) > MOST_DOMAINS:
+        drawn = sizes.filter(pl.col("domain").is_in(domains["domain"].head(MOST_DOMAINS).implode()))
+        st.caption(say("overview.most_domains", most=MOST_DOMAINS, total=len(domains)))
+    titles = {name: say(f"overview.{name}") for name in ("domain", "turns", "items", "dialogues")}
+    show_chart(sizes_chart(drawn, titles), "sizes", sizes, alt=say("overview.sizes"))
+
+
+@cached
+def _sizes(study: Study) -> pl.DataFrame:
+    return frames.sizes(study.items)
+
+
+def _wanted(key: str, much: bool) -> bool:
+    """Return whether to compute a part now: at once where it is little, else when it is asked for."""
+    return not much or links.toggle(
+        f"overview-{key}", say("overview.compute"), help=say("overview.much")
+    )
+
+
+def _show_ceiling(study: Study) -> None:
+    if study.judgments is None:
+        return
+    st.subheader(say("overview.ceiling"), anchor=False, help=say("overview.ceiling_help"))
+    if not _wanted("ceiling", len(study.judgments) > MOST_JUDGMENTS):
+        return
+    try:
+        with st.spinner(say("overview.working")):
+            found = ceiling_of(study) or {}
+    except InputError as error:
+        tell_problems(say("overview.no_ceiling"), error.problems)
+        return
+    with st.container(horizontal=True, gap="large"):
+        for name, estimate in found.items():
+            st.metric(
+                say(f"overview.{name}"),
+                _number(estimate.value),
+                _interval(estimate),
+                delta_color="off",
+                delta_arrow="off",
+                width="content",
+            )
+    for reason in dict.fromkeys(estimate.reason for estimate in found.values() if estimate.reason):
+        st.caption(literal(reason))
+
+
+def _number(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.3f}"
+
+
+def _interval(estimate: Estimate) -> str:
+    if math.isnan(estimate.low):
+        return "–"
+    return f"{estimate.low:.3f} – {estimate.high:.3f}"
+
+
+def _show_consistency(study: Study) -> None:
+    st.subheader(say("overview.consistency"), anchor=False, help=say("overview.consistency_help"))
+    if study.judgments is None:
+        st.caption(say("dialogues.no_judgments"))
+        return
+    if not _wanted("consistency", len(study.judgments) > MOST_JUDGMENTS):
+        return
+    with st.spinner(say("overview.working")):
+        tables = {"reliability": _reliability(study), "agreement": _agreement(study)}
+    for name, table in tables.items():
+        st.markdown(f"**{say(f'overview.{name}')}**", help=say(f"overview.{name}_help"))
+        if table.is_empty():
+            st.caption(say("overview.nothing_judged"))
+        else:
+            shown = _whole_named(table, frames.BY)
+            show_table(shown, name, column_config=_columns(shown))
+
+
+@cached
+def _reliability(study: Study) -> pl.DataFrame:
+    return frames.reliability_table(study)
+
+
+@cached
+def _agreement(study: Study) -> pl.DataFrame:
+    return frames.agreement_table(study)
+
+
+def _show_description(study: Study) -> None:
+    st.subheader(say("overview.description"), anchor=False, help=say("overview.description_help"))
+    if missing := [
+        name for name in ("spacy", "simplemma", "lexicalrichness") if not find_spec(name)
+    ]:
+        tell_missing(say("overview.description"), ", ".join(missing), "stats")
+        return
+    if not _wanted("description", True):  # tables of lemmas take seconds to load, whatever the size
+        return
+    try:
+        with st.spinner(say("overview.working")):
+            lemmatiser, table = _description(study)
+    except ValueError as error:  # no language, or none that has lemmas
+        st.info(say("overview.no_lemmas", why=literal(str(error))))
+        return
+    shown = _whole_named(table.drop("remarks"), ("n_turns", "domain"))
+    show_table(shown, "description", column_config=_columns(shown))
+    st.caption(say("overview.lemmas_by", name=literal(lemmatiser)))
+    for remark in table["remarks"].drop_nulls().unique(maintain_order=True).head(MOST_REMARKS):
+        st.caption(literal(remark))
+
+
+@cached
+def _description(study: Study) -> tuple[str, pl.DataFrame]:
+    from giccs.benchmark.languages import required_language
+    from giccs.description.lemmas import lemmatiser
+    from giccs.description.statistics import describe
+
+    items = study.benchmark.items
+    lemmas = lemmatiser(required_language(items, study.benchmark.name, None, "lemmas"))
+    return lemmas.name, frames.description_table(describe(items, lemmas))
+
+
+def _whole_named(table: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """Call the whole, which has no value of what the table is broken down by, all."""
+    every = say("page.all")
+    return table.with_columns(pl.col(name).cast(pl.String).fill_null(every) for name in by)
+
+
+def _columns(table: pl.DataFrame) -> dict[str, Any]:
+    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
+    formats = {"strong_best": "%.1f", "strong_worst": "%.1f", "rttr": "%.2f", "mtld": "%.1f"}
+    formats |= {"mean_turn_length": "%.2f"}
+    columns: dict[str, Any] = {}
+    for name, kind in table.schema.items():
+        if kind.is_float():
+            columns[name] = number(say(f"overview.{name}"), format=formats.get(name, "%.3f"))
+        else:
+            columns[name] = (number if kind.is_integer() else text)(say(f"overview.{name}"))
+    return columns

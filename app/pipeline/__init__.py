@@ -1,1 +1,0 @@
-"""The whole pipeline in one go: dialogues, tuples, HITs, judgments, scores, benchmark, models, report."""

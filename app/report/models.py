@@ -1,0 +1,344 @@
+"""The sections about models: pairs beside the noise ceiling, multiple choice beside guessing, signatures."""
+
+from __future__ import annotations
+
+import logging
+import math
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from app.report.content import Cell, Figure, Section, Source, Table, part_label
+from app.report.inputs import Inputs
+from giccs.measures.formatting import few_clusters_note
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from giccs.measures.metrics import Estimate
+    from giccs.measures.results import Result
+
+__all__ = ["model_sections", "signature_section", "source_of_results"]
+
+log = logging.getLogger(__name__)
+
+CORRELATIONS = {
+    "pearson": "Pearson r",
+    "spearman": "Spearman ρ",
+    "rank_spearman": "ρ inside dialogues",
+}
+ACCURACIES = {
+    "accuracy_tokens": "per token",
+    "accuracy_bytes": "per byte",
+    "accuracy_pmi": "PMI",
+}
+TITLES = {
+    "value": "accuracy", "model": "model", "history": "history", "n": "questions", "chance": "guessing",
+}  # fmt: skip
+DIVISIONS = ("n_turns", "source")
+Placed = tuple[int, "Result"]
+"""A result and its place in the document of giccs-report."""
+
+
+def source_of_results(inputs: Inputs) -> Source:
+    """Return what giccs-report prints: all results, and where there are judgments the noise ceiling."""
+    command = f"giccs-report {inputs.results_folder} --json"
+    document: dict[str, Any] = {"results": [result.document() for result in inputs.results]}
+    if inputs.judgments is None or not _on_pairs(inputs):
+        return Source(command, document)
+    from giccs.measures.stored_ceiling import ceiling_with_results
+
+    folder = inputs.path(inputs.results_folder)
+    found = ceiling_with_results(folder, inputs.judgments, inputs.benchmark, log.debug)
+    document["ceiling"] = {name: one.document() for name, one in found.items()}
+    with_ceiling = f"--data {inputs.benchmark_file} --judgments {inputs.judgments_file} --json"
+    return Source(command.replace("--json", with_ceiling), document)
+
+
+def _on_pairs(inputs: Inputs) -> list[Placed]:
+    """Return the results of pairs on this benchmark; others may lie in the folder too."""
+    data = inputs.benchmark.fingerprint
+    return [
+        (place, one)
+        for place, one in enumerate(inputs.results)
+        if "spearman" in one.metrics and one.signature.get("data") == data
+    ]
+
+
+def model_sections(inputs: Inputs, source: Source) -> Iterator[Section]:
+    """Yield the sections for which there are results: pairs of this benchmark, questions of any."""
+    if pairs := _on_pairs(inputs):
+        yield _pairs(sorted(pairs, key=_best_correlation), source)
+    placed = enumerate(inputs.results)
+    if choices := [(place, one) for place, one in placed if "accuracy" in one.metrics]:
+        yield _choices(sorted(choices, key=_most_accurate), source)
+
+
+def _best_correlation(one: Placed) -> tuple[float, str]:
+    return _descending(one[1].metrics["spearman"]), one[1].model
+
+
+def _most_accurate(one: Placed) -> tuple[float, str]:
+    return _descending(one[1].metrics["accuracy"]), one[1].model
+
+
+def _descending(found: Estimate) -> float:
+    return math.inf if math.isnan(found.value) else -found.value
+
+
+def _pairs(pairs: Sequence[Placed], source: Source) -> Section:
+    text = [
+        "How well does the cosine of two utterances’ vectors follow the scores? Intervals are 95 % "
+        "intervals over dialogues."
+    ]
+    if "ceiling" in source.document:
+        text += _of_ceiling(source)
+    commands = [source.command, *_made_by(pairs)]
+    tables = [_correlations(pairs, source)]
+    by_part = _by_part(pairs, source)
+    tables += [by_part] if by_part.rows else []
+    figures = [_leaderboard(pairs, source)]
+    return Section("models", "Models: pairs of utterances", text, commands, figures, tables)
+
+
+def _of_ceiling(source: Source) -> list[str]:
+    """Return what the noise ceiling means, and what must be known of it."""
+    from giccs.measures.ceiling import meaning
+    from giccs.measures.formatting import other_reasons
+    from giccs.measures.results import read_estimates
+
+    ceiling = read_estimates(source.document["ceiling"])
+    reasons = dict.fromkeys(filter(None, map(other_reasons, ceiling.values())))
+    return [*meaning(ceiling), *(f"Noise ceiling: {reason}." for reason in reasons)]
+
+
+def _correlations(pairs: Sequence[Placed], source: Source) -> Table:
+    rows: list[Sequence[Cell]] = []
+    if "ceiling" in source.document:
+        found = [source.interval(f"/ceiling/{name}") for name in ("pearson", "spearman")]
+        rows.append(["noise ceiling", "", *found, "", source.number("/ceiling/spearman/n")])
+    for name, (place, result) in zip(_called(pairs), pairs, strict=True):
+        at = f"/results/{place}/metrics"
+        rows.append(
+            [
+                name,
+                str(result.signature.get("history", "")),
+                *(source.interval(f"{at}/{metric}") for metric in CORRELATIONS),
+                source.number(f"{at}/spearman/n"),
+            ]
+        )
+    headers = ["model", "history", *(f"{name} [95 %]" for name in CORRELATIONS.values()), "items"]
+    shown = [result.metrics.get(name) for _, result in pairs for name in CORRELATIONS]
+    caption = "Correlation with the scores (Table 5 of the paper)"
+    return Table(caption, headers, rows, " ".join(few_clusters_note(shown)))
+
+
+def _by_part(pairs: Sequence[Placed], source: Source) -> Table:
+    parts = {
+        tuple(group.by.items()): None
+        for _, result in pairs
+        for group in result.groups
+        if set(group.by) <= set(DIVISIONS) and len(group.by) == 1
+    }
+    rows = [
+        [part_label(dict(part)), *(_of_part(source, one, part) for one in pairs)] for part in parts
+    ]
+    estimates = [
+        group.metrics["spearman"]
+        for _, result in pairs
+        for group in result.groups
+        if tuple(group.by.items()) in parts
+    ]
+    shown = [
+        f"{name} (with history)" if result.signature.get("history") == "with" else name
+        for name, (_, result) in zip(_called(pairs), pairs, strict=True)
+    ]
+    headers = ["", *shown]
+    note = " ".join(few_clusters_note(estimates))
+    return Table("Spearman’s ρ by part of the data", headers, rows, note)
+
+
+def _called(placed: Sequence[Placed]) -> list[str]:
+    """Return the models' names, with what tells several results of one model apart."""
+    from app.explorer.models.results import key, names
+
+    known = names([result for _, result in placed])
+    return [known[key(result)] for _, result in placed]
+
+
+def _of_part(source: Source, one: Placed, part: Sequence[tuple[str, Any]]) -> Cell:
+    place, result = one
+    for number, group in enumerate(result.groups):
+        if tuple(group.by.items()) == tuple(part):
+            return source.interval(f"/results/{place}/groups/{number}/metrics/spearman", ".2f")
+    return ""
+
+
+def _leaderboard(pairs: Sequence[Placed], source: Source) -> Figure:
+    from app.explorer.models.charts import leaderboard
+    from app.explorer.models.pairwise_data import leaderboard as frame_of
+    from app.report.svg import svg_of
+
+    frame = frame_of([result for _, result in pairs], "spearman")
+    top = _ceiling_of(source)
+    return Figure(
+        svg_of(
+            leaderboard(frame if frame["history"].n_unique() > 1 else frame.drop("history"), top)
+        ),
+        "Spearman’s ρ of each model with its 95 % interval; hollow: baselines"
+        + ("; dashed: the noise ceiling." if top else "."),
+        f"Chart of Spearman’s rho: {_aloud(frame)}"
+        + (f"; noise ceiling {top[0]:.2f}." if top else "."),
+    )
+
+
+def _aloud(frame: pl.DataFrame) -> str:
+    return "; ".join(
+        f"{row['model']} {row['history']} history {row['value']:.2f}"
+        for row in frame.iter_rows(named=True)
+    )
+
+
+def _ceiling_of(source: Source) -> tuple[float, float, float] | None:
+    if "ceiling" not in source.document:
+        return None
+    found = source.document["ceiling"]["spearman"]
+    value, low, high = (
+        math.nan if found[end] is None else float(found[end]) for end in ("value", "low", "high")
+    )
+    return None if math.isnan(value) else (value, low, high)
+
+
+def _made_by(placed: Sequence[Placed]) -> list[str]:
+    """Return for each data set the command that computed the results, or finds them where they lie."""
+    models: dict[str, dict[str, None]] = {}
+    for _, result in placed:
+        models.setdefault(str(result.environment.get("data", "")), {})[result.model] = None
+    task = placed[0][1].task
+    return [
+        shlex.join(
+            ["giccs-eval", *names, "--task", task, "--data", data, "-o", "results", "--json"]
+        )
+        for data, names in models.items()
+    ]
+
+
+def _choices(choices: Sequence[Placed], source: Source) -> Section:
+    rows: list[Sequence[Cell]] = []
+    for name, (place, result) in zip(_called(choices), choices, strict=True):
+        for number, group in enumerate(result.groups):
+            if set(group.by) == {"history"}:
+                at = f"/results/{place}/groups/{number}/metrics"
+                rows.append(
+                    [name, str(group.by["history"]), *_accuracies(source, at, group.metrics)]
+                )
+    headers = ["model", "history", "accuracy ± SE [95 %]", *ACCURACIES.values(), "ρ inside dialogues",
+               "guessing", "questions"]  # fmt: skip
+    note = "Per token, per byte, PMI: other ways to compare answers of different length."
+    rank_correlations = [
+        group.metrics.get("rank_spearman")
+        for _, result in choices
+        for group in result.groups
+        if set(group.by) == {"history"}
+    ]
+    table = Table(
+        "Accuracy of choosing the most similar of five utterances (Table 6 of the paper)",
+        headers, rows, " ".join([note, *few_clusters_note(rank_correlations)]),
+    )  # fmt: skip
+    data = ", ".join({str(result.environment.get("data", "")): None for _, result in choices})
+    text = [
+        "Which of the five utterances does a causal language model find likeliest to be the most similar "
+        f"one, with the dialogue’s history and without? Data: {data}."
+    ]
+    commands = [source.command, *_made_by(choices)]
+    figures = [_accuracy_chart(choices)] if rows else []
+    return Section("choices", "Models: multiple choice", text, commands, figures, [table])
+
+
+def _accuracies(source: Source, at: str, known: Mapping[str, Estimate]) -> list[Cell]:
+    value, *limits = source.interval(f"{at}/accuracy")
+    accuracy: Cell = [value, " ± ", source.number(f"{at}/accuracy/stderr", ".3f"), *limits]
+    return [
+        accuracy,
+        *(
+            source.number(f"{at}/{name}/value", ".3f") if name in known else ""
+            for name in ACCURACIES
+        ),
+        source.interval(f"{at}/rank_spearman"),
+        source.number(f"{at}/accuracy/chance", ".3f"),
+        source.number(f"{at}/accuracy/n"),
+    ]
+
+
+def _accuracy_chart(choices: Sequence[Placed]) -> Figure:
+    from app.explorer.models.charts import accuracies
+    from app.explorer.models.multiple_choice_data import accuracies as frame_of
+    from app.report.svg import svg_of
+
+    frame = frame_of([result for _, result in choices], "accuracy")
+    return Figure(
+        svg_of(accuracies(frame, TITLES)),
+        "Accuracy with its 95 % interval; dashed: what guessing reaches.",
+        f"Chart of accuracies: {_aloud(frame)}; guessing {frame.item(0, 'chance'):.2f}.",
+    )
+
+
+def signature_section(inputs: Inputs, results: Source, halves: Source | None) -> Section:
+    """Return what all the numbers depend on: data, versions, seeds. halves: what bws-reliability prints."""
+    validated = _validated(inputs)
+    rows: list[Sequence[Cell]] = [
+        ["items", validated.number("/items")],
+        ["dialogues", validated.number("/dialogues")],
+        ["fingerprint (SHA-256 of the content)", validated.number("/fingerprint")],
+    ]
+    sources, tables = [validated], [Table("The benchmark", ("", ""), rows)]
+    if halves:
+        sources.append(halves)
+        tables.append(_signature_of_judgments(halves))
+    if inputs.results:
+        sources.append(results)
+        tables.append(_signatures(inputs, results))
+    text = ["Equal signatures give equal numbers."]
+    commands = [source.command for source in sources]
+    return Section("signatures", "Signatures", text, commands, tables=tables, about_scores=False)
+
+
+def _validated(inputs: Inputs) -> Source:
+    facts = {
+        "items": len(inputs.benchmark.items),
+        "dialogues": len(inputs.benchmark.dialogue_ids),
+        "fingerprint": inputs.benchmark.fingerprint,
+    }
+    return Source(f"giccs-validate {inputs.benchmark_file} --json", facts)
+
+
+def _signature_of_judgments(halves: Source) -> Table:
+    names = {
+        "judgments": "SHA-256 of the answers",
+        "score": "scores by",
+        "trials": "random halves",
+        "seed": "seed",
+        "version": "giccs",
+    }
+    rows: list[Sequence[Cell]] = [
+        [title, halves.number(f"/signature/{name}")] for name, title in names.items()
+    ]
+    return Table("The judgments", ("", ""), rows)
+
+
+def _signatures(inputs: Inputs, source: Source) -> Table:
+    keys = {"revision": "revision", "dtype": "dtype", "history": "history", "giccs": "giccs"}
+    rows: list[Sequence[Cell]] = []
+    for place, result in enumerate(inputs.results):
+        at = f"/results/{place}/signature"
+        known = [source.number(f"{at}/{key}") if key in result.signature else "" for key in keys]
+        rows.append([result.model, result.task, *known, *_seed(source, at, result)])
+    return Table("The results", ["model", "task", *keys.values(), "seed"], rows)
+
+
+def _seed(source: Source, at: str, result: Result) -> list[Cell]:
+    for key in ("interval", "bootstrap"):  # older results have a bootstrap
+        method = result.signature.get(key)
+        if isinstance(method, Mapping) and "seed" in method:
+            return [source.number(f"{at}/{key}/seed")]
+    return [""]

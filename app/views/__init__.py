@@ -1,1 +1,0 @@
-"""Charts: pure functions from a data frame to an Altair chart. No widgets here."""

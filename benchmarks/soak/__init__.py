@@ -1,1 +1,0 @@
-"""Does the service stay as it is while a study goes on and on: `python -m benchmarks.soak`, an hour of it."""

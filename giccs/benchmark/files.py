@@ -1,0 +1,311 @@
+"""The benchmark: read it from wherever it lies, check it, identify it, write it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from bws.problems import InputError, Problem
+from bws.records import normal_id
+from bws.textio import display_name, write_atomic
+from giccs.benchmark.fields import Fields, json_lines, parquet_rows
+from giccs.benchmark.items import Item
+from giccs.benchmark.languages import single_language
+from giccs.benchmark.terms import UNKNOWN_TERMS, Terms, terms_of_card
+
+__all__ = [
+    "SAMPLE",
+    "SAMPLE_TERMS",
+    "Benchmark",
+    "check_benchmark",
+    "known_terms",
+    "read_benchmark",
+    "write_benchmark",
+]
+
+log = logging.getLogger(__name__)
+
+SAMPLE = "giccs-sample"
+SAMPLE_TERMS = Terms(
+    "cc-by-4.0",
+    "https://creativecommons.org/licenses/by/4.0/",
+    "simulated",
+    "giccs-sample, the giccs developers",
+)
+CARD = "README.md"
+PUBLISHED = "data/test-00000-of-00001.parquet"
+"""Where giccs-card puts the items in a folder for the hub."""
+INVISIBLY = "they differ only in Unicode normalisation or outer white space"
+KEYS = frozenset(
+    [
+        "item_id",
+        "dialogue_id",
+        "source",
+        "domain",
+        "n_turns",
+        "turns",
+        "utterance_id",
+        "utterance",
+        "score",
+        "original_domain",  # optional
+        "language",  # optional
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """Scored items; those of one dialogue share its turns."""
+
+    name: str
+    """How it was called: a path, a hub id, or ``giccs-sample``."""
+    items: tuple[Item, ...]
+    warnings: tuple[Problem, ...] = ()
+    """What is odd but does not make the benchmark unusable."""
+    terms: Terms = UNKNOWN_TERMS
+    """Its licence and annotators, as far as they are known."""
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over the content, whatever the order of the lines and the spacing of the JSON.
+
+        The language is left out: it says nothing that the texts do not, so that data that state it
+        afterwards keep their digest. What a result owes to it, such as the prompt template, is in the
+        result's signature.
+        """
+        lines = sorted(_canonical(item) for item in self.items)
+        return hashlib.sha256("\n".join(lines).encode("utf-8")).hexdigest()
+
+    @cached_property
+    def dialogue_ids(self) -> tuple[str, ...]:
+        """Each dialogue once, in the order of the file."""
+        return tuple(dict.fromkeys(item.dialogue_id for item in self.items))
+
+    def first(self, dialogues: int) -> Benchmark:
+        """Return the benchmark of the first `dialogues` dialogues."""
+        kept = set(self.dialogue_ids[:dialogues])
+        items = tuple(item for item in self.items if item.dialogue_id in kept)
+        return replace(self, items=items)
+
+    def provenance(self) -> dict[str, str]:
+        """Return what a result notes of its data: the name, and the language where all items state one."""
+        language = single_language(self.items)
+        return {"data": self.name, **({"language": language} if language else {})}
+
+    def described(self) -> str:
+        """Return how many items there are."""
+        return f"{len(self.items)} items"
+
+
+def read_benchmark(data: str | os.PathLike[str]) -> Benchmark:
+    """Read and check a benchmark; raise InputError with every problem it has.
+
+    `data` is ``giccs-sample``, a benchmark JSONL file (``-`` reads standard input), a folder with the
+    published GiCCS release, or the hub id of a data set with either (``owner/name[@revision]``).
+
+    >>> sample = read_benchmark("giccs-sample")
+    >>> len(sample.items), len(sample.dialogue_ids)
+    (300, 60)
+    """
+    benchmark, problems = check_benchmark(data)
+    if problems:
+        raise InputError(problems)
+    log.debug("%s: %s, %d dialogues", data, benchmark.described(), len(benchmark.dialogue_ids))
+    return benchmark
+
+
+def check_benchmark(data: str | os.PathLike[str]) -> tuple[Benchmark, list[Problem]]:
+    """Read a benchmark as `read_benchmark` does, but return its problems instead of raising them."""
+    name = os.fspath(data)
+    if name == SAMPLE:
+        with resources.as_file(resources.files("giccs.data") / "benchmark.jsonl") as path:
+            benchmark, problems = _read(json_lines(path), name, name)
+            return replace(benchmark, terms=SAMPLE_TERMS), problems
+    if Path(name).is_dir():
+        return _read_folder(Path(name), name)
+    if name != "-" and not Path(name).exists() and _may_be_hub_id(name):
+        from giccs.benchmark.hub import data_folder
+
+        return _read_folder(data_folder(name), name)
+    return _read(json_lines(name, "benchmark"), display_name(name), name)
+
+
+def known_terms(benchmark: Benchmark) -> Terms:
+    """Return licence and annotators as far as they are known; a copy of giccs-sample has its own."""
+    if benchmark.terms != UNKNOWN_TERMS:
+        return benchmark.terms
+    is_sample = benchmark.fingerprint == read_benchmark(SAMPLE).fingerprint
+    return SAMPLE_TERMS if is_sample else UNKNOWN_TERMS
+
+
+def write_benchmark(items: Iterable[Item], path: str | os.PathLike[str]) -> None:
+    """Write items as JSONL, whole or not at all."""
+    write_atomic(path, "".join(f"{json.dumps(_row(item), ensure_ascii=False)}\n" for item in items))
+
+
+def _may_be_hub_id(name: str) -> bool:
+    parts = name.split("@")[0].split("/")
+    return len(parts) == 2 and all(parts) and parts[0] not in (".", "..", "~")
+
+
+def _read_folder(folder: Path, name: str) -> tuple[Benchmark, list[Problem]]:
+    from giccs.benchmark.release import RELEASE_TERMS, is_release, read_release
+
+    if is_release(folder):
+        items, problems, warnings = read_release(folder)
+        problems += _clashes(items)
+        warnings += _oddities(items)
+        released = tuple(item for _, item in items)
+        return Benchmark(name, released, tuple(warnings), RELEASE_TERMS), problems
+    benchmark, problems = _read_file(folder, name)
+    return replace(benchmark, terms=terms_of_card(folder / CARD)), problems
+
+
+def _read_file(folder: Path, name: str) -> tuple[Benchmark, list[Problem]]:
+    """Read the file of a folder that is not the release."""
+    if (folder / PUBLISHED).is_file():
+        return _read(parquet_rows(folder / PUBLISHED), str(folder / PUBLISHED), name)
+    files = sorted([*folder.glob("*.jsonl"), *folder.glob("*.jsonl.gz")])
+    if len(files) == 1:
+        return _read(json_lines(files[0], "benchmark"), str(files[0]), name)
+    message = (
+        f"holds {len(files)} .jsonl files and neither the GiCCS release nor what giccs-card writes; "
+        "name a benchmark file, or a folder with the release's two TSV files"
+    )
+    raise InputError(Problem(name, None, message))
+
+
+def _read(rows: Iterable[Fields], file: str, name: str) -> tuple[Benchmark, list[Problem]]:
+    placed: list[tuple[Problem, Item]] = []
+    problems: list[Problem] = []
+    warnings: list[Problem] = []
+    for fields in rows:
+        item = _item(fields) if fields.values else None
+        problems += fields.problems
+        warnings += fields.warnings
+        if item and not fields.problems:
+            placed.append((Problem(fields.file, fields.line, ""), item))
+    problems += _clashes(placed)
+    warnings += _oddities(placed)
+    if not placed and not problems:
+        problems.append(Problem(file, None, "holds no items; each line must be one"))
+    return Benchmark(name, tuple(item for _, item in placed), tuple(warnings)), problems
+
+
+def _item(fields: Fields) -> Item:
+    fields.only(KEYS)
+    item = Item(
+        item_id=fields.text("item_id"),
+        dialogue_id=fields.text("dialogue_id"),
+        source=fields.text("source", empty=True),
+        domain=fields.text("domain", empty=True),
+        turns=fields.turns(),
+        utterance_id=fields.text("utterance_id"),
+        utterance=fields.text("utterance"),
+        score=fields.share("score"),
+        original_domain=fields.optional_text("original_domain"),
+        language=fields.language(),
+    )
+    declared = fields.values.get("n_turns")
+    if declared is None:
+        fields.wrong("n_turns is missing")
+    elif isinstance(given := fields.values.get("turns"), list) and declared != len(given):
+        fields.wrong(f"n_turns is {json.dumps(declared)}, but there are {len(given)} turns")
+    return item
+
+
+def _clashes(placed: Sequence[tuple[Problem, Item]]) -> list[Problem]:
+    """Return what is wrong between items: ids and texts that repeat, dialogues that disagree."""
+    problems: list[Problem] = []
+    for what, key in (
+        ("item_id", lambda item: (normal_id(item.item_id),)),
+        ("utterance_id in its dialogue", lambda item: (*map(normal_id, _ids(item)),)),
+        ("utterance in its dialogue", lambda item: (item.dialogue_id, item.utterance.strip())),
+    ):
+        first: dict[Any, tuple[Problem, Item]] = {}
+        for place, item in placed:
+            earlier, other = first.setdefault(key(item), (place, item))
+            if earlier is not place:
+                again = f"repeats the {what} of {earlier.file}:{earlier.line}; each must be unique"
+                if what == "item_id" and item.item_id != other.item_id:
+                    again = f"{again} ({INVISIBLY})"
+                problems.append(Problem(place.file, place.line, again))
+    problems += _dialogue_ids(placed)
+    shape: dict[str, tuple[Problem, Any]] = {}
+    for place, item in placed:
+        own = (item.turns, item.source, item.domain, item.original_domain, item.language)
+        earlier, other = shape.setdefault(item.dialogue_id, (place, own))
+        if own != other:
+            message = (
+                f"turns, source, domain or language differ from those of dialogue {item.dialogue_id} "
+                f"in line {earlier.line}; items of a dialogue share them"
+            )
+            problems.append(Problem(place.file, place.line, message))
+    return problems
+
+
+def _ids(item: Item) -> tuple[str, str]:
+    return item.dialogue_id, item.utterance_id
+
+
+def _dialogue_ids(placed: Iterable[tuple[Problem, Item]]) -> Iterator[Problem]:
+    """Yield the first item of each dialogue whose id cannot be told from that of another."""
+    first: dict[str, tuple[Problem, str]] = {}
+    known: set[str] = set()
+    for place, item in placed:
+        dialogue_id = item.dialogue_id
+        if dialogue_id in known:
+            continue
+        known.add(dialogue_id)
+        earlier, other = first.setdefault(normal_id(dialogue_id), (place, dialogue_id))
+        if other != dialogue_id:
+            message = f"dialogue_id is not that of {earlier.file}:{earlier.line} ({INVISIBLY})"
+            yield Problem(place.file, place.line, message)
+
+
+def _oddities(placed: Sequence[tuple[Problem, Item]]) -> Iterator[Problem]:
+    """Yield what makes a benchmark useless or too easy but is allowed."""
+    scores = {item.score for _, item in placed}
+    if len(placed) > 1 and len(scores) == 1:
+        message = f"all {len(placed)} scores are {scores.pop():g}; no correlation is defined"
+        yield Problem(placed[0][0].file, None, message)
+    for place, item in placed:
+        if _one_spaced(item.utterance) == _one_spaced(item.last_turn):
+            message = f"utterance {item.utterance_id} is the target utterance itself"
+            yield Problem(place.file, place.line, message)
+
+
+def _one_spaced(text: str) -> str:
+    return " ".join(normal_id(text).split())
+
+
+def _row(item: Item) -> dict[str, Any]:
+    # an absent key and an empty one are the same, so that the fingerprint of items without it stands
+    original = {"original_domain": item.original_domain} if item.original_domain else {}
+    language = {"language": item.language} if item.language else {}
+    return {
+        "item_id": item.item_id,
+        "dialogue_id": item.dialogue_id,
+        "source": item.source,
+        "domain": item.domain,
+        **original,
+        **language,
+        "n_turns": item.n_turns,
+        "turns": [{"speaker": turn.speaker, "text": turn.text} for turn in item.turns],
+        "utterance_id": item.utterance_id,
+        "utterance": item.utterance,
+        "score": item.score,
+    }
+
+
+def _canonical(item: Item) -> str:
+    content = {key: value for key, value in _row(item).items() if key != "language"}
+    return json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":"))

@@ -1,0 +1,124 @@
+"""Languages of dialogues and benchmarks: BCP 47 tags, and the one language of a data set."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from bws.problems import InputError, Problem
+from giccs.benchmark.items import Dialogue, Item
+
+__all__ = [
+    "base_language",
+    "data_language",
+    "language_tag",
+    "matches",
+    "required_language",
+    "single_language",
+]
+
+TAG = re.compile(r"[a-z]{2,3}(-[a-z]{4})?(-([a-z]{2}|[0-9]{3}))?(-[a-z0-9]{2,8})*", re.IGNORECASE)
+
+
+def language_tag(text: str) -> str:
+    """Return a BCP 47 language tag in its usual case; ValueError for text of another form.
+
+    Only the form is checked, not whether the language is registered.
+
+    >>> language_tag("DE"), language_tag("pt-br"), language_tag("ZH-hant-tw")
+    ('de', 'pt-BR', 'zh-Hant-TW')
+    """
+    if not TAG.fullmatch(text):
+        raise ValueError(
+            f"{text!r} is not a BCP 47 language tag; expected one such as de, en or pt-BR"
+        )
+    first, *others = text.lower().split("-")
+    return "-".join([first, *map(_usual_case, others)])
+
+
+def _usual_case(subtag: str) -> str:
+    """Return a region in upper case, a script in title case, and anything else as it is."""
+    if len(subtag) == 4 and subtag.isalpha():
+        return subtag.title()
+    return subtag.upper() if len(subtag) == 2 else subtag
+
+
+def base_language(tag: str) -> str:
+    """Return the language of a tag without script, region or variant.
+
+    >>> base_language("pt-BR")
+    'pt'
+    """
+    return tag.partition("-")[0]
+
+
+def matches(language_range: str, tag: str) -> bool:
+    """Tell whether a tag is the language of a range, or one of its variants (RFC 4647, section 3.3.1).
+
+    >>> matches("pt", "pt-BR"), matches("pt-BR", "pt")
+    (True, False)
+    """
+    return f"{tag}-".startswith(f"{language_range}-")
+
+
+def single_language(records: Sequence[Dialogue | Item]) -> str | None:
+    """Return the language that all dialogues or items state; None where some state none or another."""
+    tags = {record.language for record in records}
+    return tags.pop() if len(tags) == 1 else None
+
+
+def data_language(
+    records: Sequence[Dialogue | Item], name: str, option: str | None = None
+) -> str | None:
+    """Return the language of all dialogues or items; None where neither they nor the option state one.
+
+    name: the file or data set that error messages name.
+    option: the tag that was given by ``--language``. It states the language of records that state none. It
+        may be less specific than the records' own tag (``pt`` for records in ``pt-BR``, which is returned).
+
+    Tags that differ in script or region only are reduced to their common language. Raises InputError for
+    records in several languages, and for an option that contradicts them.
+    """
+    counts = Counter(record.language for record in records)
+    stated = sorted(tag for tag in counts if tag)
+    if option and not all(matches(option, tag) for tag in stated):
+        message = (
+            f"the data are in {_listed(counts)}, but --language is {option}; expected the same"
+        )
+        raise InputError(Problem(name, None, message))
+    if len({base_language(tag) for tag in stated}) > 1:
+        message = f"the data are in several languages ({_listed(counts)}); expected one"
+        raise InputError(Problem(name, None, message))
+    if stated and counts[None] and not option:
+        message = f"some of the data state no language ({_listed(counts)}); state it by --language"
+        raise InputError(Problem(name, None, message))
+    if not stated:
+        return option
+    return stated[0] if len(stated) == 1 else base_language(stated[0])
+
+
+def _listed(counts: Counter[str | None]) -> str:
+    """Return the languages with their numbers of records.
+
+    >>> _listed(Counter({"de": 3, None: 1}))
+    'de: 3, not stated: 1'
+    """
+    return ", ".join(f"{tag or 'not stated'}: {n}" for tag, n in counts.most_common())
+
+
+def required_language(
+    records: Sequence[Dialogue | Item], name: str, option: str | None, purpose: str
+) -> str:
+    """Return the language as `data_language` does; InputError where there is none.
+
+    purpose: what depends on the language, as the subject of a sentence in the plural ("prompts").
+    """
+    language = data_language(records, name, option)
+    if language is None:
+        message = (
+            f"the data state no language, and {purpose} depend on it; "
+            "expected --language, such as --language de"
+        )
+        raise InputError(Problem(name, None, message))
+    return language

@@ -1,0 +1,169 @@
+"""The published GiCCS release: two TSV files, one with three-turn and one with five-turn dialogues.
+
+The release names neither dialogues nor sources. Rows with the same turns are one dialogue, numbered in
+the order of the file. The source follows from the original domain: the paper (section 3.1) took cinema,
+fax, navigation, phone, tourist and tv from BAS SmartKom and the restaurant dialogues from CROWDSS.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import string
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from bws.problems import Problem
+from bws.textio import read_text
+from giccs.benchmark.items import Item, Turn
+from giccs.benchmark.terms import Terms
+
+__all__ = ["RELEASE_TERMS", "is_release", "read_release"]
+
+RELEASE_TERMS = Terms(
+    "cc-by-nc-nd-3.0",
+    "https://creativecommons.org/licenses/by-nc-nd/3.0/",
+    "human",
+    "GiCCS: A German in-Context Conversational Similarity Benchmark (Asaadi et al. 2022)",
+)
+
+N_TURNS = (3, 5)
+LANGUAGE = "de"
+SMARTKOM_DOMAINS = ("cinema", "fax", "navigation", "phone", "tourist", "tv")
+GRID = 60
+"""Five annotations of six tuples: (best - worst) / 30, mapped to [0, 1], is a multiple of 1/60."""
+SUM_OF_SCORES = 2.5
+"""A judgment adds one best and one worst, so the signed scores of a dialogue sum to 0."""
+CANDIDATES = 5
+DIALOGUES = 30
+
+Placed = tuple[Problem, Item]
+
+
+def is_release(folder: Path) -> bool:
+    """Tell whether both files of the release are in the folder."""
+    return all(_file(folder, n_turns).is_file() for n_turns in N_TURNS)
+
+
+def read_release(folder: Path) -> tuple[list[Placed], list[Problem], list[Problem]]:
+    """Return (place and item) pairs, problems, and warnings where the design's invariants do not hold."""
+    placed: list[Placed] = []
+    problems: list[Problem] = []
+    warnings: list[Problem] = []
+    for n_turns in N_TURNS:
+        path = _file(folder, n_turns)
+        rows, faults = _rows(path, n_turns)
+        problems += faults
+        placed += [(place, item) for place, item, _ in rows]
+        if not faults:
+            warnings += _invariants(path, rows)
+    return placed, problems, warnings
+
+
+def _file(folder: Path, n_turns: int) -> Path:
+    stem = f"{n_turns}_turn_dialogues"
+    return folder / stem / f"GiCCS_dataset_{stem}.tsv"
+
+
+def _rows(path: Path, n_turns: int) -> tuple[list[tuple[Problem, Item, str]], list[Problem]]:
+    """Return (place, item, score as written) a row."""
+    problems: list[Problem] = []
+    turn_columns = [f"turn_{number}" for number in range(1, n_turns + 1)]
+    columns = [
+        "original_domain", "suggested_domain", *turn_columns, "paired_utterance", "similarity_score"
+    ]  # fmt: skip
+    reader = csv.DictReader(io.StringIO(read_text(path), newline=""), delimiter="\t")
+    missing = [column for column in columns if column not in (reader.fieldnames or ())]
+    if missing:
+        message = f"lacks the columns {', '.join(missing)}; the release has {', '.join(columns)}"
+        return [], [Problem(str(path), 1, message)]
+    numbers: dict[tuple[str, ...], int] = {}
+    seen: dict[int, int] = defaultdict(int)
+    rows = []
+    end = reader.line_num
+    for row in reader:
+        begin, end = end + 1, reader.line_num
+        place = Problem(str(path), end, "")
+        if any("\t" in (cell or "") for cell in _cells(row)):
+            problems.append(Problem(str(path), begin, _stray_quote(begin, end)))
+            continue
+        empty = [column for column in columns if not (row[column] or "").strip()]
+        score = _number(row["similarity_score"])
+        if empty:
+            problems.append(Problem(str(path), reader.line_num, f"empty: {', '.join(empty)}"))
+        elif score is None:
+            message = f"similarity_score is {row['similarity_score']!r}; it must be from 0 to 1"
+            problems.append(Problem(str(path), reader.line_num, message))
+        else:
+            turns = tuple(row[column] for column in turn_columns)
+            number = numbers.setdefault(turns, len(numbers) + 1)
+            dialogue_id = f"{n_turns}-turn-{number:02}"
+            letter = string.ascii_lowercase[seen[number] % 26]
+            seen[number] += 1
+            item = Item(
+                item_id=f"{dialogue_id}-{letter}",
+                dialogue_id=dialogue_id,
+                source=_source(row["original_domain"]),
+                domain=row["suggested_domain"],
+                turns=tuple(Turn("", text) for text in turns),
+                utterance_id=f"{dialogue_id}-{letter}",
+                utterance=row["paired_utterance"],
+                score=score,
+                original_domain=row["original_domain"],
+                language=LANGUAGE,
+            )
+            rows.append((place, item, row["similarity_score"].strip()))
+    return rows, problems
+
+
+def _cells(row: dict[str | None, Any]) -> list[str | None]:
+    """Return all fields of a row, those beyond the header as well."""
+    return [cell for key, value in row.items() for cell in (value if key is None else [value])]
+
+
+def _stray_quote(begin: int, end: int) -> str:
+    """Return what is wrong with a row in which a quoted field holds a tab."""
+    lines = f"lines {begin} to {end}" if end > begin else f"line {begin}"
+    return (
+        f"a quote at the beginning of a field makes one field of {lines}, tabs included; expected a quote "
+        'at both ends of the field and each quote inside it doubled ("")'
+    )
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if 0 <= value <= 1 else None
+
+
+def _source(original_domain: str) -> str:
+    domain = original_domain.casefold()
+    if "restaurant" in domain:
+        return "CROWDSS"
+    return "BAS SmartKom" if any(name in domain for name in SMARTKOM_DOMAINS) else ""
+
+
+def _invariants(path: Path, rows: Sequence[tuple[Problem, Item, str]]) -> Iterator[Problem]:
+    dialogues: dict[str, list[tuple[Item, float]]] = defaultdict(list)
+    for place, item, written in rows:
+        rounding = 0.5 * 10.0 ** -len(written.partition(".")[2]) + 1e-9
+        dialogues[item.dialogue_id].append((item, rounding))
+        if abs(item.score - round(item.score * GRID) / GRID) > rounding:
+            message = f"score {written} is not a multiple of 1/{GRID}, as the design implies"
+            yield Problem(place.file, place.line, message)
+    for dialogue_id, items in dialogues.items():
+        total = sum(item.score for item, _ in items)
+        if len(items) != CANDIDATES:
+            message = f"dialogue {dialogue_id} has {len(items)} utterances instead of {CANDIDATES}"
+            yield Problem(str(path), None, message)
+        elif abs(total - SUM_OF_SCORES) > sum(rounding for _, rounding in items):
+            message = (
+                f"scores of dialogue {dialogue_id} sum to {total:.3f} instead of {SUM_OF_SCORES}"
+            )
+            yield Problem(str(path), None, message)
+    if len(dialogues) != DIALOGUES:
+        yield Problem(str(path), None, f"holds {len(dialogues)} dialogues instead of {DIALOGUES}")

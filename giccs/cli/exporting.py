@@ -1,0 +1,141 @@
+"""giccs-eval export-lm-eval and export-mteb: the benchmark as a task of other tools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bws.command import Console, command
+from bws.option_types import MAX_COUNT, SEED
+from bws.problems import Problem
+from giccs.cli.asking import task_options
+from giccs.cli.data import DATA_HELP
+from giccs.cli.language import language_option
+
+if TYPE_CHECKING:
+    from giccs.benchmark import Benchmark
+    from giccs.evaluation.interop.provenance import Provenance
+
+__all__ = ["export_lm_eval", "export_mteb"]
+
+
+def _shared(function: Callable[..., Any]) -> Callable[..., Any]:
+    options = [
+        click.option(
+            "--data", default="giccs-sample", show_default=True, metavar="DATA",
+            help=DATA_HELP,
+        ),
+        click.option(
+            "--history", type=click.Choice(["without", "with", "both"]), default="both",
+            show_default=True, help="Show the turns before the last one?",
+        ),
+        click.option(
+            "--limit", type=click.IntRange(1, MAX_COUNT), metavar="N",
+            help="Only the first N dialogues.",
+        ),
+        click.option(
+            "--config", metavar="card.toml",
+            help="States licence, annotators and language where the data do not; as for giccs-card.",
+        ),
+        click.option(
+            "-o", "--output", "folder", required=True, metavar="FOLDER", help="Where to write."
+        ),
+    ]  # fmt: skip
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+@command(
+    "giccs-eval export-lm-eval",
+    example="""
+    giccs-eval export-lm-eval -o exported
+    lm_eval --include_path exported --tasks giccs_sample_multiple_choice_with_history ...
+    """,
+)
+@_shared
+@task_options("template", "language", "answer")
+@click.option(
+    "--seed",
+    type=SEED,
+    default=0,
+    show_default=True,
+    help="Seed of the order of options.",
+)
+def export_lm_eval(
+    console: Console,
+    data: str,
+    history: str,
+    limit: int | None,
+    config: str | None,
+    language: str | None,
+    folder: str,
+    template: str | None,
+    answer: str,
+    seed: int,
+) -> None:
+    """Write the multiple-choice questions as a task of lm-evaluation-harness.
+
+    The files state the licence of the texts, who judged, and the language, as the benchmark or card.toml has
+    them; what neither states is unknown.
+    """  # fmt: skip
+    from giccs.evaluation.interop.lm_eval import export_task
+    from giccs.tasks import TaskOptions
+    from giccs.tasks.multiple_choice import open_tasks
+
+    benchmark, about = _read(console, data, limit, config, language)
+    options = TaskOptions(history, seed, template=template, language=about.language, answer=answer)
+    (task,) = open_tasks(options)
+    console.warn(task.warnings_for(benchmark))
+    _written(console, export_task(benchmark, task, folder, about), about)
+
+
+@command(
+    "giccs-eval export-mteb",
+    example="""
+    giccs-eval export-mteb -o exported
+    giccs-eval export-mteb --data sasaadi/GiCCS --history without -o exported
+    """,
+)
+@_shared
+@language_option
+def export_mteb(
+    console: Console,
+    data: str,
+    history: str,
+    limit: int | None,
+    config: str | None,
+    language: str | None,
+    folder: str,
+) -> None:
+    """Write the pairs as an STS task of mteb.
+
+    The metadata have the licence of the texts, who judged, and the language, as the benchmark or card.toml
+    has them; what neither states is not specified. mteb needs the language.
+    """  # fmt: skip
+    from giccs.evaluation.interop.mteb import export_task
+
+    benchmark, about = _read(console, data, limit, config, language)
+    histories = ["without", "with"] if history == "both" else [history]
+    _written(console, export_task(benchmark, histories, folder, about), about)
+
+
+def _read(
+    console: Console, data: str, limit: int | None, config: str | None, language: str | None
+) -> tuple[Benchmark, Provenance]:
+    from giccs.benchmark import read_benchmark
+    from giccs.evaluation.interop.provenance import provenance
+
+    benchmark = read_benchmark(data)
+    console.warn(benchmark.warnings)
+    about = provenance(benchmark, config, language)
+    return benchmark.first(limit) if limit else benchmark, about
+
+
+def _written(console: Console, paths: list[Any], about: Provenance) -> None:
+    files = [str(path) for path in paths]
+    if warning := about.terms.warning():
+        console.warn([Problem(about.data, None, warning)])
+    console.answer("\n".join(files), {"files": files, **about.document()})

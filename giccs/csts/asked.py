@@ -1,0 +1,271 @@
+"""What is a model asked about? Rows of C-STS and, where there are any, answers about the sentences.
+
+An answers file (CSV or TSV) has the columns ``uid, answer1, answer2`` and, where it is known, ``condition``,
+as `giccs-csts answers` writes them; further ones are passed over. A uid is that of a row, with its split
+before it (``validation:17``) where the file is about several.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from bws.files.table import read_table
+from bws.problems import InputError, Problem
+from bws.textio import display_name
+from giccs.csts.data import SAMPLE, SPLITS, Dataset, read_csts
+from giccs.csts.records import INVALID, Instance
+from giccs.measures.submission import INDEX
+
+__all__ = [
+    "Answers",
+    "Asked",
+    "Given",
+    "Reading",
+    "first_pairs",
+    "in_splits",
+    "read_asked",
+    "read_given",
+]
+
+Answers = Mapping[str, tuple[str, str]]
+"""By uid: what sentence 1 says about the condition, and sentence 2."""
+COLUMNS = ("uid", "answer1", "answer2")
+SHOWN = 5
+"""How many uids a message names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What is said about the condition of a row."""
+
+    answer1: str
+    """By sentence 1."""
+    answer2: str
+    condition: str
+    """Empty where the file does not say."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Rows with labels, or rows of which all labels are hidden, and what is known of them."""
+
+    dataset: Dataset
+    """Rows with a label from 1 to 5, or else all rows; its warnings say what is left out."""
+    answers: Answers | None = None
+    """Of every row; None where no answers were given."""
+    examples: Dataset | None = None
+    """What examples in a prompt are drawn from; None where there are to be none."""
+    indices: Mapping[str, int] | None = None
+    """uid -> index of the row in its file, counted from 0, if all labels are hidden; else None."""
+
+    @property
+    def hidden(self) -> bool:
+        """Whether the labels are hidden, so that rows are predicted and nothing is measured."""
+        return self.indices is not None
+
+    @property
+    def name(self) -> str:
+        """How the data was called, and which split of it."""
+        return self.dataset.name
+
+    @property
+    def warnings(self) -> tuple[Problem, ...]:
+        """What is odd or left out, also among the examples."""
+        return (*self.dataset.warnings, *(self.examples.warnings if self.examples else ()))
+
+    @property
+    def instances(self) -> tuple[Instance, ...]:
+        """The rows."""
+        return self.dataset.instances
+
+    @property
+    def compared(self) -> tuple[Instance, ...]:
+        """The rows, with the answers in place of the sentences if there are any."""
+        if self.answers is None:
+            return self.instances
+        return tuple(
+            replace(row, sentence1=self.answers[row.uid][0], sentence2=self.answers[row.uid][1])
+            for row in self.instances
+        )
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over the rows and their answers, whatever their order and the form of the files."""
+        if self.answers is None:
+            return self.dataset.fingerprint
+        lines = sorted([one.uid, *self.answers[one.uid]] for one in self.instances)
+        text = json.dumps([self.dataset.fingerprint, lines], ensure_ascii=False)
+        return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+    @property
+    def sentence_pairs(self) -> int:
+        """How many different sentence pairs the rows have."""
+        return len({one.pair for one in self.instances})
+
+    def first(self, n: int) -> Asked:
+        """Return the rows of the first `n` sentence pairs."""
+        return replace(
+            self, dataset=replace(self.dataset, instances=first_pairs(self.instances, n))
+        )
+
+    def hidden_labels(self) -> dict[str, bool]:
+        """Return the entry of a signature that says that the labels are hidden; empty if they are known."""
+        return {"hidden_labels": True} if self.hidden else {}
+
+    def label_columns(self) -> dict[str, list[int | None]]:
+        """Return the columns of a table of predictions: ``label``, and ``index`` if labels are hidden."""
+        labels = {"label": [one.label for one in self.instances]}
+        if self.indices is None:
+            return labels
+        return {**labels, INDEX: [self.indices[one.uid] for one in self.instances]}
+
+    def described(self) -> str:
+        """Return how much there is: ``60 sentence pairs, 120 rows``."""
+        labels = ", labels hidden" if self.hidden else ""
+        return f"{self.sentence_pairs} sentence pairs, {len(self.instances)} rows{labels}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How the data of a task is read; equal where it is read alike."""
+
+    split: str = "validation"
+    answers: str | None = None
+    with_examples: bool = False
+    """Whether examples are to be drawn."""
+    examples: str | None = None
+    """Where from; None is the training split of the data itself."""
+
+    def __call__(self, data: str) -> Asked:
+        """Read; InputError with what is wrong, and where examples are wanted and there are none."""
+        asked = read_asked(data, self.split, self.answers)
+        return replace(asked, examples=self._examples(data)) if self.with_examples else asked
+
+    def _examples(self, data: str) -> Dataset:
+        source = self.examples or data
+        if in_splits(source):
+            return read_csts(source, "train", relabelled=True)
+        if self.examples is None:
+            message = (
+                "is a file, without a training split to draw examples from; "
+                "name one with --examples FILE"
+            )
+            raise InputError(Problem(display_name(data), None, message))
+        return read_csts(source, relabelled=True)
+
+
+def first_pairs(instances: Sequence[Instance], n: int | None) -> tuple[Instance, ...]:
+    """Return the rows of the first `n` sentence pairs; of all where n is None."""
+    kept = set(list(dict.fromkeys(one.pair for one in instances))[:n])
+    return tuple(one for one in instances if one.pair in kept)
+
+
+def in_splits(data: str | os.PathLike[str]) -> bool:
+    """Tell whether data is a folder of splits; a file has none."""
+    return data == SAMPLE or Path(data).is_dir()
+
+
+def read_asked(
+    data: str | os.PathLike[str],
+    split: str = "validation",
+    answers: str | os.PathLike[str] | None = None,
+) -> Asked:
+    """Read the labelled rows of a C-STS file, or of one split of a folder or of csts-sample.
+
+    answers: a file with an answer about each sentence. Rows without a label, hidden ones and rows with an
+    invalid condition (-1) are left out, and a warning says how many. If no row has a label, all are hidden:
+    the rows are kept, and a warning says so. Raises InputError where a row has no answers, and with every
+    problem of the files.
+
+    >>> read_asked("csts-sample").first(3).described()
+    '3 sentence pairs, 6 rows'
+    """
+    whole = read_csts(data, split if in_splits(data) else None, relabelled=True)
+    name = f"{whole.name} ({split})" if in_splits(data) else display_name(data)
+    kept, indices = whole.labelled(), None
+    if kept.instances:
+        invalid = sum(one.label == INVALID for one in whole.instances)
+        left_out = _told(name, invalid, "rows are left out: their label is -1, hidden or invalid")
+    else:
+        kept = replace(whole, instances=tuple(replace(one, label=None) for one in whole.instances))
+        indices = {one.uid: index for index, one in enumerate(whole.instances)}
+        message = "no row has a label from 1 to 5: rows are predicted, and nothing is measured"
+        left_out = [Problem(name, None, message)]
+    known = None
+    if answers is not None:
+        given = read_given(answers)
+        known, unused = _matched(replace(kept, name=name), given, split, display_name(answers))
+        left_out += _told(display_name(answers), unused, "answers belong to no row that is asked")
+    warnings = (*whole.warnings, *left_out)
+    return Asked(replace(kept, name=name, warnings=warnings), known, indices=indices)
+
+
+def read_given(path: str | os.PathLike[str]) -> dict[str, Given]:
+    """Read answers by uid; white space outside and between words is made one space.
+
+    Raises InputError with every problem: columns that are missing, uids that are empty or repeat, answers
+    that are empty.
+    """
+    table = read_table(path)
+    table.need(COLUMNS)
+    problems, given = list(table.problems), {}
+    for line, row in zip(table.lines.tolist(), table.frame.iter_rows(named=True), strict=True):
+        uid = row["uid"].strip()
+        faults = [
+            f"{name} is empty; every row needs one" for name in COLUMNS if not row[name].strip()
+        ]
+        if uid in given:
+            faults.append(f"the uid {uid!r} stands on an earlier line already")
+        problems += [Problem(table.file, line, fault) for fault in faults]
+        cells = (row["answer1"], row["answer2"], row.get("condition", ""))
+        given[uid] = Given(*map(_words, cells))
+    if problems:
+        raise InputError(problems)
+    return given
+
+
+def _matched(
+    dataset: Dataset, given: Mapping[str, Given], split: str, file: str
+) -> tuple[Answers, int]:
+    """Return the answers of every row, and how many of this split belong to none.
+
+    Raises InputError where rows have no answers, or such as are about another condition.
+    """
+    rows, of = dataset.instances, f"{len(dataset.instances)} rows of {dataset.name}"
+    found = {one.uid: given.get(f"{split}:{one.uid}") or given.get(one.uid) for one in rows}
+    faults = {
+        "has no answers for": [uid for uid, one in found.items() if one is None],
+        "has answers about another condition for": [
+            one.uid
+            for one in rows
+            if (known := found[one.uid]) and known.condition not in ("", _words(one.condition))
+        ],
+    }
+    problems = [
+        Problem(file, None, f"{fault} {len(wrong)} of {of}; their uids: {_some(wrong)}")
+        for fault, wrong in faults.items()
+        if wrong
+    ]
+    if problems:
+        raise InputError(problems)
+    answers = {uid: (one.answer1, one.answer2) for uid, one in found.items() if one}
+    elsewhere = tuple(f"{one}:" for one in SPLITS if one != split)
+    return answers, sum(not uid.startswith(elsewhere) for uid in given) - len(answers)
+
+
+def _words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _some(uids: Sequence[str]) -> str:
+    return ", ".join(uids[:SHOWN]) + (", ..." if len(uids) > SHOWN else "")
+
+
+def _told(file: str, count: int, what: str) -> list[Problem]:
+    return [Problem(file, None, f"{count} {what}")] if count else []

@@ -1,0 +1,38 @@
+"""giccs-csts: similarity under a condition. Each command's module is loaded only when it is asked for."""
+
+from __future__ import annotations
+
+from bws.interrupts import handle_interrupts
+
+handle_interrupts()  # before anything else is imported
+
+from bws.command import group  # noqa: E402
+
+__all__ = ["COMMANDS", "main"]
+
+COMMANDS = {
+    "check": "giccs.csts.cli.check:check",
+    "conditions": "giccs.csts.cli.conditions:conditions",
+    "pairs": "giccs.csts.cli.pairs:pairs",
+    "verified": "giccs.csts.cli.verified:verified",
+    "relabel": "giccs.csts.cli.relabel:relabel",
+    "train": "giccs.csts.cli.train:train",
+    "answers": "giccs.csts.cli.answers:answers",
+    "errors": "giccs.csts.cli.errors:errors",
+    "tfs": "giccs.csts.cli.tfs:tfs",
+}
+"""Name of a command -> where it is."""
+
+EXAMPLE = """
+giccs-csts check csts_validation.csv --relabelled csts-val-reannotated.tsv
+giccs-csts conditions csts-sample --figure conditions.svg
+giccs-csts pairs captions.jsonl --model package:minilm --preset coco --pairs 500 -o pairs.csv
+giccs-csts answers csts-sample --split validation --model package:smollm2 --chat-template
+giccs-csts errors answers.csv --model package:minilm -o suspicious.csv
+giccs-csts tfs structures.jsonl
+"""
+
+
+@group(COMMANDS, EXAMPLE)
+def main() -> None:
+    """Similarity under a condition: check data, find pairs and errors, score structures."""

@@ -1,0 +1,177 @@
+"""giccs-csts answers: what does each sentence say about the condition?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bws.command import Console, command
+from bws.option_types import MAX_COUNT
+from bws.problems import InputError, Problem
+from bws.textio import write_atomic
+from giccs.cli.opening import model_options, offline_first
+from giccs.cli.remarks import warned_of_unknown_tokens
+from giccs.csts.answering import (
+    MAX_TOKENS,
+    Answered,
+    Answering,
+    Journal,
+    answered,
+    answers_csv,
+    question,
+    rows_to_ask,
+)
+from giccs.csts.asked import first_pairs, in_splits
+from giccs.csts.data import SPLITS, Dataset, read_csts
+from giccs.csts.records import Instance
+
+__all__ = ["answers"]
+
+
+@command(
+    "giccs-csts answers",
+    example="""
+    giccs-csts answers csts_validation.csv --model seq2seq:google/flan-t5-base -o answers.csv
+    giccs-csts answers csts-sample --split validation --model package:smollm2 --chat-template
+    giccs-csts answers folder/ --model chat:gpt-4o-mini --price 0.15 0.60
+    """,
+)
+@click.argument("data", metavar="DATA")
+@click.option(
+    "--model", "model_name", required=True, metavar="KIND:NAME",
+    help="A model that writes, as giccs-eval names it: seq2seq, causal, chat, package:smollm2.",
+)  # fmt: skip
+@click.option(
+    "-o", "--output", default="answers.csv", show_default=True, metavar="FILE",
+    help="CSV: uid, label, answer1, answer2, condition. FILE.jsonl beside it is the journal.",
+)  # fmt: skip
+@click.option(
+    "--split", type=click.Choice(SPLITS), help="Of a folder only this file; otherwise all of them."
+)
+@click.option(
+    "--max-tokens", type=click.IntRange(1, 100_000), default=MAX_TOKENS, show_default=True, metavar="N",
+    help="Length of an answer at most.",
+)  # fmt: skip
+@click.option("--chat-template", is_flag=True, help="Ask in the model's own chat template.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, MAX_COUNT),
+    metavar="N",
+    help="Only the first N sentence pairs.",
+)
+@click.option("--force", is_flag=True, help="Ask everything again, whatever FILE and journal hold.")
+@model_options
+def answers(
+    console: Console,
+    data: str,
+    model_name: str,
+    output: str,
+    split: str | None,
+    max_tokens: int,
+    chat_template: bool,
+    limit: int | None,
+    force: bool,
+    **opening: Any,
+) -> None:
+    """Let a model answer what each condition asks of each sentence, as L-CSTS does (section 4.1).
+
+    DATA is a C-STS CSV file, or a folder with csts_train.csv, csts_validation.csv, csts_test.csv. "The color
+    of the dogs." becomes "What is the color of the dogs?", and the model answers from one sentence at a time.
+    Rows without a label are asked about only where none has one. The answers are what giccs-csts errors
+    reads, and giccs-eval --answers.
+
+    What is answered is kept at once: after an interruption the same call asks only what is missing.
+
+    --json: data, model, rows, asked (now), kept (from before), empty_condition, no_answer, left_out, output,
+    journal, usage, seconds, signature.
+    """
+    offline_first(opening["offline"])
+    if output == "-":
+        raise click.UsageError("-o takes the name of a file; what is answered is kept beside it")
+    from giccs.models import ModelOptions, open_model
+
+    dataset = read_csts(data, split if in_splits(data) else None, relabelled=True)
+    console.warn(dataset.warnings)
+    rows = first_pairs(rows_to_ask(dataset), limit)
+    asking = Answering(open_model(model_name, ModelOptions(**opening)), max_tokens, chat_template)
+    if reason := asking.refuses():
+        raise InputError(Problem(model_name, None, reason))
+    start = time.perf_counter()
+    journal = _journal(output, asking.signature(dataset), force)
+    with warned_of_unknown_tokens(console, model_name, dataset.name):
+        asked = _ask(console, asking, rows, journal)
+    found = answered(rows, journal)
+    write_atomic(output, answers_csv(found))
+    document = _document(dataset, asking, found, journal, asked, output)
+    document["seconds"] = round(time.perf_counter() - start, 3)
+    console.answer(_text(document), document)
+
+
+def _journal(output: str, signature: dict[str, Any], force: bool) -> Journal:
+    """Return the journal beside the output; InputError where either is of something else."""
+    path = Path(f"{output}.jsonl")
+    if force:
+        path.unlink(missing_ok=True)
+    elif Path(output).exists() and not path.exists():
+        message = (
+            f"is there, and no journal {path.name} beside it; name another file, or use --force"
+        )
+        raise InputError(Problem(output, None, message))
+    return Journal(path, signature)
+
+
+def _ask(console: Console, asking: Answering, rows: Sequence[Instance], journal: Journal) -> int:
+    def note(more: str = "") -> None:
+        if known := sum(row.uid in journal.written for row in rows):
+            console.note(f"{known} of {len(rows)} rows are answered in {journal.path}{more}")
+
+    note()
+    try:
+        return asking.ask(rows, journal, console.progress)
+    except BaseException:
+        note("; the same call goes on")
+        raise
+
+
+def _document(
+    dataset: Dataset,
+    asking: Answering,
+    found: Sequence[Answered],
+    journal: Journal,
+    asked: int,
+    output: str,
+) -> dict[str, Any]:
+    model = asking.model
+    without = sum(not question(one.row.condition) for one in found)
+    return {
+        "data": dataset.name,
+        "model": model.name,
+        "rows": len(found),
+        "asked": asked,
+        "kept": len(found) - asked - without,
+        "empty_condition": without,
+        "no_answer": sum(one.empty for one in found),
+        "left_out": len(dataset.instances) - len(rows_to_ask(dataset)),
+        "output": output,
+        "journal": str(journal.path),
+        "usage": model.usage() if asked and hasattr(model, "usage") else None,
+        "signature": {**journal.signature, "giccs": version("giccs")},
+    }
+
+
+def _text(document: dict[str, Any]) -> str:
+    lines = [
+        f"{document['rows']} rows answered in {document['output']}: {document['asked']} now, "
+        f"{document['kept']} before",
+        f"{document['no_answer']} of {2 * document['rows']} answers are none",
+    ]
+    if document["left_out"]:
+        lines.append(f"{document['left_out']} rows without a label left out")
+    if document["empty_condition"]:
+        lines.append(f"{document['empty_condition']} conditions are empty: nothing was asked")
+    return "\n".join([*lines, *filter(None, [document["usage"]])])

@@ -1,0 +1,162 @@
+"""giccs-csts check: is this C-STS data as it should be, and what do second labels change?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from typing import Any
+
+import click
+import numpy as np
+
+from bws.command import Console, command
+from bws.problems import InputError
+from giccs.csts.data import (
+    SPLITS,
+    Dataset,
+    check_csts,
+    merged,
+    pairs,
+    read_relabelled,
+)
+from giccs.csts.records import INVALID, LABELS, Instance
+from giccs.measures.formatting import interval
+from giccs.measures.metrics import Estimate, correlations
+from giccs.report.cells import tabulated
+
+__all__ = ["check"]
+
+VALIDATION = "validation"
+"""The split that L-CSTS has labelled again."""
+
+
+@command(
+    "giccs-csts check",
+    example="""
+    giccs-csts check csts_train.csv
+    giccs-csts check csts-sample
+    giccs-csts check csts_validation.csv --relabelled csts-val-reannotated.tsv
+    """,
+)
+@click.argument("data", metavar="DATA")
+@click.option(
+    "--split", type=click.Choice(SPLITS), help="Of a folder only this file; otherwise all of them."
+)
+@click.option(
+    "--relabelled",
+    metavar="FILE",
+    help="Second labels (uid, reannotated-label); of a folder its validation split is meant.",
+)
+def check(console: Console, data: str, split: str | None, relabelled: str | None) -> None:
+    """Check C-STS data: a CSV file, or a folder with csts_train.csv, csts_validation.csv, csts_test.csv.
+
+    Every sentence pair has two rows that follow each other, with two conditions; labels are 1 to 5, or
+    hidden in the whole file (empty or -1). The exit code is 2 where there are problems.
+    """
+    second = read_relabelled(relabelled) if relabelled else {}
+    dataset, problems = check_csts(data, split or (VALIDATION if relabelled else None))
+    console.warn(dataset.warnings)
+    document = _summary(dataset) | {"problems": list(map(str, problems))}
+    if relabelled:
+        document["relabelled"] = _compared(dataset, second)
+    document["signature"] = {"data": dataset.fingerprint, "giccs": version("giccs")}
+    console.answer(_table(document), document)
+    if problems:
+        raise InputError(problems)
+
+
+def _summary(dataset: Dataset) -> dict[str, Any]:
+    found = Counter(one.label for one in dataset.instances)
+    both = pairs(dataset)
+    first = {one.pair: one for one in reversed(dataset.instances)}
+    equal = sum(high.label == low.label for high, low in both)
+    rising = sum(first[high.pair] is not high for high, _ in both)
+    return {
+        "data": dataset.name,
+        "rows": len(dataset.instances),
+        "sentence_pairs": len(first),
+        "pairs_of_two": len(both),
+        "order": {"falling": len(both) - equal - rising, "equal": equal, "rising": rising},
+        "labels": {str(label): found[label] for label in LABELS},
+        "not_labelled": found[None],
+        "warnings": list(map(str, dataset.warnings)),
+    }
+
+
+def _compared(dataset: Dataset, second: Mapping[str, int]) -> dict[str, Any]:
+    """Compare the second labels with the first ones.
+
+    ``changed`` and the agreement (accuracy, Spearman's rho; L-CSTS, 3.2 and 4.1) are of the ``valid`` rows:
+    those that have a first label and no invalid condition.
+    """
+    both = merged(dataset, second)
+    before = {one.uid: one.label for one in dataset.labelled().instances}
+    rows = [one for one in both.dataset.instances if one.uid in before]
+    valid = [one for one in rows if one.label != INVALID]
+    found = Counter(one.label for one in both.dataset.instances)
+    changed = sum(one.label != before[one.uid] for one in valid)
+    return {
+        "rows": len(both.dataset.instances),
+        "labels": {str(label): found[label] for label in (*LABELS, INVALID)},
+        "compared": len(rows),
+        "valid": len(valid),
+        "changed": changed,
+        "accuracy": 1 - changed / len(valid) if valid else None,
+        "spearman": _spearman(before, valid).document(),
+        "invalid": len(rows) - len(valid),
+        "rows_without_label": list(both.without_label),
+        "labels_without_row": list(both.without_row),
+    }
+
+
+def _spearman(before: Mapping[str, int | None], rows: Sequence[Instance]) -> Estimate:
+    """Return rho between first and second labels; its interval draws sentence pairs."""
+    first, second = (
+        np.array(labels, dtype=np.float64)
+        for labels in ([before[one.uid] for one in rows], [one.label for one in rows])
+    )
+    _, pair = np.unique(np.array([one.pair for one in rows], dtype=np.intp), return_inverse=True)
+    return correlations(first, second, pair)["spearman"]
+
+
+def _table(document: Mapping[str, Any]) -> str:
+    order = document["order"]
+    rows = [
+        ("rows", document["rows"]),
+        ("sentence pairs", document["sentence_pairs"]),
+        ("of two rows", document["pairs_of_two"]),
+        ("· first label higher", order["falling"]),
+        ("· equal", order["equal"]),
+        ("· first label lower", order["rising"]),
+        *((f"label {label}", count) for label, count in document["labels"].items()),
+        ("not labelled", document["not_labelled"]),
+        ("problems", len(document["problems"])),
+    ]
+    if second := document.get("relabelled"):
+        rows += [("relabelled rows", second["rows"])]
+        rows += [(f"· label {label}", count) for label, count in second["labels"].items()]
+        rows += [
+            ("· compared with a first label", second["compared"]),
+            ("· made invalid", _of(second["invalid"], second["compared"])),
+            ("· valid", second["valid"]),
+            ("· changed, of the valid", _of(second["changed"], second["valid"])),
+            (
+                "· accuracy (equal labels)",
+                _of(second["valid"] - second["changed"], second["valid"]),
+            ),
+            ("· Spearman ρ of first and second labels", _rho(second["spearman"])),
+            ("rows without a second label", len(second["rows_without_label"])),
+            ("second labels without a row", len(second["labels_without_row"])),
+        ]
+    return f"{document['data']}\n\n{tabulated(rows, (), 'table')}"
+
+
+def _rho(found: Mapping[str, Any]) -> str:
+    numbers = (found["value"], found["low"], found["high"], found["n"])
+    shown = interval(Estimate(*numbers))
+    return f"{shown} ({found['reason']})" if "reason" in found else shown
+
+
+def _of(part: int, whole: int) -> str:
+    return f"{part} ({part / whole:.1%})" if whole else str(part)

@@ -1,0 +1,140 @@
+"""giccs-csts conditions: which features of which entities do the conditions ask about?"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import asdict
+from importlib.metadata import version
+from importlib.util import find_spec
+from itertools import zip_longest
+from typing import Any
+
+import click
+
+from bws.command import Console, command
+from bws.option_types import MAX_COUNT
+from bws.problems import InputError, Problem
+from giccs.cli.formatting import format_option
+from giccs.csts.conditions import SHOWN, Analysis, Count, analyse, frequent_parts
+from giccs.csts.data import SPLITS, read_csts
+from giccs.description.figures import check_chart_path, write_chart
+from giccs.report.cells import remarks, tabulated
+
+__all__ = ["conditions"]
+
+PUBLISHED = {"features": 0.88, "entities": 0.45}
+"""Share of the ten most frequent ones in the full C-STS (L-CSTS, 3.1)."""
+
+
+@command(
+    "giccs-csts conditions",
+    example="""
+    giccs-csts conditions folder/
+    giccs-csts conditions csts_train.csv --top 20 --format csv
+    giccs-csts conditions folder/ --figure conditions.svg
+    """,
+)
+@click.argument("data", metavar="DATA")
+@click.option(
+    "--split", type=click.Choice(SPLITS), help="Of a folder only this file; otherwise all of them."
+)
+@click.option(
+    "--top", type=click.IntRange(1, MAX_COUNT), default=SHOWN, show_default=True, metavar="N",
+    help="How many features and entities to show.",
+)  # fmt: skip
+@click.option("--figure", metavar="FILE", help="Also draw them (Figure 2): .svg, .png, .json.")
+@format_option("CSV has all digits.")
+def conditions(
+    console: Console, data: str, split: str | None, top: int, figure: str | None, form: str
+) -> None:  # fmt: skip
+    """Count the features and entities that conditions ask about, as L-CSTS does in its Figure 2.
+
+    DATA is a C-STS CSV file, or a folder with csts_train.csv, csts_validation.csv, csts_test.csv. "The color
+    of the dogs" asks about the feature color of the entity dog; a lone entity counts under the feature type.
+    """
+    if figure:
+        _check_figure(figure)
+    dataset = read_csts(data, split)
+    console.warn(dataset.warnings)
+    try:
+        analysis = analyse(one.condition for one in dataset.instances)
+    except ValueError as error:
+        raise InputError(Problem(data, None, str(error))) from None
+    if figure:
+        write_chart(frequent_parts(analysis, top), figure)
+        console.note(f"Figure 2 is in {figure}")
+    document = _document(analysis, top) | {
+        "signature": {"data": dataset.fingerprint, "giccs": version("giccs")}
+    }
+    text = _csv(analysis, top) if form == "csv" else _table(analysis, top, form, document)
+    console.answer(text, document)
+
+
+def _check_figure(path: str) -> None:
+    check_chart_path(path)
+    if missing := [name for name in ("altair", "vl_convert") if find_spec(name) is None]:
+        message = f"--figure needs {missing[0]}; install it with: pip install 'giccs[charts]'"
+        raise click.ClickException(message)
+
+
+def _document(analysis: Analysis, top: int) -> dict[str, Any]:
+    return {
+        "conditions": analysis.total,
+        "empty": analysis.empty,
+        "different": analysis.different,
+        "forms": analysis.forms,
+        "features": [asdict(one) for one in analysis.features[:top]],
+        "entities": [asdict(one) for one in analysis.entities[:top]],
+        "top_share": {
+            "features": _share(analysis.features[:top], analysis.total),
+            "entities": _share(analysis.entities[:top], analysis.total),
+        },
+        "different_features": len(analysis.features),
+        "different_entities": len(analysis.entities),
+    }
+
+
+def _share(counts: Sequence[Count], total: int) -> float:
+    return sum(one.count for one in counts) / total
+
+
+def _table(analysis: Analysis, top: int, form: str, document: dict[str, Any]) -> str:
+    headers = ["", "Feature", "Conditions", "%", "Entity", "Conditions", "%"]
+    both = zip_longest(analysis.features[:top], analysis.entities[:top])
+    rows = [
+        [str(place), *_cells(one), *_cells(other)] for place, (one, other) in enumerate(both, 1)
+    ]
+    return "\n".join([tabulated(rows, headers, form), "", *remarks(_said(document, top), form)])
+
+
+def _cells(one: Count | None) -> list[str]:
+    return [one.name, str(one.count), f"{100 * one.share:.1f}"] if one else ["", "", ""]
+
+
+def _said(document: dict[str, Any], top: int) -> list[str]:
+    forms = ", ".join(f"{name} {count}" for name, count in document["forms"].items())
+    lines = [
+        f"{document['conditions']} conditions, {document['different']} different; "
+        f"{document['empty']} empty ones do not count.",
+        f"Forms: {forms}.",
+    ]
+    for part, share in document["top_share"].items():
+        published = f" (L-CSTS, on all of C-STS: {PUBLISHED[part]:.0%})" if top == SHOWN else ""
+        of = document[f"different_{part}"]
+        lines.append(
+            f"The {min(top, of)} most frequent of {of} {part} make {share:.1%}{published}."
+        )
+    how = document["signature"]
+    return [*lines, f"Data {how['data'][:12]}, giccs {how['giccs']}."]
+
+
+def _csv(analysis: Analysis, top: int) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["part", "rank", "name", "conditions", "share"])
+    for part, counts in (("feature", analysis.features), ("entity", analysis.entities)):
+        for rank, one in enumerate(counts[:top], start=1):
+            writer.writerow([part, rank, one.name, one.count, repr(one.share)])
+    return out.getvalue().rstrip("\n")

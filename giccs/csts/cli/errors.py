@@ -1,0 +1,378 @@
+"""giccs-csts errors: which labels do not fit the answers?"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bws.command import Console, command
+from bws.option_types import SEED
+from bws.problems import InputError, Problem
+from bws.textio import display_name, read_bytes, write_atomic
+from giccs.cli.opening import offline_first
+from giccs.cli.remarks import warned_of_unknown_tokens
+from giccs.description.figures import check_chart_path, write_chart
+from giccs.measures.formatting import few_clusters_note, interval
+from giccs.report.cells import tabulated
+
+if TYPE_CHECKING:
+    from giccs.csts.errors import Evaluation, Findings, Vectors
+    from giccs.csts.errors.answers import Truths
+    from giccs.measures.metrics import Estimate
+
+__all__ = ["errors"]
+
+BEST_KS = {"even": 3, "original": 10, "reannotated": 10}
+"""The paper's best K (Table 2): what auto takes where no truth can choose."""
+SHOWN = 20
+CLIPPED = 24
+"""Characters of an answer in a table; --json and -o have all."""
+DISTRIBUTION_TITLES = (
+    "distribution", "K", "precision", "recall", "F1 [95 %]", "MCC [95 %]", "Spearman", "F1 at K = 1",
+)  # fmt: skip
+
+
+def _ks(
+    ctx: click.Context, parameter: click.Parameter, value: str
+) -> tuple[int, ...] | None:  # fmt: skip
+    if value == "auto":
+        return None
+    match = re.fullmatch(r"(\d{1,4})(?:\.\.(\d{1,4}))?", value)
+    low, high = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+    if not 1 <= low <= high:
+        raise click.BadParameter(f"{value!r} is invalid; expected auto, a number from 1, or 2..20")
+    return tuple(range(low, high + 1))
+
+
+@command(
+    "giccs-csts errors",
+    example="""
+    giccs-csts errors answers.csv --model package:minilm -o suspicious.csv
+    giccs-csts errors answers.csv --model package:minilm --truth csts-val-reannotated.tsv --figure curve.svg
+    giccs-csts errors answers.csv --model encoder:./my-model --distribution even --k 3 --json
+    """,
+)
+@click.argument("answers", metavar="ANSWERS.csv")
+@click.option(
+    "--model", "model_name", required=True, metavar="KIND:NAME",
+    help="The encoder of the answers, as giccs-eval names models.",
+)  # fmt: skip
+@click.option(
+    "--k", "ks", default="auto", show_default=True, callback=_ks, metavar="auto|N|A..B",
+    help="Clusters. auto is 1..20 with --truth; without it the paper's best: 10, 10, and 3 for even.",
+)  # fmt: skip
+@click.option(
+    "--distribution",
+    type=click.Choice(["even", "original", "reannotated"]),
+    help="How ranks become labels.  [default: reannotated with --truth, else original]",
+)
+@click.option(
+    "--by-cluster", is_flag=True,
+    help="Take that distribution from each cluster, not from all pairs; the paper does not say.",
+)  # fmt: skip
+@click.option(
+    "--truth", metavar="FILE",
+    help="Reannotated labels (uid, reannotated-label): how well errors are found; chooses K.",
+)  # fmt: skip
+@click.option("-o", "--output", metavar="FILE", help="Write the suspicious instances as CSV.")
+@click.option("--figure", metavar="FILE", help="Draw F1 over K (Figure 10): .svg, .png, .json.")
+@click.option(
+    "--seed", type=SEED, default=0, show_default=True,
+    help="Of k-means, of the halves and of the intervals.",
+)  # fmt: skip
+@click.option("--offline", is_flag=True, help="Never ask the hub; use its local cache.")
+def errors(
+    console: Console,
+    answers: str,
+    model_name: str,
+    ks: tuple[int, ...] | None,
+    distribution: str | None,
+    by_cluster: bool,
+    truth: str | None,
+    output: str | None,
+    figure: str | None,
+    seed: int,
+    offline: bool,
+) -> None:
+    """Find labels that do not fit the answers, as L-CSTS does (section 4.2).
+
+    ANSWERS.csv has the columns uid, label (1 to 5), answer1, answer2 and, where known, condition. The answer
+    pairs are clustered into topics; inside each, the pairs are ranked by how alike their answers are, and the
+    ranks become labels. An instance whose label is another one is suspicious.
+
+    With --truth half of the reannotated instances choose K, and the other half measures how well errors are
+    found, beside the baseline that calls everything an error. The suspicious instances are then those of the
+    whole file at that K.
+
+    --json: evaluation (null without --truth), k, distribution, suspicious (a row each), clusters, left_out,
+    signature.
+    """
+    _check_call(ks, distribution, truth, figure)
+    chosen = distribution or ("reannotated" if truth else "original")
+    joined = _read(console, answers, truth)
+    model = _open(model_name, seed, offline)
+    from giccs.csts.errors.suspects import find_suspects
+    from giccs.csts.errors.vectors import encode
+
+    with warned_of_unknown_tokens(console, model_name, display_name(answers)):
+        vectors = encode(model, joined.pairs, display_name(answers), console.progress)
+    try:
+        evaluation = _evaluated(console, joined, vectors, ks, by_cluster, seed) if truth else None
+        k = evaluation.outcomes[chosen].k if evaluation else _single(ks, chosen, vectors)
+        findings = find_suspects(
+            joined.pairs, vectors, k, chosen,
+            truth=joined.truth, by_cluster=by_cluster, seed=seed,
+        )  # fmt: skip
+    except ValueError as error:
+        raise InputError(Problem(display_name(answers), None, str(error))) from None
+    _write(console, findings, evaluation, output, figure)
+    document = {
+        "k": k,
+        "distribution": chosen,
+        "instances": len(joined.pairs),
+        "left_out": {"invalid_condition": joined.invalid, "truth_without_answers": joined.unused},
+        "evaluation": evaluation.document() if evaluation else None,
+        "clusters": [_cluster_document(one) for one in findings.clusters],
+        "suspicious": [_suspect_document(one) for one in findings.suspects],
+        "signature": _signature(answers, truth, model, by_cluster, seed),
+    }
+    text = _text(findings, evaluation, k, chosen, document) if not console.as_json else ""
+    console.answer(text, document)
+
+
+def _check_call(
+    ks: tuple[int, ...] | None, distribution: str | None, truth: str | None, figure: str | None
+) -> None:
+    if truth is None:
+        if distribution == "reannotated":
+            raise click.UsageError("--distribution reannotated needs --truth FILE")
+        if figure:
+            raise click.UsageError(
+                "--figure shows how well errors are found; it needs --truth FILE"
+            )
+        if ks and len(ks) > 1:
+            raise click.UsageError("a range for --k needs --truth FILE to choose from it")
+    needed = {"sklearn": ("scikit-learn", "csts")}
+    if figure:
+        check_chart_path(figure)
+        needed |= {"altair": ("Altair", "charts"), "vl_convert": ("vl-convert", "charts")}
+    for module, (name, extra) in needed.items():
+        if find_spec(module) is None:
+            message = f"needs {name}; install it with: pip install 'giccs[{extra}]'"
+            raise click.ClickException(message)
+
+
+def _read(console: Console, answers: str, truth: str | None) -> Truths:
+    """Read both files, and say what does not take part."""
+    from giccs.csts.data import read_relabelled
+    from giccs.csts.errors.answers import read_answers, with_truth
+
+    joined = with_truth(read_answers(answers), read_relabelled(truth) if truth else {})
+    if truth:
+        for count, what in (
+            (joined.invalid, "instances are left out: their condition is invalid (-1)"),
+            (len(joined.pairs) - len(joined.known), "instances have no reannotated label"),
+            (joined.unused, "reannotated labels have no answers"),
+        ):
+            if count:
+                console.note(f"{count} {what}")
+    return joined
+
+
+def _open(name: str, seed: int, offline: bool) -> Any:
+    offline_first(offline)
+    from giccs.models import ModelOptions, open_model
+
+    return open_model(name, ModelOptions(seed=seed, offline=offline))
+
+
+def _evaluated(
+    console: Console,
+    joined: Truths,
+    vectors: Vectors,
+    ks: tuple[int, ...] | None,
+    by_cluster: bool,
+    seed: int,
+) -> Evaluation:
+    import numpy as np
+
+    from giccs.csts.errors.evaluation import PAPER_KS, evaluate
+
+    known = joined.known
+    labels = np.array([joined.pairs[row].label for row in known], dtype=np.intp)
+    found = evaluate(
+        vectors.rows(known), labels, joined.truth[known], ks or PAPER_KS,
+        by_cluster=by_cluster, seed=seed, progress=console.progress,
+    )  # fmt: skip
+    if found.ks_left_out:
+        left = ", ".join(map(str, found.ks_left_out))
+        console.note(f"K = {left} left out: the training half has fewer distinct answer pairs")
+    return found
+
+
+def _single(ks: tuple[int, ...] | None, distribution: str, vectors: Vectors) -> int:
+    """Return the K that was asked for; else the paper's best, as far as there are distinct pairs."""
+    from giccs.csts.errors.clustering import distinct
+
+    return ks[0] if ks else min(BEST_KS[distribution], distinct(vectors.both))
+
+
+def _write(
+    console: Console,
+    findings: Findings,
+    evaluation: Evaluation | None,
+    output: str | None,
+    figure: str | None,
+) -> None:
+    from giccs.csts.errors.answers import suspects_csv
+    from giccs.csts.errors.chart import f1_over_k
+
+    if output:
+        write_atomic(output, suspects_csv(findings.suspects))
+        console.note(f"{len(findings.suspects)} suspicious instances are in {output}")
+    if figure and evaluation:
+        write_chart(f1_over_k(evaluation), figure)
+        console.note(f"F1 over K (Figure 10) is in {figure}")
+
+
+def _text(
+    findings: Findings, evaluation: Evaluation | None, k: int, distribution: str, document: Any
+) -> str:
+    how = f"{distribution} distribution, K = {k}, seed {document['signature']['seed']}"
+    n, suspects = len(findings.rank_labels), findings.suspects
+    parts = [_measured(evaluation)] if evaluation else []
+    parts.append(f"{len(suspects)} of {n} labels are suspicious ({how}).")
+    if suspects:
+        parts.append(_suspects_table(findings))
+    if len(suspects) > SHOWN:
+        parts.append(f"... and {len(suspects) - SHOWN} more; -o FILE or --json has all")
+    parts.append(_clusters_table(findings))
+    return "\n\n".join(parts)
+
+
+def _measured(evaluation: Evaluation) -> str:
+    """Return our Table 2: on the half that has not chosen K, beside the all-error baseline."""
+    rows: list[Sequence[Any]] = [
+        (
+            one.distribution,
+            one.k,
+            *_cells(one.clustered),
+            interval(one.clustered["spearman"], 2),
+            _short(one.not_clustered["f1"]),
+        )
+        for one in evaluation.outcomes.values()
+    ]
+    rows.append(("all called errors", "", *_cells(evaluation.all_errors), "", ""))
+    table = tabulated(rows, DISTRIBUTION_TITLES, "table")
+    best = ", ".join(
+        f"{one.distribution} {one.paper_f1:.3f} (K = {one.paper_k})"
+        for one in evaluation.outcomes.values()
+    )
+    reasons = {
+        f"{name} is not defined: {one.reason}."
+        for outcome in evaluation.outcomes.values()
+        for name, one in outcome.clustered.items()
+        if one.value != one.value
+    }
+    return "\n".join(
+        [
+            table,
+            "",
+            f"K by F1 on {evaluation.training} instances, measured on {evaluation.evaluation} others, "
+            f"of which {interval(evaluation.error_rate, 2)} are errors.",
+            f"Highest F1 over K on these others themselves, as in the paper's Table 2: {best}.",
+            *sorted(reasons),
+            *few_clusters_note([evaluation.error_rate, *evaluation.all_errors.values()]),
+        ]
+    )
+
+
+def _cells(found: Any) -> tuple[str, str, str, str]:
+    precision, recall, f1, mcc = (found[name] for name in ("precision", "recall", "f1", "mcc"))
+    return _short(precision), _short(recall), interval(f1), interval(mcc)
+
+
+def _short(one: Estimate) -> str:
+    return "not defined" if one.value != one.value else f"{one.value:.3f}"
+
+
+def _suspects_table(findings: Findings) -> str:
+    rows = [
+        (
+            one.pair.uid,
+            one.pair.label,
+            one.rank_label,
+            _clipped(one.pair.answer1),
+            _clipped(one.pair.answer2),
+            f"{one.similarity:.3f}",
+            f"{one.rank:g}/{one.size} in {one.cluster}",
+            ", ".join(f"{pair.uid} ({pair.label})" for pair in one.neighbours),
+        )
+        for one in findings.suspects[:SHOWN]
+    ]
+    titles = ("uid", "label", "rank label", "answer 1", "answer 2", "similarity", "rank in cluster",
+              "closest pairs (label)")  # fmt: skip
+    return tabulated(rows, titles, "table")
+
+
+def _clipped(answer: str) -> str:
+    return answer if len(answer) <= CLIPPED else f"{answer[: CLIPPED - 1]}…"
+
+
+def _clusters_table(findings: Findings) -> str:
+    rows = [
+        (one.number, one.pairs, one.suspicious, "; ".join(map(_clipped, one.typical)))
+        for one in findings.clusters
+    ]
+    return tabulated(rows, ("cluster", "pairs", "suspicious", "frequent answers"), "table")
+
+
+def _suspect_document(one: Any) -> dict[str, Any]:
+    return {
+        "uid": one.pair.uid,
+        "label": one.pair.label,
+        "rank_label": one.rank_label,
+        "similarity": one.similarity,
+        "cluster": one.cluster,
+        "rank": one.rank,
+        "cluster_size": one.size,
+        "truth": one.truth,
+        "neighbours": [{"uid": pair.uid, "label": pair.label} for pair in one.neighbours],
+        "reason": one.reason,
+    }
+
+
+def _cluster_document(one: Any) -> dict[str, Any]:
+    return {
+        "cluster": one.number,
+        "pairs": one.pairs,
+        "suspicious": one.suspicious,
+        "typical": list(one.typical),
+    }
+
+
+def _signature(
+    answers: str, truth: str | None, model: Any, by_cluster: bool, seed: int
+) -> dict[str, Any]:
+    from giccs.csts.errors.clustering import N_INIT
+
+    def digest(path: str) -> str | None:
+        return None if path == "-" else hashlib.sha256(read_bytes(path)).hexdigest()
+
+    return {
+        "model": model.name,
+        **model.identity,
+        "answers": digest(answers),
+        "truth": digest(truth) if truth else None,
+        "by_cluster": by_cluster,
+        "n_init": N_INIT,
+        "seed": seed,
+        "giccs": version("giccs"),
+        "scikit-learn": version("scikit-learn"),
+    }

@@ -1,0 +1,219 @@
+"""giccs-csts pairs: candidate sentence pairs out of captions."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bws.command import Console, command
+from bws.option_types import MAX_COUNT, SEED, Number
+from giccs.cli.remarks import warned_of_unknown_tokens
+
+if TYPE_CHECKING:
+    from giccs.csts.mining import Candidates, Tally
+    from giccs.csts.mining.captions import Captions
+    from giccs.csts.mining.embeddings import Matrix
+    from giccs.csts.mining.filters import Preset
+    from giccs.csts.mining.neighbours import Neighbours
+
+__all__ = ["pairs"]
+
+
+@command(
+    "giccs-csts pairs",
+    example="""
+    giccs-csts pairs captions.jsonl --embeddings images.npy --model package:minilm --pairs 1000
+    giccs-csts pairs captions.csv --model package:minilm --preset flickr30k --neighbours 10
+    giccs-csts pairs captions.csv --model package:minilm --distance-at-least 0 --distance-at-most 0.6
+    """,
+)
+@click.argument("captions_file", metavar="CAPTIONS")
+@click.option(
+    "--embeddings",
+    "source_file",
+    metavar="E.npy",
+    help="Embeddings of the sources (images), a row for each, in the order in which CAPTIONS first"
+    " names them.  [default: the mean of the embeddings of a source's captions]",
+)
+@click.option(
+    "--model",
+    "model_name",
+    metavar="KIND:NAME",
+    help="Encoder of the captions, as giccs-eval takes it; for d_text.",
+)
+@click.option(
+    "--caption-embeddings",
+    "text_file",
+    metavar="T.npy",
+    help="Embeddings of the captions, a row for each, in the order of CAPTIONS; instead of --model.",
+)
+@click.option(
+    "--preset",
+    type=click.Choice(["coco", "flickr30k"]),
+    default="coco",
+    show_default=True,
+    help="Column of the paper's Table 6: K 64 or 128, shared words at most 0.12 or 0.2, distance at least"
+    " 0.4, ratio at least 0.7, length at least 50 or 48. The next five options change it.",
+)
+@click.option(
+    "--neighbours", type=click.IntRange(1, MAX_COUNT), metavar="K", help="Nearest of each source."
+)
+@click.option("--iou-at-most", type=Number(0, 1), metavar="X", help="Shared words over all.")
+@click.option(
+    "--distance-at-least",
+    type=Number(0, 2),
+    metavar="X",
+    help="1 - cosine of the captions' embeddings (d_text).",
+)
+@click.option("--ratio-at-least", type=Number(0, 1), metavar="X", help="Fewer words / more.")
+@click.option(
+    "--length-at-least",
+    type=click.IntRange(0, MAX_COUNT),
+    metavar="N",
+    help="Characters of the shorter one.",
+)
+@click.option(
+    "--distance-at-most",
+    type=Number(0, 2),
+    metavar="X",
+    help="Not in Table 6; 0.6 with --distance-at-least 0 is how section 2.2.1 describes d_text.",
+)
+@click.option(
+    "--search",
+    type=click.Choice(["auto", "exact", "index"]),
+    default="auto",
+    show_default=True,
+    help="How neighbours are found; auto is exact up to 200,000 sources, then an index (FAISS).",
+)
+@click.option(
+    "--pairs", "number", type=click.IntRange(1, MAX_COUNT), metavar="N", help="Draw N of the pairs."
+)
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Of the draw.")
+@click.option(
+    "-o",
+    "--output",
+    default="pairs.csv",
+    show_default=True,
+    metavar="FILE",
+    help="CSV: sentence1, sentence2, source1, source2, iou, d_text, ratio, length.",
+)
+def pairs(
+    console: Console,
+    captions_file: str,
+    source_file: str | None,
+    model_name: str | None,
+    text_file: str | None,
+    preset: str,
+    neighbours: int | None,
+    search: Any,
+    number: int | None,
+    seed: int,
+    output: str,
+    **thresholds: float | None,
+) -> None:
+    """Find pairs of captions for which conditions can be written.
+
+    CAPTIONS is JSON Lines of {"source_id", "captions": [...]}, or a table with the columns source_id and
+    caption. Sources that are near each other are paired, each caption of one with each of the other; then
+    pairs are filtered by shared words, distance, word ratio and length. Stop words are spaCy's English ones.
+    """
+    from giccs.csts.mining import Tally, mine, sampled, write_pairs
+    from giccs.csts.mining.captions import read_captions
+
+    if (model_name is None) == (text_file is None):
+        raise click.UsageError("give either --model or --caption-embeddings, for d_text")
+    if output == "-" or output.endswith(".gz"):
+        raise click.UsageError("-o takes the name of a CSV file; it is written as it is found")
+    chosen = _chosen(preset, neighbours, thresholds)
+    captions = read_captions(captions_file)
+    console.warn(captions.warnings)
+    texts = _text_units(console, captions, model_name, text_file)
+    found, candidates = _candidates(console, captions, texts, source_file, chosen.k, search, seed)
+    tally = Tally()
+    chunks = mine(candidates, chosen.thresholds, tally, console.progress)
+    written = write_pairs(output, candidates, [sampled(chunks, number, seed)] if number else chunks)
+    if number and written < number:
+        console.note(f"{written:,} pairs are all there are; {number:,} were to be drawn")
+    _answer(console, chosen, found, candidates, tally, written, output)
+
+
+def _chosen(preset: str, k: int | None, thresholds: dict[str, float | None]) -> Preset:
+    from giccs.csts.mining.filters import PRESETS
+
+    table = PRESETS[preset]
+    given: dict[str, Any] = {name: one for name, one in thresholds.items() if one is not None}
+    try:
+        return replace(table, k=k or table.k, thresholds=replace(table.thresholds, **given))
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _text_units(
+    console: Console, captions: Captions, model_name: str | None, text_file: str | None
+) -> Matrix:
+    from giccs.csts.mining.embeddings import encoded, read_array, units_of
+
+    if text_file is not None:
+        vectors = read_array(text_file, captions.in_file, "captions")[captions.places]
+    else:
+        from giccs.models import open_model
+
+        model = open_model(str(model_name))
+        with warned_of_unknown_tokens(console, model.name, captions.file):
+            vectors = encoded(model, captions.texts, console.progress)
+    names = [f"line {line} of {captions.file}" for line in captions.lines.tolist()]
+    return units_of(vectors, text_file or str(model_name), names)
+
+
+def _candidates(
+    console: Console, captions: Captions, texts: Matrix, source_file: str | None,
+    k: int, search: Any, seed: int,
+) -> tuple[Neighbours, Candidates]:  # fmt: skip
+    from giccs.csts.mining import Candidates
+    from giccs.csts.mining.embeddings import read_array, source_means, units_of
+    from giccs.csts.mining.filters import bags_of, english_stop_words
+    from giccs.csts.mining.neighbours import nearest, source_pairs
+
+    if source_file is None:
+        console.note("A source's embedding is the mean of those of its captions.")
+        vectors = source_means(texts, captions)
+    else:
+        vectors = read_array(source_file, len(captions.sources), "sources")
+    units = units_of(vectors, source_file or captions.file, captions.sources)
+    bags = bags_of(captions.texts, english_stop_words(), console.progress)
+    found = nearest(units, k, search, seed, console.progress)
+    return found, Candidates(captions, texts, bags, *source_pairs(found.indices))
+
+
+def _answer(
+    console: Console, chosen: Preset, found: Neighbours, candidates: Candidates,
+    tally: Tally, written: int, output: str,
+) -> None:  # fmt: skip
+    from tabulate import tabulate
+
+    k = found.indices.shape[1]
+    sample = "" if found.recall_on is None else f" of a sample of {found.recall_on:,} sources"
+    rows = [[name, tally.in_order[name], tally.alone[name]] for name in tally.in_order]
+    lines = [
+        f"{len(candidates.captions.sources):,} sources, {len(candidates.captions.texts):,} captions",
+        f"{k} neighbours of each, {found.method}: recall {found.recall:.3f}{sample}",
+        f"{len(candidates.first):,} pairs of sources, {tally.candidates:,} of captions",
+        "",
+        tabulate(rows, ["rejected by", "after those above", "alone"], intfmt=","),
+        "",
+        f"{tally.repeated:,} repeat two sentences, {tally.passed:,} passed",
+        f"{written:,} written to {output}",
+    ]
+    facts = asdict(tally) | {
+        "sources": len(candidates.captions.sources),
+        "captions": len(candidates.captions.texts),
+        "k": k,
+        "thresholds": asdict(chosen.thresholds),
+        "search": {"method": found.method, "recall": found.recall, "recall_on": found.recall_on},
+        "source_pairs": len(candidates.first),
+        "written": written,
+        "output": output,
+    }
+    console.answer("\n".join(lines), facts)

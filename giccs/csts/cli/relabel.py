@@ -1,0 +1,90 @@
+"""giccs-csts relabel: C-STS with the second labels of L-CSTS, ready to train and to test with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bws.command import Console, command
+from bws.option_types import SEED, Number
+from bws.problems import InputError, Problem
+from giccs.csts.data import Dataset, merged, read_csts, read_relabelled, write_csts
+from giccs.csts.relabelling import divided, relabelled
+
+__all__ = ["relabel"]
+
+
+@command(
+    "giccs-csts relabel",
+    example="""
+    giccs-csts relabel c-sts --labels csts-val-reannotated.tsv -o l-csts
+    giccs-csts train l-csts/divided --model princeton-nlp/sup-simcse-roberta-base
+    """,
+)
+@click.argument("data", metavar="DATA")
+@click.option(
+    "--labels", required=True, metavar="FILE", help="Second labels: uid, reannotated-label."
+)
+@click.option(
+    "--test",
+    type=Number(0, 1, min_open=True, max_open=True),
+    default=0.3,
+    show_default=True,
+    help="Which share of the rows is to test with; the rest is to train with.",
+)
+@click.option("--seed", type=SEED, default=0, show_default=True)
+@click.option("-o", "--output", "folder", required=True, metavar="FOLDER", help="Where to write.")
+def relabel(
+    console: Console, data: str, labels: str, test: float, seed: int, folder: str
+) -> None:  # fmt: skip
+    """Write the validation split of C-STS with the second labels of L-CSTS.
+
+    FOLDER gets all valid rows as csts_validation.csv, and divided/ in it the same rows as csts_train.csv and
+    csts_test.csv. Rows whose condition is invalid are left out; the rows of a sentence pair stay together.
+    """
+    written = _written(data, folder)
+    dataset, second = read_csts(data, "validation"), read_relabelled(labels)
+    console.warn(dataset.warnings)
+    kept, invalid = relabelled(dataset, second)
+    if not kept.instances:
+        message = f"no uid of {labels} is one of its rows, or no condition is valid"
+        raise InputError(Problem(data, None, message))
+    rows = dict(zip(written, (kept, *_parts(data, kept, test, seed)), strict=True))
+    for path, part in rows.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_csts(part.instances, path)
+    both = merged(dataset, second)
+    lost = {
+        "invalid": invalid,
+        "rows_without_label": len(both.without_label),
+        "labels_without_row": len(both.without_row),
+    }
+    lines = [f"{path}: {len(part.instances)} rows" for path, part in rows.items()]
+    lines += [f"left out: {count} {what.replace('_', ' ')}" for what, count in lost.items()]
+    document = {
+        "written": {str(path): len(part.instances) for path, part in rows.items()},
+        "left_out": lost,
+        "signature": {"data": dataset.fingerprint, "test": test, "seed": seed},
+    }
+    console.answer("\n".join(lines), document)
+
+
+def _written(data: str, folder: str) -> list[Path]:
+    """Return what is written; InputError where that is what is read, whose labels would be lost."""
+    names = ("csts_validation.csv", "divided/csts_train.csv", "divided/csts_test.csv")
+    written = [Path(folder, name) for name in names]
+    read = [Path(data), Path(data, names[0])]
+    if any(path.exists() and path.resolve() == one.resolve() for path in written for one in read):
+        message = "would take the place of what it is made from; name another folder with -o"
+        raise InputError(Problem(folder, None, message))
+    return written
+
+
+def _parts(data: str, kept: Dataset, test: float, seed: int) -> tuple[Dataset, Dataset]:
+    """Return the rows to train with, and those to test with; neither may be empty."""
+    tested, trained = divided(kept, test, seed)
+    if not trained.instances or not tested.instances:
+        message = f"has {len(kept.instances)} rows, of which --test {test:g} leaves one part empty"
+        raise InputError(Problem(data, None, message))
+    return trained, tested

@@ -1,0 +1,262 @@
+"""giccs-csts tfs: the score of sentences under typed feature structures, feature by feature."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterator, Sequence
+
+import click
+
+from bws.command import Console, command
+from giccs.cli.formatting import format_option
+from giccs.csts.tfs import (
+    RULES,
+    Contribution,
+    FeatureUse,
+    Score,
+    Summary,
+    Value,
+    read_tfs,
+    score,
+    shown,
+    summary,
+)
+
+__all__ = ["EXAMPLE", "tfs"]
+
+EXAMPLE = (
+    {
+        "uid": "figure-6",
+        "condition": "Animal",
+        "sentence1": "A dog sits on the doorstep and waits.",
+        "sentence2": "A dog leaps off the ground after a frisbee.",
+        "features": [
+            {"feature": "type", "value1": "dog", "value2": "dog", "similarity": 5, "weight": 0.6},
+            {"feature": "color", "value1": None, "value2": None, "similarity": None},
+            {"feature": "count", "value1": 1, "value2": 1, "similarity": 5, "weight": 0.2},
+            {
+                "feature": "position",
+                "value1": "sitting",
+                "value2": "in the air",
+                "similarity": 1,
+                "weight": 0.2,
+            },
+        ],
+    },
+    {
+        "uid": "breakfast",
+        "condition": "Food",
+        "sentence1": "Two boiled eggs in blue cups stand beside the toast.",
+        "sentence2": "A fried egg slides onto a plate.",
+        "label": 3,
+        "features": [
+            {"feature": "type", "value1": "egg", "value2": "egg", "similarity": 5, "weight": 4},
+            {
+                "feature": "preparation",
+                "value1": "boiled",
+                "value2": "fried",
+                "similarity": 2,
+                "weight": 3,
+            },
+            {"feature": "count", "value1": 2, "value2": 1, "similarity": 3, "weight": 1},
+            {
+                "feature": "container",
+                "value1": {"type": "cup", "color": "blue"},
+                "value2": {"type": "plate", "color": None},
+                "similarity": 2,
+                "weight": 2,
+            },
+            {"feature": "side dish", "value1": "toast", "value2": None, "weight": 1},
+        ],
+    },
+)
+"""What --example prints: the structures of L-CSTS Figure 6 under sentences of ours, and a second of ours."""
+TITLES = ("feature", "sentence 1", "sentence 2", "similarity", "weight", "share", "contribution")
+USE_TITLES = ("condition", "feature", "applies", "N/A", "mean similarity", "mean share")
+CSV_TITLES = (
+    "uid", "condition", "feature", "value1", "value2", "similarity", "weight", "share",
+    "contribution", "score", "reason", "label",
+)  # fmt: skip
+
+
+def _print_example(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        for one in EXAMPLE:
+            click.echo(json.dumps(one, ensure_ascii=False))
+        ctx.exit()
+
+
+@command(
+    "giccs-csts tfs",
+    example="""
+    giccs-csts tfs --example > structures.jsonl
+    giccs-csts tfs structures.jsonl
+    giccs-csts tfs structures.jsonl --na zero --format latex
+    """,
+)
+@click.argument("file", metavar="FILE")
+@click.option(
+    "--na",
+    type=click.Choice(list(RULES)),
+    default="renormalise",
+    show_default=True,
+    help=f"What features do that do not apply. {'; '.join(f'{k}: {v}' for k, v in RULES.items())}.",
+)
+@format_option("CSV has a row a feature and all digits.")
+@click.option(
+    "--example", is_flag=True, is_eager=True, expose_value=False, callback=_print_example,
+    help="Print an example of FILE; its first line is the paper's Figure 6.",
+)  # fmt: skip
+def tfs(console: Console, file: str, na: str, form: str) -> None:
+    """Score sentences by the features of a condition, as L-CSTS section 6 does: 1 to 5.
+
+    FILE holds a JSON object, or one a line: uid, condition, sentence1, sentence2, optionally label, and
+    features, a list of objects with feature, value1, value2, similarity (1 to 5, as people labelled it) and
+    weight. A value is text, a number, true, false or an object of features and values; null or "N/A" where
+    a sentence does not say. A feature with no similarity does not apply. Only the weights' shares count.
+
+    --json: na; scores (uid, condition, score, reason where there is none, label, features: feature, value1,
+    value2, similarity, weight, share, contribution); summary.
+    """
+    comparisons, warnings = read_tfs(file)
+    console.warn(warnings)
+    scores = [score(comparison, na) for comparison in comparisons]
+    whole = summary(scores)
+    document = {
+        "na": na,
+        "scores": [one.document() for one in scores],
+        "summary": whole.document(),
+    }
+    if form == "csv":
+        console.answer(_csv(scores).rstrip("\n"), document)
+        for line in _said(whole):
+            console.note(line)
+    else:
+        console.answer("\n".join(_tables(scores, whole, form)), document)
+
+
+def _tables(scores: Sequence[Score], whole: Summary, form: str) -> Iterator[str]:
+    from giccs.report.cells import heading, remarks, tabulated
+
+    for one in scores:
+        known = one.comparison
+        yield f"{heading(shown(f'{known.uid}: {known.condition}'), form)}\n"
+        sentences = [f"1: {shown(known.sentence1)}", f"2: {shown(known.sentence2)}"]
+        yield "\n".join([*_separate(remarks(sentences, form), form), ""])
+        yield tabulated([_row(part, form) for part in one.contributions], TITLES, form)
+        yield "\n".join(["", *remarks([_arithmetic(one)], form), ""])
+    if len(scores) > 1:
+        yield f"{heading('Features', form)}\n"
+        yield f"{tabulated([_use(use, form) for use in whole.features], USE_TITLES, form)}\n"
+    yield from _separate(remarks(list(_said(whole)), form), form)
+
+
+def _separate(lines: Sequence[str], form: str) -> list[str]:
+    """Return lines that Markdown, too, keeps apart."""
+    return [f"- {line}" for line in lines] if form == "markdown" else list(lines)
+
+
+def _row(part: Contribution, form: str) -> list[str]:
+    feature = part.feature
+    return [
+        _cell(feature.name, form),
+        _cell(shown(feature.value1), form),
+        _cell(shown(feature.value2), form),
+        _number(feature.similarity) if feature.applies else "N/A",
+        *map(_number, (feature.weight, part.share, part.value)),
+    ]
+
+
+def _use(use: FeatureUse, form: str) -> list[str]:
+    counts = [str(use.applies), str(use.not_applicable)]
+    means = map(_number, (use.similarity, use.share))
+    return [_cell(use.condition, form), _cell(use.name, form), *counts, *means]
+
+
+def _cell(text: str, form: str) -> str:
+    """Return a text that does not end its cell."""
+    return shown(text).replace("|", "\\|") if form == "markdown" else shown(text)
+
+
+def _number(number: float | None) -> str:
+    """Return a number with three decimals at most, a dash where there is none.
+
+    >>> _number(4.2), _number(5.0), _number(1 / 3), _number(0.0001), _number(None)
+    ('4.2', '5', '0.333', '0.0001', '–')
+    """
+    if number is None or math.isnan(number):
+        return "–"
+    return f"{number:.3f}".rstrip("0").rstrip(".") if 0.001 <= number < 1e6 else f"{number:.3g}"
+
+
+def _arithmetic(one: Score) -> str:
+    """Return the sum as Figure 6 writes it, by the weights' sum unless that is 1, and the label beside it."""
+    if one.reason:
+        return f"similarity: not defined ({one.reason})"
+    counted = [part.feature for part in one.contributions if not math.isnan(part.share)]
+    terms = [f"({_number(each.similarity or 0)} × {_number(each.weight)})" for each in counted]
+    total = sum(each.weight or 0 for each in counted)
+    summed = (
+        " + ".join(terms) if math.isclose(total, 1) else f"({' + '.join(terms)}) / {_number(total)}"
+    )
+    label = one.comparison.label
+    beside = "" if label is None else f"; label {label:g}"
+    return f"similarity = {summed} = {_number(one.value)}{beside}"
+
+
+def _said(whole: Summary) -> Iterator[str]:
+    """Yield the summary, a sentence a line."""
+    from giccs.measures.formatting import interval
+
+    yield f"comparisons with a score: {whole.scored} of {whole.comparisons}{_range(whole)}"
+    for reason, count in whole.undefined.items():
+        yield f"without a score: {count} ({reason})"
+    counts = {
+        "scores below 1, where the scale begins": whole.below_scale,
+        "features with a value in one sentence only": whole.one_sided,
+        "labels of -1, invalid, left out": whole.invalid,
+    }
+    yield from (f"{what}: {count}" for what, count in counts.items() if count)
+    for name, found in whole.agreement.items():
+        why = f" ({found.reason})" if found.reason else ""
+        yield f"{name} with the labels, n = {found.n}: {interval(found)}{why}"
+
+
+def _range(whole: Summary) -> str:
+    if not whole.scored:
+        return ""
+    lowest, mean, highest = map(_number, (whole.lowest, whole.mean, whole.highest))
+    return f", from {lowest} to {highest}, mean {mean}"
+
+
+def _csv(scores: Sequence[Score]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(CSV_TITLES)
+    for one in scores:
+        known = one.comparison
+        for part in one.contributions:
+            feature = part.feature
+            values = map(_written, (feature.value1, feature.value2))
+            numbers = (feature.similarity, feature.weight, part.share, part.value, one.value)
+            writer.writerow(
+                [
+                    known.uid, known.condition, feature.name, *values, *map(_digits, numbers),
+                    one.reason, _digits(known.label),
+                ]
+            )  # fmt: skip
+    return out.getvalue()
+
+
+def _written(value: Value | None) -> str:
+    """Return a value for CSV: text as it is, a sub-structure as JSON, nothing for N/A."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _digits(number: float | None) -> str:
+    return "" if number is None or math.isnan(number) else repr(number)

@@ -1,0 +1,459 @@
+"""giccs-csts train: encoders that learn similarity under a condition."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bws.command import Console, command
+from bws.option_types import SEED, Number
+from bws.problems import InputError, Problem
+from giccs.cli.opening import offline_first
+from giccs.cli.remarks import Remarks
+from giccs.csts.encoders.settings import RANGES
+
+if TYPE_CHECKING:
+    from giccs.csts.encoders.curve import CurvePoint
+    from giccs.csts.encoders.running import Outcome
+    from giccs.csts.encoders.settings import Settings
+    from giccs.csts.encoders.splits import Splits
+    from giccs.csts.encoders.sweep import Found, Grid
+    from giccs.csts.encoders.training import Machine
+    from giccs.measures.metrics import Estimate
+
+__all__ = ["train"]
+
+TITLES = ("Spearman ρ [95 %]", "Pearson r [95 %]", "pairs in order [95 %]")
+"""Of what `_cells` returns; as giccs-report has them."""
+
+
+def _sizes(ctx: click.Context, parameter: click.Parameter, value: str | None) -> list[int] | None:
+    if value is None:
+        return None
+    low, high = RANGES["train_rows"]
+    size: Any = click.IntRange(low, high)
+    try:
+        return [size.convert(part, parameter, ctx) for part in value.split(",")]
+    except click.BadParameter:
+        message = f"{value!r} is invalid; expected numbers from {low} to {high} with commas, such as 100,200"
+        raise click.BadParameter(message) from None
+
+
+@command(
+    "giccs-csts train",
+    example="""
+    giccs-csts train csts-sample --model package:minilm --pooling mean -o trained
+    giccs-csts train c-sts --model princeton-nlp/sup-simcse-roberta-large --seed 42 --seed 43 --seed 44
+    giccs-csts train c-sts --model roberta-base --sweep recipes/c-sts-sweep.toml -o sweep
+    giccs-csts train c-sts --recipe recipes/c-sts-paper.toml -o results
+    giccs-csts train c-sts --model roberta-base --encoding bi --encoding cross --curve 1000,3000,7000
+    accelerate launch --num_processes 4 "$(which giccs-csts)" train c-sts --model roberta-base
+    """,
+    kept="finished epochs are in {folder}; the same command goes on from the last one",
+)
+@click.argument("data", metavar="DATA")
+@click.option(
+    "--model", "--base", "models", multiple=True, metavar="NAME",
+    help="Encoder to start from: a folder, a hub id, package:minilm. Repeat it for several.",
+)  # fmt: skip
+@click.option("--revision", metavar="REV", help="Branch, tag or commit of a hub id.")
+@click.option(
+    "--encoding", "encodings", type=click.Choice(["cross", "bi", "tri"]), multiple=True,
+    default=["bi"], show_default=True,
+    help="Encode sentences and condition together, each sentence with it, or all apart. Can be repeated.",
+)  # fmt: skip
+@click.option(
+    "--objective", type=click.Choice(["mse", "quad", "quad+mse"]), default="mse", show_default=True,
+    help="Squared error, the quadruplet loss over the two rows of a sentence pair, or both.",
+)  # fmt: skip
+@click.option(
+    "--pooling", type=click.Choice(["cls", "mean"]), default="cls", show_default=True,
+    help="Vector of a text: that of its first token, or the mean.",
+)  # fmt: skip
+@click.option("--transform", is_flag=True, help="Put an MLP on the vector ([CLS] w/ MLP).")
+@click.option(
+    "--operation", type=click.Choice(["hadamard", "concatenation"]), default="hadamard",
+    show_default=True, help="tri: how sentence and condition come together.",
+)  # fmt: skip
+@click.option("--no-condition", is_flag=True, help="Leave the condition out.")
+@click.option("--condition-only", is_flag=True, help="Leave the sentences out (cross).")
+@click.option(
+    "--answers", metavar="FILE",
+    help="Put the answers of giccs-csts answers in the place of the sentences.",
+)  # fmt: skip
+@click.option(
+    "--learning-rate", type=Number(*RANGES["learning_rate"], min_open=True), default=3e-5,
+    show_default=True, metavar="X",
+)  # fmt: skip
+@click.option(
+    "--weight-decay", type=Number(*RANGES["weight_decay"]), default=0.1, show_default=True,
+    metavar="X",
+)  # fmt: skip
+@click.option(
+    "--warmup", type=Number(*RANGES["warmup"], max_open=True), default=0.1, show_default=True,
+    metavar="SHARE", help="Share of the steps in which the learning rate rises; then it falls linearly.",
+)  # fmt: skip
+@click.option(
+    "--epochs", type=click.IntRange(*RANGES["epochs"]), default=3, show_default=True, metavar="N"
+)
+@click.option(
+    "--select", type=click.Choice(["last", "best"]), default="last", show_default=True,
+    help="Epoch whose model is kept: the last, as in the paper, or the best on validation.",
+)  # fmt: skip
+@click.option(
+    "--batch", type=click.IntRange(*RANGES["batch"]), default=32, show_default=True, metavar="N",
+    help="Rows for one step, over all devices.",
+)  # fmt: skip
+@click.option(
+    "--seed", "seeds", type=SEED, multiple=True, default=[42], show_default=True,
+    help="Repeat it for several trainings: mean and standard deviation are shown.",
+)  # fmt: skip
+@click.option(
+    "--rows", "train_rows", type=click.IntRange(*RANGES["train_rows"]), metavar="N",
+    help="Train on about N rows: whole sentence pairs, drawn by the seed.",
+)  # fmt: skip
+@click.option(
+    "--sweep", metavar="FILE",
+    help="Try a grid of settings (TOML); the best of each encoding on validation is trained with its seeds.",
+)  # fmt: skip
+@click.option(
+    "--recipe", metavar="FILE",
+    help="Train what a recipe says, with its settings; --model picks from its models.",
+)  # fmt: skip
+@click.option(
+    "--curve", "sizes", callback=_sizes, metavar="N,N,...",
+    help="Train on parts of the data of so many rows; writes curve.csv and curve.svg into the folder.",
+)  # fmt: skip
+@click.option(
+    "-o", "--output", "folder", default="results", show_default=True, metavar="FOLDER",
+    help="Where results, trained models and checkpoints are kept.",
+)  # fmt: skip
+@click.option("--no-models", is_flag=True, help="Do not keep trained models.")
+@click.option("--force", is_flag=True, help="Train again what is known.")
+@click.option(
+    "--device", type=click.Choice(["auto", "cpu"]), default="auto", show_default=True,
+    help="auto takes the GPU where there is one; several by accelerate launch.",
+)  # fmt: skip
+@click.option(
+    "--rows-at-once", type=click.IntRange(*RANGES["batch"]), metavar="N",
+    help="Rows of a batch that a device takes at a time, where memory does not hold all.",
+)  # fmt: skip
+@click.option("--offline", is_flag=True, help="Never ask the hub; use its local cache.")
+def train(
+    console: Console,
+    data: str,
+    models: tuple[str, ...],
+    encodings: tuple[str, ...],
+    answers: str | None,
+    sweep: str | None,
+    recipe: str | None,
+    sizes: list[int] | None,
+    folder: str,
+    no_models: bool,
+    force: bool,
+    device: str,
+    rows_at_once: int | None,
+    offline: bool,
+    **how: Any,
+) -> None:
+    """Train encoders on C-STS and measure them on test, or on validation where the labels of test are hidden.
+
+    DATA is a folder with csts_train.csv, csts_validation.csv and csts_test.csv, or csts-sample. Validation is
+    scored after each epoch. The model of the last epoch is kept, with --select best that of the epoch with
+    the highest Spearman correlation on validation. A score by which something was selected has a * behind it.
+
+    What is known in FOLDER is not trained again. A training that was stopped, however it was, goes on from
+    its last epoch when the same command is given again, with the same numbers on the same kind of CPU.
+
+    A recipe says how each of its models is trained, and leaves no trained models behind; other settings given
+    here do not count, but for the seeds.
+
+    If the labels of test are hidden, its rows are predicted: FOLDER/submissions has a test_predictions.json
+    per seed, in the form that the server of C-STS takes.
+
+    --json: data, split, results (as giccs-eval has them), models, submissions if test has hidden labels; with
+    --sweep also sweep, with --curve curve.
+    """
+    offline_first(offline)
+    if len([one for one in (sweep, recipe, sizes) if one]) > 1:
+        raise click.UsageError(
+            "--sweep, --recipe and --curve each say what to do; give one of them"
+        )
+    if sizes and how["train_rows"]:
+        raise click.UsageError("--curve says on how many rows to train; leave --rows out")
+    from giccs.csts.encoders.splits import read_splits
+    from giccs.csts.encoders.sweep import read_grid
+
+    grid = read_grid(sweep) if sweep else None
+    if recipe:
+        lines = _of_recipe(console, recipe, models, how["seeds"], answers)
+    else:
+        lines = list(_settings(models or _models_of(grid), encodings, answers, how))
+    _check(lines, grid)
+    read = {
+        texts: read_splits(data, answers=answers if texts == "answers" else None)
+        for texts in sorted({settings.texts for settings in lines})
+    }
+    splits = read[lines[0].texts]
+    from giccs.csts.encoders.launched import is_first
+    from giccs.csts.encoders.training import Machine
+
+    first, machine = is_first(), Machine(device, rows_at_once)
+    console = console if first else replace(console, quiet=True)
+    if first:
+        console.warn([*dict.fromkeys(one for part in read.values() for one in part.warnings)])
+    console.note(f"{splits.name}: {splits.described()}")
+    if grid is not None:
+        answer = _swept(console, grid, lines, splits, folder, machine, force)
+    elif sizes:
+        answer = _curved(console, lines, sizes, splits, folder, machine, force)
+    else:
+        keep = not no_models and not recipe
+        answer = _trained(console, lines, read, folder, machine, keep, force)
+    if first:
+        text, document = answer
+        shared = {"data": splits.name, "split": splits.reported}
+        console.answer(text, shared | document)
+        console.note(f"\nnumbers are of {splits.reported}; results in {folder}")
+
+
+def _models_of(grid: Grid | None) -> Sequence[str]:
+    if grid is None or "model" not in grid.values:
+        raise click.UsageError("Missing option '--model'.")
+    return grid.values["model"]
+
+
+def _settings(
+    models: Sequence[str], encodings: Sequence[str], answers: str | None, how: Mapping[str, Any]
+) -> Iterator[Settings]:
+    """Yield the settings of every model with every encoding."""
+    from giccs.csts.encoders.settings import Settings
+
+    values = dict(how)
+    values["condition"] = not values.pop("no_condition")
+    values["sentences"] = not values.pop("condition_only")
+    values["texts"] = "answers" if answers else "sentences"
+    for model in dict.fromkeys(models):
+        for encoding in dict.fromkeys(encodings):
+            try:
+                yield Settings(model, encoding=encoding, **values).canonical()
+            except ValueError as error:
+                raise click.UsageError(str(error)) from None
+
+
+def _of_recipe(
+    console: Console, file: str, models: Sequence[str], seeds: Sequence[int], answers: str | None
+) -> list[Settings]:
+    """Return the trainings of a recipe; those with answers are left out where there are none."""
+    from giccs.evaluation.recipe import TRAINING, read_recipe
+
+    runs = read_recipe(file).only(models, [TRAINING]).runs
+    lines = [replace(run.settings, seeds=tuple(seeds)) for run in runs]
+    kept = [settings for settings in lines if answers or settings.texts != "answers"]
+    if len(kept) < len(lines):
+        console.note(f"{len(lines) - len(kept)} trainings are left out: they need --answers FILE")
+    if not kept:
+        raise click.UsageError(f"every training of {file} needs --answers FILE")
+    return kept
+
+
+def _check(lines: Sequence[Settings], grid: Grid | None) -> None:
+    """Raise InputError for every model that cannot be had, and for settings that do not go together."""
+    from giccs.csts.encoders.base import base_folder
+    from giccs.csts.encoders.settings import why_impossible
+
+    problems: dict[tuple[str, str], Problem] = {}
+    for settings in lines:
+        if grid is None and (why := why_impossible(settings)):
+            problems[settings.model, why] = Problem(settings.model, None, why)
+        try:
+            base_folder(settings.model, settings.revision)
+        except InputError as error:
+            problems |= {(settings.model, str(one)): one for one in error.problems}
+    if problems:
+        raise InputError(problems.values())
+
+
+def _trained(
+    console: Console, lines: Sequence[Settings], read: Mapping[str, Splits], folder: str,
+    machine: Machine, keep: bool, force: bool,
+) -> tuple[str, dict[str, Any]]:  # fmt: skip
+    from giccs.csts.encoders.running import train as run
+
+    outcomes = []
+    remarks = Remarks(console)
+    for settings in lines:
+        console.note(f"{settings.model}: {settings.described()} ...")
+        outcome = run(
+            settings, read[settings.texts], folder, machine, console.progress,
+            keep=keep, force=force,
+        )  # fmt: skip
+        if outcome.known:
+            console.note("  kept from before")
+        if keep and len(outcome.models) < len(settings.seeds):
+            console.note("  its trained models were not kept then; --force trains them again")
+        _note_losses(console, outcome)
+        remarks.on(outcome.result)
+        outcomes.append(outcome)
+    models = [str(path) for outcome in outcomes for path in outcome.models]
+    for path in models:
+        console.note(f"model: {path}")
+    return _table(outcomes), _document(console, outcomes) | {"models": models}
+
+
+def _note_losses(console: Console, outcome: Outcome) -> None:
+    """Say what of the data was not seen."""
+    for seed in outcome.seeds:
+        numbers = seed.signature["settings"]["seeds"]
+        if left_out := seed.environment["rows"]["left_out"]:
+            why = "are in no pair of two rows with different labels, and quad takes only these"
+            console.note(f"  seed {numbers[0]}: {left_out} training rows {why}")
+        if truncated := seed.environment["truncated"]:
+            console.note(f"  seed {numbers[0]}: {truncated} texts were too long and cut off")
+
+
+def _swept(
+    console: Console, grid: Grid, lines: Sequence[Settings], splits: Splits, folder: str,
+    machine: Machine, force: bool,
+) -> tuple[str, dict[str, Any]]:  # fmt: skip
+    from giccs.csts.encoders.sweep import points
+    from giccs.csts.encoders.sweep import sweep as run
+
+    given = _spread(grid, lines)
+    for one in given:
+        points(grid, one)  # what cannot be is known before anything is trained
+    found = [
+        run(grid, one, splits, folder, machine, console.progress, console.note, force=force)
+        for one in given
+    ]
+    for why, count in sum((Counter(one.impossible) for one in found), Counter()).items():
+        console.note(f"{count} combinations left out: {why}")
+    best = [outcome for one in found for outcome in one.best]
+    remarks = Remarks(console)
+    for outcome in best:
+        remarks.on(outcome.result)
+    rows = [_point_row(point) for one in found for point in one.points]
+    headers = ["model", "setting", *TITLES[:2]]
+    text = f"{_rows(rows, headers)}\n(on validation)\n\n{_table(best)}"
+    return text, _document(console, best) | {"models": [], "sweep": _sweep_document(found)}
+
+
+def _spread(grid: Grid, lines: Sequence[Settings]) -> list[Settings]:
+    """Return what a grid starts from: of the settings that differ in what it tries, one."""
+    found: dict[tuple[Any, ...], Settings] = {}
+    for one in lines:
+        left = (value for name, value in asdict(one).items() if name not in grid.values)
+        found.setdefault(tuple(left), one)
+    return list(found.values())
+
+
+def _sweep_document(found: Sequence[Found]) -> list[dict[str, Any]]:
+    from giccs.csts.encoders.running import validated
+
+    return [
+        {
+            "settings": asdict(point.settings),
+            "validation": {name: e.document() for name, e in validated(point.result).items()},
+        }
+        for one in found
+        for point in one.points
+    ]
+
+
+def _curved(
+    console: Console, lines: Sequence[Settings], sizes: Sequence[int], splits: Splits, folder: str,
+    machine: Machine, force: bool,
+) -> tuple[str, dict[str, Any]]:  # fmt: skip
+    from pathlib import Path
+
+    from bws.textio import write_atomic
+    from giccs.csts.encoders.curve import curve, curve_chart, curve_csv
+    from giccs.csts.encoders.launched import is_first
+    from giccs.description.figures import write_chart
+
+    points = curve(
+        lines, sizes, splits, folder, machine, console.progress, console.note, force=force
+    )  # fmt: skip
+    if is_first():
+        write_atomic(Path(folder, "curve.csv"), curve_csv(points))
+        write_chart(curve_chart(points), Path(folder, "curve.svg"))
+    rows = [
+        [
+            point.settings.model,
+            point.settings.described(),
+            point.rows,
+            *_cells(point.result.metrics),
+        ]
+        for point in points
+    ]
+    text = _rows(rows, ["model", "setting", "rows", *TITLES])
+    console.note(f"curve: {Path(folder, 'curve.csv')}, {Path(folder, 'curve.svg')}")
+    return text, {"results": [], "models": [], "curve": [_curve_document(one) for one in points]}
+
+
+def _curve_document(point: CurvePoint) -> dict[str, Any]:
+    return {
+        "model": point.settings.model,
+        "setting": point.settings.described(),
+        "rows": point.rows,
+        "metrics": {name: e.document() for name, e in point.result.metrics.items()},
+    }
+
+
+def _document(console: Console, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Return the results as JSON; tell where the predictions of rows with hidden labels are."""
+    submissions = [str(path) for outcome in outcomes for path in outcome.submissions]
+    console.warn([problem for outcome in outcomes for problem in outcome.problems])
+    for path in submissions:
+        console.note(f"predictions for the server of C-STS: {path}")
+    results = {"results": [outcome.result.document() for outcome in outcomes]}
+    return results | ({"submissions": submissions} if submissions else {})
+
+
+def _table(outcomes: Sequence[Outcome]) -> str:
+    from giccs.csts.encoders.running import validated
+
+    headers = ["model", "setting", *TITLES, "epoch", "validation ρ [95 %]"]
+    rows = []
+    for outcome in outcomes:
+        result = outcome.result
+        epochs = ", ".join(map(str, result.environment["selected_epochs"]))
+        epochs = f"{epochs} ({result.signature['settings']['select']})"
+        on_validation = _number(validated(result)["spearman"])
+        setting = result.signature["setting"]
+        rows.append([result.model, setting, *_cells(result.metrics), epochs, on_validation])
+    return _rows(rows, headers)
+
+
+def _point_row(point: Any) -> list[str]:
+    from giccs.csts.encoders.running import validated
+
+    on_validation = validated(point.result)
+    numbers = [_number(on_validation[name]) for name in ("spearman", "pearson")]
+    return [point.settings.model, point.settings.described(), *numbers]
+
+
+def _cells(metrics: Mapping[str, Estimate]) -> list[str]:
+    return [_number(metrics[name]) for name in ("spearman", "pearson", "pair_accuracy")]
+
+
+def _number(estimate: Estimate) -> str:
+    """Return ``value ± SD over seeds [interval]``, as far as there is one; a mark if it was selected."""
+    from giccs.measures.formatting import interval
+
+    sd = estimate.extra.get("sd")
+    written = interval(estimate)
+    return written if sd is None else written.replace(" ", f" ± {sd:.3f} ", 1)
+
+
+def _rows(rows: Sequence[Sequence[Any]], headers: Sequence[str]) -> str:
+    from giccs.measures.formatting import SELECTED_REMARK
+    from giccs.report.cells import tabulated
+
+    table = tabulated(rows, headers, "table")
+    has_marks = any(str(cell).endswith("*") for row in rows for cell in row)
+    return f"{table}\n\n{SELECTED_REMARK}" if has_marks else table

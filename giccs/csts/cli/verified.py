@@ -1,0 +1,115 @@
+"""giccs-csts verified: from the answers of a verification to a C-STS file."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bws.command import Console, command
+from bws.option_types import RESAMPLES, SEED
+from bws.problems import InputError, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from giccs.csts.verification import Verified
+    from giccs.measures.metrics import Estimate
+
+__all__ = ["verified"]
+
+NAMES = {"answer": "all answers", "applies": "whether it applies", "label": "labels"}
+
+
+@command(
+    "giccs-csts verified",
+    example="""
+    giccs-csts verified verification.csv -o csts_train.csv
+    giccs-csts verified verification.csv --json
+    """,
+)
+@click.argument("answers", metavar="ANSWERS")
+@click.option(
+    "-o", "--output", metavar="FILE",
+    help="Where to write the C-STS file: uid, sentence1, sentence2, condition, label.",
+)  # fmt: skip
+@click.option(
+    "--resamples", type=RESAMPLES, default=1000, show_default=True, metavar="N",
+    help="Draws of sentence pairs for the intervals.",
+)  # fmt: skip
+@click.option("--seed", type=SEED, default=0, show_default=True, metavar="S")
+def verified(console: Console, answers: str, output: str | None, resamples: int, seed: int) -> None:
+    """Merge the answers of several annotators into one label a triplet, and say how far they agree.
+
+    ANSWERS is what `mturk-hits collect` writes of a verification. A triplet is left out where more than half
+    say that the condition does not apply. Its label is the median; where that falls between two labels it is
+    the one nearer to the mean, else the lower one. Agreement is Fleiss' kappa, with 95 % intervals from a
+    bootstrap over sentence pairs; C-STS has 0.61 (three annotators, 100 instances).
+    """
+    from giccs.csts.data import write_csts
+    from giccs.csts.verification import agreement, read_verification
+    from giccs.csts.verification import verified as merge
+
+    if output == "-" and console.as_json:
+        raise click.UsageError("--json prints one document and nothing else; name a file with -o")
+    triplets = read_verification(answers)
+    found = merge(triplets)
+    kappas = agreement(triplets, resamples=resamples, seed=seed)
+    if output is not None:
+        if not found.instances:
+            raise InputError(
+                Problem(answers, None, "no condition applies; there is nothing to write")
+            )
+        write_csts(found.instances, output)
+    text = _text(found, kappas, output)
+    if output == "-":
+        console.note(text)
+    else:
+        console.answer(text, _document(found, kappas, output, resamples, seed))
+
+
+def _text(found: Verified, kappas: Mapping[str, Estimate], output: str | None) -> str:
+    from tabulate import tabulate
+
+    rows = [
+        [NAMES.get(name, name), _number(one.value), _interval(one), one.n, one.reason]
+        for name, one in kappas.items()
+    ]
+    counts = ", ".join(f"{count} with label {label}" for label, count in found.counts.items())
+    lines = [
+        f"{len(found.triplets)} triplets, {sum(len(one.answers) for one in found.triplets)} answers",
+        f"{len(found.dropped)} left out, as their condition does not apply",
+        f"{len(found.instances)} instances: {counts}",
+        "",
+        "Fleiss' kappa",
+        tabulate(rows, ["", "kappa", "95 % interval", "triplets", ""], disable_numparse=True),
+    ]
+    return "\n".join([*lines, *([f"\nwritten to {output}"] if output else [])])
+
+
+def _number(value: float) -> str:
+    return "not defined" if value != value else f"{value:.3f}"
+
+
+def _interval(one: Estimate) -> str:
+    return "–" if one.low != one.low else f"{one.low:.3f} to {one.high:.3f}"
+
+
+def _document(
+    found: Verified, kappas: Mapping[str, Estimate], output: str | None, resamples: int, seed: int
+) -> dict[str, Any]:
+    return {
+        "triplets": len(found.triplets),
+        "answers": sum(len(one.answers) for one in found.triplets),
+        "instances": len(found.instances),
+        "labels": found.counts,
+        "left_out": [{**asdict(one), "answers": list(one.answers)} for one in found.dropped],
+        "kappa": {name: one.document() for name, one in kappas.items()},
+        "output": output,
+        "signature": {
+            "label": "median, nearer to the mean, lower", "resamples": resamples, "seed": seed,
+            "giccs": version("giccs"),
+        },
+    }  # fmt: skip

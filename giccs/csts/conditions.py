@@ -1,0 +1,176 @@
+"""What do conditions ask about: which feature, of which entity?  (L-CSTS, 3.1 and Figure 2.)
+
+The paper says that most conditions are "[feature] of [entity]" or a lone "[entity]", and that a lone entity
+is counted under the feature *type*. How it found the parts it does not say. Chosen here, on purpose as rules
+that can be read:
+
+1. Lower case, without punctuation (the paper's footnote 4 drops case and the full stop).
+2. With "of": what stands before the first "of" is the feature, what follows is the entity.
+3. Without: a possessive ("the people's demeanor") is its "of" form, since it names a feature. So is a
+   compound that ends in a feature which the paper itself names ("room type"; `NAMED`).
+4. One of those features alone ("the number") is a feature without an entity; all others are a lone entity,
+   whose feature is *type*.
+5. A part is counted by its head (`phrases.head`). So "the main colors of the two dogs in the yard" is *color*
+   of *dog*, and "the number of pieces of cake" is *number* of *piece*. Synonyms (color and colour, kind and
+   type) are not brought together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from giccs.csts.phrases import head, noun_phrase, singular, words_of
+from giccs.description.figures import BLUE
+
+if TYPE_CHECKING:
+    import altair as alt
+
+__all__ = ["SHOWN", "TYPE", "Analysis", "Condition", "Count", "analyse", "frequent_parts", "parse"]
+
+TYPE = "type"
+"""The feature of a condition that names none."""
+NAMED = frozenset(["age", "amount", "color", "colour", "gender", "number", "shape", "size", TYPE])
+"""The features that L-CSTS names in its section 3 and Table 3; British spelling added."""
+FORMS = ("of", "possessive", "compound", "feature", "singleton")
+SHOWN = 10
+"""How many features and entities Figure 2 shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """The parts of a condition, by their heads."""
+
+    form: str
+    """``of``, ``possessive``, ``compound``, ``feature`` (without an entity) or ``singleton``."""
+    feature: str
+    entity: str
+    """Empty where none is named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How often a feature or an entity is asked about."""
+
+    name: str
+    count: int
+    share: float
+    """Of all conditions that have words, 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What the conditions of a data set ask about; a condition counts once a row."""
+
+    total: int
+    """Conditions that have words."""
+    empty: int
+    """Conditions without; they count nowhere else."""
+    different: int
+    """How many different combinations of form, feature and entity there are."""
+    forms: dict[str, int]
+    """How many conditions have each form, in the order of `FORMS`."""
+    features: tuple[Count, ...]
+    """Falling; equal counts by name."""
+    entities: tuple[Count, ...]
+
+
+def parse(text: str) -> Condition | None:
+    """Return the parts of a condition; None where it has no words.
+
+    >>> parse("The color of the animals.")
+    Condition(form='of', feature='color', entity='animal')
+    >>> parse("the people's demeanor")
+    Condition(form='possessive', feature='demeanor', entity='people')
+    >>> parse("Room type")
+    Condition(form='compound', feature='type', entity='room')
+    >>> parse("The sport being played")
+    Condition(form='singleton', feature='type', entity='sport')
+    """
+    words = words_of(text)
+    return _of(words) or _without_of(noun_phrase(words))
+
+
+def analyse(conditions: Iterable[str]) -> Analysis:
+    """Count features and entities; raise ValueError where no condition has words."""
+    texts = Counter(conditions)
+    found: Counter[Condition] = Counter()
+    for text, count in texts.items():
+        if parsed := parse(text):
+            found[parsed] += count
+    total = found.total()
+    if not total:
+        raise ValueError("there are no conditions with words")
+    forms = _summed((one.form, count) for one, count in found.items())
+    features = _summed((one.feature, count) for one, count in found.items())
+    entities = _summed((one.entity, count) for one, count in found.items() if one.entity)
+    return Analysis(
+        total=total,
+        empty=texts.total() - total,
+        different=len(found),
+        forms={form: forms[form] for form in FORMS},
+        features=_ranked(features, total),
+        entities=_ranked(entities, total),
+    )
+
+
+def frequent_parts(analysis: Analysis, top: int = SHOWN) -> alt.HConcatChart:
+    """Return Figure 2 of L-CSTS: the `top` most frequent features, and beside them the entities."""
+    import altair as alt
+
+    chart: alt.HConcatChart = alt.hconcat(
+        _bars("feature", analysis.features[:top]), _bars("entity", analysis.entities[:top])
+    )
+    return chart
+
+
+def _of(words: Sequence[str]) -> Condition | None:
+    """Return the parts around the first "of"; None where one of them is missing."""
+    if "of" not in words[1:-1]:
+        return None
+    place = words.index("of", 1)
+    feature, entity = head(words[:place]), head(words[place + 1 :])
+    return Condition("of", feature, entity) if feature and entity else None
+
+
+def _without_of(phrase: Sequence[str]) -> Condition | None:
+    if not phrase:
+        return None
+    owners = (place for place, word in enumerate(phrase[:-1]) if word.endswith(("'s", "s'")))
+    if (owner := next(owners, None)) is not None:
+        return Condition("possessive", head(phrase[owner + 1 :]), head(phrase[: owner + 1]))
+    if (last := singular(phrase[-1])) in NAMED:
+        entity = head(phrase[:-1])
+        return Condition("compound" if entity else "feature", last, entity)
+    return Condition("singleton", TYPE, head(phrase))
+
+
+def _summed(counts: Iterable[tuple[str, int]]) -> Counter[str]:
+    summed: Counter[str] = Counter()
+    for name, count in counts:
+        summed[name] += count
+    return summed
+
+
+def _ranked(counts: Counter[str], total: int) -> tuple[Count, ...]:
+    ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    return tuple(Count(name, count, count / total) for name, count in ranked)
+
+
+def _bars(title: str, counts: Sequence[Count]) -> alt.Chart:
+    import altair as alt
+
+    rows = [{"name": one.name, "conditions": one.count, "share": one.share} for one in counts]
+    chart: alt.Chart = (
+        alt.Chart(alt.InlineData(values=rows))
+        .mark_bar(color=BLUE)
+        .encode(
+            x=alt.X("share:Q", title="share of conditions", axis=alt.Axis(format="%")),
+            y=alt.Y("name:N", title=title, sort=None),
+            tooltip=["name:N", "conditions:Q", alt.Tooltip("share:Q", format=".1%")],
+        )
+        .properties(width=220, height=22 * len(rows))
+    )
+    return chart

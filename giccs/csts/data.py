@@ -1,0 +1,327 @@
+"""C-STS as files: read them, check them, bring in the second labels of L-CSTS.
+
+What is known of the published files (github.com/princeton-nlp/c-sts; they are behind a form, so no test here
+sees them): they are called ``csts_train.csv``, ``csts_validation.csv`` and ``csts_test.csv``, with columns
+``sentence1, sentence2, condition, label``; a label of -1 is a hidden one; a condition may be empty. The
+authors' programs group the rows by the two sentences and leave out what is not exactly two rows; the row with
+the higher label is the positive one. `pairs` does the same.
+
+What is known of the reannotation (github.com/brandeis-llc/L-CSTS): its ``uid`` goes from 0 to 2833, "in the
+same order as the original C-STS dev split", so it is the number of a row of ``csts_validation.csv``.
+
+What is concluded, and stated nowhere: the two rows of a pair follow each other, and the first was written as
+the condition of high similarity. In the reannotation row 2i has a higher label than row 2i+1 791 times and a
+lower one 255 times; between rows 2i+1 and 2i+2 it is 201 and 752 times; and so in every part of the file.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+
+from bws.files.table import Table, read_table
+from bws.problems import InputError, Problem
+from bws.textio import write_atomic
+from giccs.csts.checks import Placed, duplicates, in_two_files, pairing, unusable
+from giccs.csts.records import INVALID, LABELS, Instance
+
+__all__ = [
+    "SAMPLE",
+    "SPLITS",
+    "Dataset",
+    "Merged",
+    "check_csts",
+    "merged",
+    "pairs",
+    "read_csts",
+    "read_relabelled",
+    "write_csts",
+]
+
+SAMPLE = "csts-sample"
+"""The data set of this form that ships with giccs."""
+SPLITS = ("train", "validation", "test")
+COLUMNS = ("sentence1", "sentence2", "condition", "label")
+UID_COLUMNS = ("uid", "index", "Unnamed: 0", "column 1")
+"""What the column of an index is called; the last is how `read_table` calls a first one without a name."""
+RELABELLED = "reannotated-label"
+HIDDEN = frozenset(["", "hidden", "-1", "-1.0"])
+"""What stands for the label of a row that is not labelled."""
+NUMBERS = {written: label for label in LABELS for written in (str(label), f"{label}.0")}
+RELABELS = NUMBERS | {"-1": INVALID, "-1.0": INVALID}
+ALLOWED = "it must be 1, 2, 3, 4 or 5"
+OR_INVALID = f", or {INVALID} for an invalid condition"
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Rows of C-STS; those of one sentence pair share its number."""
+
+    name: str
+    """How it was called."""
+    instances: tuple[Instance, ...]
+    warnings: tuple[Problem, ...] = ()
+    """What is odd but does not make the data unusable."""
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over the content, whatever the order of the rows and the form of the file."""
+        lines = sorted(_canonical(one) for one in self.instances)
+        return hashlib.sha256("\n".join(lines).encode("utf-8")).hexdigest()
+
+    def labelled(self) -> Dataset:
+        """Return the data set of the rows with a label from 1 to 5."""
+        return replace(self, instances=tuple(one for one in self.instances if _is_scored(one)))
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A data set with second labels, and what found no partner."""
+
+    dataset: Dataset
+    """The rows that have a second label, which has taken the place of the first."""
+    without_label: tuple[str, ...]
+    """uids of rows for which there is no second label."""
+    without_row: tuple[str, ...]
+    """uids of second labels for which there is no row."""
+
+
+def read_csts(
+    data: str | os.PathLike[str], split: str | None = None, *, relabelled: bool = False
+) -> Dataset:
+    """Read a C-STS file, a folder of them, or csts-sample; raise InputError with every problem.
+
+    split: one of `SPLITS`, which file of the folder; None reads all that are there, as one data set whose
+    uids begin with the split (``validation:17``). relabelled: -1 is an invalid condition, not a hidden label.
+
+    Rows without a partner, pairs with one condition twice and empty conditions can be used: they are
+    warnings here and problems for `check_csts`. Raises ValueError for another split.
+    """
+    found = _read(data, split, relabelled)
+    if found.problems:
+        raise InputError(_in_order(found.problems))
+    return replace(found.dataset(data), warnings=_in_order(found.flaws + found.warnings))
+
+
+def check_csts(
+    data: str | os.PathLike[str], split: str | None = None, *, relabelled: bool = False
+) -> tuple[Dataset, list[Problem]]:
+    """Read data as `read_csts` does, but be strict, and return the problems instead of raising them.
+
+    A file that cannot be read as a table, or lacks a column, still raises InputError.
+    """
+    found = _read(data, split, relabelled)
+    return found.dataset(data), list(_in_order(found.problems + found.flaws))
+
+
+def pairs(dataset: Dataset) -> list[tuple[Instance, Instance]]:
+    """Return (high, low) for every sentence pair of exactly two rows, both labelled or both not.
+
+    High is the higher label; where labels are equal or hidden, the first row. Left out are sentence pairs
+    with another number of rows, as in the authors' programs, with one label, or with an invalid condition.
+    """
+    rows: dict[int, list[Instance]] = {}
+    for one in dataset.instances:
+        rows.setdefault(one.pair, []).append(one)
+    ordered = (sorted(two, key=lambda one: -(one.label or 0)) for two in rows.values())
+    return [(two[0], two[1]) for two in ordered if _is_pair(two)]
+
+
+def read_relabelled(path: str | os.PathLike[str]) -> dict[str, int]:
+    """Read ``uid, reannotated-label`` (tab or comma): 1 to 5 by uid, or -1 where the condition is invalid.
+
+    Raises InputError with every problem: other labels, uids that are empty or repeat.
+    """
+    table = read_table(path)
+    table.need(("uid", RELABELLED))
+    problems = list(table.problems)
+    labels: dict[str, int] = {}
+    cells = (table.frame["uid"].to_list(), table.frame[RELABELLED].to_list())
+    for line, uid, written in zip(table.lines.tolist(), *cells, strict=True):
+        label = RELABELS.get(written.strip())
+        if label is None:
+            message = f"{RELABELLED} is {written!r}; {ALLOWED}{OR_INVALID}"
+            problems.append(Problem(table.file, line, message))
+        if not uid.strip() or uid.strip() in labels:
+            message = f"the uid {uid!r} repeats or is empty; each row needs one of its own"
+            problems.append(Problem(table.file, line, message))
+        labels[uid.strip()] = label or 0
+    if problems:
+        raise InputError(problems)
+    return labels
+
+
+def merged(dataset: Dataset, labels: Mapping[str, int]) -> Merged:
+    """Give the rows their second labels, by uid; what has no partner is left out and listed.
+
+    >>> rows = (Instance("0", "A kite.", "A bus.", "the color", 1, 0),)
+    >>> both = merged(Dataset("kites", rows), {"0": 5, "1": 2})
+    >>> both.dataset.instances[0].label, both.without_label, both.without_row
+    (5, (), ('1',))
+    """
+    uids = {one.uid for one in dataset.instances}
+    kept = [replace(one, label=labels[one.uid]) for one in dataset.instances if one.uid in labels]
+    return Merged(
+        replace(dataset, instances=tuple(kept)),
+        tuple(one.uid for one in dataset.instances if one.uid not in labels),
+        tuple(uid for uid in labels if uid not in uids),
+    )
+
+
+def write_csts(instances: Iterable[Instance], path: str | os.PathLike[str]) -> None:
+    """Write rows as CSV with their uids, whole or not at all; a row that is not labelled has no label."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["uid", *COLUMNS])
+    for one in instances:
+        label = "" if one.label is None else one.label
+        writer.writerow([one.uid, one.sentence1, one.sentence2, one.condition, label])
+    write_atomic(path, out.getvalue())
+
+
+@dataclass(slots=True)
+class _Found:
+    """Rows with their places, and what is said of them."""
+
+    rows: list[Placed] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    """What makes a file unusable."""
+    flaws: list[Problem] = field(default_factory=list)
+    """What is against the design of the data set, but can be used."""
+    warnings: list[Problem] = field(default_factory=list)
+
+    def dataset(self, data: str | os.PathLike[str]) -> Dataset:
+        rows = tuple(one.row for one in self.rows)
+        return Dataset(os.fspath(data), rows, _in_order(self.warnings))
+
+
+def _read(data: str | os.PathLike[str], split: str | None, relabelled: bool) -> _Found:
+    if split is not None and split not in SPLITS:
+        raise ValueError(f"split is {split!r}; it must be one of {', '.join(SPLITS)}")
+    found = _Found()
+    folder = Path(str(resources.files("giccs.data") / SAMPLE)) if data == SAMPLE else Path(data)
+    if not folder.is_dir():
+        _read_file(found, data, "", relabelled)
+        return found
+    for name, path in _files(folder, split):
+        _read_file(found, path, "" if split else f"{name}:", relabelled)
+    found.warnings += in_two_files(found.rows)
+    return found
+
+
+def _files(folder: Path, split: str | None) -> list[tuple[str, Path]]:
+    wanted = [split] if split else SPLITS
+    paths = {
+        name: path
+        for name in wanted
+        for ending in (".csv.gz", ".csv")  # the last one that is there
+        if (path := folder / f"csts_{name}{ending}").is_file()
+    }
+    if not paths:
+        names = ", ".join(f"csts_{name}.csv" for name in wanted)
+        raise InputError(Problem(str(folder), None, f"holds none of {names} (or .csv.gz)"))
+    return list(paths.items())
+
+
+def _read_file(
+    found: _Found, path: str | os.PathLike[str], prefix: str, relabelled: bool
+) -> None:  # fmt: skip
+    table = read_table(path, separator=",")
+    uid_column = next((name for name in UID_COLUMNS if name in table.frame.columns), None)
+    unknown = [name for name in table.frame.columns if name not in (*COLUMNS, uid_column)]
+    # with another column the labels may be there under another name
+    table.need(COLUMNS if unknown else COLUMNS[:3])
+    found.problems += table.problems
+    if "label" not in table.frame.columns:
+        found.flaws.append(
+            Problem(table.file, 1, "has no column label; all labels count as hidden")
+        )
+    if not len(table.frame):
+        found.problems.append(
+            Problem(table.file, None, "holds no rows; sentence pairs are expected")
+        )
+    if unknown:
+        found.warnings.append(Problem(table.file, 1, f"columns left out: {', '.join(unknown)}"))
+    labels = _labels(found, table, relabelled)
+    uids = _uids(found, table, uid_column)
+    first_pair = 1 + max((one.row.pair for one in found.rows), default=-1)
+    rows = _placed(table, [prefix + uid for uid in uids], labels, first_pair)
+    found.problems += unusable(rows)
+    found.flaws += pairing(rows)
+    found.warnings += duplicates(rows)
+    found.rows += rows
+
+
+def _placed(
+    table: Table, uids: Sequence[str], labels: Sequence[int | None], first_pair: int
+) -> list[Placed]:
+    """Return the rows; those of the same two sentences have the same pair, wherever they stand."""
+    lines: list[int] = table.lines.tolist()
+    texts = (table.frame[name].to_list() for name in COLUMNS[:3])
+    pair_of: dict[tuple[str, str], int] = {}
+    rows = []
+    for line, uid, label, one, two, condition in zip(lines, uids, labels, *texts, strict=True):
+        pair = pair_of.setdefault((one, two), first_pair + len(pair_of))
+        rows.append(Placed(table.file, line, Instance(uid, one, two, condition, label, pair)))
+    return rows
+
+
+def _uids(found: _Found, table: Table, column: str | None) -> list[str]:
+    """Return the file's own uids, or the numbers of its rows; an empty one is a problem."""
+    if column is None:
+        return list(map(str, range(len(table.frame))))
+    uids = [cell.strip() for cell in table.frame[column].to_list()]
+    found.problems += [
+        Problem(table.file, line, f"{column} is empty; each row needs a uid of its own")
+        for line, uid in zip(table.lines.tolist(), uids, strict=True)
+        if not uid
+    ]
+    return uids
+
+
+def _labels(found: _Found, table: Table, relabelled: bool) -> list[int | None]:
+    """Return the labels, None where there is none; others than the allowed ones are problems."""
+    if "label" not in table.frame.columns:
+        return [None] * len(table.frame)
+    cells = [cell.strip() for cell in table.frame["label"].to_list()]
+    hidden = HIDDEN - RELABELS.keys() if relabelled else HIDDEN
+    if all(cell.lower() in hidden for cell in cells):
+        return [None] * len(cells)
+    known = RELABELS if relabelled else NUMBERS
+    also = OR_INVALID if relabelled else f" ({INVALID} only in a relabelled set)"
+    found.problems += [
+        Problem(table.file, line, f"label is {cell!r}; {ALLOWED}{also}")
+        for line, cell in zip(table.lines.tolist(), cells, strict=True)
+        if cell and cell not in known
+    ]
+    if empty := cells.count(""):
+        message = f"{empty} of {len(cells)} rows have no label"
+        found.warnings.append(Problem(table.file, None, message))
+    return [known.get(cell) for cell in cells]
+
+
+def _in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    return tuple(sorted(problems, key=lambda one: (one.file, one.line or 0)))
+
+
+def _is_scored(one: Instance) -> bool:
+    return one.label in LABELS
+
+
+def _is_pair(rows: Sequence[Instance]) -> bool:
+    return len(rows) == 2 and (
+        all(map(_is_scored, rows)) or all(one.label is None for one in rows)
+    )  # fmt: skip
+
+
+def _canonical(one: Instance) -> str:
+    values = [one.uid, one.sentence1, one.sentence2, one.condition, one.label]
+    return json.dumps(values, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,122 @@
+"""How do encoders grow with the training data (C-STS, Figure 3)?"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from giccs.csts.encoders.running import train_seeds
+from giccs.csts.encoders.settings import Settings
+from giccs.csts.encoders.splits import Splits, drawn
+from giccs.description.figures import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
+from giccs.measures.results import Result
+from giccs.progress import Progress, silent
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from giccs.csts.encoders.training import Machine
+
+__all__ = ["CurvePoint", "curve", "curve_chart", "curve_csv"]
+
+HEADER = ("model", "setting", "rows", "split", "metric", "value", "low", "high", "sd", "seeds", "n")
+COLOURS = (BLUE, VERMILION, GREEN, PURPLE, SKY, ORANGE, BLACK)
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """A training on part of the data."""
+
+    settings: Settings
+    """Of the curve; with all rows."""
+    rows: int
+    """On how many rows it was trained."""
+    split: str
+    """On which its numbers are."""
+    result: Result
+
+    @property
+    def line(self) -> str:
+        """How the curve is called that the point is on."""
+        return f"{self.settings.model}: {self.settings.described()}"
+
+
+def curve(
+    lines: Sequence[Settings],
+    sizes: Sequence[int],
+    splits: Splits,
+    folder: str | os.PathLike[str],
+    machine: Machine | None = None,
+    progress: Progress = silent,
+    note: Callable[[str], None] = lambda message: None,
+    *,
+    force: bool = False,
+) -> tuple[CurvePoint, ...]:
+    """Train each of some settings on each size: about so many rows, whole sentence pairs.
+
+    The rows of a smaller size are part of those of a larger one, for each seed its own. A size beyond the
+    data is all of it, once. What is known in `folder` is not trained again, unless `force`.
+    ValueError for sizes below 2.
+    """
+    if not sizes or min(sizes) < 2:
+        raise ValueError(f"sizes are {list(sizes)}; they must be 2 rows or more")
+    whole = len(splits.train)
+    wanted = sorted({min(size, whole) for size in sizes})
+    found = []
+    for settings in lines:
+        for size in wanted:
+            rows = len(drawn(splits.train, size, settings.seeds[0]))
+            note(f"{settings.model}: {settings.described()}, {rows} rows")
+            part = replace(settings, train_rows=size if size < whole else None)
+            result = train_seeds(part, splits, folder, machine, progress, force=force)
+            found.append(CurvePoint(settings, rows, splits.reported, result))
+    return tuple(found)
+
+
+def curve_csv(points: Sequence[CurvePoint]) -> str:
+    """Return a row for each number of each point."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(HEADER)
+    for point in points:
+        for name, e in point.result.metrics.items():
+            seeds = len(point.settings.seeds)
+            place = (point.settings.model, point.settings.described(), point.rows, point.split)
+            writer.writerow([*place, name, e.value, e.low, e.high, e.extra.get("sd"), seeds, e.n])
+    return out.getvalue()
+
+
+def curve_chart(points: Sequence[CurvePoint]) -> alt.TopLevelMixin:
+    """Return Figure 3: Spearman's correlation over training rows, a line for each of the settings.
+
+    Bars are 95 % intervals over the sentence pairs that were scored.
+    """
+    import altair as alt
+
+    rows = [_charted(point) for point in points]
+    lines = list(dict.fromkeys(point.line for point in points))
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
+        x=alt.X("rows:Q", title="training rows", scale=alt.Scale(zero=False)),
+        color=alt.Color(
+            "line:N", title=None, sort=lines, scale=alt.Scale(range=list(COLOURS)),
+            legend=alt.Legend(orient="bottom", columns=1, labelLimit=480),
+        ),
+    )  # fmt: skip
+    correlation = alt.Y("spearman:Q", title=f"Spearman ({points[0].split})")
+    return alt.layer(
+        base.transform_filter("isValid(datum.low)")
+        .mark_rule(opacity=0.5)
+        .encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
+        base.mark_line(point=True).encode(y=correlation),
+    ).properties(width=480, height=300)
+
+
+def _charted(point: CurvePoint) -> dict[str, Any]:
+    found = point.result.metrics["spearman"]
+    numbers = {"spearman": found.value, "low": found.low, "high": found.high}
+    known = {name: value for name, value in numbers.items() if value == value}  # NaN is no number
+    return {"line": point.line, "rows": point.rows, **known}

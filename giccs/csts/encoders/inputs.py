@@ -1,0 +1,136 @@
+"""From rows to what a scorer reads: token ids, batches, and which rows of a batch are a pair."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset as TorchDataset
+
+from giccs.csts.encoders.base import TokenIds, Tokens
+from giccs.csts.encoders.measures import paired
+from giccs.csts.encoders.settings import Settings
+from giccs.csts.records import LABELS, Instance
+from giccs.models.vocabulary import TokenCounter
+
+__all__ = ["Batches", "Encoded", "Units", "model_inputs", "row_texts", "units"]
+
+Unit = tuple[Instance, ...]
+"""Rows that must be in one batch: (high, low) of a sentence pair, or a row alone."""
+
+
+def row_texts(one: Instance, settings: Settings) -> list[list[str]]:
+    """Return the texts of a row's passes, each as the parts that `Tokens.encode` puts together.
+
+    >>> kite = Instance("0", "A kite.", "A bus.", "The color.", 5, 0)
+    >>> row_texts(kite, Settings("m", encoding="bi"))
+    [['A kite.', 'The color.'], ['A bus.', 'The color.']]
+    >>> row_texts(kite, Settings("m", encoding="cross", sentences=False))
+    [['The color.']]
+    """
+    condition = [one.condition] if settings.condition else []
+    sides = [[one.sentence1], [one.sentence2]] if settings.sentences else []
+    if settings.encoding == "tri":
+        return [*sides, condition]
+    if settings.encoding == "bi":
+        return [[*side, *condition] for side in sides]
+    return [[*(text for side in sides for text in side), *condition]]
+
+
+def units(instances: Sequence[Instance], objective: str) -> list[Unit]:
+    """Return what is put together into batches, in the order of the rows.
+
+    mse: every row alone. quad: the pairs of exactly two rows with different labels, the other rows take no
+    part. quad+mse: these pairs, and the other rows alone, for the squared error.
+    """
+    if objective == "mse":
+        return [(one,) for one in instances]
+    both: list[Unit] = [*paired(instances)]
+    if objective == "quad":
+        return both
+    inside = {id(one) for unit in both for one in unit}
+    return [*both, *((one,) for one in instances if id(one) not in inside)]
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A row as ids."""
+
+    passes: tuple[TokenIds, ...]
+    """One for each pass through the encoder."""
+    label: int
+
+
+class Units(TorchDataset[tuple[Encoded, ...]]):
+    """Units with their token ids; `truncated` counts the texts that were too long."""
+
+    def __init__(self, rows: Sequence[Unit], tokens: Tokens, settings: Settings) -> None:
+        self.truncated = 0
+        self._counter = TokenCounter(tokens.tokenizer)
+        known: dict[tuple[str, ...], TokenIds] = {}
+        self._units = [
+            tuple(self._encoded(one, tokens, settings, known) for one in unit) for unit in rows
+        ]
+
+    def __len__(self) -> int:
+        return len(self._units)
+
+    def __getitem__(self, place: int) -> tuple[Encoded, ...]:
+        return self._units[place]
+
+    def _encoded(
+        self, one: Instance, tokens: Tokens, settings: Settings,
+        known: dict[tuple[str, ...], TokenIds],
+    ) -> Encoded:  # fmt: skip
+        passes = []
+        for parts in row_texts(one, settings):
+            if tuple(parts) not in known:
+                encoded = tokens.encode(parts, joined=settings.encoding == "cross")
+                self.truncated += encoded.truncated
+                self._counter.ids(encoded.ids)
+                known[tuple(parts)] = encoded
+            passes.append(known[tuple(parts)])
+        label = one.label if one.label in LABELS else 0
+        return Encoded(tuple(passes), label or 0)
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Puts units together: the collator of the training and of the evaluation."""
+
+    pad: int
+    """Id of the padding token."""
+
+    def __call__(self, chosen: Sequence[tuple[Encoded, ...]]) -> dict[str, Tensor]:
+        """Return what `model_inputs` selects, each (parts · B, tokens); ``labels`` (B,); ``pairs`` (P, 2).
+
+        Padding is on the right, with attention mask and token type 0. ``pairs`` holds the places of (high,
+        low) in the batch, for units of two rows.
+        """
+        rows = [one for unit in chosen for one in unit]
+        texts = [one.passes[part] for part in range(len(rows[0].passes)) for one in rows]
+        padding = [max(len(text.ids) for text in texts) - len(text.ids) for text in texts]
+        both = [*zip(texts, padding, strict=True)]
+        return {
+            "input_ids": torch.tensor([[*text.ids, *[self.pad] * n] for text, n in both]),
+            "attention_mask": torch.tensor([[1] * len(text.ids) + [0] * n for text, n in both]),
+            "token_type_ids": torch.tensor([[*text.types, *[0] * n] for text, n in both]),
+            "labels": torch.tensor([one.label for one in rows]),
+            "pairs": torch.tensor(_places(chosen), dtype=torch.long).reshape(-1, 2),
+        }
+
+
+def model_inputs(batch: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return what of a batch the scorer reads."""
+    return {name: batch[name] for name in ("input_ids", "attention_mask", "token_type_ids")}
+
+
+def _places(chosen: Sequence[tuple[Encoded, ...]]) -> list[tuple[int, int]]:
+    places, first = [], 0
+    for unit in chosen:
+        if len(unit) == 2:
+            places.append((first, first + 1))
+        first += len(unit)
+    return places

@@ -1,0 +1,312 @@
+"""One training with one seed, on transformers' Trainer, which continues after an interruption.
+
+Checkpoints hold the weights as safetensors. The state of optimizer, schedule and random numbers is torch's
+own format, which transformers reads with ``weights_only``: no code in it is run. Its ``training_args.bin``,
+which would have to be unpickled and which nobody reads, is removed.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from transformers import (
+    PrinterCallback,
+    Trainer,
+    TrainerCallback,
+    TrainerControl,
+    TrainerState,
+    TrainingArguments,
+    set_seed,
+)
+
+from bws.problems import InputError, Problem
+from giccs.csts.encoders.base import Tokens, base_folder, load_encoder, load_tokens
+from giccs.csts.encoders.checkpoints import discard_broken, last_whole
+from giccs.csts.encoders.inputs import Batches, Units, model_inputs, units
+from giccs.csts.encoders.launched import is_first, processes
+from giccs.csts.encoders.losses import objective
+from giccs.csts.encoders.scorer import Scorer
+from giccs.csts.encoders.settings import Settings
+from giccs.csts.encoders.splits import Splits, drawn
+from giccs.csts.records import Instance
+from giccs.measures.metrics import correlations
+from giccs.progress import Progress, silent
+
+__all__ = ["Fitted", "Machine", "fit"]
+
+log = logging.getLogger(__name__)
+
+UNDEFINED = -2.0
+"""Stands for a correlation that is not defined where the best epoch is chosen: below every other."""
+CHOSEN_BY = "chosen_by"
+EVALUATION_ROWS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Where and how a training runs; not what it learns, but for rounding and the masks of dropout."""
+
+    device: str = "auto"
+    """``auto`` takes a GPU where there is one; ``cpu``."""
+    rows_at_once: int | None = None
+    """Rows of a batch that a device takes at a time, where memory ends; None is all of its share."""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A trained model and what it says."""
+
+    predictions: Mapping[str, NDArray[np.float64]]
+    """Split of `Splits.predicted` -> (N,) scores of its rows."""
+    epochs: tuple[Mapping[str, float], ...]
+    """What each epoch came to: ``epoch, loss, spearman, pearson`` (of validation)."""
+    best_epoch: int
+    """The epoch with the highest Spearman correlation on validation; of equal ones the first."""
+    selected_epoch: int
+    """The epoch of `scorer`: the last one, or the best."""
+    scorer: Scorer
+    tokens: Tokens
+    rows: Mapping[str, int]
+    """``trained`` on, of these ``in_pairs`` for a quadruplet loss, and ``left_out`` of the training rows."""
+    truncated: int
+    """Texts that were cut off, in all splits."""
+    seconds: float
+
+
+def fit(
+    settings: Settings, splits: Splits, folder: Path, machine: Machine, progress: Progress = silent
+) -> Fitted:
+    """Train with the one seed of `settings`, in `folder`, from the last whole checkpoint that is there.
+
+    The model of the last epoch is kept, or that of the best one (`Settings.select`). Raises InputError if
+    there is nothing to train on or the encoder is not available.
+    """
+    start = time.perf_counter()
+    (seed,) = settings.seeds
+    base = base_folder(settings.model, settings.revision)
+    tokens = load_tokens(settings.model, base, settings.max_length)
+    set_seed(seed)  # layers of our own begin with random weights
+    scorer = Scorer(load_encoder(settings.model, base), settings)
+    shown = drawn(splits.train, settings.train_rows, seed)
+    together = units(shown, settings.objective)
+    if not together:
+        message = "no sentence pair has two rows with different labels, which quad needs; take mse"
+        raise InputError(Problem(splits.name, None, message))
+    training = Units(together, tokens, settings)
+    scored = {
+        split: Units([(one,) for one in splits.rows(split)], tokens, settings)
+        for split in splits.predicted
+    }
+    arguments = _arguments(settings, len(training), folder, machine)
+    trainer = _trainer(settings, scorer, arguments, training, scored["validation"], tokens)
+    trainer.add_callback(_Watch(progress, settings.described()))
+    trainer.train(resume_from_checkpoint=_go_on_from(folder))
+    history = trainer.state.log_history
+    best_epoch = _best_epoch(history)
+    return Fitted(
+        predictions={
+            split: np.asarray(trainer.predict(rows).predictions, dtype=np.float64)
+            for split, rows in scored.items()
+        },
+        epochs=_epochs(history),
+        best_epoch=best_epoch,
+        selected_epoch=best_epoch if settings.select == "best" else settings.epochs,
+        scorer=scorer,
+        tokens=tokens,
+        rows=_counted(shown, together),
+        truncated=sum(one.truncated for one in (training, *scored.values())),
+        seconds=round(time.perf_counter() - start, 3),
+    )
+
+
+class _Trainer(Trainer):
+    """The Trainer with our losses; an evaluation returns scores and labels, and no loss."""
+
+    settings: Settings
+
+    def compute_loss(
+        self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> Any:
+        scores = _scores(model, inputs)
+        name, margin = self.settings.objective, self.settings.margin
+        loss = objective(name, scores, inputs["labels"], inputs["pairs"], margin)
+        return (loss, scores) if return_outputs else loss
+
+    def prediction_step(
+        self, model: Any, inputs: Any, prediction_loss_only: bool, ignore_keys: Any = None
+    ) -> tuple[None, Tensor, Tensor]:
+        inputs = self._prepare_inputs(inputs)
+        with torch.no_grad():
+            return None, _scores(model, inputs).float(), inputs["labels"]
+
+
+def _scores(model: Any, inputs: Mapping[str, Tensor]) -> Tensor:
+    scores: Tensor = model(**model_inputs(inputs))
+    return scores
+
+
+class _Watch(TrainerCallback):
+    """Moves the progress bar, and clears away what would have to be unpickled."""
+
+    def __init__(self, progress: Progress, label: str) -> None:
+        self._progress, self._label = progress, label
+        self._bar: Iterator[int] = iter(())
+
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
+        steps = range(state.max_steps)
+        self._bar = iter(self._progress(steps, self._label, len(steps)))
+        for _done in range(state.global_step):
+            next(self._bar, None)
+
+    def on_step_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
+        next(self._bar, None)
+
+    def on_train_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
+        for _left in self._bar:
+            pass
+
+    def on_save(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
+        if state.is_world_process_zero:
+            folder = Path(str(args.output_dir), f"checkpoint-{state.global_step}")
+            (folder / "training_args.bin").unlink(missing_ok=True)
+
+
+def _trainer(
+    settings: Settings, scorer: Scorer, arguments: TrainingArguments, training: Units,
+    validation: Units, tokens: Tokens,
+) -> _Trainer:  # fmt: skip
+    trainer = _Trainer(
+        model=scorer,
+        args=arguments,
+        data_collator=Batches(tokens.tokenizer.pad_token_id),
+        train_dataset=training,
+        eval_dataset=validation,
+        compute_metrics=_metrics,
+    )
+    trainer.settings = settings
+    trainer.remove_callback(PrinterCallback)
+    return trainer
+
+
+def _counted(shown: Sequence[Instance], together: Sequence[Sequence[Instance]]) -> dict[str, int]:
+    trained = sum(map(len, together))
+    paired = sum(len(unit) for unit in together if len(unit) == 2)
+    return {"trained": trained, "in_pairs": paired, "left_out": len(shown) - trained}
+
+
+def _arguments(
+    settings: Settings, n_units: int, folder: Path, machine: Machine
+) -> TrainingArguments:
+    at_once, accumulated = _shares(settings, machine)
+    step = at_once * accumulated * processes()
+    steps = settings.epochs * math.ceil(n_units / step)
+    arguments = TrainingArguments(
+        output_dir=str(folder.resolve()),
+        seed=(seed := settings.seeds[0]),
+        data_seed=seed,
+        num_train_epochs=settings.epochs,
+        per_device_train_batch_size=at_once,
+        gradient_accumulation_steps=accumulated,
+        per_device_eval_batch_size=EVALUATION_ROWS,
+        optim="adamw_torch",
+        learning_rate=settings.learning_rate,
+        weight_decay=settings.weight_decay,
+        max_grad_norm=0.0,  # the authors' program clips no gradients either
+        lr_scheduler_type="linear",
+        warmup_steps=math.ceil(settings.warmup * steps),
+        eval_strategy="epoch",
+        save_strategy="epoch",
+        logging_strategy="epoch",
+        save_total_limit=2,
+        load_best_model_at_end=(best := settings.select == "best"),
+        metric_for_best_model=CHOSEN_BY if best else None,
+        greater_is_better=True if best else None,
+        use_cpu=machine.device == "cpu",
+        ddp_find_unused_parameters=False,
+        label_names=["labels"],
+        remove_unused_columns=False,
+        dataloader_pin_memory=torch.cuda.is_available() and machine.device != "cpu",
+        disable_tqdm=True,
+        report_to="none",
+        log_level="error",
+    )
+    if arguments.n_gpu > 1:
+        # Several GPUs without a launcher: DataParallel would cut batches between a row's passes.
+        arguments._n_gpu = 1
+    return arguments
+
+
+def _shares(settings: Settings, machine: Machine) -> tuple[int, int]:
+    """Return the units of one device at a time, and how many times that goes into a step."""
+    per_unit = 2 if settings.has_quad else 1
+    per_device, rest = divmod(settings.batch, per_unit * processes())
+    at_once = min(per_device, (machine.rows_at_once or settings.batch) // per_unit)
+    if rest:
+        fault = f"batch is {settings.batch}; it must be a multiple of {per_unit * processes()}"
+        fault += f" ({processes()} processes, {per_unit} rows a unit)"
+    elif at_once < 1 or per_device % at_once:
+        fault = f"rows at once is {machine.rows_at_once}; it must divide {per_device * per_unit}"
+        fault += f", and be {per_unit} or more"
+    else:
+        return at_once, per_device // at_once
+    raise InputError(Problem(settings.model, None, fault))
+
+
+def _go_on_from(folder: Path) -> str | None:
+    """Return the checkpoint to go on from; process 0 first clears away what is half written."""
+    if is_first():
+        discard_broken(folder)
+    if torch.distributed.is_initialized():  # since the Trainer was made
+        torch.distributed.barrier()
+    found = last_whole(folder)
+    log.debug("going on from %s", found or "nothing: this training begins")
+    return None if found is None else os.fspath(found.resolve())
+
+
+def _metrics(evaluated: Any) -> dict[str, float]:
+    scores = np.asarray(evaluated.predictions, dtype=np.float64)
+    labels = np.asarray(evaluated.label_ids, dtype=np.float64)
+    found = correlations(scores, labels, np.arange(len(labels)), resamples=0)
+    spearman, pearson = found["spearman"].value, found["pearson"].value
+    chosen_by = UNDEFINED if math.isnan(spearman) else spearman
+    return {"spearman": spearman, "pearson": pearson, CHOSEN_BY: chosen_by}
+
+
+def _epochs(history: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, float], ...]:
+    losses = {round(entry["epoch"]): entry["loss"] for entry in history if "loss" in entry}
+    return tuple(
+        {
+            "epoch": (epoch := round(entry["epoch"])),
+            "loss": losses.get(epoch, math.nan),
+            "spearman": entry["eval_spearman"],
+            "pearson": entry["eval_pearson"],
+        }
+        for entry in history
+        if "eval_spearman" in entry
+    )
+
+
+def _best_epoch(history: Sequence[Mapping[str, Any]]) -> int:
+    evaluated = [entry for entry in history if f"eval_{CHOSEN_BY}" in entry]
+    best = max(evaluated, key=lambda entry: float(entry[f"eval_{CHOSEN_BY}"]))
+    best_epoch: int = round(best["epoch"])
+    return best_epoch

@@ -1,0 +1,148 @@
+"""Which captions belong to which source (an image, or whatever else is described several times)?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bws.files.table import read_table
+from bws.problems import InputError, Problem
+from bws.textio import display_name
+from giccs.benchmark.fields import Fields, json_lines
+
+__all__ = ["Captions", "read_captions"]
+
+COLUMNS = ("source_id", "caption")
+
+
+@dataclass(frozen=True, eq=False)
+class Captions:
+    """N captions of S sources, those of one source next to each other; no source has one twice."""
+
+    file: str
+    """The file as messages call it."""
+    sources: tuple[str, ...]
+    """(S,) in the order in which the file first names them."""
+    texts: tuple[str, ...]
+    """(N,) without white space around them."""
+    starts: NDArray[np.int64]
+    """(S + 1,) the captions of source s are ``texts[starts[s]:starts[s + 1]]``."""
+    lines: NDArray[np.int64]
+    """(N,) the line on which a caption stands."""
+    places: NDArray[np.int64]
+    """(N,) how many captions stand before it in the file."""
+    in_file: int
+    """Captions in the file, the repeated ones too."""
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """(S,) how many captions a source has."""
+        return np.diff(self.starts)
+
+    @property
+    def warnings(self) -> tuple[Problem, ...]:
+        """Say what was left out."""
+        repeated = self.in_file - len(self.texts)
+        message = f"left out as repeated within their source: {repeated} of {self.in_file} captions"
+        return (Problem(self.file, None, message),) if repeated else ()
+
+
+class _Row(NamedTuple):
+    source: str
+    text: str
+    line: int
+
+
+def read_captions(path: str | os.PathLike[str]) -> Captions:
+    """Read captions: JSON Lines of ``{"source_id", "captions": [...]}``, or a table (CSV, TSV).
+
+    A table has the columns ``source_id`` and ``caption``, a caption a row; the rows of a source need not
+    stand together. JSON Lines are what ends in ``.jsonl`` or ``.jsonl.gz``, each line another source.
+
+    Raises InputError with every empty caption, nameless source and source without captions, and where
+    there are fewer than two sources.
+    """
+    name = os.fspath(path).removesuffix(".gz")
+    problems: list[Problem] = []
+    read = _json_rows if name.endswith(".jsonl") else _table_rows
+    rows = list(read(path, problems))
+    file = display_name(path)
+    problems += _blank(file, rows)
+    sources = tuple(dict.fromkeys(row.source for row in rows))
+    if not problems and len(sources) < 2:
+        message = f"{len(sources)} source; captions are paired across sources, so two are needed"
+        problems.append(Problem(file, None, message))
+    if problems:
+        raise InputError(sorted(problems, key=lambda problem: problem.line or 0))
+    return _grouped(file, sources, rows)
+
+
+def _blank(file: str, rows: Sequence[_Row]) -> Iterator[Problem]:
+    for row in rows:
+        if not row.source:
+            yield Problem(file, row.line, "source_id is empty; it must name the caption's source")
+        if not row.text:
+            yield Problem(file, row.line, "the caption is empty; it must hold text")
+
+
+def _table_rows(path: str | os.PathLike[str], problems: list[Problem]) -> Iterator[_Row]:
+    table = read_table(path)
+    problems += table.problems
+    table.need(COLUMNS)
+    columns = (table.frame[column].to_list() for column in COLUMNS)
+    for source, text, line in zip(*columns, table.lines.tolist(), strict=True):
+        yield _Row(source.strip(), text.strip(), line)
+
+
+def _json_rows(path: str | os.PathLike[str], problems: list[Problem]) -> Iterator[_Row]:
+    first: dict[str, int] = {}
+    for fields in json_lines(path):
+        if fields.values:
+            source, captions = _source(fields), _captions(fields)
+            earlier = first.setdefault(source, fields.line) if source else fields.line
+            if earlier != fields.line:
+                fields.wrong(f"repeats source {source!r} of line {earlier}; put its captions there")
+            yield from (_Row(source, text.strip(), fields.line) for text in captions if source)
+        problems += fields.problems
+
+
+def _source(fields: Fields) -> str:
+    """Return the source's name; image ids may be numbers."""
+    value = fields.values.get("source_id")
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return fields.text("source_id").strip()
+
+
+def _captions(fields: Fields) -> list[str]:
+    captions = fields.values.get("captions")
+    listed = captions if isinstance(captions, list) else []
+    texts = [text for text in listed if isinstance(text, str)]
+    if not texts or len(texts) < len(listed):
+        fields.wrong("captions must be a list of one string or more")
+    return texts
+
+
+def _grouped(file: str, sources: tuple[str, ...], rows: Sequence[_Row]) -> Captions:
+    """Bring the captions of a source together and leave out those that it has already."""
+    number = {source: place for place, source in enumerate(sources)}
+    owner = np.array([number[row.source] for row in rows], dtype=np.int64)
+    once: dict[tuple[int, str], int] = {}
+    for place in np.argsort(owner, kind="stable").tolist():
+        once.setdefault((int(owner[place]), rows[place].text), place)
+    places = np.fromiter(once.values(), dtype=np.int64, count=len(once))
+    starts = np.searchsorted(owner[places], np.arange(len(sources) + 1))
+    return Captions(
+        file,
+        sources,
+        tuple(rows[place].text for place in places.tolist()),
+        starts.astype(np.int64),
+        np.array([rows[place].line for place in places.tolist()], dtype=np.int64),
+        places,
+        len(rows),
+    )

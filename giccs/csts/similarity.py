@@ -1,0 +1,232 @@
+"""Conditional similarity: encoders without training (C-STS, Table 2; L-CSTS, Table 5), and trained models.
+
+``bi``: cos(f(s1; c), f(s2; c)). A sentence and its condition are the pair encoding of the model's tokenizer,
+as in the authors' program, or one text with a space between them if the tokenizer has no separator. ``tri``:
+sentences and condition are encoded separately, and cos(f(s1) ⊙ f(c), f(s2) ⊙ f(c)) is the score, with the
+Hadamard product of C-STS 4.1. A model that `giccs-csts train` made scores rows as it was trained to.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bws.problems import InputError, Problem
+from giccs.csts.asked import Asked, Reading
+from giccs.csts.encoders.settings import TEMPLATES as TRAINED_TEMPLATES
+from giccs.csts.encoders.settings import settings_of
+from giccs.csts.measures import csts_metrics, hidden_metrics
+from giccs.measures.environment import environment
+from giccs.measures.metrics import interval_signature
+from giccs.measures.results import Result
+from giccs.models.batching import EncoderInput
+from giccs.models.trained import SETTINGS, TrainedModel
+from giccs.progress import Progress, silent
+from giccs.tasks import TaskOptions
+from giccs.tasks.refusals import lacking
+
+__all__ = ["TEMPLATES", "ConditionalSimilarity", "hadamard_cosines", "open_tasks"]
+
+TAKES: tuple[str, ...] = ("split", "encoding", "condition", "answers")
+"""The fields of `TaskOptions` that concern the task."""
+
+log = logging.getLogger(__name__)
+
+TEMPLATES = {
+    ("bi", True): "{sentence} {condition}",
+    ("bi", False): "{sentence}",
+    ("tri", True): "cos({sentence1} ⊙ {condition}, {sentence2} ⊙ {condition})",
+}
+"""(encoding, with the condition) -> what the model reads, or what is made of what it returns."""
+PAIR_TEMPLATE = "pair({sentence}, {condition})"
+"""Instead of that of bi with the condition for models whose tokenizer separates the texts of a pair."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionalSimilarity:
+    """Similarities as the model has them, against the labels."""
+
+    encoding: str = "bi"
+    condition: bool = True
+    split: str = "validation"
+    answers: str | None = None
+    """A file of answers that take the place of the sentences (``uid, answer1, answer2``)."""
+    seed: int = 0
+    resamples: int = 1000
+    name: str = field(default="csts", init=False)
+    default_data: str = field(default="csts-sample", init=False)
+
+    def __post_init__(self) -> None:
+        if (self.encoding, self.condition) not in TEMPLATES:
+            message = "encodes the condition by itself and cannot leave it out; take bi"
+            raise InputError(Problem(f"encoding {self.encoding}", None, message))
+
+    @property
+    def read(self) -> Reading:
+        """Return what reads the rows that have a label; of a folder, those of the split."""
+        return Reading(self.split, self.answers)
+
+    def refuses(self, model: Any) -> str:
+        """Return why the model cannot do it and what could be done; empty where it can."""
+        if isinstance(model, TrainedModel):
+            return self._contradicts(model)
+        if self.encoding == "tri":
+            return lacking(model, "vectors", f"{self.name} --encoding tri")
+        reason = lacking(model, "pair_scores", self.name)
+        return reason and f"{reason}; csts-prompt is for models that write"
+
+    def _contradicts(self, model: TrainedModel) -> str:
+        """Return which option contradicts a training, whose settings say what the model reads."""
+        try:
+            settings = settings_of(model.settings)
+        except ValueError as error:
+            return f"cannot be applied, by its {SETTINGS}: {error}"
+        if self.encoding == "tri" and settings.encoding != "tri":
+            return f"was trained as a {settings.encoding}-encoder; leave --encoding out"
+        if not self.condition and settings.condition:
+            return "was trained with the condition; leave --no-condition out"
+        if settings.texts == "answers" and self.answers is None:
+            return "was trained on answers in place of the sentences; add --answers FILE"
+        if settings.texts != "answers" and self.answers is not None:
+            return "was trained on the sentences; leave --answers out"
+        return ""
+
+    def signature(self, model: Any, data: Asked) -> dict[str, Any]:
+        """Return all that the result depends on, before anything is computed."""
+        return {
+            "task": self.name,
+            "setting": self._setting(model),
+            "model": model.name,
+            **model.identity,
+            "data": data.fingerprint,
+            "asked": {
+                "encoding": self.encoding,
+                "condition": self.condition,
+                "answers": self.answers is not None,
+                "split": self.split,
+            },
+            "template": self._template(model),
+            "interval": interval_signature("sentence pair", self.resamples, self.seed),
+            **data.hidden_labels(),
+            "giccs": version("giccs"),
+        }
+
+    def evaluate(self, model: Any, data: Asked, progress: Progress = silent) -> Result:
+        """Ask the model for every row's similarity and compare with the labels.
+
+        >>> from giccs.models import open_model
+        >>> task = ConditionalSimilarity(resamples=10)
+        >>> result = task.evaluate(open_model("baseline:char-ngram"), task.read("csts-sample").first(5))
+        >>> result.metrics["spearman"].n, result.metrics["pair_accuracy"].n
+        (10, 5)
+        """
+        import polars
+
+        start = time.perf_counter()
+        rows = data.instances
+        prediction = np.asarray(self._predictions(model, data, progress), dtype=np.float64)
+        log.debug("%d rows answered; measuring, %d resamples", len(rows), self.resamples)
+        return Result(
+            model=model.name,
+            task=self.name,
+            metrics=hidden_metrics()
+            if data.hidden
+            else csts_metrics(prediction, rows, resamples=self.resamples, seed=self.seed),
+            groups=(),
+            signature=self.signature(model, data),
+            environment={"data": data.name, **environment(), **model.environment()},
+            seconds=round(time.perf_counter() - start, 3),
+            predictions=polars.DataFrame(
+                {
+                    "uid": [one.uid for one in rows],
+                    "prediction": prediction,
+                    **data.label_columns(),
+                }
+            ),
+        )
+
+    def _predictions(self, model: Any, data: Asked, progress: Progress) -> Floats:
+        if isinstance(model, TrainedModel):
+            return _trained_scores(model, data, progress)
+        left = [row.sentence1 for row in data.compared]
+        right = [row.sentence2 for row in data.compared]
+        conditions = [row.condition for row in data.compared]
+        if self.encoding == "tri":
+            vectors = model.vectors([*left, *right, *conditions], progress)
+            return hadamard_cosines(*np.split(np.asarray(vectors, dtype=np.float64), 3))
+        template = self._template(model)
+        both = (_inputs(template, side, conditions) for side in (left, right))
+        found: Floats = model.pair_scores(*both, progress)
+        return found
+
+    def _template(self, model: Any) -> str:
+        if isinstance(model, TrainedModel):
+            return TRAINED_TEMPLATES[str(model.settings["encoding"])]
+        as_pairs = (self.encoding, self.condition) == ("bi", True)
+        if as_pairs and getattr(model, "separates_pairs", False):
+            return PAIR_TEMPLATE
+        return TEMPLATES[self.encoding, self.condition]
+
+    def _setting(self, model: Any) -> str:
+        if isinstance(model, TrainedModel):
+            return f"trained: {settings_of(model.settings).described()}"
+        parts = [
+            self.encoding,
+            "" if self.condition else "no condition",
+            "QA answers" if self.answers else "",
+        ]
+        return ", ".join(filter(None, parts))
+
+
+def _trained_scores(model: TrainedModel, data: Asked, progress: Progress) -> Floats:
+    """Return the scores of a model that giccs-csts train made, which reads rows as it was trained to."""
+    from giccs.csts.encoders.trained import AT_ONCE, load_trained
+
+    trained = load_trained(model.folder, model.device)
+    return trained.predict(data.compared, progress, model.options.batch_size or AT_ONCE)
+
+
+def _inputs(
+    template: str, sentences: Sequence[str], conditions: Sequence[str]
+) -> Sequence[EncoderInput]:
+    """Return what a bi-encoder reads: texts, or pairs of texts."""
+    if template == PAIR_TEMPLATE:
+        return [*zip(sentences, conditions, strict=True)]
+    return [
+        template.format(sentence=sentence, condition=condition)
+        for sentence, condition in zip(sentences, conditions, strict=True)
+    ]
+
+
+def hadamard_cosines(first: Floats, second: Floats, condition: Floats) -> Floats:
+    """Return (N,) cosines of first ⊙ condition and second ⊙ condition, all (N, D).
+
+    NaN where a product is zero or not finite.
+
+    >>> ones = np.ones((1, 2))
+    >>> hadamard_cosines(np.array([[3.0, 4.0]]), np.array([[4.0, 3.0]]), ones).round(2)
+    array([0.96])
+    """
+    a, b = first * condition, second * condition
+    norms = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
+    usable = np.isfinite(norms) & (norms > 0)
+    dot = np.einsum("nd,nd->n", a, b)
+    return np.where(usable, dot / np.where(usable, norms, 1.0), np.nan)
+
+
+def open_tasks(options: TaskOptions) -> list[ConditionalSimilarity]:
+    """Return the task as the options want it; InputError where they do not go together."""
+    return [
+        ConditionalSimilarity(
+            options.encoding, options.condition, options.split, options.answers, options.seed
+        )
+    ]

@@ -1,0 +1,299 @@
+"""What several annotators say of a condition: one label out of theirs, and how far they agree.
+
+C-STS (section 2.2.2) takes the label of one annotator, and reports Fleiss' kappa of three annotators on 100
+instances, 0.61 (section 3). Here every answer counts.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bws.files.table import Table, read_table
+from bws.problems import InputError, Problem
+from giccs.csts.records import LABELS, Instance
+from giccs.measures.metrics import CORRELATION, Estimate, Floats, Ints, Statistic, jackknifed
+
+__all__ = [
+    "PUBLISHED",
+    "Triplet",
+    "Verified",
+    "agreement",
+    "fleiss_kappas",
+    "merged_label",
+    "read_verification",
+    "verified",
+]
+
+PUBLISHED = 0.61
+"""Fleiss' kappa of three annotators on 100 instances (C-STS, section 3)."""
+COLUMNS = ("uid", "sentence1", "sentence2", "condition", "label", "applies", "annotator")
+LABEL_OF = {str(label): label for label in LABELS}
+APPLIES = {"yes": True, "no": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Triplet:
+    """A sentence pair with a condition, and what annotators said of it."""
+
+    uid: str
+    sentence1: str
+    sentence2: str
+    condition: str
+    answers: tuple[int | None, ...]
+    """An answer each: 1 to 5, or None where the condition does not apply."""
+
+
+@dataclass(frozen=True)
+class Verified:
+    """Triplets with one label each, and those that are left out."""
+
+    instances: tuple[Instance, ...]
+    """Rows of a sentence pair follow each other, the most similar first."""
+    dropped: tuple[Triplet, ...]
+    """Triplets of which most annotators say that the condition does not apply."""
+    triplets: tuple[Triplet, ...]
+
+    @cached_property
+    def counts(self) -> Mapping[int, int]:
+        """How often each label was chosen in the end."""
+        found = Counter(one.label for one in self.instances)
+        return {label: found[label] for label in LABELS}
+
+
+def read_verification(path: str | os.PathLike[str]) -> tuple[Triplet, ...]:
+    """Read what ``mturk-hits collect`` writes of a verification: a row an answer; other columns are let be.
+
+    Raises InputError with every problem: a label beside a condition that does not apply, a uid with two
+    texts, an annotator who answers one triplet twice.
+    """
+    table = read_table(path)
+    table.need(COLUMNS)
+    rows = [_Row(*cells) for cells in zip(*_cells(table), strict=True)]
+    problems = [*table.problems, *_problems(table.file, rows)]
+    if not rows and not problems:
+        problems.append(Problem(table.file, None, "holds no answers"))
+    if problems:
+        raise InputError(sorted(problems, key=lambda one: one.line or 0))
+    of_uid: dict[str, list[_Row]] = {}
+    for row in rows:
+        of_uid.setdefault(row.uid, []).append(row)
+    return tuple(
+        Triplet(uid, *of[0].texts, tuple(LABEL_OF.get(row.label) for row in of))
+        for uid, of in of_uid.items()
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    line: int
+    uid: str
+    sentence1: str
+    sentence2: str
+    condition: str
+    label: str
+    applies: str
+    annotator: str
+
+    @property
+    def texts(self) -> tuple[str, str, str]:
+        return self.sentence1, self.sentence2, self.condition
+
+
+def _cells(table: Table) -> list[list[str]]:
+    return [table.lines.tolist(), *(table.frame[name].to_list() for name in COLUMNS)]
+
+
+def _problems(file: str, rows: Iterable[_Row]) -> Iterable[Problem]:
+    first: dict[str, _Row] = {}
+    by: dict[tuple[str, str], int] = {}
+    for row in rows:
+        for said in _wrong(row):
+            yield Problem(file, row.line, said)
+        if first.setdefault(row.uid, row).texts != row.texts:
+            message = f"uid {row.uid!r} has other texts in line {first[row.uid].line}"
+            yield Problem(file, row.line, f"{message}; a uid has one triplet")
+        if by.setdefault((row.uid, row.annotator), row.line) != row.line:
+            message = f"{row.annotator!r} has answered uid {row.uid!r} before"
+            where = f"in line {by[row.uid, row.annotator]}"
+            yield Problem(file, row.line, f"{message}, {where}; once is allowed")
+
+
+def _wrong(row: _Row) -> Iterable[str]:
+    if not row.uid.strip() or not row.annotator.strip():
+        yield "uid or annotator is empty; both are needed"
+    if row.applies not in APPLIES:
+        yield f"applies is {row.applies!r}; yes and no are allowed"
+    elif APPLIES[row.applies] and row.label not in LABEL_OF:
+        yield f"label is {row.label!r}; {', '.join(LABEL_OF)} are allowed where the condition applies"
+    elif not APPLIES[row.applies] and row.label:
+        yield f"label is {row.label!r}, but the condition does not apply; leave one of the two"
+
+
+def merged_label(answers: Sequence[int | None]) -> int | None:
+    """Return the label that several answers come to; None where more than half say "does not apply".
+
+    It is the median of the labels. Where that falls between two, it is the one nearer to the mean of the
+    labels, and where both are as near, the lower one.
+
+    >>> [merged_label(a) for a in ([5, 4, 4], [4, 5], [1, 4, 5, 5], [2, 5], [3, None], [3, None, None])]
+    [4, 4, 4, 3, 3, None]
+    """
+    labels = sorted(answer for answer in answers if answer is not None)
+    if 2 * len(labels) < len(answers) or not labels:
+        return None
+    median = (labels[(len(labels) - 1) // 2] + labels[len(labels) // 2]) / 2
+    mean = sum(labels) / len(labels)
+    return math.ceil(median) if mean > median else math.floor(median)
+
+
+def verified(triplets: Sequence[Triplet]) -> Verified:
+    """Return one row of C-STS for each triplet whose condition applies, and which do not.
+
+    >>> kites = Triplet("0", "A red kite.", "A red bus.", "the colour", (5, 4, 5))
+    >>> snow = Triplet("1", "A red kite.", "A red bus.", "the weather", (None, None, 2))
+    >>> found = verified([kites, snow])
+    >>> [one.label for one in found.instances], [one.uid for one in found.dropped]
+    ([5], ['1'])
+    """
+    pair_of = _pairs(triplets)
+    rows, dropped = [], []
+    for one, pair in zip(triplets, pair_of.tolist(), strict=True):
+        label = merged_label(one.answers)
+        if label is None:
+            dropped.append(one)
+        else:
+            texts = one.sentence1, one.sentence2, one.condition
+            rows.append(Instance(one.uid, *texts, label, pair))
+    rows.sort(key=lambda row: (row.pair, -(row.label or 0)))
+    return Verified(_numbered(rows), tuple(dropped), tuple(triplets))
+
+
+def _numbered(rows: Sequence[Instance]) -> tuple[Instance, ...]:
+    """Number the pairs that are left, from 0."""
+    place = {pair: n for n, pair in enumerate(dict.fromkeys(row.pair for row in rows))}
+    return tuple(replace(row, pair=place[row.pair]) for row in rows)
+
+
+def _pairs(triplets: Sequence[Triplet]) -> Ints:
+    """Return (T,) which sentence pair each triplet is of, in the order of their first appearance."""
+    numbers: dict[tuple[str, str], int] = {}
+    of = [numbers.setdefault((one.sentence1, one.sentence2), len(numbers)) for one in triplets]
+    return np.array(of, dtype=np.intp)
+
+
+def agreement(
+    triplets: Sequence[Triplet], *, resamples: int = 1000, seed: int = 0
+) -> dict[str, Estimate]:
+    """Return Fleiss' kappas: of all answers, of whether conditions apply, and of the labels.
+
+    ``answer`` has six categories, the labels and "does not apply"; ``applies`` has two; ``label`` has five
+    and is over the triplets to which every annotator gave a label, and ``label 1`` to ``label 5`` take each
+    of them against the others. Only triplets with the same number of answers can be compared: it is the most
+    frequent one of at least two (of equally frequent ones the highest), and what is left out is counted in
+    the reason. Intervals: `giccs.measures.metrics.jackknife_interval` over sentence pairs, whose conditions
+    share sentences; `resamples`, `seed`: as in `giccs.measures.metrics.correlations`.
+
+    NaN with a reason: no triplet has two answers, or all answers are the same.
+    """
+    raters = _raters(triplets)
+    kept = [one for one in triplets if len(one.answers) == raters]
+    labelled = [one for one in kept if None not in one.answers]
+    every = _table(kept, (*LABELS, None))
+    labels = _table(labelled, LABELS)
+    applies = np.stack([every[:, :-1].sum(1), every[:, -1]], axis=1)
+    left_out = _left_out(len(triplets) - len(kept), raters)
+    without = f"{len(kept) - len(labelled)} to which not everybody gave a label are left out"
+    said = "; ".join(filter(None, [left_out, without if len(labelled) < len(kept) else ""]))
+    found = {
+        "answer": fleiss_kappas(every, _pairs(kept), resamples, seed, left_out)[0],
+        "applies": fleiss_kappas(applies, _pairs(kept), resamples, seed, left_out)[0],
+    }
+    whole, each = fleiss_kappas(labels, _pairs(labelled), resamples, seed, said)
+    return {
+        **found,
+        "label": whole,
+        **{f"label {n}": one for n, one in zip(LABELS, each, strict=True)},
+    }
+
+
+def _raters(triplets: Sequence[Triplet]) -> int:
+    """Return the most frequent number of answers, of at least two; 0 where there is none."""
+    counts = Counter(len(one.answers) for one in triplets if len(one.answers) > 1)
+    return max(counts, key=lambda n: (counts[n], n), default=0)
+
+
+def _left_out(count: int, raters: int) -> str:
+    return f"{count} triplets that have not {raters} answers are left out" if count else ""
+
+
+def _table(triplets: Sequence[Triplet], categories: Sequence[int | None]) -> NDArray[np.float64]:
+    """Return (T, C) how many annotators chose each category."""
+    counts = [[one.answers.count(category) for category in categories] for one in triplets]
+    return np.array(counts, dtype=np.float64).reshape(len(triplets), len(categories))
+
+
+def fleiss_kappas(
+    counts: Floats, pair: Ints, resamples: int = 1000, seed: int = 0, remark: str = ""
+) -> tuple[Estimate, tuple[Estimate, ...]]:
+    """Return Fleiss' kappa of (T, C) counts, rows of the same sum of at least 2, and that of each category.
+
+    Kappa (Fleiss 1971) is the agreement of two annotators of a triplet, less what the shares of the
+    categories would give by chance, of what chance leaves over; of a category it is that of this one
+    against all others.
+    pair: (T,) which sentence pair a row is of, for the interval. remark: what was left out.
+
+    >>> counts = np.array([[3.0, 0.0], [0.0, 3.0], [2.0, 1.0]])
+    >>> whole, _ = fleiss_kappas(counts, np.arange(3), 10)
+    >>> round(whole.value, 3)
+    0.55
+    """
+    tables = [counts, *(np.stack([one, counts.sum(1) - one], axis=1) for one in counts.T)]
+    found = [_estimate(one, pair, resamples, seed, remark) for one in tables]
+    return found[0], tuple(found[1:])
+
+
+def _estimate(counts: Floats, pair: Ints, resamples: int, seed: int, remark: str) -> Estimate:
+    n = len(counts)
+    if not n:
+        reason = "; ".join(filter(None, [remark, "no triplet has answers of two annotators"]))
+        return Estimate(math.nan, math.nan, math.nan, 0, reason)
+    kappa = _kappa(counts, pair)
+    n_pairs = int(pair.max()) + 1
+    value = float(kappa(np.ones((1, n_pairs)))[0])
+    why = "every answer is in one category: kappa is not defined" if math.isnan(value) else ""
+    said = "; ".join(filter(None, [remark, why]))
+    return jackknifed(
+        kappa,
+        n,
+        n_pairs,
+        said,
+        "sentence pairs",
+        bounds=CORRELATION,
+        resamples=resamples,
+        seed=seed,
+    )
+
+
+def _kappa(counts: Floats, pair: Ints) -> Statistic:
+    """Return kappa as a function of (b, P) weights of the sentence pairs."""
+    raters = counts[0].sum()
+    agreeing = (counts * (counts - 1)).sum(1) / (raters * (raters - 1))
+    rows, agreed = np.bincount(pair), np.bincount(pair, agreeing)
+    shares = np.stack([np.bincount(pair, one) for one in counts.T], axis=1) / raters
+
+    def kappa(weights: Floats) -> Floats:
+        total = weights @ rows
+        chance = ((weights @ shares / total[:, None]) ** 2).sum(1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found = (weights @ agreed / total - chance) / (1 - chance)
+        return np.where(chance < 1 - 1e-12, found, np.nan)
+
+    return kappa

@@ -1,0 +1,1 @@
+"""What a benchmark contains: statistics, the distribution of scores, the data set card."""

@@ -1,0 +1,198 @@
+"""How many dialogues are there, how long are they, how rich are their words?  (Paper Table 2.)
+
+The paper's printed RTTR and lemma columns do not follow from its definitions (section 3.5): 377 tokens with
+an RTTR of 3.04 would have 59 types, and 21 lemmas. Here the definitions are followed.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import islice
+from typing import Any
+
+from giccs.benchmark.items import Dialogue, Item
+from giccs.description.lemmas import Lemmatiser
+from giccs.progress import Progress, silent
+
+__all__ = [
+    "MTLD_CHOICES",
+    "MTLD_THRESHOLD",
+    "PARTS",
+    "TABLE_2",
+    "Description",
+    "Richness",
+    "describe",
+    "richness",
+]
+
+log = logging.getLogger(__name__)
+
+MTLD_THRESHOLD = 0.72
+MTLD_CHOICES = ("strict", "lexicalrichness")
+"""MTLD of a text that completes no factor: undefined, or whatever the library returns (paper Table 2)."""
+STABLE_WORDS = 100
+"""MTLD settles from here on: Koizumi (2012), Vocabulary Learning and Instruction 1(1)."""
+PARTS: Mapping[str, Callable[[Dialogue | Item], Any]] = {
+    "n_turns": lambda one: len(one.turns),
+    "domain": lambda one: one.domain,
+    "original_domain": lambda one: one.original_domain,
+    "source": lambda one: one.source,
+}
+"""By what dialogues can be grouped."""
+TABLE_2 = ("n_turns", "domain")
+
+
+@dataclass(frozen=True, slots=True)
+class Richness:
+    """How many different words a text has for its length; NaN comes with a reason."""
+
+    rttr: float
+    """Root type-token ratio: types / sqrt(words); grows with the text."""
+    mtld: float
+    """Mean number of words in a row that keep types / words above 0.72, forwards and backwards."""
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """Why a number is NaN, or what to think of when reading it; by the number's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """A row of Table 2: what is said in a group of dialogues. Candidates do not count."""
+
+    by: Mapping[str, Any]
+    """What the group's dialogues share; empty for the whole."""
+    dialogues: int
+    turns: int
+    tokens: int
+    """What whitespace separates (section 3.5)."""
+    rttr: float
+    mtld: float
+    lemmas: int
+    """Distinct lemmas of the words, as `Lemmatiser.lemmas` gives them."""
+    mean_turn_length: float
+    """Tokens a turn."""
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """Why a number is NaN, or what to think of when reading it; by the number's name."""
+
+    def document(self) -> dict[str, Any]:
+        """Return the description as a dict; reasons only where there are some."""
+        document = asdict(self)
+        if not self.reasons:
+            del document["reasons"]
+        return document
+
+
+def describe(
+    dialogues: Iterable[Dialogue | Item],
+    lemmatiser: Lemmatiser,
+    by: Sequence[str] = TABLE_2,
+    progress: Progress = silent,
+    mtld: str = "strict",
+) -> list[Description]:
+    """Describe groups of dialogues, in the order of what they share, and last the whole.
+
+    `dialogues` may be the items of a benchmark: a dialogue counts once, by its id. `by` names some of
+    `PARTS`; with none there is the whole only. `mtld` is one of `MTLD_CHOICES`, see `richness`. Raises
+    ValueError for others, and for no dialogues.
+    """
+    if unknown := [name for name in by if name not in PARTS]:
+        raise ValueError(f"by is {unknown[0]!r}; it must be one of {', '.join(PARTS)}")
+    once = list({one.dialogue_id: one for one in dialogues}.values())
+    if not once:
+        raise ValueError("there are no dialogues to describe")
+    log.debug("taking the lemmas of %d dialogues", len(once))
+    lemmas = _lemmas(once, lemmatiser, progress)
+    groups: dict[tuple[Any, ...], list[Dialogue | Item]] = {}
+    for one in once:
+        groups.setdefault(tuple(PARTS[name](one) for name in by), []).append(one)
+    parts = [
+        _described(dict(zip(by, key, strict=True)), groups[key], lemmas, mtld)
+        for key in sorted(groups)
+    ]
+    return [*(part for part in parts if part.by), _described({}, once, lemmas, mtld)]
+
+
+def richness(text: str, mtld: str = "strict") -> Richness:
+    """Measure richness with LexicalRichness, on its own words: in lower case, without digits and ASCII marks.
+
+    MTLD (McCarthy and Jarvis 2010, Behavior Research Methods 42(2), p. 384 f.) cuts a text where types /
+    words falls to 0.72; such a stretch is a factor, and MTLD is words / factors. What is left at the end
+    counts as the share of a factor that it has come to, (1 - ratio) / (1 - 0.72). Where no factor is
+    complete from either end, the number would rest on that share alone: nothing of it has been observed,
+    it can exceed the text's length many times, and with all words different it divides by zero (the
+    library then returns the text's length). So MTLD is NaN where a pass in either direction completes no
+    factor, unless `mtld` is ``lexicalrichness``: then it is the library's own value, as in the paper's
+    Table 2, with a remark. Of fewer than 100 words it has a remark: it is not stable yet (Koizumi 2012).
+
+    Raises ValueError where `mtld` is not one of `MTLD_CHOICES`.
+    """
+    if mtld not in MTLD_CHOICES:
+        raise ValueError(f"mtld is {mtld!r}; it must be one of {', '.join(MTLD_CHOICES)}")
+    from lexicalrichness import LexicalRichness
+
+    measured = LexicalRichness(text)
+    words: list[str] = measured.wordlist
+    if not words:
+        reason = "the text has no words"
+        return Richness(math.nan, math.nan, {"rttr": reason, "mtld": reason})
+    incomplete = _incomplete(words, measured.terms)
+    if incomplete and mtld == "strict":
+        return Richness(measured.rttr, math.nan, {"mtld": f"too short: {incomplete}"})
+    remarks = [f"LexicalRichness's own value; {incomplete}"] * bool(incomplete)
+    if len(words) < STABLE_WORDS:
+        stable = f"MTLD is stable from {STABLE_WORDS} on (Koizumi 2012)"
+        remarks.append(f"of {len(words)} words only; {stable}")
+    value = measured.mtld(threshold=MTLD_THRESHOLD)
+    return Richness(measured.rttr, value, {"mtld": "; ".join(remarks)} if remarks else {})
+
+
+def _incomplete(words: Sequence[str], n_types: int) -> str:
+    """Return which passes over a text complete no factor; empty where both complete one."""
+    passes = {"forwards": words, "backwards": words[::-1]}
+    short = [name for name, order in passes.items() if not _completes_factor(order)]
+    size = f"its {len(words)} words ({n_types} different)"
+    return f"read {' and '.join(short)}, {size} complete no factor" if short else ""
+
+
+def _completes_factor(words: Iterable[str]) -> bool:
+    types: set[str] = set()
+    for number, word in enumerate(words, start=1):
+        types.add(word)
+        if len(types) / number <= MTLD_THRESHOLD:
+            return True
+    return False
+
+
+def _lemmas(
+    dialogues: Sequence[Dialogue | Item], lemmatiser: Lemmatiser, progress: Progress
+) -> dict[str, set[str]]:
+    """Return each dialogue's distinct lemmas, by its id."""
+    of_turns = lemmatiser.lemmas(turn.text for one in dialogues for turn in one.turns)
+    return {
+        one.dialogue_id: set().union(*islice(of_turns, len(one.turns)))
+        for one in progress(dialogues, "lemmas", len(dialogues))
+    }
+
+
+def _described(
+    by: Mapping[str, Any],
+    group: Sequence[Dialogue | Item],
+    lemmas: Mapping[str, set[str]],
+    mtld: str,
+) -> Description:
+    turns = [turn.text for one in group for turn in one.turns]
+    tokens = sum(len(turn.split()) for turn in turns)
+    rich = richness("\n".join(turns), mtld)
+    return Description(
+        by=by,
+        dialogues=len(group),
+        turns=len(turns),
+        tokens=tokens,
+        rttr=rich.rttr,
+        mtld=rich.mtld,
+        lemmas=len(set().union(*(lemmas[one.dialogue_id] for one in group))),
+        mean_turn_length=tokens / len(turns),
+        reasons=rich.reasons,
+    )

@@ -1,0 +1,294 @@
+"""How well does what a model finds similar agree with what people rated?  (EvalRank, sections 3 and 5)"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bws.problems import InputError, Problem
+from giccs.evalrank.sharing import Correlated, interval, mean_correlated, pearson, spearman
+from giccs.evalrank.similarity_data import SimilarityData, SimilaritySet, read_similarity
+from giccs.evalrank.vector_cache import cached_vectors
+from giccs.measures.environment import environment
+from giccs.measures.metrics import Estimate
+from giccs.measures.results import Group, Result
+from giccs.progress import Progress, silent
+from giccs.tasks.refusals import lacking
+
+if TYPE_CHECKING:
+    import polars
+
+__all__ = ["LEVELS", "TOP", "Agreement", "level_name"]
+
+Floats = NDArray[np.float64]
+LEVELS = ((5.0, 3.0), (4.0, 2.0), (3.0, 1.0), (2.0, 0.0))
+"""Figure 2: pairs from the more to the less similar bound, both included, on a scale from 0 to 5."""
+TOP = 5.0
+MEASURES: dict[str, Callable[[Floats, Floats], Correlated]] = {
+    "spearman": spearman,
+    "pearson": pearson,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Correlation of a model's similarities with ratings: of every set, their mean, and by level.
+
+    A pair is left out, and counted, where the model has no vector for a text (NaN), or none with a direction
+    (zero, for the cosine). Intervals respect that pairs share texts: see `giccs.evalrank.sharing`.
+    """
+
+    name: str
+    similarity: str = "cos"
+    levels: bool = False
+    """Also by similarity level, of sets whose scale is known; it is brought to 0 … 5."""
+    pooled: bool = False
+    """Also over the pairs of all sets together, where these share a scale."""
+    min_known_pairs: int = 0
+    """Sets with fewer pairs of known texts are left out of the mean, and named."""
+    read: Callable[[str], SimilarityData] = read_similarity
+    default_data: str = ""
+
+    def __post_init__(self) -> None:
+        if self.similarity not in COMPARED:
+            allowed = " or ".join(COMPARED)
+            message = f"is not for {self.name}; it must be {allowed}"
+            raise InputError(Problem(f"similarity {self.similarity}", None, message))
+
+    def refuses(self, model: Any) -> str:
+        """Return why the model cannot do it and what could be done; empty where it can."""
+        if hasattr(model, "vectors"):
+            return ""
+        reason = lacking(model, "pair_scores", self.name)
+        if reason or self.similarity == "cos":
+            return reason
+        return f"gives no vectors, and {self.name} needs them for l2; ask with --similarity cos"
+
+    def signature(self, model: Any, data: SimilarityData) -> dict[str, Any]:
+        """Return all that the result depends on, before anything is computed."""
+        own = not hasattr(model, "vectors")
+        return {
+            "task": self.name,
+            "model": model.name,
+            **model.identity,
+            "data": data.fingerprint,
+            "compared": "the model's own pair_scores" if own else self.similarity,
+            "setting": "own" if own else self.similarity,
+            "asked": {"similarity": self.similarity},
+            "unknown": "left out",
+            "interval": "dyadic-robust, Fisher's z",
+            **({"levels": f"{LEVELS}, of scores on 0 to 5"} if self.levels else {}),
+            **self._over_sets(data),
+            "giccs": version("giccs"),
+        }
+
+    def _over_sets(self, data: SimilarityData) -> dict[str, Any]:
+        """Return how sets are combined; empty for a single set, which is its own mean."""
+        if len(data.sets) == 1:
+            return {}
+        mean = {"mean": f"sets of at least {self.min_known_pairs} known pairs"}
+        pooled = {"pooled": "all pairs"}
+        return {
+            **(mean if self.min_known_pairs else {}),
+            **(pooled if self.pooled and _share_a_scale(data.sets) else {}),
+        }
+
+    def evaluate(self, model: Any, data: SimilarityData, progress: Progress = silent) -> Result:
+        """Ask the model for every pair and correlate its answers with the ratings."""
+        import polars
+
+        start = time.perf_counter()
+        tables = [_Table(one) for one in data.sets]
+        found = self._similarities(model, tables, progress)
+        groups: list[Group] = []
+        for table, prediction in zip(tables, found, strict=True):
+            groups += self._groups(table, prediction, several=len(tables) > 1)
+        if self.pooled and len(tables) > 1 and _share_a_scale(data.sets):
+            groups.append(Group({"pairs": "all"}, _measured(tables, found)))
+        return Result(
+            model=model.name,
+            task=self.name,
+            metrics=_overall(tables, found, self.min_known_pairs),
+            groups=tuple(groups),
+            signature=self.signature(model, data),
+            environment={"data": data.name, **environment(), **model.environment()},
+            seconds=round(time.perf_counter() - start, 3),
+            predictions=polars.concat(
+                table.predictions(prediction)
+                for table, prediction in zip(tables, found, strict=True)
+            ),
+        )
+
+    def _similarities(
+        self, model: Any, tables: Sequence[_Table], progress: Progress
+    ) -> list[Floats]:
+        """Return for each set what the model finds of its pairs; every text of all sets is asked once."""
+        left = [text for table in tables for text in table.left]
+        right = [text for table in tables for text in table.right]
+        if hasattr(model, "vectors"):
+            texts = list(dict.fromkeys([*left, *right]))
+            vectors = cached_vectors(model, texts, progress).astype(np.float64)
+            row = {text: place for place, text in enumerate(texts)}
+            a, b = (vectors[[row[text] for text in side]] for side in (left, right))
+            found = COMPARED[self.similarity](a, b)
+        else:
+            found = np.asarray(model.pair_scores(left, right, progress), dtype=np.float64)
+        return np.split(found, np.cumsum([len(table.score) for table in tables])[:-1])
+
+    def _groups(self, table: _Table, prediction: Floats, *, several: bool) -> Iterator[Group]:
+        by = {"set": table.of.name} if several else {}
+        if several:
+            yield Group(by, _measured([table], [prediction]))
+        if self.levels and table.of.scale is not None:
+            for name, rows in _by_level(table.score, table.of.scale):
+                yield Group({**by, "level": name}, _measured([table], [prediction], [rows]))
+
+
+class _Table:
+    """A set as columns."""
+
+    def __init__(self, of: SimilaritySet) -> None:
+        self.of = of
+        self.left = [pair.text1 for pair in of.pairs]
+        self.right = [pair.text2 for pair in of.pairs]
+        self.score = np.array([pair.score for pair in of.pairs], dtype=np.float64)
+
+    def predictions(self, prediction: Floats) -> polars.DataFrame:
+        import polars
+
+        return polars.DataFrame(
+            {
+                "set": [self.of.name] * len(self.score),
+                "text1": self.left,
+                "text2": self.right,
+                "prediction": prediction,
+                "score": self.score,
+            }
+        )
+
+
+def _cosine(a: Floats, b: Floats) -> Floats:
+    norms = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
+    usable = np.isfinite(norms) & (norms > 0)
+    dot = np.einsum("nd,nd->n", a, b)
+    return np.where(usable, dot / np.where(usable, norms, 1.0), np.nan)
+
+
+def _near(a: Floats, b: Floats) -> Floats:
+    """Return 1 / (1 + distance), section 4.2."""
+    near: Floats = 1 / (1 + np.linalg.norm(a - b, axis=1))
+    return near
+
+
+COMPARED = {"cos": _cosine, "l2": _near}
+
+
+def _by_level(score: Floats, scale: tuple[float, float]) -> Iterator[tuple[str, NDArray[np.intp]]]:
+    low, high = scale
+    of_five = np.round(
+        (score - low) / (high - low) * TOP, 9
+    )  # 3.4 of 1 … 5 is 3, not 2.9999999999999996
+    for most, least in LEVELS:
+        rows = np.flatnonzero((least <= of_five) & (of_five <= most))
+        yield level_name(most, least), rows
+
+
+def level_name(most: float, least: float) -> str:
+    """Return a level as Figure 2 writes it.
+
+    >>> level_name(*LEVELS[0])
+    '[5, 3]'
+    """
+    return f"[{most:g}, {least:g}]"
+
+
+def _share_a_scale(sets: Sequence[SimilaritySet]) -> bool:
+    scales = {one.scale for one in sets}
+    return len(scales) == 1 and None not in scales
+
+
+def _measured(
+    tables: Sequence[_Table],
+    predictions: Sequence[Floats],
+    rows: Sequence[NDArray[np.intp]] | None = None,
+) -> dict[str, Estimate]:
+    """Return every measure over the rows of all sets together, without those that have no prediction."""
+    rows = rows or [np.arange(len(prediction)) for prediction in predictions]
+    chosen = [
+        of_set[~np.isnan(prediction[of_set])]
+        for of_set, prediction in zip(rows, predictions, strict=True)
+    ]
+    left, right = (np.concatenate(side) for side in _numbered(tables, chosen))
+    x = np.concatenate([one[known] for one, known in zip(predictions, chosen, strict=True)])
+    y = np.concatenate([one.score[known] for one, known in zip(tables, chosen, strict=True)])
+    lost = sum(map(len, rows)) - len(x)
+    return {
+        name: _remarked(interval(measure(x, y), left, right), _left_out(lost), lost)
+        for name, measure in MEASURES.items()
+    }
+
+
+def _overall(
+    tables: Sequence[_Table], predictions: Sequence[Floats], min_known_pairs: int
+) -> dict[str, Estimate]:
+    """Return every measure over all sets: the mean of the sets, or that of the only one.
+
+    Sets with fewer than `min_known_pairs` known pairs are left out of a mean.
+    """
+    if len(tables) == 1:
+        return _measured(tables, predictions)
+    of_sets = [np.flatnonzero(~np.isnan(prediction)) for prediction in predictions]
+    all_parts = list(zip(tables, predictions, of_sets, strict=True))
+    parts = [part for part in all_parts if len(part[2]) >= min_known_pairs]
+    small = [table.of.name for table, _, known in all_parts if len(known) < min_known_pairs]
+    left, right = _numbered([table for table, *_ in parts], [known for *_, known in parts])
+    lost = sum(len(prediction) - len(known) for _, prediction, known in parts)
+    remark = "; ".join(
+        filter(None, [_too_small(small, len(tables), min_known_pairs), _left_out(lost)])
+    )
+    found = {}
+    for name, measure in MEASURES.items():
+        every = [measure(prediction[rows], table.score[rows]) for table, prediction, rows in parts]
+        found[name] = _remarked(mean_correlated(every, left, right), remark, lost)
+    return found
+
+
+def _too_small(names: Sequence[str], n_sets: int, min_known_pairs: int) -> str:
+    if not names:
+        return ""
+    rule = f"fewer than {min_known_pairs} known pairs"
+    return f"{len(names)} of {n_sets} sets left out of the mean ({rule}): {', '.join(names)}"
+
+
+def _numbered(
+    tables: Sequence[_Table], rows: Sequence[NDArray[np.intp]]
+) -> tuple[list[NDArray[np.intp]], list[NDArray[np.intp]]]:
+    """Return for each set the numbers of the texts on either side of its chosen rows."""
+    number: dict[str, int] = {}
+
+    def of(side: Sequence[str], chosen: NDArray[np.intp]) -> NDArray[np.intp]:
+        texts = (side[row] for row in chosen.tolist())
+        return np.array([number.setdefault(text, len(number)) for text in texts], dtype=np.intp)
+
+    both = list(zip(tables, rows, strict=True))
+    return [of(one.left, chosen) for one, chosen in both], [
+        of(one.right, chosen) for one, chosen in both
+    ]
+
+
+def _left_out(count: int) -> str:
+    return f"{count} pairs left out: the model has no vector for a text" if count else ""
+
+
+def _remarked(estimate: Estimate, remark: str, count: int) -> Estimate:
+    reason = "; ".join(filter(None, [estimate.reason, remark]))
+    return Estimate(
+        estimate.value, estimate.low, estimate.high, estimate.n, reason,
+        {**estimate.extra, "left_out": count},
+    )  # fmt: skip

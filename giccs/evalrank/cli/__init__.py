@@ -1,0 +1,30 @@
+"""giccs-evalrank: data for EvalRank and what it predicts. A command's module is loaded when asked for."""
+
+from __future__ import annotations
+
+from bws.interrupts import handle_interrupts
+
+handle_interrupts()  # before anything else is imported
+
+from bws.command import group  # noqa: E402
+
+__all__ = ["COMMANDS", "main"]
+
+COMMANDS = {
+    "build": "giccs.evalrank.cli.build:build",
+    "correlate": "giccs.evalrank.cli.correlate:correlate",
+    "levels": "giccs.evalrank.cli.levels:levels",
+}
+"""Name of a command -> where it is."""
+
+EXAMPLE = """
+giccs-evalrank build ratings.csv -o ranking
+giccs-evalrank build evalrank --preset words -o words
+giccs-evalrank levels results -o levels.svg
+giccs-evalrank correlate results
+"""
+
+
+@group(COMMANDS, EXAMPLE)
+def main() -> None:
+    """EvalRank: build ranking data from similarity data, see which measure predicts downstream work."""

@@ -1,0 +1,73 @@
+"""How well do models agree with ratings at each level of similarity?  The chart of EvalRank's Figure 2."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from giccs.description.figures import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
+from giccs.evalrank.agreement import LEVELS, level_name
+from giccs.measures.results import Result
+
+if TYPE_CHECKING:
+    import altair as alt
+
+__all__ = ["by_level", "level_chart"]
+
+TASK = "sentence-similarity"
+COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
+"""Shapes tell the models apart as well."""
+GREY = "#8C8C8C"
+
+
+def by_level(results: Iterable[Result]) -> list[dict[str, Any]]:
+    """Return a row a model, data and level: ``model`` (with how it was asked), ``data``, ``level``,
+    ``spearman``, ``low``, ``high``, ``pairs``; levels without a correlation are left out.
+    """
+    rows = []
+    for result in (one for one in results if one.task == TASK):
+        for group in (one for one in result.groups if "level" in one.by):
+            found = group.metrics["spearman"]
+            row = {
+                "model": f"{result.model} ({result.signature['setting']})",
+                "data": " · ".join(filter(None, [_data(result), group.by.get("set", "")])),
+                "level": str(group.by["level"]),
+                "spearman": found.value,
+                "low": found.low,
+                "high": found.high,
+                "pairs": found.n,
+            }
+            rows += [] if math.isnan(found.value) else [row]
+    return rows
+
+
+def _data(result: Result) -> str:
+    return str(result.environment["data"]).rstrip("/").rpartition("/")[2]
+
+
+def level_chart(rows: list[dict[str, Any]]) -> alt.TopLevelMixin:
+    """Return Figure 2 of rows as `by_level` gives them: a line a model, its intervals, a panel a data set."""
+    import altair as alt
+
+    plain = [
+        {name: None if value != value else value for name, value in row.items()} for row in rows
+    ]
+    levels = [level_name(*level) for level in LEVELS]
+    models = sorted({row["model"] for row in rows})
+    base = alt.Chart().encode(
+        x=alt.X("level:N", sort=levels, title="similarity level", axis=alt.Axis(labelAngle=0))
+    )
+    points = base.mark_line(point={"size": 60}).encode(
+        y=alt.Y("spearman:Q", title="Spearman's rho"),
+        color=alt.Color("model:N", sort=models, scale=alt.Scale(domain=models, range=COLOURS)),
+        shape=alt.Shape("model:N", sort=models, scale=alt.Scale(domain=models)),
+        tooltip=["model:N", "data:N", "level:N", "spearman:Q", "low:Q", "high:Q", "pairs:Q"],
+    )
+    intervals = base.mark_rule(color=GREY).encode(y="low:Q", y2="high:Q", detail="model:N")
+    layers: alt.FacetChart = (
+        alt.layer(intervals, points, data=alt.InlineData(values=plain))
+        .properties(width=360, height=260)
+        .facet(column=alt.Column("data:N", title=None))
+    )
+    return layers

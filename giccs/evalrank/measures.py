@@ -1,0 +1,136 @@
+"""From ranks to MRR, Hits@k and mean rank (EvalRank, section 4.2), with intervals.
+
+A pair with a text that has no vector is a miss, 1 / rank = 0, and is left out of the mean rank.
+
+The jackknife leaves out unordered pairs, both directions of one together. Pairs also share single
+texts (2,774 words in the 5,514 published pairs of words). To leave out whole components of the graph of pairs
+is no way out, as one of them holds 3,516 pairs, nor is to resample texts, which triples the variance where
+nothing is shared. So the interval is widened by the ratio of two standard errors: the one that counts all
+pairs with a text in common as dependent (see `dependence`), by that of unordered pairs. On the published sets
+that is up to 1.1 for sentences and 1.3 for words.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from giccs.evalrank.dependence import variances
+from giccs.evalrank.ranking import Ranks
+from giccs.measures.metrics import SHARE, Estimate, jackknife_interval, left_out
+
+__all__ = ["HITS", "estimates"]
+
+HITS = (1, 3, 10)
+Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+
+def estimates(
+    ranks: Ranks, pairs: Places, *, without: int = 0, resamples: int = 1000, seed: int = 0
+) -> dict[str, Estimate]:
+    """Return ``mrr``, ``hits@1``, ``hits@3``, ``hits@10`` and ``mean_rank`` of M pairs (M, 2).
+
+    without: background samples that have no vector, and so are no candidates; the reason tells of them.
+    In `extra` stand ``pessimistic``, the value with all ties against the positive; ``ties``, the pairs where
+    that is another rank; and where pairs miss a vector ``known``, the value of the others. Where a search was
+    not exact, the mean rank is NaN, and MRR lies between its value and ``at_most``.
+
+    >>> ranks = Ranks(np.array([1, 2, 0]), np.array([2, 2, 0]), np.array([.9, .8, np.nan]), 9)
+    >>> found = estimates(ranks, np.array([[0, 1], [1, 0], [2, 0]]), resamples=10)
+    >>> found["mrr"].value, found["mrr"].n, found["mrr"].extra["known"], found["hits@1"].extra["ties"]
+    (0.5, 3, 0.75, 1)
+    >>> found["mean_rank"].value, found["mean_rank"].n, found["mean_rank"].reason
+    (1.5, 2, '1 of 3 pairs are left out: a text has no vector; 1 pairs: no interval, which needs 5')
+    """
+    known = ranks.rank > 0
+    best, worst = _values(ranks.rank), _values(ranks.pessimistic)
+    if not known.any():
+        reason = "no pair has a vector for both texts" if len(pairs) else "there are no pairs"
+        nothing = Estimate(math.nan, math.nan, math.nan, len(pairs), reason)
+        return dict.fromkeys(best, nothing)
+    missing = len(pairs) - int(np.count_nonzero(known))
+    ties = int(np.count_nonzero(ranks.pessimistic > ranks.rank))
+    found = {}
+    for name, values in best.items():
+        counted = known if name == "mean_rank" else np.ones_like(known)
+        extra = {"pessimistic": float(worst[name][counted].mean()), "ties": ties}
+        if missing and name != "mean_rank":
+            extra["known"] = float(values[known].mean())
+        what = "left out" if name == "mean_rank" else "misses"
+        lost = (
+            [f"{missing} of {len(pairs)} pairs are {what}: a text has no vector"] if missing else []
+        )
+        lost += [f"{without} of the background have none and are no candidates"] if without else []
+        found[name] = _mean(values, counted, pairs, "; ".join(lost), extra, resamples, seed)
+    return found if ranks.depth is None else found | _bounds(found, ranks)
+
+
+def _values(rank: NDArray[np.int64]) -> dict[str, Floats]:
+    """Return what is averaged, (M,) for each measure."""
+    known = rank > 0
+    hits = {f"hits@{k}": known & (rank <= k) for k in HITS}
+    values = {"mrr": known / np.maximum(rank, 1), **hits, "mean_rank": rank}
+    return {name: column.astype(np.float64) for name, column in values.items()}
+
+
+def _mean(
+    values: Floats,
+    counted: NDArray[np.bool_],
+    pairs: Places,
+    reason: str,
+    extra: dict[str, Any],
+    resamples: int,
+    seed: int,
+) -> Estimate:
+    """Return the mean of the values that count; its interval is widened where pairs share texts."""
+    mean, n = float(values[counted].mean()), int(np.count_nonzero(counted))
+    units = _units(pairs)
+    _, counting = np.unique(units[counted], return_inverse=True)
+    sums, numbers = np.bincount(counting, values[counted]), np.bincount(counting)
+    bounds = SHARE if float(np.max(values)) <= 1 else None
+    found = jackknife_interval(
+        mean,
+        (
+            (weights @ sums) / (weights @ numbers)
+            for weights in left_out(len(sums), resamples, seed)
+        ),
+        n,
+        len(sums),
+        reason,
+        "pairs",
+        bounds=bounds,
+        widening=_widening((values - mean) * counted, pairs),
+    )
+    low = found.low if bounds else float(np.maximum(found.low, 1.0))  # the least rank
+    return replace(found, low=low, extra=extra)
+
+
+def _units(pairs: Places) -> Places:
+    """Return (M,) the number of each pair, the same for its reverse."""
+    _, unit = np.unique(np.sort(pairs, axis=1), axis=0, return_inverse=True)
+    return np.asarray(unit.ravel(), dtype=np.intp)
+
+
+def _widening(moves: Floats, pairs: Places) -> float:
+    """Return by how much the standard error grows when pairs with one text in common count as dependent."""
+    found = variances(moves, *pairs.T)
+    return math.sqrt(max(1.0, found.shared / found.alone)) if found.alone > 0 else 1.0
+
+
+def _bounds(found: dict[str, Estimate], ranks: Ranks) -> dict[str, Estimate]:
+    """Return what a search for the nearest `depth` alone can say of MRR and mean rank."""
+    depth = ranks.depth or 0
+    beyond = int(np.count_nonzero(ranks.rank > depth))
+    mrr, n = found["mrr"], found["mean_rank"].n
+    more = beyond / mrr.n * (1 / (depth + 1) - 1 / ranks.candidates)
+    reason = f"{beyond} of {n} positives are not among the {depth} nearest"
+    at_most = {**mrr.extra, "at_most": mrr.value + more, "beyond": beyond}
+    return {
+        "mrr": Estimate(mrr.value, mrr.low, mrr.high, mrr.n, mrr.reason, at_most),
+        "mean_rank": Estimate(math.nan, math.nan, math.nan, n, reason),
+    }

@@ -1,0 +1,76 @@
+"""Do models stand in the same order on other scores as on one? The plot of EvalRank's Figure 4."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from giccs.description.figures import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, YELLOW
+from giccs.evalrank.correlating import complete
+from giccs.evalrank.scores import Column
+
+if TYPE_CHECKING:
+    import altair as alt
+
+__all__ = ["COLOURS", "rank_plot", "ranked"]
+
+COLOURS = (BLACK, VERMILION, BLUE, GREEN, PURPLE, ORANGE, SKY, YELLOW)
+"""The pivot's first; shapes tell the scores apart as well."""
+
+
+def ranked(columns: Sequence[Column]) -> list[dict[str, Any]]:
+    """Return a row a model and score: ``model``, ``score`` and ``rank``, 1 for the best.
+
+    Only models that have all the scores take part. The first column is the pivot: rows go by its rank.
+    Models with the same score share the mean of their ranks.
+    """
+    shared = complete(columns)
+    ranks = {_name(column): _ranks(column) for column in shared}
+    pivot = ranks[_name(shared[0])]
+    order = sorted(pivot, key=lambda model: (pivot[model], model))
+    return [
+        {"model": model, "score": score, "rank": of_model[model]}
+        for score, of_model in ranks.items()
+        for model in order
+    ]
+
+
+def rank_plot(columns: Sequence[Column]) -> alt.Chart:
+    """Return the plot: models by their rank on the first column, a dot for their rank on each."""
+    import altair as alt
+
+    rows = ranked(columns)
+    models = list(dict.fromkeys(row["model"] for row in rows))
+    names = list(dict.fromkeys(row["score"] for row in rows))
+    chart: alt.Chart = (
+        alt.Chart(alt.InlineData(values=rows))
+        .mark_point(filled=True, size=50, opacity=0.85)
+        .encode(
+            x=alt.X(
+                "model:N",
+                sort=models,
+                title=f"models, by rank on {names[0]}",
+                axis=alt.Axis(labelAngle=-90, labelLimit=240, labelOverlap=False),
+            ),
+            y=alt.Y("rank:Q", scale=alt.Scale(reverse=True, zero=False)),
+            color=alt.Color("score:N", sort=names, scale=alt.Scale(domain=names, range=COLOURS)),
+            shape=alt.Shape("score:N", sort=names, scale=alt.Scale(domain=names)),
+            tooltip=["model:N", "score:N", "rank:Q"],
+        )
+        .properties(width=max(240, 14 * len(models)), height=320)
+    )
+    return chart
+
+
+def _name(column: Column) -> str:
+    return f"{column.task} {column.label}"
+
+
+def _ranks(column: Column) -> dict[str, float]:
+    from scipy.stats import rankdata
+
+    models = list(column.scores)
+    ranks = rankdata(-np.array([column.scores[model] for model in models]))
+    return dict(zip(models, map(float, ranks), strict=True))

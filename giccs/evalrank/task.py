@@ -1,0 +1,161 @@
+"""EvalRank (section 4): does a model put what means the same side by side?"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from giccs.evalrank.approximate import EXACT_UP_TO, approximate_ranks
+from giccs.evalrank.data import read_sentences, read_words
+from giccs.evalrank.measures import estimates
+from giccs.evalrank.ranking import CANDIDATES, QUERIES, Ranks, ranks_of
+from giccs.evalrank.records import Level, RankingData
+from giccs.evalrank.reference import reference_ranks
+from giccs.evalrank.spaces import TIE, Similarity
+from giccs.evalrank.vector_cache import cached_vectors
+from giccs.measures.environment import environment
+from giccs.measures.metrics import interval_signature
+from giccs.measures.results import Result
+from giccs.progress import Progress, silent
+from giccs.tasks import TaskOptions
+from giccs.tasks.refusals import lacking
+
+__all__ = ["EvalRank", "ranking_task"]
+
+log = logging.getLogger(__name__)
+
+READERS: dict[Level, Callable[[str], RankingData]] = {
+    "sentence": read_sentences,
+    "word": read_words,
+}
+DEFAULT_DATA: dict[Level, str] = {"sentence": "giccs-sample", "word": ""}
+
+
+@dataclass(frozen=True, slots=True)
+class EvalRank:
+    """Rank each positive among the background, by cosine or by distance."""
+
+    level: Level
+    similarity: Similarity = "cos"
+    reference: bool = False
+    """As the published program ranks (see `giccs.evalrank.reference`)."""
+    seed: int = 0
+    resamples: int = 1000
+    exact_up_to: int = EXACT_UP_TO
+    """Background samples; among more of them positives are searched for with an index."""
+
+    @property
+    def name(self) -> str:
+        """As the user asks for it."""
+        return f"evalrank-{self.level}"
+
+    @property
+    def default_data(self) -> str:
+        """What is read where the user names nothing."""
+        return DEFAULT_DATA[self.level]
+
+    @property
+    def read(self) -> Callable[[str], RankingData]:
+        """From the name of data to what is ranked."""
+        return READERS[self.level]
+
+    def refuses(self, model: Any) -> str:
+        """Return why the model cannot do it and what could be done; empty where it can."""
+        return lacking(model, "vectors", self.name)
+
+    def signature(self, model: Any, data: RankingData) -> dict[str, Any]:
+        """Return all that the result depends on, before anything is computed."""
+        return {
+            "task": self.name,
+            "model": model.name,
+            **model.identity,
+            "data": data.fingerprint,
+            "similarity": self.similarity,  # and not what the model compares pairs with
+            "asked": {"similarity": self.similarity, "reference": self.reference},
+            "setting": f"{self.similarity}, published program"
+            if self.reference
+            else self.similarity,
+            "ties": "none" if self.reference else f"within {TIE}, in favour of the positive",
+            "search": f"exact up to {self.exact_up_to}",
+            "without_vector": "filled" if self.reference else "miss",
+            "interval": interval_signature("unordered pair", self.resamples, self.seed),
+            "giccs": version("giccs"),
+        }
+
+    def evaluate(self, model: Any, data: RankingData, progress: Progress = silent) -> Result:
+        """Take the vectors of all texts, and measure at which rank positives stand.
+
+        In the environment stand the block of products, how many comparisons needed float64, and how many
+        texts have no vector.
+        """
+        start = time.perf_counter()
+        vectors = cached_vectors(model, data.texts, progress)
+        pairs = len(data.pairs)
+        log.debug("ranking %d pairs among %d texts by %s", pairs, len(vectors), self.similarity)
+        ranks, facts = self._ranks(vectors, data, progress)
+        log.debug("ranked (%s); measuring, %d resamples", facts, self.resamples)
+        without = len(vectors) - ranks.candidates
+        return Result(
+            model=model.name,
+            task=self.name,
+            metrics=estimates(
+                ranks, data.pairs, without=without, resamples=self.resamples, seed=self.seed
+            ),
+            groups=(),
+            signature=self.signature(model, data),
+            environment={
+                "data": data.name,
+                "background_without_vector": without,
+                **environment(),
+                **model.environment(),
+                **facts,
+            },
+            seconds=round(time.perf_counter() - start, 3),
+            predictions=_table(data, ranks),
+        )
+
+    def _ranks(
+        self, vectors: NDArray[np.float32], data: RankingData, progress: Progress
+    ) -> tuple[Ranks, dict[str, Any]]:
+        """Return the ranks, and what of how they were found belongs in the environment."""
+        if self.reference:
+            ranks, own = reference_ranks(vectors, data.pairs, self.similarity, self.level, progress)
+            return ranks, {"own_copy_above": own}
+        if len(vectors) > self.exact_up_to:
+            return approximate_ranks(vectors, data.pairs, self.similarity, self.seed, progress)
+        ranks = ranks_of(vectors, data.pairs, self.similarity, progress)
+        return ranks, {
+            "block": [QUERIES, CANDIDATES],
+            "compared_in_float64": ranks.settled,
+        }
+
+
+def ranking_task(level: Level, options: TaskOptions) -> list[EvalRank]:
+    """Return the task as the options want it."""
+    similarity = cast(Similarity, options.similarity)
+    return [EvalRank(level, similarity, options.reference, options.seed)]
+
+
+def _table(data: RankingData, ranks: Ranks) -> Any:
+    import polars
+
+    anchor, positive = data.pairs.T
+    own = ranks.rank > 0
+    table = polars.DataFrame(
+        {
+            "anchor": [data.texts[place] for place in anchor],
+            "positive": [data.texts[place] for place in positive],
+            "rank": ranks.rank,
+            "rank_pessimistic": ranks.pessimistic,
+            "similarity": ranks.similarity,
+        }
+    )
+    measured = ["rank", "rank_pessimistic", "similarity"]
+    return table.with_columns(polars.when(polars.Series(own)).then(polars.col(measured)))

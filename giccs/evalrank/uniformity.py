@@ -1,0 +1,192 @@
+"""Alignment and uniformity of vectors (Wang and Isola 2020; EvalRank, sections 4.4 and C.2).
+
+Of vectors f of length 1, with alpha = 2 and t = 2:
+
+alignment   the mean over positive pairs of |f(x) - f(y)|², from 0 to 4
+uniformity  the log of the mean over any two background samples of exp(-2 |f(x) - f(y)|²), from -8 to 0
+
+Less is better in both. A pair that stands in the data in both directions counts once; pairs of a text with
+itself and texts without a vector, or with one of length 0, are left out. The interval of alignment lets pairs
+that share a text be dependent; that of uniformity, a U-statistic, takes the texts as drawn independently
+(Hoeffding 1948), on the logarithm's scale.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bws.clusters import too_few_clusters
+from giccs.evalrank.data import BACKGROUND, read_sentences, read_words
+from giccs.evalrank.dependence import variances
+from giccs.evalrank.records import RankingData
+from giccs.evalrank.vector_cache import Vectoriser, cached_vectors
+from giccs.measures.environment import environment
+from giccs.measures.metrics import Estimate
+from giccs.measures.results import Result
+from giccs.progress import Progress, silent
+from giccs.tasks import TaskOptions
+from giccs.tasks.refusals import lacking
+
+__all__ = ["Uniformity", "alignment", "open_tasks", "read", "uniformity"]
+
+TAKES: tuple[str, ...] = ()
+"""The fields of `TaskOptions` that concern the task."""
+
+Floats = NDArray[np.float64]
+Matrix = NDArray[np.float32]
+Places = NDArray[np.intp]
+
+ALPHA, T = 2, 2
+NORMAL = 1.959963984540054
+"""The 97.5 percentile of the normal distribution."""
+BLOCK = 2048
+"""Rows and columns of products at a time: 16 MiB."""
+
+
+def read(data: str) -> RankingData:
+    """Read a folder of word pairs, or of sentence pairs, or a GiCCS benchmark."""
+    words = Path(data, BACKGROUND["word"][0]).exists()
+    return read_words(data) if words else read_sentences(data)
+
+
+@dataclass(frozen=True, slots=True)
+class Uniformity:
+    """Both measures, of the vectors of a ranking task."""
+
+    name: str = field(default="uniformity", init=False)
+    default_data: ClassVar[str] = "giccs-sample"
+    read: ClassVar = staticmethod(read)
+
+    def refuses(self, model: Any) -> str:
+        """Return why the model cannot do it and what could be done; empty where it can."""
+        return lacking(model, "vectors", self.name)
+
+    def signature(self, model: Vectoriser, data: RankingData) -> dict[str, Any]:
+        """Return all that the result depends on, before anything is computed."""
+        return {
+            "task": self.name,
+            "model": model.name,
+            **model.identity,
+            "data": data.fingerprint,
+            "setting": data.level,
+            "alpha": ALPHA,
+            "t": T,
+            "giccs": version("giccs"),
+        }
+
+    def evaluate(self, model: Any, data: RankingData, progress: Progress = silent) -> Result:
+        """Take the vectors of all texts and measure."""
+        start = time.perf_counter()
+        units, known = of_length_one(cached_vectors(model, data.texts, progress))
+        missing = len(known) - int(np.count_nonzero(known))
+        metrics = {
+            "alignment": alignment(units, data.pairs, known),
+            "uniformity": uniformity(units[known], progress),
+        }
+        if missing:
+            said = f"{missing} of {len(known)} texts left out: they have no vector"
+            reasons = filter(None, [metrics["uniformity"].reason, said])
+            metrics["uniformity"] = replace(metrics["uniformity"], reason="; ".join(reasons))
+        return Result(
+            model=model.name,
+            task=self.name,
+            metrics=metrics,
+            groups=(),
+            signature=self.signature(model, data),
+            environment={
+                "data": data.name,
+                "texts_without_vector": missing,
+                **environment(),
+                **model.environment(),
+            },
+            seconds=round(time.perf_counter() - start, 3),
+        )
+
+
+def open_tasks(options: TaskOptions) -> list[Uniformity]:
+    """Return the task."""
+    return [Uniformity()]
+
+
+def of_length_one(vectors: Matrix) -> tuple[Matrix, NDArray[np.bool_]]:
+    """Return (N, D) the vectors scaled to length 1, and (N,) which of them can be: not NaN, not all zeros."""
+    norms = np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64))
+    known = np.isfinite(norms) & (norms > 0)
+    scale = np.where(known, norms, 1.0)[:, None]
+    return (vectors / scale).astype(np.float32), known
+
+
+def alignment(units: Matrix, pairs: Places, known: NDArray[np.bool_] | None = None) -> Estimate:
+    """Return the mean squared distance of positives, (M, 2) places in (N, D) vectors of length 1.
+
+    known: (N,) which vectors there are; pairs of others are left out and counted in the reason.
+
+    >>> units = np.eye(2, dtype=np.float32)
+    >>> alignment(units, np.array([[0, 1], [1, 0]])).value, alignment(units, np.array([[0, 1]])).n
+    (2.0, 1)
+    """
+    distinct = np.unique(np.sort(pairs, axis=1), axis=0)
+    distinct = distinct[distinct[:, 0] != distinct[:, 1]]
+    kept = distinct if known is None else distinct[known[distinct].all(axis=1)]
+    lost = len(distinct) - len(kept)
+    said = f"{lost} of {len(distinct)} pairs left out: a text has no vector" if lost else ""
+    if not len(kept):
+        return Estimate(math.nan, math.nan, math.nan, 0, said or "there are no pairs")
+    apart = units[kept[:, 0]].astype(np.float64) - units[kept[:, 1]]
+    distances = np.einsum("nd,nd->n", apart, apart)
+    mean, off = float(distances.mean()), distances - distances.mean()
+    found = variances(off, *kept.T)
+    error = math.sqrt(max(found.shared, found.alone)) / len(kept)
+    low, high = max(0.0, mean - NORMAL * error), min(4.0, mean + NORMAL * error)
+    if few := too_few_clusters(len(kept), "pairs"):
+        low = high = math.nan
+        said = "; ".join(filter(None, [said, few]))
+    return Estimate(mean, low, high, len(kept), said, {"stderr": error})
+
+
+def uniformity(units: Matrix, progress: Progress = silent) -> Estimate:
+    """Return the log mean Gaussian potential of all pairs of (N, D) vectors of length 1.
+
+    Products are float32, block by block, sums are float64.
+
+    >>> round(uniformity(np.array([[1, 0], [-1, 0]], dtype=np.float32)).value, 6)  # 2 apart
+    -8.0
+    """
+    n = len(units)
+    if n < 2:
+        return Estimate(math.nan, math.nan, math.nan, n, f"{n} vectors; uniformity needs two")
+    means = _potentials(units, progress) / (n - 1)
+    mean = float(means.mean())
+    error = 2 * float(means.std()) / (math.sqrt(n) * mean)
+    value = min(0.0, max(-4.0 * T, math.log(mean)))  # never rounded out of its range
+    low, high = max(-4.0 * T, value - NORMAL * error), min(0.0, value + NORMAL * error)
+    if few := too_few_clusters(n, "texts"):
+        low = high = math.nan
+    return Estimate(value, low, high, n, few, {"stderr": error})
+
+
+def _potentials(units: Matrix, progress: Progress) -> Floats:
+    """Return (N,) the sum over all others of exp(-t · distance²); each pair is computed once."""
+    n = len(units)
+    starts = range(0, n, BLOCK)
+    sums = np.zeros(n)
+    blocks = [(a, b) for a in starts for b in starts if a <= b]
+    for a, b in progress(blocks, "uniformity", len(blocks)):
+        # |f - g|² = 2 - 2 f · g; rounding must not make it negative
+        potential = units[a : a + BLOCK] @ units[b : b + BLOCK].T
+        np.minimum(potential, 1, out=potential)
+        np.exp(2 * T * (potential - 1), out=potential)
+        if a == b:
+            np.fill_diagonal(potential, 0)
+        sums[a : a + BLOCK] += potential.sum(axis=1, dtype=np.float64)
+        if a != b:
+            sums[b : b + BLOCK] += potential.sum(axis=0, dtype=np.float64)
+    return sums

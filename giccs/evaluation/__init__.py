@@ -1,0 +1,1 @@
+"""Running models on tasks: runs, engines, recipes, sweeps, exports to other harnesses."""

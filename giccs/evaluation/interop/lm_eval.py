@@ -1,0 +1,212 @@
+"""lm-evaluation-harness: our multiple-choice questions as its task, our results in its JSON.
+
+The prompts are written out as they are, so that the harness scores the very text that we score; its
+``acc`` is our `accuracy`, its ``acc_bytes`` our `accuracy_bytes`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from bws.command import json_ready
+from bws.textio import write_atomic
+from giccs.benchmark import Benchmark
+from giccs.evaluation.interop.names import in_a_path, task_name
+from giccs.evaluation.interop.provenance import Provenance, provenance
+from giccs.measures.metrics import Estimate
+from giccs.measures.result_labels import is_choice
+from giccs.measures.results import Result, digest
+from giccs.tasks.multiple_choice import MultipleChoice
+from giccs.tasks.questions import Asking, Question
+
+__all__ = ["export_task", "write_results"]
+
+METRICS = {
+    "accuracy": "acc",
+    "accuracy_bytes": "acc_bytes",
+    "accuracy_tokens": "acc_per_token",
+    "accuracy_pmi": "acc_pmi",
+    "rank_spearman": "rank_spearman",
+}
+"""Our name of a metric -> the harness's, or where it has none (per token, PMI, ranks) one like its own."""
+TASK = """\
+# Written by giccs-eval export-lm-eval. Run: lm_eval --include_path FOLDER --tasks {name} ...
+{terms}\
+task: {name}
+custom_dataset: !function {loader}.{history}_history
+test_split: test
+output_type: multiple_choice
+doc_to_text: prompt
+doc_to_choice: choices
+doc_to_target: gold
+target_delimiter: {delimiter}
+metric_list:
+  - metric: acc
+    aggregation: mean
+    higher_is_better: true
+  - metric: acc_bytes
+    aggregation: mean
+    higher_is_better: true
+metadata:
+  version: 1.0
+  license: {license}
+  annotators: {annotators}
+  language: {language}
+"""
+LOADER = '''\
+"""Written by giccs-eval export-lm-eval: gives lm-evaluation-harness the questions in this folder."""
+
+from pathlib import Path
+
+import datasets
+
+
+def load(name):
+    path = Path(__file__).parent / f"{name}.jsonl"
+    return datasets.load_dataset("json", data_files={"test": str(path)})
+
+
+def with_history(**_):
+    return load("WITH")
+
+
+def without_history(**_):
+    return load("WITHOUT")
+'''
+
+
+def export_task(
+    benchmark: Benchmark,
+    task: MultipleChoice,
+    folder: str | os.PathLike[str],
+    about: Provenance | None = None,
+) -> list[Path]:
+    """Write a YAML and a JSONL file per history, the Python that loads them, and the licence.
+
+    about: what is stated of the texts; None states what is known of the benchmark. The harness runs one
+    order of the options and applies chat templates itself, so `permutations` and `chat_template` do not
+    concern it. Returns the paths.
+    """
+    target = Path(folder)
+    about = about or provenance(benchmark)
+    asked = task.questions(benchmark)[0]
+    asking = Asking(task.template_for(benchmark), task.answer)
+    names = {
+        history: task_name(benchmark.name, "multiple_choice", history)
+        for history in ("with", "without")
+    }
+    loader = names["with"].removesuffix("_with_history")
+    code = LOADER.replace("WITHOUT", names["without"]).replace("WITH", names["with"])
+    files = {f"{loader}.py": code, about.file: about.notice()}
+    for history in task.histories:
+        name = names[history]
+        delimiter = json.dumps(_delimiter(asking, asked[0]))
+        files[f"{name}.yaml"] = TASK.format(
+            name=name, loader=loader, history=history, delimiter=delimiter, **_stated(about)
+        )
+        lines = (json.dumps(_row(asking, one, history), ensure_ascii=False) for one in asked)
+        files[f"{name}.jsonl"] = "".join(f"{line}\n" for line in lines)
+    target.mkdir(parents=True, exist_ok=True)
+    for file, content in files.items():
+        write_atomic(target / file, content)
+    return [target / file for file in files]
+
+
+def _stated(about: Provenance) -> dict[str, str]:
+    """Return the terms as a comment, and what the metadata hold as JSON, which YAML reads."""
+    document = {key: json.dumps(value) for key, value in about.document().items()}
+    names = ("license", "annotators", "language")
+    return {"terms": about.comment(), **{name: document[name] for name in names}}
+
+
+def _row(asking: Asking, question: Question, history: str) -> dict[str, Any]:
+    asked = asking.ask(question, 0, history)
+    return {
+        "dialogue_id": question.dialogue_id,
+        "utterance_ids": [option.utterance_id for option in question.options],
+        "prompt": asked.prompt,
+        "choices": [answer.lstrip() for answer in asked.answers],
+        "gold": [place for place, right in enumerate(question.gold) if right],
+    }
+
+
+def _delimiter(asking: Asking, question: Question) -> str:
+    """Return the white space between a prompt and its answer, which is the template's."""
+    answer = asking.ask(question, 0, "without").answers[0]
+    return answer[: len(answer) - len(answer.lstrip())]
+
+
+def write_results(results: Iterable[Result], folder: str | os.PathLike[str]) -> list[Path]:
+    """Write a file a result of a multiple-choice task, where the harness writes its own; return the paths."""
+    written = []
+    for place, document in _documents(results):
+        path = Path(folder) / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(path, f"{json.dumps(json_ready(document), ensure_ascii=False, indent=2)}\n")
+        written.append(path)
+    return written
+
+
+def _documents(results: Iterable[Result]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield (path, document) for every multiple-choice result."""
+    for result in results:
+        if is_choice(result):
+            folder, file = _as_path(result.model), f"results_{_when(result)}.json"
+            yield f"{in_a_path(folder)}/{in_a_path(file)}", _document(result)
+
+
+def _when(result: Result) -> str:
+    """Return the time as the harness has it in names; the signature stands for the microseconds.
+
+    So that two results of one second, asked in different ways, have files of their own.
+    """
+    second = str(result.environment["when"]).partition("+")[0].replace(":", "-")
+    return f"{second}.{int(digest(result.signature), 16) % 10**6:06}"
+
+
+def _document(result: Result) -> dict[str, Any]:
+    data = str(result.environment["data"])
+    tasks = {
+        task_name(data, "multiple_choice", group.by["history"]): group.metrics
+        for group in result.groups
+        if set(group.by) == {"history"}
+    }
+    return {
+        "results": {name: _numbers(name, metrics) for name, metrics in tasks.items()},
+        "group_subtasks": {name: [] for name in tasks},
+        "configs": {name: {"task": name, "metadata": dict(result.signature)} for name in tasks},
+        "versions": dict.fromkeys(tasks, 1.0),
+        "n-shot": dict.fromkeys(tasks, 0),
+        "higher_is_better": {
+            name: {METRICS[metric]: True for metric in metrics if metric in METRICS}
+            for name, metrics in tasks.items()
+        },
+        "n-samples": {
+            name: {"original": metrics["accuracy"].n, "effective": metrics["accuracy"].n}
+            for name, metrics in tasks.items()
+        },
+        "config": {"model": "giccs", "model_args": {"pretrained": result.model}, "limit": None},
+        "model_source": "giccs",
+        "model_name": result.model,
+        "model_name_sanitized": _as_path(result.model),
+        "total_evaluation_time_seconds": str(result.seconds),
+    }
+
+
+def _numbers(name: str, metrics: Mapping[str, Estimate]) -> dict[str, Any]:
+    numbers: dict[str, Any] = {"alias": name}
+    for ours, theirs in METRICS.items():
+        if ours in metrics:
+            numbers[f"{theirs},none"] = metrics[ours].value
+            numbers[f"{theirs}_stderr,none"] = metrics[ours].extra["stderr"]
+    return numbers
+
+
+def _as_path(model: str) -> str:
+    """Return a model's name as the harness makes it a folder."""
+    return re.sub(r"[\"<>:/|\\?*\[\]]+", "__", model)

@@ -1,0 +1,198 @@
+"""mteb: our pairs as a task of its own kind (STS), our results in its JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from bws.command import json_ready
+from bws.problems import InputError, Problem
+from bws.textio import write_atomic
+from giccs.benchmark import SAMPLE_TERMS, Benchmark, known_terms
+from giccs.benchmark.languages import matches, required_language
+from giccs.evaluation.interop.names import in_a_path, mteb_language, task_name
+from giccs.evaluation.interop.provenance import Provenance, provenance
+from giccs.measures.result_labels import compares_pairs
+from giccs.measures.results import Result
+from giccs.tasks.pairwise import PairwiseSTS
+
+__all__ = ["export_task", "write_results"]
+
+FORMAT = "2.26.24"
+"""The version of mteb whose format the results follow."""
+LICENSES = {
+    "mit", "apache-2.0", "cc0-1.0", "odc-by", "openrail", "afl-3.0", "gpl-3.0", "cc-by-2.0",
+    "cc-by-3.0", "cc-by-4.0", "cc-by-sa-3.0", "cc-by-sa-4.0", "cc-by-nc-3.0", "cc-by-nc-4.0",
+    "cc-by-nc-sa-3.0", "cc-by-nc-sa-4.0", "cc-by-nc-nd-4.0", "cc-by-nd-4.0",
+}  # fmt: skip
+"""Licences that mteb knows by their ids; of others it takes the address."""
+UNKNOWN = "not specified"
+ANNOTATORS = {"human": "human-annotated", "simulated": "derived", "unknown": None}
+"""Simulated judgments are derived from the levels that writers intended, or from other scores."""
+DOMAINS = {
+    "spoken": "Spoken", "written": "Written",  # of giccs-sample
+    "BAS SmartKom": "Spoken", "CROWDSS": "Written",  # of the GiCCS release (paper, 3.1)
+}  # fmt: skip
+"""Source of a dialogue -> mteb's domain; other sources have none."""
+MODULE = '''\
+"""Written by giccs-eval export-mteb. Run: mteb.evaluate(model, [task() for task in TASKS])."""
+
+{terms}
+from pathlib import Path
+
+from mteb.abstasks.sts import AbsTaskSTS
+from mteb.abstasks.task_metadata import TaskMetadata
+
+FOLDER = Path(__file__).parent
+'''
+TASK = """
+
+class {kind}(AbsTaskSTS):
+    min_score = 0
+    max_score = 1
+    metadata = TaskMetadata(
+        name={name!r},
+        description={description!r},
+        dataset={{"path": str(FOLDER / {name!r}), "revision": {revision!r}}},
+        type="STS",
+        category="t2t",
+        modalities=["text"],
+        eval_splits=["test"],
+        eval_langs=[{language!r}],
+        main_score="cosine_spearman",
+        domains={domains!r},
+        license={license!r},
+        annotations_creators={annotators!r},
+        sample_creation={creation!r},
+    )
+"""
+
+
+def export_task(
+    benchmark: Benchmark,
+    histories: Iterable[str],
+    folder: str | os.PathLike[str],
+    about: Provenance | None = None,
+) -> list[Path]:
+    """Write a module with a task per history, the pairs of each, and the licence; return the paths.
+
+    about: what is stated of the texts; None states what is known of the benchmark. Raises InputError where
+    the language is unknown, or mteb's code of it.
+    """
+    about = about or provenance(benchmark)
+    stated = _stated(benchmark, about)
+    target, kinds, code = Path(folder), [], [MODULE.format(terms=about.comment())]
+    files: dict[Path, str] = {target / about.file: about.notice()}
+    for history in histories:
+        name = task_name(benchmark.name, "pairwise", history)
+        kinds.append("".join(part.capitalize() for part in name.split("_")))
+        description = _description(about, history)
+        code.append(TASK.format(kind=kinds[-1], name=name, description=description, **stated))
+        files[target / name / "test.jsonl"] = "".join(_lines(benchmark, PairwiseSTS(history)))
+    code.append(f"\n\nTASKS = [{', '.join(kinds)}]\n")
+    files[target / f"{name.rpartition('_pairwise_')[0]}_pairwise.py"] = "".join(code)
+    for path, content in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(path, content)
+    return list(files)
+
+
+def _stated(benchmark: Benchmark, about: Provenance) -> dict[str, Any]:
+    """Return the fields of mteb's metadata that tell of the data; None where they are unknown."""
+    language = required_language(benchmark.items, benchmark.name, about.language, "mteb's metadata")
+    terms = about.terms
+    is_sample = known_terms(benchmark) == SAMPLE_TERMS
+    return {
+        "language": _code(language, benchmark.name),
+        "revision": benchmark.fingerprint[:12],
+        "domains": sorted({DOMAINS[one.source] for one in benchmark.items if one.source in DOMAINS})
+        or None,
+        "license": terms.license if terms.license in LICENSES else terms.license_link or UNKNOWN,
+        "annotators": ANNOTATORS[terms.annotators],
+        "creation": "created" if is_sample else None,
+    }
+
+
+def _code(tag: str, data: str) -> str:
+    try:
+        return mteb_language(tag)
+    except ValueError as error:
+        raise InputError(Problem(data, None, str(error))) from None
+
+
+def _description(about: Provenance, history: str) -> str:
+    pairs = f"Similarity of an utterance to the last turn of a dialogue, {history} its history."
+    simulated = "Simulated annotations: " if about.terms.annotators == "simulated" else ""
+    warning = f" Note: {about.terms.warning()}." if about.terms.no_derivatives else ""
+    return f"{simulated}{pairs}{warning}"
+
+
+def _lines(benchmark: Benchmark, task: PairwiseSTS) -> Iterable[str]:
+    for item in benchmark.items:
+        left, right = task.sides(item)
+        row = {"id": item.item_id, "sentence1": left, "sentence2": right, "score": item.score}
+        yield f"{json.dumps(row, ensure_ascii=False)}\n"
+
+
+def write_results(
+    results: Iterable[Result], folder: str | os.PathLike[str], language: str | None = None
+) -> list[Path]:
+    """Write a file a pairwise result, where mteb keeps its own below a cache folder; return the paths.
+
+    language: BCP 47 tag of results that do not state the language of their data. Raises InputError, before
+    anything is written, with every result whose language is not known or is another one.
+    """
+    written = []
+    pairs = [result for result in results if compares_pairs(result)]
+    for result, code in zip(pairs, _languages(pairs, language), strict=True):
+        name = task_name(str(result.environment["data"]), "pairwise", result.signature["history"])
+        revision = str(result.signature.get("revision", "no_revision_available"))
+        place = (result.model.replace("/", "__").replace(" ", "_"), revision.replace(":", "-"))
+        path = Path(folder, "results", *map(in_a_path, (*place, f"{name}.json")))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        document = json_ready(_document(result, name, code))
+        write_atomic(path, f"{json.dumps(document, ensure_ascii=False, indent=2)}\n")
+        written.append(path)
+    return written
+
+
+def _languages(results: Sequence[Result], option: str | None) -> list[str]:
+    """Return the language of each result's data as mteb writes it."""
+    codes = []
+    problems = []
+    for result in results:
+        data, stated = str(result.environment["data"]), result.environment.get("language")
+        tag = stated or option
+        if tag is None:
+            message = "its results do not state the language of the data; expected --language"
+            problems.append(Problem(data, None, message))
+        elif option and stated and not matches(option, stated):
+            message = f"the data are in {stated}, but --language is {option}; expected the same"
+            problems.append(Problem(data, None, message))
+        else:
+            try:
+                codes.append(mteb_language(tag))
+            except ValueError as error:
+                problems.append(Problem(data, None, str(error)))
+    if problems:
+        raise InputError(dict.fromkeys(problems))
+    return codes
+
+
+def _document(result: Result, name: str, language: str) -> dict[str, Any]:
+    pearson, spearman = (result.metrics[metric].value for metric in ("pearson", "spearman"))
+    cosine = result.signature.get("similarity") == "cosine"
+    scores = {"pearson": pearson, "spearman": spearman, "main_score": spearman}
+    if cosine:
+        scores |= {"cosine_pearson": pearson, "cosine_spearman": spearman}
+    return {
+        "dataset_revision": str(result.signature["data"])[:12],
+        "task_name": name,
+        "mteb_version": FORMAT,
+        "scores": {"test": [{**scores, "hf_subset": "default", "languages": [language]}]},
+        "evaluation_time": result.seconds,
+        "kg_co2_emissions": None,
+    }

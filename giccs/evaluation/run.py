@@ -1,0 +1,114 @@
+"""Models × tasks on their data: what is known is taken from the store, the rest is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from bws.problems import InputError, Problem
+from giccs.evaluation.engines.asks import Ask
+from giccs.evaluation.engines.local import locally
+from giccs.evaluation.recipe import TRAINING, Recipe
+from giccs.measures.results import Result, Store
+from giccs.models import ModelOptions, open_model
+from giccs.progress import Progress, silent
+from giccs.tasks import Data, Task, TaskOptions, open_tasks
+
+__all__ = ["Job", "Opened", "follow", "must_do", "open_models", "run"]
+
+
+class Opened(NamedTuple):
+    """A model, nothing of it loaded, and how it was opened."""
+
+    model: Any
+    options: ModelOptions
+
+
+Job = tuple[Sequence[Opened], Sequence[Task]]
+"""Models, and the tasks that each of them is asked as far as it can do them."""
+
+
+def open_models(names: Sequence[str], options: ModelOptions | None = None) -> list[Any]:
+    """Open all models before any works; InputError tells of every name that is wrong."""
+    models: list[Any] = []
+    problems: list[Problem] = []
+    for name in dict.fromkeys(names):
+        try:
+            models.append(open_model(name, options))
+        except InputError as error:
+            problems += error.problems
+    if problems:
+        raise InputError(problems)
+    return models
+
+
+def follow(
+    recipe: Recipe,
+    options: ModelOptions,
+    how: TaskOptions,
+    *,
+    opener: Callable[[str, ModelOptions], Any] = open_model,
+    impossible: list[Problem] | None = None,
+) -> list[Job]:
+    """Open each model of a recipe at its revision, with the tasks that it is asked there; trainings are not.
+
+    InputError tells of every model that cannot be had, or cannot do its task; with `impossible`, what a
+    model cannot do is left out and noted there.
+    """
+    jobs: list[Job] = []
+    problems: list[Problem] = []
+    for asked in (run for run in recipe.runs if run.task != TRAINING):
+        try:
+            opening = replace(options, revision=asked.revision)
+            model = opener(asked.model, opening)
+            tasks = open_tasks(asked.task, replace(how, **asked.ask))
+        except InputError as error:
+            problems += error.problems
+            continue
+        cannot = _cannot([model], tasks)
+        if impossible is None:
+            problems += cannot
+        elif cannot:
+            impossible += cannot
+            continue
+        jobs.append(([Opened(model, opening)], tasks))
+    if problems:
+        raise InputError(dict.fromkeys(problems))
+    return jobs
+
+
+def must_do(models: Sequence[Any], tasks: Sequence[Task]) -> None:
+    """Raise InputError for every model that cannot do one of the tasks."""
+    if problems := _cannot(models, tasks):
+        raise InputError(problems)
+
+
+def _cannot(models: Sequence[Any], tasks: Sequence[Task]) -> list[Problem]:
+    """Return what models cannot do, once a model and task."""
+    problems = {
+        (model.name, task.name): Problem(model.name, None, reason)
+        for model in models
+        for task in tasks
+        if (reason := task.refuses(model))
+    }
+    return list(problems.values())
+
+
+def run(
+    models: Sequence[Any],
+    tasks: Sequence[Task],
+    data: Data,
+    store: Store,
+    *,
+    force: bool = False,
+    note: Callable[[str], None] = lambda message: None,
+    progress: Progress = silent,
+) -> Iterator[Result]:
+    """Yield a result for each model and task that it can do, each kept before the next is begun.
+
+    A result whose signature stands in the store is not computed again, unless `force`.
+    """
+    asks = [Ask(model, task, data) for model in models for task in tasks if not task.refuses(model)]
+    for _, result in locally(asks, store, force=force, note=note, progress=progress):
+        yield result

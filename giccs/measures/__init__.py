@@ -1,0 +1,1 @@
+"""Arrays to numbers: metrics with intervals, the noise ceiling, comparisons; results and their store."""

@@ -1,0 +1,215 @@
+"""Correlations with scores that other annotators would have made somewhat different.
+
+An interval over dialogues says what other dialogues would give with the same annotators. What an annotator
+does differently in one dialogue only, such as an opinion on one candidate, differs between dialogues as
+well and is in it. What an annotator does alike in all dialogues is not: judging without care, or preferring
+short candidates that the model prefers too. That part of the variance is added here, as for two-way
+clusters (Cameron, Gelbach and Miller 2011, J. Bus. Econ. Stat. 29).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bws.clusters import few_clusters, too_few_clusters
+from bws.problems import InputError, Problem
+from bws.records import Judgments
+from giccs.benchmark import Benchmark
+from giccs.measures.judged_items import ACROSS_DIALOGUES, JudgedItems, judged_items
+from giccs.measures.metrics import (
+    CORRELATION,
+    Estimate,
+    correlations,
+    left_out,
+    unbounded,
+    weighted_pearson,
+    weighted_rank_spearman,
+    weighted_spearman,
+)
+from giccs.measures.results import Result
+
+__all__ = ["correlations_over_annotators", "results_over_annotators"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
+STATISTICS = {
+    "pearson": weighted_pearson,
+    "spearman": weighted_spearman,
+    "rank_spearman": weighted_rank_spearman,
+}
+MAX_DIALOGUE_BLOCKS = 50
+"""Groups of dialogues that are left out to tell annotators from dialogues."""
+NEEDS_COUNTING = "no interval, which needs those of counting"
+UNDEFINED = "not defined or at its bound without some of the annotators: no interval"
+
+
+def correlations_over_annotators(
+    judgments: Judgments,
+    benchmark: Benchmark,
+    predictions: Sequence[Floats],
+    *,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> list[dict[str, Estimate]]:
+    """Return per model what `correlations` returns, with intervals over dialogues and annotators.
+
+    predictions: per model (N,), in the order of the benchmark's items. The interval is for the mean
+    correlation with the scores that as many other annotators would give, over other dialogues of the same
+    population; where all tuples have items of one dialogue, it covers other tuples too. ``extra`` has the
+    number of ``annotators``.
+
+    To the variance of Fisher's z over dialogues (`correlations`; `resamples` and `seed` are those) that
+    between annotators is added: (A-1)/A times the sum over A annotators of the squared change without the
+    annotator (less the mean change), less the variance that this change has over dialogues, by a jackknife;
+    0 where it is below. Each variance has a t quantile of its own, with A-1 degrees of freedom for the
+    added one (`jackknife_interval`). An annotator may have judged part of the items.
+
+    No interval, with a reason: as in `correlations`; scores that are not those of counting; fewer than five
+    annotators; an item that one annotator alone judged; correlations without an annotator that are not
+    defined or at a bound. The reason warns of fewer than 20 annotators, of judgments that name none and of
+    tuples with items of several dialogues.
+    InputError: the judgments are not those behind the scores (`judged_items`).
+
+    >>> from giccs.benchmark import read_benchmark
+    >>> from giccs.measures.ceiling import judgments_behind
+    >>> sample = read_benchmark("giccs-sample")
+    >>> lengths = np.array([float(len(item.utterance)) for item in sample.items])
+    >>> (found,) = correlations_over_annotators(judgments_behind(sample), sample, [lengths])
+    >>> found["pearson"].low < found["pearson"].value < found["pearson"].high
+    True
+    >>> found["pearson"].reason
+    '5 annotators: the interval is approximate below 20'
+    """
+    judged = judged_items(judgments, benchmark)
+    score = np.array([item.score for item in benchmark.items])
+    without = _scores_without(judged)
+    why = (
+        (
+            ""
+            if judged.method == "counting"
+            else f"the scores are those of {judged.method}: {NEEDS_COUNTING}"
+        )
+        or too_few_clusters(len(without), "annotators")
+        or _why_not_left_out(without)
+    )
+    estimates = []
+    for prediction in predictions:
+        between = {} if why else _between_annotators(prediction, without, judged.dialogue)
+        added = {
+            name: (variance, len(without) - 1)
+            for name, variance in between.items()
+            if not math.isnan(variance)
+        }
+        found = correlations(
+            prediction, score, judged.dialogue, resamples=resamples, seed=seed, added=added
+        )
+        estimates.append(
+            {
+                name: _with_remarks(one, judged, "" if name in added else why or UNDEFINED)
+                for name, one in found.items()
+            }
+        )
+    return estimates
+
+
+def results_over_annotators(
+    results: Sequence[Result], judgments: Judgments, benchmark: Benchmark
+) -> list[Result]:
+    """Return results of pairwise STS on the benchmark with the metrics of `correlations_over_annotators`.
+
+    Results on other data and those without predictions are left out; groups are empty. InputError as of
+    `correlations_over_annotators`, and where predictions are of other items than the benchmark's.
+    """
+    usable = [
+        result
+        for result in results
+        if result.signature.get("data") == benchmark.fingerprint and result.predictions is not None
+    ]
+    predictions = [_predictions(result, benchmark) for result in usable]
+    metrics = correlations_over_annotators(judgments, benchmark, predictions)
+    return [
+        replace(result, metrics=own, groups=()) for result, own in zip(usable, metrics, strict=True)
+    ]
+
+
+def _predictions(result: Result, benchmark: Benchmark) -> Floats:
+    """Return (N,) predictions in the order of the benchmark's items."""
+    assert result.predictions is not None
+    of_item = dict(zip(*result.predictions["item_id", "prediction"], strict=True))
+    ids = [item.item_id for item in benchmark.items]
+    if of_item.keys() != set(ids):
+        message = f"its predictions are of other items than those of {benchmark.name}"
+        raise InputError(Problem(result.model, None, message))
+    return np.array([of_item[item_id] for item_id in ids], dtype=np.float64)
+
+
+def _with_remarks(estimate: Estimate, judged: JudgedItems, why: str) -> Estimate:
+    """Return an estimate with what its interval rests on; no interval where `why` says so."""
+    estimate = replace(estimate, extra={"annotators": len(judged.answers.annotators)})
+    if math.isnan(estimate.low):
+        return estimate
+    if why:
+        return replace(estimate, low=math.nan, high=math.nan, reason=why)
+    return replace(estimate, reason="; ".join(filter(None, [estimate.reason, *_remarks(judged)])))
+
+
+def _scores_without(judged: JudgedItems) -> Floats:
+    """Return (A, N) the counting scores of the items without each annotator; NaN where no other judged."""
+    scores = np.empty((len(judged.answers.annotators), len(judged.index)))
+    for annotator in range(len(scores)):
+        others = np.flatnonzero(judged.answers.annotator_of != annotator)
+        counts = judged.answers.take(others).counts
+        with np.errstate(invalid="ignore"):
+            score = (counts.best - counts.worst) / counts.appearances
+        scores[annotator] = score[judged.index]
+    return scores
+
+
+def _why_not_left_out(without: Floats) -> str:
+    alone = int(np.count_nonzero(np.isnan(without).any(axis=0)))
+    return f"{alone} items were judged by one annotator only: no interval" if alone else ""
+
+
+def _between_annotators(prediction: Floats, without: Floats, dialogue: Ints) -> dict[str, float]:
+    """Return by coefficient the variance of z between annotators; NaN where it is not defined."""
+    n_dialogues = int(dialogue.max()) + 1
+    weights = np.concatenate(
+        [np.ones((1, n_dialogues)), *left_out(n_dialogues, MAX_DIALOGUE_BLOCKS)]
+    )
+    between = {}
+    for name, statistic in STATISTICS.items():
+        values = np.array([statistic(prediction, score, dialogue)(weights) for score in without])
+        between[name] = _variance_between(unbounded(values, CORRELATION))
+    return between
+
+
+def _variance_between(z: Floats) -> float:
+    """Return the variance between annotators from (A, 1 + B).
+
+    A row has the z without an annotator, of all dialogues and without each of B blocks of them.
+    """
+    n, blocks = len(z), z.shape[1] - 1
+    if not blocks or not np.isfinite(z).all():
+        return math.nan
+    changes = z - z.mean(axis=0)
+    over_dialogues = (blocks - 1) * np.var(changes[:, 1:], axis=1)
+    return max(0.0, (n - 1) / n * float(np.sum(changes[:, 0] ** 2 - over_dialogues)))
+
+
+def _remarks(judged: JudgedItems) -> Iterator[str]:
+    """Yield what a reader of the intervals must know of the annotators and the design."""
+    if few := few_clusters(len(judged.answers.annotators), "annotators"):
+        yield few
+    if judged.unnamed:
+        yield (
+            f"{judged.unnamed} of {len(judged.answers)} judgments name no annotator: how these annotators "
+            "differ is not in the interval"
+        )
+    if not judged.has_tuples_within_dialogues:
+        yield ACROSS_DIALOGUES

@@ -1,0 +1,347 @@
+"""The noise ceiling: how well can a model agree with scores that are themselves uncertain?
+
+Other annotators, and other tuples where not all were judged, would have given somewhat other scores.
+Classical test theory (Spearman 1904, Am. J. Psychol. 15; Lord and Novick 1968) calls an item's expected
+score its true score; observed scores correlate with true ones by the square root of the observed scores'
+reliability. A model that predicted every true score would reach that correlation, and none can be expected
+to reach more. The reliability of counting scores is that of `bws.components`, whose error contains the
+annotators, the choice of tuples and single answers. `giccs.measures.ceiling_items` has both kinds of scores.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import math
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from importlib import resources
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bws.clusters import few_clusters, too_few_clusters
+from bws.files import read_judgments
+from bws.records import Judgments
+from bws.scoring.answers import Answers, in_order
+from bws.scoring.choice import LARGEST_DENSE
+from giccs.benchmark import SAMPLE, Benchmark
+from giccs.measures.ceiling_items import CountedItems, Items, ModelledItems
+from giccs.measures.judged_items import (
+    ACROSS_DIALOGUES,
+    ROUNDING,
+    JudgedItems,
+    index_in,
+    judged_items,
+)
+from giccs.measures.metrics import Estimate
+
+__all__ = ["METHOD", "judgments_behind", "judgments_digest", "meaning", "noise_ceiling"]
+
+log = logging.getLogger(__name__)
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
+METHOD = "components 1"
+"""Name and version of how a ceiling is computed; a change of numbers changes it."""
+MEANING = (
+    "The noise ceiling is what a model that knew the true scores would reach: the scores contain errors "
+    "of annotators and single answers, and of the choice of tuples where not all were judged."
+)
+EQUAL_MEANS = (
+    "The {values} of every dialogue have the same mean, as they compare its items only with each other. "
+    "A model that knew how similar items are in absolute terms would therefore stay below the ceiling "
+    "over all items, even without noise; the within-dialogue ρ is the fair measure of such a model."
+)
+TOO_MANY_CONNECTED = (
+    f"judgments connect more than {LARGEST_DENSE} items, too many for the errors of a choice model"
+)
+OF_MODEL = (
+    "The scores are those of {method}, whose ceiling takes the model for true in what it says of other "
+    "tuples."
+)
+MIN_JUDGMENTS = 8
+"""Of an item, in the mean, below which the ceiling of a choice model has a warning."""
+MIN_ITEMS = 3
+MAX_DIALOGUE_BLOCKS = 50
+MAX_ANNOTATOR_BLOCKS = 20
+CONSTANT = 1e-9
+
+
+def judgments_behind(
+    benchmark: Benchmark,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    merge_variants: bool = False,
+) -> Judgments | None:
+    """Return the judgments in a file of any format; without one those of giccs-sample, or None.
+
+    merge_variants: as in `bws.read_judgments`; as it was for the scores.
+
+    Whether they are those behind the benchmark's scores is for `noise_ceiling` to find out.
+
+    >>> from giccs.benchmark import read_benchmark
+    >>> len(judgments_behind(read_benchmark("giccs-sample")))
+    3000
+    """
+    if path is not None:
+        return read_judgments(path, merge_variants=merge_variants)
+    if benchmark.name != SAMPLE:
+        return None
+    with resources.as_file(resources.files("giccs.data") / "judgments.csv") as own:
+        return read_judgments(own)
+
+
+def noise_ceiling(
+    judgments: Judgments, benchmark: Benchmark, *, seed: int = 0
+) -> dict[str, Estimate]:
+    """Return ``pearson`` and ``spearman``: what a model that knew the true scores would reach, in [0, 1].
+
+    A true score is what the method of the scores would give for very many annotators, judgments and, where
+    a design is incomplete, random tuples of a group.
+
+    Counting: the ceiling of Pearson's r is the square root of the scores' reliability, 1 - mean error
+    variance / variance of the scores. That of Spearman's rho is its mean over draws (from `seed`) of true
+    scores given the scores: normal, with the mean and variance of the regression of true on observed
+    scores.
+
+    Best-worst logit and MaxDiff, as ``unit`` scores or on counting's scale: the mean correlation of the
+    scores with draws of the true scores given the judgments, by the model and with the tastes of other
+    annotators (`bws.scoring.true_utilities`). That other tuples may ask something that the model does not
+    know, as an effect of the company in which an item is shown, is not in it.
+
+    On simulated judgments both are within 0.005 of what true scores reach (docs/coverage.md). ``extra`` has
+    the ``reliability``, which is the ceiling squared, the fingerprint of the ``data``, the number of
+    ``annotators`` (0 where the judgments name none), whether the scores (of a model, its utilities) of
+    every dialogue have the same mean (``equal_dialogue_means``; see `meaning`), and the ``method`` and
+    ``scale`` of the scores: the first of `SCORES` that gives all of them.
+
+    The interval is symmetric in log(1 - ceiling^2), by a t quantile and a jackknife over dialogues, to
+    whose variance the variance between annotators is added: that of the mean error when one annotator is
+    left out, as far as it is the same in all dialogues (Cameron, Gelbach and Miller 2011, J. Bus. Econ.
+    Stat. 29, for two-way clusters). With more than 50 dialogues or 20 annotators, blocks of them are left
+    out. ``reason`` warns of fewer than 20 annotators; of judgments that name no annotator, as lasting
+    differences between annotators are then no part of the error; of tuples with items of several dialogues,
+    which are then not independent; and of a choice model's scores from fewer than eight judgments of an
+    item in the mean, whose ceiling may be too low by more than 0.005.
+
+    NaN with a reason: no tuple was judged by two annotators; scores that are all the same; errors as large
+    as the scores' variance; for a choice model more than 2000 items that judgments connect. InputError: an
+    item of the benchmark was not judged, or no method with its default options gives all scores within
+    0.005. Judgments of other dialogues are left out; a choice model estimates its prior from them too, as
+    it did for the scores.
+
+    >>> from giccs.benchmark import read_benchmark
+    >>> sample = read_benchmark("giccs-sample")
+    >>> ceiling = noise_ceiling(judgments_behind(sample), sample)
+    >>> 0.9 < ceiling["pearson"].low < ceiling["pearson"].value < 1
+    True
+    """
+    judged = judged_items(judgments, benchmark)
+    answers, index, dialogue, method = judged.answers, judged.index, judged.dialogue, judged.method
+    extra = {
+        "data": benchmark.fingerprint,
+        "annotators": len(answers.annotators),
+        "equal_dialogue_means": _has_equal_means(judged, benchmark),
+        "method": method,
+        "scale": judged.scale,
+    }
+    log.debug(
+        "noise ceiling: %s, %d annotators, %d items", method, len(answers.annotators), len(index)
+    )
+    items: Items | None = None
+    reason = _why_undefined(answers, benchmark)
+    if not reason and method == "counting":
+        of_all, items = answers, CountedItems.of(answers, index, dialogue, seed)
+    elif not reason:
+        of_all = in_order(judgments)  # the prior is estimated from all of them
+        there = index_in(of_all, judgments, judged.place)
+        blocks = _annotator_blocks(of_all)
+        items = ModelledItems.of(of_all, there, dialogue, method, judged.scale, blocks, seed)
+        reason = "" if items else TOO_MANY_CONNECTED
+    if items is None or (reason := items.no_ceiling):
+        undefined = Estimate(math.nan, math.nan, math.nan, len(index), reason)
+        return {
+            name: replace(undefined, extra={"reliability": math.nan, **extra})
+            for name in COEFFICIENTS
+        }
+    between = _between_annotators(items, _annotator_blocks(of_all))
+    remark = "; ".join(_remarks(judged))
+    return {
+        name: replace(estimate, extra={"reliability": estimate.value**2, **extra})
+        for name, estimate in _with_intervals(items, between, remark).items()
+    }
+
+
+COEFFICIENTS = ("pearson", "spearman")
+
+
+def _with_intervals(items: Items, between: tuple[Floats, int], remark: str) -> dict[str, Estimate]:
+    """Return the ceilings with their intervals. between: as `_between_annotators`."""
+    whole = items.ceilings()
+    n, n_dialogues = len(items.score), int(items.dialogue.max()) + 1
+    changes = np.empty((0, 2))
+    freedom = 0
+    if few := too_few_clusters(n_dialogues, "dialogues"):
+        remark = "; ".join(filter(None, [remark, few]))
+    else:
+        changes, freedom = _without_dialogues(items)
+        if not np.isfinite(changes).all():
+            why = "without some dialogues the scores show no errors, or nothing else: no interval"
+            remark, changes = "; ".join(filter(None, [remark, why])), changes[:0]
+    return {
+        name: Estimate(value, *_interval(value, change, freedom, (more, between[1])), n, remark)
+        for name, value, change, more in zip(
+            COEFFICIENTS, whole.tolist(), changes.T, between[0].tolist(), strict=True
+        )
+    }
+
+
+def _without_dialogues(items: Items) -> tuple[Floats, int]:
+    """Return the changes (B, 2) of log(1 - ceiling^2) without each block of dialogues, and their freedom.
+
+    Over all items some means are constants, however the items of different blocks compete in tuples; what a
+    block changes by changing these means is left out, by least squares.
+    """
+    block = items.dialogue % MAX_DIALOGUE_BLOCKS
+    parts = [items.take(block != b) for b in range(int(block.max()) + 1)]
+    with np.errstate(divide="ignore"):
+        values = np.log(1 - np.array([part.ceilings() for part in parts]) ** 2)
+    values -= values.mean(axis=0)
+    if not np.isfinite(values).all():
+        return values, 0
+    means = np.array([part.constants for part in parts])
+    means -= means.mean(axis=0)
+    means[np.abs(means) < CONSTANT] = 0.0
+    weights, _, rank, _ = np.linalg.lstsq(means, values, rcond=None)
+    return (values - means @ weights) * items.feedback, len(parts) - 1 - int(rank)
+
+
+def _interval(
+    value: float, changes: Floats, freedom: int, between: tuple[float, int]
+) -> tuple[float, float]:
+    """Return the 95 % interval of a ceiling from `_without_dialogues` and `_between_annotators`."""
+    from scipy.stats import t
+
+    if not len(changes):
+        return math.nan, math.nan
+    n, (more, its_freedom) = len(changes), between
+    own = float((n - 1) ** 2 / (n * freedom) * np.sum(changes**2))
+    variance = own + more
+    if not variance:
+        return value, value
+    of_both = variance**2 / (own**2 / freedom + more**2 / max(its_freedom, 1))
+    half = float(t.ppf(0.975, of_both)) * math.sqrt(variance)
+    middle = math.log(1 - value**2)
+    low, high = (math.sqrt(max(0.0, 1 - math.exp(middle + end))) for end in (half, -half))
+    return low, high
+
+
+def _between_annotators(items: Items, block_of: Ints) -> tuple[Floats, int]:
+    """Return the variance (2,) of log(1 - ceiling^2) between annotators, and its degrees of freedom.
+
+    A jackknife: the squared change of the mean error without an annotator, less that of its parts in
+    each dialogue, which the jackknife over dialogues has. 0 where it is below.
+    """
+    of_items = items.without_annotators(block_of)
+    blocks, n = len(of_items), len(items.score)
+    if blocks < 2:
+        return np.zeros(2), 0
+    of_dialogue = np.zeros((blocks, int(items.dialogue.max()) + 1, 2))
+    for item in range(n):
+        of_dialogue[:, items.dialogue[item]] += of_items[:, item]
+    centred = of_dialogue - of_dialogue.mean(axis=0)
+    both = np.sum(centred.sum(axis=1) ** 2, axis=0) - np.sum(centred**2, axis=(0, 1))
+    return np.maximum((blocks - 1) / blocks * both, 0.0), blocks - 1
+
+
+def _annotator_blocks(answers: Answers) -> Ints:
+    """Return (A,) the block of each annotator, whatever they are called."""
+    return np.argsort(np.argsort(_annotator_digests(answers))) % MAX_ANNOTATOR_BLOCKS
+
+
+def _remarks(judged: JudgedItems) -> Iterator[str]:
+    """Yield what a reader of the ceiling must know of the annotators and the design."""
+    if judged.unnamed:
+        yield (
+            f"{judged.unnamed} of {len(judged.answers)} judgments name no annotator: lasting differences "
+            "between annotators are not part of the error, and the ceiling may be too high"
+        )
+    elif few := few_clusters(len(judged.answers.annotators), "annotators"):
+        yield few
+    if not judged.has_tuples_within_dialogues:
+        yield ACROSS_DIALOGUES
+    per_item = float(judged.answers.counts.appearances[judged.index].mean())
+    if judged.method != "counting" and per_item < MIN_JUDGMENTS:
+        yield (
+            f"{per_item:.1f} judgments of an item: below {MIN_JUDGMENTS} the ceiling of a choice model may "
+            "be too low by more than 0.005"
+        )
+
+
+def _why_undefined(answers: Answers, benchmark: Benchmark) -> str:
+    judges = np.where(answers.annotator_of < 0, -1 - np.arange(len(answers)), answers.annotator_of)
+    pairs = np.unique(np.stack([answers.tuple_of, judges]), axis=1)
+    if np.bincount(pairs[0]).max() < 2:
+        return "no tuple was judged by two annotators, so the errors of the scores are not known"
+    if len(benchmark.items) < MIN_ITEMS or len({item.score for item in benchmark.items}) == 1:
+        return "the scores are all the same, or there are fewer than three"
+    return ""
+
+
+def _has_equal_means(judged: JudgedItems, benchmark: Benchmark) -> bool:
+    """Tell whether the scores of all dialogues, of two items or more, have the same mean.
+
+    Of a choice model it is the utilities; they do where all tuples have items of one dialogue.
+    """
+    sizes = np.bincount(judged.dialogue)
+    if len(sizes) < 2 or sizes.min() < 2:
+        return False
+    if judged.method != "counting":
+        return judged.has_tuples_within_dialogues
+    given = np.array([item.score for item in benchmark.items])
+    return bool(np.ptp(np.bincount(judged.dialogue, given) / sizes) <= ROUNDING)
+
+
+def meaning(ceiling: Mapping[str, Estimate]) -> list[str]:
+    """Return sentences on what a ceiling means; none where no coefficient has one.
+
+    >>> known = Estimate(0.9, 0.8, 0.95, 30, extra={"reliability": 0.81, "equal_dialogue_means": True})
+    >>> len(meaning({"pearson": known}))
+    2
+    """
+    known = [one.extra for one in ceiling.values() if not math.isnan(one.value)]
+    if not known:
+        return []
+    method = known[0].get("method", "counting")
+    of_model = method != "counting"
+    sentences = [MEANING, *([OF_MODEL.format(method=method)] if of_model else [])]
+    if any(extra.get("equal_dialogue_means") for extra in known):
+        sentences.append(EQUAL_MEANS.format(values="utilities" if of_model else "scores"))
+    return sentences
+
+
+def judgments_digest(judgments: Judgments) -> str:
+    """Return SHA-256 over who judged what how, whatever the annotators are called."""
+    answers = in_order(judgments)
+    texts = repr([answers.k, answers.groups, answers.items, answers.group_of.tolist()])
+    state = hashlib.sha256(texts.encode("utf-8"))
+    state.update(answers.members.astype("<i4").tobytes())
+    unknown = _rows_digest(answers, answers.annotator_of < 0)
+    for one in [unknown, *sorted(_annotator_digests(answers))]:
+        state.update(one.encode("ascii"))
+    return state.hexdigest()
+
+
+def _annotator_digests(answers: Answers) -> list[str]:
+    """Return SHA-256 of each annotator's judgments."""
+    return [
+        _rows_digest(answers, answers.annotator_of == a) for a in range(len(answers.annotators))
+    ]
+
+
+def _rows_digest(answers: Answers, rows: NDArray[np.bool_]) -> str:
+    columns = np.stack([answers.tuple_of[rows], answers.best[rows], answers.worst[rows]])
+    return hashlib.sha256(columns.astype("<i4").tobytes()).hexdigest()

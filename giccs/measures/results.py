@@ -1,0 +1,242 @@
+"""Results: what was measured, all that produced it, and the folder where results are kept."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import io
+import json
+import logging
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bws.command import json_ready
+from bws.problems import InputError, Problem
+from bws.textio import read_text, write_atomic
+from giccs.benchmark.parquet import read_table
+from giccs.measures.metrics import Estimate
+
+if TYPE_CHECKING:
+    import polars
+
+__all__ = ["Group", "Result", "Store", "digest", "read_estimates"]
+
+log = logging.getLogger(__name__)
+
+Signature = Mapping[str, Any]
+MEASURED = ("model", "task", "metrics", "groups", "signature")
+"""What the digest of a result is made of."""
+PREDICTIONS = "predictions_sha256"
+"""What the JSON file calls the digest of the Parquet file."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """The metrics of some of the items."""
+
+    by: Mapping[str, Any]
+    """What these items have in common: ``{"n_turns": 3}``."""
+    metrics: Mapping[str, Estimate]
+
+
+@dataclass(frozen=True)
+class Result:
+    """One model's answer to one task."""
+
+    model: str
+    task: str
+    metrics: Mapping[str, Estimate]
+    groups: tuple[Group, ...]
+    signature: Signature
+    """All that the numbers depend on; equal signatures, equal numbers."""
+    environment: Mapping[str, Any]
+    """Where and with what it ran; of no influence beyond rounding."""
+    seconds: float
+    predictions: polars.DataFrame | None = field(default=None, compare=False)
+    """A row an item. None in results that `Store.results` read back: see `Store.predictions`."""
+    predictions_sha256: str = field(default="", compare=False)
+    """Of the file of predictions, in results that were read back; empty where they name no such file."""
+
+    def document(self) -> dict[str, Any]:
+        """Return the result as JSON has it, with a digest by which `from_document` sees damage."""
+        measured = {
+            "model": self.model,
+            "task": self.task,
+            "metrics": _documents(self.metrics),
+            "groups": [{"by": dict(g.by), "metrics": _documents(g.metrics)} for g in self.groups],
+            "signature": dict(self.signature),
+        }
+        where = {"environment": dict(self.environment), "seconds": self.seconds}
+        return measured | where | {"sha256": digest(measured)}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Result:
+        """Build a result from what `document` returned.
+
+        KeyError or TypeError where it is no such, ValueError where it has a digest that is another's.
+        """
+        said = document.get("sha256")
+        if said is not None and said != digest({key: document[key] for key in MEASURED}):
+            raise ValueError("what was measured is not what was written")
+        return cls(
+            document["model"],
+            document["task"],
+            read_estimates(document["metrics"]),
+            tuple(
+                Group(group["by"], read_estimates(group["metrics"])) for group in document["groups"]
+            ),
+            document["signature"],
+            document["environment"],
+            document["seconds"],
+            predictions_sha256=document.get(PREDICTIONS) or "",
+        )
+
+
+def digest(signature: Signature) -> str:
+    """Return SHA-256 over a signature, whatever the order of its keys."""
+    text = json.dumps(json_ready(signature), sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+class Store:
+    """A folder of results: for each a JSON file and a Parquet file with a row an item.
+
+    The JSON file is written last: where it stands, the result is whole. It holds SHA-256 of the Parquet file.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        if self.folder.exists() and not self.folder.is_dir():
+            raise InputError(Problem(str(folder), None, "is a file; results need a folder"))
+
+    def path(self, model: str, task: str, signature: Signature) -> Path:
+        """Return where the JSON of a result stands or would stand."""
+        return self.folder / f"{_slug(task)}--{_slug(model)}--{digest(signature)[:12]}.json"
+
+    def find(self, model: str, task: str, signature: Signature) -> Result | None:
+        """Return the result with this signature, if it has been computed and its predictions exist."""
+        path = self.path(model, task, signature)
+        found = _read(path) if path.exists() else None
+        if found and digest(found.signature) == digest(signature):
+            if found.predictions_sha256 and not path.with_suffix(".parquet").exists():
+                log.debug("not known: %s has no predictions beside it", path)
+                return None
+            log.debug("known: %s", path)
+            return found
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug("not known: %s; %s", path, self._nearest(path, signature))
+        return None
+
+    def _nearest(self, path: Path, signature: Signature) -> str:
+        """Return in which keys a signature differs from the most like it of the same model and task."""
+        alike = glob.escape(path.name.rpartition("--")[0])
+        differing = {}
+        for other in sorted(self.folder.glob(f"{alike}--*.json")):
+            with suppress(InputError):  # only who needs that result is told that it is damaged
+                differing[other] = _differing(signature, _read(other).signature)
+        if not differing:
+            return "no result of this model and task is there"
+        other = min(differing, key=lambda place: len(differing[place]))
+        return f"nearest is {other}, which differs in {', '.join(differing[other])}"
+
+    def add(self, result: Result) -> Path:
+        """Keep a result; return the path of its JSON file."""
+        path = self.path(result.model, result.task, result.signature)
+        document = result.document()
+        if result.predictions is not None:
+            table = io.BytesIO()
+            result.predictions.write_parquet(table)
+            write_atomic(path.with_suffix(".parquet"), table.getvalue())
+            document[PREDICTIONS] = hashlib.sha256(table.getvalue()).hexdigest()
+        text = json.dumps(json_ready(document), ensure_ascii=False, indent=2)
+        write_atomic(path, f"{text}\n")
+        return path
+
+    def results(self) -> Iterator[Result]:
+        """Yield the results in the order of their file names."""
+        if not self.folder.is_dir():
+            raise InputError(Problem(str(self.folder), None, "no such folder of results"))
+        for path in sorted(self.folder.glob("*--*--*.json")):
+            result = _read(path)
+            if not path.stem.endswith(digest(result.signature)[:12]):
+                message = "is another result than its name says; remove it"
+                raise InputError(Problem(str(path), None, message))
+            yield result
+
+    def predictions(self, result: Result) -> polars.DataFrame:
+        """Return the table of a result's predictions; InputError where it is not what was written."""
+        path = self.path(result.model, result.task, result.signature)
+        table = path.with_suffix(".parquet")
+        try:
+            said = json.loads(read_text(path)).get(PREDICTIONS)  # older results say nothing of it
+            if said not in (None, hashlib.sha256(table.read_bytes()).hexdigest()):
+                raise ValueError("not the file that was written; compute it again with --force")
+            return read_table(table)
+        except InputError:
+            raise
+        except (ValueError, AttributeError, RecursionError) as error:
+            message = f"holds no predictions that can be read ({error})"
+            raise InputError(Problem(str(table), None, message)) from None
+
+    def with_predictions(self, result: Result) -> Result:
+        """Return a result with its predictions, or as it is where no file of predictions exists.
+
+        InputError as of `predictions`.
+        """
+        path = self.path(result.model, result.task, result.signature).with_suffix(".parquet")
+        return replace(result, predictions=self.predictions(result)) if path.exists() else result
+
+
+def _slug(name: str) -> str:
+    """Return what of a name can stand in a file's name; results of strangers name what they like."""
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.")[-80:]
+
+
+def _differing(one: Signature, other: Signature) -> list[str]:
+    """Return the keys, with a dot between those of tables in each other, whose values are not the same."""
+    found: list[str] = []
+    for key in dict.fromkeys([*one, *other]):
+        here, there = one.get(key), other.get(key)
+        if isinstance(here, Mapping) and isinstance(there, Mapping):
+            found += [f"{key}.{below}" for below in _differing(here, there)]
+        elif (key in one, json_ready(here)) != (key in other, json_ready(there)):
+            found.append(key)
+    return found
+
+
+def _read(path: Path) -> Result:
+    try:
+        return Result.from_document(json.loads(read_text(path)))
+    except InputError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        message = "is not a result of giccs-eval, or damaged; remove it, or name another folder"
+        raise InputError(Problem(str(path), None, message)) from None
+
+
+def _documents(metrics: Mapping[str, Estimate]) -> dict[str, Any]:
+    return {name: estimate.document() for name, estimate in metrics.items()}
+
+
+def read_estimates(documents: Mapping[str, Mapping[str, Any]]) -> dict[str, Estimate]:
+    """Return estimates from what `Estimate.document` returned for each."""
+    return {name: _estimate(document) for name, document in documents.items()}
+
+
+def _estimate(document: Mapping[str, Any]) -> Estimate:
+    value, low, high = (
+        math.nan if document[key] is None else float(document[key])
+        for key in ("value", "low", "high")
+    )
+    extra = {
+        name: math.nan if number is None else number
+        for name, number in document.items()
+        if name not in ("value", "low", "high", "n", "reason")
+    }
+    return Estimate(value, low, high, int(document["n"]), document.get("reason", ""), extra)

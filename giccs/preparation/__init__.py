@@ -1,0 +1,1 @@
+"""From transcripts to dialogues with candidates, and the expert check."""

@@ -1,0 +1,237 @@
+"""The sheet in which writers put candidates: a row a candidate to be written, and back again."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import string
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bws.files.table import read_table
+from bws.problems import InputError, Problem
+from bws.textio import display_name, read_toml
+from giccs.benchmark.candidates import LEVELS, missing_levels, plain
+from giccs.benchmark.items import Candidate, Dialogue
+from giccs.benchmark.languages import base_language
+
+__all__ = [
+    "SheetTexts", "Written", "candidate_id", "read_sheet", "read_sheet_texts", "sheet", "sheet_texts",
+    "with_candidates",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SheetTexts:
+    """The sheet's own texts in one language."""
+
+    criteria: Mapping[int, str]
+    """What to write at each level, 5 to 1."""
+    speakers: Mapping[str, str]
+    """What ``user`` and ``system`` are called."""
+
+
+CRITERIA: Mapping[str, Mapping[int, str]] = {
+    "en": {
+        5: "Paraphrase: means the same as the last turn.",
+        4: "Differs from the last turn in unimportant details.",
+        3: "Differs from the last turn in important details.",
+        2: "Shares some details with the last turn, need not be on the same topic.",
+        1: "Unrelated: has nothing to do with the last turn.",
+    },
+    "de": {
+        5: "Paraphrase: bedeutet dasselbe wie die letzte Äußerung.",
+        4: "Weicht von der letzten Äußerung in unwichtigen Einzelheiten ab.",
+        3: "Weicht von der letzten Äußerung in wichtigen Einzelheiten ab.",
+        2: "Teilt einige Einzelheiten mit der letzten Äußerung, muss aber nicht vom selben Thema sein.",
+        1: "Ohne Bezug: hat mit der letzten Äußerung nichts zu tun.",
+    },
+}
+"""What to write at each level (paper, section 3.1, after Cer et al. 2017)."""
+SPEAKERS = {
+    "de": {"user": "Nutzer", "system": "System"},
+    "en": {"user": "User", "system": "System"},
+}
+COLUMNS = ("dialogue_id", "level", "criterion", "text", "last_turn", "dialogue")
+NEEDED = ("dialogue_id", "level", "text")
+
+
+def sheet_texts(language: str) -> SheetTexts:
+    """Return the texts that ship in a language (a tag's region is ignored); ValueError where none do.
+
+    >>> sheet_texts("de-AT").speakers["user"]
+    'Nutzer'
+    """
+    base = base_language(language)
+    if base not in CRITERIA:
+        message = f"the sheet has no texts in {language}; expected --texts FILE.toml with criteria"
+        raise ValueError(f"{message} (built in: {', '.join(sorted(CRITERIA))})")
+    return SheetTexts(CRITERIA[base], SPEAKERS[base])
+
+
+def read_sheet_texts(path: str | os.PathLike[str], language: str) -> SheetTexts:
+    """Read the tables ``criteria`` (levels 5 to 1) and ``speakers`` (user, system) of a TOML file.
+
+    Other keys are ignored: the texts of the worker page may be in the same file. Raises InputError with every
+    missing text, and where the key ``language`` of the file is not `language`.
+    """
+    table = read_toml(path)
+    texts: dict[str, Mapping[str, str]] = {}
+    problems = []
+    for name, keys in (("criteria", [*map(str, LEVELS)]), ("speakers", ["user", "system"])):
+        given = table.get(name)
+        texts[name] = given if isinstance(given, dict) else {}
+        problems += [
+            f"{name}.{key} is missing; expected a text"
+            for key in keys
+            if not isinstance(texts[name].get(key), str) or not texts[name][key].strip()
+        ]
+    stated = table.get("language")
+    if not isinstance(stated, str) or base_language(stated) != base_language(language):
+        problems.append(f"language is {stated!r}; expected {language!r}, the language of the data")
+    if problems:
+        raise InputError(Problem(display_name(path), None, problem) for problem in problems)
+    criteria = {level: texts["criteria"][str(level)] for level in LEVELS}
+    return SheetTexts(criteria, texts["speakers"])
+
+
+def sheet(dialogues: Sequence[Dialogue], texts: SheetTexts) -> str:
+    """Return the sheet as CSV: five rows a dialogue, the column ``text`` empty.
+
+    >>> from giccs.benchmark.items import Turn
+    >>> one = Dialogue("d1", "", "", (Turn("user", "Wann?"), Turn("system", "Um 9.")), ())
+    >>> print(sheet([one], sheet_texts("en")).splitlines()[1])
+    d1,5,Paraphrase: means the same as the last turn.,,Um 9.,"User: Wann?
+    """
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for dialogue in dialogues:
+        shown = "\n".join(
+            ": ".join(filter(None, (texts.speakers.get(turn.speaker, turn.speaker), turn.text)))
+            for turn in dialogue.turns
+        )
+        for level in LEVELS:
+            criterion = texts.criteria[level]
+            last = dialogue.turns[-1].text
+            writer.writerow((dialogue.dialogue_id, level, criterion, "", last, shown))
+    return written.getvalue()
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """One row that a writer has filled in."""
+
+    line: int
+    dialogue_id: str
+    level: str
+    text: str
+
+
+def read_sheet(path: str | os.PathLike[str]) -> tuple[str, list[Written]]:
+    """Return how messages call the sheet, and its rows; columns that are not needed are not looked at."""
+    table = read_table(path)
+    missing = [column for column in NEEDED if column not in table.frame.columns]
+    if missing:
+        message = f"lacks the columns {', '.join(missing)}; a sheet has {', '.join(NEEDED)}"
+        raise InputError(Problem(table.file, 1, message))
+    if table.problems:
+        raise InputError(table.problems)
+    cells = (table.frame[column].str.strip_chars().to_list() for column in NEEDED)
+    rows = zip(table.lines.tolist(), *cells, strict=True)
+    return table.file, [Written(*row) for row in rows]
+
+
+def with_candidates(
+    dialogues: Sequence[Dialogue], file: str, rows: Sequence[Written], number: int, seed: int
+) -> tuple[list[Dialogue], list[Problem]]:
+    """Return the dialogues with the candidates of the sheet, and warnings.
+
+    The candidates of a dialogue are put in an order drawn with `seed`, and called by the dialogue and the
+    letter of their place, so that neither tells the level. Raises InputError with every problem: rows of
+    unknown dialogues, levels that are none, empty and repeated texts, dialogues with a `number` of
+    candidates other than asked for.
+    """
+    by_dialogue: dict[str, list[Written]] = defaultdict(list)
+    for row in rows:
+        by_dialogue[row.dialogue_id].append(row)
+    problems = list(_wrong_rows(dialogues, file, rows))
+    for dialogue in dialogues:
+        problems += _wrong_set(dialogue, file, by_dialogue[dialogue.dialogue_id], number)
+    if problems:
+        raise InputError(sorted(problems, key=lambda problem: (problem.line is None, problem.line)))
+    draw = np.random.default_rng(seed)
+    filled = [_filled(one, by_dialogue[one.dialogue_id], draw) for one in dialogues]
+    warnings = []
+    for dialogue in filled:
+        if missing := missing_levels(dialogue.candidates):
+            levels = ", ".join(map(str, missing))
+            message = f"dialogue {dialogue.dialogue_id} has no candidate of level {levels}"
+            warnings.append(Problem(file, by_dialogue[dialogue.dialogue_id][0].line, message))
+    return filled, warnings
+
+
+def _wrong_rows(
+    dialogues: Sequence[Dialogue], file: str, rows: Sequence[Written]
+) -> Iterator[Problem]:
+    known = {dialogue.dialogue_id: dialogue for dialogue in dialogues}
+    first: dict[tuple[str, str], int] = {}
+    for row in rows:
+        if row.dialogue_id not in known:
+            yield Problem(file, row.line, f"there is no dialogue {row.dialogue_id!r}")
+            continue
+        if row.level not in map(str, LEVELS):
+            message = f"level is {row.level!r}; a whole number from 1 to 5 is allowed"
+            yield Problem(file, row.line, message)
+        if not row.text:
+            yield Problem(file, row.line, f"the text of level {row.level} is empty")
+            continue
+        if plain(row.text) == plain(known[row.dialogue_id].turns[-1].text):
+            yield Problem(file, row.line, "the text is the last turn itself; it must differ")
+        earlier = first.setdefault((row.dialogue_id, plain(row.text)), row.line)
+        if earlier != row.line:
+            yield Problem(file, row.line, f"the text repeats that of line {earlier}")
+
+
+def _wrong_set(
+    dialogue: Dialogue, file: str, rows: Sequence[Written], number: int
+) -> Iterator[Problem]:
+    if dialogue.candidates:
+        message = f"dialogue {dialogue.dialogue_id} has candidates already; none are allowed here"
+        yield Problem(file, None, message)
+    if len(rows) != number:
+        line = rows[-1].line if rows else None
+        message = f"dialogue {dialogue.dialogue_id} has {len(rows)} rows; {number} are asked for"
+        yield Problem(file, line, message)
+
+
+def _filled(dialogue: Dialogue, rows: Sequence[Written], draw: np.random.Generator) -> Dialogue:
+    shuffled = [rows[int(place)] for place in draw.permutation(len(rows))]
+    candidates = tuple(
+        Candidate(candidate_id(dialogue.dialogue_id, place), row.text, int(row.level))
+        for place, row in enumerate(shuffled)
+    )
+    return replace(dialogue, candidates=candidates)
+
+
+def candidate_id(dialogue_id: str, position: int) -> str:
+    """Return the utterance id of a dialogue's candidate at a position, counted from 0.
+
+    >>> candidate_id("d1", 2)
+    'd1-c'
+    """
+    return f"{dialogue_id}-{_letters(position)}"
+
+
+def _letters(place: int) -> str:
+    """Return a, b, ..., z, aa, ab, ... for 0, 1, ....
+
+    >>> _letters(0), _letters(25), _letters(26)
+    ('a', 'z', 'aa')
+    """
+    more, last = divmod(place, 26)
+    return (_letters(more - 1) if more else "") + string.ascii_lowercase[last]

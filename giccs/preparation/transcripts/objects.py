@@ -1,0 +1,287 @@
+"""Dialogues and turns of JSON objects and of table rows that hold a whole dialogue each.
+
+A spreadsheet with one row per dialogue has a column for the context or one column per turn, often one for
+the target utterance, and one column per candidate. A JSON object has the same parts, some of them lists.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bws.problems import Problem
+from bws.records import normal_id
+from giccs.benchmark.fields import Fields
+from giccs.benchmark.items import Candidate
+from giccs.preparation.sheet import candidate_id
+from giccs.preparation.transcripts.lines import Line
+from giccs.preparation.transcripts.names import assign
+from giccs.preparation.transcripts.speakers import roles
+
+__all__ = ["DialogueColumns", "ObjectReader"]
+
+CANDIDATE_KEYS: Mapping[str, tuple[str, ...]] = {
+    "utterance_id": ("utterance_id", "candidate_id", "id"),
+    "text": ("text", "utterance", "candidate", "content"),
+    "intended": ("intended", "level"),
+}
+"""The keys of a candidate that is an object; the first present is used."""
+SPEAKER_LABEL = re.compile(r"([^\W\d_][\w .'-]{0,30}?)\s*:\s+(?=\S)")
+"""The name of a speaker before a turn, as in ``User: When?``."""
+LIKELY_SEPARATORS = ("[SEP]", "</s>", "<br>", "\\n", "||", " | ", " // ")
+"""What other programs write between the turns of one cell; reported, never split at unless requested."""
+
+
+@dataclass(frozen=True, slots=True)
+class DialogueColumns:
+    """Which columns (or keys) hold the parts of a dialogue."""
+
+    context: tuple[str, ...] = ("turns",)
+    """One column with all turns, or one column per turn."""
+    target: str = ""
+    """Column of the target utterance; empty: the last turn of the context is the target."""
+    candidates: tuple[str, ...] = ()
+    """One column per candidate, or one column with all candidates."""
+    separator: str = ""
+    """Separates turns in a single context column and candidates in a single column; empty: none does."""
+    user: tuple[str, ...] = ()
+    system: tuple[str, ...] = ()
+    """Names of speakers in addition to the usual ones, for turns such as ``Guest: Hello.``"""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All columns: context, target, candidates."""
+        return (*self.context, *filter(None, [self.target]), *self.candidates)
+
+
+class ObjectReader:
+    """Collects the turns and candidates of the objects of one file, and counts what is not used."""
+
+    def __init__(
+        self, file: str, columns: Mapping[str, str], layout: DialogueColumns | None = None
+    ) -> None:
+        self.file, self.columns = file, columns
+        self.layout = layout or DialogueColumns()
+        self.lines: list[Line] = []
+        self.candidates: dict[str, tuple[Candidate, ...]] = {}
+        self.unused: Counter[str] = Counter()
+        self.notes: Counter[str] = Counter()
+        self._warnings: list[Problem] = []
+        self._first_line: dict[str, int] = {}
+        self._unsplit: Counter[str] = Counter()
+        self._unknown_labels: Counter[str] = Counter()
+
+    @property
+    def warnings(self) -> list[Problem]:
+        """What may have been misread."""
+        found = list(self._warnings)
+        for separator, times in self._unsplit.items():
+            message = (
+                f"{times} cells hold {separator!r} and are not split there; "
+                f"--separator '{separator}' splits them"
+            )
+            found.append(Problem(self.file, None, message))
+        if self._unknown_labels:
+            labels = ", ".join(self._unknown_labels)
+            message = (
+                f"turns begin with labels that are not known speakers ({labels}) and keep them; "
+                "--user and --system name the speakers"
+            )
+            found.append(Problem(self.file, None, message))
+        return found
+
+    def add_turn(self, fields: Fields, name: str) -> None:
+        """Read an object that is a turn; `name` is its dialogue where it has no key for one."""
+        self._need_id(fields)
+        self.lines.append(self._line(fields, fields.values, name, {}))
+
+    def add_dialogue(self, fields: Fields, name: str) -> None:
+        """Read an object that is a dialogue, with its candidates; `name` is used where it has no id."""
+        self._need_id(fields)
+        known = {*self.layout.names, *([] if self.layout.candidates else ["candidates"])}
+        about = self._parts(
+            fields,
+            {key: value for key, value in fields.values.items() if key not in known},
+            ignore=("turn", "text", "speaker"),
+            row=True,
+        )
+        if "dialogue" in about and not about["dialogue"].strip():
+            fields.wrong("the id of the dialogue is empty; each dialogue needs one")
+        dialogue = normal_id(about.pop("dialogue", "")) or name
+        earlier = self._first_line.setdefault(dialogue, fields.line)
+        if earlier != fields.line:
+            fields.wrong(f"repeats the dialogue of line {earlier}; each has a name of its own")
+        turns = self._turns(fields)
+        self.lines += [
+            self._line(fields, turn, dialogue, about, str(number))
+            for number, turn in enumerate(turns, start=1)
+        ]
+        self.candidates[dialogue] = self._candidates(fields, dialogue)
+
+    def _need_id(self, fields: Fields) -> None:
+        name = self.columns.get("dialogue")
+        if name is not None and name not in fields.values:
+            fields.wrong(f"no key {name}; there are {', '.join(fields.values)}")
+
+    def _turns(self, fields: Fields) -> list[Any]:
+        context = self._entries(fields, self.layout.context)
+        while context and _is_blank(context[-1]):
+            context.pop()
+        while context and _is_blank(context[0]):
+            context.pop(0)
+        target = fields.values.get(self.layout.target) if self.layout.target else None
+        if not self.layout.target:
+            return self._without_labels(context)
+        if _is_blank(target):
+            fields.wrong(f"{self.layout.target} is empty; expected the target utterance")
+        elif context and context[-1] == target:
+            message = "the last turn of the context is the target utterance as well"
+            self._warnings.append(Problem(fields.file, fields.line, message))
+        return self._without_labels([*context, target])
+
+    def _entries(self, fields: Fields, keys: Sequence[str]) -> list[Any]:
+        """Return the values of several keys, or the parts of the value of a single one."""
+        if missing := [key for key in keys if key not in fields.values]:
+            fields.wrong(f"no key {', '.join(missing)}; there are {', '.join(fields.values)}")
+            return []
+        if len(keys) != 1:
+            return [fields.values[key] for key in keys]
+        value = fields.values[keys[0]]
+        if isinstance(value, str) and self.layout.separator:
+            return self._split(value)
+        if value is None or isinstance(value, list):
+            return list(value or ())
+        fields.wrong(f"{keys[0]} is not a list; it must be one of strings or of objects with text")
+        return []
+
+    def _split(self, cell: str) -> list[str]:
+        parts = [part.strip() for part in cell.split(self.layout.separator)]
+        if len(parts) == 1:
+            self._unsplit.update([mark for mark in LIKELY_SEPARATORS if mark in cell][:1])
+        return [part for part in parts if part]
+
+    def _without_labels(self, turns: list[Any]) -> list[Any]:
+        """Return the turns; where each has the label of a known speaker, the label becomes the speaker."""
+        labels = [SPEAKER_LABEL.match(turn) for turn in turns if isinstance(turn, str)]
+        names = [label[1] for label in labels if label]
+        if not names or len(names) < max(2, len(turns) - bool(self.layout.target)):
+            return turns
+        known = roles(names, self.layout.user, self.layout.system)
+        if unknown := [name for name in names if name not in known]:
+            self._unknown_labels.update(unknown)
+            return turns
+        self.notes["speakers taken from the labels before turns"] += len(names)
+        return [
+            _Labelled(label[1], turn[label.end() :])
+            if isinstance(turn, str) and (label := SPEAKER_LABEL.match(turn))
+            else turn
+            for turn in turns
+        ]
+
+    def _line(
+        self, fields: Fields, turn: Any, dialogue: str, about: Mapping[str, str], number: str = ""
+    ) -> Line:
+        found: dict[str, str] = {}
+        if isinstance(turn, _Labelled):
+            found = {"speaker": turn.speaker, "text": turn.text}
+        elif isinstance(turn, str):
+            found = {"text": turn}
+        elif isinstance(turn, dict):
+            found = self._parts(fields, turn)
+        if "text" not in found:
+            fields.wrong(f"turn {number or 'here'} has no text; it must be a string or have one")
+        return Line(
+            fields.file,
+            fields.line,
+            normal_id(found.get("dialogue", "")) or dialogue,
+            number or found.get("turn", ""),
+            found.get("speaker", "").strip(),
+            found.get("text", "").strip(),
+            (found.get("source") or about.get("source", "")).strip(),
+            (found.get("domain") or about.get("domain", "")).strip(),
+            (found.get("language") or about.get("language", "")).strip(),
+        )
+
+    def _parts(
+        self,
+        fields: Fields,
+        values: Mapping[str, Any],
+        ignore: tuple[str, ...] = (),
+        *,
+        row: bool = False,
+    ) -> dict[str, str]:
+        """Return the parts that an object has as text; other keys with a value are counted as unused."""
+        wanted = {part: name for part, name in self.columns.items() if name in values}
+        keys = {
+            part: key for part, key in assign(values, wanted, row=row).items() if part not in ignore
+        }
+        self.unused.update(
+            key for key in values if key not in keys.values() and not _is_blank(values[key])
+        )
+        parts = {part: values[key] for part, key in keys.items() if values[key] is not None}
+        for part, value in parts.items():
+            if not isinstance(value, str | int):
+                fields.wrong(f"{keys[part]} is {type(value).__name__}; it must be a string")
+        return {part: str(value) for part, value in parts.items()}
+
+    def _candidates(self, fields: Fields, dialogue: str) -> tuple[Candidate, ...]:
+        keys = self.layout.candidates
+        if not keys and fields.values.get("candidates") is not None:
+            keys = ("candidates",)
+        entries = self._entries(fields, keys)
+        names = keys if len(keys) > 1 else [f"candidate {n}" for n in range(1, len(entries) + 1)]
+        missing = [name for name, entry in zip(names, entries, strict=True) if _is_blank(entry)]
+        if missing or (self.layout.candidates and not entries):
+            message = f"dialogue {dialogue}: no text for {', '.join(missing) or keys[0]}"
+            self._warnings.append(Problem(fields.file, fields.line, message))
+        candidates = []
+        first: dict[tuple[str, str], str] = {}
+        for place, (name, entry) in enumerate(zip(names, entries, strict=True)):
+            if _is_blank(entry):
+                continue
+            candidate = self._candidate(fields, entry, name, candidate_id(dialogue, place))
+            for key in (("text", candidate.text), ("id", candidate.utterance_id)):
+                earlier = first.setdefault(key, name)
+                if earlier != name:
+                    fields.wrong(f"{name} repeats the {key[0]} of {earlier}; each must differ")
+            candidates.append(candidate)
+        return tuple(candidates)
+
+    def _candidate(self, fields: Fields, entry: Any, name: str, identity: str) -> Candidate:
+        """Return a candidate that is a string or an object; `identity` is its id where it has none."""
+        if isinstance(entry, str):
+            return Candidate(identity, entry.strip())
+        if not isinstance(entry, dict):
+            fields.wrong(f"{name} is {type(entry).__name__}; it must be a string or an object")
+            return Candidate(identity, "")
+        keys = {
+            part: next((key for key in usual if entry.get(key) is not None), "")
+            for part, usual in CANDIDATE_KEYS.items()
+        }
+        self.unused.update(f"candidates.{key}" for key in entry if key not in keys.values())
+        if not keys["text"]:
+            fields.wrong(f"{name} has no text; it must be a string or have one")
+            return Candidate(identity, "")
+        inner = Fields(fields.file, fields.line, entry)
+        text = inner.text(keys["text"]).strip()
+        level = inner.level(keys["intended"]) if keys["intended"] else None
+        given = entry.get(keys["utterance_id"])
+        if given is not None and (not isinstance(given, str | int) or not str(given).strip()):
+            inner.wrong(f"{keys['utterance_id']} of {name} is {given!r}; it must be a string")
+        fields.problems += inner.problems
+        return Candidate(identity if given is None else normal_id(str(given)), text, level)
+
+
+@dataclass(frozen=True, slots=True)
+class _Labelled:
+    """A turn whose speaker was written before it."""
+
+    speaker: str
+    text: str
+
+
+def _is_blank(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())

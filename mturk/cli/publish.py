@@ -1,0 +1,352 @@
+"""mturk-hits estimate, preview, publish: from tuples to HITs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bws.cli.options import arguments, option
+from bws.command import Console, command
+from bws.option_types import MAX_COUNT
+from bws.problems import InputError, Problem
+from giccs.cli.language import language_option
+from mturk.cli.published_study import ledger_option, type_amount
+from mturk.kinds import DEFAULT_KIND, kind_names
+
+if TYPE_CHECKING:
+    from mturk.study.client import Endpoint
+    from mturk.study.cost import Estimate
+    from mturk.study.ledger import Ledger
+    from mturk.study.plan import PlannedStudy
+    from mturk.study.publish import Found
+    from mturk.study.settings import Settings
+
+__all__ = ["estimate", "preview", "publish"]
+
+
+def _print_settings(ctx: click.Context, parameter: click.Parameter, kind: str | None) -> None:
+    if kind:
+        from mturk.study.settings_file import default_toml
+
+        click.echo(default_toml(kind, ctx.params.get("language")), nl=False)
+        ctx.exit()
+
+
+def _print_texts(ctx: click.Context, parameter: click.Parameter, kind: str | None) -> None:
+    if kind:
+        from mturk.kinds import get_kind
+        from mturk.kinds.texts import shipped_texts
+
+        click.echo(shipped_texts(get_kind(kind).package, "en"), nl=False)
+        ctx.exit()
+
+
+def study_options(function: Any) -> Any:
+    """Add what the three commands take alike."""
+    for add in (
+        option(
+            "--default-config",
+            "Print a settings file with all defaults explained, and end; of a study of tuples, if no kind "
+            "is named. With --language it states that language.",
+            choices=" ".join(kind_names()), is_flag=False, flag_value=DEFAULT_KIND,
+            expose_value=False, callback=_print_settings,
+        ),
+        option("--config", "Settings of the study (TOML); without it the defaults.", metavar="FILE"),
+        option(
+            "--default-texts",
+            "Print the page's own texts in English, to be translated for `texts` of the settings, and end.",
+            choices=" ".join(kind_names()), is_flag=False, flag_value=DEFAULT_KIND,
+            is_eager=True, expose_value=False, callback=_print_texts,
+        ),
+        language_option,
+        option(
+            "--dialogues", "The dialogues (JSONL) that the tuples' groups and items are of.",
+            metavar="FILE",
+        ),
+        click.argument("tuples", metavar="TUPLES"),
+    ):  # fmt: skip
+        function = add(function)
+    return function
+
+
+endpoint_option = option(
+    "--endpoint", "The service: local, sandbox, production or an address.", default="local",
+    metavar="WHERE",
+)  # fmt: skip
+yes_option = option("--yes", "Publish without asking.", is_flag=True, show_default=False)
+
+
+def taken_for_nothing(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Accept options of `publish` where they do nothing, so that one line of arguments fits all three."""
+
+    def add(function: Any) -> Any:
+        taken = function
+        for one in options:
+            taken = one(taken)
+            parameter = taken.__click_params__[-1]
+            parameter.hidden, parameter.expose_value = True, False
+        return taken
+
+    return add
+
+
+@command(
+    "mturk-hits estimate",
+    example="""
+    mturk-hits estimate tuples.csv --dialogues dialogues.jsonl
+    mturk-hits estimate --default-config > hits.toml
+    mturk-hits estimate --default-config conditions > conditions.toml
+    mturk-hits estimate tuples.csv --dialogues dialogues.jsonl --config hits.toml
+    """,
+)
+@study_options
+@endpoint_option
+@taken_for_nothing(ledger_option, yes_option)
+def estimate(
+    console: Console, tuples: str, dialogues: str | None, language: str | None, config: str | None,
+    endpoint: str,
+) -> None:  # fmt: skip
+    """Show what a study costs, and what its workers earn an hour.
+
+    TUPLES is a tuples file whose groups are dialogue ids; or, as `kind` of the settings has it, a table of
+    sentence pairs or of pairs with conditions. Nothing is called: every HIT is rendered and
+    checked here.
+    """
+    from mturk.study.client import resolve
+    from mturk.study.cost import report
+
+    with arguments():
+        where = resolve(endpoint, insist_on_production=True)  # nothing is called, so no danger
+    study = _planned(console, tuples, dialogues, language, config)
+    price = _price(study)
+    _warn_of_wage(console, price, config)
+    console.answer(
+        report(price, imaginary=not where.amazon),
+        {"endpoint": where.url, **_document(price, where)},
+    )
+
+
+@command(
+    "mturk-hits preview",
+    example="""
+    mturk-hits preview tuples.csv --dialogues dialogues.jsonl
+    mturk-hits preview tuples.csv --dialogues dialogues.jsonl --hit 3 --no-browser -o page.html
+    """,
+)
+@study_options
+@option("--hit number", "Which HIT.", type=click.IntRange(1, MAX_COUNT), default=1, metavar="N")
+@option("-o --output", "Where to write the page.", default="preview.html", metavar="FILE")
+@option(
+    "--browser/--no-browser", "Whether to open the page in the browser.", default=True,
+    show_default=True,
+)  # fmt: skip
+@taken_for_nothing(endpoint_option, ledger_option, yes_option)
+def preview(
+    console: Console, tuples: str, dialogues: str | None, language: str | None, config: str | None,
+    number: int, output: str, browser: bool,
+) -> None:  # fmt: skip
+    """Write the page of a HIT as workers see it before they accept it, and open it.
+
+    TUPLES is a tuples file whose groups are dialogue ids; or, as `kind` of the settings has it, a table of
+    sentence pairs or of pairs with conditions. With -o - the page goes to standard output.
+    """
+    from bws.textio import write_atomic
+    from mturk.kinds.pages import preview_page
+
+    plans = _planned(console, tuples, dialogues, language, config).hits
+    if number > len(plans):
+        raise click.BadParameter(f"{number} is not in 1 to {len(plans)}", param_hint="--hit")
+    plan = plans[number - 1]
+    write_atomic(output, preview_page(plan))
+    if output == "-":
+        return
+    size = len(plan.question.encode())
+    page = {"page": os.path.abspath(output), "hit": number, "hits": len(plans), "bytes": size}
+    console.answer(f"{output}: HIT {number} of {len(plans)}, {size} bytes of 65535", page)
+    if browser:
+        click.launch(os.path.abspath(output))
+
+
+@command(
+    "mturk-hits publish",
+    example="""
+    mturk-hits publish tuples.csv --dialogues dialogues.jsonl
+    mturk-hits publish tuples.csv --dialogues dialogues.jsonl --config hits.toml --ledger study.db
+    mturk-hits publish tuples.csv --dialogues dialogues.jsonl --endpoint https://work.example.org
+    mturk-hits publish pairs.csv --config conditions.toml
+    """,
+    kept="{ledger} has every HIT that was published; the same command publishes the others",
+)
+@study_options
+@endpoint_option
+@option(
+    "--insist-on-production", "Call Mechanical Turk itself, although it closed.", is_flag=True,
+    show_default=False,
+)  # fmt: skip
+@ledger_option
+@yes_option
+def publish(
+    console: Console, tuples: str, dialogues: str | None, language: str | None, config: str | None,
+    endpoint: str, insist_on_production: bool, ledger: str, yes: bool,
+) -> None:  # fmt: skip
+    """Create the HITs of a study, each exactly once.
+
+    TUPLES is a tuples file whose groups are dialogue ids; or, as `kind` of the settings has it, a table of
+    sentence pairs or of pairs with conditions. Everything is rendered, checked and priced
+    before the first call. When it was interrupted, by whatever, the same command goes on; HITs that the
+    service has already are found and kept. Beyond this machine the cost must be typed to confirm.
+    """
+    from mturk.study.client import connect, resolve
+    from mturk.study.ledger import Ledger
+
+    with arguments():
+        where = resolve(endpoint, insist_on_production=insist_on_production)
+    study = _planned(console, tuples, dialogues, language, config)
+    price = _price(study)
+    _check_limit(price, study.settings, config)
+    _warn_of_wage(console, price, config)
+    client = connect(where)
+    with Ledger.open(ledger, create=True) as book, book.alone():
+        _publish(console, client, book, study, where, yes)
+
+
+def _publish(
+    console: Console, client: Any, book: Ledger, study: PlannedStudy, where: Endpoint, yes: bool
+) -> None:
+    import time
+
+    from mturk.study.publish import adopt, cost_left, send, unpublished
+
+    book.begin(where.url, study.settings, study.hits, time.time())
+    before = len(book.hits()) - len(unpublished(book))
+    found = adopt(client, book)
+    _warn_of_doubles(console, found)
+    cost = cost_left(book)
+    _check_balance(client, cost)
+    if not where.loopback and cost and not yes:
+        _confirm(len(unpublished(book)), cost, where)
+    try:
+        made = send(
+            client, book, progress=lambda hits: console.progress(hits, "publishing", len(hits))
+        )
+    except (KeyboardInterrupt, OSError):
+        left = len(unpublished(book))
+        console.note(f"{left} of {len(book.hits())} HITs are not published yet")
+        raise
+    _tell(
+        console,
+        book,
+        where,
+        {"published_before": before, "adopted": found.adopted, "created": made},
+    )
+
+
+def _planned(
+    console: Console,
+    tuples: str,
+    dialogues: str | None,
+    language: str | None,
+    config: str | None,
+) -> PlannedStudy:
+    from mturk.kinds import get_kind
+    from mturk.study.settings_file import SettingsFile, read_settings_file
+
+    settings = SettingsFile() if config is None else read_settings_file(config)
+    study = get_kind(settings.kind).plan(tuples, dialogues, settings, language)
+    for text in study.notes:
+        console.note(f"note: {text}")
+    return study
+
+
+def _price(study: PlannedStudy) -> Estimate:
+    from mturk.study.cost import estimate
+
+    return estimate([study.settings.assignments] * len(study.hits), study.settings)
+
+
+def _document(price: Estimate, where: Endpoint) -> dict[str, Any]:
+    from mturk.money import cents
+
+    return {
+        "hits": price.hits,
+        "assignments": price.assignments,
+        "reward": str(price.reward),
+        "rewards": str(price.rewards),
+        "fees": str(price.fees),
+        "total": str(price.total),
+        "imaginary": not where.amazon,
+        "hourly_usd": str(cents(price.hourly_usd)),
+        "hourly": str(cents(price.hourly)),
+        "minimum_wage": str(price.minimum),
+        "below_minimum_wage": price.below_minimum,
+        "currency": price.currency,
+        "exchange_rate": str(price.exchange_rate),
+        "expected_seconds": price.expected_seconds,
+    }
+
+
+def _warn_of_wage(console: Console, price: Estimate, config: str | None) -> None:
+    from mturk.money import cents
+
+    if price.below_minimum:
+        unit = price.currency
+        said = (
+            f"workers of the expected speed earn {cents(price.hourly)} {unit} an hour, below the minimum "
+            f"wage of {price.minimum} {unit}; a reward of {price.reward_for_minimum} reaches it"
+        )
+        console.warn([Problem(config or "settings", None, said)])
+
+
+def _check_limit(price: Estimate, settings: Settings, config: str | None) -> None:
+    if settings.spending_limit and price.total > settings.spending_limit:
+        said = (
+            f"the study costs ${price.total} with fees; spending_limit allows "
+            f"${settings.spending_limit}"
+        )
+        raise InputError(Problem(config or "settings", None, said))
+
+
+def _check_balance(client: Any, cost: Decimal) -> None:
+    from mturk.study.client import ServiceError
+    from mturk.study.publish import available
+
+    if cost and (balance := available(client)) < cost:
+        raise ServiceError(f"the HITs cost ${cost} with fees, and the balance is ${balance}")
+
+
+def _confirm(hits: int, cost: Decimal, where: Endpoint) -> None:
+    """Let the user type the amount; anything else ends the command."""
+    click.echo(f"{hits} HITs at {where.url} cost ${cost} with fees.", err=True)
+    type_amount(cost, "Type the amount to publish them", "nothing was published")
+
+
+def _warn_of_doubles(console: Console, found: Found) -> None:
+    console.warn(
+        [
+            Problem(hit_id, None, f"is a second HIT for {annotation}; expire it with the service")
+            for annotation, hit_id in found.doubles
+        ]
+    )
+
+
+def _tell(console: Console, book: Ledger, where: Endpoint, counts: dict[str, int]) -> None:
+    from mturk.study.cost import estimate, report
+
+    hits = book.hits()
+    study = book.study()
+    price = estimate([hit.max_assignments for hit in hits], study.settings)
+    said = ", ".join(f"{count} {what.replace('_', ' ')}" for what, count in counts.items() if count)
+    text = f"{len(hits)} HITs at {where.url}: {said}; ledger {book.path}"
+    document = {
+        "endpoint": where.url,
+        "ledger": book.path,
+        "hit_type_id": study.hit_type_id,
+        **counts,
+        "left": sum(hit.hit_id is None for hit in hits),
+        **_document(price, where),
+    }
+    console.answer(f"{text}\n{report(price, imaginary=not where.amazon)}", document)

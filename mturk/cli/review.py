@@ -1,0 +1,543 @@
+"""mturk-hits review, bonus, extend, top-up, close, batch, purge: what follows from the answers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bws.cli.options import option
+from bws.command import Console, command
+from bws.option_types import Number
+from bws.problems import Problem
+from mturk.cli.collect import worker_names
+from mturk.cli.published_study import (
+    Opened,
+    confirmed,
+    ledger_option,
+    opened,
+    workers_option,
+    yes_option,
+)
+
+if TYPE_CHECKING:
+    from mturk.kinds import HitKind
+    from mturk.study.actions import Outcome
+    from mturk.study.ledger import Action
+    from mturk.study.review import Decision, Waiting
+    from mturk.study.top_up import TopUp
+
+__all__ = ["batch", "bonus", "close", "extend", "purge", "review", "top_up"]
+
+HOURS = 3600
+LISTED = 50
+"""So many assignments are shown; a sheet has all."""
+hit_argument = click.argument("hit_ids", metavar="[HIT_ID]...", nargs=-1)
+assignments_taken = click.IntRange(1, 1_000_000_000)
+
+
+@command(
+    "mturk-hits review",
+    example="""
+    mturk-hits review
+    mturk-hits review -o decisions.csv
+    mturk-hits review decisions.csv
+    mturk-hits review --approve-submitted
+    """,
+)
+@click.argument("decisions", metavar="[DECISIONS]", required=False)
+@ledger_option
+@option(
+    "-o --output", "Write what waits for a decision as a sheet in which to mark decisions.",
+    metavar="FILE",
+)  # fmt: skip
+@option(
+    "--approve", "Approve an assignment; may be given several times.", multiple=True, metavar="ID"
+)
+@option(
+    "--approve-submitted", "Approve all that wait for a decision.", is_flag=True, show_default=False
+)
+@option(
+    "--reject", "Reject an assignment; may be given several times.", multiple=True, metavar="ID"
+)
+@option(
+    "--feedback", "What the workers are told; a rejection needs it.", default="", show_default=False
+)
+@option(
+    "--override-rejections",
+    "Approve also what was rejected before.",
+    is_flag=True,
+    show_default=False,
+)
+def review(
+    console: Console, decisions: str | None, ledger: str, output: str | None, approve: tuple[str, ...],
+    approve_submitted: bool, reject: tuple[str, ...], feedback: str, override_rejections: bool,
+) -> None:  # fmt: skip
+    """List what waits for a decision, or approve and reject.
+
+    DECISIONS is the sheet of -o or a batch results file with an x under Approve or Reject and the
+    feedback under RequesterFeedback. Nothing is approved or rejected unless it is marked or named;
+    what nobody decides is approved by the service after the study's auto_approval_delay. Each decision is
+    carried out once, however often the same command is given.
+    """
+    from mturk.study.review import Decision, read_decisions
+
+    named = bool(approve or approve_submitted or reject)
+    _check_review(console, decisions, output, feedback, named=named, rejecting=bool(reject))
+    if both := set(approve) & set(reject):
+        raise click.UsageError(f"{', '.join(sorted(both))}: approve or reject, not both")
+    with opened(console, ledger) as study:
+        study.collect()
+        if decisions is not None:
+            read = read_decisions(decisions)
+            _decide(study, read.decisions, read.unmarked, override=override_rejections)
+        elif named:
+            approved = [*approve, *(_submitted(study, reject) if approve_submitted else ())]
+            made = [Decision(one, "approve", feedback.strip()) for one in dict.fromkeys(approved)]
+            made += [Decision(one, "reject", feedback.strip()) for one in dict.fromkeys(reject)]
+            _decide(study, made, 0, override=override_rejections)
+        else:
+            _list(study, output)
+
+
+def _check_review(
+    console: Console, decisions: str | None, output: str | None, feedback: str, *, named: bool,
+    rejecting: bool,
+) -> None:  # fmt: skip
+    """Refuse a call that says two things at once, or half a thing."""
+    if decisions is not None and named:
+        raise click.UsageError("decisions are in the file or named by options, not both")
+    if output is not None and (named or decisions is not None):
+        raise click.UsageError("-o is for the list; it cannot be given together with decisions")
+    if output == "-" and console.as_json:
+        raise click.UsageError("--json prints one document and nothing else; name a file with -o")
+    if rejecting and not feedback.strip():
+        raise click.UsageError("--reject needs --feedback: what the worker is told")
+    if feedback and not named:
+        raise click.UsageError("--feedback goes with --approve, --approve-submitted or --reject")
+
+
+def _submitted(study: Opened, reject: Sequence[str]) -> list[str]:
+    return [
+        one.assignment_id
+        for one in study.book.assignments()
+        if one.status == "Submitted" and one.assignment_id not in reject
+    ]
+
+
+def _decide(study: Opened, made: Sequence[Decision], unmarked: int, *, override: bool) -> None:
+    from mturk.study.actions import supersede, unfinished
+    from mturk.study.collect import refresh
+    from mturk.study.privacy import namer
+    from mturk.study.review import carry_out_review, decided
+
+    actions, before = decided(study.book, made, override=override)
+    with study.book.alone():
+        supersede(study.book, actions, time.time())
+        left = {one.token: one for one in unfinished(study.book, "approve", "reject")}
+        left |= {one.token: one for one in actions}
+        done = _carry_out(study, [*left.values()], carry_out_review)
+    hit_of = {one.assignment_id: one.hit_id for one in study.book.assignments()}
+    for hit_id in dict.fromkeys(hit_of[one.target] for one in done.done if one.target in hit_of):
+        refresh(study.client, study.book, hit_id, namer(study.book))
+    counts = {
+        "approved": sum(one.kind == "approve" for one in done.done),
+        "rejected": sum(one.kind == "reject" for one in done.done),
+        "decided_before": before + len(done.before),
+        "without_mark": unmarked,
+        "refused": len(done.refused),
+    }
+    _tell(study.console, "assignments", counts, done)
+
+
+def _list(study: Opened, output: str | None) -> None:
+    from bws.annotators import annotator_report
+    from bws.textio import write_atomic
+    from mturk.study.actions import unfinished
+    from mturk.study.review import decisions_sheet, waiting
+    from mturk.study.status import local_time
+    from mturk.study.valid_answers import judged
+
+    found = judged(study.book)
+    report = annotator_report(found.judgments) if found.judgments else None
+    rows = waiting(study.book, found, report)
+    if left := unfinished(study.book, "approve", "reject"):
+        study.console.note(
+            f"note: {len(left)} decisions are unfinished; any decision carries them out"
+        )
+    if output is not None:
+        write_atomic(output, decisions_sheet(rows, local_time))
+    if output == "-":
+        return
+    people = report.table() if report else ""
+    text = "\n\n".join(filter(None, [_waiting_table(rows, output), people]))
+    document = {
+        "waiting": [_waiting_row(row) for row in rows],
+        "annotators": report.document() if report else None,
+        "output": output,
+    }
+    study.console.answer(text, document)
+
+
+def _waiting_table(rows: Sequence[Waiting], output: str | None) -> str:
+    from tabulate import tabulate
+
+    from mturk.study.status import local_time
+
+    said = f"{len(rows)} assignments wait for a decision"
+    if output is not None:
+        return f"{output}: {said}; mark them and give the file to mturk-hits review"
+    if not rows:
+        return said
+    header = ["assignment", "worker", "submitted", "approved by itself", "to look at", "comment"]
+    table = [
+        [
+            row.assignment.assignment_id, row.assignment.worker,
+            local_time(row.assignment.submit_time), local_time(row.assignment.auto_approval_time),
+            "; ".join([*row.faults, *row.look_at]), _one_line(row.comment),
+        ]
+        for row in rows[:LISTED]
+    ]  # fmt: skip
+    more = f"\n... and {len(rows) - LISTED} more; -o writes all" if len(rows) > LISTED else ""
+    return f"{said}\n{tabulate(table, header, disable_numparse=True)}{more}"
+
+
+def _one_line(text: str) -> str:
+    """Return the start of a stranger's text, without what a terminal would obey."""
+    return "".join(c if c.isprintable() else " " for c in text[:40])
+
+
+def _waiting_row(row: Waiting) -> dict[str, Any]:
+    one = row.assignment
+    return {
+        "assignment_id": one.assignment_id,
+        "hit_id": one.hit_id,
+        "worker": one.worker,
+        "submit_time": one.submit_time,
+        "auto_approval_time": one.auto_approval_time,
+        "faults": list(row.faults),
+        "compliance": row.compliance,
+        "look_at": list(row.look_at),
+        "comment": row.comment,
+    }
+
+
+@command(
+    "mturk-hits bonus",
+    example="""
+    mturk-hits bonus bonuses.csv
+    mturk-hits bonus bonuses.csv --ledger study.db --yes
+    """,
+)
+@click.argument("bonuses", metavar="BONUSES")
+@ledger_option
+@yes_option
+def bonus(console: Console, bonuses: str, ledger: str, yes: bool) -> None:
+    """Pay bonuses, each exactly once.
+
+    BONUSES is a CSV with the columns assignment_id, amount (US dollars) and reason, which the worker
+    reads. The same file again pays nothing twice, also after a crash. Beyond this machine the total must
+    be typed to confirm.
+    """
+    from mturk.study.actions import unfinished
+    from mturk.study.bonus import pay, price, read_bonuses
+
+    with opened(console, ledger) as study:
+        study.collect()
+        read = read_bonuses(bonuses, study.book)
+        done_before = {one.token for one in study.book.actions("done")}
+        all_of_them = {one.token: one for one in [*unfinished(study.book, "bonus"), *read]}
+        due = [one for one in all_of_them.values() if one.token not in done_before]
+        cost = price(due)
+        _check_balance(study, cost.total)
+        if due:
+            confirmed(study, f"{len(due)} bonuses", cost.total, yes=yes)
+        with study.book.alone():
+            done = _carry_out(study, due, pay)
+        paid = price(done.done)
+        counts = {
+            "paid": len(done.done),
+            "paid_before": len(all_of_them) - len(due) + len(done.before),
+            "refused": len(done.refused),
+        }
+        _tell(console, "bonuses", counts, done, total=str(paid.total), fees=str(paid.fees))
+
+
+@command(
+    "mturk-hits extend",
+    example="""
+    mturk-hits extend --hours 48
+    mturk-hits extend --assignments 8
+    mturk-hits extend 3XYZ... --hours 24 --assignments 9
+    """,
+)
+@hit_argument
+@ledger_option
+@option(
+    "--hours", "Offer the HITs for so many hours from now, also those that have expired.",
+    type=Number(0, 8760, min_open=True), metavar="N",
+)  # fmt: skip
+@option(
+    "--assignments",
+    "Raise each HIT to so many assignments in all.",
+    type=assignments_taken,
+    metavar="N",
+)
+@yes_option
+def extend(
+    console: Console, hit_ids: tuple[str, ...], ledger: str, hours: float | None,
+    assignments: int | None, yes: bool,
+) -> None:  # fmt: skip
+    """Offer HITs for longer, or to more workers.
+
+    Without a HIT_ID all HITs of the study. A HIT that was made with fewer than 10 assignments never gets
+    10 or more. The same call again adds nothing: both options say what is to be, not what is added.
+    """
+    from mturk.study.hit_updates import chosen, lifetime_problem, price_of_more, raise_to
+    from mturk.study.hit_updates import extend as extend_one
+
+    if hours is None and assignments is None:
+        raise click.UsageError("--hours or --assignments is needed")
+    if hours and (problem := lifetime_problem(hours * HOURS)):
+        raise click.BadParameter(problem, param_hint="--hours")
+    with opened(console, ledger) as study:
+        study.collect()
+        hits = chosen(study.book, hit_ids)
+        actions = raise_to(hits, assignments) if assignments else []
+        cost = price_of_more(hits, actions, study.book.study().settings.reward)
+        _check_balance(study, cost)
+        if actions:
+            confirmed(study, f"more assignments for {len(actions)} HITs", cost, yes=yes)
+        with study.book.alone():
+            until = time.time() + (hours or 0) * HOURS
+            extended = [
+                extend_one(study.client, study.book, hit, until)
+                for hit in console.progress(hits if hours else [], "extending", len(hits))
+            ]
+            done = _raise(study, actions)
+        counts = {
+            "extended": sum(extended),
+            "deleted_there": extended.count(False),
+            "raised": len(done.done),
+            "had_as_many": len(done.before) + (len(hits) - len(actions) if assignments else 0),
+            "refused": len(done.refused),
+        }
+        _tell(console, "HITs", counts, done, cost=str(cost))
+
+
+@command(
+    "mturk-hits close",
+    example="""
+    mturk-hits close
+    mturk-hits close 3XYZ... 3ABC...
+    """,
+)
+@hit_argument
+@ledger_option
+def close(console: Console, hit_ids: tuple[str, ...], ledger: str) -> None:
+    """Offer HITs no more; who works on one may still submit it.
+
+    Without a HIT_ID all HITs of the study. `extend --hours` offers them again.
+    """
+    from mturk.study.hit_updates import chosen
+    from mturk.study.hit_updates import close as close_one
+
+    with opened(console, ledger) as study, study.book.alone():
+        hits = chosen(study.book, hit_ids)
+        there = [
+            close_one(study.client, study.book, hit)
+            for hit in console.progress(hits, "closing", len(hits))
+        ]
+    gone = there.count(False)
+    said = f"{len(hits)} HITs are closed" + (f", {gone} of them deleted there" if gone else "")
+    console.answer(said, {"closed": [hit.hit_id for hit in hits], "deleted_there": gone})
+
+
+@command(
+    "mturk-hits top-up",
+    example="""
+    mturk-hits top-up --dry-run
+    mturk-hits top-up
+    """,
+)
+@ledger_option
+@option("--dry-run", "Say what is to be done, and do nothing.", is_flag=True, show_default=False)
+@yes_option
+def top_up(console: Console, ledger: str, dry_run: bool, yes: bool) -> None:
+    """Ask for the judgments that tuples lack.
+
+    Rejected, wrong and repeated answers count for nothing, expired places do not come; what is open
+    or being worked on does. HITs are opened again or get further assignments; where a HIT can take no
+    more, its page is published again as a HIT of its own.
+    """
+    from mturk.kinds import get_kind
+    from mturk.study.top_up import carry_out_top_up
+    from mturk.study.top_up import top_up as planned
+    from mturk.study.valid_answers import judged
+
+    with opened(console, ledger) as study, study.book.alone():
+        hits = study.collect().hits
+        plan = planned(study.book, hits, judged(study.book))
+        document, kind = _top_up_document(plan), get_kind(study.book.study().settings.kind)
+        if plan.nothing or dry_run:
+            console.answer(_top_up_text(plan, kind, dry_run), document | {"done": False})
+            return
+        _check_balance(study, plan.cost)
+        confirmed(study, "the further answers", plan.cost, yes=yes)
+        until = time.time() + study.book.study().settings.lifetime
+        refused = carry_out_top_up(study.client, study.book, plan, until).refused
+        document |= {
+            "done": True,
+            "refused": [{"hit_id": one.target, "text": t} for one, t in refused],
+        }
+        console.answer(_top_up_text(plan, kind, dry_run=False), document)
+    _stop_if_refused(refused)
+
+
+def _top_up_document(plan: TopUp) -> dict[str, Any]:
+    return {
+        "lacking": dict(plan.lacking),
+        "reopened": [hit.hit_id for hit in plan.reopen],
+        "raised": {one.target: int(one.amount) for one in plan.more},
+        "published_again": [{"hit_id": hit.hit_id, "assignments": n} for hit, n in plan.again],
+        "unpublished": plan.unpublished,
+        "cost": str(plan.cost),
+    }
+
+
+def _top_up_text(plan: TopUp, kind: HitKind, dry_run: bool) -> str:
+    if plan.nothing:
+        return f"no {kind.part} lacks {kind.answer}s that are not on their way"
+    missing = sum(plan.lacking.values())
+    lacking = f"{missing} {kind.answer}s of {len(plan.lacking)} {kind.part}s are lacking"
+    parts = {
+        "offered again": len(plan.reopen), "with further assignments": len(plan.more),
+        "published once more": len(plan.again),
+        "published that were not yet": plan.unpublished,
+    }  # fmt: skip
+    said = ", ".join(f"{n} {what}" for what, n in parts.items() if n)
+    return f"{lacking}; HITs {'that would be ' if dry_run else ''}{said}; ${plan.cost} with fees"
+
+
+@command(
+    "mturk-hits batch",
+    example="""
+    mturk-hits batch -o results.csv
+    mturk-hits review results.csv
+    bws-score results.csv
+    """,
+)
+@ledger_option
+@option("-o --output", "Where to write the file.", default="batch_results.csv", metavar="FILE")
+@workers_option
+def batch(console: Console, ledger: str, output: str, worker_ids: str | None) -> None:
+    """Write all assignments as a batch results file, as the requester's site has it.
+
+    It opens in a spreadsheet; marked with x under Approve or Reject, `review` carries the decisions out.
+    """
+    from bws.textio import write_atomic
+    from mturk.study.batch_csv import batch_csv
+
+    if output == "-" and console.as_json:
+        raise click.UsageError("--json prints one document and nothing else; name a file with -o")
+    with opened(console, ledger) as study:
+        hits = study.collect().hits
+        name = worker_names(study.book, study.client, worker_ids) or (lambda one: one.worker)
+        text, unreadable = batch_csv(study.book, hits, name, now=time.time())
+        rows = len(study.book.assignments())
+    write_atomic(output, text)
+    console.warn(
+        [Problem(one, None, "the answer cannot be read; its cells are empty") for one in unreadable]
+    )
+    if output != "-":
+        document = {"output": output, "assignments": rows, "unreadable": unreadable}
+        console.answer(f"{output}: {rows} assignments", document)
+
+
+@command(
+    "mturk-hits purge",
+    example="""
+    mturk-hits purge --worker w-0123456789abcdef
+    mturk-hits purge --worker A1B2C3 --worker A2B3C4
+    mturk-hits purge --key
+    """,
+)
+@ledger_option
+@option(
+    "--worker workers", "Delete all that this worker said; a worker id or a pseudonym.",
+    multiple=True, metavar="ID",
+)  # fmt: skip
+@option(
+    "--key", "Delete the key, so that nobody can lead pseudonyms back to people; nothing can be "
+    "collected or reviewed afterwards.", is_flag=True, show_default=False,
+)  # fmt: skip
+@yes_option
+def purge(console: Console, ledger: str, workers: tuple[str, ...], key: bool, yes: bool) -> None:
+    """Delete what the ledger knows of a worker, or the key of the pseudonyms. It cannot be undone.
+
+    Files that were written from the ledger before, and what the service itself has, stay as they are.
+    What was deleted is not collected again; what the worker submits later is.
+    """
+    from mturk.study.ledger import Ledger
+    from mturk.study.privacy import assignments_of, destroy_key, key_path, purge_workers
+
+    if not workers and not key:
+        raise click.UsageError("--worker or --key is needed")
+    with Ledger.open(ledger) as book, book.alone():
+        found = assignments_of(book, workers)
+        total = sum(map(len, found.values()))
+        what = [f"{total} assignments of {len(found)} workers"] if workers else []
+        what += [f"the key {key_path(book)}"] if key else []
+        if not yes:
+            click.confirm(f"Delete {' and '.join(what)} for good?", abort=True, err=True)
+        gone = purge_workers(book, workers) if workers else 0
+        had_key = key and destroy_key(book)
+    said = f"{ledger}: {gone} assignments deleted{', the key too' if had_key else ''}"
+    console.answer(said, {"assignments": gone, "workers": len(found), "key": had_key})
+
+
+def _carry_out(
+    study: Opened, actions: Sequence[Action], do: Callable[[Any, Action], bool]
+) -> Outcome:
+    """Carry actions out with a progress bar; the ledger must be held alone."""
+    from mturk.study.actions import carry_out
+
+    def progress(waiting: Sequence[Action]) -> Iterable[Action]:
+        return study.console.progress(waiting, "calling", len(waiting))
+
+    return carry_out(study.book, actions, lambda one: do(study.client, one), progress=progress)
+
+
+def _raise(study: Opened, actions: Sequence[Action]) -> Outcome:
+    from mturk.study.hit_updates import more_assignments
+
+    return _carry_out(study, actions, lambda client, one: more_assignments(client, study.book, one))
+
+
+def _check_balance(study: Opened, cost: Any) -> None:
+    from mturk.study.client import ServiceError
+    from mturk.study.publish import available
+
+    if cost and (balance := available(study.client)) < cost:
+        raise ServiceError(f"${cost} is needed with fees, and the balance is ${balance}")
+
+
+def _tell(console: Console, what: str, counts: dict[str, int], done: Outcome, **more: str) -> None:
+    said = ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in counts.items() if n)
+    problems = [
+        {"target": one.target, "kind": one.kind, "text": text} for one, text in done.refused
+    ]
+    money = "".join(f"; {name} ${amount}" for name, amount in more.items())
+    console.answer(
+        f"{what}: {said or 'nothing to do'}{money}", {**counts, **more, "refusals": problems}
+    )
+    _stop_if_refused(done.refused)
+
+
+def _stop_if_refused(refused: Sequence[tuple[Action, str]]) -> None:
+    """End with exit code 1 where the service refused something, with every reason."""
+    if refused:
+        lines = [f"{one.target}: {one.kind} was refused: {text}" for one, text in refused]
+        raise click.ClickException("\n".join(lines))

@@ -1,0 +1,127 @@
+"""mturk-hits simulate: a rehearsal of a study with workers that are none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bws.cli.options import arguments, option, seed_option
+from bws.command import Console, command
+from bws.option_types import Number
+
+if TYPE_CHECKING:
+    from mturk.study.simulated_workers import Rehearsal
+
+__all__ = ["simulate"]
+
+share = Number(0, 1)
+positive = Number(0, 1e6)
+
+
+@command(
+    "mturk-hits simulate",
+    example="""
+    mturk-hits simulate --truth dialogues.jsonl --workers 20
+    mturk-hits simulate --truth scores.csv --workers 20 --pace 3 --returns 0.02 --abandons 0.01
+    mturk-hits simulate --truth scores.csv --links links.csv --endpoint https://work.example.org
+    """,
+    kept="the service has every submitted assignment; the same command goes on with the open HITs",
+)
+@option(
+    "--truth",
+    "True scores of the items: scores, or dialogues with intended levels; for conditions of sentence pairs "
+    "a table with label or intended. Only the writing of conditions can do without.",
+    metavar="SCORES",
+)
+@option(
+    "--workers", "How many; with --links the first N.", type=click.IntRange(1, 500), metavar="N"
+)
+@option("--endpoint", "The service: local or its address.", default="local", metavar="URL")
+@option("--links", "Personal links to enter by, where open entry is off.", metavar="FILE")
+@option("--noise", "How far judgments stray from the truth.", type=positive, default=0.25)
+@option(
+    "--disagreement",
+    "How far workers differ for good: the SD of their tastes.",
+    type=positive,
+    default=0.0,
+    metavar="SD",
+)
+@option("--careless", "Share of tuples answered without looking.", type=share, default=0.0)
+@option("--returns", "Share of HITs that are returned.", type=share, default=0.0)
+@option("--abandons", "Share of HITs left lying; the worker goes.", type=share, default=0.0)
+@option("--pace", "Mean seconds spent on a HIT.", type=positive, default=0.0, metavar="SECONDS")
+@option("--country", "Where the workers say they are.", default="DE", metavar="CODE")
+@seed_option
+def simulate(
+    console: Console, truth: str | None, workers: int | None, endpoint: str, links: str | None,
+    **behaviour: Any,
+) -> None:  # fmt: skip
+    """Let simulated workers do all work there is, through the worker site.
+
+    They enter, accept, answer by the true scores with noise, submit and go on until nothing is left.
+    What they say is marked: their ids are ASIMULATED1, ASIMULATED2, ... unless they come by links, and
+    the comment of every answer is "simulated".
+    """
+    from mturk.kinds import Behaviour
+    from mturk.study.client import resolve
+    from mturk.study.simulated_workers import read_truth, rehearse
+
+    with arguments():
+        where = resolve(endpoint)
+        manner = Behaviour(**behaviour)
+    if where.amazon:
+        raise click.UsageError("simulated workers work on a service of one's own only")
+    ways_in, true = _ways_in(workers, links), read_truth(truth) if truth else {}
+    done = _watched(console, lambda told: rehearse(where.url, ways_in, true, manner, told=told))
+    console.answer(_text(done, where.url), _document(done, where.url))
+
+
+def _ways_in(workers: int | None, links: str | None) -> list[str]:
+    from mturk.study.simulated_workers import read_links, worker_ids
+
+    if links is None:
+        if workers is None:
+            raise click.UsageError("--workers or --links is needed")
+        return worker_ids(workers)
+    found = read_links(links)
+    if workers is not None and workers > len(found):
+        raise click.UsageError(f"--workers is {workers}, but {links} holds {len(found)} links")
+    return found[:workers]
+
+
+def _watched(console: Console, work: Callable[[Callable[[Any], Any]], Rehearsal]) -> Rehearsal:
+    """Do the work while a bar counts; it has no total, so it ends with this function."""
+    bar = console.progress(count(), "simulated submissions")
+    return work(lambda _: next(bar))
+
+
+def _text(done: Rehearsal, site: str) -> str:
+    counts = {what: n for what, n in sorted(done.counts.items()) if n}
+    lines = [
+        f"simulated at {site}: {', '.join(f'{n} {what}' for what, n in counts.items()) or 'nothing'}"
+    ]
+    if done.by_worker:
+        numbers = sorted(done.by_worker.values())
+        lines.append(
+            f"{len(numbers)} simulated workers: {numbers[0]} to {numbers[-1]} submissions each"
+        )
+    lines += [f"refused: {why} ({n} times)" for why, n in done.refusals.most_common()]
+    lines.append(f"{'page':<12}{'n':>8}{'p50 ms':>9}{'p95 ms':>9}{'p99 ms':>9}")
+    for kind, row in done.quantiles().items():
+        times = "".join(f"{row[q] * 1000:>9.1f}" for q in ("p50", "p95", "p99"))
+        lines.append(f"{kind:<12}{row['n']:>8.0f}{times}")
+    return "\n".join(lines)
+
+
+def _document(done: Rehearsal, site: str) -> dict[str, Any]:
+    return {
+        "simulated": True,
+        "endpoint": site,
+        "counts": dict(done.counts),
+        "by_worker": dict(done.by_worker),
+        "refusals": dict(done.refusals),
+        "seconds": done.quantiles(),
+    }

@@ -1,0 +1,182 @@
+"""The texts of worker pages: those that ship, and those of a TOML file in another language."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib import resources
+from importlib.resources.abc import Traversable
+from typing import Any
+
+from bws.problems import InputError, Problem
+from bws.textio import display_name, read_text, read_toml
+from giccs.benchmark.languages import language_tag
+from mturk import limits
+
+__all__ = [
+    "languages_of",
+    "load_texts",
+    "page_texts",
+    "read_texts",
+    "shipped_texts",
+    "texts_of",
+]
+
+OPTIONAL = frozenset(["cloze", "criteria"])
+"""Keys that a file may leave out: the language check, and the texts of the writers' sheet."""
+HIT = {"title": limits.TITLE, "description": limits.DESCRIPTION, "keywords": limits.KEYWORDS}
+
+
+@cache
+def texts_of(package: str, language: str, name: str = "texts") -> dict[str, Any]:
+    """Return what ``NAME.LANGUAGE.toml`` in the folder of a kind of HIT holds.
+
+    >>> texts_of("mturk.kinds.tuples", "en")["language"]
+    'en'
+    """
+    return tomllib.loads(shipped_texts(package, language, name))
+
+
+def shipped_texts(package: str, language: str, name: str = "texts") -> str:
+    """Return ``NAME.LANGUAGE.toml`` of a folder as it ships; FileNotFoundError where there is none."""
+    file = _folder(package) / f"{name}.{language}.toml"
+    return file.read_text(encoding="utf-8")
+
+
+@cache
+def languages_of(package: str, name: str = "texts") -> tuple[str, ...]:
+    """Return the languages in which a kind of HIT has texts, sorted.
+
+    >>> languages_of("mturk.kinds.tuples"), languages_of("mturk.kinds.conditions", "test")
+    (('de', 'en'), ('en',))
+    """
+    files = (file.name.split(".") for file in _folder(package).iterdir())
+    return tuple(sorted(parts[1] for parts in files if parts[0] == name and parts[2:] == ["toml"]))
+
+
+def _folder(package: str) -> Traversable:
+    """Return a package's folder without importing the package itself."""
+    parent, _, name = package.rpartition(".")
+    return resources.files(parent) / name if parent else resources.files(package)
+
+
+def page_texts(package: str, language: str, texts: str = "") -> dict[str, Any]:
+    """Return the texts of a kind's page: those of TOML `texts`, or, where it is empty, those that ship."""
+    return load_texts(texts) if texts else texts_of(package, language)
+
+
+@cache
+def load_texts(texts: str) -> dict[str, Any]:
+    """Return the texts of a file that `read_texts` has checked; InputError where they cannot be read."""
+    try:
+        return tomllib.loads(texts)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:  # of a ledger that was damaged
+        raise InputError(Problem("texts", None, f"is not TOML ({error})")) from None
+
+
+def read_texts(path: str | os.PathLike[str], package: str) -> str:
+    """Return the content of a TOML file with the texts of a kind's page, checked.
+
+    It has the keys of the English file that ships (`mturk-hits estimate --default-texts` prints it), with
+    values of the same kinds, and ``language``, a BCP 47 tag. ``[[cloze]]``, the words of the language check,
+    may be absent; then pages have none. Raises InputError with every fault.
+    """
+    table = read_toml(path)
+    faults = list(_faults(table, texts_of(package, "en"), ""))
+    if not faults:
+        faults = list(_wrong_values(table))
+    if faults:
+        raise InputError(Problem(display_name(path), None, fault) for fault in faults)
+    return read_text(path)
+
+
+def _faults(table: Mapping[str, Any], model: Mapping[str, Any], place: str) -> Iterator[str]:
+    """Yield what a table lacks, has too many, or has of another type than the model."""
+    for key in sorted(table.keys() - model.keys() - OPTIONAL):
+        yield f"unknown key {place}{key}; expected {', '.join(model)}"
+    for key, value in model.items():
+        if key not in table:
+            if key not in OPTIONAL:
+                yield f"{place}{key} is missing"
+        elif type(table[key]) is not type(value):
+            yield f"{place}{key} is a {_type(table[key])}; expected a {_type(value)}"
+        elif isinstance(value, str) and not table[key].strip():
+            yield f"{place}{key} is empty; expected a text"
+        elif isinstance(value, dict):
+            yield from _faults(table[key], value, f"{place}{key}.")
+        elif isinstance(value, list):
+            yield from _list_faults(table[key], value, f"{place}{key}")
+
+
+def _list_faults(values: Sequence[Any], model: Sequence[Any], place: str) -> Iterator[str]:
+    """Yield how elements differ from those of the model."""
+    if not values and model:
+        yield f"{place} is empty; expected at least one element"
+    for number, value in enumerate(values, start=1):
+        if type(value) is not type(model[0]):
+            yield f"{place}: element {number} is a {_type(value)}; expected a {_type(model[0])}"
+        elif isinstance(value, list):
+            yield from _list_faults(value, model[0], f"{place}: element {number}")
+        elif isinstance(value, dict):
+            yield from _faults(value, _element_model(value, model), f"{place} {number}: ")
+
+
+def _element_model(
+    element: Mapping[str, Any], model: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Return what is expected of a table in a list: the keys that all tables of the model have.
+
+    Keys that some of them have, or have without a value, may be absent or empty.
+    """
+    expected: dict[str, Any] = {}
+    for key in {key for one in model for key in one}:
+        values = [one[key] for one in model if key in one]
+        optional = len(values) < len(model) or not all(values)
+        if not optional or element.get(key):
+            expected[key] = next(value for value in values if value)
+        elif key in element:
+            expected[key] = element[key]
+    return expected
+
+
+def _type(value: Any) -> str:
+    names = {"str": "text", "list": "list", "dict": "table", "int": "whole number"}
+    return names.get(type(value).__name__, type(value).__name__)
+
+
+def _wrong_values(table: Mapping[str, Any]) -> Iterator[str]:
+    try:
+        language_tag(table["language"])
+    except ValueError as error:
+        yield f"language: {error}"
+    for name, limit in HIT.items():
+        if problem := limit.problem(table["hit"][name].strip()):
+            yield f"hit.{name}: {problem}"
+    for name in ("best", "worst"):
+        if isinstance(words := table.get(name), list) and len(words) != 3:
+            yield f"{name} has {len(words)} elements; expected 3, of which the middle is emphasised"
+    example = table.get("example", {})
+    for name in ("best", "worst"):
+        if name in example and not 0 <= example[name] < len(example["options"]):
+            yield f"example.{name} is {example[name]}; expected 0 to {len(example['options']) - 1}"
+    for turn in example.get("turns", []):
+        if len(turn) != 2:
+            yield f"example.turns has {turn!r}; expected a speaker and a text"
+    for number, cloze in enumerate(table.get("cloze", []), start=1):
+        yield from (f"cloze {number}: {fault}" for fault in _wrong_cloze(cloze))
+
+
+def _wrong_cloze(cloze: Mapping[str, Any]) -> Iterator[str]:
+    if faults := list(
+        _faults(cloze, {"key": "a", "sentence": "a", "options": ["a"], "right": "a"}, "")
+    ):
+        yield from faults
+        return
+    if not cloze["key"].isalnum():
+        yield f"key is {cloze['key']!r}; expected letters and digits"
+    if "___" not in cloze["sentence"]:
+        yield "sentence has no gap; expected ___"
+    if cloze["right"] not in cloze["options"] or len(set(cloze["options"])) < 2:
+        yield f"right is {cloze['right']!r}; expected one of at least two different options"

@@ -1,0 +1,71 @@
+"""Does a worker know the language of the dialogues? One word to fill in on each page.
+
+Where a worker lives says nothing of it. The right words stand beside the page's texts and are not part of the
+page. The page asks for an answer, nobody is turned away for a wrong one: what follows from it is for the
+review to decide.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from giccs.benchmark.languages import base_language
+from mturk.kinds.texts import languages_of, load_texts, texts_of
+
+if TYPE_CHECKING:
+    from mturk.study.settings import Settings
+
+__all__ = ["Cloze", "cloze_for", "clozes_of", "passed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cloze:
+    """A sentence with a gap and the words to choose from."""
+
+    key: str
+    sentence: str
+    """With ``___`` for the gap."""
+    options: tuple[str, ...]
+    right: str
+    language: str = "de"
+
+    @property
+    def field(self) -> str:
+        """Name of the form's field."""
+        return (
+            f"german-{self.key}" if self.language == "de" else f"cloze-{self.language}-{self.key}"
+        )
+
+
+def clozes_of(settings: Settings) -> tuple[Cloze, ...]:
+    """Return the sentences in the language of a study's dialogues; none where there are no such texts."""
+    language = base_language(settings.dialogue_language)
+    own = load_texts(settings.texts) if settings.texts else {}
+    if base_language(own.get("language", "")) != language:
+        own = texts_of(__package__, language) if language in languages_of(__package__) else {}
+    return tuple(
+        Cloze(one["key"], one["sentence"], tuple(one["options"]), one["right"], language)
+        for one in own.get("cloze", ())
+    )
+
+
+def cloze_for(text: str, clozes: Sequence[Cloze]) -> Cloze:
+    """Return the sentence for a HIT, always the same one for the same text."""
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+    return clozes[int.from_bytes(digest[:8]) % len(clozes)]
+
+
+def passed(fields: Sequence[tuple[str, str]], clozes: Sequence[Cloze]) -> bool | None:
+    """Return whether a form's word is the right one; None where the form has no answer to that question.
+
+    >>> cinema = [Cloze("kino", "Ich war nicht im Kino, ___ im Theater.", ("aber", "sondern"), "sondern")]
+    >>> passed([("german-kino", "sondern")], cinema), passed([("german-kino", "aber")], cinema)
+    (True, False)
+    >>> passed([("comment", "")], cinema)
+    """
+    values = dict(fields)
+    given = [values[cloze.field] == cloze.right for cloze in clozes if cloze.field in values]
+    return all(given) if given else None

@@ -1,0 +1,117 @@
+"""The page of a HIT of tuples: its parts as HTML, and that as the XML which the service takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from giccs.benchmark.items import Candidate, Dialogue
+from mturk import answers
+from mturk.kinds import ExpectedTuple
+from mturk.kinds.pages import lost_in_xml, question_of, render_page
+from mturk.kinds.texts import page_texts
+from mturk.kinds.tuples import form
+from mturk.kinds.tuples.language_check import Cloze, cloze_for, clozes_of
+from mturk.study.settings import Settings
+
+__all__ = ["Part", "dropped_characters", "question_xml", "render"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One dialogue and one tuple of its candidates: two questions of a HIT."""
+
+    tuple_id: str
+    dialogue: Dialogue
+    items: tuple[Candidate, ...]
+    """In the order of the tuple; the page shuffles them for each assignment."""
+
+    @property
+    def group(self) -> str:
+        """The dialogue's id."""
+        return self.dialogue.dialogue_id
+
+    @property
+    def item_ids(self) -> tuple[str, ...]:
+        """The utterances' ids."""
+        return tuple(item.utterance_id for item in self.items)
+
+
+def question_xml(parts: Sequence[Part], settings: Settings) -> str:
+    """Return the HTMLQuestion XML of a HIT; ValueError where it has more than 65,535 bytes."""
+    return question_of(render(parts, settings))
+
+
+def dropped_characters(parts: Sequence[Part], settings: Settings) -> dict[str, int]:
+    """Return how many characters of each text cannot stand in a question; texts without any are left out.
+
+    The keys name the text: a dialogue's turn, a candidate, the consent.
+    """
+    texts = {"consent": settings.consent}
+    for part in parts:
+        name = part.dialogue.dialogue_id
+        for place, turn in enumerate(part.dialogue.turns, start=1):
+            texts[f"dialogue {name!r}, turn {place}"] = turn.speaker + turn.text
+        for item in part.items:
+            texts[f"dialogue {name!r}, candidate {item.utterance_id!r}"] = item.text
+    return lost_in_xml(texts)
+
+
+def render(parts: Sequence[Part], settings: Settings) -> str:
+    """Return the page as HTML, with every text escaped once.
+
+    >>> from giccs.benchmark.items import Candidate, Dialogue, Turn
+    >>> items = Candidate("a", "<b>"), Candidate("b", "${B}")
+    >>> dialogue = Dialogue("d", "", "", (Turn("user", "Wann?"), Turn("system", "Um 9.")), items)
+    >>> page = render([Part("t1", dialogue, items)], Settings())
+    >>> "&lt;b&gt;" in page, "${B}" in page, "<b>" in page
+    (True, True, False)
+    """
+    texts = page_texts(__package__, settings.language, settings.texts)
+    example = [
+        _turn(speaker, text, texts, settings.language)
+        for speaker, text in texts["example"]["turns"]
+    ]
+    asked = [ExpectedTuple(part.tuple_id, part.group, part.item_ids) for part in parts]
+    return render_page(
+        str(__package__),
+        settings,
+        asked,
+        example_turns=_with_sides(example),
+        dialogue_language=settings.dialogue_language,
+        parts=[_part(part, texts, settings.dialogue_language) for part in parts],
+        cloze=_cloze(parts, settings),
+    )
+
+
+def _part(part: Part, texts: dict[str, Any], language: str) -> dict[str, Any]:
+    turns = [_turn(turn.speaker, turn.text, texts, language) for turn in part.dialogue.turns]
+    return {
+        "turns": _with_sides(turns),
+        "options": part.items,
+        "best_field": form.best_field(part.tuple_id),
+        "worst_field": form.worst_field(part.tuple_id),
+        "shown_field": form.shown_field(part.tuple_id),
+        "seconds_field": answers.seconds_field(part.tuple_id),
+        "shown": form.join_shown([item.utterance_id for item in part.items]),
+    }
+
+
+def _cloze(parts: Sequence[Part], settings: Settings) -> Cloze | None:
+    """Return the language check of a page; None where there is none in the language of its dialogues."""
+    clozes = clozes_of(settings) if settings.language_check else ()
+    return cloze_for(" ".join(part.tuple_id for part in parts), clozes) if clozes else None
+
+
+def _turn(speaker: str, text: str, texts: dict[str, Any], language: str) -> dict[str, str]:
+    return {"speaker": texts["speakers"].get(speaker, speaker), "text": text, "lang": language}
+
+
+def _with_sides(turns: Sequence[dict[str, str]]) -> list[dict[str, Any]]:
+    """Put the first speaker's turns to the left, all others' to the right; unnamed ones in turn."""
+    first = turns[0]["speaker"]
+    return [
+        turn | {"side": int(turn["speaker"] != first) if turn["speaker"] else place % 2}
+        for place, turn in enumerate(turns)
+    ]

@@ -1,0 +1,167 @@
+"""Which tuples share a HIT: the HITs of a study of tuples, rendered and checked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from bws.problems import InputError, Problem
+from bws.records import Tuples, normal_id
+from bws.textio import display_name
+from giccs.benchmark.items import Candidate, Dialogue
+from giccs.benchmark.languages import data_language, matches
+from mturk.kinds.tuples.page import Part, dropped_characters, question_xml
+from mturk.study.plan import (
+    HitPlan,
+    describe,
+    digest_of,
+    hits_of,
+    keep_apart,
+    random_key,
+    repeats,
+    shuffled,
+)
+from mturk.study.settings import Settings
+
+__all__ = ["notes", "plan"]
+
+Page = list[Part]
+
+
+def plan(
+    tuples: Tuples,
+    dialogues: Sequence[Dialogue],
+    settings: Settings,
+    *,
+    round_number: int = 0,
+    file: str | os.PathLike[str] = "tuples",
+) -> list[HitPlan]:
+    """Return the HITs of a study, rendered and checked; InputError with all that is wrong.
+
+    Dialogues that state a language must state that of the settings. Each tuple is in one HIT. Tuples of short
+    dialogues share a HIT with tuples of long ones (paper section 3.2: a three-turn and a five-turn dialogue),
+    of two dialogues wherever that can be; what is left over makes a last, shorter HIT. Everything follows
+    from the tuples, their dialogues and the settings, so that the same call after a crash gives the same
+    annotations and tokens.
+
+    round_number: 0 for the study itself, 1, 2, ... for HITs that add answers to the same tuples later.
+    file: how to call the tuples in messages.
+    """
+    name = display_name(file)
+    _check_language(dialogues, settings, name)
+    pages = _pages(_parts(tuples, dialogues, name), settings)
+    digest = _digest(pages, settings)
+    return hits_of(pages, settings, digest, question_xml, name, round_number)
+
+
+def _check_language(dialogues: Sequence[Dialogue], settings: Settings, name: str) -> None:
+    """Raise InputError where the dialogues are in several languages or not in that of the settings."""
+    language, stated = data_language(dialogues, name), settings.dialogue_language
+    if language and not (matches(language, stated) or matches(stated, language)):
+        message = f"the dialogues are in {language}, but the study's settings are for {stated}"
+        raise InputError(Problem(name, None, f"{message}; expected the same language"))
+
+
+def notes(plans: Sequence[HitPlan], settings: Settings) -> list[str]:
+    """Return what to know of a plan: HITs that are short or ask one dialogue twice, lost characters."""
+    said = []
+    short = [hit for hit in plans if len(hit.parts) < settings.dialogues_per_hit]
+    for hit in short:
+        said.append(
+            f"{describe(hit.number, hit.parts)} has {len(hit.parts)} of {settings.dialogues_per_hit} "
+            "dialogues: the tuples do not divide evenly"
+        )
+    twice = sum(repeats(hit.parts) for hit in plans)
+    if twice:
+        said.append(f"{twice} of {len(plans)} HITs ask about the same dialogue more than once")
+    lost: dict[str, int] = {}
+    for hit in plans:
+        lost |= dropped_characters([one for one in hit.parts if isinstance(one, Part)], settings)
+    said += [
+        f"{text}: {count} characters cannot be shown and are left out"
+        for text, count in lost.items()
+    ]
+    return said
+
+
+def _digest(pages: Sequence[Sequence[Part]], settings: Settings) -> str:
+    """Return the digest of a study of tuples; see `mturk.study.plan.digest_of`."""
+    asked = [[_identity(part) for part in page] for page in pages]
+    page = (
+        settings.language, settings.dialogue_language, settings.consent, settings.comment_box,
+        settings.language_check,
+    )  # fmt: skip
+    return digest_of(asked, settings, page)
+
+
+def _identity(part: Part) -> list[Any]:
+    turns = [asdict(turn) for turn in part.dialogue.turns]
+    items = [[item.utterance_id, item.text] for item in part.items]
+    return [part.tuple_id, part.dialogue.dialogue_id, turns, items]
+
+
+def _parts(tuples: Tuples, dialogues: Sequence[Dialogue], name: str) -> list[Part]:
+    """Join the tuples with their dialogues by id."""
+    by_id = {normal_id(dialogue.dialogue_id): dialogue for dialogue in dialogues}
+    problems = (
+        []
+        if len(by_id) == len(dialogues)
+        else [f"{len(dialogues) - len(by_id)} dialogues have another's id"]
+    )
+    parts = []
+    for tuple_id, group, items in tuples.rows():
+        found = by_id.get(group)
+        candidates = {normal_id(c.utterance_id): c for c in found.candidates} if found else {}
+        wrong = list(_tuple_problems(group, items, found, candidates))
+        problems += [f"tuple {tuple_id!r}: {said}" for said in [*wrong, *_unprintable(tuple_id)]]
+        if found and not wrong:
+            chosen = tuple(replace(candidates[item], utterance_id=item) for item in items)
+            parts.append(Part(tuple_id, replace(found, dialogue_id=group), chosen))
+    if not parts and not problems:
+        problems.append("holds no tuples")
+    if problems:
+        raise InputError(Problem(name, None, said) for said in problems)
+    return parts
+
+
+def _tuple_problems(
+    group: str, items: Sequence[str], dialogue: Dialogue | None, candidates: dict[str, Candidate]
+) -> Iterator[str]:
+    if dialogue is None:
+        yield f"its group {group!r} is no dialogue; the group must be a dialogue_id of the dialogues file"
+        return
+    yield from _unprintable(group)
+    for item in items:
+        yield from _unprintable(item)
+        if item not in candidates:
+            allowed = ", ".join(map(repr, candidates))
+            yield f"item {item!r} is no candidate of dialogue {group!r}; allowed: {allowed}"
+
+
+def _unprintable(identity: str) -> Iterator[str]:
+    """Name an id that a form or XML would change on its way to the worker and back."""
+    if any(
+        ord(c) < 32 or 127 <= ord(c) < 160 or 0xD800 <= ord(c) < 0xE000 or c in "\ufffe\uffff"
+        for c in identity
+    ):
+        yield f"the id {identity!r} holds a control character; ids must be plain text of one line"
+
+
+def _pages(parts: Sequence[Part], settings: Settings) -> list[Page]:
+    """Take one part of each stratum of dialogue length for a page; what is left over is the last page."""
+    size = settings.dialogues_per_hit
+    count, left = divmod(len(parts), size)
+    by_length = sorted(shuffled(parts, settings.seed), key=lambda part: len(part.dialogue.turns))
+    middle = slice(
+        count, count + left
+    )  # where the lengths meet, so that short ones still get long ones
+    rest = by_length[middle]
+    del by_length[middle]
+    strata = [by_length[start * count : (start + 1) * count] for start in range(size)]
+    for place, stratum in enumerate(strata):
+        stratum.sort(key=lambda part: random_key(settings.seed, part, place))
+    pages = [list(page) for page in zip(*strata, strict=True)]
+    keep_apart(pages)
+    return [*pages, rest] if rest else pages

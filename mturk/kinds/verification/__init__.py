@@ -1,0 +1,130 @@
+"""HITs in which conditions are verified: does a condition fit two sentences, and how alike are they then?
+
+C-STS, section 2.2.2 (stage 3) and appendix C.2; what the page says of it is worded anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from bws.problems import InputError, Problem
+from mturk import answers
+from mturk.kinds import (
+    Behaviour,
+    ExpectedTuple,
+    Fields,
+    HitKind,
+    StatedSettings,
+    Truth,
+    ValidAnswer,
+)
+from mturk.kinds.sentence_kind import SentenceKind, answer_context, write_rows
+
+if TYPE_CHECKING:
+    from mturk.kinds.sentence_pairs import SentencePart
+    from mturk.study.plan import PlannedStudy
+
+__all__ = ["KIND", "LABELS"]
+
+LABELS = ("1", "2", "3", "4", "5")
+TICKED = "yes"
+COLUMNS = ("uid", "sentence1", "sentence2", "condition", "label", "applies")
+
+
+class Verification(SentenceKind):
+    """How similar two sentences are under a condition, or that it does not apply."""
+
+    part = "triplet"
+    answer = "answer"
+    file = "verification.csv"
+    defaults: Mapping[str, Any] = {
+        **SentenceKind.defaults,
+        "reward": Decimal("0.75"),
+        "assignments": 3,
+        "dialogues_per_hit": 10,
+        "expected_seconds": 150,
+    }
+    """Section 3 of the paper has three annotators where agreement is measured."""
+
+    def plan(
+        self, file: str, dialogues: str | None, settings: StatedSettings, language: str | None
+    ) -> PlannedStudy:
+        """Return the study of a table of triplets, in the language of the settings or of `language`."""
+        from mturk.kinds.sentence_pairs import read_triplets
+
+        self.check_no_dialogues(file, dialogues, settings)
+        return self.plan_pages(read_triplets(file), settings.settings(language), file, words="")
+
+    def part_values(self, part: SentencePart) -> Mapping[str, str]:
+        """Return what the page shows of a triplet besides its sentences."""
+        return {"condition": part.item_ids[2], **super().part_values(part)}
+
+    def columns(self, part_id: str) -> dict[str, str]:
+        """Return what the batch file calls the answer's fields -> the names of these fields.
+
+        >>> KIND.columns("17")
+        {'label': 'label-17', 'not_applicable': 'not-applicable-17', 'seconds': 'seconds-17'}
+        """
+        names = {"label": f"label-{part_id}", "not_applicable": f"not-applicable-{part_id}"}
+        return {**names, "seconds": answers.seconds_field(part_id)}
+
+    def problems(self, one: ExpectedTuple, fields: Fields) -> list[str]:
+        """Return all that keeps the fields from being a label or the word that the condition does not apply.
+
+        >>> KIND.problems(ExpectedTuple("17", "p1", ()), [("label-17", "4"), ("not-applicable-17", "yes")])
+        ['17: the condition has label 4 and does not apply; one of the two is allowed']
+        """
+        values, names = dict(fields), self.columns(one.tuple_id)
+        found = answers.repeated(list(names.values()), Counter(name for name, _ in fields))
+        label, ticked = values.get(names["label"], ""), values.get(names["not_applicable"], "")
+        if label and label not in LABELS:
+            found.append(f"{one.tuple_id}: the label is {label!r}; {', '.join(LABELS)} are allowed")
+        if ticked not in ("", TICKED):
+            found.append(f"{one.tuple_id}: the box has the value {ticked!r}; {TICKED!r} is allowed")
+        if label and ticked:
+            said = f"{one.tuple_id}: the condition has label {label} and does not apply"
+            found.append(f"{said}; one of the two is allowed")
+        if not label and not ticked:
+            found.append(f"{one.tuple_id}: an answer is missing; choose a level or tick the box")
+        return [*found, *answers.seconds_problems(one.tuple_id, values.get(names["seconds"], ""))]
+
+    def simulate(
+        self, one: ExpectedTuple, truth: Truth, behaviour: Behaviour, worker: str
+    ) -> list[tuple[str, str]]:
+        """Return the true label with normal noise (its standard deviation in steps of the scale), or, of a
+        careless worker, any answer; InputError where the truth does not know the triplet."""
+        true = truth.get((one.group, one.items[2]))
+        if true is None:
+            message = f"triplet {one.tuple_id!r}: no label of the condition {one.items[2]!r}"
+            raise InputError(
+                Problem("truth", None, f"{message}; every triplet needs one, --truth has them")
+            )
+        seed = json.dumps([behaviour.seed, worker, one.tuple_id])
+        generator = random.Random(hashlib.sha256(seed.encode()).digest())  # noqa: S311 - drawn again by its seed, no secret
+        names = self.columns(one.tuple_id)
+        said = str(min(5, max(1, round(generator.gauss(true, behaviour.noise)))))
+        if generator.random() < behaviour.careless:
+            said = generator.choice(("", *LABELS))
+        return [(names["label"], said)] if said else [(names["not_applicable"], TICKED)]
+
+    def write(
+        self, answers: Sequence[ValidAnswer], path: str | os.PathLike[str], n_items: int
+    ) -> None:
+        """Write a row for each answer, those to a triplet one after the other."""
+        rows = sorted(answers, key=lambda row: (row.asked.group, row.asked.tuple_id))
+        write_rows(COLUMNS, ([*_cells(row), *answer_context(row)] for row in rows), path)
+
+
+def _cells(row: ValidAnswer) -> list[str]:
+    label = dict(row.fields).get(KIND.columns(row.asked.tuple_id)["label"], "")
+    return [row.asked.tuple_id, *row.asked.items, label, "yes" if label else "no"]
+
+
+KIND: HitKind = Verification()

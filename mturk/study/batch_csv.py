@@ -1,0 +1,205 @@
+"""The batch results file of the requester's site: a row an assignment, as its users know it."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from mturk import answers
+from mturk.kinds import ExpectedTuple, get_kind
+from mturk.study.ledger import Assignment, Hit, Ledger, Study
+from mturk.study.review import work_seconds
+from mturk.study.valid_answers import asked
+
+__all__ = ["FIXED", "batch_csv", "pacific"]
+
+FIXED = (
+    "HITId", "HITTypeId", "Title", "Description", "Keywords", "Reward", "CreationTime", "MaxAssignments",
+    "RequesterAnnotation", "AssignmentDurationInSeconds", "AutoApprovalDelayInSeconds", "Expiration",
+    "NumberOfSimilarHITs", "LifetimeInSeconds", "AssignmentId", "WorkerId", "AssignmentStatus",
+    "AcceptTime", "SubmitTime", "AutoApprovalTime", "ApprovalTime", "RejectionTime", "RequesterFeedback",
+    "WorkTimeInSeconds", "LifetimeApprovalRate", "Last30DaysApprovalRate", "Last7DaysApprovalRate",
+)  # fmt: skip
+DECISION = ("Approve", "Reject")
+WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+DAY = 86_400
+Cells = dict[str, str]
+
+
+def batch_csv(
+    ledger: Ledger,
+    hits: Mapping[str, Mapping[str, Any]],
+    worker: Callable[[Assignment], str],
+    *,
+    now: float,
+) -> tuple[str, list[str]]:
+    """Return the file, and the ids of the assignments whose answers cannot be read (their cells are empty).
+
+    The n-th tuple of a HIT is in Input.n.tuple_id, Input.n.group, Input.n.item1, ..., and its answer in
+    Answer.n.best, Answer.n.worst, Answer.n.shown (item ids with ``;`` between them) and
+    Answer.n.seconds; of sentence pairs the items are their texts, and the answer is in Answer.n.high and
+    low, or Answer.n.label and not_applicable. Everything else that the form said is in Answer.<name of
+    the field>. The rates are the worker's within this study. `bws` reads the file as ``mturk-batch``, and
+    `review` takes it back with marks under Approve and Reject.
+
+    hits: HIT id -> the HIT as the service lists it; of one that is deleted there the ledger tells.
+    worker: who an assignment is by. now: seconds since 1970, for the rates.
+    """
+    study, tuples = ledger.study(), asked(ledger)
+    of_id = {hit.hit_id: hit for hit in ledger.hits()}
+    reviewed: dict[str, list[tuple[str, float]]] = {}
+    for one in ledger.assignments():
+        if one.status != "Submitted":
+            at = one.approval_time or one.rejection_time or 0.0
+            reviewed.setdefault(one.worker, []).append((one.status, at))
+    rows: list[tuple[Cells, Cells, Cells]] = []
+    unreadable = []
+    for one in ledger.assignments():
+        its_hit = of_id[one.hit_id]
+        fixed = _hit_cells(its_hit, study, hits.get(one.hit_id))
+        fixed |= _assignment_cells(one, worker(one)) | _rates(reviewed.get(one.worker, ()), now)
+        said, readable = _answer_cells(one, tuples[one.hit_id])
+        rows.append((fixed, _input_cells(tuples[one.hit_id]), said))
+        unreadable += [] if readable else [one.assignment_id]
+    order = _order(get_kind(study.settings.kind).columns(""))
+    return _written(rows, order), unreadable
+
+
+def _written(
+    rows: Sequence[tuple[Cells, Cells, Cells]], order: Callable[[str], tuple[int, int, str]]
+) -> str:
+    inputs = sorted({name for _, given, _ in rows for name in given}, key=order)
+    said = sorted({name for _, _, given in rows for name in given}, key=order)
+    columns = [*FIXED, *inputs, *said, *DECISION]
+    text = io.StringIO()
+    table = csv.DictWriter(text, columns, restval="", quoting=csv.QUOTE_ALL, lineterminator="\n")
+    table.writeheader()
+    table.writerows({**fixed, **given, **answered} for fixed, given, answered in rows)
+    return text.getvalue()
+
+
+def _order(answers: Iterable[str]) -> Callable[[str], tuple[int, int, str]]:
+    """Return the key that orders columns by part, in it as they are named here; the others come last."""
+    names = ("tuple_id", "group", *(f"item{n}" for n in range(1, 100)), *answers)
+
+    def key(column: str) -> tuple[int, int, str]:
+        _, _, rest = column.partition(".")
+        part, _, name = rest.partition(".")
+        listed = part.isdigit() and name in names
+        return (int(part), names.index(name), "") if listed else (10**9, 0, rest)
+
+    return key
+
+
+def _hit_cells(hit: Hit, study: Study, listed: Mapping[str, Any] | None) -> Cells:
+    settings = study.settings
+    there = listed or {
+        "HITTypeId": study.hit_type_id or "",
+        "Title": settings.title,
+        "Description": settings.description,
+        "Keywords": settings.keywords,
+        "Reward": str(settings.reward),
+        "MaxAssignments": hit.max_assignments,
+        "RequesterAnnotation": hit.annotation,
+        "AssignmentDurationInSeconds": settings.duration,
+        "AutoApprovalDelayInSeconds": settings.auto_approval_delay,
+    }
+    names = (
+        "HITTypeId", "Title", "Description", "Keywords", "MaxAssignments", "RequesterAnnotation",
+        "AssignmentDurationInSeconds", "AutoApprovalDelayInSeconds",
+    )  # fmt: skip
+    made = there.get("CreationTime")
+    ends = there.get("Expiration")
+    return {
+        "HITId": str(hit.hit_id),
+        **{name: str(there.get(name, "")) for name in names},
+        "Reward": f"${there['Reward']}",
+        "CreationTime": pacific(made.timestamp() if made else hit.created_at),
+        "Expiration": pacific(ends.timestamp() if ends else None),
+    }
+
+
+def _assignment_cells(one: Assignment, worker: str) -> Cells:
+    return {
+        "AssignmentId": one.assignment_id,
+        "WorkerId": worker,
+        "AssignmentStatus": one.status,
+        "AcceptTime": pacific(one.accept_time),
+        "SubmitTime": pacific(one.submit_time),
+        "AutoApprovalTime": pacific(one.auto_approval_time),
+        "ApprovalTime": pacific(one.approval_time),
+        "RejectionTime": pacific(one.rejection_time),
+        "RequesterFeedback": one.feedback,
+        "WorkTimeInSeconds": work_seconds(one),
+    }
+
+
+def _rates(reviewed: Sequence[tuple[str, float]], now: float) -> Cells:
+    since = {"Lifetime": 0.0, "Last30Days": now - 30 * DAY, "Last7Days": now - 7 * DAY}
+    return {
+        f"{period}ApprovalRate": _rate([status for status, at in reviewed if at >= start])
+        for period, start in since.items()
+    }
+
+
+def _rate(statuses: Sequence[str]) -> str:
+    approved, total = Counter(statuses)["Approved"], len(statuses)
+    return f"{round(100 * approved / total) if total else 0}% ({approved}/{total})"
+
+
+def _input_cells(tuples: Sequence[ExpectedTuple]) -> Cells:
+    cells: Cells = {}
+    for part, one in enumerate(tuples, start=1):
+        items = {f"item{place}": item for place, item in enumerate(one.items, start=1)}
+        given = {"tuple_id": one.tuple_id, "group": one.group, **items}
+        cells |= {f"Input.{part}.{name}": value for name, value in given.items()}
+    return cells
+
+
+def _answer_cells(one: Assignment, tuples: Sequence[ExpectedTuple]) -> tuple[Cells, bool]:
+    """Return the answer's cells, and whether it could be read; what is no judgment is written as it is."""
+    try:
+        fields = dict(answers.from_xml(one.answer_xml))
+    except ValueError:
+        return {}, False
+    cells: Cells = {}
+    for part, asked_one in enumerate(tuples, start=1):
+        kind = get_kind(asked_one.kind)
+        names = kind.columns(asked_one.tuple_id)
+        said = {column: fields.pop(name, "") for column, name in names.items()}
+        cells |= {
+            f"Answer.{part}.{column}": kind.batch_value(column, value)
+            for column, value in said.items()
+        }
+    return cells | {f"Answer.{name}": value for name, value in fields.items()}, True
+
+
+def pacific(at: float | None) -> str:
+    """Return a time (seconds since 1970) as the requester's site writes it; empty where there is none.
+
+    It writes the time of the US Pacific coast, by the rule that holds since 2007: summer time from the
+    second Sunday in March to the first in November, 2 o'clock.
+
+    >>> pacific(1574312606.0), pacific(1594312606.0)
+    ('Wed Nov 20 21:03:26 PST 2019', 'Thu Jul 09 09:36:46 PDT 2020')
+    """
+    if at is None:
+        return ""
+    utc = datetime.fromtimestamp(at, UTC)
+    begins = _sunday(utc.year, 3, 8) + timedelta(hours=10)  # 2 o'clock PST
+    ends = _sunday(utc.year, 11, 1) + timedelta(hours=9)  # 2 o'clock PDT
+    zone, hours = ("PDT", 7) if begins <= utc < ends else ("PST", 8)
+    local = utc - timedelta(hours=hours)
+    day, month = WEEKDAYS[local.weekday()], MONTHS[local.month - 1]
+    return f"{day} {month} {local:%d %H:%M:%S} {zone} {local.year}"
+
+
+def _sunday(year: int, month: int, day: int) -> datetime:
+    """Return the first Sunday from this day on."""
+    first = datetime(year, month, day, tzinfo=UTC)
+    return first + timedelta(days=6 - first.weekday())

@@ -1,0 +1,158 @@
+"""From what a ledger means to HITs: each exactly once, whatever crashes, is lost or comes twice.
+
+Three things see to it. Before anything is created, the service's own list is searched for our
+annotations, so that HITs of a lost answer, a lost ledger or a forgotten token are found. Each HIT is sent
+with a token of its own, so that the service refuses a second one for 24 hours. And the ledger is written
+before the calls and after each.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from mturk.limits import PAGE
+from mturk.money import cost
+from mturk.study.client import ServiceError, error_code, explained
+from mturk.study.ledger import Hit, Ledger
+
+__all__ = ["Found", "adopt", "available", "cost_left", "send", "unpublished"]
+
+log = logging.getLogger(__name__)
+
+EXISTS = "AWS.MechanicalTurk.HITAlreadyExists"
+HIT_ID = re.compile(r"\b[A-Z0-9]{10,64}\b")
+AT_ONCE = 25
+"""HITs that are written down as sent together: each commit waits for the disk."""
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the service had of a study already."""
+
+    adopted: int
+    doubles: tuple[tuple[str, str], ...]
+    """(annotation, HIT id) of every further HIT with an annotation that another has too."""
+
+
+def unpublished(ledger: Ledger) -> list[Hit]:
+    """Return the HITs that are not known to exist."""
+    return [hit for hit in ledger.hits() if hit.hit_id is None]
+
+
+def cost_left(ledger: Ledger) -> Decimal:
+    """Return what the unpublished HITs cost with fees, in US dollars."""
+    reward = ledger.study().settings.reward
+    return sum((cost(reward, hit.max_assignments) for hit in unpublished(ledger)), Decimal("0.00"))
+
+
+def available(client: Any) -> Decimal:
+    """Return the balance from which HITs are paid, in US dollars."""
+    with explained():
+        return Decimal(client.get_account_balance()["AvailableBalance"])
+
+
+def adopt(client: Any, ledger: Ledger, *, clock: Clock = time.time) -> Found:
+    """Write down the HITs that the service has already; the oldest counts where it has several."""
+    waiting = {hit.annotation: hit for hit in unpublished(ledger)}
+    if not waiting:
+        return Found(0, ())
+    log.debug("looking at the service for %d HITs that are not known to exist", len(waiting))
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    with explained():
+        for there in _listed(client):
+            if there.get("RequesterAnnotation") in waiting:
+                found.setdefault(there["RequesterAnnotation"], []).append(there)
+    doubles = []
+    for annotation, several in found.items():
+        first, *others = sorted(several, key=lambda there: there["CreationTime"])
+        number = waiting[annotation].number
+        if not ledger.study().hit_type_id:
+            ledger.set_hit_type(first["HITTypeId"])
+        ledger.created(number, first["HITId"], first["MaxAssignments"], clock())
+        doubles += [(annotation, other["HITId"]) for other in others]
+    log.debug("%d of them are there, %d of these twice", len(found), len(doubles))
+    return Found(len(found), tuple(doubles))
+
+
+def _listed(client: Any) -> Iterator[Mapping[str, Any]]:
+    pages = client.get_paginator("list_hits").paginate(PaginationConfig={"PageSize": PAGE.high})
+    for page in pages:
+        yield from page["HITs"]
+
+
+def send(
+    client: Any,
+    ledger: Ledger,
+    *,
+    clock: Clock = time.time,
+    progress: Callable[[Sequence[Hit]], Iterable[Hit]] = iter,
+) -> int:
+    """Create every unpublished HIT and return how many; `adopt` first, and hold `ledger.alone()`.
+
+    Where it is interrupted or raises ServiceError, the same again goes on.
+    """
+    waiting = unpublished(ledger)
+    if waiting:
+        hit_type_id = _hit_type(client, ledger)
+        lifetime = ledger.study().settings.lifetime
+        log.debug("creating %d HITs of type %s", len(waiting), hit_type_id)
+        for place, hit in enumerate(progress(waiting)):
+            if place % AT_ONCE == 0:
+                ledger.sent((one.number for one in waiting[place : place + AT_ONCE]), clock())
+            _create(client, ledger, hit, hit_type_id, lifetime, clock)
+    return len(waiting)
+
+
+def _hit_type(client: Any, ledger: Ledger) -> str:
+    """Return the study's HIT type; the service gives the same one for the same arguments."""
+    study = ledger.study()
+    if study.hit_type_id:
+        return study.hit_type_id
+    with explained():
+        made: str = client.create_hit_type(**study.settings.hit_type())["HITTypeId"]
+    ledger.set_hit_type(made)
+    return made
+
+
+def _create(
+    client: Any, ledger: Ledger, hit: Hit, hit_type_id: str, lifetime: int, clock: Clock
+) -> None:
+    with explained():
+        try:
+            made = client.create_hit_with_hit_type(
+                HITTypeId=hit_type_id,
+                Question=ledger.question(hit.number),
+                MaxAssignments=hit.max_assignments,
+                LifetimeInSeconds=lifetime,
+                RequesterAnnotation=hit.annotation,
+                UniqueRequestToken=hit.token,
+            )["HIT"]
+        except client.exceptions.RequestError as error:
+            if error_code(error) != EXISTS:
+                raise
+            made = _made_before(client, hit, str(error))
+    ledger.created(hit.number, made["HITId"], made["MaxAssignments"], clock())
+
+
+def _made_before(client: Any, hit: Hit, message: str) -> Mapping[str, Any]:
+    """Return the HIT that an earlier call with the same token made and whose answer was lost."""
+    for hit_id in dict.fromkeys(HIT_ID.findall(message)):
+        try:
+            there: Mapping[str, Any] = client.get_hit(HITId=hit_id)["HIT"]
+        except client.exceptions.RequestError:
+            continue  # no HIT's id, or one that was deleted
+        if there.get("RequesterAnnotation") != hit.annotation:
+            continue
+        if there["HITStatus"] != "Disposed":
+            return there
+    raise ServiceError(
+        f"HIT {hit.number}: the service says that it exists ({message}), but it is not there. "
+        "If you deleted it, wait 24 hours, or set another seed: that is another study"
+    )

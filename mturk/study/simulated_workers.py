@@ -1,0 +1,315 @@
+"""Simulated workers that do the work through the worker site, page by page, as people would."""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
+
+from bws.files import read_scores
+from bws.problems import InputError, Problem
+from bws.records import normal_id
+from bws.textio import display_name, read_text
+from mturk import answers
+from mturk.kinds import Behaviour, ExpectedTuple, Truth, get_kind, kind_names
+from mturk.study.simulated_browser import Page, Visitor
+
+__all__ = ["Rehearsal", "read_links", "read_truth", "rehearse", "worker_ids"]
+
+log = logging.getLogger(__name__)
+
+BEGUN = re.compile(r'href="(/work/assignment/[^"]+)"')
+LOOKS = 3
+"""How often a worker looks for work where the list shows some but none can be had."""
+
+
+@dataclass
+class Rehearsal:
+    """What simulated workers did; filled while they work."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    """submitted, returned, abandoned, refused, repeated, foreign (HITs that are none of ours)."""
+    by_worker: Counter[str] = field(default_factory=Counter)
+    """Submissions of each worker."""
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+    """Kind of page -> how long each took."""
+    refusals: Counter[str] = field(default_factory=Counter)
+    """What the site refused."""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def count(self, what: str, worker: str = "", why: str = "", times: int = 1) -> None:
+        """Note more of something."""
+        with self.lock:
+            self.counts[what] += times
+            if what == "submitted":
+                self.by_worker[worker] += 1
+            if why:
+                self.refusals[why] += 1
+
+    def timed(self, path: str, seconds: float) -> None:
+        """Note how long a page took."""
+        with self.lock:
+            self.seconds.setdefault(page_kind(path), []).append(seconds)
+
+    def quantiles(self) -> dict[str, dict[str, float]]:
+        """Return for each kind of page, and for all, how many there were, and p50, p95, p99 in seconds."""
+        kinds = {**self.seconds, "all": [s for taken in self.seconds.values() for s in taken]}
+        return {
+            kind: {"n": len(taken)}
+            | {f"p{q}": float(np.percentile(taken, q)) for q in (50, 95, 99)}
+            for kind, taken in kinds.items()
+            if taken
+        }
+
+
+def page_kind(path: str) -> str:
+    """Return what a page is for.
+
+    >>> [page_kind(p) for p in ("/work/", "/work/assignment/3A", "/submit/t/mturk/externalSubmit")]
+    ['list', 'assignment', 'submit']
+    """
+    parts = path.strip("/").split("/")
+    if parts == ["work"]:
+        return "list"
+    if parts[0] == "work":
+        return {"enter": "enter", "start": "enter"}.get(parts[1], parts[1])
+    return {"join": "enter"}.get(parts[0], parts[0])
+
+
+def worker_ids(count: int) -> list[str]:
+    """Return ids that say what they are, in the form that worker ids have.
+
+    >>> worker_ids(2)
+    ['ASIMULATED1', 'ASIMULATED2']
+    """
+    return [f"ASIMULATED{number}" for number in range(1, count + 1)]
+
+
+def read_truth(path: str | os.PathLike[str]) -> Truth:
+    """Read true scores from scores, or from dialogues whose candidates have intended levels.
+
+    Levels 1 to 5 become -1, -0.5, 0, 0.5 and 1. A table with the columns sentence1, sentence2 and
+    condition has the true similarities in label, or high and low in intended; other kinds of HIT may
+    have tables of their own. Raises InputError with every fault.
+    """
+    name = display_name(path).removesuffix(".gz")
+    if name.endswith((".jsonl", ".ndjson")):
+        return _intended(path, display_name(path))
+    if name.endswith((".csv", ".tsv")):
+        for kind in map(get_kind, kind_names()):
+            if (truth := kind.read_truth(path)) is not None:
+                return truth
+    scores = read_scores(path)
+    keys = zip(scores.groups, scores.items, strict=True)
+    return dict(zip(keys, scores.score.tolist(), strict=True))
+
+
+def _intended(path: str | os.PathLike[str], name: str) -> dict[tuple[str, str], float]:
+    from giccs.benchmark.assemble import read_dialogues
+
+    levels = {
+        (normal_id(dialogue.dialogue_id), normal_id(candidate.utterance_id)): candidate.intended
+        for dialogue in read_dialogues(path)
+        for candidate in dialogue.candidates
+    }
+    lacking = [f"{group}, {item}" for (group, item), level in levels.items() if level is None]
+    if lacking or not levels:
+        said = f"{len(lacking)} candidates have no intended level ({'; '.join(lacking[:5])})"
+        raise InputError(Problem(name, None, said))
+    return {key: (level - 3) / 2 for key, level in levels.items() if level is not None}
+
+
+def read_links(path: str | os.PathLike[str]) -> list[str]:
+    """Read personal links: on each line the last word that is an address counts, commas part words."""
+    found, problems = [], []
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
+        words = [word for word in line.replace(",", " ").split() if "://" in word]
+        if words:
+            found.append(words[-1])
+        elif number > 1 and line.strip():  # the first line may be a header
+            problems.append(Problem(display_name(path), number, "has no link; one is needed"))
+    if not found and not problems:
+        problems.append(Problem(display_name(path), None, "holds no links"))
+    if problems:
+        raise InputError(problems)
+    return found
+
+
+def rehearse(
+    site: str,
+    workers: Sequence[str],
+    truth: Truth,
+    behaviour: Behaviour,
+    *,
+    told: Callable[[Rehearsal], object] = lambda _: None,
+) -> Rehearsal:
+    """Let workers enter, all at the same time, and work until nothing is left for them.
+
+    site: the site's address without a path. workers: ids for open entry, or personal links. told: called
+    after each submission, by one thread at a time. Raises InputError where an item has no true score or
+    entering is refused, and UnreachableError where the site is away; the first such error ends all.
+    """
+    log.debug("%d workers enter %s", len(workers), site)
+    done = Rehearsal()
+    stopped = threading.Event()
+    errors: list[BaseException] = []
+
+    def work(name: str, way_in: str) -> None:
+        visitor = Visitor(site, timed=done.timed, stopped=stopped)
+        try:
+            _Worker(name, way_in, visitor, truth, behaviour, done, told).work()
+        except BaseException as error:
+            errors.append(error)
+            stopped.set()
+        finally:
+            done.count("repeated", times=visitor.repeated)
+            visitor.close()
+
+    with ThreadPoolExecutor(max(1, len(workers))) as pool:
+        try:
+            list(pool.map(work, worker_ids(len(workers)), workers))
+        finally:
+            stopped.set()
+    if errors:
+        raise errors[0]
+    return done
+
+
+@dataclass
+class _Worker:
+    name: str
+    way_in: str
+    visitor: Visitor
+    truth: Truth
+    behaviour: Behaviour
+    done: Rehearsal
+    told: Callable[[Rehearsal], object]
+    foreign: set[str] = field(default_factory=set)
+    """Groups of HITs that are none of ours."""
+    failed: set[str] = field(default_factory=set)
+    """Assignments whose question did not come; where it does not come again, the worker leaves."""
+    group: str = ""
+    """The group accepted last."""
+
+    def __post_init__(self) -> None:
+        self.random = random.Random(f"{self.behaviour.seed}/{self.name}")  # noqa: S311 - drawn again by its seed, no secret
+
+    def work(self) -> None:
+        page: Page | None = self._enter()
+        looks = 0
+        while page is not None and looks < LOOKS and not self.visitor.stopped.is_set():
+            if page.frame and page.path.startswith("/work/assignment/"):
+                looks = 0
+                page = self._do(page)
+            elif page.path == "/work/finished":
+                page = None
+            else:
+                looks += 1
+                page = self._look(page)
+
+    def _enter(self) -> Page:
+        if "://" in self.way_in:
+            page = self.visitor.get(self.way_in)
+        else:
+            page = self._send(self.visitor.get("/work/"), "/work/enter", worker=self.way_in)
+        if page.form("/work/start"):
+            answers_given = {"country": self.behaviour.country, "consent": "yes"}
+            page = self._send(page, "/work/start", **answers_given)
+        if page.status != 200 or not page.form("/work/leave"):
+            said = f"{self.name} may not enter (status {page.status}); where keys are set, give --links"
+            raise InputError(Problem(self.visitor.site, None, said))
+        return page
+
+    def _send(self, page: Page, action: str, **fields: str) -> Page:
+        """Fill in and send the page's form of this action; the page itself where it has none."""
+        form = page.form(action)
+        return self.visitor.post(action, form.fields | fields) if form else page
+
+    def _look(self, page: Page) -> Page | None:
+        """Go on with what is begun, or accept from the list of work; None where there is neither."""
+        if page.path != "/work/" or page.status != 200:
+            page = self.visitor.get("/work/")
+        if begun := BEGUN.search(page.text):
+            return self.visitor.get(begun[1])
+        offers = [
+            f for f in page.forms("/work/accept") if f.fields.get("group") not in self.foreign
+        ]
+        if not offers:
+            return None
+        chosen = self.random.choice(offers).fields
+        self.group = chosen.get("group", "")
+        taken = self.visitor.post("/work/accept", chosen)
+        if taken.status != 200:
+            self._refused(taken)
+        return taken
+
+    def _do(self, page: Page) -> Page | None:
+        """Do the assignment that the page shows, and return the page after it."""
+        behaviour = self.behaviour
+        question = self.visitor.get(page.frame or "")
+        if question.status != 200:
+            self._refused(question)
+            again = page.path not in self.failed
+            self.failed.add(page.path)
+            return self.visitor.get("/work/") if again else None
+        tuples = answers.expected_in_page(question.text)
+        chance = self.random.random()
+        if not tuples:
+            self.done.count("foreign")
+            self.foreign.add(self.group)
+            return self._give_back(page)
+        if chance < behaviour.abandons:
+            self.done.count("abandoned")
+            return None
+        if chance < behaviour.abandons + behaviour.returns:
+            self.done.count("returned")
+            return self._give_back(page)
+        pace = behaviour.pace and self.random.expovariate(1 / behaviour.pace)
+        if self.visitor.stopped.wait(pace):
+            return None
+        return self._submit(page, tuples, pace)
+
+    def _give_back(self, page: Page) -> Page:
+        return self._send(page, "/work/return")
+
+    def _submit(self, page: Page, tuples: Sequence[ExpectedTuple], pace: float) -> Page | None:
+        query = parse_qs(urlsplit(page.frame or "").query)
+        fields = [("assignmentId", query["assignmentId"][0])]
+        fields += answer(tuples, self.truth, self.behaviour, self.name, pace)
+        got = self.visitor.post(f"{query['turkSubmitTo'][0]}/mturk/externalSubmit", fields)
+        if got.status != 200:
+            self._refused(got)
+            return self.visitor.get("/work/")
+        self.done.count("submitted", self.name)
+        with self.done.lock:
+            self.told(self.done)
+        return self._send(page, "/work/continue", automatic="yes")
+
+    def _refused(self, page: Page) -> None:
+        self.done.count("refused", why=f"{page_kind(page.path)} {page.status}")
+
+
+def answer(
+    asked: Sequence[ExpectedTuple], truth: Truth, behaviour: Behaviour, worker: str, pace: float
+) -> list[tuple[str, str]]:
+    """Return the fields of a form; a worker always says the same of the same tuple.
+
+    >>> asked = [ExpectedTuple("t1", "d1", ("a", "b"))]
+    >>> true = {("d1", "a"): 1.0, ("d1", "b"): -1.0}
+    >>> dict(answer(asked, true, Behaviour(noise=0), "ASIMULATED1", 0.0))["best-t1"]
+    'a'
+    """
+    fields = [(answers.COMMENT, "simulated")]
+    for one in asked:
+        fields += get_kind(one.kind).simulate(one, truth, behaviour, worker)
+        fields.append((answers.seconds_field(one.tuple_id), f"{pace / len(asked):.1f}"))
+    return fields

@@ -1,0 +1,263 @@
+"""How far a study is: answers of each tuple, pace and expected end, and how good the answers are so far."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from bws.annotators import AnnotatorReport, annotator_report
+from bws.split_half import Reliability, reliability
+from mturk.kinds import DEFAULT_KIND, get_kind
+from mturk.study.collect import Listing, places
+from mturk.study.ledger import Assignment, Ledger
+from mturk.study.valid_answers import Judged
+
+__all__ = ["Counts", "Pace", "Status", "pace", "status"]
+
+HOUR = 3600.0
+ENOUGH = 5
+"""With fewer submissions in the last hour the pace is that since the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Assignments by state."""
+
+    wanted: int
+    """Of all HITs that exist."""
+    open: int
+    """Nobody has them, and workers can still get them."""
+    closed: int
+    """Nobody has them, and the HIT has expired."""
+    accepted: int
+    """Being worked on."""
+    submitted: int
+    """Waiting for review."""
+    approved: int
+    rejected: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast answers come in."""
+
+    per_hour: float
+    """Assignments submitted an hour; NaN where that cannot be told."""
+    end: float
+    """When the last open one will be in at this pace, seconds since 1970; NaN where it cannot be told."""
+    reason: str = ""
+    """Why a number is NaN."""
+
+
+@dataclass(frozen=True, eq=False)
+class Status:
+    """How far a study is."""
+
+    hits: Mapping[str, int]
+    """HITs by state: planned (not yet published), offered, full (every place is taken), closed (expired
+    with places left), gone (deleted at the service)."""
+    counts: Counts
+    wanted_a_tuple: int
+    of_tuple: Mapping[str, int]
+    """Tuple id -> valid judgments."""
+    pace: Pace
+    reliability: Reliability | None
+    """None: there are too few judgments, see `reasons`."""
+    annotators: AnnotatorReport | None
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """Why there is no figure."""
+    notes: Sequence[str] = ()
+    kind: str = DEFAULT_KIND
+
+    @property
+    def share(self) -> float:
+        """Share of the wanted judgments that is in, in [0, 1]; those beyond what is wanted do not count."""
+        wanted = self.wanted_a_tuple * len(self.of_tuple)
+        counted = sum(min(n, self.wanted_a_tuple) for n in self.of_tuple.values())
+        return counted / wanted if wanted else math.nan
+
+    @property
+    def complete(self) -> bool:
+        """Whether every tuple has what is wanted."""
+        return all(n >= self.wanted_a_tuple for n in self.of_tuple.values())
+
+    def document(self) -> dict[str, Any]:
+        """Return the status as JSON has it; times are seconds since 1970."""
+        counts = {name: getattr(self.counts, name) for name in Counts.__slots__}
+        found = self.reliability.document() if self.reliability else None
+        return {
+            "hits": dict(self.hits),
+            "assignments": counts,
+            "tuples": {
+                "wanted": self.wanted_a_tuple,
+                "share": self.share,
+                "complete": self.complete,
+                "with": dict(sorted(Counter(self.of_tuple.values()).items())),
+                "judgments": dict(self.of_tuple),
+            },
+            "pace": {
+                "per_hour": self.pace.per_hour, "end": self.pace.end, "reason": self.pace.reason
+            },
+            "reliability": found["groups"][0] if found else None,
+            "annotators": self.annotators.document() if self.annotators else None,
+            "reasons": dict(self.reasons),
+            "notes": list(self.notes),
+        }  # fmt: skip
+
+    def table(self) -> str:
+        """Return the status for people to read."""
+        parts = [self._progress(), self._tuples(), self._quality()]
+        if self.annotators:
+            parts.append(self.annotators.table())
+        notes = [f"note: {said}" for said in self.notes]
+        return "\n\n".join([*parts, *(["\n".join(notes)] if notes else [])])
+
+    def _progress(self) -> str:
+        counts = self.counts
+        hits = ", ".join(f"{n} {state}" for state, n in self.hits.items() if n) or "none"
+        states = [f"{counts.open} open", f"{counts.accepted} being worked on"]
+        states += [f"{counts.closed} expired"] if counts.closed else []
+        states += [
+            f"{counts.submitted} waiting for review", f"{counts.approved} approved",
+            f"{counts.rejected} rejected",
+        ]  # fmt: skip
+        speed = self.pace.reason
+        if not math.isnan(self.pace.per_hour):
+            number = self.pace.per_hour
+            speed = f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+            speed += " assignments an hour"
+            if not math.isnan(self.pace.end):
+                speed += f", all in at about {local_time(self.pace.end)}"
+            else:
+                speed += f" ({self.pace.reason})"
+        return "\n".join(
+            [
+                f"HITs         {hits}",
+                f"assignments  {counts.wanted} wanted: {', '.join(states)}",
+                f"pace         {speed}",
+            ]
+        )
+
+    def _tuples(self) -> str:
+        from tabulate import tabulate
+
+        total = len(self.of_tuple)
+        rows = [
+            [n, tuples, f"{100 * tuples / total:.1f} %"]
+            for n, tuples in sorted(Counter(self.of_tuple.values()).items())
+        ]
+        kind = get_kind(self.kind)
+        parts, said = f"{kind.part}s", f"{kind.answer}s"
+        whole = (
+            f"{100 * self.share:.1f} % of {self.wanted_a_tuple} {said} for each of {total} {parts}"
+        )
+        table = tabulate(rows, [said, parts, "share"], colalign=("right", "right", "right"))
+        return f"{whole}\n{table}" if total else f"no {parts}"
+
+    def _quality(self) -> str:
+        if self.reliability is None:
+            return f"reliability  {self.reasons['reliability']}"
+        return f"Split-half reliability\n{self.reliability.table()}"
+
+
+def local_time(at: float | None) -> str:
+    """Return a time (seconds since 1970) in this machine's time zone; empty where there is none."""
+    return "" if at is None else f"{datetime.fromtimestamp(at).astimezone():%Y-%m-%d %H:%M %Z}"
+
+
+def status(
+    ledger: Ledger, hits: Listing, found: Judged, *, now: float, trials: int = 100
+) -> Status:
+    """Return how far a study is, from what was collected and the service's list of its HITs.
+
+    now: the service's time, seconds since 1970. trials: random halves for the reliability.
+    """
+    assignments = ledger.assignments()
+    counts = _counts(hits, assignments)
+    report, reasons = _quality(found, trials)
+    return Status(
+        hits=_hit_states(ledger, hits),
+        counts=counts,
+        wanted_a_tuple=ledger.study().settings.assignments,
+        of_tuple=found.of_tuple,
+        pace=pace([one.submit_time or 0.0 for one in assignments], counts, now),
+        reliability=report,
+        annotators=annotator_report(found.judgments) if found.judgments else None,
+        reasons=reasons,
+        notes=found.notes(),
+        kind=found.kind,
+    )
+
+
+def _quality(judged: Judged, trials: int) -> tuple[Reliability | None, dict[str, str]]:
+    judgments = judged.judgments
+    if judgments is None:
+        none = get_kind(judged.kind).no_judgments_note
+        return None, {"reliability": none, "annotators": none}
+    found = reliability(judgments, trials=trials, split="annotation")
+    whole = found.groups[0]
+    if math.isnan(whole.pearson.mean):
+        why = "; ".join(whole.notes) or "no half has scores"
+        return None, {"reliability": f"not yet: {why}"}
+    return found, {}
+
+
+def _counts(hits: Listing, assignments: Sequence[Assignment]) -> Counts:
+    """Count open and accepted ones by the service, and what came back by the ledger."""
+    each = [places(hit) for hit in hits.values()]
+    back = Counter(one.status for one in assignments)
+    return Counts(
+        wanted=sum(of.most for of in each),
+        open=sum(of.available for of in each if of.offered),
+        closed=sum(of.available for of in each if not of.offered),
+        accepted=sum(of.pending for of in each),
+        submitted=back["Submitted"],
+        approved=back["Approved"],
+        rejected=back["Rejected"],
+    )
+
+
+def _hit_states(ledger: Ledger, hits: Listing) -> dict[str, int]:
+    found = dict.fromkeys(("planned", "offered", "full", "closed", "gone"), 0)
+    for hit in ledger.hits():
+        found[_hit_state(hit.hit_id, hits)] += 1
+    return found
+
+
+def _hit_state(hit_id: str | None, hits: Listing) -> str:
+    if hit_id is None:
+        return "planned"
+    if hit_id not in hits:
+        return "gone"
+    left = places(hits[hit_id])
+    if not left.available:
+        return "full"
+    return "offered" if left.offered else "closed"
+
+
+def pace(submitted: Sequence[float], counts: Counts, now: float) -> Pace:
+    """Return how fast answers come in: over the last hour, or since the first where those are few.
+
+    submitted: times, seconds since 1970. What is open or being worked on is still to come.
+
+    >>> counts = Counts(20, open=10, closed=0, accepted=0, submitted=10, approved=0, rejected=0)
+    >>> found = pace([float(minute * 60) for minute in range(10)], counts, 600.0)
+    >>> found.per_hour, found.end
+    (60.0, 1200.0)
+    """
+    recent = [at for at in submitted if at > now - HOUR]
+    counted = recent if len(recent) >= ENOUGH else list(submitted)
+    if len(counted) < 2:
+        return Pace(math.nan, math.nan, "too few answers to tell a pace")
+    began = now - HOUR if len(counted) < len(submitted) else min(counted)
+    if not now > began:
+        return Pace(math.nan, math.nan, "the answers' times lie ahead: the clocks differ")
+    per_hour = len(counted) / (now - began) * HOUR
+    left = counts.open + counts.accepted
+    if not left:
+        return Pace(per_hour, math.nan, "nothing is open")
+    return Pace(per_hour, now + left / per_hour * HOUR)

@@ -1,0 +1,131 @@
+"""The fault campaign: real faults against real processes, and a table of what came of them.
+
+    python -m robustness.chaos [--only TEXT] [--list] [--json] [-o docs/reliability.md]
+
+Every case runs in a process and a folder of its own. With -o the table replaces the block `chaos` of a
+document. The exit code is 1 where a promise was broken; a case that cannot be had here is "not run", with the
+reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+from benchmarks.machine import provenance, replace_block
+from robustness.chaos.cases import MODULES, Place, places
+from robustness.chaos.descent import kill_descendants
+from robustness.chaos.table import Outcome, State, markdown, summary
+
+__all__ = ["main", "tried"]
+
+LIMIT = 300.0
+"""Seconds that a case may take."""
+PATIENCE = 20.0
+"""Seconds that a case has to clean up after Ctrl-C."""
+
+
+def tried(place: Place, limit: float = LIMIT) -> Outcome:
+    """Run a case in a process and a folder of its own."""
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="giccs-chaos-", ignore_cleanup_errors=True) as name:
+        (folder := Path(name, "case")).mkdir()
+        Path(name).chmod(0o755)  # PostgreSQL may run as another user
+        state, told = _answer(place, folder, Path(name, "log"), limit)
+    case = place.case
+    seconds = time.monotonic() - start
+    return Outcome(case.fault, case.where, case.promise, state, told, seconds)
+
+
+def _answer(place: Place, folder: Path, log: Path, limit: float) -> tuple[State, str]:
+    command = [sys.executable, "-m", "robustness.chaos.child", place.module, str(place.number)]
+    with log.open("w") as errors:
+        process = subprocess.Popen(
+            [*command, str(folder)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=errors, start_new_session=True,
+        )  # fmt: skip
+    try:
+        printed, _ = process.communicate(timeout=limit)
+        state, told = json.loads(printed)
+    except subprocess.TimeoutExpired:
+        state, told = "BROKEN", f"not done after {limit:.0f} s"
+    except ValueError:
+        state, told = (
+            "BROKEN",
+            f"the case ended with exit code {process.returncode}, and no outcome",
+        )
+    finally:
+        _end(process)
+    if state == "BROKEN":
+        print(log.read_text(errors="replace")[-10_000:], file=sys.stderr)
+    return state, told
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a case that is not done: it may clean up, then it and all that it started is killed."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            kill_descendants(process.pid)
+            process.kill()
+            process.wait()
+
+
+def main(arguments: list[str] | None = None, modules: tuple[str, ...] = MODULES) -> int:
+    """Run the campaign; return the exit code."""
+    options = _options(arguments)
+    found = places(options.only, modules)
+    if options.list:
+        print("\n".join(f"{place.case.fault} | {place.case.where}" for place in found))
+        return 0
+    outcomes = []
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
+    try:
+        for number, place in enumerate(found, 1):
+            start = f"{number}/{len(found)} {place.case.fault} | {place.case.where} | "
+            print(start, end="", file=sys.stderr, flush=True)
+            outcomes.append(one := tried(place))
+            print(f"{one.state}: {one.told} [{one.seconds:.0f} s]", file=sys.stderr)
+    except KeyboardInterrupt:
+        print("\ninterrupted; nothing was written", file=sys.stderr)
+        return 130
+    _tell(outcomes, options)
+    return int(any(one.state == "BROKEN" for one in outcomes))
+
+
+def _tell(outcomes: list[Outcome], options: argparse.Namespace) -> None:
+    """Print the table, and put it into the document."""
+    print(json.dumps([asdict(one) for one in outcomes]) if options.json else markdown(outcomes))
+    print(summary(outcomes), file=sys.stderr)
+    if options.output:
+        above = f"{provenance('python -m robustness.chaos')}\n\n{summary(outcomes)}"
+        replace_block(options.output, "chaos", f"{above}\n\n{markdown(outcomes)}")
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m robustness.chaos")
+    parser.add_argument("--only", default="", metavar="TEXT", help="cases that contain this text")
+    parser.add_argument("--list", action="store_true", help="list the cases and run none")
+    parser.add_argument("--json", action="store_true", help="print JSON, no table")
+    parser.add_argument(
+        "-o", "--output", type=Path, help="document whose block `chaos` is replaced"
+    )
+    options = parser.parse_args(arguments)
+    if options.only and options.output:
+        parser.error("--only and -o do not go together: the document shows the whole campaign")
+    if options.output and "<!-- chaos: end -->" not in options.output.read_text(encoding="utf-8"):
+        parser.error(f"{options.output} has no block `chaos`")
+    return options
+
+
+if __name__ == "__main__":
+    sys.exit(main())

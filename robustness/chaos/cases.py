@@ -1,0 +1,63 @@
+"""What a case of the campaign is, and where the cases are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+__all__ = ["MODULES", "Broken", "Case", "Place", "nothing", "places"]
+
+MODULES = tuple(
+    f"robustness.chaos.{name}"
+    for name in ("study", "requester", "stored", "files", "results", "engines")
+)
+
+
+class Broken(Exception):  # noqa: N818 - as a sentence reads
+    """A promise was not kept; the message says what happened instead, in a sentence."""
+
+
+def nothing() -> str:
+    """Say that a case needs nothing that could be missing."""
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A fault, where it strikes, what is promised, and the function that tries it."""
+
+    fault: str
+    where: str
+    promise: str
+    run: Callable[[Path], str]
+    """Takes an empty folder of its own; returns what happened, in a short sentence; raises Broken.
+
+    It runs in a process of its own, whose mounts nobody else sees and whose descendants end with it.
+    """
+    needs: Callable[[], str] = nothing
+    """Returns why the case cannot be had here; empty where it can."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A case, and where another process finds it."""
+
+    module: str
+    number: int
+    case: Case
+
+
+def places(only: str = "", modules: Sequence[str] = MODULES) -> list[Place]:
+    """Return the cases of the modules whose fault, place or promise contains `only`, in any case."""
+    found = [
+        Place(module, number, case)
+        for module in modules
+        for number, case in enumerate(import_module(module).CASES)
+    ]
+    return [
+        place
+        for place in found
+        if only.lower() in f"{place.case.fault} {place.case.where} {place.case.promise}".lower()
+    ]

@@ -1,0 +1,53 @@
+"""One case in this process, the outcome as JSON: `python -m robustness.chaos.child MODULE NUMBER FOLDER`.
+
+The process adopts whatever its descendants leave behind, and kills it at its end.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import sys
+import traceback
+from importlib import import_module
+from pathlib import Path
+
+from robustness.chaos.cases import Broken, Case
+from robustness.chaos.descent import kill_descendants
+from robustness.chaos.disks import own_mounts
+
+__all__ = ["attempt", "main"]
+
+ADOPT_ORPHANS = 36
+"""PR_SET_CHILD_SUBREAPER of prctl(2)."""
+
+
+def attempt(case: Case, folder: Path) -> tuple[str, str]:
+    """Run a case; return its state and what is to be told of it."""
+    if missing := case.needs():
+        return "not run", missing
+    try:
+        return "kept", case.run(folder)
+    except Broken as broken:
+        return "BROKEN", str(broken)
+    except Exception as error:  # a case that fails has shown nothing; that is no kept promise
+        traceback.print_exc()
+        return "BROKEN", f"the case itself failed: {type(error).__name__}: {error}"
+
+
+def main(module: str, number: str, folder: str) -> None:
+    """Run the case and print its outcome; everything else that is printed goes to standard error."""
+    answer = os.dup(1)
+    os.dup2(2, 1)
+    ctypes.CDLL(None).prctl(ADOPT_ORPHANS, 1)
+    own_mounts()
+    try:
+        state, told = attempt(import_module(module).CASES[int(number)], Path(folder))
+    finally:
+        kill_descendants(os.getpid())
+    os.write(answer, json.dumps([state, told]).encode())
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

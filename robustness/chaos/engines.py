@@ -1,0 +1,175 @@
+"""giccs-eval over a Ray cluster whose workers, nodes and driver are killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from robustness.chaos.cases import Broken, Case
+from robustness.chaos.descent import descendants
+from robustness.chaos.processes import Done, call, failed_in_words, kill_while, launch
+from robustness.chaos.results import as_expected, stamps, word_vectors
+
+__all__ = ["CASES"]
+
+WORKING = b"ray::Worker.ask"
+"""What a worker is called while it asks a model."""
+TRIES = 4
+WORDS = ("--task", "pairwise-sts", "--limit", 20, "--batch-size", 8)
+RAY = ("--engine", "ray", "-o", "results")
+ONE_AT_A_TIME = {"OMP_NUM_THREADS": str(len(os.sched_getaffinity(0)))}
+"""A worker claims as many CPUs as it has threads."""
+NODE: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
+SEEN_AT_ONCE = {
+    "health_check_initial_delay_ms": 0,
+    "health_check_period_ms": 1000,
+    "health_check_failure_threshold": 2,
+}
+
+
+def _models(folder: Path) -> tuple[str, ...]:
+    return ("baseline:chance", "baseline:char-ngram", word_vectors(folder))
+
+
+def _called(pid: int, *names: bytes) -> set[int]:
+    """Return the descendants of a process whose command has one of these names in it."""
+    found = set()
+    for one in descendants(pid):
+        with suppress(OSError):
+            command = Path(f"/proc/{one}/cmdline").read_bytes().partition(b"\0")[0]
+            if any(name in command for name in names):
+                found.add(one)
+    return found
+
+
+def _struck(
+    folder: Path,
+    words: tuple[object, ...],
+    strike: Callable[[int], object],
+    times: int,
+    after: int = 0,
+    **more: Any,
+) -> tuple[Done, int]:
+    """Run an evaluation; `strike` so many workers, each while it asks, once `after` results are there."""
+    struck: set[int] = set()
+    with launch(folder, "giccs-eval", *words, **more) as process:
+        while process.poll() is None and len(struck) < times:
+            time.sleep(0.002)  # or looking takes one of two cores
+            if len(stamps(folder / "results")) < after:
+                continue
+            for pid in [*(_called(os.getpid(), WORKING) - struck)][: times - len(struck)]:
+                strike(pid)
+                struck.add(pid)
+        out, err = process.communicate()
+    return Done(process.returncode, out, err), len(struck)
+
+
+def _kill(pid: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def _worker(folder: Path) -> str:
+    models = _models(folder)
+    call(folder, "giccs-eval", *models, *WORDS, "-o", "expected")
+    done, killed = _struck(folder, (*models, *WORDS, *RAY), _kill, 2)
+    if done.code or not killed:
+        raise Broken(f"{killed} workers killed, exit code {done.code}: {done.err}")
+    number = as_expected(folder / "results", folder / "expected")
+    return f"{killed} workers killed while they worked; {number} of {number} results, the same bits"
+
+
+def _worker_always(folder: Path) -> str:
+    models = _models(folder)[:2]
+    words = (*models, *WORDS, *RAY)
+    done, killed = _struck(folder, words, _kill, TRIES, after=1, environment=ONE_AT_A_TIME)
+    failed_in_words(done, f"its worker was lost {TRIES} times")
+    if (kept := len(stamps(folder / "results"))) != 1:
+        raise Broken(f"{kept} results were kept, not that of the other model")
+    said = next(line for line in done.err.splitlines() if "was lost" in line)
+    return f"killed {killed} times: “{said.partition(' (')[0]}”, exit code 1; the other result kept"
+
+
+@contextmanager
+def _cluster() -> Iterator[str]:
+    """Run a head that does no work and two nodes with a CPU each; yield the address."""
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    from ray.cluster_utils import Cluster
+
+    head = NODE | {"num_cpus": 0, "include_dashboard": False, "_system_config": SEEN_AT_ONCE}
+    cluster = Cluster(initialize_head=True, head_node_args=head)
+    try:
+        for _ in range(2):
+            cluster.add_node(**NODE)
+        yield cluster.address
+    finally:
+        cluster.shutdown()  # type: ignore[no-untyped-call]
+
+
+def _node(folder: Path) -> str:
+    models = _models(folder)
+    call(folder, "giccs-eval", *models, *WORDS, "-o", "expected")
+    with _cluster() as address:
+        words = (*models, *WORDS, *RAY, "--address", address)
+        done, killed = _struck(folder, words, lambda worker: _kill(_parent(worker)), 1)
+    if done.code or not killed:
+        raise Broken(f"{killed} nodes killed, exit code {done.code}: {done.err}")
+    number = as_expected(folder / "results", folder / "expected")
+    return f"one raylet of two killed while it worked; {number} of {number} results, the same bits"
+
+
+def _parent(pid: int) -> int:
+    """Return the process that started another one; of a worker that is its raylet."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def _driver(folder: Path) -> str:
+    models = _models(folder)
+    call(folder, "giccs-eval", *models, *WORDS, "-o", "expected")
+    process = launch(folder, "giccs-eval", *models, *WORDS, *RAY, environment=ONE_AT_A_TIME)
+    if not kill_while(process, lambda: stamps(folder / "results"), 0):
+        raise Broken("it ended before it was killed")
+    _ends(20)
+    before = stamps(folder / "results")
+    done = call(folder, "giccs-eval", *models, *WORDS, *RAY)
+    if done.code or not before.items() <= stamps(folder / "results").items():
+        raise Broken(f"started again it ended with exit code {done.code}: {done.err}")
+    number = as_expected(folder / "results", folder / "expected")
+    return f"killed with {len(before)} of {number} results kept; then {number}, none computed twice"
+
+
+def _ends(seconds: float) -> None:
+    """Wait until nothing of a killed driver's cluster works; Ray's idle agents end a minute later."""
+    end = time.monotonic() + seconds
+    while going := _called(os.getpid(), b"raylet/raylet", b"gcs_server", WORKING):
+        if time.monotonic() > end:
+            raise Broken(f"{len(going)} processes of its cluster go on")
+        time.sleep(0.05)
+
+
+def _needs_ray() -> str:
+    return "" if find_spec("ray") else "ray is not installed (the extra giccs[ray])"
+
+
+SAME = "the task is done elsewhere; results bit for bit those of --engine local"
+
+CASES = (
+    Case("SIGKILL", "a worker of the Ray engine", SAME, _worker, _needs_ray),
+    Case(
+        "SIGKILL of every worker", "a model of the Ray engine",
+        "after four tries a sentence and exit code 1; the other models' results kept",
+        _worker_always, _needs_ray,
+    ),
+    Case("SIGKILL", "a raylet of two", SAME, _node, _needs_ray),
+    Case(
+        "SIGKILL", "giccs-eval --engine ray",
+        "its cluster ends with it, Ray's idle agents after a minute; started again it goes on", _driver,
+        _needs_ray,
+    ),
+)  # fmt: skip

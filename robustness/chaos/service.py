@@ -1,0 +1,170 @@
+"""The service as a process to be killed, workers who come back until all is done, and what is there then."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import resources
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+from benchmarks.study_processes import BALANCE, free_ports, outcome, publish
+from bws.problems import InputError
+from mturk.study.ledger import Ledger
+from mturk.study.simulated_browser import UnreachableError
+from mturk.study.simulated_workers import Behaviour, Rehearsal, read_truth, rehearse, worker_ids
+from robustness.chaos.cases import Broken
+
+__all__ = ["CLI", "DATA", "Crowd", "Service", "published", "serving", "sound", "wait_until"]
+
+CLI = (sys.executable, "-c", "from mturk.cli import main; main(prog_name='mturk-hits')")
+DATA = Path(str(resources.files("giccs.data")))
+
+
+class Service:
+    """`mturk-hits serve` on ports that stay the same when it is started again."""
+
+    def __init__(self, db: str | Path, log: Path, *options: str, **environment: str) -> None:
+        port, frame_port = free_ports(2)
+        self.url, self.ports, self.log = f"http://127.0.0.1:{port}", (port, frame_port), log
+        self.command = [
+            *CLI, "serve", "--json", "--quiet", "--db", str(db), "--port", str(port),
+            "--frame-port", str(frame_port), "--balance", str(BALANCE), *options,
+        ]  # fmt: skip
+        self.environment = {**os.environ, **environment}
+        self.process: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        """Start it, and wait until it answers; RuntimeError with its words where it ends instead."""
+        with self.log.open("a") as log:
+            self.process = subprocess.Popen(
+                self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True,
+                env=self.environment,
+            )  # fmt: skip
+        assert self.process.stdout is not None
+        if not self.process.stdout.readline():
+            self.process.wait()
+            raise RuntimeError(f"mturk-hits serve ended: {self.log.read_text()[-2000:]}")
+
+    def end(self, how: signal.Signals = signal.SIGKILL) -> None:
+        """End it, and wait until it is gone."""
+        if self.process is not None:
+            self.process.send_signal(how)
+            self.process.communicate()
+            self.process = None
+
+
+@contextmanager
+def serving(
+    db: str | Path, folder: Path, *options: str, **environment: str
+) -> Iterator[Service]:  # fmt: skip
+    """Run a service."""
+    service = Service(db, folder / "serve.log", *options, **environment)
+    service.start()
+    try:
+        yield service
+    finally:
+        service.end(signal.SIGTERM)
+
+
+@contextmanager
+def published(
+    url: str, folder: Path, hits: int, assignments: int
+) -> Iterator[tuple[Any, Ledger]]:  # fmt: skip
+    """Publish HITs of the sample; the client and the ledger."""
+    client, book = publish(url, folder, DATA, hits, assignments)
+    with book:
+        yield client, book
+
+
+class Crowd:
+    """Simulated workers who work through the site, and come back after errors until nothing is left."""
+
+    def __init__(
+        self, url: str, workers: int = 10, pace: float = 0.0, patience: float = 180.0
+    ) -> None:
+        self.url, self.ids, self.pace, self.patience = url, worker_ids(workers), pace, patience
+        self.truth = read_truth(DATA / "dialogues.jsonl")
+        self.acknowledged: Counter[str] = Counter()
+        """Submissions that the site confirmed, of each worker."""
+        self.refusals: Counter[str] = Counter()
+        self._now: Rehearsal | None = None
+        self._done = Event()
+        self._thread = Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Crowd:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self._thread.join(self.patience)
+            if not self._done.is_set():
+                raise Broken(f"the work does not end; {self.confirmed} submissions were confirmed")
+
+    @property
+    def confirmed(self) -> int:
+        """How many submissions were confirmed until now."""
+        now = self._now.counts["submitted"] if self._now else 0
+        return self.acknowledged.total() + now
+
+    def _run(self) -> None:
+        while not self._round():
+            time.sleep(0.2)
+        self._done.set()
+
+    def _round(self) -> bool:
+        """Let the workers work until they find nothing more; tell whether nothing was in their way."""
+        found: list[Rehearsal] = []
+        clean = True
+
+        def told(done: Rehearsal) -> None:
+            self._now = done
+            found[:] = [done]
+
+        try:
+            found = [rehearse(self.url, self.ids, self.truth, Behaviour(pace=self.pace), told=told)]
+        except (InputError, UnreachableError):  # refused at the door, or nobody there
+            clean = False
+        self._now = None
+        for done in found:
+            self.acknowledged += done.by_worker
+            self.refusals += done.refusals
+            clean &= not done.refusals and not done.counts["foreign"]
+        return clean and not (found and found[0].counts["submitted"])
+
+
+def sound(client: Any, book: Ledger, crowd: Crowd, assignments: int) -> str:
+    """Hold what is there against what was confirmed; return it in words, or raise Broken."""
+    there = outcome(client, book, crowd.acknowledged, assignments)
+    wanted = assignments * len(book.hits())
+    said = (
+        f"{there.submissions} of {wanted} submissions are there, {there.lost} confirmed ones lost, "
+        f"{there.doubled} doubled, {there.over} beyond their places, balance "
+        f"{'exact' if there.balance else 'WRONG'}"
+    )
+    if (
+        there.submissions != wanted
+        or there.lost
+        or there.doubled
+        or there.over
+        or not there.balance
+    ):
+        raise Broken(said)
+    return said
+
+
+def wait_until(true: Callable[[], object], what: str, seconds: float = 60.0) -> None:
+    """Wait until something is true; Broken where it does not come."""
+    deadline = time.monotonic() + seconds
+    while not true():
+        if time.monotonic() > deadline:
+            raise Broken(f"waited {seconds:.0f} s in vain until {what}")
+        time.sleep(0.01)

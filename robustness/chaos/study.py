@@ -1,0 +1,190 @@
+"""What the service promises its workers under faults."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from benchmarks.postgresql import Cluster, NoServerError, cluster
+from benchmarks.study_processes import NGINX, configuration, free_ports, proxy
+from robustness.chaos.cases import Case
+from robustness.chaos.disks import fill, needs_mounts, small_disk
+from robustness.chaos.service import Crowd, Service, published, serving, sound, wait_until
+
+__all__ = ["CASES"]
+
+FAKETIME = next(map(str, Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")), "")
+HITS, PLACES = 24, 8
+KILLS = 5
+
+
+def needs_postgresql() -> str:
+    """Return why there is no PostgreSQL here; empty where there is."""
+    try:
+        with cluster():
+            return ""
+    except NoServerError as error:
+        return str(error)
+
+
+def needs_nginx() -> str:
+    """Return why there is no PostgreSQL behind nginx here; empty where there is."""
+    return needs_postgresql() if NGINX else "nginx is not installed (make system)"
+
+
+def while_working(crowd: Crowd, strike: Callable[[], object], times: int) -> None:
+    """Strike at moments drawn at random (with a seed) while there is work in progress."""
+    chance = random.Random(10)
+    for number in range(times):
+        mark = (number + 1) * HITS * PLACES // (times + 2)
+        wait_until(lambda: crowd.confirmed >= mark, f"{mark} submissions are confirmed", 180)  # noqa: B023
+        time.sleep(chance.uniform(0, 0.2))
+        strike()
+
+
+def restarted(service: Service) -> None:
+    """Kill a service with SIGKILL, and start it again."""
+    service.end()
+    service.start()
+
+
+def kill_service(db: str | Path, folder: Path) -> str:
+    """Kill the service again and again while workers work."""
+    with serving(db, folder) as service, published(service.url, folder, HITS, PLACES) as study:
+        with Crowd(service.url) as crowd:
+            while_working(crowd, lambda: restarted(service), KILLS)
+        return f"killed {KILLS} times; {sound(*study, crowd, PLACES)}"
+
+
+def kill_on_sqlite(folder: Path) -> str:
+    return kill_service(folder / "hits.db", folder)
+
+
+def kill_on_postgresql(folder: Path) -> str:
+    with cluster() as server:
+        return kill_service(server.create("killed"), folder)
+
+
+def missed(service: Service, crowd: Crowd) -> None:
+    """Kill a service, and start it again when the others have confirmed more without it."""
+    service.end()
+    mark = crowd.confirmed + 5
+    wait_until(lambda: crowd.confirmed >= mark, "the others confirm submissions", 120)
+    service.start()
+
+
+def kill_one_of_three(folder: Path) -> str:
+    """Kill one process of three behind nginx, each once, and start it again a while later."""
+    with (
+        cluster() as server,
+        behind_nginx(server.create("three"), folder) as (url, services),
+        published(url, folder, HITS, PLACES) as study,
+    ):
+        with Crowd(url) as crowd:
+            turns = iter(services)
+            while_working(crowd, lambda: missed(next(turns), crowd), len(services))
+        return f"each of 3 killed once, the others went on; {sound(*study, crowd, PLACES)}"
+
+
+@contextmanager
+def behind_nginx(db: str, folder: Path) -> Iterator[tuple[str, list[Service]]]:
+    """Run three processes of the service behind nginx."""
+    outside, frames = free_ports(2)
+    url = f"http://127.0.0.1:{outside}"
+    addresses = ("--site-url", url, "--frame-url", f"http://127.0.0.1:{frames}")
+    with ExitStack() as stack:
+        services = []
+        for number in range(3):
+            (own := folder / str(number)).mkdir()
+            services.append(stack.enter_context(serving(db, own, *addresses)))
+        pairs = [service.ports for service in services]
+        (folder / "nginx.conf").write_text(configuration(folder, outside, frames, pairs))
+        stack.enter_context(proxy(folder, outside))
+        yield url, services
+
+
+def crash_postgresql(folder: Path) -> str:
+    """Crash the database's server while workers work, and start it again."""
+    crashes = 3
+
+    def crash(server: Cluster) -> None:
+        server.stop()
+        server.start()
+
+    with (
+        cluster() as server,
+        serving(server.create("crash"), folder) as service,
+        published(service.url, folder, HITS, PLACES) as study,
+    ):
+        with Crowd(service.url) as crowd:
+            while_working(crowd, lambda: crash(server), crashes)
+        return f"crashed {crashes} times, service not restarted; {sound(*study, crowd, PLACES)}"
+
+
+def fill_disk_of_service(folder: Path) -> str:
+    """Fill the disk below the database while workers work, and make room again."""
+    with (
+        small_disk(folder / "disk", 16 * 2**20) as disk,
+        serving(disk / "hits.db", folder) as service,
+        published(service.url, folder, HITS, PLACES) as study,
+    ):
+        with Crowd(service.url) as crowd:
+            wait_until(lambda: crowd.confirmed >= HITS, "work is on its way", 120)
+            filling = fill(disk)
+            wait_until(lambda: "disk is full" in service.log.read_text(), "the disk is full", 120)
+            time.sleep(1)  # in which workers try again and again
+            filling.unlink()
+        return (
+            f"{crowd.refusals.total()} requests refused while it was full, service not restarted; "
+            f"{sound(*study, crowd, PLACES)}"
+        )
+
+
+def needs_faketime() -> str:
+    """Return why a process's clock cannot be set here; empty where it can."""
+    return "" if FAKETIME else "libfaketime is not installed (make system)"
+
+
+def jump(folder: Path) -> str:
+    """Set the clock of a service days forwards and an hour back while workers work."""
+    clock = folder / "clock"
+    jumps = iter(["+1d", "-1h", "+0", "+2d", "+1d", "+0"])
+    clock.write_text("+0")
+    environment = {
+        "LD_PRELOAD": FAKETIME, "FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_CACHE_DURATION": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+    }  # fmt: skip
+    with (
+        serving(folder / "hits.db", folder, **environment) as service,
+        published(service.url, folder, HITS, PLACES) as study,
+    ):
+        with Crowd(service.url, pace=0.2) as crowd:
+            while_working(crowd, lambda: clock.write_text(next(jumps)), 6)
+        late = crowd.refusals["submit 410"]
+        return f"6 jumps, {late} answers refused as too late; {sound(*study, crowd, PLACES)}"
+
+
+SUBMISSIONS = (
+    "Every submission that was confirmed is there once; no HIT gets more than its places; the balance is "
+    "exact"
+)
+
+CASES = (
+    Case("SIGKILL", "mturk-hits serve on SQLite, workers at work", SUBMISSIONS, kill_on_sqlite),
+    Case("SIGKILL", "mturk-hits serve on PostgreSQL, workers at work", SUBMISSIONS,
+         kill_on_postgresql, needs_postgresql),
+    Case("SIGKILL", "one of three mturk-hits serve behind nginx", f"{SUBMISSIONS}; the others go on",
+         kill_one_of_three, needs_nginx),
+    Case("SIGKILL", "the PostgreSQL server (pg_ctl -m immediate)",
+         f"{SUBMISSIONS}; the service goes on when the database is back", crash_postgresql,
+         needs_postgresql),
+    Case("full disk", "below the SQLite database of mturk-hits serve",
+         f"Workers get an error page; {SUBMISSIONS[0].lower()}{SUBMISSIONS[1:]}; with room again the "
+         "service goes on without a restart", fill_disk_of_service, needs_mounts),
+    Case("clock jump", "mturk-hits serve: days forwards, an hour back, workers at work",
+         f"{SUBMISSIONS}. Deadlines are read from the service's clock: what is open when it jumps beyond "
+         "its deadline is refused as too late, and the place is given to others", jump, needs_faketime),
+)  # fmt: skip

@@ -1,0 +1,54 @@
+"""What studies of a million items and sweeps of a thousand models cost: measured, and computed from that.
+
+    python -m robustness.scale [--assumptions FILE] [-o docs/scale.md]
+
+Measures small runs of every part, each in a process of its own with one thread, in CPU seconds, and prints
+the tables of docs/scale.md; with -o they replace those in the document. FILE is TOML with the tables
+`study` and `hardware` and a list `models`; the document's first table names what they may hold.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from benchmarks.machine import provenance, replace_block
+from bws.problems import InputError
+from robustness.scale.assumptions import Assumptions, read_assumptions
+from robustness.scale.measuring import measure
+from robustness.scale.paper import Paper
+from robustness.scale.tables import BLOCKS
+
+DOCUMENT = "docs/scale.md"
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measure, compute, and print or write the tables."""
+    parser = argparse.ArgumentParser(prog="python -m robustness.scale")
+    parser.add_argument("--assumptions", metavar="FILE", help="TOML with other assumptions")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help=f"such as {DOCUMENT}")
+    options = parser.parse_args(arguments)
+    try:
+        assumed = read_assumptions(options.assumptions) if options.assumptions else Assumptions()
+    except InputError as error:
+        sys.exit(str(error))
+    paper = Paper(assumed, measure(lambda said: print(said, file=sys.stderr, flush=True)))
+    write(paper, options.output)
+
+
+def write(paper: Paper, document: Path | None) -> None:
+    """Put every block into the document; print them where there is none."""
+    command = (
+        f"python -m robustness.scale -o {DOCUMENT}" if document else "python -m robustness.scale"
+    )
+    for name, block in BLOCKS.items():
+        text = f"{provenance(command)}\n\n{block(paper)}"
+        if document:
+            replace_block(document, name, text)
+        else:
+            print(f"== {name}\n\n{text}\n")
+
+
+if __name__ == "__main__":
+    main()

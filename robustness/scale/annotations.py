@@ -1,0 +1,65 @@
+"""Designs, judgments files, scores and reliability: what do they cost at N items?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from bws.files import read_judgments, write_judgments, write_scores, write_tuples
+from bws.scoring import score
+from bws.simulate import simulate
+from bws.split_half import reliability
+from robustness.scale.sample import design
+from robustness.scale.stopwatch import Stopwatch
+
+__all__ = ["ANNOTATIONS", "NOISE", "TRIALS", "expected_reliability", "made", "scored"]
+
+ANNOTATIONS = 5
+NOISE = 0.25
+TRIALS = 10
+
+
+def made(items: int, place: str) -> dict[str, float]:
+    """Make a design and write it, and a file of five simulated judgments a tuple, into the folder."""
+    folder, watch = Path(place), Stopwatch()
+    with watch.step("design"):
+        tuples = design(items)
+    with watch.step("write tuples"):
+        write_tuples(tuples, folder / "tuples.csv")
+    judgments = replace(simulate(tuples, _truth(items), ANNOTATIONS, noise=NOISE), shown=None)
+    with watch.step("write judgments"):
+        write_judgments(judgments, folder / "judgments.csv")
+    sizes = {
+        f"{name} B": (folder / f"{name}.csv").stat().st_size for name in ("tuples", "judgments")
+    }
+    return watch.found | sizes
+
+
+def _truth(items: int) -> np.ndarray:
+    """Anything from -1 to 1: five fixed levels would be ties, whose ranks nobody can repeat."""
+    return np.random.Generator(np.random.PCG64(0)).uniform(-1, 1, items)
+
+
+def scored(place: str) -> dict[str, float]:
+    """Read the judgments file of the folder, count, write the scores, and halve ten times."""
+    folder, watch = Path(place), Stopwatch()
+    with watch.step("read judgments"):
+        judgments = read_judgments(folder / "judgments.csv")
+    with watch.step("count"):
+        scores = score(judgments)
+        write_scores(scores, folder / "scores.csv")
+    with watch.step("reliability"):
+        found = reliability(judgments, split="annotation", trials=TRIALS).groups[0]
+    return watch.found | {"spearman": found.spearman.mean}
+
+
+def expected_reliability(tuples_an_item: float, annotations: int, items: int = 1_000) -> float:
+    """Return the split-half reliability (Spearman's) of a simulated study of the paper's design.
+
+    As `bws.power`, but within dialogues of five candidates.
+    """
+    tuples = design(items, tuples_an_item)
+    judgments = simulate(tuples, _truth(items), annotations, noise=NOISE)
+    return reliability(judgments, split="annotation", trials=TRIALS).groups[0].spearman.mean

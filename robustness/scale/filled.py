@@ -1,0 +1,132 @@
+"""Does a request of the service take longer the more assignments there are already?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sqlalchemy import func, insert, select, update
+
+from mturk.answers import to_xml
+from mturk.service.clock import SystemClock
+from mturk.service.rules.work import Work
+from mturk.service.store.database import Database
+from mturk.service.store.schema import account, assignment, hit, hit_type, worker
+from mturk.study.simulated_workers import worker_ids
+from robustness.scale.sample import plans
+
+__all__ = ["fill", "requests"]
+
+WORKERS = 1_000
+A_HIT = 5
+ROUNDS = 25
+DAYS = 86_400.0
+GROUP = "3GROUP"
+ANSWER = to_xml([("comment", "simulated"), ("best-t1", "u1"), ("worst-t1", "u2"), ("seconds-t1", "9.5"),
+                 ("shown-t1", "u1;u2;u3"), ("best-t2", "u1"), ("worst-t2", "u2"), ("seconds-t2", "9.5"),
+                 ("shown-t2", "u1;u2;u3")])  # fmt: skip
+
+
+def fill(database: Database, assignments: int, workers: int) -> None:
+    """Put the middle of a study into an empty database: half the HITs are full, nobody has seen the rest.
+
+    The rows go straight into the tables, as the service would have left them; through the pages it would
+    take hours. The questions are those of giccs-sample, at their real length.
+    """
+    now = time.time()
+    full = assignments // A_HIT
+    questions = [one.question for one in plans(10)]
+    with database.write() as connection:
+        connection.execute(update(account).values(available=10**12, on_hold=10**12))
+        connection.execute(insert(hit_type).values(**_kind()))
+        connection.execute(insert(worker), [{"worker_id": name, "country": "DE", "registered": now}
+                                            for name in worker_ids(workers)])  # fmt: skip
+        for rows in _parts(2 * full, lambda n: _hit(n, n < full, questions[n % 10], now)):
+            connection.execute(insert(hit), rows)
+        names = worker_ids(workers)
+        for rows in _parts(A_HIT * full, lambda n: _assignment(n, names[n % workers], now)):
+            connection.execute(insert(assignment), rows)
+
+
+def _parts(count: int, row: Callable[[int], dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    for start in range(0, count, 1_000):
+        yield [row(n) for n in range(start, min(start + 1_000, count))]
+
+
+def _kind() -> dict[str, Any]:
+    return {
+        "hit_type_id": "3TYPE", "group_id": GROUP, "digest": "0", "title": "a study", "description": "",
+        "keywords": "", "reward": 30, "duration": 1_800, "auto_approval_delay": 604_800,
+        "qualifications": [],
+    }  # fmt: skip
+
+
+def _hit(number: int, full: bool, question: str, now: float) -> dict[str, Any]:
+    return {
+        "hit_id": f"3HIT{number:09}", "hit_type_id": "3TYPE", "created": now,
+        "expiration": now + 7 * DAYS, "question": question, "annotation": f"made:{number}",
+        "max_assignments": A_HIT, "status": "Reviewable" if full else "Assignable",
+        "review_status": "NotReviewed", "pending": 0, "submitted": A_HIT if full else 0, "completed": 0,
+        "unit": 36, "committed": A_HIT * 36 if full else 0, "held": A_HIT * 36, "due": now + 7 * DAYS,
+    }  # fmt: skip
+
+
+def _assignment(number: int, name: str, now: float) -> dict[str, Any]:
+    return {
+        "assignment_id": f"3DONE{number:09}", "hit_id": f"3HIT{number // A_HIT:09}", "worker_id": name,
+        "status": "Submitted", "reward": 30, "unit": 36, "auto_approval_delay": 604_800,
+        "accepted": now - 60, "deadline": now + 1_740, "submitted": now, "auto_approval": now + 7 * DAYS,
+        "answer": ANSWER, "due": now + 7 * DAYS,
+    }  # fmt: skip
+
+
+def _at_rest(database: Database) -> None:
+    """Do at once what a database does all along: write its log into the file; learn how large tables are."""
+    order = "PRAGMA wal_checkpoint(TRUNCATE)" if database.local else "ANALYZE"
+    with database.engine.connect() as connection:
+        connection.exec_driver_sql(order)
+        connection.commit()
+
+
+def _clock(database: Database) -> Callable[[], float]:
+    """Return what tells the CPU seconds that were spent so far."""
+    if database.local:
+        return time.process_time
+    with database.read() as connection:
+        backend = connection.scalar(select(func.pg_backend_pid()))
+    spent = Path(
+        f"/proc/{backend}/schedstat"
+    )  # nanoseconds first; /proc/PID/stat counts in hundredths
+    return lambda: time.process_time() + int(spent.read_text().split()[0]) / 1e9
+
+
+def requests(url: str, assignments: int, workers: int = WORKERS) -> dict[str, float]:
+    """Fill a database and let a worker go on; the median CPU milliseconds of each step.
+
+    On PostgreSQL those of its process for our only connection are in it.
+    """
+    database = Database(url)
+    fill(database, assignments, workers)
+    _at_rest(database)
+    work, me = Work(database, SystemClock()), worker_ids(1)[0]
+    clock = _clock(database)
+    taken: dict[str, list[float]] = {}
+
+    def timed(what: str, call: Callable[[], Any]) -> Any:
+        start = clock()
+        found = call()
+        taken.setdefault(what, []).append((clock() - start) * 1000)
+        return found
+
+    for _ in range(ROUNDS):
+        timed("list", partial(work.offers, me))
+        mine = timed("accept", partial(work.accept, me, None, GROUP)).assignment_id
+        timed("show", partial(work.assignment, mine))
+        timed("submit", partial(work.submit, mine, me, [("best-t1", "u1")]))
+        timed("count", partial(work.progress, me))
+    database.close()
+    return {what: float(np.median(times)) for what, times in taken.items()}

@@ -1,0 +1,133 @@
+"""Which sizes of which work are measured, and what was found."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from benchmarks.postgresql import NoServerError, cluster
+from robustness.scale.annotations import expected_reliability
+from robustness.scale.child import in_child
+from robustness.scale.growth import Growth, growth
+
+__all__ = ["MOST_SECONDS", "PLANS", "Measured", "measure"]
+
+MOST_SECONDS = 60.0
+"""CPU seconds: a size that will take longer is left out."""
+FILES = (10_000, 31_600, 100_000, 316_000, 1_000_000)
+PLANS = (500, 1_500, 5_000)
+JUDGED = (1_000, 3_000, 10_000)
+STUDIED = (300, 600, 1_200)
+REQUESTS = (1_000, 10_000, 100_000)
+ENCODED = (120, 240, 480, 960)
+STORED = (100, 1_000, 10_000)
+REPORTED = (100, 300, 1_000)
+DESIGNS = ((1.5, 2), (1.5, 3), (1.5, 5), (2.0, 2), (2.0, 3), (2.0, 5), (2.0, 10))
+"""(Tuples an item, annotations a tuple)."""
+Sizes = dict[int, dict[str, float]]
+Note = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Size of the work -> what was measured there."""
+
+    files: Sizes
+    """By items."""
+    plan: Sizes
+    """By HITs."""
+    judged: Sizes
+    """By assignments."""
+    studied: Sizes
+    """By submissions."""
+    requests: Sizes
+    """By assignments in the database, of 1,000 workers."""
+    heavy: dict[str, float]
+    """At the largest of them, of 20 workers."""
+    postgresql: Sizes
+    """As `requests`; empty where there is no server."""
+    encoding: Sizes
+    """By texts."""
+    store: Sizes
+    """By results."""
+    report: Sizes
+    """By results."""
+    tokens: dict[str, float]
+    reliability: dict[tuple[float, int], float]
+
+    def growth(self, part: str, *names: str) -> Growth:
+        """Return how the sum of some costs of a part grows."""
+        sizes: Sizes = getattr(self, part)
+        return growth({n: sum(found[name] for name in names) for n, found in sizes.items()})
+
+
+def measure(note: Note) -> Measured:
+    """Measure everything; minutes. RuntimeError where something fails."""
+    files = _sizes("files", FILES, note, _annotations)
+    requests = _sizes("requests", REQUESTS, note, partial(_alone, "requests", file="hits.db"))
+    note("requests, 20 workers")
+    return Measured(
+        files=files,
+        plan=_sizes("plan", PLANS, note),
+        judged=_sizes("judged", JUDGED, note),
+        studied=_sizes("studied", STUDIED, note),
+        requests=requests,
+        heavy=_alone("heavy", max(REQUESTS), file="hits.db"),
+        postgresql=_postgresql(note),
+        encoding=_sizes("encoding", ENCODED, note),
+        store=_sizes("store", STORED, note),
+        report=_sizes("report", REPORTED, note),
+        tokens=_alone("tokens", 0),
+        reliability={design: expected_reliability(*design) for design in DESIGNS},
+    )
+
+
+def _sizes(
+    piece: str, sizes: Sequence[int], note: Note, run: Callable[[int], dict[str, float]] | None = None
+) -> Sizes:  # fmt: skip
+    """Measure the sizes from the smallest up, as far as they do not take too long."""
+    found: Sizes = {}
+    spent = {0: 0.0}
+    for n in sizes:
+        below = max(spent)
+        if below and spent[below] * n / below > MOST_SECONDS:
+            break
+        before = _children()
+        found[n] = run(n) if run else _alone(piece, n)
+        spent[n] = _children() - before
+        note(f"{piece} {n:,}: {spent[n]:.1f} CPU s")
+    return found
+
+
+def _children() -> float:
+    """Return the CPU seconds of all processes that have ended."""
+    times = os.times()
+    return times.children_user + times.children_system
+
+
+def _alone(piece: str, n: int, file: str = "") -> dict[str, float]:
+    with tempfile.TemporaryDirectory() as folder:
+        return in_child(piece, n, os.path.join(folder, file))
+
+
+def _annotations(items: int) -> dict[str, float]:
+    """Make files and read them in another process, whose memory is that of reading alone."""
+    with tempfile.TemporaryDirectory() as folder:
+        return in_child("files", items, folder) | in_child("scores", items, folder)
+
+
+def _postgresql(note: Note) -> Sizes:
+    try:
+        with cluster() as server:
+            return {n: _on_server(server.create(f"scale{n}"), n, note) for n in REQUESTS}
+    except NoServerError as error:
+        note(f"PostgreSQL: not measured, {error}")
+        return {}
+
+
+def _on_server(url: str, n: int, note: Note) -> dict[str, float]:
+    note(f"requests on PostgreSQL {n:,}")
+    return in_child("requests", n, url)

@@ -1,0 +1,155 @@
+"""The requester's side: planning, the ledger, publishing, people at work, collecting, judgments."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from mturk.answers import to_xml
+from mturk.kinds import Behaviour, ExpectedTuple
+from mturk.study import valid_answers as judgments
+from mturk.study.client import connect, resolve
+from mturk.study.collect import collect
+from mturk.study.ledger import Assignment, Ledger
+from mturk.study.plan import HitPlan
+from mturk.study.privacy import namer
+from mturk.study.publish import adopt, send
+from mturk.study.simulated_workers import answer, rehearse, worker_ids
+from robustness.scale.sample import CHEAP, plans
+from robustness.scale.stopwatch import Stopwatch
+
+__all__ = ["A_HIT", "judged_from", "planned", "studied"]
+
+A_HIT = 5
+"""Submissions."""
+WORKERS = 20
+TICKS = os.sysconf("SC_CLK_TCK")
+PAGES = ("assignment", "question", "submit", "continue")
+"""What a worker who goes on and on asks for, a HIT."""
+
+
+def planned(hits: int, place: str) -> dict[str, float]:
+    """Plan HITs and write them into a ledger."""
+    path, watch = Path(place) / "ledger.db", Stopwatch()
+    with watch.step("plan"):
+        found = plans(hits)
+    book = Ledger.open(path, create=True)
+    with watch.step("ledger"):
+        book.begin("http://127.0.0.1:8765", CHEAP, found, time.time())
+    book.close()
+    question = sum(len(one.question.encode()) for one in found) / hits
+    return watch.found | {"ledger B": path.stat().st_size, "question B": question}
+
+
+def judged_from(assignments: int, place: str) -> dict[str, float]:
+    """Turn a ledger's answers, written there directly, into judgments and a file of them."""
+    folder, found = Path(place), plans(assignments // A_HIT)
+    book = Ledger.open(folder / "ledger.db", create=True)
+    book.begin("http://127.0.0.1:8765", CHEAP, found, time.time())
+    for hit in found:
+        book.created(hit.number, f"3HIT{hit.number}", A_HIT, time.time())
+    before, watch = (folder / "ledger.db").stat().st_size, Stopwatch()
+    with watch.step("keep"):
+        book.keep([_answered(hit, n) for hit in found for n in range(A_HIT)])
+    after = (folder / "ledger.db").stat().st_size
+    with watch.step("judge"):
+        judgments.write(judgments.judged(book), folder / "judgments.csv")
+    book.close()
+    return watch.found | {"assignment B": after - before}
+
+
+def _answered(hit: HitPlan, number: int) -> Assignment:
+    asked = [ExpectedTuple(one.tuple_id, one.group, one.item_ids) for one in hit.parts]
+    fields = answer(asked, _truth([hit]), Behaviour(), f"ASIMULATED{number}", 60.0)
+    now = time.time()
+    return Assignment(
+        f"3DONE{hit.number}X{number}", f"3HIT{hit.number}", f"w-{number:016}", "Submitted", now - 60,
+        now, to_xml(fields), now, now + 604_800,
+    )  # fmt: skip
+
+
+def _truth(found: Sequence[HitPlan]) -> dict[tuple[str, str], float]:
+    draw = random.Random(0)
+    return {(one.group, item): draw.uniform(-1, 1) for hit in found for one in hit.parts
+            for item in one.item_ids}  # fmt: skip
+
+
+class Served(NamedTuple):
+    """A running service."""
+
+    url: str
+    process: int
+    file: Path
+
+    def cpu(self) -> float:
+        """Return the CPU seconds of the service so far."""
+        fields = Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / TICKS
+
+    def size(self) -> int:
+        """Return the bytes of its database, all that was written brought into the file itself."""
+        with closing(sqlite3.connect(self.file, timeout=30)) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return self.file.stat().st_size
+
+
+@contextmanager
+def _served(folder: Path) -> Iterator[Served]:
+    """Run `mturk-hits serve` in a process of its own."""
+    code = "from mturk.cli import main; main()"
+    file = folder / "hits.db"
+    arguments = ["serve", "--json", "--quiet", "--port", "0", "--db", str(file)]
+    with (folder / "serve.log").open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, stderr=log, text=True
+        )
+    assert process.stdout is not None
+    try:
+        yield Served(json.loads(process.stdout.readline())["api"], process.pid, file)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+
+
+def studied(submissions: int, place: str) -> dict[str, float]:
+    """Run a study from the first call to the judgments file, over HTTP; what each step costs either side."""
+    folder, found = Path(place), plans(submissions // A_HIT)
+    figures: dict[str, float] = {}
+    with _served(folder) as service, Ledger.open(folder / "ledger.db", create=True) as book:
+        client = connect(resolve(service.url))
+        book.begin(service.url, CHEAP, found, time.time())
+
+        @contextmanager
+        def step(name: str) -> Iterator[None]:
+            mine, theirs, size = time.process_time(), service.cpu(), service.size()
+            yield
+            figures[f"{name} s"] = time.process_time() - mine
+            figures[f"{name} service s"] = service.cpu() - theirs
+            figures[f"{name} B"] = service.size() - size
+
+        with step("publish"):
+            adopt(client, book)
+            send(client, book)
+        with step("work"):
+            done = rehearse(service.url, worker_ids(WORKERS), _truth(found), Behaviour())
+        if done.counts["submitted"] != submissions or done.refusals:
+            raise RuntimeError(
+                f"{done.counts} and {done.refusals} instead of {submissions} submitted"
+            )
+        with step("collect"):
+            collect(client, book, namer(book))
+        with step("nothing new"):
+            collect(client, book, namer(book))
+        judgments.write(judgments.judged(book), folder / "judgments.csv")
+    asked = sum(len(done.seconds.get(kind, ())) for kind in PAGES)
+    return figures | {"requests": asked}

@@ -1,0 +1,56 @@
+"""Work of any size, made from giccs-sample."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
+from functools import cache
+from importlib import resources
+
+from bws.design import make_tuples
+from bws.records import Tuples
+from giccs.benchmark.assemble import read_dialogues
+from giccs.benchmark.items import Dialogue
+from mturk.kinds.tuples.plan import plan
+from mturk.study.plan import HitPlan
+from mturk.study.settings_file import Settings
+
+__all__ = ["CANDIDATES", "CHEAP", "design", "dialogues", "plans"]
+
+CHEAP = replace(Settings(), reward=Decimal("0.01"), approval_rate_above=-1)
+"""Settings with which no imaginary balance runs out."""
+CANDIDATES, K = 5, 3
+"""Utterances of a dialogue, and of a tuple (paper section 3.2)."""
+
+
+def design(items: int, tuples_an_item: float = 2.0) -> Tuples:
+    """Return the paper's design of so many items, a multiple of five: ten 3-tuples a dialogue."""
+    names = [f"d{n // CANDIDATES}-{n % CANDIDATES}" for n in range(items)]
+    groups = [f"d{n // CANDIDATES}" for n in range(items)]
+    return make_tuples(names, K, factor=tuples_an_item, groups=groups)
+
+
+@cache
+def _sample() -> tuple[Dialogue, ...]:
+    with resources.as_file(resources.files("giccs.data") / "dialogues.jsonl") as path:
+        return tuple(read_dialogues(path))
+
+
+def dialogues(count: int) -> list[Dialogue]:
+    """Return so many dialogues: those of the sample over and over, each time under other ids."""
+    found = _sample()
+    return [_renamed(found[n % len(found)], f"d{n}") for n in range(count)]
+
+
+def _renamed(one: Dialogue, name: str) -> Dialogue:
+    candidates = [
+        replace(c, utterance_id=f"{name}-{place}") for place, c in enumerate(one.candidates)
+    ]
+    return replace(one, dialogue_id=name, candidates=tuple(candidates))
+
+
+def plans(hits: int) -> Sequence[HitPlan]:
+    """Return so many HITs, a multiple of five, of two tuples each."""
+    count = hits // CANDIDATES
+    return plan(design(count * CANDIDATES), dialogues(count), CHEAP)

@@ -1,0 +1,263 @@
+"""The blocks of docs/scale.md: what was measured, what is computed from it, and what follows."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from tabulate import tabulate
+
+from robustness.scale.arithmetic import bill, hours, sweep
+from robustness.scale.assumptions import Assumptions
+from robustness.scale.ends import ends
+from robustness.scale.growth import Growth
+from robustness.scale.measuring import DESIGNS
+from robustness.scale.paper import GB, Paper
+
+__all__ = ["BLOCKS", "assumptions_table"]
+
+PAPER_ITEMS = 300
+"""Of GiCCS."""
+OTHERS = {
+    "C-STS-2023, 18,908 instances of two sentences": 2 * 18_908,
+    "EvalRank, background sentences": 24_957,
+}
+"""Sizes from the papers (C-STS, section 3; EvalRank, Table 2)."""
+
+
+def assumptions_table(assumed: Assumptions) -> str:
+    """Return what is assumed, a row a value."""
+    return _table(assumed.rows(), ["assumed", "value", "from"])
+
+
+def answers(paper: Paper) -> str:
+    """Return the two answers in sentences."""
+    return f"{_wrapped(_of_study(paper))}\n\n{_wrapped(_of_sweep(paper))}"
+
+
+def _of_study(paper: Paper) -> Iterator[str]:
+    job, at_work, study = paper.bill, paper.load, paper.study
+    people, kept = f"{study.workers:,}", sum(paper.storage.values()) / GB
+    yield f"**A study of {study.items:,} items by {people} workers** is {job.judgments:,} judgments of"
+    yield f"{job.tuples:,} tuples, on {job.assignments:,} answered HITs. It costs ${job.rewards:,.0f} in"
+    yield f"rewards, and ${job.fees:,.0f} in fees where a marketplace takes what Mechanical Turk took."
+    yield f"It is {job.hours:,.0f} hours of work, {job.hours_each:,.0f} of each worker,"
+    yield f"{job.weeks:,.1f} weeks at {study.hours_a_week:g} hours a week. The split-half reliability of"
+    yield f"its scores should be near {paper.reliability(study)} (simulated). If all {people} work at the"
+    yield f"same time they send {at_work.requests:,.0f} requests a second, {at_work.submissions:,.1f} of"
+    yield f"them submissions; one process of the service takes {at_work.capacity:,.0f} submissions a second"
+    yield f"at most. All that is kept takes {kept:,.0f} GB. Money and people's hours are the limit, and"
+    yield "next the memory in which a study is planned (last table)."
+
+
+def _of_sweep(paper: Paper) -> Iterator[str]:
+    items, price = paper.study.items, paper.assumed.hardware.dollars_an_hour
+    small, large = paper.sweeps(PAPER_ITEMS), paper.sweeps(items)
+    apart = hours(paper.sweeps(items, shared=False))
+    models = sum(m.count for m in paper.assumed.models)
+    loading = sum(one.loading for one in small) / hours(small)
+    yield f"**A sweep of {models:,} models** over as many items as the paper's {PAPER_ITEMS} takes"
+    yield f"{hours(small):,.1f} GPU hours, and {loading:.0%} of them are for starting and loading. Over"
+    yield f"{items:,} items it takes {hours(large):,.0f} GPU hours (${hours(large) * price:,.0f}), and"
+    yield f"{apart:,.0f} (${apart * price:,.0f}) if each option and each pair were read by itself."
+
+
+def money(paper: Paper) -> str:
+    """Return what designs cost that ask for less and for more."""
+    rows = []
+    for tuples, people in DESIGNS:
+        study = replace(paper.study, tuples_an_item=tuples, annotations=people)
+        job = bill(study)
+        rows.append([
+            f"{tuples:g}", people, f"{job.judgments:,}", f"{job.assignments:,}",
+            f"${job.rewards:,.0f}", f"${job.fees:,.0f}", f"${job.total:,.0f}", f"{job.hours:,.0f}",
+            f"{job.hours_each:,.0f}", paper.reliability(study),
+        ])  # fmt: skip
+    heads = ["tuples an item", "annotations", "judgments", "assignments", "rewards", "fees", "total",
+             "hours of work", "hours a worker", "reliability"]  # fmt: skip
+    said = "Split-half reliability of the paper's scores, by source and length: 0.946 to 0.975 (Table 3)."
+    return f"{_table(rows, heads)}\n\n{said}"
+
+
+PARTS = {
+    "files": ("items", {
+        "design": "design s", "design, memory": "design MiB", "write tuples": "write tuples s",
+        "tuples file": "tuples B", "write judgments": "write judgments s", "judgments file": "judgments B",
+        "read judgments": "read judgments s", "count": "count s", "read and count, memory": "count MiB",
+        "reliability, 10 trials": "reliability s", "all of these, memory": "reliability MiB",
+    }),
+    "plan": ("HITs", {
+        "plan": "plan s", "plan, memory": "plan MiB", "write the ledger": "ledger s",
+        "plan and ledger, memory": "ledger MiB", "ledger's HITs": "ledger B",
+    }),
+    "studied": ("submissions", {
+        "publish, requester": "publish s", "publish, service": "publish service s",
+        "database, HITs": "publish B", "work, service": "work service s", "database, assignments": "work B",
+        "collect, requester": "collect s", "collect, service": "collect service s",
+    }),
+    "judged": ("assignments", {
+        "answers into the ledger": "keep s", "ledger's assignments": "assignment B",
+        "ledger to judgments": "judge s", "ledger to judgments, memory": "judge MiB",
+    }),
+    "encoding": ("texts", {"encode, package:minilm": "encode s"}),
+    "store": ("results", {
+        "signature of one result": "sign ms", "find one": "find ms",
+        "look for one that is not there": "miss ms", "add one": "add ms",
+    }),
+    "report": ("results", {"giccs-report, reading": "read s", "giccs-report, table": "table s"}),
+}  # fmt: skip
+"""What was measured together -> by what, and each row of the table with the name of its cost."""
+UNITS = {"s": ("CPU s", 1), "ms": ("CPU ms", 1), "MiB": ("MiB", 1), "B": ("MB", 1e-6)}
+"""Last word of a cost's name -> unit shown, and its scale."""
+
+
+def grown(paper: Paper) -> str:
+    """Return how each part grew where it was measured."""
+    rows = [
+        _grown(paper, part, of, what, name)
+        for part, (of, names) in PARTS.items()
+        for what, name in names.items()
+    ]
+    return _table(rows, ["part", "measured", "at the largest", "exponent", "each further million"])
+
+
+def _grown(paper: Paper, part: str, of: str, what: str, name: str) -> list[str]:
+    one, sizes = paper.found.growth(part, name), getattr(paper.found, part)
+    unit, scale = UNITS[name.rpartition(" ")[2]]
+    return [
+        what, f"{min(sizes):,} to {max(sizes):,} {of}", f"{_short(one.cost * scale)} {unit}",
+        _slope(one), f"{_short(one.rate * 1e6 * scale)} {unit}",
+    ]  # fmt: skip
+
+
+def _slope(one: Growth) -> str:
+    return f"{one.exponent:.2f} ± {one.error:.2f}"
+
+
+def _short(value: float) -> str:
+    """Return three figures, never in powers of ten.
+
+    >>> _short(0.01234), _short(12345.6), _short(-0.5)
+    ('0.0123', '12,346', '-0.500')
+    """
+    digits = 0 if value == 0 else max(0, 2 - math.floor(math.log10(abs(value))))
+    return f"{value:,.{digits}f}"
+
+
+STEPS = {
+    "list": "list of work",
+    "accept": "accept the next HIT",
+    "show": "show the question",
+    "submit": "submit",
+    "count": "count own work",
+}
+
+
+def requested(paper: Paper) -> str:
+    """Return what a request costs by how much is in the database already."""
+    return "\n\n".join(_requested(paper))
+
+
+def _requested(paper: Paper) -> Iterator[str]:
+    found, last = paper.found, max(paper.found.requests)
+    columns = [f"{n:,}" for n in found.requests]
+    rows = [
+        [STEPS[step], *(f"{one[step]:.2f}" for one in found.requests.values()),
+         _slope(found.growth("requests", step)), f"{found.heavy[step]:.2f}"] for step in STEPS
+    ]  # fmt: skip
+    heads = ["SQLite, CPU ms (median)", *columns, "exponent", f"{last:,} by 20 workers"]
+    yield _table(rows, heads)
+    if not found.postgresql:
+        yield "PostgreSQL: not measured, there is no server here."
+        return
+    rows = [
+        [STEPS[step], *(f"{one[step]:.2f}" for one in found.postgresql.values()),
+         _slope(found.growth("postgresql", step))] for step in STEPS
+    ]  # fmt: skip
+    columns = [f"{n:,}" for n in found.postgresql]
+    yield _table(rows, ["PostgreSQL, CPU ms (median), its own included", *columns, "exponent"])
+
+
+def swept(paper: Paper) -> str:
+    """Return the GPU hours of each class of models."""
+    items = paper.study.items
+    small, large = paper.sweeps(PAPER_ITEMS), paper.sweeps(items)
+    apart = paper.sweeps(items, shared=False)
+    rows = [
+        [m.kind, f"{m.parameters:g}", m.count, one.gpus, f"{one.loading:,.1f}", f"{one.compute:,.3f}",
+         f"{two.compute:,.1f}", f"{other.compute:,.1f}"]
+        for m, one, two, other in zip(paper.assumed.models, small, large, apart, strict=True)
+    ]  # fmt: skip
+    counts = [sum(m.count for m in paper.assumed.models), ""]
+    sums = [sum(getattr(one, name) for one in of) for of, name in (
+        (small, "loading"), (small, "compute"), (large, "compute"), (apart, "compute"))]  # fmt: skip
+    rows.append(["all", "", *counts, *(f"{one:,.1f}" for one in sums)])
+    heads = ["kind", "billions", "models", "GPUs each", "start and load, h", f"{PAPER_ITEMS} items, h",
+             f"{items:,} items, h", "the same, nothing shared, h"]  # fmt: skip
+    return f"{_wrapped(_tokens(paper))}\n\n{_table(rows, heads)}\n\n{_others(paper)}"
+
+
+def _others(paper: Paper) -> str:
+    """Return what the encoders' reading of other benchmarks costs."""
+    encoders = [m for m in paper.assumed.models if m.kind == "encoder"]
+    each = paper.found.tokens["distinct"] / paper.found.tokens["texts"]
+    rows = [
+        [name, f"{texts:,}", f"{texts * each:,.0f}",
+         f"{sum(sweep(m, texts * each, paper.assumed.hardware).compute for m in encoders):,.3f}"]
+        for name, texts in OTHERS.items()
+    ]  # fmt: skip
+    heads = [
+        "texts of",
+        "texts",
+        "tokens, as many a text as above",
+        "all encoders, h, without loading",
+    ]
+    return _table(rows, heads)
+
+
+def _tokens(paper: Paper) -> Iterator[str]:
+    read = paper.found.tokens
+    options, pairs = read["apart"] / read["shared"], read["columns"] / read["distinct"]
+    yield f"Measured on giccs-sample ({read['dialogues']:.0f} dialogues, {read['items']:.0f} items): a"
+    yield f"causal model reads {read['shared']:,.0f} tokens where options share their prompt and"
+    yield f"{read['apart']:,.0f} where each is read by itself, {options:.2f} times as many (SmolLM2's"
+    yield "tokenizer; with history, without, and the options alone). An encoder reads"
+    yield f"{read['distinct']:,.0f} tokens of the {read['texts']:.0f} distinct texts and"
+    yield f"{read['columns']:,.0f} of both columns, {pairs:.2f} times as many (MiniLM's tokenizer)."
+
+
+def stored(paper: Paper) -> str:
+    """Return what the study's files take."""
+    rows = [[what, f"{size / GB:,.1f}"] for what, size in paper.storage.items()]
+    rows.append(["all", f"{sum(paper.storage.values()) / GB:,.1f}"])
+    return _table(rows, ["storage, whole study", "GB"])
+
+
+def saturation(paper: Paper) -> str:
+    """Return where each part ends, and what to do then."""
+    return _table(list(ends(paper)), ["part", "measured", "the study needs", "ends at", "then"])
+
+
+def _wrapped(words: Iterator[str]) -> str:
+    return textwrap.fill(" ".join(words), 200, break_long_words=False, break_on_hyphens=False)
+
+
+def _table(
+    rows: Iterator[Sequence[object]] | Sequence[Sequence[object]], heads: Sequence[str]
+) -> str:
+    return tabulate(list(rows), heads, tablefmt="pipe", disable_numparse=True)
+
+
+BLOCKS = {
+    "scale-answers": answers,
+    "scale-assumptions": lambda paper: assumptions_table(paper.assumed),
+    "scale-money": money,
+    "scale-storage": stored,
+    "scale-growth": grown,
+    "scale-requests": requested,
+    "scale-sweep": swept,
+    "scale-saturation": saturation,
+}
+"""Name of a block in the document -> what stands in it."""

@@ -1,0 +1,169 @@
+"""A soak: an hour of simulated study against SQLite and PostgreSQL at once. Memory flat, nothing lost?
+
+    python -m robustness.soak [--minutes 60] [-o docs/reliability.md] [--json] [--samples FILE]
+
+One `mturk-hits serve` keeps its data in a SQLite file; two more share a PostgreSQL database behind nginx. On
+each, simulated people work without end, at a moderate pace, while a requester publishes batch after batch,
+collects, reviews, pays bonuses and deletes. Every ten seconds the service's processes are looked at. Ctrl-C
+ends it early, and what was measured until then is still held together and printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.machine import provenance, replace_block
+from benchmarks.postgresql import NoServerError, cluster
+from benchmarks.study_processes import NGINX
+from bws.textio import write_atomic
+from robustness.soak.study import SPAWN, Found, Plan, backend
+from robustness.soak.table import block, broken, document
+from robustness.soak.watching import Watched, samples_csv
+
+PROCESSES = {"SQLite": 1, "PostgreSQL": 2}
+READY = 120.0
+"""Seconds until a service must be there."""
+ENDING = 600.0
+"""Seconds in which a study must have come to its end."""
+
+
+@dataclass
+class Running:
+    """A backend at work."""
+
+    watched: Watched
+    process: Any
+    told: Any
+    """The connection over which it tells its processes and what it has found."""
+
+    def answer(self, seconds: float) -> Any:
+        """Return what is told next; a text says why there is nothing."""
+        try:
+            return self.told.recv() if self.told.poll(seconds) else f"no answer in {seconds:g} s"
+        except EOFError:
+            return f"ended with exit code {self.process.exitcode}"
+
+
+def soak(
+    minutes: float, backends: Sequence[str], work: Plan, *,
+    every: float = 10.0, say: Callable[[str], object] = lambda _: None,
+) -> tuple[list[Watched], dict[str, Found | str], list[str]]:  # fmt: skip
+    """Run studies for so many minutes; return what was seen, what was found, and what could not be had."""
+    stopped, notes = SPAWN.Event(), []
+    with ExitStack() as stack:
+        running = []
+        for name in backends:
+            try:
+                db, folder = _place(name, stack)
+            except NoServerError as error:
+                notes.append(f"{name} was not measured: {error}.")
+                continue
+            running.append(_start(name, db, folder, work, stopped))
+        stack.callback(stopped.set)
+        with suppress(KeyboardInterrupt):
+            _watch(running, minutes * 60, every, say)
+        stopped.set()
+        say("ending: what people left lying comes back, is reviewed and deleted")
+        found = {one.watched.name: one.answer(ENDING) for one in running}
+        for one in running:
+            one.process.join(READY)
+    return [one.watched for one in running], found, notes
+
+
+def _place(name: str, stack: ExitStack) -> tuple[str, Path]:
+    """Return an empty database, and a folder for all else."""
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="giccs-soak-")))
+    if name == "SQLite":
+        return str(folder / "hits.db"), folder
+    if NGINX is None:
+        raise NoServerError("nginx is not installed (make system)")
+    folder.chmod(0o755)  # nginx's workers are another user
+    return stack.enter_context(cluster()).create("soak"), folder
+
+
+def _start(name: str, db: str, folder: Path, work: Plan, stopped: Any) -> Running:
+    here, there = SPAWN.Pipe(duplex=False)
+    arguments = (db, PROCESSES[name], folder, work, stopped, there)
+    process = SPAWN.Process(target=backend, args=arguments)
+    process.start()
+    there.close()
+    return Running(Watched(name, db, folder), process, here)
+
+
+def _watch(
+    running: Sequence[Running], seconds: float, every: float, say: Callable[[str], object]
+) -> None:  # fmt: skip
+    """Look at all of them until the time is over, or one of them has ended."""
+    for one in running:
+        pids = one.answer(READY)
+        if isinstance(pids, str):
+            raise RuntimeError(f"{one.watched.name}: {pids}")
+        one.watched.pids = pids
+    began = time.time()
+    for turn in range(1, int(seconds / every) + 1):
+        time.sleep(max(0.0, began + turn * every - time.time()))
+        try:
+            for one in running:
+                one.watched.look(began)
+        except OSError as error:  # a process of the service is no more
+            say(f"watching ended early: {error}")
+            return
+        if any(one.told.poll() for one in running):
+            return
+        if turn % round(max(1.0, 60 / every)) == 0:
+            say("; ".join(_state(one.watched) for one in running))
+
+
+def _state(one: Watched) -> str:
+    last = one.samples[-1]
+    memory = " / ".join(f"{sample.rss:.1f}" for sample in one.samples[-len(one.pids) :])
+    return (
+        f"{last.seconds / 60:.0f} min {one.name}: {last.submissions} submissions, {last.errors} errors, "
+        f"p95 {last.p95} ms, RSS {memory} MiB"
+    )
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--backends", nargs="+", choices=[*PROCESSES], default=[*PROCESSES])
+    parser.add_argument("-o", "--output", help="document whose block `soak` is replaced")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    parser.add_argument("--samples", help="CSV with every sample")
+    parser.add_argument("--from", dest="source", help="JSON of an earlier soak; nothing is run")
+    options = parser.parse_args(arguments)
+    told = json.loads(Path(options.source).read_text()) if options.source else _measured(options)
+    if options.output:
+        replace_block(Path(options.output), "soak", block(told))
+    print(json.dumps(told, indent=1) if options.json else block(told))
+    if broken(told):
+        sys.exit(1)
+
+
+def _measured(options: argparse.Namespace) -> Mapping[str, Any]:
+    signal.signal(
+        signal.SIGTERM, signal.default_int_handler
+    )  # in the background there is no Ctrl-C
+    work = Plan()
+    watched, found, notes = soak(
+        options.minutes, options.backends, work,
+        say=lambda text: print(text, file=sys.stderr, flush=True),
+    )  # fmt: skip
+    if options.samples:
+        write_atomic(options.samples, samples_csv([s for one in watched for s in one.samples]))
+    command = f"python -m robustness.soak --minutes {options.minutes:g}"
+    return document(watched, found, notes, provenance(command), work)
+
+
+if __name__ == "__main__":
+    main()

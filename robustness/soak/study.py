@@ -1,0 +1,303 @@
+"""What a requester does for hours: batch after batch is published, collected, reviewed, paid and deleted.
+
+One backend with its service, its requester and its people is a process group of its own, so that Ctrl-C at
+a terminal ends the watching only, and what was begun is brought to its end and counted.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import signal
+import time
+import traceback
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from decimal import Decimal
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from benchmarks.study_processes import BALANCE, free_ports, servers, serving
+from bws.files import read_tuples
+from giccs.benchmark.assemble import read_dialogues
+from mturk.kinds.tuples.plan import plan
+from mturk.money import bonus_fee, fee
+from mturk.study.actions import action, carry_out
+from mturk.study.bonus import pay
+from mturk.study.client import connect, resolve
+from mturk.study.collect import Places, collect, places
+from mturk.study.hit_updates import chosen, close
+from mturk.study.ledger import Assignment, Ledger
+from mturk.study.publish import send
+from mturk.study.review import carry_out_review
+from mturk.study.settings_file import Settings
+from mturk.study.valid_answers import judged
+from robustness.soak.people import Crowd, crowd, entries
+
+__all__ = ["Found", "Plan", "backend", "journal_of"]
+
+BONUS = "0.05"
+SPAWN = multiprocessing.get_context("spawn")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is done over and over."""
+
+    hits: int = 30
+    """Of a batch; each batch asks about other pairs of tuples."""
+    assignments: int = 10
+    every: float = 10.0
+    """Seconds between two rounds of the requester."""
+    duration: int = 90
+    """Seconds that a worker has; what is left lying is offered again after them."""
+    rejected: float = 0.02
+    bonused: float = 0.02
+    """Shares of the submissions."""
+    who: Crowd = field(default_factory=Crowd)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the ledgers and the service have at the end, held against what was acknowledged."""
+
+    acknowledged: int
+    submissions: int
+    lost: int
+    """Acknowledged, and not there."""
+    unacknowledged: int
+    """There although the answer was lost."""
+    doubled: int
+    """Further assignments of a worker in a HIT."""
+    over: int
+    """Assignments beyond a HIT's places."""
+    judgments: int
+    judgments_wanted: int
+    batches: int
+    hits: int
+    left: int
+    """HITs that could not be deleted."""
+    accounts: int
+    approved: int
+    rejected: int
+    bonuses: int
+    available: str
+    available_wanted: str
+    held: str
+    """US dollars of the imaginary balance."""
+
+
+@contextmanager
+def service(db: str, processes: int, folder: Path) -> Iterator[str]:
+    """Run the service, behind nginx where it is several processes; its address."""
+    if processes > 1:
+        with servers(db, processes, folder) as site:
+            yield site
+    else:
+        port, frames = free_ports(2)
+        arguments = ["--db", db, "--port", str(port), "--frame-port", str(frames)]
+        with serving([*arguments, "--balance", str(BALANCE)], folder / "serve0.log"):
+            yield f"http://127.0.0.1:{port}"
+
+
+def journal_of(folder: Path) -> Path:
+    """Return where the people of a backend write down what they see."""
+    return folder / "people.jsonl"
+
+
+def backend(db: str, processes: int, folder: Path, work: Plan, stopped: Any, told: Any) -> None:
+    """Run a study until `stopped` is set; for a process of its own.
+
+    `told` is a connection: first the process ids of the service are sent, at the end what was found, or,
+    at any time, the text of an error.
+    """
+    os.setsid()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with (
+            service(db, processes, folder) as site,
+            resources.as_file(resources.files("giccs.data")) as data,
+        ):
+            told.send(_services())
+            found = _study(site, folder, data, work, stopped)
+        told.send(found)
+    except Exception:
+        told.send(traceback.format_exc())
+
+
+def _services() -> list[int]:
+    """Return the processes of the service that this process has started, in the order of their start."""
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    return [
+        int(child)
+        for child in children
+        if "serve" in Path(f"/proc/{child}/cmdline").read_text().split("\0")
+    ]
+
+
+def _study(site: str, folder: Path, data: Path, work: Plan, stopped: Any) -> Found:
+    """Let people and the requester work until `stopped` is set; bring all to an end and compare."""
+    requester = Requester(site, folder, data, work)
+    people = SPAWN.Process(
+        target=crowd,
+        args=(site, str(data / "dialogues.jsonl"), work.who, str(journal_of(folder)), stopped),
+    )
+    requester.round()
+    people.start()
+    parent = os.getppid()
+    try:
+        while people.is_alive() and os.getppid() == parent and not stopped.wait(work.every):
+            requester.round()
+    finally:
+        stopped.set()
+        people.join()
+    if people.exitcode:
+        raise RuntimeError(f"the people ended with exit code {people.exitcode}")
+    requester.finish()
+    return requester.found(entries(journal_of(folder), 0)[0])
+
+
+class Requester:
+    """Publishes batches of the sample's HITs, and does with them all that a requester does."""
+
+    def __init__(self, site: str, folder: Path, data: Path, work: Plan) -> None:
+        self.client, self.site, self.folder, self.work = connect(resolve(site)), site, folder, work
+        self.tuples = read_tuples(data / "tuples.csv")
+        self.dialogues = read_dialogues(data / "dialogues.jsonl")
+        self.random = random.Random(0)
+        self.open: list[Path] = []
+        self.ledgers: list[Path] = []
+        self.closing = False
+
+    def round(self) -> None:
+        """Look after every open batch; begin another before there is nothing left to do."""
+        available = sum(self._look_after(ledger) for ledger in list(self.open))
+        if not self.closing and available < self.work.hits * self.work.assignments / 2:
+            self._publish()
+
+    def finish(self) -> None:
+        """Close, review and delete all; what people left lying comes back when its time is over."""
+        self.closing = True
+        give_up = time.monotonic() + self.work.duration + 60
+        while self.open and time.monotonic() < give_up:
+            self.round()
+            time.sleep(min(1.0, self.work.every))
+
+    def _publish(self) -> None:
+        number = len(self.ledgers)
+        settings = Settings(
+            assignments=self.work.assignments, duration=self.work.duration, seed=number,
+            approval_rate_above=-1, pseudonyms=False,
+        )  # fmt: skip
+        path = self.folder / f"batch{number}.db"
+        with closing(Ledger.open(path, create=True)) as book, book.alone():
+            plans = plan(self.tuples, self.dialogues, settings)[: self.work.hits]
+            book.begin(self.site, settings, plans, time.time())
+            send(self.client, book)
+        self.ledgers.append(path)
+        self.open.append(path)
+
+    def _look_after(self, ledger: Path) -> int:
+        """Collect, review, pay; delete what is done; return how many places nobody has taken."""
+        with closing(Ledger.open(ledger)) as book, book.alone():
+            if self.closing:
+                for hit in chosen(book, []):
+                    close(self.client, book, hit)
+            listed = collect(self.client, book, str).hits.values()
+            state = [places(hit) for hit in listed]
+            self._review(book, [one for one in book.assignments() if one.status == "Submitted"])
+            if all(map(_over, state)):
+                self._delete(book)
+                self.open.remove(ledger)
+        return sum(one.available for one in state if one.offered)
+
+    def _review(self, book: Ledger, submitted: Sequence[Assignment]) -> None:
+        decisions, bonuses = [], []
+        for one in submitted:
+            if self.random.random() < self.work.rejected:
+                decisions.append(action("reject", one.assignment_id, "", "simulated rejection"))
+            else:
+                decisions.append(action("approve", one.assignment_id))
+            if self.random.random() < self.work.bonused:
+                bonuses.append(action("bonus", one.assignment_id, BONUS, "simulated bonus"))
+        done = [
+            carry_out(book, decisions, lambda one: carry_out_review(self.client, one)),
+            carry_out(book, bonuses, lambda one: pay(self.client, one)),
+        ]
+        if refused := [said for each in done for _, said in each.refused]:
+            raise RuntimeError(f"the service refused {len(refused)} decisions: {refused[0]}")
+
+    def _delete(self, book: Ledger) -> None:
+        for hit in book.hits():
+            self.client.delete_hit(HITId=hit.hit_id)
+
+    def found(self, seen: Sequence[dict[str, Any]]) -> Found:
+        """Compare what people were told with what is there."""
+        acknowledged, sums = Counter[str](), Counter[str]()
+        there: Counter[tuple[str, str]] = Counter()
+        spent = Decimal(0)
+        for entry in seen:
+            acknowledged[entry["worker"]] += entry["submitted"]
+        for path in self.ledgers:
+            with closing(Ledger.open(path)) as book:
+                there.update((one.hit_id, one.worker) for one in book.assignments())
+                sums.update(_sums(book))
+                spent += _spent(book)
+        by_worker = Counter(worker for _, worker in there.elements())
+        by_hit = Counter(hit for hit, _ in there.elements())
+        money = self.client.get_account_balance()
+        pages = self.client.get_paginator("list_hits").paginate()
+        return Found(
+            acknowledged=acknowledged.total(),
+            submissions=there.total(),
+            lost=(acknowledged - by_worker).total(),
+            unacknowledged=(by_worker - acknowledged).total(),
+            doubled=there.total() - len(there),
+            over=sum(max(0, count - self.work.assignments) for count in by_hit.values()),
+            left=sum(len(page["HITs"]) for page in pages),
+            batches=len(self.ledgers),
+            accounts=len(+acknowledged),
+            available=f"{Decimal(money['AvailableBalance']):.2f}",
+            available_wanted=f"{BALANCE - spent:.2f}",
+            held=f"{Decimal(money['OnHoldBalance']):.2f}",
+            **sums,
+        )
+
+
+def _over(hit: Places) -> bool:
+    """Tell whether nobody works on a HIT, or can, and nothing waits for its review."""
+    return not (hit.pending or hit.submitted or (hit.available and hit.offered))
+
+
+def _sums(book: Ledger) -> dict[str, int]:
+    """Return what a batch adds to the sums."""
+    tuples = Counter(part.number for part in book.parts())
+    of_hit = {hit.hit_id: tuples[hit.number] for hit in book.hits()}
+    kept = [one for one in book.assignments() if one.status != "Rejected"]
+    found = judged(book).judgments
+    statuses = Counter(one.status for one in book.assignments())
+    return {
+        "judgments": 0 if found is None else len(found),
+        "judgments_wanted": sum(of_hit[one.hit_id] for one in kept),
+        "hits": len(book.hits()),
+        "approved": statuses["Approved"],
+        "rejected": statuses["Rejected"],
+        "bonuses": len(_bonuses(book)),
+    }
+
+
+def _bonuses(book: Ledger) -> list[Decimal]:
+    return [Decimal(one.amount) for one in book.actions("done") if one.kind == "bonus"]
+
+
+def _spent(book: Ledger) -> Decimal:
+    """Return what a batch has cost: rewards, bonuses and fees."""
+    reward = book.study().settings.reward
+    most = {hit.hit_id: hit.max_assignments for hit in book.hits()}
+    approved = [most[one.hit_id] for one in book.assignments() if one.status == "Approved"]
+    rewards = sum((reward + fee(reward, places) for places in approved), Decimal(0))
+    return rewards + sum((bonus + bonus_fee(bonus) for bonus in _bonuses(book)), Decimal(0))

@@ -1,0 +1,30 @@
+"""What giccs-demo says of the best model beside shared characters is the verdict of the paired test."""
+
+import pytest
+
+from app.demo.cli import what_it_shows
+from giccs.measures.leaderboard import Leaderboard, PairDifference, RankedModel
+from giccs.measures.metrics import Estimate
+
+
+def leaderboard(names, p_holm=0.5):
+    models = tuple(
+        RankedModel(name, "without", Estimate(0.4 - 0.1 * i, 0.1, 0.6, 300), 1, 2, True)
+        for i, name in enumerate(names)
+    )
+    pair = PairDifference(0, 1, 0.1, 60, 0.02, 0.18, p_holm=p_holm)
+    return Leaderboard("pairwise-sts", "made-up", "", "spearman", 300, 60, 0.02, models, (pair,))
+
+
+@pytest.mark.parametrize(
+    ("p", "verdict"), [(0.012, "The two differ"), (0.05, "The two cannot be told apart")]
+)
+def test_intervals_that_overlap_do_not_decide(p, verdict):
+    sentence = what_it_shows(leaderboard(["m", "baseline:char-ngram"], p))
+    assert sentence.startswith("m ranks the utterances best (Spearman's ρ 0.40)")
+    assert f"{verdict} (difference 0.10 [0.02, 0.18]; p {p:.3f}, paired test over 60" in sentence
+
+
+def test_the_baseline_itself_may_be_the_best():
+    sentence = what_it_shows(leaderboard(["baseline:char-ngram", "m"]))
+    assert "no model does better than shared characters" in sentence

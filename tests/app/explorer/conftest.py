@@ -1,0 +1,63 @@
+"""Fixtures of the explorer's pages: the whole explorer in Streamlit's own app tester, and hostile data."""
+
+import csv
+import sys
+
+import pytest
+
+from app import explorer
+from giccs.benchmark import write_benchmark
+from giccs.benchmark.items import Item, Turn
+
+SCRIPT = explorer.__file__.replace("__init__", "streamlit_app")
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "**bold** _italic_ `code`",
+    "$x^2$ :smile: :material/home: :red[red]",
+    "![](http://127.0.0.1:9/x.png) [link](http://127.0.0.1:9)",
+)
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """Return a function that opens the explorer: arguments of the command, parameters of the link."""
+    testing = pytest.importorskip(
+        "streamlit.testing.v1", reason="the extra giccs[app] is not installed"
+    )
+
+    def open_page(*arguments, **parameters):
+        monkeypatch.setattr(sys, "argv", [SCRIPT, *map(str, arguments)])
+        app = testing.AppTest.from_file(SCRIPT, default_timeout=180)
+        app.query_params = dict(parameters)
+        app.run()
+        assert not app.exception, app.exception[0].message
+        return app
+
+    return open_page
+
+
+@pytest.fixture(scope="session")
+def hostile_texts():
+    """Return texts that are HTML, Markdown, or both."""
+    return HOSTILE
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    """Return a benchmark and judgments in which every text is markup."""
+    folder = tmp_path_factory.mktemp("hostile")
+    dialogue, source, domain = (f"{what} {HOSTILE[n]}" for n, what in enumerate("dsx"))
+    turns = tuple(Turn(f"<b>{n}</b>", text) for n, text in enumerate(HOSTILE))
+    items = [
+        Item(f"i{n}", dialogue, source, domain, turns, f"u{n}", text, 0.5)
+        for n, text in enumerate(HOSTILE)
+    ]
+    other = [Item(f"o{n}", "other", "", "", turns[:2], f"u{n}", f"x{n}", 0.5) for n in range(2)]
+    write_benchmark([*items, *other], folder / "benchmark.jsonl")
+    with open(folder / "judgments.csv", "w", newline="", encoding="utf-8") as file:
+        file.write("tuple_id,group,item1,item2,item3,best,worst,annotator,comment\n")
+        rows = csv.writer(file)
+        for n, third in enumerate(["u2", "u3"]):
+            row = [f"t{n}", dialogue, "u0", "u1", third, "u0", third, HOSTILE[0], HOSTILE[1]]
+            rows.writerow(row)
+    return folder

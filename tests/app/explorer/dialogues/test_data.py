@@ -1,0 +1,128 @@
+"""The data behind the page "Dialogues"."""
+
+import polars as pl
+import pytest
+
+from app.explorer.dialogues import data as dialogues
+from app.explorer.dialogues.data import Wish
+from app.explorer.study import Study, items_of, load
+from bws.records import Judgment, Judgments
+from giccs.benchmark import Benchmark
+from giccs.benchmark.items import Item, Turn
+
+
+@pytest.fixture(scope="module")
+def sample():
+    return load()
+
+
+@pytest.fixture(scope="module")
+def every(sample):
+    return dialogues.dialogues(sample)
+
+
+def ids(found):
+    return found["dialogue_id"].to_list()
+
+
+def test_each_dialogue_is_a_row_in_the_order_of_the_file(sample, every):
+    assert ids(every) == list(sample.benchmark.dialogue_ids)
+    first = every.row(0, named=True)
+    own = sample.items.filter(pl.col("dialogue_id") == first["dialogue_id"])
+    assert first["candidates"] == 5
+    assert first["spread"] == own["score"].max() - own["score"].min()
+    assert first["disagreement"] == pytest.approx(own["disagreement"].mean())
+    assert "guten tag, womit" in first["text"]
+
+
+def test_an_empty_wish_asks_for_all(sample, every):
+    assert dialogues.matching(every, sample.items, Wish()).equals(every)
+
+
+@pytest.mark.parametrize(
+    ("wish", "fits"),
+    [
+        (Wish(domains=("find_hotel",)), lambda one: one["domain"] == "find_hotel"),
+        (Wish(sources=("spoken",)), lambda one: one["source"] == "spoken"),
+        (Wish(lengths=(5,)), lambda one: one["n_turns"] == 5),
+        (Wish(words="ROLLSTUHL"), lambda one: "rollstuhl" in one["text"]),
+        (Wish(domains=("find_hotel", "find_cinema"), lengths=(3,)),
+         lambda one: one["domain"] in ("find_hotel", "find_cinema") and one["n_turns"] == 3),
+    ],
+)  # fmt: skip
+def test_a_wish_finds_what_fits_and_nothing_else(sample, every, wish, fits):
+    found = dialogues.matching(every, sample.items, wish)
+    assert ids(found) == [one["dialogue_id"] for one in every.iter_rows(named=True) if fits(one)]
+    assert 0 < len(found) < len(every)
+
+
+def test_search_takes_no_pattern(sample, every):
+    assert dialogues.matching(every, sample.items, Wish(words=".*")).is_empty()
+
+
+def test_score_and_disagreement_hold_for_the_same_candidate():
+    turns = (Turn("user", "a"), Turn("user", "b"))
+    items = [Item(f"{d}{u}", d, "", "", turns, u, u, 0.5) for d in "de" for u in "xy"]
+    benchmark = Benchmark("b", tuple(items))
+    frame = items_of(benchmark).with_columns(
+        score=pl.Series([0.1, 0.9, 0.1, 0.9]), disagreement=pl.Series([0.6, 0.0, 0.0, 0.6])
+    )
+    study = Study(benchmark, frame)
+    wish = Wish(score=(0.8, 1.0), disagreement=(0.5, 1.0))
+    assert ids(dialogues.matching(dialogues.dialogues(study), frame, wish)) == ["e"]
+
+
+def test_the_order_can_be_by_disagreement(sample, every):
+    found = dialogues.matching(every, sample.items, Wish(order="disagreement"))
+    assert found["disagreement"].is_sorted(descending=True)
+    assert sorted(ids(found)) == sorted(ids(every))
+
+
+def test_candidates_have_letters_in_the_files_order_and_come_by_score(sample):
+    own = dialogues.candidates(sample.items, "restaurant-01")
+    assert own["score"].is_sorted(descending=True)
+    assert all(
+        row["item_id"].endswith(f"-{row['letter'].lower()}") for row in own.iter_rows(named=True)
+    )
+
+
+def test_single_judgments_name_items_by_letter_in_the_order_shown(sample):
+    rows = dialogues.single_judgments(sample, "restaurant-01")
+    assert len(rows) == 50  # ten tuples, five annotators
+    first = rows.row(0, named=True)
+    # t001,restaurant-01,…-c,…-d,…-e, best …-d, worst …-c, shown …-e;…-d;…-c
+    expected = {
+        "tuple": "t001",
+        "annotator": "simulated-1",
+        "items": "E D C",
+        "best": "D",
+        "worst": "C",
+    }
+    assert expected.items() <= first.items()
+
+
+def judged(rows):
+    turns = (Turn("user", "a"), Turn("user", "b"))
+    items = tuple(Item(name, "d", "s", "", turns, name, name, 0.5) for name in "abc")
+    benchmark = Benchmark("b", items)
+    return Study(benchmark, items_of(benchmark), Judgments.from_records(rows))
+
+
+def test_who_is_alone_with_an_answer_is_marked():
+    rows = [Judgment(("a", "b", "c"), "a", worst, f"w{n}", "d") for n, worst in enumerate("ccb")]
+    found = dialogues.single_judgments(judged(rows), "d")
+    assert found["alone"].to_list() == [False, False, True]
+    alone = [Judgment(("a", "b", "c"), "a", "c", "w1", "d")]
+    assert dialogues.single_judgments(judged(alone), "d")["alone"].to_list() == [False]
+
+
+def test_an_item_that_is_not_the_benchmarks_keeps_its_id():
+    found = dialogues.single_judgments(judged([Judgment(("a", "b", "z"), "a", "z", "w", "d")]), "d")
+    assert found.row(0, named=True)["items"] == "A B z"
+
+
+def test_a_dialogue_without_judgments_has_no_rows(sample):
+    other = judged([Judgment(("x", "y", "z"), "x", "z", "w", "other")])
+    assert dialogues.single_judgments(other, "d").is_empty()
+    bare = Study(other.benchmark, other.items)
+    assert dialogues.single_judgments(bare, "d").is_empty()

@@ -1,0 +1,111 @@
+"""The page "Dialogues", run by Streamlit's own app tester on real data."""
+
+import pytest
+
+pytest.importorskip("streamlit", reason="the extra giccs[app] is not installed")
+
+from app.explorer.labels import text_of
+
+
+def captions(app):
+    return [caption.value for caption in app.caption]
+
+
+def counter(app):
+    return next(text.value for text in app.markdown if " of " in text.value).strip("*")
+
+
+def test_a_dialogue_is_a_chat_with_its_last_turn_marked(opened):
+    app = opened(page="dialogues", dialogue="restaurant-01")
+    turns = [text.value for message in app.chat_message for text in message.text]
+    assert len(turns) == 3
+    assert turns[0] == "Guten Tag, womit kann ich Ihnen helfen?"
+    marked = [message for message in app.chat_message if message.caption]
+    assert [message.text[0].value for message in marked] == [turns[-1]]
+
+
+def test_candidates_and_judgments_are_shown(opened):
+    app = opened(page="dialogues", dialogue="restaurant-01")
+    candidates, judgments = (table.value for table in app.dataframe)
+    assert list(candidates["letter"]) == ["D", "E", "A", "B", "C"]
+    assert (candidates["appearances"] == 30).all()
+    assert candidates["best"].sum() == candidates["worst"].sum() == len(judgments) == 50
+    assert len(app.get("vega_lite_chart")) == 1
+
+
+def test_next_and_previous_lead_through_what_is_found(opened):
+    app = opened(page="dialogues")
+    assert counter(app) == "1 of 60"
+    assert app.button(key="previous").disabled
+    app.button(key="next").click().run()
+    app.button(key="next").click().run()
+    assert (counter(app), app.query_params["dialogue"]) == ("3 of 60", "restaurant-03")
+    app.button(key="previous").click().run()
+    assert counter(app) == "2 of 60"
+    last = opened(page="dialogues", dialogue="tv-08")
+    assert (counter(last), last.button(key="next").disabled) == ("60 of 60", True)
+
+
+def test_filters_narrow_what_is_found_and_the_link_restores_them(opened):
+    app = opened(page="dialogues")
+    app.multiselect(key="domain").select("find_hotel").run()
+    app.multiselect(key="n_turns").select(5).run()
+    app.slider(key="disagreement").set_value((0.1, 1.0)).run()
+    app.selectbox(key="order").select("disagreement").run()
+    app.selectbox(key="dialogue").select(app.selectbox(key="dialogue").options[1][:8]).run()
+    again = opened(**app.query_params)
+    assert again.query_params == app.query_params
+    assert again.selectbox(key="dialogue").value == app.selectbox(key="dialogue").value
+    assert counter(again) == counter(app) == "2 of 3"
+
+
+def test_search_finds_turns_and_candidates(opened):
+    app = opened(page="dialogues")
+    app.text_input(key="words").set_value("ROLLSTUHL").run()
+    assert 0 < len(app.selectbox(key="dialogue").options) < 60
+    app.text_input(key="words").set_value("no such words anywhere").run()
+    assert app.info[0].value == text_of("dialogues.none", "en")
+    app.button(key="show all").click().run()
+    assert (counter(app), app.query_params) == ("1 of 60", {"page": "dialogues"})
+
+
+def test_a_dialogue_that_the_filters_leave_out_gives_way_to_the_first(opened):
+    app = opened(page="dialogues", dialogue="tv-08", domain="find_hotel")
+    assert app.selectbox(key="dialogue").value.startswith("hotel-")
+    assert not app.warning
+
+
+@pytest.mark.parametrize(
+    "asked", [{"dialogue": "nowhere"}, {"domain": "<b>"}, {"score": "nan..1"}, {"order": "x"}]
+)
+def test_what_is_not_there_is_ignored_with_a_word(opened, asked):
+    app = opened(page="dialogues", **asked)
+    assert counter(app) == "1 of 60"
+    assert len(app.warning) == 1
+
+
+def test_why_intervals_are_approximate_or_missing_is_below_the_scores(opened, hostile):
+    app = opened(page="dialogues", dialogue="restaurant-01")
+    assert app.dataframe[0].value["low"].notna().all()
+    assert any("5 annotators: the interval is approximate" in text for text in captions(app))
+    files = ("--data", hostile / "benchmark.jsonl", "--judgments", hostile / "judgments.csv")
+    app = opened(*files, page="dialogues")
+    assert any("all judgments are of one annotator" in text for text in captions(app))
+
+
+def test_many_dialogues_are_leafed_through_and_not_listed(opened, monkeypatch):
+    from app.explorer.dialogues import page as dialogues
+
+    monkeypatch.setattr(dialogues, "MOST_OPTIONS", 10)
+    app = opened(page="dialogues")
+    assert "dialogue" not in [box.key for box in app.selectbox]
+    assert any("More than 10" in caption for caption in captions(app))
+    app.button(key="next").click().run()
+    assert counter(app) == "2 of 60"
+
+
+def test_without_judgments_there_are_candidates_only(opened, hostile):
+    app = opened("--data", hostile / "benchmark.jsonl", page="dialogues")
+    assert list(app.dataframe[0].value.columns) == ["letter", "utterance", "score"]
+    assert len(app.dataframe) == 1
+    assert "disagreement" not in [slider.key for slider in app.slider]

@@ -1,0 +1,68 @@
+"""Names and predictions of results."""
+
+import polars as pl
+import pytest
+
+from app.explorer.models import results
+from bws.problems import InputError
+from giccs.measures.metrics import Estimate
+from giccs.measures.results import Result
+
+
+def result(model="m", history="without", value=0.5, groups=(), **signature):
+    metrics = {"spearman": Estimate(value, value - 0.1, value + 0.1, 10)}
+    said = {"task": "pairwise-sts", "model": model, "history": history, "template": history}
+    return Result(model, "pairwise-sts", metrics, groups, {**said, **signature}, {}, 1.0)
+
+
+def test_names_tell_twins_apart_by_what_differs_and_only_them():
+    one = result("m", dtype="float32", revision="a")
+    two = result("m", dtype="bfloat16", revision="a")
+    with_history = result("m", "with", dtype="float32", revision="a")
+    named = results.names([one, two, with_history])
+    assert named[results.key(one)] == "m (dtype float32)"
+    assert named[results.key(two)] == "m (dtype bfloat16)"
+    assert named[results.key(with_history)] == "m"
+
+
+def test_keys_are_those_of_the_store(tmp_path):
+    from giccs.measures.results import Store
+
+    one = result()
+    assert Store(tmp_path).add(one).stem.endswith(f"--{results.key(one)}")
+
+
+def test_two_prompts_of_one_model_have_two_names():
+    one, two = (
+        Result(
+            "m",
+            "multiple-choice-sts",
+            {},
+            (),
+            {"history": "both", "template": {"name": name}},
+            {},
+            1,
+        )
+        for name in ("figure2-de-1", "figure2-en-1")
+    )
+    assert sorted(results.names([one, two]).values()) == [
+        "m (template figure2-de-1)",
+        "m (template figure2-en-1)",
+    ]
+
+
+def test_what_cannot_be_read_is_named(tmp_path):
+    broken = tmp_path / "broken.parquet"
+    broken.write_bytes(b"PAR1 no table")
+    other = tmp_path / "other.parquet"
+    pl.DataFrame({"item_id": ["a"]}).write_parquet(other)
+    words = tmp_path / "words.parquet"
+    pl.DataFrame({"item_id": ["a"], "prediction": ["much"]}).write_parquet(words)
+    for path, said in (
+        (tmp_path / "none.parquet", "missing"), (broken, "read"), (other, "read"), (words, "read")
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=said) as error:
+            results.read_predictions(path, results.PAIRWISE)
+        assert str(path) in str(error.value)
+        with pytest.raises(InputError, match=path.name):
+            results.read_prompts(path, "x")

@@ -1,0 +1,78 @@
+"""The page "Overview", run by Streamlit's own app tester on real data."""
+
+import json
+
+import pytest
+
+pytest.importorskip("streamlit", reason="the extra giccs[app] is not installed")
+
+from app.explorer.labels import text_of
+
+
+def captions(app):
+    return [caption.value for caption in app.caption]
+
+
+def test_the_overview_has_its_charts_and_tables(opened):
+    app = opened()
+    headings = [heading.value for heading in app.subheader]
+    assert headings[:4] == [
+        text_of(f"overview.{key}", "en")
+        for key in ("distribution", "sizes", "ceiling", "consistency")
+    ]
+    bins, sizes = (json.loads(chart.proto.spec) for chart in app.get("vega_lite_chart"))
+    assert bins["encoding"]["y"]["title"] == "Items"
+    assert sizes["encoding"]["color"]["scale"]["domain"] == [3, 5]
+    reliability, agreement = (table.value for table in app.dataframe)
+    assert list(reliability["source"]) == ["all", "spoken", "spoken", "written", "written"]
+    assert agreement["alpha_both"].between(0, 1).all()
+    ceiling = [metric for metric in app.metric if metric.label in ("Pearson's r", "Spearman's ρ")]
+    assert all(0.9 < float(metric.value) <= 1 for metric in ceiling)
+
+
+def test_charts_are_titled_in_german(opened):
+    bins, _ = opened(lang="de").get("vega_lite_chart")
+    assert json.loads(bins.proto.spec)["encoding"]["x"]["title"] == "Ähnlichkeitswert"
+
+
+def test_table_2_comes_when_it_is_asked_for(opened):
+    pytest.importorskip("spacy", reason="the extra giccs[stats] is not installed")
+    pytest.importorskip("simplemma", reason="the extra giccs[stats] is not installed")
+    pytest.importorskip("lexicalrichness", reason="the extra giccs[stats] is not installed")
+    app = opened()
+    assert len(app.dataframe) == 2
+    app.toggle(key="overview-description").set_value(True).run()
+    assert app.query_params == {"overview-description": "yes"}
+    table = app.dataframe[2].value
+    assert table["dialogues"].iloc[-1] == table["dialogues"].iloc[:-1].sum() == 60
+
+
+def test_table_2_names_what_is_missing(opened, monkeypatch):
+    from app.explorer.overview import page as overview
+
+    monkeypatch.setattr(overview, "find_spec", lambda name: None)
+    app = opened(**{"overview-description": "yes"})
+    assert "pip install 'giccs[stats]'" in app.info[0].value
+
+
+def test_much_is_broken_down_only_when_asked_for(opened, monkeypatch):
+    from app.explorer.overview import page as overview
+
+    monkeypatch.setattr(overview, "MOST_JUDGMENTS", 100)
+    app = opened()
+    assert not app.dataframe
+    app.toggle(key="overview-consistency").set_value(True).run()
+    assert len(app.dataframe) == 2
+
+
+def test_judgments_of_other_scores_have_no_ceiling_but_say_why(opened, hostile):
+    files = ("--data", hostile / "benchmark.jsonl", "--judgments", hostile / "judgments.csv")
+    app = opened(*files)
+    assert "noise ceiling" in app.error[0].value
+    assert text_of("page.other_scores", "en") in captions(app)
+
+
+def test_without_judgments_the_overview_says_how_to_name_them(opened, hostile):
+    app = opened("--data", hostile / "benchmark.jsonl")
+    assert any("--judgments" in caption for caption in captions(app))
+    assert not app.dataframe

@@ -1,0 +1,64 @@
+"""Tables and charts with their downloads."""
+
+import json
+import math
+
+import polars as pl
+import pytest
+
+pytest.importorskip("streamlit", reason="the extra giccs[app] is not installed")
+
+from streamlit.testing.v1 import AppTest
+
+from app.explorer.dialogues.charts import candidates_chart
+from app.explorer.downloads import MOST_ROWS, as_csv, as_drawing, as_json
+
+FRAME = pl.DataFrame({"text": ["=1+1", 'a "b"', "ü\n"], "score": [0.5, math.nan, None]})
+
+
+def test_csv_holds_what_the_table_holds():
+    again = pl.read_csv(as_csv(FRAME).replace(b"NaN", b""))
+    assert again["text"].to_list() == ["=1+1", 'a "b"', "ü\n"]
+
+
+def test_json_has_null_for_what_is_no_number():
+    assert [row["score"] for row in json.loads(as_json(FRAME))] == [0.5, None, None]
+
+
+@pytest.mark.parametrize(("form", "start"), [("png", b"\x89PNG"), ("svg", b"<svg")])
+def test_a_chart_becomes_a_picture_on_white(form, start):
+    pytest.importorskip("vl_convert", reason="vl-convert is not installed")
+    candidates = pl.DataFrame({"letter": ["A"], "utterance": ["<b>x</b>"], "score": [0.5]})
+    picture = as_drawing(candidates_chart(candidates), form)
+    assert picture.startswith(start)
+    if form == "svg":
+        assert b'fill="white"' in picture
+        assert b"&lt;b&gt;" in picture
+
+
+def script(rows, calls):
+    import polars as pl
+
+    from app.explorer import downloads
+
+    downloads.as_csv = lambda frame: calls.append(len(frame)) or b""
+    downloads.show_table(pl.DataFrame({"n": range(rows)}), "numbers/../x")
+
+
+def test_a_long_table_is_cut_and_says_so_and_nothing_is_made_before_it_is_asked_for(monkeypatch):
+    monkeypatch.setattr(
+        "app.explorer.downloads.as_csv", as_csv
+    )  # the script replaces it; this puts it back
+    calls = []
+    app = AppTest.from_function(script, kwargs={"rows": MOST_ROWS + 1, "calls": calls}).run()
+    assert not app.exception
+    assert len(app.dataframe[0].value) == MOST_ROWS
+    assert app.caption[0].value == "The first 500 of 501 rows; a download has all."
+    assert [button.label for button in app.download_button] == ["CSV", "JSON"]
+    assert calls == []
+
+
+def test_a_short_table_is_whole():
+    app = AppTest.from_function(script, kwargs={"rows": 3, "calls": []}).run()
+    assert len(app.dataframe[0].value) == 3
+    assert not app.caption

@@ -1,0 +1,292 @@
+"""The report as a page: its numbers are found again, it opens without network, and reads well everywhere."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("boto3", reason="the extra giccs[demo] is not installed")
+pytest.importorskip("uvicorn", reason="the extra giccs[demo] is not installed")
+pytest.importorskip("altair", reason="the extra giccs[demo] is not installed")
+pytest.importorskip("vl_convert", reason="the extra giccs[demo] is not installed")
+pytest.importorskip("jinja2", reason="the extra giccs[demo] is not installed")
+pytest.importorskip("spacy", reason="the extra giccs[demo] is not installed")
+pytest.importorskip("lexicalrichness", reason="the extra giccs[demo] is not installed")
+pytest.importorskip("torch", reason="the extra giccs[demo] is not installed")
+
+from app.demo.pipeline import run_pipeline
+from app.demo.plan import Plan, sample_dialogues
+from app.report.content import Source, at
+from app.report.html import write_page
+from app.report.inputs import Inputs
+from app.report.svg import svg_of
+from bws.command import Console
+
+from ...giccs.causal_models import make_model
+
+AXE = Path(os.environ.get("GICCS_AXE", Path(__file__).parents[3] / ".cache/axe/axe.min.js"))
+TITLES = {
+    "study": "The study",
+    "statistics": "The dialogues",
+    "agreement": "Agreement",
+    "reliability": "Reliability",
+    "scores": "The scores",
+    "models": "Models: pairs of utterances",
+    "choices": "Models: multiple choice",
+    "signatures": "Signatures",
+    "cite": "How to cite",
+}
+
+
+class Reader(HTMLParser):
+    """Reads headings, table cells with where they come from, and whatever would be loaded."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.headings, self.numbers, self.loaded = [], [], []
+        self.inside, self.text = None, ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        attributes = dict(attrs)
+        self.loaded += [
+            (tag, name, value)
+            for name, value in attrs
+            if name in ("src", "href", "xlink:href", "action", "srcset") and value[0] != "#"
+        ]
+        self.loaded += [(tag, "", "")] if tag in ("script", "link", "iframe", "object") else []
+        if tag in ("h1", "h2"):
+            self.inside, self.text = (tag, attributes.get("id")), ""
+        elif "data-command" in attributes:
+            where = attributes["data-command"], attributes["data-path"]
+            self.inside, self.text = where, ""
+
+    def handle_data(self, data):
+        self.text += data
+
+    def handle_endtag(self, tag):
+        if self.inside and tag in ("h1", "h2"):
+            self.headings.append(self.text)
+            self.inside = None
+        elif self.inside and tag == "span":
+            self.numbers.append((*self.inside, self.text))
+            self.inside = None
+
+
+def printed_by(command, folder):
+    """Run a command that the page names, in the page's folder, and return its JSON."""
+    name, *arguments = shlex.split(command)
+    path = Path(sys.executable).with_name(name)
+    done = subprocess.run(
+        [str(path), *arguments], cwd=folder, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, f"{command}\n{done.stderr}"
+    return json.loads(done.stdout)
+
+
+def as_shown(value, text):
+    """Return a value with as many decimals as the page shows."""
+    if value is None:
+        return "–"
+    decimals = len(text.partition(".")[2])
+    return f"{value:.{decimals}f}" if isinstance(value, (int, float)) else str(value)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A study with simulated workers, baselines, and a causal model with random weights."""
+    model = make_model(tmp_path_factory.mktemp("models") / "tiny", n_positions=1024)
+    lines = sample_dialogues().splitlines(keepends=True)
+    plan = Plan(
+        "".join(lines[place] for place in (0, 12, 24, 42)), workers=3,
+        pairs=("baseline:chance", "baseline:char-ngram"), causal=(str(model),), every=2,
+    )  # fmt: skip
+    folder = tmp_path_factory.mktemp("study")
+    run_pipeline(folder, plan, Console(as_json=False, quiet=True))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def read(folder):
+    return Reader((folder / "report.html").read_text("utf-8"))
+
+
+def test_every_number_is_found_again_by_the_command_beside_it(folder, read):
+    document = cache(lambda command: printed_by(command, folder))
+    assert len(read.numbers) > 150
+    for command, path, text in read.numbers:
+        assert as_shown(at(document(command), path), text) == text, f"{command} {path}"
+    shown = (folder / "report.html").read_text("utf-8")
+    for command in {command for command, _, _ in read.numbers}:
+        words = "".join(f"<span>{word}</span> " for word in command.split(" "))
+        assert f"<code>{words}</code>" in shown, command
+
+
+def test_intervals_of_four_dialogues_are_dashes_with_a_note(folder, read):
+    limits = [text for _, path, text in read.numbers if path.endswith("metrics/spearman/low")]
+    assert limits == []
+    shown = (folder / "report.html").read_text("utf-8")
+    notes = re.findall(r"\[–\]: (\d) dialogues: no interval, which needs 5", shown)
+    assert notes == ["4", "2", "2"]  # of pairs, of their parts, and of questions
+    assert "[–]" in shown
+
+
+def test_the_sections_are_all_there(read):
+    assert read.headings[1:] == list(TITLES.values())
+
+
+def test_it_loads_nothing_and_runs_nothing(read):
+    assert read.loaded == []
+
+
+def test_the_scores_are_called_simulated_beside_all_that_is_made_of_them(folder, read):
+    text = (folder / "report.html").read_text("utf-8")
+    assert "annotators of these data are simulated" in text.partition("</header>")[0]
+    for name in ("agreement", "reliability", "scores", "models", "choices"):
+        section = text.partition(f'<section id="{name}"')[2].partition("</section>")[0]
+        titles = section.count("<h3 ") + section.count("<figcaption>")
+        assert titles == section.count('<span class="mark">simulated scores</span>') > 0
+
+
+def test_of_real_annotators_it_does_not_say_that_they_are_simulated(folder, tmp_path):
+    assert write_page(Inputs(folder), tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text("utf-8")
+    assert 'role="note"' not in text
+    assert "simulated scores" not in text
+
+
+def test_it_is_written_again_only_where_something_changed(folder, tmp_path):
+    path = tmp_path / "report.html"
+    assert write_page(Inputs(folder), path)
+    assert not write_page(Inputs(folder), path)
+    assert write_page(Inputs(folder, simulated=True), path)
+    path.write_text("broken")
+    assert write_page(Inputs(folder), path)
+
+
+def test_sections_without_files_are_left_out(folder, tmp_path):
+    (tmp_path / "benchmark.jsonl").write_bytes((folder / "benchmark.jsonl").read_bytes())
+    assert write_page(Inputs(tmp_path), tmp_path / "report.html")
+    found = Reader((tmp_path / "report.html").read_text("utf-8"))
+    assert found.headings[1:] == ["The dialogues", "The scores", "Signatures", "How to cite"]
+
+
+def test_hostile_names_are_text(folder, tmp_path):
+    name = "<script>alert(1)</script>&\"'"
+    text = (folder / "benchmark.jsonl").read_text("utf-8")
+    changed = text.replace('"source": "written"', f'"source": {json.dumps(name)}')
+    assert changed != text
+    (tmp_path / "benchmark.jsonl").write_text(changed, "utf-8")
+    from giccs.benchmark import read_benchmark
+    from giccs.evaluation.run import run
+    from giccs.measures.results import Store
+    from giccs.models import open_model
+    from giccs.tasks.pairwise import PairwiseSTS
+
+    benchmark = read_benchmark(tmp_path / "benchmark.jsonl")
+    models = [open_model("baseline:char-ngram")]
+    list(run(models, [PairwiseSTS()], benchmark, Store(tmp_path / "results")))
+    write_page(Inputs(tmp_path), tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert "<script" not in page
+    assert "&lt;script&gt;alert(1)" in page
+
+
+def test_a_number_that_is_not_defined_is_a_dash():
+    source = Source("x --json", {"a/b": [{"value": float("nan"), "low": 0.1, "high": None}]})
+    assert source.number("/a~1b/0/value", ".2f").text == "–"
+    assert source.number("/a~1b/0/low", ".2f").text == "0.10"
+    assert [part.text for part in source.interval("/a~1b/0")[:1]] == ["–"]
+
+
+def test_charts_of_a_page_share_no_ids():
+    import altair as alt
+
+    first, second = (
+        svg_of(alt.Chart(alt.Data(values=[{"x": x}])).mark_point(clip=True).encode(x="x:Q"))
+        for x in (1, 2)
+    )
+    ids = [set(Ids(svg).found) for svg in (first, second)]
+    assert ids[0]
+    assert not ids[0] & ids[1]
+    assert all(f"url(#{name})" in first for name in ids[0])
+
+
+class Ids(HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.found = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.found += [value for name, value in attrs if name == "id"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_in_chromium_without_network(chromium, folder, width, scheme):
+    context = chromium.new_context(
+        viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True
+    )
+    page = context.new_page()
+    asked, said = [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto((folder / "report.html").as_uri())
+    assert asked == [(folder / "report.html").as_uri()]
+    assert said == []
+    for chart in (charts := page.locator(".chart").all()):
+        box = chart.locator("svg").bounding_box()
+        assert box["width"] > 250
+        assert box["height"] > 60
+        assert box["x"] + box["width"] <= width
+        assert chart.get_attribute("aria-label")
+    marks = ".role-mark.mark-symbol path, .role-mark.mark-rect path"
+    bins, models, histories = 5, 2, 2  # the ceiling of so few dialogues has no band
+    assert [chart.locator(marks).count() for chart in charts] == [bins, models, histories]
+    wide = page.evaluate("document.documentElement.scrollWidth")
+    assert wide <= width, "the page itself scrolls sideways"
+    assert contrast(page, "#study h2") > 7
+    assert contrast(page, ".chart svg text", "fill") > 4.5
+    context.close()
+
+
+def contrast(page, selector, part="color"):
+    """Return WCAG's contrast of an element with the page's background."""
+    style = "element => [getComputedStyle(element)[PART], getComputedStyle(document.body).backgroundColor]"
+    shown = page.locator(selector).first.evaluate(style.replace("PART", repr(part)))
+    light, dark = sorted((luminance(one) for one in shown), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def luminance(colour):
+    parts = [int(part) / 255 for part in colour.removeprefix("rgb(").removesuffix(")").split(",")]
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    ]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.skipif(not AXE.exists(), reason="needs axe-core: make test fetches it")
+def test_axe_finds_no_barrier(chromium, folder, scheme):
+    window = {"width": 390, "height": 900}
+    # the page forbids all scripts, and axe is one
+    context = chromium.new_context(viewport=window, color_scheme=scheme, bypass_csp=True)
+    page = context.new_page()
+    page.goto((folder / "report.html").as_uri())
+    page.add_script_tag(content=AXE.read_text("utf-8"))
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    said = [
+        (rule["id"], [node["html"][:200] for node in rule["nodes"]]) for rule in found["violations"]
+    ]
+    assert said == []
+    context.close()

@@ -1,0 +1,148 @@
+"""Reliability against the number of annotations: what is drawn, and what is foretold."""
+
+import math
+
+import numpy as np
+import pytest
+
+from bws.design import make_tuples
+from bws.problems import InputError
+from bws.records import Judgment, Judgments
+from bws.simulate import simulate
+from bws.split_half import annotations_for, reliability, reliability_curve
+
+
+def simulated(n_tuples: int, annotations: int, noise: float) -> Judgments:
+    """Annotators w0, w1, ... who each judge the same tuples of 4 of 100 items by noisy true scores."""
+    rng = np.random.default_rng(0)
+    truth, rows = rng.normal(size=100), []
+    for t in range(n_tuples):
+        members = rng.choice(100, 4, replace=False)
+        ids = tuple(f"i{i}" for i in members)
+        for w in range(annotations):
+            order = np.argsort(truth[members] + noise * rng.normal(size=4))
+            rows.append(Judgment(ids, ids[order[-1]], ids[order[0]], f"w{w}", tuple_id=f"t{t}"))
+    return Judgments.from_records(rows)
+
+
+def only(judgments: Judgments, annotations: int) -> Judgments:
+    return judgments.take(judgments.annotator_of < annotations)
+
+
+def test_the_last_point_and_the_whole_are_the_reliability():
+    judgments = simulated(200, 5, noise=1.0)
+    curve = reliability_curve(judgments, seed=4)
+    found = reliability(judgments, split="annotation", seed=4).groups[0]
+    assert [point.annotations for point in curve.points] == [2, 3, 4, 5]
+    for point in (curve.points[-1], curve.whole):
+        assert point.pearson.mean == found.pearson.mean
+        assert point.spearman.sd == found.spearman.sd
+
+
+def test_a_point_is_what_so_many_annotations_give():
+    judgments = simulated(200, 8, noise=1.0)
+    curve = reliability_curve(judgments, trials=200)
+    # Four of the eight at random, or the first four: the same up to the luck of which four.
+    four = reliability(only(judgments, 4), split="annotation", trials=200).groups[0]
+    assert curve.points[2].annotations == 4
+    assert curve.points[2].pearson.mean == pytest.approx(four.pearson.mean, abs=0.02)
+    means = [point.pearson.mean for point in curve.points[::2]]
+    assert means == sorted(means)
+
+
+@pytest.mark.parametrize("more", [8, 16])
+def test_the_extrapolation_comes_true(more):
+    judgments = simulated(200, more, noise=1.5)
+    reached = reliability(judgments, split="annotation", trials=200).groups[0].pearson.mean
+    curve = reliability_curve(only(judgments, 4), trials=200, target=reached)
+    assert curve.needed["pearson"]["split_half"] == pytest.approx(more, rel=0.2)
+
+
+def test_annotations_for_a_target():
+    # Halves that correlate with 0.6 from 4 annotations: 4 * 0.9 * 0.4 / (0.6 * 0.1) = 24.
+    assert annotations_for(0.9, 0.6, 4) == pytest.approx(24)
+    # It undoes Spearman-Brown: 2 * 0.6 / 1.6 = 0.75 takes twice the annotations.
+    assert annotations_for(0.75, 0.6, 4) == pytest.approx(8)
+    assert annotations_for(0.6, 0.6, 4) == pytest.approx(4)
+    assert math.isnan(annotations_for(0.9, 0.0, 4))
+    assert math.isnan(annotations_for(0.9, math.nan, 4))
+
+
+def test_scores_from_all_judgments_need_half_as_many():
+    needed = reliability_curve(simulated(100, 4, noise=1.5), trials=20).needed
+    for found in needed.values():
+        assert found["spearman_brown"] == pytest.approx(found["split_half"] / 2)
+
+
+def test_tuples_with_fewer_annotations_are_not_in_a_point():
+    judgments = simulated(60, 4, noise=1.0)
+    few = np.flatnonzero((judgments.tuple_of < 10) & (judgments.annotator_of >= 1))
+    fewer = np.flatnonzero((judgments.tuple_of < 30) & (judgments.annotator_of >= 3))
+    left = np.setdiff1d(np.arange(len(judgments)), np.concatenate([few, fewer]))
+    curve = reliability_curve(
+        judgments.take(left), trials=5
+    )  # 10 tuples have 1, 20 have 3, 30 have 4
+    assert [point.tuples for point in curve.points] == [50, 50, 30]
+    assert (curve.whole.tuples, curve.whole.annotations) == (50, (20 * 3 + 30 * 4) / 50)
+
+
+def test_guessing_gives_no_estimate():
+    opposite = [
+        Judgment(("a", "b", "c", "d"), best, worst, who)
+        for who, best, worst in [("w1", "a", "d"), ("w2", "d", "a")]
+    ]
+    curve = reliability_curve(Judgments.from_records(opposite), trials=3)
+    assert math.isnan(curve.needed["pearson"]["split_half"])
+    assert "no estimate" in curve.table()
+
+
+def test_the_document_says_that_it_extrapolates():
+    curve = reliability_curve(simulated(50, 3, noise=1.0), trials=3, target=0.95)
+    document = curve.document()
+    assert [point["annotations"] for point in document["points"]] == [2, 3]
+    assert document["target"] == 0.95
+    assert "extrapolated" in document["notes"][0]
+    assert "(there are 3)" in curve.table() or "cannot be reached" in curve.table()
+
+
+def complete(annotations: int, noise: float) -> Judgments:
+    """All 3-tuples of groups of five."""
+    items = [f"i{n}" for n in range(100)]
+    design = make_tuples(items, 3, groups=[f"g{n // 5}" for n in range(100)], count=10)
+    truth = np.random.default_rng(1).normal(size=100)
+    return simulate(design, truth, annotations, noise=noise)
+
+
+def test_the_target_is_the_reliability_of_the_scores():
+    curve = reliability_curve(complete(4, noise=2.0), trials=50, target=0.9)
+    assert curve.planner is None
+    needed = curve.needed["pearson"]["spearman_brown"]
+    assert f"{needed:.1f} annotations per tuple" in curve.table()
+    assert f"{curve.needed['pearson']['split_half']:.1f} annotations" not in curve.table()
+    # as many as that do make the scores so reliable
+    more = reliability(complete(round(needed), noise=2.0), split="annotation", trials=50)
+    assert more.groups[0].pearson.spearman_brown == pytest.approx(0.9, abs=0.015)
+
+
+def test_annotations_do_not_remove_the_error_of_the_design():
+    curve = reliability_curve(simulated(100, 4, noise=0.2), trials=5, target=0.97)
+    assert curve.whole.pearson.spearman_brown > 0.97  # the halves share the tuples
+    document = curve.document()
+    assert math.isinf(document["annotations_alone"]["needed"])
+    assert 0.8 < document["annotations_alone"]["limit"] < 0.97
+    assert "cannot be reached by annotations alone" in curve.table()
+    assert document["needed"]["pearson"].keys() == {"split_half", "spearman_brown"}
+
+
+def test_wrong_arguments():
+    judgments = simulated(10, 2, noise=1.0)
+    with pytest.raises(ValueError, match=r"target is 1\.0; it must be above 0 and below 1"):
+        reliability_curve(judgments, target=1.0)
+    with pytest.raises(ValueError, match="trials is 0"):
+        reliability_curve(judgments, trials=0)
+    with pytest.raises(ValueError, match="odd is 'x'"):
+        reliability_curve(judgments, odd="x")
+    with pytest.raises(InputError, match="no tuple has two judgments"):
+        reliability_curve(only(judgments, 1))
+    with pytest.raises(InputError, match="no tuple has two judgments"):
+        reliability_curve(only(judgments, 0))

@@ -1,0 +1,239 @@
+"""Recipes: what the paper's says, what is wrong with others, and that giccs-eval follows them."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from bws.problems import InputError
+from giccs.csts.encoders.settings import Settings, why_impossible
+from giccs.evaluation.recipe import TRAINING, read_recipe
+from giccs.evaluation.run import follow
+from giccs.measures.comparison import wilson
+from giccs.models import ModelOptions
+from giccs.tasks import TASKS, TaskOptions
+
+SHARED = Path(os.environ.get("GICCS_SHARED", Path(__file__).parents[4] / "shared"))
+RECIPES = Path(__file__).parents[3] / "recipes"
+PAPER = RECIPES / "giccs-paper.toml"
+
+
+def recipe_file(folder, text):
+    path = folder / "recipe.toml"
+    path.write_text(text, "utf-8")
+    return path
+
+
+def test_the_papers_recipe_holds_tables_5_and_6():
+    recipe = read_recipe(PAPER)
+    table_5 = {
+        run.model.split("/")[-1]: [number.value for number in run.published]
+        for run in recipe.runs
+        if run.task == "pairwise-sts"
+    }
+    assert table_5 == {
+        "distiluse-base-multilingual-cased-v2": [0.859, 0.855],
+        "paraphrase-xlm-r-multilingual-v1": [0.849, 0.845],
+        "paraphrase-multilingual-MiniLM-L12-v2": [0.842, 0.842],
+        "paraphrase-multilingual-mpnet-base-v2": [0.830, 0.829],
+        "distilbert-multilingual-nli-stsb-quora-ranking": [0.794, 0.814],
+        "gbert-large": [0.666, 0.680],
+        "gbert-large-sts": [0.622, 0.679],
+    }
+    table_6 = recipe.runs[-1]
+    assert (table_6.model, table_6.task, table_6.ask) == (
+        "ai-forever/mGPT", "multiple-choice-sts", {"history": "both"},
+    )  # fmt: skip
+    assert recipe.data.startswith("sasaadi/GiCCS@")
+
+
+def test_what_is_printed_in_table_6_follows_from_whole_questions():
+    """k of 30 questions, ± sqrt(p(1-p)/(n-1)); some of the last digits are cut off, not rounded."""
+    for number, right in zip(read_recipe(PAPER).runs[-1].published, (4, 5, 3, 2), strict=True):
+        p = right / number.n
+        assert number.value == pytest.approx(p, abs=0.001)
+        assert number.stderr == pytest.approx((p * (1 - p) / (number.n - 1)) ** 0.5, abs=0.001)
+        low, high = wilson(right, number.n)
+        assert low < number.value < high
+
+
+def test_every_model_of_the_paper_stands_at_a_commit_whose_place_is_named():
+    text = PAPER.read_text("utf-8")
+    for run in read_recipe(PAPER).runs:
+        assert re.fullmatch(r"[0-9a-f]{40}", run.revision)
+        above = text[: text.index(run.revision)].splitlines()[-2:]
+        assert any(line.startswith("#") for line in above)
+
+
+def numbers_of(recipe, task, metric="spearman"):
+    return [
+        (run.model.split("/")[-1], run.ask, number.value)
+        for run in recipe.runs
+        if run.task == task
+        for number in run.published
+        if number.metric == metric
+    ]
+
+
+def test_the_recipe_of_c_sts_holds_its_validation_tables():
+    recipe = read_recipe(RECIPES / "c-sts-paper.toml")
+    assert [value for _, _, value in numbers_of(recipe, "csts")] == [
+        0.009, -0.004, -0.018, 0.017, 0.019,
+    ]  # fmt: skip
+    trained = numbers_of(recipe, "csts-train")
+    assert len(trained) == 15 + 2
+    best = max(trained, key=lambda row: row[2])
+    assert (best[0], best[1]["encoding"], best[2]) == ("sup-simcse-roberta-large", "bi", 0.477)
+    assert [value for _, ask, value in trained if not ask.get("sentences", True)] == [0.2821]
+    prompted = numbers_of(recipe, "csts-prompt")
+    assert len(prompted) == 10 * 3 * 3
+    assert ("gpt-4-0314", {"instruction": "short", "shots": 4}, 0.4205) in [
+        (name.removeprefix("chat:"), ask, value) for name, ask, value in prompted
+    ]
+    invalid = numbers_of(recipe, "csts-prompt", "invalid")
+    assert max(value for _, _, value in invalid) == 0.9869
+
+
+def test_the_recipe_of_l_csts_holds_its_tables_4_and_5():
+    recipe = read_recipe(RECIPES / "l-csts-paper.toml")
+    trained = numbers_of(recipe, "csts-train")
+    assert len(trained) == 12 + 4
+    qa = [value for _, ask, value in trained if ask.get("texts") == "answers"]
+    assert qa == [0.739, 0.759, 0.739, 0.734, 0.714, 0.729, 0.733, 0.735]
+    assert [value for _, _, value in numbers_of(recipe, "csts")] == [0.012, 0.01, 0.494, 0.547]
+    assert [value for _, _, value in numbers_of(recipe, "csts-prompt")] == [
+        0.091, 0.661, 0.642, 0.644,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["c-sts-paper.toml", "l-csts-paper.toml"])
+def test_every_training_of_a_recipe_can_be(name):
+    runs = [run for run in read_recipe(RECIPES / name).runs if run.task == TRAINING]
+    assert [why_impossible(Settings(run.model, **run.ask)) for run in runs] == [""] * len(runs)
+
+
+@pytest.mark.parametrize("name", ["c-sts", "l-csts"])
+def test_the_numbers_stand_in_the_paper(name):
+    paper = SHARED / "papers" / f"{name}.txt"
+    if not paper.is_file():
+        pytest.skip(f"{paper} is not there; set GICCS_SHARED")
+    text = paper.read_text("utf-8")
+    for run in read_recipe(RECIPES / f"{name}-paper.toml").runs:
+        for number in run.published:
+            percent = 100 * number.value
+            assert any(f"{percent:.{digits}f}" in text for digits in (1, 2)), (run, number)
+
+
+def test_every_fault_is_told_with_its_key(tmp_path):
+    path = recipe_file(
+        tmp_path,
+        """
+        titel = "x"
+        data = 3
+        [[model]]
+        task = "sing"
+        history = "often"
+        ask = { shots = "two", colour = 1, seed = -1, answer = "x" }
+        published = [{ metric = "pearson", value = "high" }, { value = 1, by = 3, n = true }]
+        [[model]]
+        name = "a"
+        task = "pairwise-sts"
+        published = "none"
+        """,
+    )
+    with pytest.raises(InputError) as caught:
+        read_recipe(path)
+    assert [problem.message for problem in caught.value.problems] == [
+        "titel is not known; title, source, data, model are",
+        f"model 1: task is 'sing'; it must be one of {', '.join([*TASKS, TRAINING])}",
+        "model 1: name is missing; it must be a text",
+        "model 1: ask has shots = 'two'; it must be of type int",
+        f"model 1: ask has colour; {', '.join(TaskOptions.__slots__)} are known",
+        "model 1: ask has seed = -1; 0 to 4294967295 is allowed",
+        "model 1: ask has answer = 'x'; sentence, letter are allowed",
+        "model 1: history is 'often'; it must be one of without, with, both",
+        "model 1: published 1: value is 'high'; it must be a number",
+        "model 1: published 2: n is True; it must be a number",
+        "model 1: published 2: metric is missing; it must be a text",
+        "model 1: published 2: by is 3; it must be a table",
+        "model 2: published must be a list of tables",
+        "data is 3; it must be a text",
+    ]
+    assert {problem.file for problem in caught.value.problems} == {str(path)}
+
+
+def test_a_training_that_cannot_be_is_told(tmp_path):
+    text = """
+        data = "c-sts"
+        [[model]]
+        name = "m"
+        task = "csts-train"
+        ask = { encoding = "quad" }
+        """
+    with pytest.raises(InputError, match="model 1: ask cannot be: encoding is 'quad'; it must be"):
+        read_recipe(recipe_file(tmp_path, text))
+
+
+def test_broken_toml_is_told_with_its_line(tmp_path):
+    path = recipe_file(tmp_path, 'title = "x"\ndata = \n')
+    with pytest.raises(InputError, match=r"recipe\.toml:2: is not TOML"):
+        read_recipe(path)
+
+
+def test_a_recipe_without_models_is_none(tmp_path):
+    with pytest.raises(InputError, match=r"needs at least one \[\[model\]\]"):
+        read_recipe(recipe_file(tmp_path, 'data = "giccs-sample"'))
+
+
+def test_models_and_tasks_can_be_picked(tmp_path):
+    recipe = read_recipe(PAPER)
+    assert [run.model for run in recipe.only(["deepset/gbert-large"]).runs] == [
+        "deepset/gbert-large"
+    ]
+    assert len(recipe.only(tasks=["pairwise-sts"]).runs) == 7
+    assert recipe.only() == recipe
+    with pytest.raises(InputError, match="says nothing of gbert; ai-forever/mGPT, deepset"):
+        recipe.only(["gbert"], ["pairwise-sts"])
+
+
+def test_all_models_that_cannot_be_had_or_cannot_do_it_are_told(tmp_path):
+    path = recipe_file(
+        tmp_path,
+        """
+        data = "giccs-sample"
+        [[model]]
+        name = "baseline:x"
+        task = "pairwise-sts"
+        [[model]]
+        name = "baseline:chance"
+        task = "multiple-choice-sts"
+        """,
+    )
+    with pytest.raises(InputError) as caught:
+        follow(read_recipe(path), ModelOptions(), TaskOptions())
+    first, second = map(str, caught.value.problems)
+    assert first.startswith("baseline:x: no such baseline")
+    assert second.startswith("baseline:chance: gives no likelihoods")
+
+
+def test_each_model_gets_its_own_revision_and_history(tmp_path, plain_encoder):
+    path = recipe_file(
+        tmp_path,
+        f"""
+        data = "giccs-sample"
+        [[model]]
+        name = "{plain_encoder}"
+        task = "pairwise-sts"
+        history = "both"
+        [[model]]
+        name = "baseline:chance"
+        task = "pairwise-sts"
+        """,
+    )
+    jobs = follow(read_recipe(path), ModelOptions(), TaskOptions(seed=3))
+    assert [[task.history for task in tasks] for _, tasks in jobs] == [
+        ["without", "with"],
+        ["without"],
+    ]
+    assert {task.seed for _, tasks in jobs for task in tasks} == {3}

@@ -1,0 +1,215 @@
+"""Sweeps: every combination, what is wrong in the file, and giccs-eval --sweep."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from bws.problems import InputError
+from giccs.cli.evaluation import evaluate
+from giccs.evaluation.recipe import Run
+from giccs.evaluation.sweep import read_sweep
+
+
+def sweep_file(folder, text):
+    path = folder / "sweep.toml"
+    path.write_text(text, "utf-8")
+    return path
+
+
+def called(*arguments):
+    done = CliRunner().invoke(evaluate, [str(one) for one in arguments], prog_name="giccs-eval")
+    return done.exit_code, done.stdout, done.stderr
+
+
+def test_a_sweep_is_a_recipe_for_each_data_set(tmp_path):
+    path = sweep_file(
+        tmp_path,
+        """
+        title = "Two and two"
+        [[grid]]
+        models = ["baseline:chance", { name = "org/model", revision = "abc" }]
+        tasks = ["pairwise-sts"]
+        data = ["giccs-sample", "other.jsonl"]
+        options = { history = ["with", "without"], seed = 3 }
+        [[grid]]
+        models = ["chat:m"]
+        tasks = ["csts-prompt", "csts"]
+        """,
+    )
+    first, second, third = read_sweep(path)
+    assert [one.data for one in (first, second, third)] == ["giccs-sample", "other.jsonl", ""]
+    assert {one.title for one in (first, second, third)} == {"Two and two"}
+    assert first.runs == second.runs
+    assert first.runs == tuple(
+        Run(model, revision, "pairwise-sts", {"history": history, "seed": 3}, ())
+        for model, revision in (("baseline:chance", None), ("org/model", "abc"))
+        for history in ("with", "without")
+    )
+    assert [(run.model, run.task) for run in third.runs] == [
+        ("chat:m", "csts-prompt"),
+        ("chat:m", "csts"),
+    ]
+
+
+def test_everything_wrong_is_told_with_its_key(tmp_path):
+    path = sweep_file(
+        tmp_path,
+        """
+        titel = "x"
+        title = 3
+        [[grid]]
+        models = ["baseline:chance", 3, { name = "m", commit = "c" }, "baseline:chance"]
+        tasks = ["pairwise"]
+        data = []
+        options = { history = ["never"], shots = "2", batch = 3, seed = [], permutations = [0, 27, 3] }
+        [[grid]]
+        model = ["m"]
+        [[grid]]
+        models = ["m", { name = "m" }]
+        tasks = ["csts"]
+        options = { seed = [-1, 4, 4], split = "dev", similarity = "dot" }
+        """,
+    )
+    with pytest.raises(InputError) as caught:
+        read_sweep(path)
+    said = [problem.message for problem in caught.value.problems]
+    begins = [
+        "titel is not known; title, source, grid are",
+        "title is 3; it must be a text",
+        "grid 1: models has 3; it must be a text, or a table of name and revision",
+        "grid 1: models has {'name': 'm', 'commit': 'c'}; it must be",
+        "grid 1: models has one of its values twice",
+        "grid 1: tasks has 'pairwise'; pairwise-sts, ",
+        "grid 1: data is []; it must be a list of names",
+        "grid 1: options has history = 'never'; without, with, both are allowed",
+        "grid 1: options has shots = '2'; it must be of type int",
+        "grid 1: options has batch; history, seed, ",
+        "grid 1: options has seed = []; it must be a value or a list of some",
+        "grid 1: options has permutations = 0; 1 to 26 is allowed",
+        "grid 1: options has permutations = 27; 1 to 26 is allowed",
+        "grid 2: model is not known; models, tasks, data, options are",
+        "grid 2: models is missing; it must be a list of names",
+        "grid 2: tasks is missing; it must be a list of names",
+        "grid 3: models has one of its values twice",
+        "grid 3: options has seed = -1; 0 to 4294967295 is allowed",
+        "grid 3: options has seed with one of its values twice",
+        "grid 3: options has split = 'dev'; train, validation, test are allowed",
+        "grid 3: options has similarity = 'dot'; cos, cos-centred, l2 are allowed",
+    ]
+    for message, begin in zip(said, begins, strict=True):
+        assert message.startswith(begin)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("grid = [", "sweep.toml:"),
+        ("", "has no [[grid]]"),
+        ("grid = 3", "has no [[grid]]"),
+        ("[[grid]]\nmodels = ['m']\ntasks = ['csts']\noptions = 3", "options is 3"),
+    ],
+)
+def test_what_is_no_sweep(tmp_path, text, said):
+    code, _, problems = called("--sweep", sweep_file(tmp_path, text))
+    assert code == 2
+    assert said in problems
+
+
+def test_a_sweep_runs_what_each_model_can_do_and_goes_on_where_it_stopped(
+    tmp_path, benchmark_file, static_encoder
+):
+    path = sweep_file(
+        tmp_path,
+        f"""
+        [[grid]]
+        models = ["baseline:chance", "{static_encoder}"]
+        tasks = ["pairwise-sts", "multiple-choice-sts"]
+        data = ["{benchmark_file}", "giccs-sample"]
+        options = {{ shots = [0, 2] }}  # of no influence here: asked once all the same
+        """,
+    )
+    arguments = ["--sweep", path, "--limit", 4, "--json", "-o", tmp_path / "r"]
+    code, out, said = called(*arguments)
+    assert code == 0, said
+    results = json.loads(out)["results"]
+    assert [(one["model"], one["environment"]["data"]) for one in results] == [
+        (model, data)
+        for model in ("baseline:chance", str(static_encoder))
+        for data in (str(benchmark_file), "giccs-sample")
+    ]
+    assert "left out: baseline:chance: gives no likelihoods" in said
+    assert len(list((tmp_path / "r").glob("*.parquet"))) == 4
+    again = called(*arguments)
+    assert json.loads(again[1]) == json.loads(out)
+    assert again[2].count("kept from before") == 4
+
+
+def test_a_model_that_fails_when_it_is_asked_does_not_stop_the_rest(tmp_path, static_encoder):
+    """Each text is another vector, but there are fewer texts than dimensions: seen when they are there."""
+    path = sweep_file(
+        tmp_path,
+        f"""
+        [[grid]]
+        models = ["{static_encoder}+whitening:999", "baseline:chance"]
+        tasks = ["pairwise-sts"]
+        options = {{ history = ["with", "without"] }}
+        """,
+    )
+    code, out, said = called("--sweep", path, "--limit", 2, "-o", tmp_path / "r", "--quiet")
+    assert code == 2
+    assert "whitening:999" in said
+    assert len(said.splitlines()) == 1
+    assert out.count("\nbaseline:chance ") == 2
+    assert len(list((tmp_path / "r").glob("*.json"))) == 2
+
+
+def test_all_models_that_cannot_be_had_are_told_at_once(tmp_path):
+    path = sweep_file(
+        tmp_path,
+        """
+        [[grid]]
+        models = ["baseline:x", "baseline:y"]
+        tasks = ["pairwise-sts", "multiple-choice-sts"]
+        [[grid]]
+        models = ["baseline:z"]
+        tasks = ["pairwise-sts"]
+        """,
+    )
+    code, out, said = called("--sweep", path)
+    assert (code, out) == (2, "")
+    assert [line.split()[0] for line in said.splitlines()] == [
+        "baseline:x:",
+        "baseline:y:",
+        "baseline:z:",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("more", "option"),
+    [
+        (["m"], "MODEL..."),
+        (["--task", "csts"], "--task"),
+        (["--data", "d"], "--data"),
+        (["--history", "with"], "--history"),
+        (["--recipe", "r.toml"], "--recipe"),
+    ],
+)
+def test_what_a_sweep_says_itself_is_not_said_beside_it(more, option):
+    code, _, said = called("--sweep", "s.toml", *more)
+    assert code == 2
+    assert f"{option} is for the sweep to say; leave it out beside --sweep" in said
+
+
+def test_a_sweep_that_leaves_everything_out_is_no_success(tmp_path):
+    path = sweep_file(
+        tmp_path,
+        """
+        [[grid]]
+        models = ["baseline:chance"]
+        tasks = ["multiple-choice-sts"]
+        """,
+    )
+    code, out, said = called("--sweep", path, "-o", tmp_path / "r")
+    assert (code, out) == (2, "")
+    assert "baseline:chance: gives no likelihoods" in said

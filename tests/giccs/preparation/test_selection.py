@@ -1,0 +1,303 @@
+"""Selection: what is drawn and cut, which labels it gets, and what the log says of it."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bws.problems import InputError
+from giccs.benchmark.items import Candidate, Dialogue, Turn
+from giccs.cli import preparing
+from giccs.preparation.selection import rules, select
+from giccs.preparation.selection.rules import Rules, Special, Take, read_rules
+
+LETTER = {"u": "user", "s": "system"}
+
+
+def dialogue(name, speakers="sususu", domain="tv", source="chat"):
+    turns = tuple(
+        Turn(LETTER.get(speaker, speaker), f"{name} {place}")
+        for place, speaker in enumerate(speakers, start=1)
+    )
+    return Dialogue(name, source, domain, turns, ())
+
+
+def named(selection):
+    return {one.dialogue_id: len(one.turns) for one in selection.dialogues}
+
+
+def decisions(selection, name):
+    return [
+        (one.decision, dict(one.details)) for one in selection.decisions if one.dialogue_id == name
+    ]
+
+
+def test_without_rules_half_are_cut_to_three_turns_and_half_to_five():
+    given = [dialogue(f"d{n}", "sususu"[: 3 + n % 4]) for n in range(12)]  # 3, 4, 5, 6 turns
+    found = select(given, Rules())
+    # six of the twelve have five turns or more, the other six do for three
+    assert Counter(named(found).values()) == {3: 6, 5: 6}
+    order = [one.dialogue_id for one in found.dialogues]
+    assert order == sorted(order, key=lambda name: int(name[1:]))
+    assert select(given, Rules()) == found
+
+
+def test_an_odd_one_is_left_out_and_another_seed_leaves_out_another():
+    given = [dialogue(f"d{n}") for n in range(9)]
+    left = {
+        one.dialogue_id
+        for seed in range(20)
+        for one in select(given, Rules(seed=seed)).decisions
+        if one.decision == "left out"
+    }
+    assert len(left) > 3
+    assert Counter(named(select(given, Rules())).values()) == {3: 4, 5: 4}
+
+
+def test_domains_of_one_size_are_not_drawn_alike():
+    domains = [f"domain {n}" for n in range(8)]
+    given = [dialogue(f"{domain}-{n}", domain=domain) for domain in domains for n in range(12)]
+    found = select(given, Rules(take=(Take(dialogues=2),)))
+    places = {domain: [] for domain in domains}
+    for one in found.dialogues:
+        places[one.domain].append((one.dialogue_id.rpartition("-")[2], len(one.turns)))
+    assert len({tuple(drawn) for drawn in places.values()}) > 4
+
+
+def test_a_domain_more_does_not_change_the_draw_of_the_others():
+    tv = [dialogue(f"d{n}") for n in range(20)]
+    fax = [dialogue(f"f{n}", domain="fax") for n in range(9)]
+    wanted = Rules(take=(Take(dialogues=6),))
+    alone = named(select(tv, wanted))
+    assert {k: v for k, v in named(select([*fax, *tv], wanted)).items() if k in alone} == alone
+
+
+def test_the_start_and_the_cut():
+    given = [dialogue("d", "uususus")]
+    found = select(given, Rules(take=(Take(dialogues=1, lengths=(3,), start="system"),)))
+    assert [turn.text for turn in found.dialogues[0].turns] == ["d 3", "d 4", "d 5"]
+    assert decisions(found, "d") == [
+        ("kept", {"source": "chat", "domain": "tv", "n_turns": 3}),
+        ("start dropped", {"turns": 2}),
+        ("cut", {"to": 3, "turns_dropped": 2}),
+    ]
+
+
+def test_why_dialogues_are_left_out():
+    given = [
+        dialogue("short", "su"),
+        dialogue("people", "abab"),
+        dialogue("wrong end", "sss"),
+        dialogue("good", "sus"),
+        dialogue("other", domain="fax"),
+        dialogue("unwanted"),
+        Dialogue("copy", "chat", "tv", dialogue("good", "sus").turns, ()),
+    ]
+    take = Take(domains=("tv",), lengths=(3,), start="system", last="system")
+    found = select(
+        given[:2] + given[3:], Rules(take=(take,), special={"unwanted": Special(leave_out="dull")})
+    )
+    why = {
+        one.dialogue_id: one.details["reason"]
+        for one in found.decisions
+        if one.decision == "left out"
+    }
+    assert why == {
+        "short": "too short: 2 turns, 3 are needed",
+        "people": "no system turn to start at",
+        "other": "no rule takes its source and domain",
+        "unwanted": "dull",
+        "copy": "its first 3 turns are those of good",
+    }
+    ends = select(given[2:4], Rules(take=(Take(lengths=(3,), last="user"),)))
+    assert {one.details["reason"] for one in ends.decisions} == {
+        "the last turn is no user turn at any of the lengths"
+    }
+
+
+def test_what_cannot_be_had_is_named():
+    given = [dialogue(f"d{n}", "sus") for n in range(6)] + [dialogue("long", "susus")]
+    with pytest.raises(ValueError, match="missing") as caught:
+        select(given, Rules(take=(Take(dialogues=6, start="system"),)))
+    assert str(caught.value) == (
+        "chat / tv: 2 of the dialogues of 5 turns that start with a system turn are missing; "
+        "6 are asked for, there are 7 to draw from"
+    )
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_what_can_be_had_is_never_missing(seed):
+    """Only `both` ends with a user turn at three and at five turns, so it must not go to three."""
+    given = [dialogue("both", "ususu"), dialogue("three", "usu"), dialogue("neither", "sss")]
+    found = select(given, Rules(seed=seed, take=(Take(dialogues=2, last="user"),)))
+    assert named(found) == {"both": 5, "three": 3}
+
+
+@given(
+    st.lists(st.text("us", min_size=2, max_size=7), min_size=1, max_size=12),
+    st.sampled_from(["any", "user", "system"]),
+    st.sampled_from(["any", "user", "system"]),
+    st.integers(0, 5),
+)
+def test_everything_taken_is_as_asked_for(shapes, start, last, seed):
+    given = [dialogue(f"d{n}", shape) for n, shape in enumerate(shapes)]
+    take = Take(start=start, last=last)
+    found = select(given, Rules(seed=seed, take=(take,)))
+    counts = Counter(named(found).values())
+    assert counts[3] == counts[5]
+    by_id = {one.dialogue_id: one for one in given}
+    for one in found.dialogues:
+        assert start in ("any", one.turns[0].speaker)
+        assert last in ("any", one.turns[-1].speaker)
+        whole = by_id[one.dialogue_id].turns
+        first = whole.index(one.turns[0])
+        assert whole[first : first + len(one.turns)] == one.turns
+    assert {one.dialogue_id for one in found.decisions} == by_id.keys()
+
+
+def test_labels_and_edits():
+    given = [
+        dialogue("a", "sus", "phone"), dialogue("b", "sus", "cinema"), dialogue("c", "sus", "tv"),
+        dialogue("d", "usus", "phone"),
+    ]  # fmt: skip
+    wanted = Rules(
+        take=(Take(lengths=(3,), start="system"),),
+        relabel={"cinema": "find_cinema", "phone": "find_restaurant", "fax": "find_fax"},
+        special={
+            "a": Special(domain="find_hotel", edit={2: "kurz"}),
+            "d": Special(edit={1: "fällt weg", 4: "neu"}),
+        },
+    )
+    found = select(given, wanted)
+    labels = {one.dialogue_id: (one.original_domain, one.domain) for one in found.dialogues}
+    assert labels == {
+        "a": ("phone", "find_hotel"),
+        "b": ("cinema", "find_cinema"),
+        "c": ("tv", "tv"),
+        "d": ("phone", "find_restaurant"),
+    }
+    assert [turn.text for turn in found.dialogues[0].turns] == ["a 1", "kurz", "a 3"]
+    assert [turn.text for turn in found.dialogues[3].turns] == ["d 2", "d 3", "neu"]
+    assert decisions(found, "a")[1:] == [
+        ("edited", {"turn": 2, "from": "a 2", "to": "kurz"}),
+        ("relabelled", {"from": "phone", "to": "find_hotel", "by": "dialogue"}),
+    ]
+    assert ("edit not needed", {"turn": 1, "why": "not kept"}) in decisions(found, "d")
+    assert found.warnings == (
+        "1 dialogues keep the domain 'tv'; the rules have no label for it",
+        "relabel: no dialogue that was taken has the domain 'fax'",
+    )
+
+
+def test_rules_that_name_what_is_not_there():
+    given = [dialogue("a", "sus")]
+    wanted = Rules(
+        take=(Take("chat", ("tv", "fax")), Take("radio")),
+        special={"b": Special(), "a": Special(edit={4: "x"})},
+    )
+    with pytest.raises(ValueError, match="there is no") as caught:
+        select(given, wanted)
+    assert str(caught.value).split("\n") == [
+        "dialogue a has no turn 4 to edit; it has 3",
+        "no dialogue has the source chat and the domain fax, as the rules have it; there are chat / tv",
+        "no dialogue has the source radio and the domain any, as the rules have it; there are chat / tv",
+        "there is no dialogue b, as the rules have it",
+    ]
+
+
+def test_candidates_come_after_the_selection():
+    (one,) = [dialogue("a", "sus")]
+    full = Dialogue("a", "", "", one.turns, (Candidate("x", "y"),))
+    with pytest.raises(ValueError, match="dialogue a has candidates; they are written after"):
+        select([full], Rules())
+
+
+RULES = """\
+seed = 7
+start = "system"
+[[take]]
+source = "CROWDSS"
+domain = "restaurant"
+dialogues = 24
+[[take]]
+domain = ["tv", "fax"]
+start = "any"
+lengths = [3]
+[relabel]
+tv = "find_tvProgram"
+[dialogue.w001_pk]
+domain = "find_hotel"
+edit = {2 = "Neu."}
+[dialogue.x]
+leave_out = "doppelt"
+"""
+
+
+def test_rules_are_read(tmp_path):
+    path = tmp_path / "selection.toml"
+    path.write_text(RULES, "utf-8")
+    assert read_rules(path) == Rules(
+        seed=7,
+        take=(
+            Take("CROWDSS", ("restaurant",), 24, (3, 5), "system"),
+            Take(None, ("tv", "fax"), None, (3,), "any"),
+        ),
+        relabel={"tv": "find_tvProgram"},
+        special={
+            "w001_pk": Special(domain="find_hotel", edit={2: "Neu."}),
+            "x": Special(leave_out="doppelt"),
+        },
+    )
+    path.write_text("dialogues = 6\n", "utf-8")
+    assert read_rules(path) == Rules(take=(Take(dialogues=6),))
+    path.write_text("", "utf-8")
+    assert read_rules(path) == Rules()
+
+
+@pytest.mark.parametrize("shown", [preparing.select.help, rules.__doc__])
+def test_the_rules_that_are_shown_are_rules(tmp_path, shown):
+    path = tmp_path / "shown.toml"
+    path.write_text("seed = 0" + shown.partition("seed = 0")[2], "utf-8")
+    assert [take.source for take in read_rules(path).take] == ["CROWDSS"]
+    assert read_rules(path).special["w001_pk"].edit == {2: "What turn 2 is to say."}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("seed = 1\nstart = \n", ":2: is not TOML: "),
+        (
+            "sed = 1",
+            ": sed is no setting; allowed: dialogues, lengths, start, last, seed, take, relabel",
+        ),
+        ("seed = -1", ": seed is -1; a whole number from 0 to 4294967295 is allowed"),
+        ("seed = true", ": seed is True; a whole number from 0 to 4294967295 is allowed"),
+        (
+            "lengths = [3, 3]",
+            ": lengths is [3, 3]; a list of different whole numbers from 2 is allowed",
+        ),
+        ("lengths = [1]", ": lengths is [1]; "),
+        ('start = "me"', ": start is 'me'; any or user or system is allowed"),
+        ("take = 3", ": take is 3; a table [[take]] is allowed"),
+        ("[[take]]\ndomain = 3", ": take: domain is 3; a text or a list of texts is allowed"),
+        ("[[take]]\nn = 3", ": take: n is no setting; allowed: dialogues, "),
+        ("[relabel]\ntv = 3", ": relabel is {'tv': 3}; a table such as cinema"),
+        ("[dialogue.a]\nedit = {x = 'y'}", ": dialogue a: edit is {'x': 'y'}; a table such as {2"),
+        ("dialogue = {a = 3}", ": dialogue is {'a': 3}; a table [dialogue.ID] is allowed"),
+    ],
+)
+def test_wrong_rules_are_told(tmp_path, text, message):
+    path = tmp_path / "s.toml"
+    path.write_text(text, "utf-8")
+    with pytest.raises(InputError) as caught:
+        read_rules(path)
+    assert str(caught.value).startswith(f"{path}{message}")
+
+
+def test_all_faults_of_the_rules_are_told_together(tmp_path):
+    path = tmp_path / "s.toml"
+    path.write_text('seed = "x"\nlast = 1\n[[take]]\nsource = ""\n', "utf-8")
+    with pytest.raises(InputError) as caught:
+        read_rules(path)
+    assert len(caught.value.problems) == 3

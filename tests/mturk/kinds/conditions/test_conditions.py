@@ -1,0 +1,96 @@
+"""What an answer of two conditions must be, and what is remarked on."""
+
+import pytest
+
+from mturk import kinds
+from mturk.kinds import Behaviour, ExpectedTuple
+from mturk.kinds.conditions import INVENTED, KIND, remark_on, words_of
+from mturk.kinds.sentence_pairs import pair_id
+
+PAIR = pair_id("A large ball.", "A small fruit.")
+ASKED = ExpectedTuple(PAIR, PAIR, ("A large ball.", "A small fruit."), "conditions")
+
+
+def fields(high, low, **more):
+    return [
+        (f"high-{PAIR}", high),
+        (f"low-{PAIR}", low),
+        *((f"{k}-{PAIR}", v) for k, v in more.items()),
+    ]
+
+
+def test_two_phrases_that_differ_are_an_answer():
+    assert KIND.problems(ASKED, fields("the shape", "the size", seconds="7.5")) == []
+    assert kinds.check([ASKED], fields("the shape", "the size")) == []
+
+
+@pytest.mark.parametrize(
+    ("high", "low", "said"),
+    [
+        ("", "the size", "the condition of high similarity is missing"),
+        ("the shape", " .- ", "the condition of low similarity is missing"),
+        ("The Size!", " the  size", "both conditions are the same"),
+        ("x" * 201, "the size", "the condition of high similarity has 201 characters or several"),
+        ("the\nshape", "the size", "the condition of high similarity has 9 characters or several"),
+    ],
+)
+def test_what_is_no_answer(high, low, said):
+    [problem] = KIND.problems(ASKED, fields(high, low))
+    assert problem.startswith(f"{PAIR}: {said}")
+
+
+def test_both_may_be_missing_and_all_is_said():
+    found = KIND.problems(ASKED, [*fields("", ""), (f"high-{PAIR}", ""), (f"seconds-{PAIR}", "-1")])
+    assert len(found) == 4
+    assert f"high-{PAIR} is there 2 times" in found[0]
+    assert "seconds is '-1'" in found[-1]
+
+
+@pytest.mark.parametrize(
+    ("condition", "why", "word"),
+    [
+        ("The colour in the sentence", "about", "sentence"),
+        ("the size is LARGE", "value", "large"),
+        ("the ball is ball", "value", "ball"),
+        ("the 3 of them", "value", "3"),
+        ("der Satz", "about", "satz"),
+        ("The activity.", "vague", "activity"),
+    ],
+)
+def test_remarks(condition, why, word):
+    assert remark_on(condition, ASKED.items) == (why, word)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "the way the object is moved",
+        "the activity of the man",
+        "the number of people",
+        "the mood",
+    ],
+)
+def test_no_remark_on_what_names_a_respect(condition):
+    assert remark_on(condition, ASKED.items) is None
+
+
+def test_the_review_gets_the_remarks():
+    [said] = KIND.remarks(ASKED, fields("the shape", "the size is large"))
+    assert said == "'the size is large': 'large' may say how things are"
+
+
+def test_words_are_letters_and_digits():
+    assert words_of("L'âge – 3 Männer_innen") == ["l", "âge", "3", "männer", "innen"]
+
+
+def test_simulated_workers_write_what_is_known_or_what_says_that_it_is_invented():
+    truth = {(PAIR, "the shape"): 5.0, (PAIR, "the weight"): 2.5, (PAIR, "the size"): 1.0}
+    known = KIND.simulate(ASKED, truth, Behaviour(), "W1")
+    assert dict(known) == dict(fields("the shape", "the size"))
+    invented = KIND.simulate(ASKED, {}, Behaviour(seed=3), "W1")
+    assert invented == KIND.simulate(ASKED, {}, Behaviour(seed=3), "W1")
+    texts = {text.removesuffix(" (simulated)") for _, text in invented}
+    assert len(texts & set(INVENTED)) == 2
+    assert KIND.problems(ASKED, invented) == []
+    careless = KIND.simulate(ASKED, truth, Behaviour(careless=1.0), "W1")
+    assert all(text.endswith("(simulated)") for _, text in careless)

@@ -1,0 +1,161 @@
+"""Tests of qualification: their file, their XML, and at a real service who may work after them."""
+
+import re
+
+import pytest
+
+from bws.problems import InputError
+from mturk.question_xml import parse
+from mturk.service.rules.answer_key import score
+from mturk.service.rules.work import Work, WorkError
+from mturk.service.site.question_form import FormQuestion, problems, read_form
+from mturk.study.qualification import answer_key, form, read_test, shipped_test
+from mturk.study.settings import Settings
+from mturk.study.settings_file import default_settings
+
+KINDS = ("conditions", "verification")
+OWN = """\
+name = "Own test"
+description = "Two questions"
+seconds = 600
+pass_at = 60
+[[questions]]
+text = ["<b> & ]]>", "Which?"]
+options = ["a", "b"]
+scores = [0, 3]
+[[questions]]
+text = ["Which?"]
+options = ["a", "b", "c"]
+scores = [1, 2, 0]
+"""
+
+
+@pytest.fixture
+def own(tmp_path):
+    def write(text=OWN):
+        path = tmp_path / "test.toml"
+        path.write_text(text, encoding="utf-8")
+        return str(path)
+
+    return write
+
+
+def best(test):
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    return [
+        (f"q{n}", letters[one.scores.index(max(one.scores))])
+        for n, one in enumerate(test.questions, start=1)
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_best_answers_are_100_percent_and_none_is_0(kind):
+    test = shipped_test(default_settings(kind, "en"))
+    key = answer_key(test)
+    assert score(key, best(test)) == 100
+    assert score(key, []) == 0
+    assert 0 < score(key, best(test)[:1]) < test.pass_at
+    assert all(len(one.options) == len(set(one.options)) for one in test.questions)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_form_asks_everything_and_tells_no_scores(kind):
+    test = shipped_test(default_settings(kind, "en"))
+    asked = [one for one in read_form(parse(form(test))) if isinstance(one, FormQuestion)]
+    assert [one.kind for one in asked] == ["one"] * len(test.questions)
+    assert [tuple(text for _, text in one.choices) for one in asked] == [
+        one.options for one in test.questions
+    ]
+    assert problems(asked, best(test), "en") == []
+    assert len(problems(asked, [], "en")) == len(asked)
+    assert "Score" not in form(test)
+
+
+def test_a_test_of_ones_own(own):
+    test = read_test(own())
+    assert (test.retry_after, test.keywords, test.overview) == (None, "", ())
+    assert score(answer_key(test), [("q1", "b"), ("q2", "a")]) == 80
+    [first, _] = read_form(parse(form(test)))
+    assert first.content[0].lines == ("<b> & ]]>",)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (('name = "Own test"\n', ""), "name is missing"),
+        (("seconds = 600", 'seconds = "x"'), "seconds is 'x'; int is allowed"),
+        (("seconds = 600", "second = 600\nhint = 1"), "hint, second is no part of a test"),
+        (("pass_at = 60", "pass_at = 0"), "pass_at is 0; 1 to 100 percent"),
+        (("scores = [0, 3]", "scores = [0, 0]"), "question 1: scores is [0, 0]; 2 whole numbers"),
+        (("scores = [0, 3]", "scores = [3]"), "question 1: scores is [3]; 2 whole numbers"),
+        (('options = ["a", "b"]', 'options = ["a"]'), "question 1: has 1 options; 2 to 26"),
+        (('["Which?"]', "[]"), "question 2: text and options are lists of texts"),
+        (("scores = [1, 2, 0]", ""), "question 2: text, options and scores are needed"),
+        (("name = ", "name = ="), "is not TOML"),
+    ],
+)
+def test_what_is_wrong_with_a_test(own, change, said):
+    with pytest.raises(InputError) as caught:
+        read_test(own(OWN.replace(*change)))
+    assert any(problem.message.startswith(said) for problem in caught.value.problems)
+
+
+def test_tuples_come_without_a_test():
+    with pytest.raises(InputError, match="no test comes with kind 'tuples' in language 'de'"):
+        shipped_test(Settings())
+
+
+def made(study, *arguments):
+    return re.search(r'own_qualifications = \["(.*)"\]', study.run("qualify", *arguments))[1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_who_passes_the_test_may_work_and_nobody_else(study, pairs_csv, triplets_csv, kind):
+    arguments = ("--config", study.config(kind), "--endpoint", study.url)
+    required = made(study, *arguments)
+    assert made(study, *arguments) == required  # found, not made again
+    assert len(study.running.rows("SELECT number FROM qualification_type")) == 1
+    table = pairs_csv if kind == "conditions" else triplets_csv
+    study.publish(kind, table, own_qualifications=[required])
+    work, its_id = Work(study.running.database, study.running.clock), required.partition(">=")[0]
+    right = best(shipped_test(default_settings(kind, "en")))
+    for worker, answers in (("AGOOD", right), ("APOOR", [(name, "z") for name, _ in right])):
+        work.register(worker, country="DE")
+        assert work.request_qualification(worker, its_id, answers) == "Granted"
+    work.register("ANEW", country="DE")
+    [hit_id] = [row[0] for row in study.running.rows("SELECT hit_id FROM hit")]
+    for worker in ("APOOR", "ANEW"):
+        with pytest.raises(WorkError) as caught:
+            work.accept(worker, hit_id)
+        assert caught.value.code == "NotEligible"
+    assert work.accept("AGOOD", hit_id).hit_id == hit_id
+
+
+def test_another_test_of_the_same_name_is_refused(study, own):
+    made(study, "--test", own(), "--endpoint", study.url)
+    changed = own(OWN.replace("scores = [0, 3]", "scores = [3, 0]"))
+    study.run("qualify", "--test", changed, "--endpoint", study.url, code=1)
+    assert "has another test of the name 'Own test'" in study.said
+
+
+def test_writers_of_conditions_can_be_kept_from_verifying(study, pairs_csv, triplets_csv):
+    study.publish("conditions", pairs_csv)
+    study.simulate("--workers", "1")
+    excluded = made(study, "--workers-of", study.ledger)
+    assert excluded.startswith("!")
+    assert made(study, "--workers-of", study.ledger) == excluded
+    study.ledger = str(study.folder / "v.db")
+    study.publish("verification", triplets_csv, own_qualifications=[excluded])
+    work = Work(study.running.database, study.running.clock)
+    work.register("AOTHER", country="DE")
+    [hit_id] = [
+        row[0] for row in study.running.rows("SELECT hit_id FROM hit ORDER BY number DESC LIMIT 1")
+    ]
+    with pytest.raises(WorkError):
+        work.accept("ASIMULATED1", hit_id)
+    assert work.accept("AOTHER", hit_id)
+
+
+def test_one_thing_at_a_time(study):
+    study.run("qualify", code=2)
+    study.run("qualify", "--config", "a", "--test", "b", code=2)

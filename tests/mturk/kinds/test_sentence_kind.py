@@ -1,0 +1,139 @@
+"""Which pairs share a page, that the pages are what they should be, and that nothing in them breaks out."""
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+from bws.problems import InputError
+from mturk import answers
+from mturk.kinds import conditions, verification
+from mturk.kinds.sentence_kind import _pages
+from mturk.kinds.sentence_pairs import SentencePart
+from mturk.question_xml import read
+from mturk.study.settings_file import SettingsFile, default_settings
+
+HOSTILE = "<script>document.title='run'</script> ${B} ]]> \"'` \u202eabc 🙂 {{ 7*7 }} \x07"
+
+
+def triplets(pairs, each=2):
+    return [
+        SentencePart(f"{pair}-{n}", f"p{pair}", (f"A{pair}", f"B{pair}", f"c{n}"))
+        for pair in range(pairs)
+        for n in range(each)
+    ]
+
+
+@pytest.mark.parametrize(("pairs", "size"), [(4, 4), (10, 10), (25, 10), (7, 5), (100, 10)])
+def test_two_conditions_of_a_pair_do_not_meet(pairs, size):
+    settings = replace(default_settings("verification", "en"), dialogues_per_hit=size)
+    parts = triplets(pairs)
+    pages = _pages(parts, settings)
+    assert sorted(one.tuple_id for page in pages for one in page) == sorted(
+        one.tuple_id for one in parts
+    )
+    assert all(len(page) == size for page in pages[:-1])
+    full = [page for page in pages if len(page) == size]
+    assert all(len({one.group for one in page}) == size for page in full)
+
+
+def test_the_first_of_a_pair_is_no_sign_of_what_was_intended():
+    pages = _pages(triplets(200), default_settings("verification", "en"))
+    first = [one.tuple_id[-1] for page in pages[:20] for one in page]
+    assert 70 < first.count("0") < 130  # 100 expected of 200
+
+
+@pytest.fixture
+def planned(tmp_path):
+    def plan(kind, text, **changes):
+        path = tmp_path / "table.csv"
+        path.write_text(text, encoding="utf-8")
+        module = {"conditions": conditions, "verification": verification}[kind]
+        study = module.KIND.plan(str(path), None, SettingsFile(kind=kind, values=changes), "en")
+        return study.hits, list(study.notes)
+
+    return plan
+
+
+def table(count, kind):
+    texts = [f"Sentence {n}.,Other {n}." for n in range(count)]
+    if kind == "conditions":
+        return "\n".join(["sentence1,sentence2", *texts, ""])
+    return "\n".join(["sentence1,sentence2,condition", *(f"{one},the n" for one in texts), ""])
+
+
+@pytest.mark.parametrize("kind", ["conditions", "verification"])
+def test_the_same_call_gives_the_same_hits_and_other_terms_others(planned, kind):
+    plans, notes = planned(kind, table(7, kind))
+    again, _ = planned(kind, table(7, kind))
+    assert plans == again
+    size = default_settings(kind, "en").dialogues_per_hit
+    assert notes == [f"HIT {len(plans)} has {7 % size} of {size} sentence pairs"]
+    for changed in ({"seed": 1}, {"assignments": 7}, {"consent": "We ask."}, {"language": "de"}):
+        other, _ = planned(kind, table(7, kind), **changed)
+        assert not {one.token for one in plans} & {one.token for one in other}
+    same, _ = planned(kind, table(7, kind), lifetime=3600)
+    assert same == plans
+
+
+@pytest.mark.parametrize("kind", ["conditions", "verification"])
+def test_what_a_page_asks_can_be_read_from_it(planned, kind):
+    plans, _ = planned(kind, table(5, kind))
+    for one in plans:
+        asked = answers.expected(one.question)
+        assert [part.tuple_id for part in asked] == [part.tuple_id for part in one.parts]
+        assert [part.items for part in asked] == [part.item_ids for part in one.parts]
+        assert {part.kind for part in asked} == {kind}
+
+
+class Page(HTMLParser):
+    def __init__(self, html):
+        super().__init__()
+        self.names, self.ids, self.refers, self.scripts, self.texts = [], [], [], 0, []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.scripts += tag == "script"
+        self.names += [given["name"]] if tag == "input" and "name" in given else []
+        self.ids += [given["id"]] if "id" in given else []
+        for key in ("for", "aria-describedby", "aria-labelledby"):
+            self.refers += given.get(key, "").split()
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+@pytest.mark.parametrize("kind", ["conditions", "verification"])
+def test_a_page_is_whole_and_hostile_texts_are_texts(planned, kind):
+    quoted = '"' + HOSTILE.replace('"', '""') + '"'
+    head, row = "sentence1,sentence2", f"{quoted},B."
+    if kind == "verification":
+        head, row = f"{head},condition", f"{row},{quoted}"
+    [plan], notes = planned(kind, f"{head}\n{row}\n")
+    html = read(plan.question).html
+    page = Page(html)
+    assert page.scripts == 2
+    assert len(page.ids) == len(set(page.ids))
+    assert set(page.refers) <= set(page.ids)
+    shown = HOSTILE.replace("\x07", "")
+    assert shown in page.texts
+    assert [note for note in notes if "cannot be shown" in note]
+    [asked] = answers.expected(plan.question)
+    fields = {"conditions": conditions, "verification": verification}[kind].KIND.columns(
+        asked.tuple_id
+    )
+    assert set(fields.values()) <= set(page.names)
+    assert not re.search(r"https?://|src=|@import", html)
+
+
+def test_a_page_that_is_too_large_is_named(planned):
+    long = "word " * 9000
+    with pytest.raises(InputError, match=r"HIT 1 .*Question has .* bytes; 1 to 65535"):
+        planned("conditions", f"sentence1,sentence2\n{long},B\n")
+
+
+def test_dialogues_belong_to_tuples(planned):
+    with pytest.raises(InputError, match="kind is 'conditions', which has no dialogues"):
+        conditions.KIND.plan("x.csv", "dialogues.jsonl", SettingsFile(kind="conditions"), "en")

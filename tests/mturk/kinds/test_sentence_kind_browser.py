@@ -1,0 +1,214 @@
+"""The pages of sentence pairs in a real chromium, at the worker site: keyboard, refusals, accessibility."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from mturk.kinds import get_kind
+from mturk.kinds.conditions import remark_on
+from mturk.kinds.pages import preview_page
+from mturk.study.settings_file import SettingsFile
+
+AXE = Path(os.environ.get("GICCS_AXE", Path(__file__).parents[3] / ".cache/axe/axe.min.js"))
+KITE = ('A <b>red</b> kite, "high".', "A red bus ${B} ]]> stops 🙂.")
+
+
+@pytest.fixture
+def page(chromium):
+    errors = []
+    context = chromium.new_context(locale="en-GB")
+    context.set_default_timeout(60_000)
+    opened = context.new_page()
+    opened.on("pageerror", lambda error: errors.append(error))
+    yield opened
+    context.close()
+    assert not errors
+
+
+def accepted(page, study):
+    """Enter, accept the first HIT there is, and return the frame with its question."""
+    page.goto(f"{study.url}/work/")
+    page.get_by_label("Worker ID").fill("AALICE1")
+    page.get_by_role("button", name="Continue").click()
+    page.get_by_label("In which country do you live?").select_option("DE")
+    page.get_by_role("button", name="Start").click()
+    page.get_by_role("button", name="Accept").first.click()
+    page.wait_for_url("**/work/assignment/*")
+    frame = page.frame_locator("#question")
+    frame.locator("#submit:enabled").wait_for()
+    return frame
+
+
+def said(frame, place):
+    return frame.locator(f"#{place}").inner_text()
+
+
+def focused(frame):
+    return frame.locator(":focus").get_attribute("id") or frame.locator(":focus").get_attribute(
+        "name"
+    )
+
+
+def sent_past_the_page(page, frame):
+    """Send the form without the page's own check; return what the server says of it."""
+    frame.locator("#answers").evaluate("form => HTMLFormElement.prototype.submit.call(form)")
+    frame.locator("li").first.wait_for()
+    return frame.locator("li").all_inner_texts()
+
+
+def test_conditions_by_keyboard_with_both_errors_refused(page, study, pairs_csv):
+    study.publish("conditions", pairs_csv, pairs_per_hit=3)
+    frame = accepted(page, study)
+    order = frame.locator(".part[data-role=part]").count()
+    assert order == 3
+    shown = frame.locator("#answers .pair .text").all_text_contents()
+    assert set(KITE) <= set(shown)
+    frame.locator("#high-1").focus()
+    for number in (1, 2, 3):
+        page.keyboard.type(f"respect {'abc'[number - 1]}")
+        page.keyboard.press("Tab")
+        assert focused(frame) == f"low-{number}"
+        if number > 1:
+            page.keyboard.type("the mood")
+        page.keyboard.press("Tab")
+    page.keyboard.press("Tab")  # past the comment
+    assert focused(frame) == "submit"
+    page.keyboard.press("Enter")
+    assert "A phrase is missing here" in said(frame, "problem-1")
+    assert said(frame, "problem-2") == ""
+    assert focused(frame) == "low-1"
+    page.keyboard.type("Respect A.")
+    page.keyboard.press("Enter")
+    assert "Both phrases are the same" in said(frame, "problem-1")
+    assert study.answers() == []
+    page.keyboard.press("Control+A")
+    page.keyboard.type("the two sizes")
+    assert said(frame, "problem-1") == ""
+    page.keyboard.press("Enter")  # a remark holds it up once
+    assert "“two” may say how things are" in said(frame, "remark-low-1")
+    assert focused(frame) == "low-1"
+    assert study.answers() == []
+    page.keyboard.press("Enter")
+    page.get_by_text("your answer has been received").wait_for()
+    [fields] = study.answers()
+    assert sorted(text for name, text in fields.items() if name.startswith("high")) == [
+        "respect a", "respect b", "respect c",
+    ]  # fmt: skip
+    assert all(float(text) > 0 for name, text in fields.items() if name.startswith("seconds"))
+
+
+def test_the_server_refuses_what_the_page_would_not_send(page, study, pairs_csv):
+    study.publish("conditions", pairs_csv, pairs_per_hit=3)
+    frame = accepted(page, study)
+    for number in (1, 2):
+        frame.locator(f"#high-{number}").fill("the size")
+        frame.locator(f"#low-{number}").fill("The size.")
+    found = sent_past_the_page(page, frame)
+    assert sum("both conditions are the same" in one for one in found) == 2
+    assert sum("similarity is missing" in one for one in found) == 2
+    assert study.answers() == []
+
+
+def test_verification_by_keyboard(page, study, triplets_csv):
+    study.publish("verification", triplets_csv, pairs_per_hit=4)
+    frame = accepted(page, study)
+    frame.locator("#submit").press("Enter")
+    problems = [said(frame, f"problem-{number}") for number in (1, 2, 3, 4)]
+    assert all("An answer is missing here" in one for one in problems)
+    assert focused(frame).startswith("label-")
+    assert study.answers() == []
+    page.keyboard.press("Space")  # level 1 of the first triplet
+    page.keyboard.press("ArrowDown")
+    assert said(frame, "problem-1") == ""
+    for number in (2, 3):
+        page.keyboard.press("Tab")  # the box
+        assert focused(frame).startswith("not-applicable-")
+        page.keyboard.press("Tab")  # the levels
+        page.keyboard.press("Space")
+        assert said(frame, f"problem-{number}") == ""
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")  # the last one does not apply
+    assert frame.locator(".levels").nth(3).locator("input").first.is_disabled()
+    page.keyboard.press("Tab")  # past the levels, to the comment
+    assert focused(frame) == "comment"
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.get_by_text("your answer has been received").wait_for()
+    [fields] = study.answers()
+    labels = sorted(text for name, text in fields.items() if name.startswith("label-"))
+    assert labels == ["1", "1", "2"]
+    assert [text for name, text in fields.items() if name.startswith("not-")] == ["yes"]
+
+
+def test_the_box_takes_a_level_back_and_the_server_refuses_both(page, study, triplets_csv):
+    study.publish("verification", triplets_csv, pairs_per_hit=4)
+    frame = accepted(page, study)
+    levels = frame.locator(".levels").first.locator("input")
+    box = frame.locator("[data-role=not-applicable]").first
+    levels.nth(4).check()
+    box.check()
+    assert not levels.nth(4).is_checked()
+    box.uncheck()
+    assert levels.nth(4).is_enabled()
+    box.evaluate("box => { box.checked = true; }")
+    levels.nth(4).evaluate("level => { level.checked = true; }")
+    found = sent_past_the_page(page, frame)
+    assert sum("has label 5 and does not apply; one of the two" in one for one in found) == 1
+    assert sum("an answer is missing" in one for one in found) == 3
+    assert study.answers() == []
+
+
+CONDITIONS = (
+    "the colour in the sentence", "the size is LARGE", "the kite is red", "the way it is moved",
+    "3 of them", "The activity.", "the activity of the man", "die Zahl der Sätze", "L'âge_deux", "the mood",
+)  # fmt: skip
+
+
+def planned(kind, tmp_path, language="en"):
+    path = tmp_path / f"{kind}.csv"
+    condition = (",condition", ",the <i>size</i>") if kind == "verification" else ("", "")
+    quoted = ",".join('"' + one.replace('"', '""') + '"' for one in KITE)
+    path.write_text(f"sentence1,sentence2{condition[0]}\n{quoted}{condition[1]}\n", "utf-8")
+    settings = SettingsFile(kind=kind, values={"language": language, "consent": "We ask."})
+    [plan] = get_kind(kind).plan(str(path), None, settings, "en").hits
+    html = tmp_path / f"{kind}.{language}.html"
+    html.write_text(preview_page(plan), "utf-8")
+    return html.as_uri()
+
+
+def test_the_page_remarks_on_what_the_program_remarks_on(page, tmp_path):
+    page.goto(planned("conditions", tmp_path))
+    assert page.locator("#submit").is_disabled()
+    assert page.locator("#instruction").get_attribute("open") is not None
+    for condition in CONDITIONS:
+        page.locator("#high-1").fill(condition)
+        page.locator("#high-1").blur()
+        remark = said(page, "remark-high-1")
+        found = remark_on(condition, KITE)
+        assert (f"“{found[1]}”" in remark) if found else remark == "", condition
+
+
+@pytest.mark.skipif(not AXE.exists(), reason=f"needs axe-core at {AXE} (or GICCS_AXE)")
+@pytest.mark.parametrize("kind", ["conditions", "verification"])
+@pytest.mark.parametrize(
+    ("scheme", "width", "language"), [("light", 390, "en"), ("dark", 1200, "de")]
+)
+def test_axe_finds_nothing(chromium, tmp_path, kind, scheme, width, language):
+    context = chromium.new_context(
+        color_scheme=scheme, viewport={"width": width, "height": 844}, bypass_csp=True
+    )
+    page = context.new_page()
+    page.goto(planned(kind, tmp_path, language))
+    if kind == "conditions":
+        page.locator("#high-1").fill("two sentences")
+        page.locator("#low-1").fill("two sentences")
+    page.locator("#answers").evaluate("form => form.requestSubmit()")
+    assert said(page, "problem-1")
+    page.add_script_tag(path=AXE)
+    found = page.evaluate("axe.run()")
+    assert len(found["passes"]) > 15
+    assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == []
+    scrolled = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+    assert page.evaluate(scrolled)
+    context.close()

@@ -1,0 +1,57 @@
+"""The texts of the pages: both languages say the same things, the examples obey their own rules."""
+
+import pytest
+
+from mturk.kinds.conditions import remark_on
+from mturk.kinds.texts import texts_of
+from mturk.study.settings_file import default_settings
+
+LANGUAGES = ("de", "en")
+
+
+def shape(value):
+    if isinstance(value, dict):
+        return {key: shape(one) for key, one in value.items()}
+    return [shape(one) for one in value] if isinstance(value, list) else type(value)
+
+
+@pytest.mark.parametrize("kind", ["conditions", "verification"])
+def test_both_languages_have_the_same_texts(kind):
+    english, german = (texts_of(f"mturk.kinds.{kind}", language) for language in LANGUAGES)
+    assert shape(english) == shape(german)
+
+
+def test_both_languages_have_the_same_lists_of_words():
+    english, german = (
+        texts_of("mturk.kinds.conditions", language, "words") for language in LANGUAGES
+    )
+    assert english.keys() == german.keys()
+    for lists in (english, german):
+        assert all(word == word.lower() for one in lists.values() for word in one)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_good_example_is_remarked_on(language):
+    texts = texts_of("mturk.kinds.conditions", language)
+    shown = [texts["example"], *texts["rules"], *texts["more"]]
+    good = [
+        (one[kind], one["sentences"])
+        for one in shown
+        for kind in ("good", "high", "low")
+        if kind in one
+    ]
+    assert len(good) >= 8
+    assert [one for one in good if remark_on(*one)] == []
+
+
+def test_levels_are_the_scale():
+    for language in LANGUAGES:
+        levels = [one["level"] for one in texts_of("mturk.kinds.verification", language)["levels"]]
+        assert levels == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("kind", ["conditions", "verification"])
+def test_there_is_a_test_for_the_default_language(kind):
+    from mturk.study.qualification import shipped_test
+
+    assert shipped_test(default_settings(kind, "en")).pass_at == 75

@@ -1,0 +1,65 @@
+"""What a form of tuples must say to be an answer, and what it says then."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.strategies import characters
+
+from mturk.kinds import ExpectedTuple, check
+from mturk.kinds.tuples.form import TupleAnswer, join_shown, split_shown, tuple_answers
+
+ANY_TEXT = st.text(characters(), max_size=40)
+FIELDS = st.lists(st.tuples(ANY_TEXT, ANY_TEXT), max_size=8)
+ASKED = [ExpectedTuple("t1", "d1", ("a", "b;c", "d%")), ExpectedTuple("t2", "d2", ("a", "b"))]
+RIGHT = {
+    "best-t1": "a",
+    "worst-t1": "d%",
+    "shown-t1": "b%3Bc;d%25;a",
+    "seconds-t1": "12.5",
+    "best-t2": "b",
+    "worst-t2": "a",
+}
+
+
+@given(st.lists(st.text(), min_size=1, max_size=6).filter(lambda items: items != [""]))
+def test_an_order_comes_back(items):
+    assert split_shown(join_shown(items)) == tuple(items)
+
+
+def test_a_whole_answer():
+    assert check(ASKED, [*RIGHT.items(), ("assignmentId", "A1")]) == []
+    assert tuple_answers(ASKED, [*RIGHT.items()]) == (
+        TupleAnswer("t1", "a", "d%", ("b;c", "d%", "a"), 12.5),
+        TupleAnswer("t2", "b", "a", (), None),
+    )
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("best-t1", "", "t1: best is missing; choose one of 'a', 'b;c', 'd%'"),
+        ("worst-t2", "c", "t2: worst is 'c'; allowed: 'a', 'b'"),
+        ("worst-t1", "a", "t1: best and worst are both 'a'; they must be different items"),
+        ("shown-t1", "a;a;d%25", "t1: shown is 'a;a;d%25'; it must be"),
+        ("shown-t1", "a;b;c;d%25", "t1: shown is"),
+        ("seconds-t1", "nan", "t1: seconds is 'nan'; a number from 0 is allowed"),
+        ("seconds-t1", "-1", "t1: seconds is '-1'"),
+        ("seconds-t1", "soon", "t1: seconds is 'soon'"),
+    ],
+)
+def test_one_fault_is_one_message(field, value, said):
+    fields = [*(RIGHT | {field: value}).items()]
+    problems = check(ASKED, fields)
+    assert len(problems) == 1
+    assert problems[0].startswith(said)
+    with pytest.raises(ValueError, match=r"^t\d: "):
+        tuple_answers(ASKED, fields)
+
+
+def test_all_faults_are_named():
+    assert len(check(ASKED, [])) == 4
+
+
+def test_a_field_that_comes_twice_is_a_fault():
+    fields = [("best-t1", "b;c"), *RIGHT.items()]
+    assert check(ASKED, fields) == ["best-t1 is there 2 times; once is allowed"]

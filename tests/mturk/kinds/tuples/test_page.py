@@ -1,0 +1,208 @@
+"""The question page: hostile texts appear as written, ids come back exact, both languages say the same."""
+
+import tomllib
+from html.parser import HTMLParser
+from importlib import resources
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from hypothesis.strategies import characters
+
+from giccs.benchmark.items import Candidate, Dialogue, Turn
+from mturk import answers, question_xml
+from mturk.kinds import ExpectedTuple
+from mturk.kinds.pages import preview_page
+from mturk.kinds.tuples import form
+from mturk.kinds.tuples.language_check import cloze_for, clozes_of, passed
+from mturk.kinds.tuples.page import Part, dropped_characters, render
+from mturk.kinds.tuples.page import question_xml as question_of
+from mturk.limits import QUESTION
+from mturk.study.plan import HitPlan
+from mturk.study.settings import Settings
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "</script><img src=x onerror=alert(1)>",
+    "${B} {{ 7*7 }} {% raw %} {# x #} %s %(a)s",
+    "]]><!--&amp;&lt;",
+    "\"double\" 'single' `back` „deutsch“",
+    "\u202erechts nach links\u202c \u200f\u200b",
+    "🙂👩‍👩‍👧 𝔘𝔪𝔩𝔞𝔲𝔱",
+    "zwei\r\nZeilen\tund\u2028mehr\u0085",
+]
+IDENTITY = st.text(characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=12).filter(
+    lambda text: not question_xml.forbidden_in_xml(text)
+)
+
+
+class Page(HTMLParser):
+    """What a browser would make of a page: texts by class, inputs, and all tag names."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.inputs, self.attributes, self.texts = [], [], set(), []
+        self.collecting = False
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        self.tags.append(tag)
+        self.attributes |= found.keys()
+        self.inputs += [found] if tag == "input" else []
+        self.collecting = found.get("class") in ("utterance", "text", "speaker", "as-written")
+        self.texts += [""] if self.collecting else []
+
+    def handle_endtag(self, tag):
+        self.collecting = False
+
+    def handle_data(self, data):
+        if self.collecting:
+            self.texts[-1] += data
+
+
+def part(texts, tuple_id="t1", names=("a", "b", "c"), group="d1"):
+    turns = tuple(Turn("user", text) for text in texts)
+    items = tuple(Candidate(name, f"{texts[0]}{n}") for n, name in enumerate(names))
+    return Part(tuple_id, Dialogue(group, "", "", turns, items), items)
+
+
+def page_of(*parts, **kwargs):
+    return Page(question_xml.read(question_of(parts, Settings(**kwargs))).html)
+
+
+def test_hostile_texts_are_shown_as_they_are():
+    page = page_of(part(HOSTILE), consent=HOSTILE[0])
+    plain = page_of(part(["gut"] * len(HOSTILE)), consent="gut")
+    assert set(HOSTILE) <= set(page.texts)
+    assert page.tags == plain.tags
+    assert page.attributes == plain.attributes
+
+
+def test_a_speakers_name_is_a_text_like_any_other():
+    dialogue = Dialogue("d", "", "", (Turn("<b>Eva</b>", "Hallo"),), ())
+    page = page_of(Part("t1", dialogue, ()))
+    assert "<b>Eva</b>" in page.texts
+    assert "b" not in page.tags
+
+
+@given(st.text(characters(), min_size=1, max_size=60))
+@example("\x00\ud800\ufffe\r")
+@settings(max_examples=50, deadline=None)
+def test_any_text_is_shown_but_for_what_xml_forbids(text):
+    one = part([text])
+    lost = question_xml.forbidden_in_xml(text)
+    shown = "".join(c for c in text if c not in lost)
+    assert {shown, f"{shown}0", f"{shown}1", f"{shown}2"} <= set(page_of(one).texts)
+    counted = dropped_characters([one], Settings())
+    assert set(counted.values()) == ({len(lost)} if lost else set())
+    assert len(counted) == (4 if lost else 0)  # a turn and three candidates
+
+
+@given(IDENTITY, st.lists(IDENTITY, min_size=2, max_size=4, unique=True), IDENTITY)
+@example("</script>", ["a;b", "a%3Bb", "]]>", '"><b>'], "${B}")
+@settings(max_examples=50, deadline=None)
+def test_ids_come_back_exact(tuple_id, names, group):
+    one = part(["x"], tuple_id, names, group)
+    xml = question_of([one], Settings())
+    assert answers.expected(xml) == (ExpectedTuple(tuple_id, group, tuple(names)),)
+    inputs = Page(question_xml.read(xml).html).inputs
+    values = {found["value"] for found in inputs if found.get("name") == f"best-{tuple_id}"}
+    assert values == set(names)
+    [shown] = [found["value"] for found in inputs if found.get("data-role") == "shown"]
+    assert form.split_shown(shown) == tuple(names)
+
+
+def test_fields_are_those_that_answers_expects():
+    page = page_of(part(["x"]), part(["y"], "t2"), language_check=False)
+    names = {found.get("name") for found in page.inputs}
+    assert names == {"assignmentId", None} | {
+        f"{field}-{t}" for field in ("best", "worst", "shown", "seconds") for t in ("t1", "t2")
+    }
+
+
+def test_nothing_comes_from_outside():
+    page = render([part(["x"])], Settings())
+    assert not {"src", "href", "srcset", "action"} & Page(page).attributes
+    assert "@import" not in page
+    assert "url(" not in page
+
+
+def test_the_size_is_counted_in_bytes():
+    empty = len(question_of([part(["", "x"])], Settings()).encode())
+    room = (QUESTION.most - empty) // 2
+    fits = [Turn("user", "ü" * room)]
+    one = part(["", "x"])
+    one = Part("t1", Dialogue("d1", "", "", (*fits, one.dialogue.turns[1]), one.items), one.items)
+    assert len(question_of([one], Settings()).encode()) <= QUESTION.most
+    more = (Turn("user", "ü" * (room + 1)), one.dialogue.turns[1])
+    with pytest.raises(ValueError, match=r"Question has \d+ bytes"):
+        question_of([Part("t1", Dialogue("d1", "", "", more, one.items), one.items)], Settings())
+
+
+def test_preview_is_the_page_itself():
+    xml = question_of([part(["x"])], Settings())
+    assert preview_page(HitPlan(1, (), xml, "", "")) == question_xml.read(xml).html
+
+
+def test_the_comment_box_and_the_consent_can_be_left_out():
+    assert "textarea" in page_of(part(["x"])).tags
+    assert "textarea" not in page_of(part(["x"]), comment_box=False).tags
+    assert page_of(part(["x"]), consent="Wir").tags.count("details") == 2
+    assert page_of(part(["x"])).tags.count("details") == 1
+
+
+def shape(value):
+    if isinstance(value, dict):
+        return {key: shape(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [shape(inner) for inner in value]
+    return value if isinstance(value, int) else str
+
+
+def test_both_languages_have_the_same_texts():
+    folder = resources.files("mturk.kinds.tuples")
+    de, en = (tomllib.loads((folder / f"texts.{x}.toml").read_text("utf-8")) for x in ("de", "en"))
+    assert shape(de) == shape(en)
+    page = render([part(["x"])], Settings(language="en"))
+    assert '<html lang="en">' in page
+    assert "Which utterance is <em>most similar</em> to the last utterance?" in page
+    assert 'lang="de" dir="auto">x</p>' in page
+
+
+def words_of(page):
+    return [found for found in page.inputs if found.get("name", "").startswith("german-")]
+
+
+def test_a_german_word_is_asked_for_where_the_dialogues_are_german():
+    assert len(words_of(page_of(part(["x"])))) == 4
+    assert len(words_of(page_of(part(["x"]), dialogue_language="de-AT", language="en"))) == 4
+    assert words_of(page_of(part(["x"]), dialogue_language="en")) == []
+    assert words_of(page_of(part(["x"]), dialogue_language="fr")) == []
+    assert words_of(page_of(part(["x"]), language_check=False)) == []
+
+
+def test_the_page_does_not_say_which_word_is_right():
+    words = words_of(page_of(part(["x"])))
+    assert {frozenset(found) for found in words} == {
+        frozenset(["type", "name", "value", "required"])
+    }
+
+
+@pytest.mark.parametrize("language", ["de", "en"])
+def test_one_word_of_each_sentence_is_right(language):
+    clozes = clozes_of(Settings(dialogue_language=language))
+    assert len({cloze.field for cloze in clozes}) == len(clozes) == 8
+    for cloze in clozes:
+        assert cloze.sentence.count("___") == 1
+        assert [passed([(cloze.field, word)], clozes) for word in cloze.options].count(True) == 1
+    assert passed([(clozes[0].field, "")], clozes) is False
+    assert {cloze_for(f"t{n}", clozes) for n in range(100)} == {*clozes}
+
+
+def test_an_english_word_is_asked_for_where_the_dialogues_are_english():
+    page = page_of(part(["x"]), dialogue_language="en-GB")
+    words = [one for one in page.inputs if one.get("name", "").startswith("cloze-en-")]
+    assert len(words) == 4
+    settings = Settings(dialogue_language="en", language_check=False)
+    assert "cloze-" not in render([part(["x"])], settings)

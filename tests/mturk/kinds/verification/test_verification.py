@@ -1,0 +1,74 @@
+"""What an answer to a triplet must be, and what simulated workers say."""
+
+import statistics
+
+import pytest
+
+from bws.problems import InputError
+from mturk import kinds
+from mturk.kinds import Behaviour, ExpectedTuple
+from mturk.kinds.verification import KIND
+
+ASKED = ExpectedTuple("17", "p1", ("A kite.", "A bus.", "the colour"), "verification")
+TRUTH = {("p1", "the colour"): 4.0}
+
+
+@pytest.mark.parametrize("label", ["1", "2", "3", "4", "5"])
+def test_a_level_is_an_answer(label):
+    assert kinds.check([ASKED], [("label-17", label), ("seconds-17", "3")]) == []
+
+
+def test_the_box_alone_is_an_answer():
+    assert KIND.problems(ASKED, [("not-applicable-17", "yes")]) == []
+    assert KIND.problems(ASKED, [("label-17", ""), ("not-applicable-17", "yes")]) == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ([], "17: an answer is missing; choose a level or tick the box"),
+        ([("label-17", "6")], "17: the label is '6'; 1, 2, 3, 4, 5 are allowed"),
+        ([("label-17", "3.0")], "17: the label is '3.0'; 1, 2, 3, 4, 5 are allowed"),
+        ([("not-applicable-17", "on")], "17: the box has the value 'on'; 'yes' is allowed"),
+        (
+            [("label-17", "4"), ("not-applicable-17", "yes")],
+            "17: the condition has label 4 and does not apply; one of the two is allowed",
+        ),
+        ([("label-17", "4"), ("label-17", "4")], "label-17 is there 2 times; once is allowed"),
+        (
+            [("label-17", "4"), ("seconds-17", "x")],
+            "17: seconds is 'x'; a number from 0 is allowed",
+        ),
+    ],
+)
+def test_what_is_no_answer(fields, said):
+    assert KIND.problems(ASKED, fields) == [said]
+
+
+def labels_said(behaviour, workers=400):
+    said = [dict(KIND.simulate(ASKED, TRUTH, behaviour, f"W{n}")) for n in range(workers)]
+    return [int(one["label-17"]) for one in said if "label-17" in one], said
+
+
+def test_simulated_labels_are_the_truth_with_noise():
+    assert set(labels_said(Behaviour(noise=0))[0]) == {4}
+    noisy, _ = labels_said(Behaviour(noise=1))
+    assert set(noisy) <= {1, 2, 3, 4, 5}
+    assert statistics.stdev(noisy) == pytest.approx(0.95, abs=0.15)  # 1 cut off at 5
+
+
+def test_careless_workers_also_say_that_it_does_not_apply():
+    labels, said = labels_said(Behaviour(careless=1.0))
+    assert set(labels) == {1, 2, 3, 4, 5}
+    assert 30 < sum("not-applicable-17" in one for one in said) < 110  # 67 expected of 400
+    assert all(KIND.problems(ASKED, list(one.items())) == [] for one in said)
+
+
+def test_a_triplet_without_a_true_label_is_named():
+    with pytest.raises(InputError, match="triplet '17': no label of the condition 'the colour'"):
+        KIND.simulate(ASKED, {}, Behaviour(), "W1")
+
+
+def test_a_kind_that_does_not_exist():
+    with pytest.raises(ValueError, match="kind is 'songs'; tuples, conditions and verification"):
+        kinds.get_kind("songs")

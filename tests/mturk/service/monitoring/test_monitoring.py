@@ -1,0 +1,524 @@
+"""What a running service tells of itself: each request by its id, in a line, in numbers; of no person."""
+
+import asyncio
+import io
+import json
+import logging
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from urllib.parse import parse_qs, urlsplit
+
+import boto3
+import pytest
+import urllib3
+from botocore.exceptions import ClientError
+from prometheus_client.parser import text_string_to_metric_families
+from sqlalchemy import insert, text
+from sqlalchemy.exc import IntegrityError
+from starlette.requests import Request
+
+from mturk.service.clock import SystemClock
+from mturk.service.monitoring.logs import formatter
+from mturk.service.monitoring.metrics import Metrics
+from mturk.service.server import Options, serve
+from mturk.service.site import Rates, worker_link
+from mturk.service.site.form_data import BodyError, read_fields
+from mturk.service.site.rate_limits import Rate
+from mturk.service.store.database import Database
+from mturk.service.store.schema import worker
+from mturk.study.simulated_browser import Visitor
+
+PAGE = Path(__file__).parents[4] / "docs" / "study.md"
+CODE = "from mturk.cli import main; main()"
+KEY, SECRET = "LABORATORY", "a secret of the laboratory"
+WORKER, ANSWER, COMMENT = "APRIVATE77", "what-a-worker-answers", "gesagt von mir"
+TARGET = "MTurkRequesterServiceV20170117."
+FAILURE = "The service failed; the request may be repeated."
+
+
+def get(url, **headers):
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return urllib3.request("GET", url, headers=named, retries=False, redirect=False)
+
+
+def samples(url):
+    """Return the numbers of a page of metrics: (name, labels in order) -> value."""
+    page = get(url).data.decode()
+    return {
+        (one.name, *(one.labels[name] for name in sorted(one.labels))): one.value
+        for family in text_string_to_metric_families(page)
+        for one in family.samples
+    }
+
+
+@contextmanager
+def logged(form):
+    """Write what is logged by this process into a text, as the service does."""
+    written = io.StringIO()
+    handler, root, ours = logging.StreamHandler(written), logging.getLogger(), "mturk"
+    handler.setFormatter(formatter(form))
+    before = logging.getLogger(ours).level
+    # importing Streamlit, in a test before this one, keeps uvicorn's records from the root
+    uvicorn = [logging.getLogger(name) for name in ("uvicorn", "uvicorn.error")]
+    propagated = [logger.propagate for logger in uvicorn]
+    root.addHandler(handler)
+    logging.getLogger(ours).setLevel(logging.INFO)
+    for logger in uvicorn:
+        logger.propagate = True
+    try:
+        yield written
+    finally:
+        root.removeHandler(handler)
+        logging.getLogger(ours).setLevel(before)
+        for logger, value in zip(uvicorn, propagated, strict=True):
+            logger.propagate = value
+
+
+def lines_of(written):
+    return [json.loads(line) for line in written.splitlines()]
+
+
+def client(url, secret=SECRET):
+    return boto3.client(
+        "mturk", endpoint_url=url, region_name="us-east-1", aws_access_key_id=KEY,
+        aws_secret_access_key=secret,
+    )  # fmt: skip
+
+
+def do_a_hit(found, made):
+    """Publish a HIT, do it as a worker, approve it, and try some things that are refused."""
+    requester = client(found.api)
+    hit = requester.create_hit(**made.HIT)["HIT"]["HITId"]
+    with pytest.raises(ClientError) as caught:
+        client(found.api, "what somebody guessed").get_account_balance()
+    found.refused = caught.value.response["ResponseMetadata"]
+    asked = []
+    person = Visitor(found.api, timed=lambda path, _: asked.append(path), stopped=threading.Event())
+    link = worker_link(found.api, found.database.secret(), WORKER)
+    page = person.get(link)
+    page = person.post("/work/start", page.form("/work/start").fields | {"country": "DE"})
+    page = person.post("/work/accept", page.form("/work/accept").fields)
+    person.get(page.frame)
+    query = parse_qs(urlsplit(page.frame).query)
+    submit = f"{query['turkSubmitTo'][0]}/mturk/externalSubmit"
+    fields = {"assignmentId": query["assignmentId"][0], "answer": ANSWER, "comment": COMMENT}
+    outcomes = [person.post(submit, fields).status for _ in range(2)]  # the second is known already
+    outcomes += [person.post(submit.replace("/submit/", "/submit/x"), fields).status]
+    outcomes += [
+        person.get(f"/work/preview/{path}?secret=query").status for path in ("3A", "%0A{}")
+    ]
+    person.close()
+    assert outcomes == [200, 200, 403, 404, 404]
+    (one,) = requester.list_assignments_for_hit(HITId=hit)["Assignments"]
+    assert ANSWER in one["Answer"]
+    found.answer = requester.approve_assignment(AssignmentId=one["AssignmentId"])
+    found.private = [
+        KEY, SECRET, WORKER, ANSWER, COMMENT, link, link.rpartition("=")[2], submit.split("/")[4],
+        page.frame.rpartition("/")[2], hit, one["AssignmentId"], "secret=query", "guessed",
+        *(value for value in person.cookies.values() if value),
+    ]  # fmt: skip
+    found.asked = asked
+
+
+@pytest.fixture(scope="module")
+def watched(tmp_path_factory, made):
+    """A process with keys behind a trusted proxy, in which a HIT was done; its log, when it ended."""
+    folder = tmp_path_factory.mktemp("watched")
+    command = [sys.executable, "-c", CODE, "serve", "--db", folder / "hits.db", "--port", "0", "--json",
+               "--log", "json", "--metrics", "127.0.0.1:0", "--trust-proxy", "127.0.0.1"]  # fmt: skip
+    environment = os.environ | {"GICCS_KEYS": json.dumps({KEY: SECRET})}
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment
+        )
+    found = SimpleNamespace(**json.loads(process.stdout.readline()))
+    found.database = Database(folder / "hits.db")
+    try:
+        do_a_hit(found, made)
+        found.given = [
+            get(f"{found.api}/work/", X_Request_ID=name) for name in ("from.the-proxy_1", "no!")
+        ]
+        found.healthy = (
+            get(f"{found.api}/healthz"),
+            get(found.metrics.replace("metrics", "healthz")),
+        )
+        found.numbers, found.page = samples(found.metrics), get(found.metrics).data.decode()
+    finally:
+        process.terminate()
+        process.communicate(timeout=300)
+        found.database.close()
+    found.written = (folder / "log").read_text()
+    found.lines = lines_of(found.written)
+    return found
+
+
+def test_each_request_is_one_line_of_json(watched):
+    answered = [line for line in watched.lines if line["event"] == "answered"]
+    for line in answered:
+        assert line.keys() - {"outcome", "operation", "page", "frame"} == {
+            "timestamp", "level", "logger", "event", "request_id", "method", "status", "milliseconds",
+        }  # fmt: skip
+        assert len(line.keys() & {"operation", "page", "frame"}) == 1
+        assert line["timestamp"].endswith("Z")
+    told = [line["operation"] for line in answered if "operation" in line]
+    assert told == ["CreateHIT", "unknown", "ListAssignmentsForHIT", "ApproveAssignment"]
+    taken = [line["outcome"] for line in answered if line.get("page", "").startswith("/submit/")]
+    assert taken == ["done", "again", "refused"]
+    assert len({line["request_id"] for line in answered}) == len(answered)
+
+
+def test_nothing_tells_of_a_worker_an_answer_or_a_secret(watched):
+    assert len(watched.private) > 12
+    for private in (*watched.private, "127.0.0.1"):
+        assert private not in watched.written
+        assert private not in watched.page
+
+
+def test_the_numbers_are_what_was_done(watched):
+    def requests(kind):
+        return sum(
+            value
+            for (name, *labels), value in watched.numbers.items()
+            if name == "giccs_http_requests_total" and labels[0] == kind
+        )
+
+    question = [path for path in watched.asked if path.startswith("/question/")]
+    assert (requests("api"), requests("frame")) == (4, len(question))
+    assert requests("page") == len(watched.asked) - len(question) + len(watched.given)
+    assert watched.numbers["giccs_http_requests_total", "api", "unknown", "400"] == 1
+    assert watched.numbers["giccs_http_request_seconds_count", "api", "CreateHIT"] == 1
+    submit = "/submit/{token}/mturk/externalSubmit"
+    assert watched.numbers["giccs_http_requests_total", "page", submit, "403"] == 1
+    assert watched.numbers["giccs_submissions_total",] == 1
+    assert watched.numbers["giccs_assignments", "Approved"] == 1
+    assert (
+        sum(value for key, value in watched.numbers.items() if key[0] == "giccs_assignments") == 1
+    )
+    assert sum(value for key, value in watched.numbers.items() if key[0] == "giccs_hits") == 1
+    # at least: the HIT, its worker, its place, its answer, its approval
+    assert watched.numbers["giccs_database_write_wait_seconds_count",] >= 5
+    assert watched.numbers["process_resident_memory_bytes",] > 1e6
+    assert watched.numbers["giccs_database_up",] == 1
+
+
+def test_a_request_has_one_id_in_the_answer_in_its_header_and_in_the_log(watched):
+    metadata = watched.answer["ResponseMetadata"]
+    assert metadata["HTTPHeaders"]["x-request-id"] == metadata["RequestId"]
+    (line,) = (line for line in watched.lines if line.get("request_id") == metadata["RequestId"])
+    assert (line["operation"], line["status"]) == ("ApproveAssignment", 200)
+    refused = [
+        line for line in watched.lines if line.get("request_id") == watched.refused["RequestId"]
+    ]
+    assert [line["logger"] for line in refused] == [
+        "mturk.api",
+        "mturk.requests",
+    ]  # one in a thread
+
+
+def test_a_trusted_proxy_gives_ids_where_they_are_ids(watched):
+    taken, made = (answer.headers["X-Request-ID"] for answer in watched.given)
+    assert taken == "from.the-proxy_1"
+    assert made != "no!"
+    assert {taken, made} <= {line.get("request_id") for line in watched.lines}
+
+
+def test_probes_are_answered_on_both_ports_and_fill_no_log(watched):
+    for answer in watched.healthy:
+        assert answer.status == 200
+        found = answer.json()
+        assert (found["status"], found["database"]) == ("ok", "ok")
+    assert watched.healthy[0].headers["X-Request-ID"] not in watched.written
+    assert "healthz" not in watched.page
+
+
+def test_the_documentation_names_metrics_that_are_there(watched):
+    section = (
+        PAGE.read_text("utf-8").partition("## 10. Watching the service")[2].partition("\n## ")[0]
+    )
+    named = set(re.findall(r"giccs_[a-z_]+", section)) - {"giccs_"}
+    assert len(named) > 6
+    for name in named:
+        assert name in watched.page
+
+
+def test_strangers_give_no_ids(service):
+    answer = get(f"{service.site}/work/", X_Request_ID="chosen")
+    assert answer.headers.getlist("X-Request-ID") != ["chosen"]
+    assert len(answer.headers["X-Request-ID"]) == 30
+
+
+@pytest.mark.parametrize("given", ["", "x" * 65, "a b", "a\tb", "ä", "a;b", "a,b"])
+def test_a_proxy_cannot_give_what_is_no_id(tmp_path, endpoint_running, given):
+    options = Options(port=0, trust_proxy="127.0.0.1")
+    with endpoint_running(tmp_path, options) as service:
+        for address in (service.site, service.addresses.frames):
+            answer = get(f"{address}/nowhere", X_Request_ID=given.encode())
+            assert len(answer.headers["X-Request-ID"]) == 30
+        twice = urllib3.HTTPHeaderDict([("X-Request-ID", "one"), ("X-Request-ID", "two")])
+        answer = urllib3.request("GET", f"{service.site}/work/", headers=twice)
+        assert answer.headers["X-Request-ID"] not in ("one", "two", "one, two")
+
+
+def test_a_failure_is_one_line_with_the_id_that_the_worker_sees(service):
+    with service.database.engine.begin() as connection:
+        connection.execute(text("ALTER TABLE hit RENAME TO gone"))
+    with logged("json") as written:
+        person = Visitor(service.site, timed=lambda *_: None, stopped=threading.Event())
+        form = person.get("/work/").form("/work/enter")
+        page = person.post("/work/enter", form.fields | {"worker": WORKER})
+        page = person.post("/work/start", page.form("/work/start").fields | {"country": "DE"})
+        person.close()
+        with pytest.raises(ClientError, match=FAILURE) as caught:
+            service.client().get_hit(HITId="3A")
+        # the server logs the failure of a page after it has sent it, so perhaps after the other one
+        end = time.monotonic() + 120
+        while "uvicorn.error" not in written.getvalue() and time.monotonic() < end:
+            time.sleep(0.05)
+    assert page.status == 500
+    # on a slow machine the minute's round of the server fails meanwhile, of no request
+    failures = [
+        line
+        for line in lines_of(written.getvalue())
+        if "exception" in line and line["logger"] != "mturk.server"
+    ]
+    failures.sort(key=lambda line: line["logger"], reverse=True)
+    assert [line["logger"] for line in failures][:2] == ["uvicorn.error", "mturk.api"]
+    shown = page.text.partition("Request ID: ")[2].partition("<")[0]
+    assert failures[0]["request_id"] == shown
+    last = caught.value.response["ResponseMetadata"]["RequestId"]  # boto3 has repeated it
+    assert failures[-1]["request_id"] == last
+    for line in failures:
+        assert "no such table: hit" in line["exception"]
+    assert WORKER not in written.getvalue()
+
+
+def test_who_goes_away_while_sending_is_no_failure():
+    async def receive():
+        return {"type": "http.disconnect"}
+
+    request = Request({"type": "http", "method": "POST", "headers": []}, receive)
+    with pytest.raises(BodyError) as caught:
+        asyncio.run(read_fields(request))
+    assert caught.value.status == 400
+
+
+def test_a_method_that_somebody_makes_up_is_in_no_line(service):
+    with logged("json") as written:
+        for method in ("APRIVATE77", "DELETE"):
+            urllib3.request(method, f"{service.site}/work/")
+        health(service.site)  # answered when the lines of those before are written
+    methods = [line["method"] for line in lines_of(written.getvalue())]
+    assert methods == ["other", "DELETE"]
+
+
+def record(message, **fields):
+    made = logging.LogRecord("mturk.x", logging.INFO, "f.py", 1, message, None, None)
+    made.__dict__.update(fields)
+    return made
+
+
+def fault():
+    password = "hunter2-in-a-local-variable"  # noqa: F841
+    try:
+        raise ValueError("bad\n2026-01-01T00:00:00Z [info] forged \x1b[31m")
+    except ValueError:
+        return sys.exc_info()
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_no_value_forges_a_line_or_commands_a_terminal(form):
+    forged = "a\n2026-01-01T00:00:00Z [info] forged\r\x1b[2J\x85"
+    shown = formatter(form).format(record(forged, outcome=forged, exc_info=fault()))
+    first, *more = shown.splitlines()
+    assert "forged" in first
+    assert not more if form == "json" else all(line.startswith("    ") for line in more)
+    assert not {"\x1b", "\r", "\x85"} & set(shown)
+    assert "hunter2" not in shown
+    assert "Traceback" in shown
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_only_our_fields_are_in_a_line(form):
+    shown = formatter(form).format(record("told", status=204, worker=WORKER, color_message=ANSWER))
+    assert "204" in shown
+    assert WORKER not in shown
+    assert ANSWER not in shown
+
+
+def health(address):
+    answer = get(f"{address}/healthz")
+    return answer.status, answer.json()["database"]
+
+
+def test_a_file_that_another_one_replaced_is_not_well_until_it_is_back(service, tmp_path):
+    file, aside = tmp_path / "service" / "hits.db", tmp_path / "aside"
+    assert health(service.site) == (200, "ok")
+    with logged("json") as written:
+        os.rename(file, aside)
+        assert health(service.site) == (503, "cannot be read")
+        file.write_bytes(b"garbage" * 10_000)
+        assert [health(service.site) for _ in range(2)] == [(503, "cannot be read")] * 2
+        os.rename(aside, file)
+        assert [health(service.site) for _ in range(2)] == [(200, "ok")] * 2
+    told = [line["event"] for line in lines_of(written.getvalue())]
+    assert told == ["not well: the database cannot be read", "well again: the database can be read"]
+
+
+def test_a_file_that_was_overwritten_is_not_well_until_it_is_restored(service, tmp_path):
+    file = tmp_path / "service" / "hits.db"
+    service.client().create_hit_type(
+        Title="t", Description="d", Reward="0.01", AssignmentDurationInSeconds=60
+    )
+    with closing(sqlite3.connect(file)) as connection:
+        assert connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
+    whole = file.read_bytes()
+    with file.open("r+b") as opened:
+        opened.write(b"garbage!" * (len(whole) // 8))
+    assert health(service.site) == (503, "cannot be read")
+    with file.open("r+b") as opened:
+        opened.write(whole)
+    assert health(service.site) == (200, "ok")
+
+
+def test_probes_need_no_session_no_turn_and_no_patience(tmp_path, endpoint_running):
+    once = Rate(burst=1, per_second=0.001)
+    with (
+        endpoint_running(tmp_path, Options(port=0, rates=Rates(once, once, once))) as service,
+        service.database.write(),
+    ):
+        assert [health(service.site)[0] for _ in range(5)] == [200] * 5
+        assert [get(f"{service.site}/work/").status for _ in range(2)] == [200, 429]
+        assert get(f"{service.site}/healthz", Host="elsewhere.example").status == 400
+
+
+@contextmanager
+def serving(database):
+    """Run a service with metrics on a database in this process; its addresses."""
+    told, up = [], threading.Event()
+
+    def ready(*found):
+        told.extend(found)
+        up.set()
+
+    options = Options(port=0, metrics=("127.0.0.1", 0))
+    thread = threading.Thread(target=serve, args=(database, SystemClock(), options, ready))
+    thread.start()
+    try:
+        assert up.wait(120)
+        yield told[0]
+    finally:
+        told[1]()
+        thread.join(120)
+
+
+def test_a_server_that_is_stopped_or_hangs_is_not_well_until_it_answers(cluster):
+    database = Database(cluster.create("watched"))
+    with closing(database), serving(database) as addresses:
+        assert health(addresses.site) == (200, "ok")
+        cluster.stop()
+        try:
+            assert health(addresses.site) == (503, "cannot be read")
+            numbers = samples(addresses.metrics)
+            assert numbers["giccs_database_up",] == 0
+            assert ("giccs_hits", "Assignable") not in numbers
+            assert numbers["process_resident_memory_bytes",] > 1e6
+        finally:
+            cluster.start()
+        assert health(addresses.site) == (200, "ok")
+        with database.engine.connect() as connection:
+            connection.execute(text("LOCK TABLE account IN ACCESS EXCLUSIVE MODE"))
+            with ThreadPoolExecutor(8) as pool:
+                answers = [*pool.map(health, [addresses.site] * 8)]
+            assert answers == [(503, "does not answer within 2 s")] * 8
+            waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+            assert connection.scalar(waiting) == 1  # one look for all who ask
+        assert health(addresses.site) == (200, "ok")
+        numbers = samples(addresses.metrics)
+        assert (numbers["giccs_database_up",], numbers["giccs_hits", "Assignable"]) == (1, 0)
+
+
+def test_numbers_are_told_while_all_threads_wait_for_a_writer(tmp_path):
+    target = {"X-Amz-Target": f"{TARGET}DisassociateQualificationFromWorker"}
+    body = json.dumps({"WorkerId": "A1", "QualificationTypeId": "3A"})
+    with closing(Database(tmp_path / "hits.db")) as database, serving(database) as addresses:
+
+        def write(_):
+            return urllib3.request("POST", addresses.api, headers=target, body=body, retries=False)
+
+        with ThreadPoolExecutor(45) as pool:
+            with database.write():
+                answers = pool.map(write, range(45))
+                while sum("AnyIO worker" in one.name for one in threading.enumerate()) < 40:
+                    pass
+                page = urllib3.request("GET", addresses.metrics, retries=False, timeout=300)
+                assert b"giccs_database_up 1.0" in page.data
+            assert {answer.status for answer in answers} == {400}
+
+
+def test_strangers_make_up_no_names(tmp_path):
+    with closing(Database(tmp_path / "hits.db")) as database, serving(database) as addresses:
+        for made_up in ("a", "b/c", "%0Ax=1", "work/preview/3A", "work/preview/3B", "join/x"):
+            assert get(f"{addresses.site}/{made_up}").status in (303, 403, 404)
+            target = {"X-Amz-Target": TARGET + made_up}
+            urllib3.request("POST", addresses.site, headers=target, body=b"{}")
+            urllib3.request("GET", f"{addresses.frames}/{made_up}")
+        assert (
+            get(addresses.metrics, Accept="application/openmetrics-text; version=x").status == 200
+        )
+        numbers = samples(addresses.metrics)
+    counted = {key[1:3] for key in numbers if key[0] == "giccs_http_requests_total"}
+    assert counted == {
+        ("page", "unmatched"), ("page", "/work/preview/{hit_id}"), ("page", "/join/{token}"),
+        ("api", "unknown"), ("frame", "unmatched"),
+    }  # fmt: skip
+
+
+def test_an_error_of_the_server_repeats_no_value(cluster):
+    database = Database(cluster.create("repeated"))
+    values = {"worker_id": WORKER, "registered": 0.0}
+    with closing(database), logged("json") as written:
+        with database.write() as connection:
+            connection.execute(insert(worker), values)
+        with pytest.raises(IntegrityError) as caught, database.write() as connection:
+            connection.execute(insert(worker), values)
+        logging.getLogger("mturk").error("failed", exc_info=caught.value)
+    assert "worker_pkey" in written.getvalue()
+    assert WORKER not in written.getvalue()
+
+
+def test_each_service_has_numbers_of_its_own(tmp_path):
+    stores = [Database(tmp_path / f"{number}.db") for number in range(2)]
+    one, other = map(Metrics, stores)
+    one.answered("page", "/work/", 200, 0.1, "")
+    with stores[0].write():
+        pass
+    labels = {"kind": "page", "name": "/work/", "status": "200"}
+    waits = "giccs_database_write_wait_seconds_count"
+    assert one.registry.get_sample_value("giccs_http_requests_total", labels) == 1
+    assert other.registry.get_sample_value("giccs_http_requests_total", labels) is None
+    assert [each.registry.get_sample_value(waits) for each in (one, other)] == [1, 0]
+    for store in stores:
+        store.close()
+
+
+def test_a_writer_that_gives_up_has_waited_too(tmp_path):
+    url = tmp_path / "hits.db"
+    holder, waiting = Database(url), Database(url)
+    metrics = Metrics(waiting)
+    with waiting.read() as connection:  # the one connection that the write will use
+        connection.exec_driver_sql("PRAGMA busy_timeout = 10")
+    with holder.write(), pytest.raises(Exception, match="locked"), waiting.write():
+        raise AssertionError("two writers at once")
+    count = "giccs_database_write_wait_seconds_count"
+    assert metrics.registry.get_sample_value(count) == 1
+    for database in (holder, waiting):
+        database.close()

@@ -1,0 +1,96 @@
+"""However many HITs there are: what a worker is shown does not cost a look at each of them."""
+
+import pytest
+from sqlalchemy import event, insert
+from starlette.testclient import TestClient
+
+from mturk.service.rules import work
+from mturk.service.site import build_site, worker_link
+from mturk.service.store.schema import assignment
+
+SITE, FRAME = "http://site.test:8765", "http://site.test:8766"
+
+
+@pytest.fixture
+def plans(requester):
+    """Return what SQLite means to do for the queries of a call."""
+    engine = requester.service.database.engine
+
+    def planned(call, *arguments):
+        asked = []
+
+        def listen(connection, cursor, statement, parameters, context, many):
+            asked.append((statement, parameters))
+
+        event.listen(engine, "before_cursor_execute", listen)
+        try:
+            call(*arguments)
+        finally:
+            event.remove(engine, "before_cursor_execute", listen)
+        with engine.connect() as connection:
+            return [
+                row[-1]
+                for statement, parameters in asked
+                if statement.startswith("SELECT")
+                for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)
+            ]
+
+    return planned
+
+
+def test_a_place_is_found_by_its_own_index_and_no_table_of_hits_is_read_through(requester, plans):
+    hit = requester.hit()
+    requester.work.register("AONE")
+    group = requester.get(hit)["HITGroupId"]
+    for found in (
+        plans(requester.work.offers, "AONE"),
+        plans(requester.work.accept, "AONE", None, group),
+    ):
+        assert any("one_of_worker_and_hit (hit_id=? AND worker_id=?)" in line for line in found)
+        assert not [line for line in found if line in ("SCAN hit", "SCAN assignment")]
+        assert [line for line in found if line.startswith("SEARCH hit USING INDEX hit_of_type")]
+    assert not any("hit_of_status" in line for line in found)
+
+
+def test_hits_are_counted_up_to_a_number(requester, monkeypatch):
+    monkeypatch.setattr(work, "COUNTED", 3)
+    requester.work.register("AONE")
+    for _ in range(3):
+        requester.hit()
+    (offer,) = requester.work.offers("AONE")
+    assert (offer.hits_available, offer.more) == (3, False)
+    last = requester.hit()
+    (offer,) = requester.work.offers("AONE")
+    assert (offer.hits_available, offer.more) == (3, True)
+    requester.accept("AONE", last)
+    (offer,) = requester.work.offers("AONE")
+    assert (offer.hits_available, offer.more) == (3, False)
+    assert offer.sample_hit_id != last
+
+
+def test_what_was_given_back_can_be_had_again(requester):
+    hit = requester.hit()
+    requester.work.register("AONE")
+    requester.work.give_back(requester.accept("AONE", hit), "AONE")
+    (offer,) = requester.work.offers("AONE")
+    assert offer.sample_hit_id == hit
+    with requester.service.database.write() as connection:
+        mine = connection.execute(assignment.select()).one()._asdict()
+        again = mine | {"number": 2, "assignment_id": "3X", "status": "Rejected"}
+        connection.execute(insert(assignment), [again])
+    assert requester.work.offers("AONE") == []  # rejected work has taken its place
+
+
+def test_the_list_of_work_says_that_there_are_more(requester, monkeypatch):
+    monkeypatch.setattr(work, "COUNTED", 2)
+    service = requester.service
+    requester.work.register("AONE", country="DE")
+    site = build_site(service.work, service.database.secret(), frame_url=FRAME, site_url=SITE,
+                      open_entry=False, now=service.clock.now)  # fmt: skip
+    reader = TestClient(site, base_url=SITE, headers={"accept-language": "en"})
+    reader.get(worker_link(SITE, service.database.secret(), "AONE"))
+    for _ in range(2):
+        requester.hit()
+    assert "<dd>2 tasks</dd>" in reader.get("/work/").text
+    requester.hit()
+    assert "<dd>&gt; 2 tasks</dd>" in reader.get("/work/").text

@@ -1,0 +1,70 @@
+"""A running service for tests: real sockets, a real database, a clock that the test moves."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from mturk.service.clock import ManualClock
+from mturk.service.rules.work import Work
+from mturk.service.server import Addresses, Options, serve
+from mturk.service.store.database import Database
+
+START = 1_800_000_000.0
+
+
+@dataclass
+class Service:
+    """What a test needs of a running service."""
+
+    addresses: Addresses
+    database: Database
+    clock: ManualClock
+    work: Work
+
+    @property
+    def api(self) -> str:
+        return self.addresses.api
+
+    @property
+    def site(self) -> str:
+        return self.addresses.site
+
+    def client(self, **settings):
+        """Return an unmodified boto3 client."""
+        import boto3
+
+        keys = {"aws_access_key_id": "any", "aws_secret_access_key": "any"}
+        return boto3.client(
+            "mturk", endpoint_url=self.api, region_name="us-east-1", **(keys | settings)
+        )
+
+
+@contextmanager
+def running(
+    folder: Path, options: Options | None = None, start: float = START
+) -> Iterator[Service]:
+    """Run a service in a thread; `options.port` 0 takes free ports."""
+    database, clock = Database(folder / "hits.db"), ManualClock(start)
+    told, answering = {}, threading.Event()
+
+    def ready(addresses, stop):
+        told.update(addresses=addresses, stop=stop)
+        answering.set()
+
+    def run():
+        try:
+            serve(database, clock, options or Options(port=0), ready)
+        finally:
+            answering.set()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    answering.wait(120)
+    try:
+        yield Service(told["addresses"], database, clock, Work(database, clock))
+    finally:
+        told["stop"]()
+        thread.join(120)
+        database.close()

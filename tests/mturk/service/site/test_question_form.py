@@ -1,0 +1,110 @@
+"""QuestionForm: what it asks in plain terms, and what answers it."""
+
+import pytest
+
+from mturk.question_xml import QuestionForm, read
+from mturk.service.site.question_form import Block, FormQuestion, problems, read_form
+
+SCHEMA = (
+    "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/2017-11-06/QuestionForm.xsd"
+)
+
+
+def question(identifier, answer, required="true"):
+    return (
+        f"<Question><QuestionIdentifier>{identifier}</QuestionIdentifier>"
+        f"<DisplayName>Name of {identifier}</DisplayName><IsRequired>{required}</IsRequired>"
+        f"<QuestionContent><Text>About {identifier}</Text></QuestionContent>"
+        f"<AnswerSpecification>{answer}</AnswerSpecification></Question>"
+    )
+
+
+def selections(style="radiobutton", counts="", other=""):
+    return (
+        f"<SelectionAnswer>{counts}<StyleSuggestion>{style}</StyleSuggestion><Selections>"
+        "<Selection><SelectionIdentifier>a</SelectionIdentifier><Text>First</Text></Selection>"
+        "<Selection><SelectionIdentifier>b</SelectionIdentifier><Text>Second</Text></Selection>"
+        "<Selection><SelectionIdentifier>c</SelectionIdentifier>"
+        "<FormattedContent><![CDATA[<b>Third</b>]]></FormattedContent></Selection>"
+        f"{other}</Selections></SelectionAnswer>"
+    )
+
+
+MANY = "<MinSelectionCount>1</MinSelectionCount><MaxSelectionCount>2</MaxSelectionCount>"
+LENGTH = '<Constraints><Length minLength="3" maxLength="5"/></Constraints>'
+NUMBER = '<Constraints><IsNumeric minValue="1" maxValue="10"/></Constraints>'
+OVERVIEW = (
+    "<Overview><Title>Hello</Title><Text>One\nTwo</Text><FormattedContent>"
+    "<![CDATA[<h1>Head</h1><p>Text &amp; <i>more</i></p><script>alert(1)</script>]]></FormattedContent>"
+    "<List><ListItem>x</ListItem><ListItem>y</ListItem></List>"
+    "<Binary><MimeType><Type>image</Type></MimeType><DataURL>javascript:alert(1)</DataURL>"
+    "<AltText>A picture</AltText></Binary></Overview>"
+)
+
+
+def form(*parts):
+    found = read(f'<QuestionForm xmlns="{SCHEMA}">{"".join(parts)}</QuestionForm>')
+    assert isinstance(found, QuestionForm)
+    return read_form(found.root)
+
+
+def test_the_overview_is_read_as_plain_blocks():
+    blocks = form(OVERVIEW)
+    assert blocks == (
+        Block("title", ("Hello",)),
+        Block("text", ("One", "Two")),
+        Block("text", ("Head", "Text & more", "alert(1)")),
+        Block("list", ("x", "y")),
+        Block("image", ("A picture",), ""),  # the address is no picture's
+    )
+
+
+def test_questions_are_read_with_their_bounds():
+    parts = form(
+        question("t", f"<FreeTextAnswer>{LENGTH}<DefaultText>abc</DefaultText></FreeTextAnswer>"),
+        question("n", f"<FreeTextAnswer>{NUMBER}</FreeTextAnswer>"),
+        question("r", selections()),
+        question("m", selections("checkbox", MANY, "<OtherSelection/>"), "false"),
+        question("f", "<FileUploadAnswer><MaxFileSizeInBytes>9</MaxFileSizeInBytes></FileUploadAnswer>"),
+    )  # fmt: skip
+    assert all(isinstance(part, FormQuestion) for part in parts)
+    assert [part.kind for part in parts] == ["text", "number", "one", "many", "file"]
+    assert [(part.low, part.high) for part in parts[:4]] == [(3, 5), (1, 10), (1, 1), (1, 2)]
+    assert parts[0].default == "abc"
+    assert parts[2].choices == (("a", "First"), ("b", "Second"), ("c", "Third"))
+    assert parts[3].other
+    assert not parts[3].required
+
+
+@pytest.mark.parametrize(
+    ("answer", "fields", "wrong"),
+    [
+        (f"<FreeTextAnswer>{LENGTH}</FreeTextAnswer>", [("q", "abcd")], None),
+        (f"<FreeTextAnswer>{LENGTH}</FreeTextAnswer>", [("q", "ab")], "has 2 characters; 3 to 5"),
+        (f"<FreeTextAnswer>{LENGTH}</FreeTextAnswer>", [], "has not been answered"),
+        (f"<FreeTextAnswer>{NUMBER}</FreeTextAnswer>", [("q", "10")], None),
+        (f"<FreeTextAnswer>{NUMBER}</FreeTextAnswer>", [("q", "11")], "number from 1 to 10"),
+        (f"<FreeTextAnswer>{NUMBER}</FreeTextAnswer>", [("q", "ten")], "number from 1 to 10"),
+        (selections(), [("q", "b")], None),
+        (selections(), [], "has not been answered"),
+        (selections(), [("q", "z")], "not one of the choices"),
+        (selections(), [("q", "a"), ("q", "b")], "has 2 choices; 1 to 1"),
+        (selections("checkbox", MANY), [("q", "a"), ("q", "c")], None),
+        (selections("checkbox", MANY), [("q", v) for v in "abc"], "has 3 choices; 1 to 2"),
+        (selections(other="<OtherSelection/>"), [("q-other", "mine")], None),
+    ],
+)  # fmt: skip
+def test_answers_are_held_against_the_form(answer, fields, wrong):
+    found = problems(form(question("q", answer)), fields, "en")
+    assert len(found) == (0 if wrong is None else 1)
+    if wrong:
+        assert "Name of q" in found[0]
+        assert wrong in found[0]
+    german = problems(form(question("q", answer)), fields, "de")
+    assert len(german) == len(found)
+    assert german != found or not found
+
+
+def test_what_is_not_required_may_be_left_out():
+    asked = form(question("q", f"<FreeTextAnswer>{LENGTH}</FreeTextAnswer>", "false"))
+    assert problems(asked, [], "en") == []

@@ -1,0 +1,51 @@
+import pytest
+
+pytest.importorskip("starlette", reason="the extra giccs[study] is not installed")
+
+from bws.problems import InputError
+from mturk.service.site.studies import read_studies
+
+GOOD = """\
+[pilot]
+completion_code = "C1X"
+hits = 20
+[pilot.information]
+de = "Wir fragen Sie nach Äußerungen."
+
+[main]
+completion_code = "C2"
+return_url = ""
+"""
+
+
+def test_every_table_is_a_study(tmp_path):
+    path = tmp_path / "studies.toml"
+    path.write_text(GOOD, encoding="utf-8")
+    pilot, main = read_studies(str(path))
+    assert (pilot.name, pilot.completion_code, pilot.hits) == ("pilot", "C1X", 20)
+    assert pilot.paragraphs("en") == ["Wir fragen Sie nach Äußerungen."]
+    assert (main.return_url, main.hits) == ("", None)
+
+
+def test_all_faults_are_named_together(tmp_path):
+    path = tmp_path / "studies.toml"
+    path.write_text(
+        'loose = 1\n[a]\nhits = 3\n[b]\ncompletion_code = "x"\nhits = true\n'
+        '[c]\ncode = "x"\n[d]\ncompletion_code = "x"\nreturn_url = "ftp://a"\n',
+        encoding="utf-8",
+    )
+    with pytest.raises(InputError) as caught:
+        read_studies(str(path))
+    text = str(caught.value)
+    for words in (
+        "loose stands outside", "'a' has no completion code", "hits is True; int", "code is no setting",
+        "return_url is 'ftp://a'",
+    ):  # fmt: skip
+        assert words in text
+
+
+def test_what_is_not_toml_is_refused(tmp_path):
+    path = tmp_path / "studies.toml"
+    path.write_text("[a", encoding="utf-8")
+    with pytest.raises(InputError, match="is not TOML"):
+        read_studies(str(path))

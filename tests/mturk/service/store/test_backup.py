@@ -1,0 +1,142 @@
+"""The commands of docs/study.md for PostgreSQL, run: made, dumped while people work, restored, served."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select
+
+from mturk.service.api.protocol import Api
+from mturk.service.clock import SystemClock
+from mturk.service.rules.work import Work
+from mturk.service.site.links import worker_link
+from mturk.service.store.database import Database
+from mturk.service.store.schema import metadata
+
+PAGE = (Path(__file__).parents[4] / "docs" / "study.md").read_text("utf-8")
+NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+OURS = r"<!-- not run: tests/mturk/service/store/test_backup.py .*?-->\n```console\n(.*?)```"
+
+
+def commands(cluster):
+    """The page's commands, with a folder of the test for /backup, and without sudo."""
+    lines = "".join(re.findall(OURS, PAGE, re.S)).splitlines()
+    assert all(line.startswith("$ ") for line in lines)
+    found = [line[2:].replace("/backup", cluster.folder) for line in lines]
+    return [line.replace("sudo -u postgres ", "") for line in found]
+
+
+def rows(database):
+    with database.read() as connection:
+        return {
+            name: sorted(map(repr, connection.execute(select(table)).all()))
+            for name, table in metadata.tables.items()
+        }
+
+
+@pytest.fixture
+def shell(cluster, monkeypatch):
+    """Run a command of PostgreSQL as the owner of the server, whose socket is the usual one."""
+    monkeypatch.setenv("PGHOST", cluster.folder)
+
+    def run(line, user="giccs"):
+        name, *arguments = line.split()
+        cluster.run(name, *arguments, env=os.environ | {"PGUSER": user})
+
+    return run
+
+
+def study(database, made):
+    """A study in the middle: something paid, something submitted, something that is worked on."""
+    api, work = Api(database, SystemClock(), {}), Work(database, SystemClock())
+    its_id = api.call("CreateHIT", made.HIT | {"MaxAssignments": 5})["HIT"]["HITId"]
+    taken = {}
+    for worker in ("AONE", "ATWO", "ATHREE"):
+        work.register(worker, country="DE")
+        taken[worker] = work.accept(worker, its_id).assignment_id
+    for worker in ("AONE", "ATWO"):
+        work.submit(taken[worker], worker, [("q", "Grüße 🙂")])
+    api.call("ApproveAssignment", {"AssignmentId": taken["AONE"]})
+    return its_id, taken
+
+
+def test_a_study_is_made_dumped_restored_and_served(cluster, shell, made, monkeypatch):
+    createuser, createdb, dump, create_again, restore, serve = commands(cluster)
+    shell(f"{createuser}_doc")  # the cluster's own superuser has the name
+    shell(createdb.replace("owner=giccs", "owner=giccs_doc"))
+    monkeypatch.setenv("PGUSER", "giccs_doc")
+    database = Database("postgresql+psycopg:///giccs")
+    its_id, taken = study(database, made)
+    before = rows(database)
+    shell(dump)
+    Work(database, SystemClock()).give_back(taken["ATHREE"], "ATHREE")  # after the backup
+    assert rows(database) != before
+    database.close()
+
+    shell(create_again)
+    shell(restore)
+    monkeypatch.setenv("PGUSER", "giccs")
+    restored = Database(serve.split()[-1])
+    assert rows(restored) == before
+    secret = restored.secret()
+    restored.close()
+    goes_on(serve, secret, its_id, made)
+
+
+def goes_on(serve, secret, its_id, made):
+    """Serve the restored database as the page says; who was at work goes on, and new HITs are made."""
+    import boto3
+    import urllib3
+
+    command = [sys.executable, "-c", "from mturk.cli import main; main()", *serve.split()[1:]]
+    with subprocess.Popen(
+        [*command, "--port", "0", "--json", "--quiet"], stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            site = json.loads(process.stdout.readline())["api"]
+            page = urllib3.request("GET", worker_link(site, secret, "ATHREE"), redirect=False)
+            assert page.status == 303
+            client = boto3.client(
+                "mturk", endpoint_url=site, region_name="us-east-1", aws_access_key_id="any",
+                aws_secret_access_key="any",
+            )  # fmt: skip
+            found = client.list_assignments_for_hit(HITId=its_id)["Assignments"]
+            assert [one["WorkerId"] for one in found] == ["AONE", "ATWO"]
+            assert client.get_hit(HITId=its_id)["HIT"]["NumberOfAssignmentsPending"] == 1
+            assert client.create_hit(**made.HIT)["HIT"]["HITId"] != its_id
+            balance = client.get_account_balance()
+            # 10,000 less five at 0.30, one of them paid, and one more HIT at 0.30
+            assert balance["AvailableBalance"] == "9998.20"
+            assert balance["OnHoldBalance"] == "1.50"
+        finally:
+            process.terminate()
+
+
+@pytest.mark.skipif(NGINX is None, reason="nginx is not installed (make system)")
+def test_nginx_takes_the_upstreams_of_the_page(tmp_path):
+    upstreams, servers = (
+        re.search(rf"<!-- nginx: {which}.*?-->\n```nginx\n(.*?)```", PAGE, re.S)[1]
+        for which in ("upstreams", "checked")
+    )
+    passing = servers.replace("127.0.0.1:8765", "work").replace("127.0.0.1:8766", "questions")
+    assert (
+        passing.count("proxy_pass http://work;")
+        == passing.count("proxy_pass http://questions;")
+        == 1
+    )
+    plain = re.sub(r"ssl_certificate.*;", "", passing).replace("443 ssl", "127.0.0.1:8080")
+    (tmp_path / "nginx.conf").write_text(
+        f"pid {tmp_path}/pid; error_log {tmp_path}/log; events {{}}\nhttp {{ {upstreams} {plain} }}\n"
+    )
+    told = subprocess.run(
+        [NGINX, "-t", "-p", tmp_path, "-c", tmp_path / "nginx.conf"], capture_output=True, text=True
+    )
+    assert told.returncode == 0, told.stderr
+    assert (
+        re.findall(r":(\d+);", upstreams)[:4] == re.search(r"for port in ([\d ]+)", PAGE)[1].split()
+    )

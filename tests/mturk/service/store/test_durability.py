@@ -1,0 +1,227 @@
+"""What the service has confirmed survives SIGKILL, and places are given once however many fight for them."""
+
+import json
+import sqlite3
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import pytest
+import urllib3
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
+
+from bws.problems import InputError
+from mturk.service.api.protocol import Api
+from mturk.service.clock import SystemClock
+from mturk.service.rules.work import Work, WorkError
+from mturk.service.site.links import submit_address
+from mturk.service.store.database import Database
+
+CODE = "from mturk.cli import main; main()"
+WORKERS, HITS, ENOUGH = 8, 60, 150
+
+
+def start(path):
+    process = subprocess.Popen(
+        [sys.executable, "-c", CODE, "serve", "--port", "0", "--json", "--quiet", "--db", str(path)],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    return process, json.loads(process.stdout.readline())["api"]
+
+
+def client(url):
+    import boto3
+
+    return boto3.client(
+        "mturk", endpoint_url=url, region_name="us-east-1", aws_access_key_id="any",
+        aws_secret_access_key="any",
+    )  # fmt: skip
+
+
+def accepted(path, hits):
+    """Accept every HIT for every worker; return (assignment, worker) pairs and the signing secret."""
+    database = Database(path)
+    work = Work(database, SystemClock())
+    for worker in range(WORKERS):
+        work.register(f"AWORKER{worker}")
+    pairs = [
+        (work.accept(f"AWORKER{worker}", hit).assignment_id, f"AWORKER{worker}")
+        for hit in hits
+        for worker in range(WORKERS)
+    ]
+    secret = database.secret()
+    database.close()
+    return pairs, secret
+
+
+class Submitting:
+    """Workers who submit at once until the service is gone; what it confirmed is noted."""
+
+    def __init__(self, url, secret, pairs):
+        self.url, self.secret = url, secret
+        self.left = iter(pairs)
+        self.confirmed = []
+        self.lock = threading.Lock()
+        self.enough = threading.Event()
+
+    def run(self):
+        http = urllib3.PoolManager(retries=False)
+        while pair := self._next():
+            assignment, worker = pair
+            address = submit_address(
+                self.url, self.secret, assignment_id=assignment, worker_id=worker, language="en"
+            )
+            try:
+                answer = http.request_encode_body(
+                    "POST", f"{address}/mturk/externalSubmit", encode_multipart=False,
+                    fields={"assignmentId": assignment, "answer": assignment}, redirect=False,
+                )  # fmt: skip
+            except urllib3.exceptions.HTTPError:
+                return
+            if answer.status < 400:
+                self._note(assignment)
+
+    def _next(self):
+        with self.lock:
+            return next(self.left, None)
+
+    def _note(self, assignment):
+        with self.lock:
+            self.confirmed.append(assignment)
+            if len(self.confirmed) >= ENOUGH:
+                self.enough.set()
+
+
+def test_a_killed_service_has_every_answer_that_it_confirmed_once(tmp_path, made):
+    path = tmp_path / "hits.db"
+    process, url = start(path)
+    requester = client(url)
+    hits = [requester.create_hit(**made.HIT, MaxAssignments=9)["HIT"]["HITId"] for _ in range(HITS)]
+    pairs, secret = accepted(path, hits)
+    submitting = Submitting(url, secret, pairs)
+    threads = [threading.Thread(target=submitting.run) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    assert submitting.enough.wait(120)
+    process.kill()
+    process.wait()
+    for thread in threads:
+        thread.join(120)
+    process.stdout.close()
+    assert ENOUGH <= len(submitting.confirmed) < len(pairs)
+
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    process, url = start(path)
+    try:
+        pages = client(url).get_paginator("list_assignments_for_hit")
+        there = [
+            (one["AssignmentId"], one["AssignmentId"] in one["Answer"])
+            for hit in hits
+            for page in pages.paginate(HITId=hit)
+            for one in page["Assignments"]
+        ]
+    finally:
+        process.terminate()
+        process.communicate(timeout=300)
+    assert set(submitting.confirmed) <= {assignment for assignment, _ in there}
+    assert len(set(there)) == len(there)
+    assert all(whole for _, whole in there)
+
+
+def fight(works, hit, workers):
+    """Let workers accept the HIT at once; return the ids that were given, and why others got none."""
+    together = threading.Barrier(len(workers))
+
+    def take(number):
+        together.wait(120)
+        try:
+            return works[number % len(works)].accept(workers[number], hit).assignment_id, None
+        except WorkError as error:
+            return None, error.code
+
+    with ThreadPoolExecutor(len(workers)) as pool:
+        found = list(pool.map(take, range(len(workers))))
+    return [given for given, _ in found if given], [why for _, why in found if why]
+
+
+@pytest.mark.parametrize("stores", [1, 2])
+def test_fifty_workers_get_ten_places(requester, stores):
+    """With two stores on one file, as two processes have, and not only the lock of one."""
+    hit = requester.hit(MaxAssignments=10)
+    others = [Database(requester.service.database.url.database) for _ in range(stores - 1)]
+    works = [requester.work, *(Work(one, requester.clock) for one in others)]
+    workers = [f"AW{number}" for number in range(50)]
+    for worker in workers:
+        requester.work.register(worker)
+    given, refused = fight(works, hit, workers)
+    for one in others:
+        one.close()
+    assert len(given) == len(set(given)) == 10
+    assert refused == ["Full"] * 40
+    assert requester.get(hit)["NumberOfAssignmentsPending"] == 10
+
+
+def test_a_worker_who_clicks_often_gets_one_assignment(requester):
+    hit = requester.hit(MaxAssignments=10)
+    requester.work.register("AONE")
+    given, refused = fight([requester.work], hit, ["AONE"] * 20)
+    assert len(set(given)) == 1
+    assert refused == []
+    assert requester.get(hit)["NumberOfAssignmentsPending"] == 1
+
+
+def test_an_answer_that_is_sent_twenty_times_is_taken_once(requester):
+    hit = requester.hit()
+    assignment = requester.accept("AONE", hit)
+    with ThreadPoolExecutor(20) as pool:
+        taken = list(
+            pool.map(
+                lambda number: requester.work.submit(assignment, "AONE", [("answer", str(number))]),
+                range(20),
+            )
+        )
+    assert sum(taken) == 1
+    (found,) = requester.boto.list_assignments_for_hit(HITId=hit)["Assignments"]
+    assert f"<FreeText>{taken.index(True)}</FreeText>" in found["Answer"]
+
+
+def test_a_damaged_database_is_refused_before_answers_are_missing(tmp_path, made):
+    path = tmp_path / "hits.db"
+    database = Database(path)
+    api = Api(database, SystemClock(), {})
+    hit = api.call("CreateHIT", made.HIT | {"MaxAssignments": 9})["HIT"]["HITId"]
+    accepted(path, [hit])
+    database.close()
+    with sqlite3.connect(path) as connection:  # does not watch what refers to what
+        connection.execute("UPDATE assignment SET hit_id = 'gone' WHERE worker_id = 'AWORKER3'")
+    connection.close()
+    with pytest.raises(InputError, match=r"hits\.db: is damaged .*belongs to no hit"):
+        Database(path)
+    content = bytearray(path.read_bytes())
+    content[4096 + 4] ^= 1  # how many rows the second page says it has
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"hits\.db: is damaged .*restore a backup"):
+        Database(path)
+
+
+def test_others_write_while_a_database_is_checked(tmp_path):
+    """To read all of it takes long where it is large: `mturk-hits invite` must not stop the workers."""
+    path = tmp_path / "hits.db"
+    Database(path).close()
+    written = []
+
+    def write(_, __, statement, *___):
+        if statement.startswith("PRAGMA foreign_key_check"):
+            with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as connection:
+                written.append(connection.execute("UPDATE account SET available = 7").rowcount)
+
+    event.listen(Engine, "before_cursor_execute", write)
+    try:
+        Database(path).close()
+    finally:
+        event.remove(Engine, "before_cursor_execute", write)
+    assert written == [1]

@@ -1,0 +1,86 @@
+"""Who reaches the service: its addresses, ports and names, and connections that stay open."""
+
+import http.client
+import json
+import socket
+
+import pytest
+
+from bws.problems import InputError
+from mturk.service import server
+from mturk.service.clock import ManualClock
+from mturk.service.server import Options, serve
+from mturk.service.store.database import Database
+
+TARGET = "MTurkRequesterServiceV20170117."
+
+
+def status(address, path="/work/", name=None):
+    """Return how a page is answered that is asked for under a host's name."""
+    host, _, port = address.removeprefix("http://").rpartition(":")
+    connection = http.client.HTTPConnection(host.strip("[]"), int(port), timeout=300)
+    connection.request("GET", path, headers={"Host": name or f"{host}:{port}"})
+    found = connection.getresponse().status
+    connection.close()
+    return found
+
+
+def has_ipv6():
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "127.0.0.2",
+        "localhost",
+        pytest.param("::1", marks=pytest.mark.skipif(not has_ipv6(), reason="no IPv6 here")),
+    ],
+)
+def test_every_address_of_this_machine_serves_under_its_own_name(endpoint_running, tmp_path, host):
+    with endpoint_running(tmp_path, Options(host=host, port=0)) as service:
+        assert status(service.site) == 200
+        assert status(service.site, name="elsewhere.example") == 400
+        assert service.client().get_account_balance()["AvailableBalance"] == "10000.00"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"host": "0.0.0.0"},
+        {"host": "elsewhere.example"},
+        {"site_url": "https://work.example.org"},
+        {"frame_url": "https://questions.example.org"},
+    ],
+)
+def test_nobody_else_reaches_it_without_keys_through_a_proxy_neither(tmp_path, options):
+    database = Database(tmp_path / "hits.db")
+    with pytest.raises(InputError, match="needs keys"):
+        serve(database, ManualClock(0.0), Options(port=0, **options), lambda _, stop: stop())
+    database.close()
+
+
+def test_the_last_port_has_no_next_one():
+    """Asked of the rule itself: the port may be another program's on the machine that tests."""
+    assert server._frame_port(Options(port=65_535)) == 0
+    assert server._frame_port(Options(port=8765)) == 8766
+    assert server._frame_port(Options(port=0)) == 0
+    assert server._frame_port(Options(port=8765, frame_port=9000)) == 9000
+
+
+def test_a_connection_is_kept_for_many_requests_after_a_refusal_too(service):
+    connection = http.client.HTTPConnection(service.api.removeprefix("http://"), timeout=300)
+    connection.connect()
+    first, answers = connection.sock, []
+    for operation in ("GetAccountBalance", "NoSuchThing", "GetAccountBalance"):
+        connection.request("POST", "/", b"{}", {"X-Amz-Target": TARGET + operation})
+        answer = connection.getresponse()
+        answers.append((answer.status, sorted(json.loads(answer.read()))))
+        assert connection.sock is first
+    connection.close()
+    assert [code for code, _ in answers] == [200, 400, 200]
+    assert answers[0] == answers[2]

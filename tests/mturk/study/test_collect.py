@@ -1,0 +1,202 @@
+import csv
+from collections import Counter
+
+import pytest
+from click.testing import CliRunner
+
+from bws.cli import score
+from bws.files import read_judgments
+from mturk.kinds.tuples.form import best_field, worst_field
+from mturk.study.client import ServiceError
+from mturk.study.collect import refresh, worker_ids
+from mturk.study.ledger import Ledger
+from mturk.study.privacy import namer
+from mturk.study.valid_answers import judged, write
+
+HEADER = "tuple_id,group,item1,item2,item3,best,worst,annotator,assignment_id,seconds,comment,shown"
+
+
+def rows_of(path):
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_what_workers_said_becomes_judgments_that_bws_reads(study, tmp_path):
+    submitted = study.submit_all(["A1", "A2"], comment='„Käse“, "x";\n=1+1')
+    found = study.collect()
+    assert (found.asked, found.new, found.changed, found.gone) == (2, 4, 0, ())
+    write(judged(study.book), tmp_path / "j.csv")
+    assert (tmp_path / "j.csv").read_text("utf-8").startswith(f"{HEADER}\n")
+    rows = rows_of(tmp_path / "j.csv")
+    assert len(rows) == 8  # 2 workers x 2 HITs x 2 tuples
+    assert Counter(row["tuple_id"] for row in rows) == dict.fromkeys(("t1", "t2", "t3", "t4"), 2)
+    for row in rows:
+        items = [row["item1"], row["item2"], row["item3"]]
+        assert (row["best"], row["worst"]) == (items[0], items[2])
+        assert row["shown"] == ";".join(items[::-1])
+        assert row["seconds"] == "7.5"
+        assert row["comment"] == '„Käse“, "x";\n=1+1'
+        assert row["assignment_id"] in submitted.values()
+    read = read_judgments(tmp_path / "j.csv", "csv")
+    assert (len(read), len(read.annotators), read.left_out) == (8, 2, ())
+    done = CliRunner().invoke(score, [str(tmp_path / "j.csv")])
+    assert done.exit_code == 0
+    # d3-1 is best of t1 (2 judgments) and neither in t3 (2): (2 - 0) / 4
+    assert "d3-1,d3,0.5,4,2,0" in done.stdout.splitlines()
+
+
+def test_collecting_again_asks_only_for_hits_with_news(study):
+    first, second = study.hit_ids()
+    one = study.submit("A1", first)
+    assert study.collect().new == 1
+    study.running.faults.calls.clear()
+    again = study.collect()
+    assert (again.asked, again.new, again.changed) == (0, 0, 0)
+    assert study.running.faults.calls == ["ListHITs"]
+    study.submit("A1", second)
+    assert (study.collect().asked, study.collect().asked) == (1, 0)
+    study.client.approve_assignment(AssignmentId=one)
+    reviewed = study.collect()
+    assert (reviewed.asked, reviewed.new, reviewed.changed) == (1, 0, 1)
+    assert [a.status for a in study.book.assignments()] == ["Approved", "Submitted"]
+
+
+def test_a_rejection_that_was_overridden_elsewhere_is_noticed(study):
+    one = study.submit("A1", study.hit_ids()[0])
+    study.client.reject_assignment(AssignmentId=one, RequesterFeedback="no")
+    study.collect()
+    study.client.approve_assignment(AssignmentId=one, OverrideRejection=True)
+    assert study.collect().changed == 1  # no count of the HIT has changed
+    (kept,) = study.book.assignments()
+    assert (kept.status, kept.rejection_time) == ("Approved", None)
+
+
+def test_an_automatic_approval_is_noticed(study):
+    study.submit("A1", study.hit_ids()[0])
+    study.collect()
+    study.running.clock.advance(study.settings.auto_approval_delay + 1)
+    assert study.collect().changed == 1
+
+
+def test_more_than_a_page_of_assignments_is_collected(make_study):
+    study = make_study(assignments=205)
+    hit_id = study.hit_ids()[0]
+    fields = study.fields(hit_id)
+    ids = {study.submit(f"A{n}", hit_id, fields) for n in range(205)}
+    study.running.faults.calls.clear()
+    assert study.collect().new == 205
+    assert study.running.faults.calls.count("ListAssignmentsForHIT") == 3  # of 100 each
+    assert {one.assignment_id for one in study.book.assignments()} == ids
+    assert study.collect().asked == 0
+
+
+def test_the_answer_is_kept_as_it_came(study):
+    one = study.submit("A1", study.hit_ids()[0], comment="<b>&amp; \r\n🙂")
+    study.collect()
+    (kept,) = study.book.assignments()
+    assert kept.answer_xml == study.there(one)["Answer"]
+    assert (kept.accept_time, kept.submit_time) == (study.now() - 60, study.now())
+    assert kept.auto_approval_time == study.now() + study.settings.auto_approval_delay
+
+
+@pytest.mark.parametrize("operation", ["ListHITs", "ListAssignmentsForHIT"])
+@pytest.mark.parametrize("fault", ["error", "drop after"])
+def test_where_the_service_fails_the_same_again_goes_on(study, operation, fault):
+    study.submit_all(["A1"])
+    study.running.faults.choose = lambda called, number: fault if called == operation else None
+    with pytest.raises(ServiceError):
+        study.collect()
+    study.running.faults.choose = lambda called, number: None
+    study.collect()
+    assert len(study.book.assignments()) == 2
+
+
+def test_what_was_deleted_at_the_service_is_kept_and_named(study):
+    first = study.hit_ids()[0]
+    one = study.submit("A1", first)
+    study.collect()
+    study.client.approve_assignment(AssignmentId=one)
+    study.client.update_expiration_for_hit(HITId=first, ExpireAt=0)
+    study.client.delete_hit(HITId=first)
+    found = study.collect()
+    assert first not in found.hits
+    assert len(study.book.assignments()) == 1
+
+
+def test_what_is_no_judgment_is_left_out_and_counted(study, tmp_path):
+    first, second = study.hit_ids()
+    rejected = study.submit("A1", first)
+    study.client.reject_assignment(AssignmentId=rejected, RequesterFeedback="guessing")
+    fields = dict(study.fields(first))
+    tuple_id = next(name for name in fields if name.startswith("best-")).removeprefix("best-")
+    fields[worst_field(tuple_id)] = fields[best_field(tuple_id)]
+    wrong = study.submit("A2", first, list(fields.items()))
+    empty = study.submit("A3", second, [])
+    study.collect()
+    found = judged(study.book)
+    assert found.counts == {"rejected": 1, "invalid": 3}
+    assert {(out.assignment_id, out.tuple_id, out.reason) for out in found.left_out} >= {
+        (rejected, "", "rejected"),
+        (wrong, tuple_id, "invalid"),
+    }
+    assert sum(out.assignment_id == empty for out in found.left_out) == 2
+    assert len(found.judgments) == 1  # A2's other tuple counts
+    assert sum(found.of_tuple.values()) == 1
+    assert found.notes() == [
+        "left out: 1 assignments were rejected",
+        "left out: 3 answers to a tuple are missing or wrong",
+    ]
+
+
+def test_an_answer_that_is_no_form_is_left_out(study):
+    study.submit("A1", study.hit_ids()[0])
+    study.collect()
+    with study.book.transaction() as connection:  # the service itself sends no such answer
+        connection.execute("UPDATE assignment SET answer_xml = '<a'")
+    found = judged(study.book)
+    assert (found.judgments, found.counts) == (None, {"unreadable": 1})
+
+
+def test_where_one_answer_does_not_tell_the_order_no_row_does(study, tmp_path):
+    first, second = study.hit_ids()
+    study.submit("A1", first)
+    study.submit(
+        "A1", second, [(n, v) for n, v in study.fields(second) if not n.startswith("shown-")]
+    )
+    study.collect()
+    found = judged(study.book)
+    assert found.order_unknown == 2
+    write(found, tmp_path / "j.csv")
+    assert "shown" not in rows_of(tmp_path / "j.csv")[0]
+    assert len(read_judgments(tmp_path / "j.csv")) == 4
+
+
+def test_before_the_first_answer_the_file_is_a_header(study, tmp_path):
+    study.collect()
+    write(judged(study.book), tmp_path / "j.csv")
+    assert (tmp_path / "j.csv").read_text() == f"{HEADER}\n"
+
+
+def test_ids_and_times_as_the_service_has_them_only_on_request(study):
+    submitted = study.submit_all(["A1", "A2"])
+    study.collect()
+    assert worker_ids(study.client, study.book) == {
+        assignment_id: worker for (worker, _), assignment_id in submitted.items()
+    }
+    assert b"A1" not in b"".join(
+        one.worker.encode() + one.answer_xml.encode() for one in study.book.assignments()
+    )
+
+
+def test_a_hit_that_the_service_never_had_is_a_lookup_error(study):
+    with pytest.raises(LookupError):
+        refresh(study.client, study.book, "3" + "A" * 29, namer(study.book))
+
+
+def test_two_collectors_at_a_time_collect_once(study):
+    study.submit_all(["A1"])
+    with Ledger.open(study.path) as other:
+        assert study.collect().new == 2
+        name = namer(other)
+        counts = [refresh(study.client, other, hit_id, name) for hit_id in study.hit_ids()]
+    assert counts == [(0, 0), (0, 0)]

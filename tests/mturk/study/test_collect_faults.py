@@ -1,0 +1,170 @@
+"""Killed at any step and run again: every answer is there once, every decision and payment made once."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from mturk.study.ledger import Ledger
+
+HERE = Path(__file__)
+ROOT = HERE.parents[3]
+YEAR = 31_536_000  # the service's clock is ahead of this machine's
+VICTIM = HERE.with_name("victim.py")
+LOADED_BEFORE = """
+import runpy, sys
+import polars, scipy.stats, tqdm
+import mturk.cli.review, mturk.study.valid_answers
+import mturk.study.bonus, mturk.study.review, mturk.study.status, mturk.study.top_up
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+class Victim:
+    """A process that runs mturk-hits and kills itself at a chosen step; see publishing/victim.py."""
+
+    def __init__(self, url):
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", LOADED_BEFORE, str(VICTIM), url],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+
+    def run(self, *arguments, kill=0):
+        task = {"arguments": [str(argument) for argument in arguments], "kill": kill}
+        print(json.dumps(task), file=self.process.stdin, flush=True)
+        done = json.loads(self.process.stdout.readline())
+        assert done["status"] == (-9 if kill else 0), (arguments, done)
+        return done["steps"]
+
+    def close(self):
+        self.process.stdin.close()
+        assert self.process.wait(120) == 0
+
+
+@pytest.fixture
+def victim(running):
+    made = Victim(running.url)
+    yield made
+    made.close()
+
+
+def kept(path):
+    with Ledger.open(path) as book:
+        return {(one.assignment_id, one.status, one.answer_xml) for one in book.assignments()}
+
+
+def test_collecting(study, victim, tmp_path):
+    study.submit_all(["A1", "A2"], comment="ü")
+    study.book.close()
+    whole = tmp_path / "whole.db"
+    shutil.copy(study.path, whole)
+    steps = victim.run("collect", "--ledger", whole, "-o", tmp_path / "whole.csv")
+    assert Counter(steps)["before ListAssignmentsForHIT"] == 2
+    expected = (tmp_path / "whole.csv").read_text("utf-8")
+    assert len(kept(whole)) == 4
+    for kill in range(1, len(steps) + 1):
+        path, output = tmp_path / f"{kill}.db", tmp_path / f"{kill}.csv"
+        shutil.copy(study.path, path)
+        if kill > 1:  # the pseudonyms are to be the same
+            shutil.copy(f"{whole}.key", f"{path}.key")
+            os.chmod(f"{path}.key", 0o600)
+        victim.run("collect", "--ledger", path, "-o", output, kill=kill)
+        assert not output.exists()
+        victim.run("collect", "--ledger", path, "-o", output)
+        assert kept(path) == kept(whole), steps[:kill]
+        if kill > 1:
+            assert output.read_text("utf-8") == expected
+
+
+def test_bonuses(study, victim, tmp_path):
+    ids = [study.submit("A1", study.hit_ids()[0])]
+
+    def file(number):
+        path = tmp_path / f"{number}.csv"
+        rows = [f"{one},0.{place}0,kill {number}" for place, one in enumerate(ids, start=1)]
+        path.write_text("\n".join(["assignment_id,amount,reason", *rows, ""]))
+        return path
+
+    steps = victim.run("bonus", file(0), "--ledger", study.path)
+    assert Counter(steps)["before SendBonus"] == 1
+    # from the second command on nothing is new to collect, so that there are fewer steps
+    steps = victim.run("bonus", file(999), "--ledger", study.path)
+    for kill in range(1, len(steps) + 1):
+        victim.run("bonus", file(kill), "--ledger", study.path, kill=kill)
+        study.running.clock.advance((kill % 2) * 90_000)  # every other time the token is forgotten
+        victim.run("bonus", file(kill), "--ledger", study.path)
+    paid = Counter(
+        (one["AssignmentId"], one["BonusAmount"], one["Reason"])
+        for hit_id in study.hit_ids()
+        for one in study.bonuses(hit_id)
+    )
+    assert paid == {
+        (one, f"0.{place}0", f"kill {kill}"): 1
+        for kill in (0, 999, *range(1, len(steps) + 1))
+        for place, one in enumerate(ids, start=1)
+    }
+    assert {one.state for one in study.book.actions()} == {"done"}
+
+
+def test_decisions(make_study, victim, tmp_path):
+    study = make_study(assignments=100)
+    ids = list(study.submit_all([f"A{n}" for n in range(45)]).values())
+
+    def file(number):
+        path = tmp_path / f"{number}.csv"
+        rows = [f"{ids[2 * number]},x,,", f"{ids[2 * number + 1]},,x,nein {number}"]
+        path.write_text("\n".join(["AssignmentId,Approve,Reject,RequesterFeedback", *rows, ""]))
+        return path
+
+    victim.run("review", file(0), "--ledger", study.path)
+    steps = victim.run("review", file(1), "--ledger", study.path)
+    assert steps.count("before ApproveAssignment") == steps.count("before RejectAssignment") == 1
+    assert len(steps) + 2 <= len(ids) // 2
+    for kill in range(1, len(steps) + 1):
+        victim.run("review", file(kill + 1), "--ledger", study.path, kill=kill)
+        victim.run("review", file(kill + 1), "--ledger", study.path)
+        approved, rejected = (study.there(one) for one in ids[2 * kill + 2 : 2 * kill + 4])
+        assert approved["AssignmentStatus"] == "Approved"
+        assert rejected["AssignmentStatus"] == "Rejected"
+        assert rejected["RequesterFeedback"] == f"nein {kill + 1}"
+    here = {one.assignment_id: one.status for one in study.book.assignments()}
+    assert here == {one: study.there(one)["AssignmentStatus"] for one in ids}
+    assert {one.state for one in study.book.actions()} == {"done"}
+
+
+@pytest.mark.parametrize("assignments", [1, 9])
+def test_topping_up(make_study, victim, assignments):
+    """With 1 the HIT takes another one, and the one that expired is opened again; with 9 the page is
+    published once more."""
+
+    def lacking(seed):
+        study = make_study(name=f"s{seed}", seed=seed, assignments=assignments, lifetime=YEAR)
+        first, second = study.hit_ids()
+        one = study.submit("A1", first)
+        study.client.reject_assignment(AssignmentId=one, RequesterFeedback="no")
+        if assignments == 1:
+            study.client.update_expiration_for_hit(HITId=second, ExpireAt=0)
+        return study
+
+    def check(study):
+        digest = study.book.hits()[0].annotation.split(":")[1]
+        pages = study.client.get_paginator("list_hits").paginate()
+        listed = [hit for page in pages for hit in page["HITs"]]
+        there = [hit for hit in listed if digest in hit["RequesterAnnotation"]]
+        most = sorted(hit["MaxAssignments"] for hit in there)
+        assert most == ([1, 2] if assignments == 1 else [1, 9, 9])
+        assert {hit["HITStatus"] for hit in there} == {"Assignable"}
+
+    steps = victim.run("top-up", "--ledger", lacking(1000).path)
+    for kill in range(1, len(steps) + 1):
+        study = lacking(kill)
+        victim.run("top-up", "--ledger", study.path, kill=kill)
+        victim.run("top-up", "--ledger", study.path)
+        check(study)

@@ -1,0 +1,385 @@
+import json
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from bws.problems import InputError
+from giccs.benchmark.items import Candidate, Dialogue, Turn
+from mturk.kinds.tuples.page import Part
+from mturk.study.ledger import Action, Assignment, Ledger
+from mturk.study.plan import HitPlan
+from mturk.study.settings import Settings
+
+ROOT = Path(__file__).parents[3]
+HERE = "http://127.0.0.1:8765"
+CANDIDATES = tuple(Candidate(f"u;{n}%", f"Text {n}") for n in "abc")
+DIALOGUE = Dialogue("d1", "made", "", (Turn("user", "Hallo"), Turn("system", "Ja?")), CANDIDATES)
+
+
+def plan(number, digest="x"):
+    part = Part(f"t{number}", DIALOGUE, CANDIDATES)
+    return HitPlan(
+        number, (part,), f"<q n='{number}'/>", f"giccs:{digest}:0:{number}", f"{digest}-0-{number}"
+    )
+
+
+PLANS = [plan(1), plan(2), plan(3)]
+SAID = Assignment("A1", "H1", "w-1", "Submitted", 1.5, 2.5, "<answer>ä🙂</answer>", 3.5)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return str(tmp_path / "ledger.db")
+
+
+@pytest.fixture
+def ledger(path):
+    with Ledger.open(path, create=True) as book:
+        book.begin(HERE, Settings(), PLANS, 100.0)
+        yield book
+
+
+def test_what_is_meant_is_written_with_all_that_resuming_needs(ledger):
+    study = ledger.study()
+    assert (study.endpoint, study.settings, study.created) == (HERE, Settings(), 100.0)
+    assert study.hit_type_id is None
+    assert [(hit.number, hit.annotation, hit.token) for hit in ledger.hits()] == [
+        (n, f"giccs:x:0:{n}", f"x-0-{n}") for n in (1, 2, 3)
+    ]
+    assert {(hit.state, hit.max_assignments, hit.hit_id) for hit in ledger.hits()} == {
+        ("meant", 5, None)
+    }
+    assert ledger.question(2) == "<q n='2'/>"
+    assert ledger.parts()[0].items == ("u;a%", "u;b%", "u;c%")
+    assert [(part.number, part.tuple_id, part.group) for part in ledger.parts()] == [
+        (n, f"t{n}", "d1") for n in (1, 2, 3)
+    ]
+
+
+def test_settings_come_back_as_they_went_in(path):
+    odd = Settings(
+        reward=Decimal("1.05"), countries=("DE", "AT"), own_qualifications=(), pseudonyms=False,
+        consent="Zeile 1\nZeile 2 „ü“",
+    )  # fmt: skip
+    with Ledger.open(path, create=True) as book:
+        book.begin(HERE, odd, PLANS, 0.0)
+    with Ledger.open(path) as book:
+        assert book.study().settings == odd
+
+
+def test_only_the_owner_may_read_it(ledger, path):
+    files = [path, *(f"{path}{end}" for end in ("-wal", "-shm"))]
+    assert [stat.S_IMODE(os.stat(file).st_mode) for file in files] == [0o600] * 3
+
+
+def test_every_commit_waits_for_the_disk(ledger):
+    settings = [
+        ledger.connection.execute(f"PRAGMA {name}").fetchone()[0]
+        for name in ("journal_mode", "synchronous", "foreign_keys")
+    ]
+    assert settings == ["wal", 2, 1]
+
+
+def test_a_hit_goes_from_meant_to_sent_to_created(ledger):
+    ledger.sent([1], 5.0)
+    ledger.sent([1], 9.0)
+    assert (ledger.hits()[0].state, ledger.hits()[0].first_sent) == ("sent", 5.0)
+    ledger.created(1, "H1", 7, 10.0)
+    hit = ledger.hits()[0]
+    assert (hit.state, hit.hit_id, hit.max_assignments, hit.created_at) == (
+        "created",
+        "H1",
+        7,
+        10.0,
+    )
+    ledger.extended(1, 9)
+    ledger.closed(1)
+    assert (ledger.hits()[0].state, ledger.hits()[0].max_assignments) == ("closed", 9)
+    ledger.reopened(1)
+    assert ledger.hits()[0].state == "created"
+
+
+def test_steps_that_cannot_follow_are_refused(ledger):
+    ledger.created(1, "H1", 5, 1.0)
+    ledger.sent([1, 2], 2.0)
+    assert [hit.state for hit in ledger.hits()] == ["created", "sent", "meant"]
+    with pytest.raises(LookupError):
+        ledger.created(1, "H2", 5, 2.0)
+    with pytest.raises(LookupError):
+        ledger.closed(2)
+    with pytest.raises(sqlite3.IntegrityError):
+        ledger.created(2, "H1", 5, 2.0)
+    assert [hit.hit_id for hit in ledger.hits()] == ["H1", None, None]
+
+
+def test_the_same_study_again_is_fine_and_may_change_what_no_hit_depends_on(ledger):
+    ledger.sent([1], 1.0)
+    later = Settings(spending_limit=Decimal("50.00"), lifetime=3600)
+    ledger.begin(HERE, later, PLANS, 200.0)
+    assert ledger.study().settings == later
+    assert ledger.study().created == 100.0
+    assert ledger.hits()[0].state == "sent"
+
+
+def test_a_page_rendered_otherwise_later_leaves_what_was_meant(ledger):
+    ledger.sent([1], 1.0)
+    ledger.begin(HERE, Settings(), [replace(p, question="<new/>") for p in PLANS], 200.0)
+    assert ledger.question(3) == "<q n='3'/>"
+
+
+def test_another_study_is_refused_with_every_difference(ledger, path):
+    ledger.sent([1], 1.0)
+    other = Settings(reward=Decimal("0.99"), pseudonyms=False)
+    with pytest.raises(InputError) as refused:
+        ledger.begin("https://else.where", other, [plan(1), plan(2, "y"), plan(3), plan(4)], 2.0)
+    said = [str(problem) for problem in refused.value.problems]
+    assert len(said) == 4
+    assert said[0].startswith(f"{path}: belongs to the service {HERE}, not to https://else.where; ")
+    assert "begun with reward 0.30, not 0.99" in said[1]
+    assert "begun with pseudonyms True, not False" in said[2]
+    assert "2 of 4 HITs are others than those it holds (2, 4)" in said[3]
+    assert ledger.study().settings == Settings()
+    assert len(ledger.hits()) == 3
+
+
+def test_before_anything_was_sent_the_study_may_still_change(ledger):
+    other = Settings(reward=Decimal("0.99"))
+    ledger.begin(HERE, other, [plan(1, "y")], 200.0)
+    assert [hit.annotation for hit in ledger.hits()] == ["giccs:y:0:1"]
+    assert [part.number for part in ledger.parts()] == [1]
+    assert ledger.study().settings == other
+    ledger.set_hit_type("T1")
+    with pytest.raises(InputError):
+        ledger.begin(HERE, Settings(), PLANS, 300.0)
+
+
+def test_further_hits_are_numbered_on_and_written_once(ledger):
+    more = [plan(1, "x:1"), plan(2, "x:1")]
+    assert ledger.add_hits(more, 2) == 2
+    assert ledger.add_hits([*more, plan(3, "x:1")], 2) == 1
+    added = ledger.hits()[3:]
+    assert [(h.number, h.annotation, h.max_assignments) for h in added] == [
+        (4, "giccs:x:1:0:1", 2), (5, "giccs:x:1:0:2", 2), (6, "giccs:x:1:0:3", 2),
+    ]  # fmt: skip
+    ledger.sent([4], 1.0)
+    ledger.begin(HERE, Settings(), PLANS, 200.0)  # publishing the study again leaves them
+
+
+def test_assignments_are_kept_once_and_only_the_review_changes_them(ledger):
+    ledger.created(1, "H1", 5, 1.0)
+    assert ledger.keep([SAID, replace(SAID, assignment_id="A2", submit_time=1.0)]) == (2, 0)
+    assert ledger.keep([SAID]) == (0, 0)
+    approved = replace(
+        SAID, status="Approved", approval_time=9.0, feedback="danke",
+        answer_xml="<other/>", worker="someone", collected_at=99.0,
+    )  # fmt: skip
+    assert ledger.keep([approved]) == (0, 1)
+    kept = ledger.assignments()
+    assert [a.assignment_id for a in kept] == ["A2", "A1"]  # by the time of submission
+    assert kept[1] == replace(SAID, status="Approved", approval_time=9.0, feedback="danke")
+
+
+def test_an_assignment_of_an_unknown_hit_is_refused_whole(ledger):
+    ledger.created(1, "H1", 5, 1.0)
+    with pytest.raises(sqlite3.IntegrityError):
+        ledger.keep([SAID, replace(SAID, assignment_id="A2", hit_id="H9")])
+    assert ledger.assignments() == ()
+
+
+def test_actions_are_meant_once_and_tell_how_far_they_are(ledger):
+    bonus = Action("b1", "bonus", "A1", "0.50", "Danke")
+    assert ledger.mean([bonus, Action("a1", "approve", "A1")], 5.0) == 2
+    ledger.act("b1", "sent", 6.0)
+    assert ledger.mean([replace(bonus, amount="9.99")], 7.0) == 0
+    assert ledger.actions("sent") == (replace(bonus, state="sent", at=6.0),)
+    assert [action.token for action in ledger.actions()] == ["a1", "b1"]
+    with pytest.raises(LookupError):
+        ledger.act("b9", "done", 7.0)
+
+
+def test_a_transaction_is_all_or_nothing(ledger):
+    def half():
+        with ledger.transaction() as connection:
+            connection.execute("DELETE FROM part")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        half()
+    assert len(ledger.parts()) == 3
+
+
+def test_no_ledger_no_database_another_database_another_version(tmp_path, path):
+    with pytest.raises(InputError, match="no such ledger; mturk-hits publish makes it"):
+        Ledger.open(path)
+    text = tmp_path / "text.db"
+    text.write_text("a text that is long enough not to be an empty database " * 20)
+    with pytest.raises(InputError, match="cannot be used as a ledger"):
+        Ledger.open(text)
+    other = tmp_path / "other.db"
+    with sqlite3.connect(other) as connection:
+        connection.execute("CREATE TABLE t (a)")
+    with pytest.raises(InputError, match="is a database, but no ledger"):
+        Ledger.open(other, create=True)
+    Ledger.open(path, create=True).close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    with pytest.raises(InputError, match="version 99; this giccs reads 1"):
+        Ledger.open(path)
+
+
+def test_an_empty_ledger_says_so(path):
+    with Ledger.open(path, create=True) as book, pytest.raises(InputError, match="no study yet"):
+        book.study()
+
+
+def other_process(code, path):
+    return subprocess.run(
+        [sys.executable, "-c", f"from mturk.study.ledger import Ledger\n{code}", path],
+        capture_output=True, text=True, cwd=ROOT, timeout=300,
+    )  # fmt: skip
+
+
+ALONE = """
+import sys
+with Ledger.open(sys.argv[1]) as book, book.alone():
+    print("in")
+"""
+
+
+def test_of_two_processes_the_second_is_told_to_wait(ledger, path):
+    with ledger.alone():
+        done = other_process(ALONE, path)
+        assert (
+            "another mturk-hits is at work on this ledger; wait until it has ended" in done.stderr
+        )
+        assert not done.stdout
+    assert other_process(ALONE, path).stdout == "in\n"
+
+
+def test_others_may_read_and_collect_meanwhile(ledger, path):
+    ledger.created(1, "H1", 5, 1.0)
+    code = """
+import sys, json
+from mturk.study.ledger import Assignment
+with Ledger.open(sys.argv[1]) as book:
+    said = Assignment("A1", "H1", "w", "Submitted", 1.0, 2.0, "<a/>", 3.0)
+    print(json.dumps([len(book.hits()), book.keep([said])]))
+"""
+    with ledger.alone():
+        done = other_process(code, path)
+    assert json.loads(done.stdout) == [3, [1, 0]]
+    assert len(ledger.assignments()) == 1
+
+
+def test_the_end_of_a_killed_process_frees_the_ledger(ledger, path):
+    code = """
+import os, signal, sys
+book = Ledger.open(sys.argv[1])
+with book.alone():
+    book.connection.execute("BEGIN IMMEDIATE")
+    book.connection.execute("DELETE FROM part")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    assert other_process(code, path).returncode == -9
+    with ledger.alone():
+        ledger.sent([1], 1.0)
+    assert len(ledger.parts()) == 3
+
+
+def test_two_processes_that_make_the_same_ledger_at_once_both_get_it(path):
+    code = """
+import sys
+with Ledger.open(sys.argv[1], create=True) as book:
+    print(len(book.hits()))
+"""
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", f"from mturk.study.ledger import Ledger\n{code}", path],
+            stdout=subprocess.PIPE, text=True, cwd=ROOT,
+        )
+        for _ in range(3)
+    ]  # fmt: skip
+    assert [process.communicate(timeout=300)[0] for process in running] == ["0\n"] * 3
+
+
+def filled(path):
+    with Ledger.open(path, create=True) as book:
+        book.begin(HERE, Settings(), PLANS, 100.0)
+        book.created(1, "H1", 5, 1.0)
+        book.keep([replace(SAID, assignment_id=f"A{number}") for number in range(200)])
+
+
+def test_a_ledger_whose_pages_do_not_fit_together_is_refused(path):
+    """Without a look at all of it rows are missing and nobody says so."""
+    filled(path)
+    content = bytearray(Path(path).read_bytes())
+    refused = []
+    for page in range(4096, len(content), 4096):
+        damaged = content.copy()
+        damaged[page + 4] ^= 1  # how many rows the page says it has
+        Path(path).write_bytes(damaged)
+        try:
+            with Ledger.open(path) as book:
+                assert (len(book.hits()), len(book.assignments())) == (3, 200)
+        except InputError as error:
+            refused.append(str(error))
+    assert len(refused) > 10
+    assert all(said.startswith(path) for said in refused)
+
+
+def test_an_answer_that_belongs_to_no_hit_is_damage(path):
+    filled(path)
+    with sqlite3.connect(path) as connection:  # does not watch what refers to what
+        connection.execute("UPDATE assignment SET hit_id = 'H7' WHERE assignment_id = 'A7'")
+    connection.close()
+    with pytest.raises(InputError, match=r"damaged .a row of assignment belongs to no hit"):
+        Ledger.open(path)
+
+
+def test_settings_that_cannot_be_read_are_damage(path):
+    filled(path)
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE study SET value = substr(value, 9) WHERE key = 'settings'")
+        connection.execute("UPDATE part SET items = substr(items, 2)")
+    connection.close()
+    with Ledger.open(path) as book:
+        with pytest.raises(InputError, match=r"damaged .its settings"):
+            book.study()
+        with pytest.raises(InputError, match=r"damaged .its tuples"):
+            book.parts()
+
+
+def test_a_full_disk_is_said_as_the_system_says_it_and_nothing_is_written(path):
+    """SQLite's own limit on a file's size stands for the disk's."""
+    filled(path)
+
+    def keep():
+        with Ledger.open(path) as book:
+            pages = book.connection.execute("PRAGMA page_count").fetchone()[0]
+            book.connection.execute(f"PRAGMA max_page_count = {pages}")
+            book.keep([replace(SAID, assignment_id=f"B{number}") for number in range(500)])
+
+    with pytest.raises(OSError, match="No space left on device") as full:
+        keep()
+    assert full.value.filename == path
+    with Ledger.open(path) as book:
+        assert len(book.assignments()) == 200
+
+
+def test_after_a_full_disk_the_same_ledger_goes_on(path):
+    filled(path)
+    with Ledger.open(path) as book:
+        pages = book.connection.execute("PRAGMA page_count").fetchone()[0]
+        book.connection.execute(f"PRAGMA max_page_count = {pages}")
+        more = [replace(SAID, assignment_id=f"B{number}") for number in range(500)]
+        with pytest.raises(sqlite3.OperationalError, match="full"):
+            book.keep(more)
+        book.connection.execute(f"PRAGMA max_page_count = {10 * pages}")
+        assert book.keep(more) == (500, 0)

@@ -1,0 +1,269 @@
+import time
+from decimal import Decimal
+
+import pytest
+
+pytest.importorskip("boto3", reason="the extra giccs[study] is not installed")
+
+from mturk.limits import Range
+from mturk.study.client import ServiceError, connect, resolve
+from mturk.study.ledger import Ledger
+from mturk.study.publish import adopt, available, cost_left, send, unpublished
+from mturk.study.settings import Settings
+
+
+class Publisher:
+    """A study, its ledger and a boto3 client of the running service."""
+
+    def __init__(self, running, files, folder):
+        self.running, self.plans, self.folder = running, files.plans(Settings()), folder
+        self.client = connect(resolve(running.url), timeout=20.0, attempts=3)
+
+    def now(self):
+        return self.running.clock.now()
+
+    def ledger(self, name="ledger.db"):
+        book = Ledger.open(self.folder / name, create=True)
+        book.begin(self.running.url, Settings(), self.plans, self.now())
+        return book
+
+    def publish(self, book):
+        found = adopt(self.client, book, clock=self.now)
+        return found, send(self.client, book, clock=self.now)
+
+    def listed(self):
+        """What the service lists, by annotation."""
+        return {
+            hit["RequesterAnnotation"]: hit for hit in self.client.list_hits(MaxResults=100)["HITs"]
+        }
+
+
+@pytest.fixture
+def publisher(running, files, tmp_path):
+    return Publisher(running, files, tmp_path)
+
+
+def test_every_hit_of_the_plan_is_at_the_service_as_it_was_meant(publisher):
+    with publisher.ledger() as book:
+        assert cost_left(book) == Decimal("3.60")  # 2 HITs x 5 x (0.30 + 0.06)
+        found, made = publisher.publish(book)
+        assert (found.adopted, found.doubles, made) == (0, (), 2)
+        assert unpublished(book) == []
+        assert cost_left(book) == 0
+        listed = publisher.listed()
+        for plan, hit in zip(publisher.plans, book.hits(), strict=True):
+            there = listed[plan.annotation]
+            assert there["HITId"] == hit.hit_id
+            assert there["Question"] == plan.question
+            assert there["MaxAssignments"] == 5
+            assert there["Reward"] == "0.30"
+            assert there["HITTypeId"] == book.study().hit_type_id
+            lifetime = there["Expiration"] - there["CreationTime"]
+            assert lifetime.total_seconds() == Settings().lifetime
+            assert (hit.first_sent, hit.created_at) == (publisher.now(), publisher.now())
+
+
+def test_the_qualifications_are_those_of_the_paper(publisher):
+    with publisher.ledger() as book:
+        publisher.publish(book)
+        hit = publisher.client.get_hit(HITId=book.hits()[0].hit_id)["HIT"]
+    rate, approved, place = hit["QualificationRequirements"]
+    assert (approved["Comparator"], approved["IntegerValues"]) == ("GreaterThanOrEqualTo", [0])
+    assert (rate["Comparator"], rate["IntegerValues"]) == ("GreaterThan", [98])
+    assert (place["Comparator"], place["LocaleValues"]) == ("EqualTo", [{"Country": "DE"}])
+
+
+def test_publishing_again_calls_nothing(publisher):
+    with publisher.ledger() as book:
+        publisher.publish(book)
+        calls = len(publisher.running.faults.calls)
+        assert publisher.publish(book)[1] == 0
+        assert len(publisher.running.faults.calls) == calls
+
+
+def test_one_hit_type_serves_all_and_the_calls_are_in_order(publisher):
+    with publisher.ledger() as book:
+        publisher.publish(book)
+    assert publisher.running.faults.calls == [
+        "ListHITs", "CreateHITType", "CreateHITWithHITType", "CreateHITWithHITType",
+    ]  # fmt: skip
+
+
+def test_hits_of_a_lost_ledger_are_adopted(publisher):
+    with publisher.ledger() as book:
+        publisher.publish(book)
+        before = book.hits(), book.study().hit_type_id
+    with publisher.ledger("new.db") as book:
+        found, made = publisher.publish(book)
+        assert (found.adopted, made) == (2, 0)
+        assert [hit.hit_id for hit in book.hits()] == [hit.hit_id for hit in before[0]]
+        assert book.study().hit_type_id == before[1]
+    assert len(publisher.running.annotations()) == 2
+
+
+def test_a_lost_ledger_of_a_study_half_published_goes_on(publisher):
+    with publisher.ledger() as book:
+        adopt(publisher.client, book)
+        send(publisher.client, book, progress=lambda hits: hits[:1])
+        assert len(unpublished(book)) == 1
+    with publisher.ledger("new.db") as book:
+        found, made = publisher.publish(book)
+        assert (found.adopted, made) == (1, 1)
+    assert sorted(publisher.running.annotations()) == sorted(p.annotation for p in publisher.plans)
+
+
+def test_an_adopted_hit_keeps_the_assignments_it_has(publisher):
+    with publisher.ledger() as book:
+        publisher.publish(book)
+        hit_id = book.hits()[0].hit_id
+    publisher.client.create_additional_assignments_for_hit(
+        HITId=hit_id, NumberOfAdditionalAssignments=2
+    )
+    with publisher.ledger("new.db") as book:
+        publisher.publish(book)
+        assert [hit.max_assignments for hit in book.hits()] == [7, 5]
+
+
+def test_more_hits_than_a_page_are_searched(publisher, monkeypatch):
+    monkeypatch.setattr("mturk.study.publish.PAGE", Range("MaxResults", 1, 2))
+    with publisher.ledger() as book:
+        adopt(publisher.client, book)
+        send(publisher.client, book, progress=lambda hits: hits[:1])
+        hit_type_id, question = book.study().hit_type_id, publisher.plans[0].question
+        mine = book.hits()[0].hit_id
+    for number in range(5):  # newer ones of somebody else push ours off the first page
+        publisher.client.create_hit_with_hit_type(
+            HITTypeId=hit_type_id, Question=question, MaxAssignments=1, LifetimeInSeconds=600,
+            RequesterAnnotation=f"else {number}",
+        )  # fmt: skip
+    publisher.running.clock.advance(100_000)
+    with publisher.ledger("new.db") as book:
+        found, _ = publisher.publish(book)
+        assert found.adopted == 1
+        assert book.hits()[0].hit_id == mine
+
+
+def test_of_two_hits_with_our_annotation_the_older_counts_and_the_other_is_told(publisher):
+    hit_type_id = publisher.client.create_hit_type(**Settings().hit_type())["HITTypeId"]
+    plan, made = publisher.plans[0], []
+    for _ in range(2):
+        answer = publisher.client.create_hit_with_hit_type(
+            HITTypeId=hit_type_id, Question=plan.question, MaxAssignments=5, LifetimeInSeconds=600,
+            RequesterAnnotation=plan.annotation,
+        )  # fmt: skip
+        made.append(answer["HIT"]["HITId"])
+        publisher.running.clock.advance(10)
+    with publisher.ledger() as book:
+        found, _ = publisher.publish(book)
+        assert found.doubles == ((plan.annotation, made[1]),)
+        assert book.hits()[0].hit_id == made[0]
+
+
+def lose_the_answer(publisher, book):
+    """Send the first HIT; the service makes it, the answer is lost, and the publisher gives up."""
+    adopt(publisher.client, book, clock=publisher.now)
+    publisher.running.faults.choose = lambda operation, number: (
+        "drop after" if operation == "CreateHITWithHITType" else None
+    )
+    impatient = connect(resolve(publisher.running.url), timeout=20.0, attempts=1)
+    with pytest.raises(ServiceError):
+        send(impatient, book, clock=publisher.now)
+    publisher.running.faults.choose = lambda operation, number: None
+    assert [hit.state for hit in book.hits()] == ["sent", "sent"]
+    assert len(publisher.running.annotations()) == 1
+
+
+def test_after_24_hours_the_token_is_forgotten_and_the_hit_is_found_all_the_same(publisher):
+    with publisher.ledger() as book:
+        lose_the_answer(publisher, book)
+        publisher.running.clock.advance(25 * 3600)
+        found, made = publisher.publish(book)
+        assert (found.adopted, made) == (1, 1)
+    assert sorted(publisher.running.annotations()) == sorted(p.annotation for p in publisher.plans)
+
+
+def test_without_the_search_a_forgotten_token_would_make_a_second_hit(publisher):
+    """That is what the test before would see if nothing protected the study."""
+    with publisher.ledger() as book:
+        lose_the_answer(publisher, book)
+        publisher.running.clock.advance(25 * 3600)
+        send(publisher.client, book, clock=publisher.now)
+    assert len(publisher.running.annotations()) == 3
+
+
+def test_a_list_that_lags_behind_is_made_good_by_the_token(publisher):
+    """Right after a crash the list may not show the HIT yet; sending it again must not make another."""
+    with publisher.ledger() as book:
+        lose_the_answer(publisher, book)
+        send(publisher.client, book, clock=publisher.now)  # nothing was searched
+        assert unpublished(book) == []
+    assert sorted(publisher.running.annotations()) == sorted(p.annotation for p in publisher.plans)
+    assert publisher.running.faults.calls[-3:] == [
+        "CreateHITWithHITType", "GetHIT", "CreateHITWithHITType",
+    ]  # fmt: skip
+
+
+def test_a_hit_that_was_deleted_is_not_taken_for_published(publisher):
+    with publisher.ledger() as book:
+        publisher.publish(book)
+        hit_id = book.hits()[0].hit_id
+    publisher.client.update_expiration_for_hit(HITId=hit_id, ExpireAt=1)
+    publisher.client.delete_hit(HITId=hit_id)
+    with publisher.ledger("new.db") as book:
+        with pytest.raises(
+            ServiceError, match="If you deleted it, wait 24 hours, or set another seed"
+        ):
+            publisher.publish(book)
+        assert [hit.state for hit in book.hits()] == ["sent", "created"]
+
+
+def test_a_refusal_says_which_call_and_why(publisher):
+    with publisher.ledger() as book:
+        with book.transaction() as connection:
+            connection.execute("UPDATE hit SET question = '<no/>' WHERE number = 1")
+        with pytest.raises(ServiceError, match=r"CreateHITWithHITType was refused: .*ParameterVal"):
+            publisher.publish(book)
+
+
+def test_the_balance_is_read(publisher):
+    before = available(publisher.client)
+    with publisher.ledger() as book:
+        publisher.publish(book)
+    assert before - available(publisher.client) == Decimal("3.60")
+
+
+def test_hits_added_later_are_published_with_their_own_size(publisher, files):
+    with publisher.ledger() as book:
+        publisher.publish(book)
+        from bws.files import read_tuples
+        from giccs.benchmark.assemble import read_dialogues
+        from mturk.kinds.tuples.plan import plan
+
+        more = plan(
+            read_tuples(files.tuples), read_dialogues(files.dialogues), Settings(), round_number=1
+        )
+        book.add_hits(more, 2)
+        found, made = publisher.publish(book)
+        assert (found.adopted, made) == (0, 2)
+        assert [hit.max_assignments for hit in book.hits()] == [5, 5, 2, 2]
+    assert len(set(publisher.running.annotations())) == 4
+
+
+def test_hits_are_written_down_as_sent_before_the_first_call(publisher, monkeypatch):
+    """In batches, because each commit waits for the disk."""
+    monkeypatch.setattr("mturk.study.publish.AT_ONCE", 1)
+    seen = []
+    with publisher.ledger() as book:
+        publisher.client.meta.events.register(
+            "before-send.mturk", lambda **_: seen.append([hit.state for hit in book.hits()])
+        )
+        send(publisher.client, book)
+        assert seen == [["meant", "meant"], ["sent", "meant"], ["created", "sent"]]
+        assert [hit.state for hit in book.hits()] == ["created", "created"]
+
+
+def test_time_is_the_machines_where_no_clock_is_given(publisher):
+    with publisher.ledger() as book:
+        before = time.time()
+        send(publisher.client, book)
+        assert before <= book.hits()[0].first_sent <= time.time()

@@ -1,0 +1,190 @@
+"""Whatever breaks, at whatever step: in the end there is exactly one HIT for each that was meant."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("boto3", reason="the extra giccs[study] is not installed")
+
+from mturk.study.client import ServiceError, connect, resolve
+from mturk.study.ledger import Ledger
+from mturk.study.publish import adopt, available, send, unpublished
+from mturk.study.settings import Settings
+
+ROOT = Path(__file__).parents[3]
+HITS = 2
+PATIENT = 20.0
+IMPATIENT = 3.0
+"""Seconds: where the service hangs nobody waits for long, yet longer than a busy machine stalls."""
+
+
+def patience(fault):
+    return IMPATIENT if "hang" in fault else PATIENT
+
+
+class Victim:
+    """A process that runs `mturk-hits publish` for a study of its own a seed, and may be killed."""
+
+    def __init__(self, running, files, folder):
+        self.running, self.files, self.folder = running, files, folder
+        self.process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("victim.py")), running.url],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+
+    def publish(self, seed, kill=0):
+        config = self.folder / f"{seed}.toml"
+        config.write_text(f"seed = {seed}\n")
+        arguments = [
+            "publish", *self.files.arguments, "--config", str(config), "--endpoint", self.running.url,
+            "--ledger", str(self.folder / f"{seed}.db"),
+        ]  # fmt: skip
+        print(
+            json.dumps({"arguments": arguments, "kill": kill}), file=self.process.stdin, flush=True
+        )
+        return json.loads(self.process.stdout.readline())
+
+    def meant(self, seed):
+        return [plan.annotation for plan in self.files.plans(Settings(seed=seed))]
+
+    def close(self):
+        self.process.stdin.close()
+        assert self.process.wait(120) == 0
+
+
+@pytest.fixture
+def victim(running, files, tmp_path):
+    made = Victim(running, files, tmp_path)
+    yield made
+    made.close()
+
+
+def test_killed_at_any_step_and_run_again_there_is_one_hit_each(victim):
+    whole = victim.publish(0)
+    assert whole["status"] == 0
+    steps = whole["steps"]
+    assert {"before commit", "after commit"} < set(steps)
+    assert steps.count("before CreateHITWithHITType") == HITS
+    assert steps.count("after commit") >= 3 + HITS  # the study, the type, all sent, each created
+    for kill in range(1, len(steps) + 1):
+        dead = victim.publish(kill, kill)
+        assert (dead["status"], dead["steps"]) == (-9, steps[:kill])
+        assert victim.publish(kill)["status"] == 0, steps[:kill]
+        found = Counter(victim.running.annotations())
+        assert [found[name] for name in victim.meant(kill)] == [1] * HITS, steps[:kill]
+        with Ledger.open(victim.folder / f"{kill}.db") as book:
+            assert unpublished(book) == []
+
+
+def test_killed_again_and_again_it_still_ends(victim):
+    """Each run gets further in what is left."""
+    runs = 0
+    for kill in range(2, 200, 2):
+        runs += 1
+        if victim.publish(7, kill)["status"] == 0:
+            break
+    assert runs > 5
+    found = Counter(victim.running.annotations())
+    assert [found[name] for name in victim.meant(7)] == [1] * HITS
+
+
+class Publisher:
+    """A publisher in this process, whose service has faults."""
+
+    def __init__(self, running, files, folder):
+        self.running, self.files, self.folder = running, files, folder
+        self.connect = cache(
+            lambda timeout, attempts: connect(
+                resolve(running.url), timeout=timeout, attempts=attempts
+            )
+        )
+
+    def publish(self, seed, attempts=1, timeout=PATIENT):
+        settings = Settings(seed=seed)
+        client = self.connect(timeout, attempts)
+        with Ledger.open(self.folder / f"{seed}.db", create=True) as book:
+            book.begin(self.running.url, settings, self.files.plans(settings), 0.0)
+            adopt(client, book, clock=self.running.clock.now)
+            available(client)
+            send(client, book, clock=self.running.clock.now)
+
+    def hits(self, seed):
+        found = Counter(self.running.annotations())
+        return [found[plan.annotation] for plan in self.files.plans(Settings(seed=seed))]
+
+
+@pytest.fixture
+def publisher(running, files, tmp_path, monkeypatch):
+    # botocore's waiting between attempts is not what is tested
+    monkeypatch.setattr("botocore.endpoint.time", SimpleNamespace(sleep=lambda _: None))
+    return Publisher(running, files, tmp_path)
+
+
+FAULTS = (
+    "throttled", "error", "error after", "drop before", "drop after", "hang before", "hang after",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_call_that_fails_for_good_at_any_step_leaves_one_hit_each_after_resuming(
+    publisher, fault
+):
+    faults = publisher.running.faults
+    publisher.publish(0)
+    calls = list(faults.calls)
+    assert len(calls) == 3 + HITS  # the list, the balance, the type, and the HITs
+    for step in range(1, len(calls) + 1):
+        first = len(faults.calls)
+        faults.choose = lambda operation, number: fault if number == first + step else None  # noqa: B023
+        with pytest.raises(ServiceError):
+            publisher.publish(step, timeout=patience(fault))
+        assert len(faults.calls) == first + step
+        faults.choose = lambda operation, number: None
+        publisher.connect.cache_clear()  # a client that was throttled is slow for a while
+        publisher.publish(step)
+        assert publisher.hits(step) == [1] * HITS
+
+
+@pytest.mark.parametrize("fault", ["error", "error after", "hang after"])
+def test_a_call_that_fails_once_is_repeated_without_a_second_hit(publisher, fault):
+    faults = publisher.running.faults
+    for step in range(1, 4 + HITS):
+        first = len(faults.calls)
+        faults.choose = lambda operation, number: fault if number == first + step else None  # noqa: B023
+        publisher.publish(step, attempts=3, timeout=patience(fault))
+        assert len(faults.calls) >= first + 4 + HITS
+        assert publisher.hits(step) == [1] * HITS
+
+
+def test_throttling_is_waited_out(publisher):
+    throttled = {2, 5}
+    publisher.running.faults.choose = lambda operation, number: (
+        "throttled" if number in throttled else None
+    )
+    publisher.publish(1, attempts=5)
+    assert publisher.hits(1) == [1] * HITS
+
+
+def test_a_service_that_fails_at_two_of_three_calls_is_published_to_all_the_same(publisher):
+    chance = random.Random(0)
+    happens = ("error", "error after", "drop before", "drop after", None, None)
+    publisher.running.faults.choose = lambda operation, number: chance.choice(happens)
+    failures = 0
+    while failures < 100:
+        try:
+            publisher.publish(1)
+            break
+        except ServiceError:
+            failures += 1
+            assert max(publisher.hits(1)) <= 1
+    assert 3 < failures < 100
+    assert publisher.hits(1) == [1] * HITS

@@ -1,0 +1,373 @@
+import csv
+import io
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+
+from bws.annotators import annotator_report
+from bws.problems import InputError
+from mturk.study.actions import RefusedError, action, carry_out, supersede, unfinished
+from mturk.study.bonus import pay, price, read_bonuses
+from mturk.study.client import ServiceError
+from mturk.study.review import (
+    Decision,
+    carry_out_review,
+    decided,
+    decisions_sheet,
+    read_decisions,
+    waiting,
+)
+from mturk.study.valid_answers import judged
+
+
+@pytest.fixture
+def answered(study):
+    """The study with four submitted assignments; `ids` are theirs."""
+    study.ids = list(study.submit_all(["A1", "A2"]).values())
+    study.collect()
+    return study
+
+
+def decide(study, decisions, **options):
+    actions, before = decided(study.book, decisions, **options)
+    done = carry_out(
+        study.book, actions, lambda one: carry_out_review(study.client, one), clock=study.now
+    )
+    study.collect()
+    return done, before
+
+
+def statuses(study):
+    return {one.assignment_id: one.status for one in study.book.assignments()}
+
+
+def test_decisions_reach_the_service_and_the_ledger(answered):
+    first, second, *others = answered.ids
+    done, before = decide(
+        answered, [Decision(first, "approve", ""), Decision(second, "reject", "geraten; „nein“")]
+    )
+    assert ([one.kind for one in done.done], before, done.refused) == (["approve", "reject"], 0, ())
+    assert statuses(answered) == {
+        first: "Approved", second: "Rejected", **dict.fromkeys(others, "Submitted")
+    }  # fmt: skip
+    assert answered.there(second)["RequesterFeedback"] == "geraten; „nein“"
+
+
+def test_the_same_decisions_again_call_nothing(answered):
+    decisions = [
+        Decision(answered.ids[0], "approve", ""),
+        Decision(answered.ids[1], "reject", "no"),
+    ]
+    decide(answered, decisions)
+    answered.running.faults.calls.clear()
+    actions, before = decided(answered.book, decisions)
+    assert (actions, before, answered.running.faults.calls) == ([], 2, [])
+
+
+def test_a_rejection_is_overridden_only_where_it_is_said(answered):
+    first = answered.ids[0]
+    decide(answered, [Decision(first, "reject", "no")])
+    with pytest.raises(InputError, match=f"{first} was rejected; --override-rejections"):
+        decided(answered.book, [Decision(first, "approve", "")])
+    done, _ = decide(answered, [Decision(first, "approve", "sorry")], override=True)
+    assert len(done.done) == 1
+    there = answered.there(first)
+    assert (there["AssignmentStatus"], there["RequesterFeedback"]) == ("Approved", "sorry")
+
+
+def test_what_cannot_be_decided_is_said_at_once(answered):
+    first, second = answered.ids[:2]
+    decide(answered, [Decision(first, "approve", "")])
+    with pytest.raises(InputError) as caught:
+        decided(
+            answered.book,
+            [
+                Decision(first, "reject", "no"),
+                Decision("3NONE", "approve", ""),
+                Decision(second, "reject", ""),
+                Decision(second, "reject", "x" * 1025),
+            ],
+        )
+    assert [problem.message for problem in caught.value.problems] == [
+        f"assignment {first} was approved; that cannot be taken back",
+        f"there is no assignment 3NONE in {answered.path}",
+        "a rejection needs feedback for the worker, in the column RequesterFeedback",
+        "RequesterFeedback has 1025 characters; 0 to 1024 are allowed",
+    ]
+    assert answered.book.actions("meant") == ()
+
+
+@pytest.mark.parametrize("fault", ["error after", "drop after", "error", "throttled"])
+def test_a_decision_whose_answer_was_lost_is_carried_out_once(answered, fault):
+    lost = [fault]
+
+    def choose(operation, number):
+        return lost.pop() if lost and operation == "RejectAssignment" else None
+
+    answered.running.faults.choose = choose
+    done, _ = decide(answered, [Decision(answered.ids[0], "reject", "no")])
+    assert done.refused == ()
+    assert statuses(answered)[answered.ids[0]] == "Rejected"
+    assert [one.state for one in answered.book.actions()] == ["done"]
+
+
+def test_what_the_service_refuses_does_not_stop_the_others(answered):
+    first, second = answered.ids[:2]
+    answered.client.approve_assignment(AssignmentId=first)  # by another program; not collected yet
+    actions, _ = decided(
+        answered.book, [Decision(first, "reject", "no"), Decision(second, "reject", "no")]
+    )
+    done = carry_out(answered.book, actions, lambda one: carry_out_review(answered.client, one))
+    assert [one.target for one in done.done] == [second]
+    ((refused, why),) = done.refused
+    assert (refused.target, "InvalidAssignmentState" in why) == (first, True)
+    assert {one.target: one.state for one in answered.book.actions()} == {
+        first: "failed", second: "done"
+    }  # fmt: skip
+
+
+def test_while_the_service_is_away_decisions_stay_unfinished(answered):
+    answered.running.faults.choose = lambda operation, number: "error"
+    actions, _ = decided(answered.book, [Decision(one, "approve", "") for one in answered.ids])
+    with pytest.raises(ServiceError):
+        carry_out(answered.book, actions, lambda one: carry_out_review(answered.client, one))
+    left = unfinished(answered.book, "approve")
+    assert sorted(one.state for one in left) == ["meant", "meant", "meant", "sent"]
+    answered.running.faults.choose = lambda operation, number: None
+    done = carry_out(answered.book, left, lambda one: carry_out_review(answered.client, one))
+    assert len(done.done) == 4
+
+
+def test_who_thinks_again_is_not_overruled_by_an_unfinished_decision(answered):
+    first, second = answered.ids[:2]
+    old, _ = decided(answered.book, [Decision(one, "approve", "") for one in (first, second)])
+    answered.book.mean(old, answered.now())  # and here it was interrupted
+    new, _ = decided(answered.book, [Decision(first, "reject", "no")])
+    supersede(answered.book, new, answered.now())
+    assert [one.target for one in unfinished(answered.book, "approve", "reject")] == [second]
+
+
+# Sheets
+
+
+def sheet(tmp_path, *rows, header="AssignmentId,Approve,Reject,RequesterFeedback", name="d.csv"):
+    path = tmp_path / name
+    path.write_text("\n".join([header, *rows, ""]), encoding="utf-8")
+    return path
+
+
+def test_marks_are_decisions(tmp_path):
+    path = sheet(
+        tmp_path,
+        "a1,x,,",
+        'a2,,X,"too fast; ""really"""',
+        "a3,,,seen",
+        "a4,,wrong language,",
+        "a5,x,,thanks",
+    )
+    found = read_decisions(path)
+    assert found.unmarked == 1
+    assert [(one.assignment_id, one.kind, one.feedback) for one in found.decisions] == [
+        ("a1", "approve", ""),
+        ("a2", "reject", 'too fast; "really"'),
+        ("a4", "reject", "wrong language"),  # as the requester's site has it
+        ("a5", "approve", "thanks"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '\ufeff"AssignmentId";"Approve";"Reject";"RequesterFeedback"\r\n"a1";"x";"";"gut, danke"\r\n',
+        "WorkerId\tAssignmentId\tReject\tApprove\tRequesterFeedback\nw\ta1\t\tX\tgut, danke\n",
+    ],
+    ids=["semicolons", "tabs"],
+)
+def test_sheets_are_read_however_a_spreadsheet_saves_them(tmp_path, text):
+    path = tmp_path / "d.csv"
+    path.write_bytes(text.encode("utf-8"))
+    (one,) = read_decisions(path).decisions
+    assert (one.assignment_id, one.kind, one.feedback) == ("a1", "approve", "gut, danke")
+
+
+def test_every_wrong_row_of_a_sheet_is_named(tmp_path):
+    path = sheet(
+        tmp_path,
+        "a1,x,x,",
+        "a2,,x,",
+        "a3,maybe,,",
+        ",x,,",
+        "a4,x,,",
+        "a4,,x,no",
+        f"a5,,x,{'y' * 1025}",
+    )
+    with pytest.raises(InputError) as caught:
+        read_decisions(path)
+    assert [f"{problem.line}: {problem.message}" for problem in caught.value.problems] == [
+        "2: Approve and Reject are both marked; one is allowed",
+        "3: a rejection needs feedback for the worker, in the column RequesterFeedback",
+        "4: Approve is 'maybe'; x or nothing is allowed",
+        "5: AssignmentId is empty",
+        "7: assignment a4 is decided twice; once is allowed",
+        "8: RequesterFeedback has 1025 characters; 0 to 1024 are allowed",
+    ]
+
+
+def test_another_file_is_refused_with_what_is_expected(tmp_path):
+    with pytest.raises(InputError, match=r"has the columns x, y; AssignmentId, Approve, Reject"):
+        read_decisions(sheet(tmp_path, "1,2", header="x,y"))
+
+
+def test_our_sheet_shows_what_matters_and_is_read_back(study, tmp_path):
+    first = study.hit_ids()[0]
+    fields = [
+        (name, value) if not name.startswith("worst-") else (name, "")
+        for name, value in study.fields(first, comment='=HYPERLINK("x"), „ja“\nzwei')
+    ]
+    its_id = study.submit("A1", first, [*fields, ("german-kino", "aber")], after=42.0)
+    other = study.submit("A2", first)
+    study.collect()
+    found = judged(study.book)
+    rows = waiting(study.book, found, annotator_report(found.judgments))
+    assert [row.assignment.assignment_id for row in rows] == [its_id, other]
+    text = decisions_sheet(rows, lambda at: "" if at is None else f"{at:.0f}")
+    mine, others = csv.DictReader(io.StringIO(text))
+    assert mine["AssignmentId"] == its_id
+    assert (mine["WorkTimeInSeconds"], mine["comment"]) == ("42", '=HYPERLINK("x"), „ja“\nzwei')
+    assert "worst is missing" in mine["faults"]
+    assert "the word of the language check is wrong" in mine["faults"]
+    assert (mine["compliance"], others["faults"]) == ("", "")
+    path = tmp_path / "d.csv"
+    path.write_text(text, encoding="utf-8")
+    assert read_decisions(path).decisions == ()
+    path.write_text(text.replace(",,,\n", ",x,,\n"), encoding="utf-8")  # the last three columns
+    assert {one.assignment_id for one in read_decisions(path).decisions} == {its_id, other}
+
+
+# Bonuses
+
+
+def bonuses(tmp_path, *rows, name="b.csv"):
+    return sheet(tmp_path, *rows, header="assignment_id,amount,reason", name=name)
+
+
+def paid(study):
+    return sorted(
+        (payment["AssignmentId"], payment["BonusAmount"], payment["Reason"])
+        for hit_id in study.hit_ids()
+        for payment in study.bonuses(hit_id)
+    )
+
+
+def pay_all(study, actions):
+    return carry_out(study.book, actions, lambda one: pay(study.client, one), clock=study.now)
+
+
+def test_a_bonus_is_paid_once_however_often_it_is_asked_for(answered, tmp_path):
+    first, second = answered.ids[:2]
+    path = bonuses(
+        tmp_path, f'{first},0.5,"gut, „sehr“"', f"{second},$1.00,gut", f"{first},0.25,more"
+    )
+    actions = read_bonuses(path, answered.book)
+    cost = price(actions)
+    # 0.50 + 1.00 + 0.25, and a fee of 20 %: 0.10 + 0.20 + 0.05
+    assert (cost.bonuses, cost.fees, cost.total) == (
+        Decimal("1.75"), Decimal("0.35"), Decimal("2.10")
+    )  # fmt: skip
+    expected = sorted(
+        [(first, "0.50", "gut, „sehr“"), (second, "1.00", "gut"), (first, "0.25", "more")]
+    )
+    assert len(pay_all(answered, actions).done) == 3
+    assert paid(answered) == expected
+    assert len(pay_all(answered, read_bonuses(path, answered.book)).before) == 3
+    assert paid(answered) == expected
+
+
+@pytest.mark.parametrize("later", [0, 25 * 3600], ids=["at once", "after the token is forgotten"])
+@pytest.mark.parametrize("state", ["sent", "lost"])
+def test_a_bonus_is_not_paid_again_when_the_ledger_does_not_know_of_it(
+    answered, tmp_path, later, state
+):
+    path = bonuses(tmp_path, f"{answered.ids[0]},0.50,gut")
+    actions = read_bonuses(path, answered.book)
+    pay_all(answered, actions)
+    answered.running.clock.advance(later)
+    with answered.book.transaction() as connection:  # as after a crash, or from an old backup
+        if state == "lost":
+            connection.execute("DELETE FROM action")
+        else:
+            connection.execute("UPDATE action SET state = 'sent'")
+    done = pay_all(answered, actions)
+    assert (done.done, len(done.before)) == ((), 1)
+    assert len(paid(answered)) == 1
+
+
+@pytest.mark.parametrize("fault", ["error after", "drop after"])
+def test_a_bonus_whose_answer_was_lost_is_paid_once(answered, tmp_path, fault):
+    lost = [fault]
+    answered.running.faults.choose = lambda operation, number: (
+        lost.pop() if lost and operation == "SendBonus" else None
+    )
+    done = pay_all(
+        answered, read_bonuses(bonuses(tmp_path, f"{answered.ids[0]},0.50,gut"), answered.book)
+    )
+    assert done.refused == ()
+    assert len(paid(answered)) == 1
+
+
+def test_every_wrong_bonus_is_named(answered, tmp_path):
+    first = answered.ids[0]
+    path = bonuses(
+        tmp_path, f"{first},0.50,gut", f"{first},0.5,gut", "3X,0.50,gut", f'{first},"0,50",gut',
+        f"{first},0,gut", f"{first},1.00,",
+    )  # fmt: skip
+    with pytest.raises(InputError) as caught:
+        read_bonuses(path, answered.book)
+    assert [f"{problem.line}: {problem.message}" for problem in caught.value.problems] == [
+        "3: repeats the bonus of line 2; where both are meant, give other reasons",
+        f"4: there is no assignment '3X' in {answered.path}",
+        "5: amount is '0,50'; dollars with at most two decimals are allowed, such as '0.25'",
+        "6: amount is 0; at least 0.01 is allowed",
+        "7: reason: Reason has 0 characters; 1 to 4096 are allowed",
+    ]
+
+
+def test_a_bonus_that_the_balance_does_not_cover_is_refused_and_can_be_paid_later(
+    answered, tmp_path
+):
+    actions = read_bonuses(bonuses(tmp_path, f"{answered.ids[0]},99999.00,gut"), answered.book)
+    with answered.running.database.write() as connection:
+        from sqlalchemy import text
+
+        connection.execute(text("UPDATE account SET available = 100"))
+    ((_, why),) = pay_all(answered, actions).refused
+    assert "InsufficientFunds" in why
+    with answered.running.database.write() as connection:
+        connection.execute(text("UPDATE account SET available = 100000000"))
+    assert len(pay_all(answered, actions).done) == 1
+
+
+def test_a_token_says_what_is_decided():
+    one = action("bonus", "3A", "0.50", "gut")
+    assert len(one.token) <= 64
+    assert one == action("bonus", "3A", "0.50", "gut")
+    others = [("bonus", "3B", "0.50", "gut"), ("bonus", "3A", "0.51", "gut"),
+              ("bonus", "3A", "0.50", "guT"), ("approve", "3A", "0.50", "gut")]  # fmt: skip
+    assert len({one.token, *(action(*other).token for other in others)}) == 5
+
+
+def test_a_refusal_is_tried_again_when_it_is_decided_again(study):
+    one = action("approve", "3A")
+    tries = []
+
+    def refuse(given):
+        tries.append(given)
+        if len(tries) == 1:
+            raise RefusedError("no")
+        return True
+
+    assert carry_out(study.book, [one], refuse).refused == ((one, "no"),)
+    assert carry_out(study.book, [one], refuse).done == (one,)
+    assert carry_out(study.book, [one], refuse).before == (one,)
+    assert [replace(t, state="meant", at=0.0) for t in tries] == [one, one]

@@ -1,0 +1,152 @@
+"""Settings: the default file, every wrong value with its line, and what goes to the service."""
+
+import tomllib
+from dataclasses import fields
+from decimal import Decimal
+
+import pytest
+
+from bws.problems import InputError
+from mturk.limits import qualification_problems
+from mturk.study.settings import Settings
+from mturk.study.settings_file import FOLLOW_LANGUAGE, default_toml, read_settings
+
+
+def written(tmp_path, text):
+    path = tmp_path / "hits.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def problems_of(path):
+    with pytest.raises(InputError) as caught:
+        read_settings(path, "de")
+    return [(problem.line, problem.message) for problem in caught.value.problems]
+
+
+def test_the_default_file_says_the_defaults(tmp_path):
+    text = default_toml()
+    assert read_settings(written(tmp_path, text), "de") == Settings()
+    names = [field.name for field in fields(Settings)]
+    assert list(tomllib.loads(text)) == [name for name in names if name not in FOLLOW_LANGUAGE]
+    every = "\n".join(
+        line.removeprefix("# ") if " = " in line else line for line in text.splitlines()
+    )
+    assert list(tomllib.loads(every)) == names
+    assert max(map(len, (line for line in text.splitlines() if line.startswith("#")))) <= 100
+
+
+def test_an_empty_file_is_the_defaults(tmp_path):
+    assert read_settings(written(tmp_path, ""), "de") == Settings()
+
+
+def test_the_defaults_pay_the_minimum_wage():
+    settings = Settings()
+    assert settings.hourly_wage() >= settings.minimum_wage
+
+
+def test_values_are_taken(tmp_path):
+    text = 'reward = "1"\ncountries = ["DE", "AT"]\nlanguage = "en"\nconsent = """\nZeile 1\nZeile 2\n"""'
+    settings = read_settings(written(tmp_path, text), "de")
+    assert str(settings.reward) == "1.00"
+    assert settings.countries == ("DE", "AT")
+    assert settings.consent == "Zeile 1\nZeile 2"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("rewad = 1", "rewad is no setting; allowed: title, description"),
+        ("reward = 0.25", 'reward is 0.25; dollars as a text are allowed, such as "0.25"'),
+        ('reward = "0,25"', "reward is '0,25'"),
+        ('reward = "0.00"', "reward is '0.00'; at least 0.01"),
+        ('title = ""', "title: Title has 0 characters; 1 to 128 are allowed"),
+        (f'title = "{"x" * 129}"', "title: Title has 129 characters"),
+        ("title = 7", "title is 7; a text"),
+        ("assignments = 0", "assignments is 0; a whole number from 1 to 1000000000"),
+        ("assignments = true", "assignments is True; a whole number"),
+        ("assignments = 5.0", "assignments is 5.0; a whole number"),
+        ("lifetime = 29", "lifetime is 29; a whole number from 30 to 31536000"),
+        ("auto_approval_delay = 2592001", "auto_approval_delay is 2592001"),
+        ("pseudonyms = 1", "pseudonyms is 1; true and false"),
+        (
+            'language = "fr"',
+            "no texts of the worker page ship in fr (built in: de, en); expected a",
+        ),
+        ('language = "French"', "language: 'French' is not a BCP 47 language tag"),
+        (
+            'dialogue_language = "de\\" x"',
+            "dialogue_language: 'de\" x' is not a BCP 47 language tag",
+        ),
+        (
+            'dialogue_language = "en"',
+            "dialogue_language is 'en', but the study is in de; expected the same",
+        ),
+        ('exchange_rate = "NaN"', "exchange_rate is 'NaN'; a number above 0"),
+        ('exchange_rate = "0"', "exchange_rate is '0'"),
+        ('countries = "DE"', "countries is 'DE'; a list such as"),
+        ('countries = ["de"]', "countries is ['de']"),
+        ('countries = ["DE", "DE"]', "countries is ['DE', 'DE']"),
+        ("approval_rate_above = 101", "approval_rate_above is 101; a whole number from -1 to 100"),
+        ("[qualifications]", "qualifications is no setting"),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_line(tmp_path, line, said):
+    [(number, message)] = problems_of(written(tmp_path, f'# first\nkeywords = "a"\n{line}\n'))
+    assert number == 3
+    assert message.startswith(said)
+
+
+def test_all_faults_at_once_and_in_order(tmp_path):
+    found = problems_of(written(tmp_path, 'seed = -1\n\nreward = 1\n"odd key" = 2\n'))
+    assert [line for line, _ in found] == [1, 3, 4]
+
+
+def test_bad_toml_has_its_line(tmp_path):
+    [(number, message)] = problems_of(written(tmp_path, "seed = 1\nseed = = 2\n"))
+    assert (number, message) == (2, "is not TOML: Invalid value")
+
+
+def test_too_many_countries(tmp_path):
+    codes = [f"{chr(65 + n // 26)}{chr(65 + n % 26)}" for n in range(31)]
+    [(number, message)] = problems_of(written(tmp_path, f"countries = {codes}"))
+    assert (number, "LocaleValues is 31; 1 to 30" in message) == (1, True)
+
+
+def test_the_papers_qualifications():
+    rate, approved, place = Settings().qualifications()
+    assert (approved["Comparator"], approved["IntegerValues"]) == ("GreaterThanOrEqualTo", [0])
+    assert rate == {
+        "QualificationTypeId": "000000000000000000L0",
+        "Comparator": "GreaterThan",
+        "IntegerValues": [98],
+    }
+    assert place == {
+        "QualificationTypeId": "00000000000000000071",
+        "Comparator": "EqualTo",
+        "LocaleValues": [{"Country": "DE"}],
+    }
+
+
+def test_all_and_no_qualifications():
+    every = Settings(hits_approved_at_least=100, countries=("DE", "AT"), own_qualifications=("3X",))
+    assert [
+        (one["QualificationTypeId"][-2:], one["Comparator"]) for one in every.qualifications()
+    ] == [
+        ("L0", "GreaterThan"),
+        ("40", "GreaterThanOrEqualTo"),
+        ("71", "In"),
+        ("3X", "Exists"),
+    ]
+    assert qualification_problems(every.qualifications()) == []
+    assert Settings(approval_rate_above=-1, countries=()).qualifications() == []
+
+
+def test_hit_type_is_what_the_service_takes():
+    hit_type = Settings(reward=Decimal("0.50")).hit_type()
+    assert hit_type["Reward"] == "0.50"
+    model = (
+        pytest.importorskip("botocore.loaders").Loader().load_service_model("mturk", "service-2")
+    )
+    members = model["shapes"]["CreateHITTypeRequest"]["members"]
+    assert hit_type.keys() == members.keys()

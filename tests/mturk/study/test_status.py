@@ -1,0 +1,125 @@
+import json
+import math
+
+import pytest
+
+from bws.annotators import annotator_report
+from bws.command import json_ready
+from bws.files import read_judgments
+from bws.split_half import reliability
+from mturk.study.status import Counts, pace, status
+from mturk.study.valid_answers import judged, write
+
+OPEN = Counts(20, open=10, closed=0, accepted=2, submitted=5, approved=2, rejected=1)
+
+
+def status_of(study, **options):
+    hits = study.collect().hits
+    return status(study.book, hits, judged(study.book), now=study.now(), **options)
+
+
+def test_before_the_first_answer_there_are_reasons_instead_of_figures(study):
+    found = status_of(study)
+    assert found.hits == {"planned": 0, "offered": 2, "full": 0, "closed": 0, "gone": 0}
+    assert found.counts == Counts(10, 10, 0, 0, 0, 0, 0)
+    assert found.of_tuple == dict.fromkeys(("t1", "t2", "t3", "t4"), 0)
+    assert (found.share, found.complete) == (0.0, False)
+    assert math.isnan(found.pace.per_hour)
+    assert found.pace.reason == "too few answers to tell a pace"
+    assert found.reasons == dict.fromkeys(
+        ("reliability", "annotators"), "there are no judgments yet"
+    )
+    document = json.loads(json.dumps(json_ready(found.document())))
+    assert (document["reliability"], document["pace"]["per_hour"]) == (None, None)
+    assert "reliability  there are no judgments yet" in found.table()
+
+
+def test_assignments_are_counted_in_all_their_states(study):
+    first, second = study.hit_ids()
+    ids = [study.submit(f"A{n}", first) for n in range(4)]
+    study.client.approve_assignment(AssignmentId=ids[0])
+    study.client.reject_assignment(AssignmentId=ids[1], RequesterFeedback="no")
+    study.work.accept("A0", second)
+    found = status_of(study)
+    # 10 wanted: 4 came back, 1 is at work, 5 are free
+    assert found.counts == Counts(10, 5, 0, 1, 2, 1, 1)
+    assert sorted(found.of_tuple.values()) == [0, 0, 3, 3]
+    assert found.share == 6 / 20
+    assert found.notes == ["left out: 1 assignments were rejected"]
+    assert "10 wanted: 5 open, 1 being worked on, 2 waiting for review, 1 approved, 1 rejected" in (
+        found.table()
+    )
+    study.client.update_expiration_for_hit(HITId=second, ExpireAt=0)
+    found = status_of(study)
+    assert (found.counts.open, found.counts.closed) == (1, 4)
+    assert found.hits == {"planned": 0, "offered": 1, "full": 0, "closed": 1, "gone": 0}
+
+
+def test_the_figures_are_those_of_bws_over_the_judgments_file(study, tmp_path):
+    study.submit_all(["A1", "A2", "A3"])
+    study.submit_all(["A4", "A5"], best=2, worst=0)
+    found = status_of(study, trials=20)
+    write(judged(study.book), tmp_path / "j.csv")
+    judgments = read_judgments(tmp_path / "j.csv")
+    expected = reliability(judgments, trials=20, split="annotation")
+    assert found.reliability.document() == expected.document()
+    assert found.annotators == annotator_report(judgments)
+    assert (found.complete, found.share) == (True, 1.0)
+    assert len(found.annotators.annotators) == 5
+    table = found.table()
+    assert "100.0 % of 5 judgments for each of 4 tuples" in table
+    assert "Split-half reliability" in table
+    document = found.document()
+    assert document["tuples"]["with"] == {5: 4}
+    assert document["reliability"]["annotations"] == 20
+
+
+def test_judgments_that_cannot_be_halved_have_no_reliability(study):
+    study.submit("A1", study.hit_ids()[0])
+    found = status_of(study)
+    assert found.reliability is None
+    assert "2 of 2 tuples have one judgment, which cannot be halved" in found.reasons["reliability"]
+    assert found.annotators is not None
+
+
+def test_judgments_beyond_what_is_wanted_do_not_make_up_for_missing_ones(make_study):
+    study = make_study(assignments=2)
+    first = study.hit_ids()[0]
+    study.client.create_additional_assignments_for_hit(HITId=first, NumberOfAdditionalAssignments=2)
+    for n in range(4):
+        study.submit(f"A{n}", first)
+    found = status_of(study)
+    assert (found.share, found.complete) == (0.5, False)
+
+
+def test_the_pace_is_that_of_the_last_hour_where_enough_came_in():
+    submitted = [0.0, *(9_000.0 + 100 * n for n in range(10))]
+    found = pace(submitted, OPEN, 10_000.0)
+    assert found.per_hour == 10  # ten in the last hour; the one at 0 is older
+    assert found.end == 10_000 + 12 * 360  # ten open ones and two at work, six minutes each
+
+
+def test_a_slow_pace_is_that_since_the_first_answer():
+    found = pace([0.0, 3_600.0, 7_200.0, 7_300.0], OPEN, 14_400.0)
+    assert found.per_hour == 1  # four in four hours
+
+
+@pytest.mark.parametrize(
+    ("submitted", "now", "reason"),
+    [
+        ([], 1.0, "too few answers to tell a pace"),
+        ([5.0], 10.0, "too few answers to tell a pace"),
+        ([50.0, 60.0], 10.0, "the answers' times lie ahead: the clocks differ"),
+    ],
+)
+def test_where_there_is_no_pace_there_is_a_reason(submitted, now, reason):
+    found = pace(submitted, OPEN, now)
+    assert math.isnan(found.per_hour)
+    assert math.isnan(found.end)
+    assert found.reason == reason
+
+
+def test_where_nothing_is_open_there_is_no_end():
+    found = pace([0.0, 10.0], Counts(2, 0, 0, 0, 2, 0, 0), 20.0)
+    assert (found.per_hour, found.reason) == (360.0, "nothing is open")
+    assert math.isnan(found.end)

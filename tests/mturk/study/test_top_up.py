@@ -1,0 +1,182 @@
+from decimal import Decimal
+
+import pytest
+
+from mturk.study.top_up import carry_out_top_up, rounds, top_up
+from mturk.study.valid_answers import judged
+
+
+def planned(study):
+    hits = study.collect().hits
+    return top_up(study.book, hits, judged(study.book))
+
+
+def carried_out(study):
+    plan = planned(study)
+    done = carry_out_top_up(study.client, study.book, plan, study.now() + 3600)
+    assert done.refused == ()
+    return plan
+
+
+def reject(study, assignment_id):
+    study.client.reject_assignment(AssignmentId=assignment_id, RequesterFeedback="no")
+
+
+def test_while_everything_is_on_its_way_nothing_is_lacking(study):
+    assert planned(study).nothing
+    study.submit("A1", study.hit_ids()[0])
+    study.work.accept("A1", study.hit_ids()[1])
+    plan = planned(study)
+    assert plan.nothing
+    assert plan.lacking == {}
+
+
+def test_rejected_answers_are_asked_for_again_in_the_same_hit(study):
+    first = study.hit_ids()[0]
+    ids = [study.submit(f"A{n}", first) for n in range(5)]
+    reject(study, ids[0])
+    reject(study, ids[1])
+    plan = planned(study)
+    assert sorted(plan.lacking.values()) == [2, 2]
+    assert [(one.target, one.amount) for one in plan.more] == [(first, "7")]
+    assert (plan.reopen, plan.again) == ((), ())
+    assert plan.cost == Decimal("0.72")  # 2 x (0.30 + 0.06)
+    carried_out(study)
+    assert study.hit(first)["MaxAssignments"] == 7
+    assert study.hit(first)["HITStatus"] == "Assignable"
+    assert study.book.hits()[0].max_assignments == 7
+    assert planned(study).nothing  # they are on their way
+    study.submit("A8", first)
+    study.submit("A9", first)
+    assert planned(study).nothing
+
+
+def test_places_that_expired_are_opened_again(study):
+    first = study.hit_ids()[0]
+    study.submit("A1", first)
+    study.client.update_expiration_for_hit(HITId=first, ExpireAt=0)
+    plan = carried_out(study)
+    assert sorted(plan.lacking.values()) == [4, 4]
+    assert ([hit.hit_id for hit in plan.reopen], plan.more, plan.again) == ([first], (), ())
+    assert plan.cost == Decimal("1.44")  # 4 x 0.36: the service gave the money back
+    assert study.hit(first)["HITStatus"] == "Assignable"
+    assert planned(study).nothing
+
+
+def test_an_expired_hit_with_a_rejection_is_opened_and_gets_more(study):
+    first = study.hit_ids()[0]
+    for n in range(4):
+        reject(study, study.submit(f"A{n}", first))
+    study.client.update_expiration_for_hit(HITId=first, ExpireAt=0)
+    plan = carried_out(study)
+    assert [hit.hit_id for hit in plan.reopen] == [first]
+    assert [one.amount for one in plan.more] == ["9"]  # 1 place is left, 4 more are needed
+    assert study.hit(first)["NumberOfAssignmentsAvailable"] == 5
+    assert planned(study).nothing
+
+
+def test_a_full_hit_that_expired_is_offered_again_with_its_new_place(study):
+    first = study.hit_ids()[0]
+    ids = [study.submit(f"A{n}", first) for n in range(5)]
+    study.client.update_expiration_for_hit(HITId=first, ExpireAt=0)
+    reject(study, ids[0])
+    plan = carried_out(study)
+    assert (plan.reopen, [one.amount for one in plan.more]) == ((), ["6"])
+    there = study.hit(first)
+    assert (there["HITStatus"], there["NumberOfAssignmentsAvailable"]) == ("Assignable", 1)
+    assert there["Expiration"].timestamp() == study.now() + 3600
+
+
+def test_a_hit_that_can_take_no_more_is_published_once_more(study):
+    first, second = study.hit_ids()
+    for n in range(5):
+        reject(study, study.submit(f"A{n}", first))
+    plan = planned(study)  # 5 more would make 10
+    assert ([one[1] for one in plan.again], plan.more) == ([5], ())
+    assert plan.cost == Decimal("1.80")
+    carried_out(study)
+    *_, new = study.book.hits()
+    assert new.max_assignments == 5
+    there, before = study.hit(new.hit_id), study.hit(first)
+    assert there["Question"] == before["Question"]
+    assert there["HITTypeId"] == before["HITTypeId"]
+    _, digest, _, number = before["RequesterAnnotation"].split(":")
+    assert there["RequesterAnnotation"] == f"giccs:{digest}:1:{number}"
+    assert planned(study).nothing
+    for n in range(10, 15):
+        study.submit(f"A{n}", new.hit_id)
+    study.submit_all([])
+    for n in range(5):
+        study.submit(f"B{n}", second)
+    assert planned(study).nothing
+    assert all(n == 5 for n in judged(study.book).of_tuple.values())
+
+
+def test_a_hit_that_was_deleted_is_published_once_more(study):
+    first = study.hit_ids()[0]
+    reject(study, study.submit("A1", first))
+    study.client.update_expiration_for_hit(HITId=first, ExpireAt=0)
+    study.collect()
+    study.client.delete_hit(HITId=first)
+    plan = carried_out(study)
+    assert ([number for _, number in plan.again], plan.reopen, plan.more) == ([5], (), ())
+    assert planned(study).nothing
+
+
+def test_who_answers_a_tuple_in_two_rounds_counts_once(study):
+    first = study.hit_ids()[0]
+    for n in range(4):
+        reject(study, study.submit(f"A{n}", first))
+    study.submit("A4", first)
+    study.client.create_additional_assignments_for_hit(HITId=first, NumberOfAdditionalAssignments=4)
+    for n in range(5, 9):
+        reject(study, study.submit(f"A{n}", first))
+    carried_out(study)  # the HIT has 9 assignments, so there is a second one of 4
+    new = study.book.hits()[-1]
+    study.submit("A4", new.hit_id)
+    study.collect()
+    found = judged(study.book)
+    assert found.counts["again"] == 2
+    assert sorted(found.of_tuple.values()) == [0, 0, 1, 1]
+    plan = planned(study)
+    assert sorted(plan.lacking.values()) == [1, 1]
+    assert [(one.target, one.amount) for one in plan.more] == [(new.hit_id, "5")]
+
+
+def test_the_neediest_tuple_of_a_hit_decides(study):
+    first = study.hit_ids()[0]
+    good = study.fields(first)
+    half = [good[0], *good[2:]]  # the first tuple has no worst item
+    for n in range(5):
+        study.submit(f"A{n}", first, half if n == 0 else good)
+    plan = planned(study)
+    assert list(plan.lacking.values()) == [1]
+    assert [one.amount for one in plan.more] == ["6"]
+
+
+def test_what_was_meant_and_not_yet_published_counts(study):
+    first = study.hit_ids()[0]
+    for n in range(5):
+        reject(study, study.submit(f"A{n}", first))
+    plan = planned(study)
+    ((new, assignments),) = rounds(study.book, plan.again)
+    study.book.add_hits([new], assignments)  # and here it was interrupted
+    left = carried_out(study)
+    assert (left.lacking, left.unpublished, left.cost) == ({}, 1, Decimal("1.80"))
+    assert planned(study).nothing
+    assert len(study.running.annotations()) == 3
+
+
+@pytest.mark.parametrize("fault", ["error after", "drop after"])
+def test_further_assignments_whose_answer_was_lost_are_added_once(study, fault):
+    first = study.hit_ids()[0]
+    for n in range(5):
+        one = study.submit(f"A{n}", first)
+    reject(study, one)
+    lost = [fault]
+    study.running.faults.choose = lambda operation, number: (
+        lost.pop() if lost and operation == "CreateAdditionalAssignmentsForHIT" else None
+    )
+    carried_out(study)
+    assert study.hit(first)["MaxAssignments"] == 6
+    assert [one.state for one in study.book.actions()] == ["done"]

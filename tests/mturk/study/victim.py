@@ -1,0 +1,88 @@
+"""Runs `mturk-hits` in processes that kill themselves at a chosen step.
+
+Reads one JSON object a line, {"arguments": [...], "kill": n}, runs the command in a forked process and
+answers with one, {"status": exit status, or minus the signal, "steps": [the steps it reached]}. A step is
+the moment before or after a commit of the ledger or a call of the service; kill 0 is never.
+"""
+
+import json
+import os
+import signal
+import sys
+from contextlib import contextmanager
+from importlib import import_module
+
+from mturk.cli import main
+from mturk.study import client, ledger
+
+
+class Steps:
+    def __init__(self, kill, pipe):
+        self.kill, self.pipe, self.count = kill, pipe, 0
+
+    def reach(self, label):
+        self.count += 1
+        os.write(self.pipe, f"{label}\n".encode())
+        if self.count == self.kill:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def watch_ledger(self):
+        transaction = ledger.Ledger.transaction
+
+        @contextmanager
+        def watched(book):
+            with transaction(book) as connection:
+                yield connection
+                self.reach("before commit")
+            self.reach("after commit")
+
+        ledger.Ledger.transaction = watched
+
+    def watch_calls(self, made):
+        events = made.meta.events
+        events.register("before-send.mturk", lambda request, **_: self.reach(_call(request)))
+        events.register("after-call.mturk", lambda model, **_: self.reach(f"after {model.name}"))
+        client.connect = lambda endpoint: made
+
+
+def _call(request):
+    return f"before {request.headers['X-Amz-Target'].decode().partition('.')[2]}"
+
+
+def run(arguments, kill, made):
+    """Run the command in a process of its own and return what became of it."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(reading)
+        steps = Steps(kill, writing)
+        steps.watch_ledger()
+        steps.watch_calls(made)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        status = 70
+        try:
+            main(arguments, prog_name="mturk-hits")
+        except SystemExit as end:
+            status = end.code or 0
+        finally:
+            os._exit(status)
+    os.close(writing)
+    with open(reading) as pipe:
+        reached = pipe.read().split("\n")[:-1]
+    _, status = os.waitpid(child, 0)
+    return {"status": os.waitstatus_to_exitcode(status), "steps": reached}
+
+
+if __name__ == "__main__":
+    for name in (
+        "bws.files",
+        "giccs.benchmark.assemble",
+        "mturk.cli.publish",
+        "mturk.kinds.tuples.plan",
+        "jinja2",
+    ):
+        import_module(name)  # not in each process again
+    # made before the fork and not used there, so that no process has to read botocore's models again
+    boto3_client = client.connect(client.resolve(sys.argv[1]))
+    for line in sys.stdin:
+        print(json.dumps(run(**json.loads(line), made=boto3_client)), flush=True)

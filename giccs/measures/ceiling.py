@@ -112,11 +112,12 @@ def noise_ceiling(
     annotators (`bws.scoring.true_utilities`). That other tuples may ask something that the model does not
     know, as an effect of the company in which an item is shown, is not in it.
 
-    On simulated judgments both are within 0.005 of what true scores reach (docs/coverage.md). ``extra`` has
-    the ``reliability``, which is the ceiling squared, the fingerprint of the ``data``, the number of
-    ``annotators`` (0 where the judgments name none), whether the scores (of a model, its utilities) of
-    every dialogue have the same mean (``equal_dialogue_means``; see `meaning`), and the ``method`` and
-    ``scale`` of the scores: the first of `SCORES` that gives all of them.
+    On simulated judgments both are within 0.005 of what true scores reach (docs/coverage.md), but for the
+    few judgments of which ``reason`` warns. ``extra`` has the ``reliability``, which is the ceiling
+    squared, the fingerprint of the ``data``, the number of ``annotators`` (0 where the judgments name
+    none), whether the scores (of a model, its utilities) of every dialogue have the same mean
+    (``equal_dialogue_means``; see `meaning`), and the ``method`` and ``scale`` of the scores: the first of
+    `SCORES` that gives all of them.
 
     The interval is symmetric in log(1 - ceiling^2), by a t quantile and a jackknife over dialogues, to
     whose variance the variance between annotators is added: that of the mean error when one annotator is

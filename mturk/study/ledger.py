@@ -12,6 +12,7 @@ import json
 import logging
 import os
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass, fields, replace
@@ -541,7 +542,7 @@ class Ledger:
 
 def _prepare(connection: sqlite3.Connection, name: str) -> None:
     if not _count(connection, "sqlite_master"):
-        connection.execute("PRAGMA journal_mode = WAL")
+        _use_write_ahead_log(connection)
         connection.execute("BEGIN IMMEDIATE")  # of two that make a ledger the second waits here
         if not _count(connection, "sqlite_master"):
             for statement in SCHEMA.split(";"):
@@ -554,6 +555,23 @@ def _prepare(connection: sqlite3.Connection, name: str) -> None:
     if (version := _number(connection, "user_version")) != VERSION:
         raise _refused(name, f"is a ledger of version {version}; this giccs reads {VERSION}")
     _check_whole(connection, name)
+
+
+def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
+    """Switch to the journal mode WAL; tried again while another process does the same.
+
+    Of two connections that switch, SQLite refuses one at once, without the wait that other locks have.
+    """
+    end = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > end:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 def _check_whole(connection: sqlite3.Connection, name: str) -> None:

@@ -24,7 +24,6 @@ from tabulate import tabulate
 from benchmarks.harness import cost_of_code
 from bws.records import Judgments, Tuples
 from bws.scoring import METHODS, sequential, utilities
-from bws.scoring.answers import in_order
 
 SIZES = (1_000, 10_000, 100_000)
 LARGE = 1_000_000
@@ -131,7 +130,7 @@ def cost_of_the_prior() -> list[list[object]]:
 def few_items() -> list[list[object]]:
     """Return a row per rule: CPU seconds of a loop and of giccs, and the correlation of two seeds."""
     judgments = judgments_of_few_items()
-    sides = sequential._matches(in_order(judgments))
+    sides = sequential._matches(judgments.canonical)
     matches = list(zip(*(side.tolist() for side in sides), strict=True))
     rows: list[list[object]] = []
     for method, (update, start) in RULES.items():

@@ -1,4 +1,8 @@
-"""Agreement: did different annotators give the same answers to the same tuples?"""
+"""Agreement: did different annotators give the same answers to the same tuples?
+
+Krippendorff's alpha, observed and strong agreement are functions of sums over tuples, so that the jackknife
+costs one more sum for what it leaves out.
+"""
 
 from __future__ import annotations
 
@@ -12,21 +16,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.alpha import Measures, deletions, measures, of_tuples, total
-from bws.breakdown import By, breakdown, part_name
 from bws.clusters import (
     MIN_CLUSTERS,
     ClusterVariance,
+    Estimate,
+    cluster_sums,
     few_clusters,
     t_quantile,
     too_few_clusters,
     two_way_variance,
 )
+from bws.metadata import By, breakdown, part_name
 from bws.problems import InputError, Problem
 from bws.records import Judgments
-from bws.scoring.answers import in_order
 
-__all__ = ["Agreement", "AgreementGroup", "Estimate", "agreement"]
+__all__ = ["Agreement", "AgreementGroup", "agreement"]
 
 log = logging.getLogger(__name__)
 
@@ -34,15 +38,13 @@ Floats = NDArray[np.float64]
 BOUNDS = {"alpha": (-math.inf, 1.0), "observed": (0.0, 1.0), "strong": (0.0, 100.0)}
 """The smallest and the largest value of each measure."""
 DECIMALS = 12
+Measures = dict[str, dict[str, Floats]]
+"""A measure (alpha, observed, strong), then an answer (both, best, worst, joint), to (...,) values."""
 
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A number and its 95 % interval; NaN where there is none."""
-
-    value: float
-    low: float = math.nan
-    high: float = math.nan
+AGREEING, STRONG, ONE, PLACES = 0, 1, 2, slice(3, None)
+"""The columns of a question's statistics."""
+ROUNDING = 1e-9
+"""What a share times a number of annotations may be off: 0.7 * 10 is 7.000000000000001."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +102,7 @@ class Agreement:
 
     def document(self) -> dict[str, Any]:
         """Return the result as JSON has it."""
-        digest = in_order(self.judgments).digest()
+        digest = self.judgments.canonical.digest()
         signature = {**self.settings, "judgments": digest, "version": version("giccs")}
         return {"groups": [group.document() for group in self.groups], "signature": signature}
 
@@ -202,10 +204,10 @@ def agreement(
 def _group(
     by: Mapping[str, Any], part: Judgments, strong: float, intervals: bool
 ) -> AgreementGroup:
-    statistics, groups = of_tuples(part, strong)
+    statistics, groups = _of_tuples(part, strong)
     k = part.tuples.members.shape[1]
-    sums = total(statistics, k)
-    point = measures(sums, k)
+    sums = _total(statistics, k)
+    point = _measures(sums, k)
     tuples = len(np.unique(part.tuple_of))
     log.debug("%s: %d judgments of %d tuples", part_name(by), len(part), tuples)
     notes = _undefined(tuples, len(statistics), point["alpha"])
@@ -216,12 +218,12 @@ def _group(
         refusal, cluster_notes = _cluster_notes(part, len(np.unique(units)), grouped)
         notes += cluster_notes
         if not refusal:
-            left_out = [measures(sums - _summed(statistics, units), k)]
+            left_out = [_measures(sums - cluster_sums(statistics, units), k)]
             if _enough_annotators(part):
                 changes = (
-                    sums + _summed(changed, labels) for changed, labels in _rows(part, strong)
+                    sums + cluster_sums(changed, labels) for changed, labels in _rows(part, strong)
                 )
-                by_annotator, by_cell = (measures(change, k) for change in changes)
+                by_annotator, by_cell = (_measures(change, k) for change in changes)
                 left_out = [by_annotator, *left_out, by_cell]
     estimates = {
         name: {
@@ -269,7 +271,7 @@ def _rows(part: Judgments, strong: float) -> Iterator[tuple[Floats, NDArray[np.i
 
     A cell is the judgments of an annotator in a group, or of a tuple where there are no groups.
     """
-    changes = deletions(part, strong)
+    changes = _deletions(part, strong)
     tuples = part.tuples
     unit = tuples.group_of_tuple[part.tuple_of] if len(tuples.groups) > 1 else part.tuple_of
     yield changes, _numbered(part.annotator_of)
@@ -280,13 +282,6 @@ def _numbered(keys: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return the rank of each key among the distinct keys."""
     ranks: NDArray[np.int64] = np.unique(keys, return_inverse=True)[1].ravel().astype(np.int64)
     return ranks
-
-
-def _summed(rows: Floats, labels: NDArray[np.int64]) -> Floats:
-    """Return (C, S) the sums of the rows (R, S) of each label."""
-    sums = np.zeros((int(labels.max(initial=-1)) + 1, rows.shape[1]))
-    np.add.at(sums, labels, rows)
-    return sums
 
 
 def _estimate(value: Floats, left_out: list[Floats], bounds: tuple[float, float]) -> Estimate:
@@ -337,3 +332,130 @@ def _missing_intervals(alpha: Mapping[str, Estimate]) -> list[str]:
     if not missing:
         return []
     return [f"no interval of alpha ({', '.join(missing)}): undefined without one of the clusters"]
+
+
+def _of_tuples(judgments: Judgments, strong: float) -> tuple[Floats, NDArray[np.int32]]:
+    """Return the statistics of the U tuples with at least two judgments, and their groups (U,).
+
+    The statistics are (U, 1 + K (K - 1) + 2 (3 + K)). First those of the pairs (best, worst): pairs of
+    equal answers in either order, divided by the tuple's annotators less one; and how often each pair
+    was the answer. Then for each question (best, worst): equal answers likewise; 1 where agreement is
+    strong; 1; and how often each place was the answer.
+    """
+    counts = [
+        _counts(judgments, answers, n).astype(np.float64) for answers, n in _questions(judgments)
+    ]
+    paired = np.flatnonzero(counts[0].sum(axis=1) >= 2)
+    statistics = _statistics([count[paired] for count in counts], strong)
+    return statistics, judgments.tuples.group_of_tuple[paired]
+
+
+def _deletions(judgments: Judgments, strong: float) -> Floats:
+    """Return (J, S) how the sum of `_of_tuples` changes where a judgment is left out.
+
+    The changes of judgments of different tuples add up: those of an annotator, who judges a tuple once.
+    """
+    rows = np.arange(len(judgments))
+    before, after = [], []
+    for answers, n in _questions(judgments):
+        count = _counts(judgments, answers, n).astype(np.float64)[judgments.tuple_of]
+        before.append(count)
+        after.append(count.copy())
+        after[-1][rows, answers] -= 1
+    changes: Floats = _statistics(after, strong) - _statistics(before, strong)
+    return changes
+
+
+def _questions(judgments: Judgments) -> list[tuple[NDArray[np.integer], int]]:
+    """Return the answers (J,) to each question, and how many there may be: pair, best, worst."""
+    k = judgments.tuples.members.shape[1]
+    return [(_pairs(judgments), k * (k - 1)), (judgments.best, k), (judgments.worst, k)]
+
+
+def _statistics(counts: list[Floats], strong: float) -> Floats:
+    """Return (U, S) statistics, as `_of_tuples` has them, of (U, n) counts of each question's answers.
+
+    All are 0 where there are fewer than two answers.
+    """
+    pairs, *questions = counts
+    columns = [_agreeing(pairs)[:, None], pairs]
+    for count in questions:
+        total = count.sum(axis=1)
+        is_strong = count.max(axis=1) >= strong * total - ROUNDING
+        columns += [np.column_stack((_agreeing(count), is_strong, np.ones(len(count)))), count]
+    statistics: Floats = np.hstack(columns)
+    statistics[pairs.sum(axis=1) < 2] = 0
+    return statistics
+
+
+def _pairs(judgments: Judgments) -> NDArray[np.int64]:
+    """Return (N,) the number, from 0, of each judgment's pair of a best and another, worst place."""
+    k = judgments.tuples.members.shape[1]
+    others = judgments.worst - (judgments.worst > judgments.best)
+    pairs: NDArray[np.int64] = judgments.best.astype(np.int64) * (k - 1) + others
+    return pairs
+
+
+def _counts(judgments: Judgments, answers: NDArray[np.integer], n: int) -> NDArray[np.intp]:
+    """Return (T, n) how often each of n answers was given on each tuple."""
+    n_tuples = len(judgments.tuples.members)
+    cell = judgments.tuple_of.astype(np.int64) * n + answers
+    return np.bincount(cell, minlength=n_tuples * n).reshape(n_tuples, n)
+
+
+def _agreeing(counts: Floats) -> Floats:
+    """Return (U,) pairs of equal answers in either order, divided by the answers less one."""
+    others = np.maximum(counts.sum(axis=1) - 1, 1)
+    agreeing: Floats = (counts * (counts - 1)).sum(axis=1) / others
+    return agreeing
+
+
+def _total(statistics: Floats, k: int) -> Floats:
+    """Return the sums over tuples of k items, to the last bit the same in every order of tuples."""
+    sums: Floats = statistics.sum(axis=0)
+    first = 1 + k * (k - 1)
+    for column in (0, first + AGREEING, first + PLACES.start + k + AGREEING):
+        sums[column] = math.fsum(statistics[:, column])
+    return sums
+
+
+def _measures(sums: Floats, k: int) -> Measures:
+    """Return all measures from (..., S) sums over tuples of k items, columns as `_of_tuples` has them.
+
+    ``both`` pools best and worst questions, ``joint`` takes a judgment's (best, worst) as one answer.
+    """
+    pairs, questions = np.split(sums, [1 + k * (k - 1)], axis=-1)
+    questions = questions.reshape(*sums.shape[:-1], 2, PLACES.start + k)
+    agreeing, places = questions[..., AGREEING], questions[..., PLACES]
+    answers = {
+        "both": (agreeing.sum(axis=-1), places.sum(axis=-2)),
+        "best": (agreeing[..., 0], places[..., 0, :]),
+        "worst": (agreeing[..., 1], places[..., 1, :]),
+        "joint": (pairs[..., 0], pairs[..., 1:]),
+    }
+    with np.errstate(invalid="ignore", divide="ignore"):
+        strong = 100 * questions[..., STRONG] / questions[..., ONE]
+        return {
+            "alpha": {name: _alpha(*found) for name, found in answers.items()},
+            "observed": {name: _observed(*found) for name, found in answers.items()},
+            "strong": {"best": strong[..., 0], "worst": strong[..., 1]},
+        }
+
+
+def _observed(agreeing: Floats, places: Floats) -> Floats:
+    """Return the share of pairs of answers to one question on one tuple that agree."""
+    share: Floats = agreeing / places.sum(axis=-1)
+    return share
+
+
+def _expected(places: Floats) -> Floats:
+    """Return the share of pairs among all answers that agree; 1 where all are at one place."""
+    n = places.sum(axis=-1)
+    share: Floats = (places * (places - 1)).sum(axis=-1) / (n * (n - 1))
+    return share
+
+
+def _alpha(agreeing: Floats, places: Floats) -> Floats:
+    expected = _expected(places)
+    alpha = 1 - (1 - _observed(agreeing, places)) / (1 - expected)
+    return np.where(expected < 1, alpha, math.nan)

@@ -8,14 +8,16 @@ somewhat more clusters is printed with a warning.
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "FEW", "MANY_CLUSTERS", "MIN_CLUSTERS", "NEEDS", "ClusterVariance", "ErrorVariance", "few_clusters",
-    "t_quantile", "too_few_clusters", "two_way_variance",
+    "FEW", "MANY_CLUSTERS", "MIN_CLUSTERS", "NEEDS", "ClusterVariance", "ErrorVariance", "Estimate",
+    "cluster_sums", "few_clusters", "t_quantile", "too_few_clusters", "two_way_variance",
 ]  # fmt: skip
 
 Floats = NDArray[np.float64]
@@ -48,6 +50,26 @@ def few_clusters(count: int, unit: str) -> str:
     '7 dialogues: the interval is approximate below 20'
     """
     return "" if count >= MANY_CLUSTERS else f"{count} {unit}: {FEW}"
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number and its 95 % interval; NaN where there is none."""
+
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+
+    def document(self) -> dict[str, float]:
+        """Return the estimate as JSON has it."""
+        return {"value": self.value, "low": self.low, "high": self.high}
+
+
+def cluster_sums(rows: Floats, cluster_of: NDArray[np.int64]) -> Floats:
+    """Return (C, S) the sums of the rows (R, S) of each cluster, given each row's cluster (R,)."""
+    sums = np.zeros((int(cluster_of.max(initial=-1)) + 1, rows.shape[1]))
+    np.add.at(sums, cluster_of, rows)
+    return sums
 
 
 class ClusterVariance(NamedTuple):

@@ -1,10 +1,10 @@
 """Variance components of counting scores: items, the design, annotators, single answers.
 
-A judgment gives each of its K items the value 1 (best), -1 (worst) or 0; the counting score of an item
-is the mean of its values. A generalisability study (Cronbach and others 1972; Brennan 2001) takes a value
-for item + design + annotator + residual: how good the item is; which opponents it met in this tuple; what
-this annotator thinks of it in every tuple; the rest. Half the expected squared difference of two values
-of one item is then
+A judgment gives each of its K items the value 1 (best), -1 (worst) or 0; the counting score of an item is
+the mean of its values. A generalisability study (Cronbach and others 1972; Brennan 2001) takes a value for
+item + design + annotator + residual: how good the item is; which opponents it met in this tuple; what this
+annotator thinks of it in every tuple; the rest. Half the expected squared difference of two values of one
+item is then
 
     same tuple, different annotators    annotator + residual
     same annotator, different tuples    design + residual
@@ -12,32 +12,40 @@ of one item is then
 
 so that mean squared differences over pairs of values estimate the components without bias, however the
 tuples were given to the annotators.
+
+A generalisability study adds intervals, those of a jackknife in two directions. Clusters of items (groups,
+or the items of judgments with few groups) and annotators are samples from populations; the variance of an
+estimate is that over clusters, plus that over annotators, less that over clusters within annotators, which
+both contain (Owen 2007, Annals of Applied Statistics 1; Cameron, Gelbach and Miller 2011, JBES 29).
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import comb
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.scoring.answers import Answers
-from bws.scoring.opponents import design_share
+from bws.clusters import MIN_CLUSTERS, Estimate, cluster_sums, few_clusters, too_few_clusters
+from bws.records import CanonicalJudgments
 
 __all__ = [
-    "Components",
-    "component_sums",
-    "components",
-    "estimates_from_sums",
-    "is_complete",
-    "item_components",
-    "possible_tuples",
-]
+    "Components", "Generalisability", "components", "design_left_out", "generalisability", "is_complete",
+    "item_components", "possible_tuples",
+]  # fmt: skip
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+ROUNDING = 1e-9
+COMPONENTS = ("item", "design", "annotator", "residual")
+MAX_ANNOTATOR_GROUPS = 20
+"""Annotators are left out in at most so many random groups, which bounds the time."""
+SEED = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +71,7 @@ class Components:
         return self.item / (self.item + float(np.nanmean(self.error)))
 
 
-def components(answers: Answers, *, without: Integers | None = None) -> Components:
+def components(answers: CanonicalJudgments, *, without: Integers | None = None) -> Components:
     """Estimate the variance components of the scores of some judgments.
 
     without: indices of annotators whose values are left out of all pairs; the scores whose errors are
@@ -81,10 +89,9 @@ def components(answers: Answers, *, without: Integers | None = None) -> Componen
     >>> from bws.records import Judgments
     >>> from bws.design import make_tuples
     >>> from bws.simulate import simulate
-    >>> from bws.scoring.answers import in_order
     >>> design = make_tuples([f"i{n}" for n in range(50)], 4, factor=2)
     >>> said = simulate(design, np.linspace(-1, 1, 50), annotators=4, disagreement=0.3)
-    >>> found = components(in_order(said))
+    >>> found = components(said.canonical)
     >>> found.item > found.design > found.annotator > 0
     True
     """
@@ -106,7 +113,7 @@ def components(answers: Answers, *, without: Integers | None = None) -> Componen
     return Components(item, float(design), float(annotator), float(residual), error)
 
 
-def item_components(answers: Answers) -> tuple[Floats, Floats, Floats]:
+def item_components(answers: CanonicalJudgments) -> tuple[Floats, Floats, Floats]:
     """Return (N,) each the components of design, annotator and residual of every item's own values.
 
     As in `components`, an estimate may be below 0.
@@ -129,17 +136,12 @@ class _Values:
     n_items: int
 
     @classmethod
-    def of(cls, answers: Answers) -> _Values:
-        place, k = np.arange(answers.k), answers.k
-        value = (place == answers.best[:, None]) * 1.0 - (place == answers.worst[:, None])
-        unknown = answers.annotator_of < 0
-        annotator_of = answers.annotator_of.copy()
-        annotator_of[unknown] = len(answers.annotators) + np.arange(np.count_nonzero(unknown))
+    def of(cls, answers: CanonicalJudgments) -> _Values:
         return cls(
-            value.ravel(),
-            answers.members[answers.tuple_of].ravel(),
-            np.repeat(answers.tuple_of, k),
-            np.repeat(annotator_of, k),
+            answers.values.ravel(),
+            answers.judged_items.ravel(),
+            np.repeat(answers.tuple_of, answers.k),
+            np.repeat(answers.distinct_annotator_of, answers.k),
             len(answers.items),
         )
 
@@ -193,10 +195,10 @@ class _Values:
         return shares
 
 
-def _design_shares(answers: Answers) -> Floats:
-    """Return (N,) `design_share` with tuples weighted by their judgments."""
+def _design_shares(answers: CanonicalJudgments) -> Floats:
+    """Return (N,) `_design_share` with tuples weighted by their judgments."""
     judged = np.bincount(answers.tuple_of, minlength=len(answers.members))
-    return design_share(answers, judged.astype(np.float64))
+    return _design_share(answers, judged.astype(np.float64))
 
 
 def _solved(squares: Floats, pairs: Floats) -> tuple[Floats, Floats, Floats]:
@@ -213,25 +215,25 @@ def _solved(squares: Floats, pairs: Floats) -> tuple[Floats, Floats, Floats]:
     return design, annotator, np.where(no_tuple & no_annotator, different, residual)
 
 
-def possible_tuples(answers: Answers) -> Floats:
+def possible_tuples(answers: CanonicalJudgments) -> Floats:
     """Return (N,) how many sets of K items of its group contain an item."""
     sizes = np.bincount(answers.group_of)
     possible = np.array([float(comb(int(size) - 1, answers.k - 1)) for size in sizes])
     return possible[answers.group_of]
 
 
-def is_complete(answers: Answers) -> bool:
+def is_complete(answers: CanonicalJudgments) -> bool:
     """Tell whether every set of K items of every group was judged."""
     shown = np.bincount(answers.members.ravel(), minlength=len(answers.items))
     return bool((shown >= possible_tuples(answers)).all())
 
 
-def component_sums(answers: Answers) -> Floats:
-    """Return (N, 12) what each item adds to the sums of which `estimates_from_sums` makes estimates.
+def _component_sums(answers: CanonicalJudgments) -> Floats:
+    """Return (N, 12) what each item adds to the sums of which `_estimates_from_sums` makes estimates.
 
     The columns: 1, the score and its square; by what the components of design, annotator and residual are
     multiplied in the error variance of the score; squared differences, and numbers of pairs, of the three
-    kinds. Items without judgments (after `Answers.take`) are rows of 0.
+    kinds. Items without judgments (after `CanonicalJudgments.take`) are rows of 0.
     """
     values, counts = _Values.of(answers), answers.counts
     with np.errstate(invalid="ignore"):
@@ -242,8 +244,8 @@ def component_sums(answers: Answers) -> Floats:
     return np.where(counts.appearances[:, None] > 0, sums, 0)
 
 
-def estimates_from_sums(sums: Floats) -> Floats:
-    """Return (..., 6) estimates from sums (..., 12) of the rows of `component_sums` over some items.
+def _estimates_from_sums(sums: Floats) -> Floats:
+    """Return (..., 6) estimates from sums (..., 12) of the rows of `_component_sums` over some items.
 
     The components of item, design, annotator and residual, all items together; the mean error variance
     of the scores; log(item / error). NaN as in `components`, and for the logarithm where item or error is
@@ -257,3 +259,245 @@ def estimates_from_sums(sums: Floats) -> Floats:
         item = (squared - total**2 / n) / (n - 1) - error
         log_ratio = np.where((item > 0) & (error > 0), np.log(item / error), np.nan)
     return np.stack((item, *parts, error, log_ratio), axis=-1)
+
+
+def _design_share(answers: CanonicalJudgments, weight: Floats) -> Floats:
+    """Return (N,) the variance of an item's mean value for every unit of the design's variance.
+
+    weight: (T,) how often each tuple counts.
+
+    Let a value be a sum of parts of the K-1 opponents, which a group has n-1 of, with variance v. The item
+    met opponent o in a share f_o of its values, p = (K-1)/(n-1) in the mean. Its mean value then has the
+    variance sum((f_o - p)^2) v, and half the expected squared difference of two values, from which the
+    design's variance is estimated, is v by the mean number of opponents that only one of the tuples has. On
+    simulated logit choices the root of the reliability is then within 0.005 of the scores' correlation
+    with true scores (docs/coverage.md); tuples drawn at random, which do not regard how evenly opponents met,
+    give up to 0.07 less in small groups. 0 where all opponents were met equally often.
+    """
+    n, k = len(answers.items), answers.k
+    total = np.bincount(answers.members.ravel(), np.repeat(weight, k), n)
+    met = [(i, o) for i in range(k) for o in range(k) if i != o]
+    key = np.concatenate([answers.members[:, i] * n + answers.members[:, o] for i, o in met])
+    pair, number = np.unique(key, return_inverse=True)
+    share = np.bincount(number, np.tile(weight, len(met))) / total[pair // n]
+    squares = np.bincount(pair // n, share**2, n)
+    others = np.bincount(answers.group_of)[answers.group_of] - 1.0
+    uneven = squares - (k - 1) ** 2 / others
+    same_tuple = np.bincount(answers.members.ravel(), np.repeat(weight**2, k), n) / total**2
+    different = np.maximum(1 - same_tuple, ROUNDING)  # 0 where the design's variance is not known
+    distinct = k - 1 - (squares - (k - 1) * same_tuple) / different
+    return np.where(uneven > ROUNDING, uneven / np.maximum(distinct, ROUNDING), 0.0)
+
+
+def design_left_out(answers: CanonicalJudgments) -> Floats:
+    """Return (N,) the finite population correction of each item's tuples, all counted once.
+
+    The variance of an item's score over designs as uneven as this one, divided by what the variance between
+    its tuples suggests, where opponents have additive effects. 0 where it met all opponents equally
+    often, as in a complete design; 1 where opponents are few of many; above 1 where the design is more
+    uneven than random tuples.
+    """
+    tuples = np.bincount(answers.members.ravel(), minlength=len(answers.items))
+    left_out: Floats = tuples * _design_share(answers, np.ones(len(answers.members)))
+    return left_out
+
+
+@dataclass(frozen=True, eq=False)
+class Generalisability:
+    """Variance components of the scores of some judgments, and the scores' reliability."""
+
+    components: Components
+    variances: Mapping[str, Estimate]
+    """Of ``item``, ``design``, ``annotator`` and ``residual``, for one judgment of an item."""
+    error_shares: Mapping[str, float]
+    """By what the variances of ``design``, ``annotator``, ``residual`` are multiplied in the mean error
+    variance of the scores."""
+    reliability: Estimate
+    notes: tuple[str, ...] = ()
+    """Why numbers are missing or uncertain."""
+
+    @property
+    def root(self) -> Estimate:
+        """The expected correlation of the scores with the true scores: the root of the reliability."""
+        found = self.reliability
+        return Estimate(*(math.sqrt(each) for each in (found.value, found.low, found.high)))
+
+    def document(self) -> dict[str, Any]:
+        """Return the study as JSON has it."""
+        return {
+            "variances": {
+                name: estimate.document() | {"of_error": self.error_shares.get(name)}
+                for name, estimate in self.variances.items()
+            },
+            "reliability": self.reliability.document(),
+            "root": self.root.document(),
+            "notes": list(self.notes),
+        }
+
+    def table(self) -> str:
+        """Return the study as text: the components, the reliability, the notes."""
+        from tabulate import tabulate
+
+        total = sum(max(estimate.value, 0) for estimate in self.variances.values())
+        rows = [
+            [
+                name,
+                f"{estimate.value:.4f}",
+                _interval(estimate, 4),
+                f"{100 * max(estimate.value, 0) / total:.1f} %" if total > 0 else "",
+                f"{self.error_shares[name] * estimate.value:.4f}"
+                if self.error_shares.get(name)
+                else "",
+            ]
+            for name, estimate in self.variances.items()
+        ]
+        headers = ["variance", "one judgment", "95 %", "share", "in a score"]
+        lines = [
+            f"{name}: {estimate.value:.4f} {_interval(estimate, 4)}".rstrip()
+            for name, estimate in (
+                ("reliability of the scores, all errors included", self.reliability),
+                ("its root, the correlation with the true scores", self.root),
+            )
+        ]
+        table = tabulate(rows, headers, disable_numparse=True, colalign=("left", *["right"] * 4))
+        return "\n".join([table, *lines, *self.notes])
+
+
+def _interval(estimate: Estimate, digits: int) -> str:
+    if math.isnan(estimate.low):
+        return ""
+    return f"[{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]"
+
+
+def generalisability(answers: CanonicalJudgments) -> Generalisability:
+    """Estimate the variance components of some judgments and the reliability of their scores.
+
+    The reliability is that of `Components`: error of the design, of annotators and of single answers
+    counts. A 95 % interval is estimate ± t s: s by the jackknife over clusters and annotators, t with the
+    degrees of freedom of Satterthwaite (1946, Biometrics Bulletin 2); for the variance of items on the
+    scale of its logarithm, for the reliability on that of log(item / error). More than 20 annotators are
+    left out in 20 random groups.
+
+    >>> from bws.design import make_tuples
+    >>> from bws.simulate import simulate
+    >>> design = make_tuples([f"i{n}" for n in range(50)], 4, factor=2)
+    >>> study = generalisability(simulate(design, np.linspace(-1, 1, 50)).canonical)
+    >>> study.reliability.low < study.reliability.value < study.reliability.high < 1
+    True
+    """
+    cluster_of, unit = _clusters(answers)
+    sums = cluster_sums(_component_sums(answers), cluster_of)
+    point = components(answers)
+    values = np.array([getattr(point, name) for name in COMPONENTS])
+    variances = {
+        name: Estimate(float(value)) for name, value in zip(COMPONENTS, values, strict=True)
+    }
+    shares = sums.sum(axis=0)[3:6] / max(sums[:, 0].sum(), 1)
+    notes = [*_undefined(point, shares), *_warnings(answers, len(sums), unit)]
+    reliability = Estimate(point.reliability if point.item > 0 else math.nan)
+    if len(sums) >= MIN_CLUSTERS:
+        half = _half_widths(answers, sums, cluster_of)
+        variances = _with_intervals(values, half)
+        reliability = _reliability(reliability.value, half[5])
+    return Generalisability(
+        point,
+        variances,
+        dict(zip(COMPONENTS[1:], shares.tolist(), strict=True)),
+        reliability,
+        tuple(notes),
+    )
+
+
+def _clusters(answers: CanonicalJudgments) -> tuple[NDArray[np.int64], str]:
+    """Return (N,) the cluster of each item, and what a cluster is, in the plural."""
+    if len(answers.groups) >= MIN_CLUSTERS:
+        return answers.group_of, "groups of items"
+    return np.arange(len(answers.items)), "items"
+
+
+def _half_widths(
+    answers: CanonicalJudgments, sums: Floats, cluster_of: NDArray[np.int64]
+) -> Floats:
+    """Return (6,) half the widths of the intervals of `_estimates_from_sums`, from cluster sums (C, 12)."""
+    from scipy.stats import t
+
+    of_clusters, n = _spread(_estimates_from_sums(sums.sum(axis=0) - sums)), len(sums)
+    without = [
+        cluster_sums(_component_sums(answers.take(rows)), cluster_of)
+        for rows in _kept_rows(answers)
+    ]
+    of_annotators, a = np.zeros_like(of_clusters), len(without)
+    if a > 2:  # of two annotators, one alone has no components
+        totals = np.stack([each.sum(axis=0) for each in without])
+        both = _estimates_from_sums(totals[:, None] - np.stack(without))
+        both = both - both.mean(axis=0) - both.mean(axis=1, keepdims=True) + both.mean(axis=(0, 1))
+        shared = (a - 1) * (n - 1) / (a * n) * (both**2).sum(axis=(0, 1))
+        of_annotators = np.maximum(_spread(_estimates_from_sums(totals)) - shared, 0)
+    variance = of_clusters + of_annotators
+    with np.errstate(invalid="ignore", divide="ignore"):
+        freedom = variance**2 / (of_clusters**2 / (n - 1) + of_annotators**2 / max(a - 1, 1))
+    half: Floats = t.ppf(0.975, freedom) * np.sqrt(variance)
+    return half
+
+
+def _spread(left_out: Floats) -> Floats:
+    """Return (6,) the jackknife variance from the estimates (n, 6) without each of n parts."""
+    n = len(left_out)
+    spread: Floats = (n - 1) * left_out.var(axis=0)
+    return spread
+
+
+def _kept_rows(answers: CanonicalJudgments) -> Iterator[NDArray[np.int64]]:
+    """Yield the judgments that stay where an annotator, or a random group of them, is left out."""
+    n = len(answers.annotators)
+    order = np.random.Generator(np.random.PCG64(SEED)).permutation(n)
+    part_of = order % min(n, MAX_ANNOTATOR_GROUPS) if n else order
+    part = np.append(part_of, -1)[answers.annotator_of]
+    for number in range(min(n, MAX_ANNOTATOR_GROUPS)):
+        yield np.flatnonzero(part != number)
+
+
+def _with_intervals(values: Floats, half: Floats) -> dict[str, Estimate]:
+    """Return the estimates of the components (4,) with intervals; of the item's logarithm."""
+    item, width = float(values[0]), float(half[0])
+    ends = [(value - by, value + by) for value, by in zip(values, half[:4], strict=True)]
+    factor = math.exp(min(width / item, 700)) if item > 0 and width == width else math.nan
+    ends[0] = (item / factor, item * factor)
+    return {
+        name: Estimate(float(value), float(low), float(high))
+        for name, value, (low, high) in zip(COMPONENTS, values, ends, strict=True)
+    }
+
+
+def _reliability(value: float, half: float) -> Estimate:
+    if not 0 < value < 1:
+        return Estimate(value)
+    logit = math.log(value / (1 - value))
+    low, high = (1 / (1 + math.exp(-(logit + sign * half))) for sign in (-1, 1))
+    return Estimate(value, low, high)
+
+
+def _undefined(point: Components, shares: Floats) -> Iterator[str]:
+    if math.isnan(point.item):
+        yield (
+            "no reliability from variance components: it takes two annotators, and where the design is "
+            "incomplete items in two tuples"
+        )
+    elif point.item <= 0:
+        yield "no reliability: the scores vary no more than their errors"
+    if point.design != point.design and not shares[0]:
+        yield "the variance of the design is not defined: no item is in two tuples"
+
+
+def _warnings(answers: CanonicalJudgments, n_clusters: int, unit: str) -> Iterator[str]:
+    if few := too_few_clusters(n_clusters, unit) or few_clusters(n_clusters, unit):
+        yield few
+    if len(answers.groups) < MIN_CLUSTERS:
+        yield (
+            "intervals over items of the same group are wider than needed: they take scores that depend on "
+            "each other for independent"
+        )
+    n = len(answers.annotators)
+    if n < 3:
+        named = f"{n} named annotators" if n else "no annotators are named"
+        yield f"{named}: the intervals do not contain that other annotators differ"

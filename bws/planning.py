@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from bws.components import possible_tuples
-from bws.generalisability import Generalisability
-from bws.scoring.answers import Answers
+from bws.components import Generalisability, possible_tuples
+from bws.records import CanonicalJudgments
 
 __all__ = ["Alternative", "Plan", "Planner", "check_target", "plan"]
 
@@ -67,7 +66,7 @@ class Planner:
     """By what the design's component is multiplied in the error variance of the present scores."""
 
     @classmethod
-    def of(cls, answers: Answers, study: Generalisability) -> Planner | None:
+    def of(cls, answers: CanonicalJudgments, study: Generalisability) -> Planner | None:
         """Return the planner of a study; None where its components are not defined."""
         parts, shares, reliability = study.components, study.error_shares, study.reliability.value
         if not 0 < reliability < 1:

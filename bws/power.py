@@ -11,7 +11,6 @@ from bws.components import components
 from bws.design import make_tuples
 from bws.records import Floats
 from bws.scoring import score
-from bws.scoring.answers import in_order
 from bws.simulate import Model, simulate
 from bws.split_half import Correlation, reliability
 
@@ -112,7 +111,7 @@ def power(
             [
                 halves.pearson.mean,
                 halves.spearman.mean,
-                components(in_order(judged)).reliability,
+                components(judged.canonical).reliability,
                 *near,
             ]
         )

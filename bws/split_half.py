@@ -19,13 +19,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.breakdown import By, breakdown, part_name
-from bws.components import is_complete
-from bws.generalisability import generalisability
+from bws.components import generalisability, is_complete
+from bws.metadata import By, breakdown, part_name
 from bws.planning import Planner, annotations_alone, check_target
 from bws.problems import InputError, Problem
-from bws.records import Judgments
-from bws.scoring.answers import Answers, in_order
+from bws.records import CanonicalJudgments, Judgments
 
 __all__ = [
     "Correlation",
@@ -219,7 +217,7 @@ def reliability(
     split="tuple": the tuples go half and half with all their judgments, balanced so that both halves
     judge an item equally often where that is possible; the halves share the annotators. In small groups
     Spearman-Brown is too low: all tuples together meet opponents more evenly than independent halves would;
-    `bws.generalisability` regards that.
+    `bws.components` regards that.
     split="annotator": the annotators do, with all that they judged; judgments that name no annotator are
     in no half.
     split=None: by annotation in `groups`, and in `splits` by tuple where the design is incomplete (not
@@ -257,7 +255,7 @@ def reliability(
         trials, split=(split or "annotation", Split), odd=(odd, Odd), missing=(missing, Missing)
     )
     _check(judgments, split)
-    parts = [(values, in_order(part)) for values, part in breakdown(judgments, by)]
+    parts = [(values, part.canonical) for values, part in breakdown(judgments, by)]
     first: Split = split or "annotation"
     whole = parts[0][1]
     groups: dict[str, tuple[ReliabilityGroup, ...]] = {}
@@ -285,7 +283,7 @@ def reliability(
     return Reliability(groups.pop(first), signature, groups, tuple(notes))
 
 
-def _further_splits(answers: Answers) -> Iterator[Split]:
+def _further_splits(answers: CanonicalJudgments) -> Iterator[Split]:
     """Yield the splits besides annotation that ask something of these judgments."""
     if not is_complete(answers):
         yield "tuple"
@@ -295,7 +293,7 @@ def _further_splits(answers: Answers) -> Iterator[Split]:
 
 def _halved(
     by: Mapping[str, Any],
-    answers: Answers,
+    answers: CanonicalJudgments,
     *,
     split: Split,
     trials: int,
@@ -510,7 +508,7 @@ def reliability_curve(
     """
     check_target(target)
     check_options(trials, odd=(odd, Odd))
-    answers = in_order(judgments) if len(judgments) else None
+    answers = judgments.canonical if len(judgments) else None
     deck = Deck.of(answers) if answers else None
     if answers is None or deck is None or deck.sizes[0] < 2:
         message = "no tuple has two judgments; a curve needs that"
@@ -560,7 +558,7 @@ class Deck:
     """(J,) -1 where it is not known."""
 
     @classmethod
-    def of(cls, answers: Answers) -> Deck:
+    def of(cls, answers: CanonicalJudgments) -> Deck:
         """Lay the answers out, which come sorted by tuple."""
         counts = np.bincount(answers.tuple_of)
         order = np.argsort(-counts, kind="stable")
@@ -569,16 +567,14 @@ class Deck:
         turn = np.arange(len(answers)) - np.repeat(np.cumsum(counts) - counts, counts)
         rows = np.lexsort((new[answers.tuple_of], turn))
         ends = np.cumsum(np.bincount(turn)).tolist()
-        item = answers.members[answers.tuple_of]
-        everybody = np.arange(len(answers))
         return cls(
             answers.members[order],
             len(answers.items),
             counts[order],
             tuple(slice(start, end) for start, end in pairwise([0, *ends])),
             new[answers.tuple_of[rows]],
-            item[everybody, answers.best][rows],
-            item[everybody, answers.worst][rows],
+            answers.best_item[rows],
+            answers.worst_item[rows],
             answers.annotator_of[rows],
         )
 

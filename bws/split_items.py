@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from bws.clusters import MIN_CLUSTERS
 from bws.components import item_components
-from bws.records import Judgments
-from bws.scoring.answers import Answers, in_order
+from bws.records import CanonicalJudgments, Judgments
 
 __all__ = ["ItemDisagreement", "SplitItems", "split_items"]
 
@@ -140,7 +139,7 @@ def split_items(judgments: Judgments, *, seed: int = 0) -> SplitItems:
     if not named.any():
         note = "split items: not available, because the judgments do not name their annotators"
         return SplitItems((), (note,), settings)
-    answers = in_order(judgments.take(named))
+    answers = judgments.take(named).canonical
     values = _Values.of(answers)
     p = _p_values(values, seed)
     counts = answers.counts
@@ -192,13 +191,12 @@ class _Values:
     """(N,) annotators who judged the item in two tuples."""
 
     @classmethod
-    def of(cls, answers: Answers) -> _Values:
-        position, n_items = np.arange(answers.k), len(answers.items)
-        value = (position == answers.best[:, None]) * 1.0 - (position == answers.worst[:, None])
+    def of(cls, answers: CanonicalJudgments) -> _Values:
+        value, n_items = answers.values, len(answers.items)
         total = np.zeros(answers.members.shape)
         np.add.at(total, answers.tuple_of, value)
         n = np.bincount(answers.tuple_of, minlength=len(total))[:, None]
-        items = answers.members[answers.tuple_of]
+        items = answers.judged_items
         keys = answers.annotator_of[:, None] * n_items + items
         distinct, cell = np.unique(keys, return_inverse=True)
         cell, item_of_cell = cell.reshape(items.shape), distinct % n_items

@@ -28,7 +28,7 @@ BEFORE_CLICK = ("click", "bws.command")
 CALLS = [
     ("bws-score", f"{JUDGMENTS} --bootstrap 100", "scipy.sparse", FILES),
     ("bws-reliability", f"{JUDGMENTS}", "bws.split_half", FILES),
-    ("bws-agreement", f"{JUDGMENTS} --bootstrap 9", "bws.alpha", FILES),
+    ("bws-agreement", f"{JUDGMENTS} --bootstrap 9", "bws.agreement", FILES),
     ("bws-make-tuples", f"{DIALOGUES} -k 3 --tuples 2", "bws.design.make", FILES),
     ("bws-simulate", f"{{tuples}} --truth {DIALOGUES} --annotators 2", "bws.simulate", FILES),
     ("giccs-eval", "baseline:chance -o r", "giccs.evaluation.run", "finished results are in r; the same"),

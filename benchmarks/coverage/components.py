@@ -9,12 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.coverage.cells import Cell, Study
-from bws.components import components
+from bws.components import Generalisability, components, generalisability
 from bws.design import make_tuples
-from bws.generalisability import Generalisability, generalisability
 from bws.records import Judgments
 from bws.scoring import score
-from bws.scoring.answers import in_order
 from bws.simulate import simulate
 
 __all__ = ["cells"]
@@ -76,7 +74,7 @@ class Design:
 
     def study(self, seed: int) -> Generalisability:
         """Return a study of items, tuples and annotators of its own."""
-        return generalisability(in_order(self.judgments(seed, seed)))
+        return generalisability(self.judgments(seed, seed).canonical)
 
 
 def _scores(judgments: Judgments) -> NDArray[np.float64]:
@@ -98,7 +96,7 @@ def _truth(design: Design) -> dict[str, float]:
         covariance = np.cov(_scores(first), _scores(second))
         covariances.append(covariance[0, 1])
         variances.append((covariance[0, 0] + covariance[1, 1]) / 2)
-        point = components(in_order(first))
+        point = components(first.canonical)
         estimates.append([point.design, point.annotator, point.residual])
     names = ("design", "annotator", "residual")
     item = float(np.mean(covariances))

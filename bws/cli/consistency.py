@@ -97,10 +97,9 @@ def reliability(
     **options: Any,
 ) -> None:
     """Estimate how reliable the scores are: by split halves, and from variance components."""
-    from bws.generalisability import generalisability
+    from bws.components import generalisability
     from bws.planning import Planner
     from bws.planning import plan as design_plan
-    from bws.scoring.answers import in_order
     from bws.split_half import reliability as split_halves
     from bws.split_half import reliability_curve
 
@@ -114,7 +113,7 @@ def reliability(
             points = reliability_curve(data, target=target, **shared)
         text, document["curve"] = f"{text}\n\n{points.table()}", points.document()
     if components or planned:
-        answers = in_order(data)
+        answers = data.canonical
         study = generalisability(answers)
         text = f"{text}\n\n{study.table()}"
         document["components"] = study.document()

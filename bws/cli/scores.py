@@ -124,9 +124,9 @@ def score(
 ) -> None:
     """Score the items of judgments."""
     from bws.files import write_scores, write_soft_targets
+    from bws.files.soft_targets import soft_targets as targets_of
     from bws.scoring import anchor
     from bws.scoring import score as scored
-    from bws.soft_targets import soft_targets as targets_of
 
     if soft_targets in ("-", output):
         raise click.UsageError(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.design.pairs import combination_keys, pair_keys
+from bws.design.balance import combination_keys, pair_keys
 from bws.records import Tuples
 
 __all__ = ["Audit", "audit"]

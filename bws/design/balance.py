@@ -1,32 +1,53 @@
 """One design: T distinct K-tuples of N items with level appearances and level pairs.
 
-Every item first gets its appearances, column by column, which only exchanges between two tuples then
-move: they stay level whatever follows. Exchanges remove what must not be (an item twice in a tuple,
-items that are to be kept apart) and what need not be (a pair that meets again while others have not).
+Every item first gets its appearances, column by column, which only exchanges between two tuples then move:
+they stay level whatever follows. Exchanges remove what must not be (an item twice in a tuple, items that
+are to be kept apart) and what need not be (a pair that meets again while others have not).
 
 Dense designs are reached from the other side: when more than half of all tuples are wanted, those to leave
 out are chosen; when tuples hold more than half of the items, those that each tuple lacks.
+
+Pairs are level where the sum of squared pair counts is smallest, which for a given number of tuples is
+where counts differ by at most one: the same order as the standard deviation that the field's scripts
+minimise.
+
+Positions can always be level to within one: tuples and items form a bipartite graph, and positions are an
+equitable colouring of its edges. An item that stands too often in one position exchanges places with
+another item of a tuple, which may hand the surplus on: an alternating path, as in König's proof.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
 from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.design.climb import level_pairs
-from bws.design.exchange import Rules, exchange, part_repeats
-
-__all__ = ["balanced"]
+__all__ = [
+    "MAX_TRIES", "Rules", "balanced", "combination_keys", "exchange", "level_positions", "pair_keys",
+    "part_repeats",
+]  # fmt: skip
 
 Members = NDArray[np.int32]
 DENSE = 2000
 """Up to so many items a table of all pairs is kept."""
 CROWDED = 0.25
 """Share of all pairs from which exchanging at random no longer finds free pairs."""
+ROUNDS = 400
+MAX_TRIES = 2000
+"""Random exchanges that are tried for one repeated tuple, as a default."""
+Counts = NDArray[np.int64]
+NEVER = 10**6
+"""Count of an item with itself: no exchange that puts it beside itself is ever an improvement."""
+LOOKED_AT = 512
+"""Partners that are tried for an exchange."""
+STEPS = 8_000
+PATIENCE = 4
+"""Rounds of sideways steps, which change the cost by nothing, before a design is called level."""
 
 
 def balanced(
@@ -84,7 +105,7 @@ def _distinct(n: int, k: int, count: int, rng: np.random.Generator) -> Members:
     columns = np.arange(k, dtype=np.int8)  # exchanges inside a column keep positions level
     pairs_parted = exchange(members, n, rng, Rules(repeats=not crowded, kind=columns))
     if n <= DENSE:
-        return level_pairs(members, n, rng)
+        return _level_pairs(members, n, rng)
     if crowded or not pairs_parted:
         part_repeats(members, n, rng, Rules(kind=columns))
     return members
@@ -167,3 +188,369 @@ def _check_constraints(
         for other in apart:
             if len(set(chosen) & set(other)) > 1:
                 raise ValueError("two items are both in `apart` and in `together`")
+
+
+def _none() -> NDArray[np.int64]:
+    return np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Rules:
+    """What a design must not hold, and what may move."""
+
+    repeats: bool = False
+    """Whether a pair that meets twice is to be parted."""
+    forbidden: NDArray[np.int64] = field(default_factory=_none)
+    """Sorted keys of pairs that must never meet."""
+    before: NDArray[np.int64] = field(default_factory=_none)
+    """Sorted keys of pairs that have met in tuples that stay as they are; counts with `repeats`."""
+    movable: NDArray[np.bool_] | None = None
+    """(T, K) which places may be exchanged; None: all."""
+    kind: NDArray[np.int8] | None = None
+    """(K,) places are exchanged with places of the same kind only; None: all are of one kind."""
+
+
+def exchange(members: Members, n: int, rng: np.random.Generator, rules: Rules) -> bool:
+    """Exchange in place; return whether nothing is left that the rules forbid.
+
+    Each round finds every fault at once and sends one of its two items elsewhere. In a large design a
+    random design's repeated pairs are few, whatever its size, and a few rounds part them.
+    """
+    for _ in range(ROUNDS):
+        slots = _faulty_slots(members, n, rng, rules)
+        if not len(slots):
+            return True
+        _swap_elsewhere(members, slots, rng, rules)
+    return not len(_faulty_slots(members, n, rng, rules))
+
+
+def _faulty_slots(
+    members: Members, n: int, rng: np.random.Generator, rules: Rules
+) -> NDArray[np.intp]:
+    """Return flat places of `members`, one for each pair at fault."""
+    keys = pair_keys(members, n)
+    faulty = keys // n == keys % n
+    for listed in (rules.forbidden, rules.before if rules.repeats else _none()):
+        if len(listed):
+            place = np.minimum(np.searchsorted(listed, keys), len(listed) - 1)
+            faulty |= listed[place] == keys
+    if rules.repeats:
+        faulty |= _met_earlier(keys)
+    row, pair = np.nonzero(faulty)
+    left, right = _pair_columns(members.shape[1])
+    take_left = rng.random(len(row)) < 0.5
+    column, other = np.where(take_left, (left[pair], right[pair]), (right[pair], left[pair]))
+    if rules.movable is not None:
+        column = np.where(rules.movable[row, column], column, other)
+        kept = rules.movable[row, column]
+        row, column = row[kept], column[kept]
+    return np.unique(row * members.shape[1] + column)
+
+
+def _met_earlier(keys: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Tell which pairs stand in an earlier tuple as well."""
+    flat = keys.ravel()
+    in_order = np.sort(flat)
+    again = np.unique(in_order[1:][in_order[1:] == in_order[:-1]])
+    met = np.zeros(len(flat), bool)
+    if len(again):
+        place = np.minimum(np.searchsorted(again, flat), len(again) - 1)
+        where = np.flatnonzero(again[place] == flat)
+        _, first = np.unique(flat[where], return_index=True)
+        met[where] = True
+        met[where[first]] = False
+    return met.reshape(keys.shape)
+
+
+def _swap_elsewhere(
+    members: Members, slots: NDArray[np.intp], rng: np.random.Generator, rules: Rules
+) -> None:
+    k = members.shape[1]
+    flat = members.reshape(-1)
+    partners = rng.integers(flat.size, size=len(slots))
+    _, first = np.unique(partners, return_index=True)
+    usable = np.zeros(len(slots), bool)
+    usable[first] = True
+    usable &= ~np.isin(partners, slots)
+    if rules.movable is not None:
+        usable &= rules.movable.reshape(-1)[partners]
+    if rules.kind is not None:
+        usable &= rules.kind[partners % k] == rules.kind[slots % k]
+    a, b = slots[usable], partners[usable]
+    flat[a], flat[b] = flat[b], flat[a]
+
+
+def part_repeats(
+    members: Members, n: int, rng: np.random.Generator, rules: Rules, max_tries: int = MAX_TRIES
+) -> bool:
+    """Exchange in place until no tuple repeats another; return whether none does.
+
+    max_tries: random exchanges that are tried for one repeated tuple; 0 only tells whether one repeats.
+    Every exchange keeps the items of a tuple distinct and follows the rules, and none makes a new repeat.
+    Random numbers are drawn only where a tuple repeats another.
+    """
+    k = members.shape[1]
+    times = Counter(_sets(members))
+    for row in _repeated_rows(members):
+        for _ in range(max_tries):
+            if times[_set(members[row])] == 1:
+                break
+            a = int(row * k + rng.integers(k))
+            _exchange_to_new(members, n, a, int(rng.integers(members.size)), rules, times)
+    return all(count <= 1 for count in times.values())
+
+
+def _repeated_rows(members: Members) -> list[int]:
+    """Return the rows whose items are those of an earlier row."""
+    seen: set[tuple[int, ...]] = set()
+    repeated = []
+    for row, items in enumerate(_sets(members)):
+        if items in seen:
+            repeated.append(row)
+        seen.add(items)
+    return repeated
+
+
+def _sets(members: Members) -> list[tuple[int, ...]]:
+    return list(map(tuple, np.sort(members, axis=1).tolist()))
+
+
+def _set(row: Members) -> tuple[int, ...]:
+    return tuple(sorted(row.tolist()))
+
+
+def _exchange_to_new(
+    members: Members, n: int, a: int, b: int, rules: Rules, times: Counter[tuple[int, ...]]
+) -> None:
+    """Exchange the items in the flat places `a` and `b` if that makes two tuples that do not exist yet."""
+    k = members.shape[1]
+    rows = [a // k, b // k]
+    if rows[0] == rows[1] or not _may_move(a, b, k, rules):
+        return
+    flat = members.reshape(-1)
+    before = [_set(members[row]) for row in rows]
+    flat[a], flat[b] = flat[b], flat[a]
+    after = [_set(members[row]) for row in rows]
+    if (
+        after[0] == after[1]
+        or any(times[items] for items in after)
+        or _faulty(members[rows], n, rules)
+    ):
+        flat[a], flat[b] = flat[b], flat[a]
+        return
+    times.subtract(before)
+    times.update(after)
+
+
+def _may_move(a: int, b: int, k: int, rules: Rules) -> bool:
+    if rules.movable is not None and not rules.movable.reshape(-1)[[a, b]].all():
+        return False
+    return rules.kind is None or bool(rules.kind[a % k] == rules.kind[b % k])
+
+
+def _faulty(members: Members, n: int, rules: Rules) -> bool:
+    """Tell whether a tuple holds an item twice or a forbidden pair."""
+    keys = pair_keys(members, n)
+    return bool((keys // n == keys % n).any() or np.isin(keys, rules.forbidden).any())
+
+
+def _level_pairs(members: Members, n: int, rng: np.random.Generator) -> Members:
+    """Exchange items between tuples, in place, until pairs are level and tuples distinct.
+
+    Members of a tuple must be distinct, and stay so; appearances stay as they are. Each round offers
+    every item of an over-frequent pair its best exchange; one that costs nothing is made as well, for
+    it may open the way for one that gains.
+    """
+    table = _table(members, n)
+    steps = idle = 0
+    while steps < STEPS and idle < PATIENCE:
+        slots = rng.permutation(_uneven_slots(members, table))[: STEPS - steps]
+        if not len(slots):
+            break
+        gain = 0
+        for slot in slots:
+            partners = _partners(members, rng)
+            change = _changes(members, table, slot, partners)
+            place = int(rng.choice(np.flatnonzero(change == change.min())))
+            if change[place] <= 0:
+                _swap(members, table, slot, partners[place])
+                gain -= int(change[place])
+        steps += len(slots)
+        idle = 0 if gain else idle + 1
+    _part_repeated_tuples(members, table, rng)
+    return members
+
+
+def _table(members: Members, n: int) -> Counts:
+    """Return (N, N) how often each two items meet."""
+    keys = pair_keys(members, n).ravel()
+    half = np.bincount(keys, minlength=n * n).reshape(n, n)
+    table = half + half.T
+    np.fill_diagonal(table, NEVER)
+    return table
+
+
+def _uneven_slots(members: Members, table: Counts) -> NDArray[np.intp]:
+    """Return the places of items that meet another two times more often than some pair does."""
+    k = members.shape[1]
+    crowded = int(table.min()) + 2
+    together: Counts = table[members[:, :, None], members[:, None, :]]
+    together[:, np.arange(k), np.arange(k)] = 0
+    return np.flatnonzero((together >= crowded).any(axis=2))
+
+
+def _partners(members: Members, rng: np.random.Generator) -> NDArray[np.intp]:
+    if members.size <= LOOKED_AT:
+        return np.arange(members.size)
+    return rng.integers(members.size, size=LOOKED_AT)
+
+
+def _changes(
+    members: Members, table: Counts, slot: np.intp, partners: NDArray[np.intp]
+) -> NDArray[np.int64]:
+    """Return by how much the sum of squares changes when `slot` is exchanged with each partner.
+
+    With x at the slot beside the items z, and y at the partner beside the items w: the pairs xz and
+    yw part, the pairs yz and xw meet. A pair that meets again adds 2c + 1, one that parts takes
+    2c - 1 away; an item that is beside both x and y sees no change.
+    """
+    k = members.shape[1]
+    row, column = divmod(int(slot), k)
+    x, y = members[row, column], members.reshape(-1)[partners]
+    z = np.delete(members[row], column)
+    others = members[partners // k]
+    beside = np.arange(k) != (partners % k)[:, None]
+    meets = np.where(beside, table[x][others], 0).sum(axis=1) + table[y[:, None], z].sum(axis=1)
+    parts = np.where(beside, table[y[:, None], others], 0).sum(axis=1) + table[x][z].sum()
+    common = ((others[:, :, None] == z).any(axis=2) & beside).sum(axis=1)
+    change: NDArray[np.int64] = 2 * (meets - parts) + 4 * (k - 1) - 4 * common
+    return change
+
+
+def _swap(members: Members, table: Counts, slot: np.intp, partner: np.intp) -> None:
+    k = members.shape[1]
+    (r1, c1), (r2, c2) = divmod(int(slot), k), divmod(int(partner), k)
+    for row in (r1, r2):
+        _count(table, members[row], -1)
+    members[r1, c1], members[r2, c2] = members[r2, c2], members[r1, c1]
+    for row in (r1, r2):
+        _count(table, members[row], 1)
+
+
+def _count(table: Counts, items: Members, step: int) -> None:
+    table[np.ix_(items, items)] += step
+    table[items, items] -= step
+
+
+def _repeated_tuples(members: Members) -> NDArray[np.intp]:
+    """Return the rows whose items are those of an earlier row."""
+    _, first = np.unique(np.sort(members, axis=1), axis=0, return_index=True)
+    return np.setdiff1d(np.arange(len(members)), first)
+
+
+def _part_repeated_tuples(members: Members, table: Counts, rng: np.random.Generator) -> None:
+    """Exchange an item of each repeated tuple where that costs the least and repeats no other."""
+    k = members.shape[1]
+    for row in _repeated_tuples(members):
+        held = {frozenset(items) for items in members.tolist()}
+        partners = _partners(members, rng)
+        slots = row * k + np.arange(k)
+        change = np.stack([_changes(members, table, slot, partners) for slot in slots])
+        for place in np.argsort(change, axis=None, kind="stable"):
+            column, chosen = divmod(int(place), len(partners))
+            if change[column, chosen] >= NEVER:
+                break
+            slot, partner = slots[column], partners[chosen]
+            _swap(members, table, slot, partner)
+            new = {
+                frozenset(members[slot // k].tolist()),
+                frozenset(members[partner // k].tolist()),
+            }
+            if len(new) == 2 and not held & new:
+                break
+            _swap(members, table, slot, partner)
+
+
+def level_positions(members: Members, n: int) -> Members:
+    """Exchange items inside tuples, in place, until positions are level; return the tuples.
+
+    No item then stands in one position more than once more often than in another.
+
+    >>> ordered = level_positions(np.array([[0, 1], [0, 2], [0, 3], [0, 4]], np.int32), 5)
+    >>> int((ordered[:, 0] == 0).sum())
+    2
+    """
+    k = members.shape[1]
+    table = np.bincount((members * np.int64(k) + np.arange(k)).ravel(), minlength=n * k).reshape(
+        n, k
+    )
+    uneven = np.flatnonzero(np.ptp(table, axis=1) > 1)
+    if len(uneven):
+        _mend(members, table, uneven)
+    return members
+
+
+def _mend(members: Members, table: NDArray[np.int64], uneven: NDArray[np.intp]) -> None:
+    order = np.argsort(members, axis=None, kind="stable")
+    starts = np.searchsorted(members.reshape(-1)[order], np.arange(len(table) + 1))
+    rows = order // members.shape[1]
+    for item in uneven.tolist():
+        while int(np.ptp(table[item])) > 1:
+            over, under = int(table[item].argmax()), int(table[item].argmin())
+            _flip_path(members, table, item, over, under, rows, starts)
+
+
+def _flip_path(
+    members: Members,
+    table: NDArray[np.int64],
+    item: int,
+    over: int,
+    under: int,
+    rows: NDArray[np.intp],
+    starts: NDArray[np.intp],
+) -> None:
+    """Exchange the positions `over` and `under` along a path of tuples that begins at `item`.
+
+    Each exchange takes one off the item's surplus and hands it to the other item of the tuple. The
+    path ends where that item had none: tuples are not used twice, so it ends.
+    """
+    used: set[int] = set()
+    while table[item, over] - table[item, under] > 1:
+        for row in rows[starts[item] : starts[item + 1]].tolist():
+            if row not in used and members[row, over] == item:
+                break
+        other = int(members[row, under])
+        members[row, over], members[row, under] = other, item
+        used.add(row)
+        table[item, over] -= 1
+        table[item, under] += 1
+        table[other, under] -= 1
+        table[other, over] += 1
+        item = other
+
+
+def _pair_columns(k: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the left and the right column of each of the K(K-1)/2 pairs of columns."""
+    left, right = np.triu_indices(k, 1)
+    return left, right
+
+
+def pair_keys(members: NDArray[np.int32], n: int) -> NDArray[np.int64]:
+    """Return (T, K(K-1)/2) keys; two pairs of items have one key when they are the same two.
+
+    >>> pair_keys(np.array([[0, 2, 1], [2, 0, 3]], np.int32), 4).tolist()
+    [[2, 1, 6], [2, 11, 3]]
+    """
+    left, right = _pair_columns(members.shape[1])
+    a, b = members[:, left], members[:, right]
+    return np.minimum(a, b).astype(np.int64) * n + np.maximum(a, b)
+
+
+def combination_keys(members: NDArray[np.int32], n: int, size: int) -> NDArray[np.int64]:
+    """Return (T, C(K, size)) keys of the sets of `size` items; n ** size must fit into 63 bits."""
+    columns = np.array(list(combinations(range(members.shape[1]), size)))
+    chosen = np.sort(members, axis=1)[:, columns].astype(np.int64)
+    key = chosen[..., 0]
+    for place in range(1, size):
+        key = key * n + chosen[..., place]
+    return key

@@ -9,10 +9,8 @@ from math import ceil, comb
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.design.exchange import MAX_TRIES, Rules, exchange, part_repeats
+from bws.design.balance import MAX_TRIES, Rules, exchange, level_positions, pair_keys, part_repeats
 from bws.design.make import FACTOR, check_factor, check_total, not_distinct, tuple_names
-from bws.design.pairs import pair_keys
-from bws.design.positions import level_positions
 from bws.records import Tuples, normal_id
 
 __all__ = ["extend_tuples"]

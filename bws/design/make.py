@@ -10,9 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.design.balance import balanced
-from bws.design.canonical import canonical
-from bws.design.positions import level_positions
+from bws.design.balance import balanced, level_positions, pair_keys
 from bws.records import Tuples, normal_id
 
 __all__ = ["FACTOR", "check_factor", "check_total", "make_tuples", "not_distinct", "tuple_names"]
@@ -24,6 +22,7 @@ MAX_TUPLES = 10_000_000
 FACTOR = 2.0
 """Tuples per item where nothing else is asked for."""
 MAX_GROUPS_NAMED = 3
+CANONICAL_ITERATIONS = 100
 Members = NDArray[np.int32]
 
 
@@ -303,9 +302,40 @@ def _own_design(
     group: int,
 ) -> Members:
     if compat == "km":
-        return canonical(n, k, size, rng)
+        return _canonical(n, k, size, rng)
     if compat is not None:
         raise ValueError(f"compat is {compat!r}; 'km' is allowed")
     apart, together = rules.apart.get(group, []), rules.together.get(group, [])
     members = balanced(n, k, size, rng, apart, together)
     return level_positions(rng.permutation(rng.permuted(members, axis=1)), n)
+
+
+def _canonical(n: int, k: int, count: int, rng: np.random.Generator) -> Members:
+    """Return (count, k) item numbers: the random design, of a hundred, with the most level pairs.
+
+    Level is the smallest standard deviation of pair counts over all pairs, which for a fixed number of
+    tuples orders designs as the sum of squared counts does. Tuples may repeat, as they may there.
+    """
+    if not 2 <= k <= n:
+        raise ValueError(f"tuples of {k} need {max(k, 2)} or more items; there are {n}")
+    designs = (_cut(n, k, count, rng) for _ in range(CANONICAL_ITERATIONS))
+    return min(designs, key=lambda members: _sum_of_squares(members, n))  # min keeps the first
+
+
+def _cut(n: int, k: int, count: int, rng: np.random.Generator) -> Members:
+    """Shuffle the items and cut tuples off; when they run short, take the rest and shuffle all again."""
+    left = rng.permutation(n).tolist()
+    tuples = []
+    for _ in range(count):
+        chosen, left = left[:k], left[k:]
+        if len(chosen) < k:
+            left = rng.permutation(n).tolist()
+            fill = [item for item in left if item not in chosen][: k - len(chosen)]
+            left = [item for item in left if item not in fill]
+            chosen += fill
+        tuples.append(chosen)
+    return np.array(tuples, np.int32)
+
+
+def _sum_of_squares(members: Members, n: int) -> int:
+    return int((np.unique(pair_keys(members, n), return_counts=True)[1] ** 2).sum())

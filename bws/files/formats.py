@@ -14,9 +14,12 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from bws.column_names import BEST, WORST, first_of, numbered
 from bws.file_kinds import remark
-from bws.files import bws_tools, mturk, potato
+from bws.files import mturk, potato
+from bws.files.faults import quoted
 from bws.files.judgments import OnInvalid, judgments_of, right_answers
 from bws.files.pairs import pair_id, pair_of_list
 from bws.files.rows import Format, Rows, rows_of
@@ -34,6 +37,10 @@ __all__ = ["format_names", "formats", "read_judgments"]
 GROUP_OF_FORMATS = "bws.formats"
 SAMPLE = 200
 """Rows that tell formats apart whose headers are alike."""
+LONG_PARTS = ("id", "block", "item", "value")
+LONG_VALUES = {
+    "1": "best", "+1": "best", "1.0": "best", "-1": "worst", "-1.0": "worst", "0": "", "0.0": "",
+}  # fmt: skip
 
 
 def read_judgments(
@@ -174,6 +181,74 @@ def _halves(columns: Sequence[str]) -> list[tuple[str, str]]:
     return [(named[f"{pair}a"], named[f"{pair}b"]) for pair in pairs]
 
 
+def _long_rows(table: Table) -> Rows:
+    """Return a row for each id and block: bwsTools' long form has one for each item.
+
+    A block in which more than one item is best or worst, or which has not as many items as the first, is a
+    problem.
+    """
+    named = {column.lower(): column for column in table.frame.columns}
+    written = [table.frame[named[part]].str.strip_chars() for part in LONG_PARTS]
+    blocks: dict[tuple[str, str], _Block] = {}
+    problems = list(table.problems)
+    for line, person, block, item, value in zip(table.lines.tolist(), *written, strict=True):
+        found = blocks.setdefault((person, block), _Block(line, person))
+        if value in LONG_VALUES:
+            found.add(item, LONG_VALUES[value])
+        else:
+            message = f"value is {quoted(value)}; it must be 1 (best), -1 (worst) or 0"
+            problems.append(Problem(table.file, line, message))
+            found.broken = True
+    return _of_blocks(table.file, list(blocks.values()), problems)
+
+
+class _Block:
+    """The items that one person saw together."""
+
+    def __init__(self, line: int, annotator: str) -> None:
+        self.line, self.annotator, self.broken = line, annotator, False
+        self.items: list[str] = []
+        self.chosen: dict[str, list[str]] = {"best": [], "worst": [], "": []}
+
+    def add(self, item: str, role: str) -> None:
+        self.items.append(item)
+        self.chosen[role].append(item)
+
+    def faults(self, k: int) -> list[str]:
+        found = []
+        if len(self.items) != k:
+            found.append(f"{len(self.items)} items in this block; the first block has {k}")
+        for role in ("best", "worst"):
+            if len(self.chosen[role]) > 1:
+                found.append(
+                    f"{len(self.chosen[role])} items of this block are {role}; one is allowed"
+                )
+        return found
+
+
+def _of_blocks(file: str, blocks: Sequence[_Block], problems: list[Problem]) -> Rows:
+    if not blocks:
+        raise InputError(Problem(file, None, "holds no judgments"))
+    k = len(blocks[0].items)
+    right = []
+    for block in blocks:
+        faults = block.faults(k) if not block.broken else []
+        problems += [Problem(file, block.line, fault) for fault in faults]
+        if not faults and not block.broken:
+            right.append(block)
+
+    return Rows(
+        file=file,
+        form="long",
+        lines=np.array([block.line for block in right], np.int64),
+        items=[series([block.items[place] for block in right]) for place in range(k)],
+        best=series(["".join(block.chosen["best"]) for block in right]),
+        worst=series(["".join(block.chosen["worst"]) for block in right]),
+        annotator=series([block.annotator for block in right]),
+        problems=tuple(problems),
+    )
+
+
 FORMATS = (
     mturk.FORMAT,
     Format(  # Label Studio's export of SemRel, answers A to D
@@ -182,7 +257,12 @@ FORMATS = (
         lambda columns: bool(_halves(columns)) and {"best-pair", "worst-pair"} <= _lower(columns),
         _semrel_rows,
     ),
-    bws_tools.FORMAT,
+    Format(  # bwsTools: 1 best, -1 worst, 0 neither
+        "long",
+        ", ".join(LONG_PARTS),
+        lambda columns: set(LONG_PARTS) <= _lower(columns),
+        _long_rows,
+    ),
     _with_items("hollis", "option", "best", "worst", "best, worst, option1, option2, ..."),
     _with_items("km", "item", "bestitem", "worstitem", "Item1, Item2, ..., BestItem, WorstItem"),
     _with_items("csv", "item", "best", "worst", "item1, item2, ..., best, worst"),

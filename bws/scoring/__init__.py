@@ -20,7 +20,7 @@ group's average utility. The score of `analytical` and `abw` is that of counting
 were always best or always worst: what they add are the logits, which `utilities` returns.
 
 A method that has options takes them by name: `prior` (choice models; the standard deviation of the
-utilities' Gaussian prior, in logits; by default estimated from the judgments, `bws.scoring.evidence`)
+utilities' Gaussian prior, in logits; by default estimated from the judgments, `bws.scoring.posterior`)
 and `passes` (elo, rescorla-wagner, value-learning).
 """
 
@@ -36,14 +36,12 @@ from typing import Literal, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.records import Judgments, Scores
+from bws.records import CanonicalJudgments, Counts, Judgments, Scores
 from bws.scoring.anchoring import anchor
-from bws.scoring.answers import Answers, Counts, in_order
-from bws.scoring.bootstrap import bootstrap_errors
 from bws.scoring.clustering import Cluster, Clusters, clusters_of, default_cluster
 from bws.scoring.counting import SMOOTHED
 from bws.scoring.expected import expected_counting
-from bws.scoring.intervals import Source, interval_of, interval_source
+from bws.scoring.intervals import Source, bootstrap_errors, interval_of, interval_source
 from bws.scoring.methods import METHODS, Floats, Interval, Method, Utilities, all_methods, method_of
 
 __all__ = ["METHODS", "Method", "Scale", "Utilities", "all_methods", "anchor", "score", "utilities"]
@@ -121,11 +119,13 @@ def score(
     chosen, settings = method_of(method, options)
     source = interval_source(method, interval, bootstrap)
     _check_scale(method, scale, source)
-    answers = in_order(judgments)
+    answers = judgments.canonical
     clusters: Clusters | None = None
-    cluster_notes: list[str] = []
+    cluster_note = ""
     if source is not None and len(answers):
-        clusters, cluster_notes = _clusters(judgments, answers, cluster)
+        if cluster is None:
+            cluster, cluster_note = default_cluster(answers)
+        clusters = clusters_of(judgments, cluster)
     log.debug(
         "scoring by %s %s: %d judgments of %d items",
         method,
@@ -141,13 +141,12 @@ def score(
         ends = Interval(signed, signed)
     return _scores(
         judgments,
-        answers,
         scale,
         signed,
         ends,
         [
-            *_missing_notes(judgments, answers),
-            *cluster_notes,
+            *_missing_notes(judgments),
+            *([cluster_note] if cluster_note else []),
             *dict.fromkeys([*fitted.notes, *ends.notes]),
         ],
         {
@@ -167,21 +166,11 @@ def score(
     )
 
 
-def _clusters(
-    judgments: Judgments, answers: Answers, cluster: Cluster | None
-) -> tuple[Clusters, list[str]]:
-    """Return the requested or the default clusters, and what the default does not contain."""
-    note = ""
-    if cluster is None:
-        cluster, note = default_cluster(answers)
-    return clusters_of(judgments, answers, cluster), [note] if note else []
-
-
 def _interval(
     method: Method,
     fitted: Utilities,
     signed: Floats,
-    answers: Answers,
+    answers: CanonicalJudgments,
     clusters: Clusters | None,
     bootstrap: int,
     seed: int,
@@ -227,15 +216,14 @@ def utilities(
     chosen, settings = method_of(method, options)
     if cluster is not None:
         _check_allowed(cluster=cluster)
-    answers = in_order(judgments)
-    clusters = None if cluster is None else clusters_of(judgments, answers, cluster)
-    found = chosen.fit(answers, clusters=clusters, seed=seed, **settings)
+    clusters = None if cluster is None else clusters_of(judgments, cluster)
+    found = chosen.fit(judgments.canonical, clusters=clusters, seed=seed, **settings)
     return replace(
         found,
-        utility=_spread(found.utility, answers, judgments),
-        stderr=None if found.stderr is None else _spread(found.stderr, answers, judgments),
-        df=None if found.df is None else _spread(found.df, answers, judgments),
-        notes=[*_missing_notes(judgments, answers), *found.notes],
+        utility=_spread(found.utility, judgments),
+        stderr=None if found.stderr is None else _spread(found.stderr, judgments),
+        df=None if found.df is None else _spread(found.df, judgments),
+        notes=[*_missing_notes(judgments), *found.notes],
     )
 
 
@@ -262,7 +250,9 @@ def _check_scale(method: str, scale: Scale, source: Source | None) -> None:
         )
 
 
-def _signed(method: Method, found: Utilities, answers: Answers, scale: Scale, seed: int) -> Floats:
+def _signed(
+    method: Method, found: Utilities, answers: CanonicalJudgments, scale: Scale, seed: int
+) -> Floats:
     """Return the scores in [-1, 1]."""
     if scale != "counting" or method.stages is None:
         return method.to_score(found.utility)
@@ -293,7 +283,6 @@ def _unit(signed: Floats, counts: Counts | None) -> Floats:
 
 def _scores(
     judgments: Judgments,
-    answers: Answers,
     scale: Scale,
     signed: Floats,
     ends: Interval,
@@ -302,19 +291,19 @@ def _scores(
 ) -> Scores:
     """Put scores and intervals on their scale, and everything in the judgments' order of items."""
 
-    tuples, counts = judgments.tuples, answers.counts
+    tuples, counts = judgments.tuples, judgments.canonical.counts
 
     def placed(values: Floats, exact: Counts | None = None) -> Floats:
         scaled = _unit(values, exact) if scale == "unit" else values
-        return _spread(scaled, answers, judgments)
+        return _spread(scaled, judgments)
 
     return Scores(
         tuples.items,
         tuples.groups[tuples.group_of_item],
         placed(signed, counts),
-        _spread(counts.appearances, answers, judgments),
-        _spread(counts.best, answers, judgments),
-        _spread(counts.worst, answers, judgments),
+        _spread(counts.appearances, judgments),
+        _spread(counts.best, judgments),
+        _spread(counts.worst, judgments),
         None if ends.low is None else placed(ends.low),
         None if ends.high is None else placed(ends.high),
         notes,
@@ -322,21 +311,21 @@ def _scores(
     )
 
 
-def _spread(values: NDArray[Number], answers: Answers, judgments: Judgments) -> NDArray[Number]:
-    """Return the answers' items' values for all items; NaN (or a count of 0) where never judged."""
+def _spread(values: NDArray[Number], judgments: Judgments) -> NDArray[Number]:
+    """Return the values of the judged items for all items; NaN (or a count of 0) where never judged."""
     nothing = np.nan if values.dtype.kind == "f" else 0
     spread = np.full(len(judgments.tuples.items), nothing, dtype=values.dtype)
-    spread[answers.origin] = values
+    spread[judgments.canonical.origin] = values
     return spread
 
 
-def _missing_notes(judgments: Judgments, answers: Answers) -> Iterator[str]:
+def _missing_notes(judgments: Judgments) -> Iterator[str]:
     """Say which items have no score, and how many rows were not used."""
     if judgments.n_left_out:
         yield f"{judgments.n_left_out} rows of the judgments were left out"
     tuples = judgments.tuples
     judged = np.zeros(len(tuples.items), dtype=bool)
-    judged[answers.origin] = True
+    judged[judgments.canonical.origin] = True
     missing = np.flatnonzero(~judged)
     if missing.size:
         first = tuples.items[missing[:NAMED]].tolist()

@@ -15,7 +15,7 @@ first, over the judged items with the best first and the worst last.
   pairs (i, j) with utility u_i - u_j.
 
 The utilities have a Gaussian prior with mean 0 and standard deviation `prior` (in logits), by default
-the one with the highest evidence (`evidence`). It makes those of an item that always wins finite, and
+the one with the highest evidence (`posterior`). It makes those of an item that always wins finite, and
 their mean is 0 in every set of items that the judgments connect.
 
 Standard errors: with M = Σ_c g_c g_cᵀ over clusters c and the prior's precision τ, the variance of the
@@ -36,11 +36,10 @@ from itertools import permutations
 import numpy as np
 
 from bws.clusters import ErrorVariance
-from bws.scoring.answers import Answers
+from bws.records import CanonicalJudgments
 from bws.scoring.clustering import Clusters
-from bws.scoring.evidence import prior_of
-from bws.scoring.likelihood import Outcomes, Posterior, Solution, maximum
 from bws.scoring.methods import METHODS, Fit, Floats, Integers, Method, Utilities, logistic
+from bws.scoring.posterior import Outcomes, Posterior, Solution, maximum, prior_of
 
 __all__ = [
     "LARGEST_DENSE", "ConnectedSet", "Model", "best_worst_logit", "bradley_terry", "connected_labels",
@@ -97,7 +96,11 @@ def fit_with(stages: Model) -> Fit:
     """Return the `Fit` of a model; `prior` is estimated where it is None."""
 
     def fit(
-        answers: Answers, *, clusters: Clusters | None, seed: int, prior: float | None = None
+        answers: CanonicalJudgments,
+        *,
+        clusters: Clusters | None,
+        seed: int,
+        prior: float | None = None,
     ) -> Utilities:
         if prior is not None and not 0 < prior < np.inf:
             raise ValueError(f"prior is {prior}; it is a standard deviation: a number above 0")
@@ -119,7 +122,7 @@ def fit_with(stages: Model) -> Fit:
 def _fitted(
     posterior: Posterior,
     start: Floats | None,
-    answers: Answers,
+    answers: CanonicalJudgments,
     label: Integers,
     clusters: Clusters | None,
 ) -> Utilities:
@@ -149,7 +152,7 @@ def _without_signal(label: Integers, clusters: Clusters | None) -> Utilities:
     return Utilities(utility, stderr, [NO_SIGNAL], estimated={"prior": 0.0})
 
 
-def connected_labels(answers: Answers) -> Integers:
+def connected_labels(answers: CanonicalJudgments) -> Integers:
     """Return (N,) the number of each item's connected set, -1 where no answer shows the item."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -173,7 +176,7 @@ def _fit_notes(solution: Solution) -> list[str]:
     ]
 
 
-def _connection_notes(answers: Answers, label: Integers) -> list[str]:
+def _connection_notes(answers: CanonicalJudgments, label: Integers) -> list[str]:
     """Say which groups fall into sets of items that no judgment connects."""
     seen = label >= 0
     sets = np.unique(np.column_stack((answers.group_of[seen], label[seen])), axis=0)

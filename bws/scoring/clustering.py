@@ -8,7 +8,7 @@
 | judgment | the same tuples, all judgments independent | V_judgment |
 
 A cell is an annotator's judgments of a tuple; V - V_cell is never taken below 0. f is the finite
-population correction of the design (`bws.scoring.opponents`).
+population correction of the design (`bws.components`).
 """
 
 from __future__ import annotations
@@ -29,10 +29,9 @@ from bws.clusters import (
     too_few_clusters,
     two_way_variance,
 )
+from bws.components import design_left_out
 from bws.problems import InputError, Problem
-from bws.records import Judgments
-from bws.scoring.answers import Answers
-from bws.scoring.opponents import design_left_out
+from bws.records import CanonicalJudgments, Judgments
 
 __all__ = ["Cluster", "Clusters", "clusters_of", "default_cluster"]
 
@@ -117,7 +116,7 @@ class Clusters:
         return [note for count in self._counts if (note := few_clusters(*count))]
 
 
-def default_cluster(answers: Answers) -> tuple[Cluster, str]:
+def default_cluster(answers: CanonicalJudgments) -> tuple[Cluster, str]:
     """Return the clusters with all error that the judgments can show, and a note on what is missing."""
     tuples = np.any(answers.tuple_of != answers.tuple_of[:1])
     unknown = np.count_nonzero(answers.annotator_of < 0)
@@ -130,9 +129,10 @@ def default_cluster(answers: Answers) -> tuple[Cluster, str]:
     return cluster, f"{reason}: the intervals do not hold for other annotators"
 
 
-def clusters_of(judgments: Judgments, answers: Answers, cluster: Cluster) -> Clusters:
-    """Return the clusters of the answers; InputError where they cannot be clustered so."""
-    _check(judgments, answers, cluster)
+def clusters_of(judgments: Judgments, cluster: Cluster) -> Clusters:
+    """Return the clusters of judgments in canonical order; InputError where they cannot be clustered so."""
+    answers = judgments.canonical
+    _check(judgments, cluster)
     tuple_of, every = answers.tuple_of, np.arange(len(answers))
     named = not (answers.annotator_of < 0).any()
     keys = answers.annotator_of * len(answers.members) + tuple_of if named else every
@@ -140,7 +140,7 @@ def clusters_of(judgments: Judgments, answers: Answers, cluster: Cluster) -> Clu
     rows = {"tuple": cells, "judgment": every}.get(cluster, answers.annotator_of)
     return Clusters(
         cluster,
-        answers.members[tuple_of],
+        answers.judged_items,
         rows,
         tuple_of if cluster in ("both", "tuple") else None,
         cells,
@@ -148,7 +148,8 @@ def clusters_of(judgments: Judgments, answers: Answers, cluster: Cluster) -> Clu
     )
 
 
-def _check(judgments: Judgments, answers: Answers, cluster: Cluster) -> None:
+def _check(judgments: Judgments, cluster: Cluster) -> None:
+    answers = judgments.canonical
     if cluster == "judgment" or not len(answers):
         return
     unknown = np.count_nonzero(answers.annotator_of < 0)

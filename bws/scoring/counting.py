@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.scoring.answers import Answers
+from bws.records import CanonicalJudgments
 from bws.scoring.clustering import Clusters
 from bws.scoring.methods import METHODS, Fit, Floats, Formula, Integers, Method, Utilities, logistic
 
@@ -100,7 +100,9 @@ def _logit_slope(s: Floats) -> Floats:
     return slope
 
 
-def _fit_smoothed(answers: Answers, *, clusters: Clusters | None, seed: int) -> Utilities:
+def _fit_smoothed(
+    answers: CanonicalJudgments, *, clusters: Clusters | None, seed: int
+) -> Utilities:
     """Fit `smoothed_logit`, with standard errors by linearisation.
 
     A cluster's influence on s is the sum of its values (1 best, -1 worst, 0 neither) less s, divided
@@ -113,10 +115,8 @@ def _fit_smoothed(answers: Answers, *, clusters: Clusters | None, seed: int) -> 
         return Utilities(utility)
     s = np.tanh(utility / 2)
     weight = _logit_slope(s) / (count.appearances + 1)
-    position = np.arange(answers.k)
-    value = (position == answers.best[:, None]) * 1.0 - (position == answers.worst[:, None])
     items = clusters.items
-    influence = (value - s[items]) * weight[items]
+    influence = (answers.values - s[items]) * weight[items]
 
     def variance(labels: Integers) -> Floats:
         size = int(labels.max(initial=0)) + 1
@@ -133,14 +133,16 @@ def _fit_smoothed(answers: Answers, *, clusters: Clusters | None, seed: int) -> 
 def _from_formula(formula: Formula) -> Fit:
     """Return the `Fit` of a formula on counts."""
 
-    def fit(answers: Answers, *, clusters: Clusters | None, seed: int) -> Utilities:
+    def fit(answers: CanonicalJudgments, *, clusters: Clusters | None, seed: int) -> Utilities:
         count = answers.counts
         return Utilities(formula(count.appearances, count.best, count.worst))
 
     return fit
 
 
-def _fit_analytical(answers: Answers, *, clusters: Clusters | None, seed: int) -> Utilities:
+def _fit_analytical(
+    answers: CanonicalJudgments, *, clusters: Clusters | None, seed: int
+) -> Utilities:
     """Fit `analytical` with standard errors: those of `_fit_smoothed`, or of its formula without clusters.
 
     The formula takes all judgments for independent, with other annotators and tuples every time.

@@ -25,8 +25,8 @@ from itertools import combinations, permutations
 import numpy as np
 
 from bws.scoring.choice import Model
-from bws.scoring.likelihood import log_chance_of_first
 from bws.scoring.methods import Floats, Integers
+from bws.scoring.posterior import log_chance_of_first
 
 __all__ = ["answer_chances", "expected_counting", "expected_of_draws"]
 

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from bws.scoring.answers import Answers
+from bws.records import CanonicalJudgments
 from bws.scoring.methods import METHODS, Fit, Floats, Integers, Method, Utilities, logistic
 
 __all__ = [
@@ -102,7 +102,7 @@ def _win_share(state: State) -> Any:
 def _fit_by(
     update: Update,
     start: State,
-    read: Callable[[Floats, Answers], Floats],
+    read: Callable[[Floats, CanonicalJudgments], Floats],
     *,
     averaged: bool = False,
 ) -> Fit:
@@ -112,7 +112,7 @@ def _fit_by(
     """
 
     def fit(
-        answers: Answers, *, clusters: Integers | None, seed: int, passes: float = PASSES
+        answers: CanonicalJudgments, *, clusters: Integers | None, seed: int, passes: float = PASSES
     ) -> Utilities:
         if passes != int(passes) or passes < 1:
             raise ValueError(f"passes is {passes}; it is a whole number, at least 1")
@@ -125,7 +125,7 @@ def _fit_by(
     return fit
 
 
-def _centred_ratings(state: Floats, answers: Answers) -> Floats:
+def _centred_ratings(state: Floats, answers: CanonicalJudgments) -> Floats:
     """Shift ratings so that every group has mean 1000: only their differences mean something."""
     rating = state[0]
     seen = ~np.isnan(rating)
@@ -145,7 +145,7 @@ fit_rescorla_wagner = _fit_by(
 
 
 def _learned(
-    answers: Answers, update: Update, start: State, passes: int, rng: np.random.Generator
+    answers: CanonicalJudgments, update: Update, start: State, passes: int, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
     """Return (S, N) the items' states after all passes, and their mean during the second half of them."""
     n, groups = len(answers.items), len(answers.groups)
@@ -153,7 +153,7 @@ def _learned(
     total, count = np.zeros_like(state), 0
     dummies = [[start] * groups, [start] * groups]
     play = _player(*_matches(answers), n, rng)
-    seen = np.unique(answers.members[answers.tuple_of])
+    seen = np.unique(answers.judged_items)
     for number in range(1, passes + 1):
         rate = RATE / number
         for current in play(update, state, rate):
@@ -207,7 +207,7 @@ def _play_singly(
         yield state
 
 
-def _matches(answers: Answers) -> tuple[Integers, Integers]:
+def _matches(answers: CanonicalJudgments) -> tuple[Integers, Integers]:
     """Return the (J * (2K-3),) winners and losers."""
     shown = answers.best_first()
     best, middle, worst = shown[:, :1], shown[:, 1:-1], shown[:, -1:]

@@ -25,11 +25,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bws.scoring.answers import Answers
+from bws.records import CanonicalJudgments
 from bws.scoring.choice import ConnectedSet, Model, connected_labels, connected_sets
 from bws.scoring.expected import answer_chances
-from bws.scoring.likelihood import Outcomes, Posterior, maximum
 from bws.scoring.methods import Floats, Integers
+from bws.scoring.posterior import Outcomes, Posterior, maximum
 
 __all__ = ["TrueUtilities", "tastes_of", "true_utilities"]
 
@@ -77,7 +77,7 @@ def tastes_of(excess: Floats, per_unit: Floats) -> float:
 
 
 def true_utilities(
-    answers: Answers,
+    answers: CanonicalJudgments,
     stages: Model,
     utility: Floats,
     prior: float,
@@ -133,13 +133,12 @@ class _Judged:
     """(N,) Σ f_a² over the shares of an item's judgments."""
 
     @classmethod
-    def of(cls, answers: Answers, block_of: Integers) -> _Judged:
-        annotator_of = answers.annotator_of.copy()
-        unknown = annotator_of < 0
-        annotator_of[unknown] = len(block_of) + np.arange(np.count_nonzero(unknown))
-        block_of = np.concatenate([block_of, np.full(np.count_nonzero(unknown), -1)])
+    def of(cls, answers: CanonicalJudgments, block_of: Integers) -> _Judged:
+        annotator_of = answers.distinct_annotator_of
+        unknown = np.count_nonzero(answers.annotator_of < 0)
+        block_of = np.concatenate([block_of, np.full(unknown, -1)])
         n, size = len(answers.items), len(block_of)
-        keys = answers.members[answers.tuple_of] * size + annotator_of[:, np.newaxis]
+        keys = answers.judged_items * size + annotator_of[:, np.newaxis]
         pairs, times = np.unique(keys, return_counts=True)
         item, annotator = np.divmod(pairs, size)
         share = np.bincount(item, times**2.0, n) / np.bincount(item, times, n) ** 2
@@ -232,10 +231,10 @@ def _draws(
 
 
 def _simulated(
-    answers: Answers, stages: Model, utility: Floats, random: np.random.Generator
-) -> Answers:
+    answers: CanonicalJudgments, stages: Model, utility: Floats, random: np.random.Generator
+) -> CanonicalJudgments:
     """Return answers of the same annotators to the same tuples, by the model with (N,) utilities."""
-    pairs, chances = answer_chances(stages(answers.k), utility[answers.members[answers.tuple_of]].T)
+    pairs, chances = answer_chances(stages(answers.k), utility[answers.judged_items].T)
     drawn = (chances.cumsum(axis=0) < random.random(len(answers))).sum(axis=0)
     best, worst = np.array(pairs)[np.minimum(drawn, len(pairs) - 1)].T
     return replace(answers, best=best, worst=worst)

@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 
 from bws.clusters import few_clusters, too_few_clusters
 from bws.files import read_judgments
-from bws.records import Judgments
-from bws.scoring.answers import Answers, in_order
+from bws.records import CanonicalJudgments, Judgments
 from bws.scoring.choice import LARGEST_DENSE
 from giccs.benchmark import SAMPLE, Benchmark
 from giccs.measures.ceiling_items import CountedItems, Items, ModelledItems
@@ -157,7 +156,7 @@ def noise_ceiling(
     if not reason and method == "counting":
         of_all, items = answers, CountedItems.of(answers, index, dialogue, seed)
     elif not reason:
-        of_all = in_order(judgments)  # the prior is estimated from all of them
+        of_all = judgments.canonical  # the prior is estimated from all of them
         there = index_in(of_all, judgments, judged.place)
         blocks = _annotator_blocks(of_all)
         items = ModelledItems.of(of_all, there, dialogue, method, judged.scale, blocks, seed)
@@ -258,7 +257,7 @@ def _between_annotators(items: Items, block_of: Ints) -> tuple[Floats, int]:
     return np.maximum((blocks - 1) / blocks * both, 0.0), blocks - 1
 
 
-def _annotator_blocks(answers: Answers) -> Ints:
+def _annotator_blocks(answers: CanonicalJudgments) -> Ints:
     """Return (A,) the block of each annotator, whatever they are called."""
     return np.argsort(np.argsort(_annotator_digests(answers))) % MAX_ANNOTATOR_BLOCKS
 
@@ -282,7 +281,7 @@ def _remarks(judged: JudgedItems) -> Iterator[str]:
         )
 
 
-def _why_undefined(answers: Answers, benchmark: Benchmark) -> str:
+def _why_undefined(answers: CanonicalJudgments, benchmark: Benchmark) -> str:
     judges = np.where(answers.annotator_of < 0, -1 - np.arange(len(answers)), answers.annotator_of)
     pairs = np.unique(np.stack([answers.tuple_of, judges]), axis=1)
     if np.bincount(pairs[0]).max() < 2:
@@ -326,7 +325,7 @@ def meaning(ceiling: Mapping[str, Estimate]) -> list[str]:
 
 def judgments_digest(judgments: Judgments) -> str:
     """Return SHA-256 over who judged what how, whatever the annotators are called."""
-    answers = in_order(judgments)
+    answers = judgments.canonical
     texts = repr([answers.k, answers.groups, answers.items, answers.group_of.tolist()])
     state = hashlib.sha256(texts.encode("utf-8"))
     state.update(answers.members.astype("<i4").tobytes())
@@ -336,13 +335,13 @@ def judgments_digest(judgments: Judgments) -> str:
     return state.hexdigest()
 
 
-def _annotator_digests(answers: Answers) -> list[str]:
+def _annotator_digests(answers: CanonicalJudgments) -> list[str]:
     """Return SHA-256 of each annotator's judgments."""
     return [
         _rows_digest(answers, answers.annotator_of == a) for a in range(len(answers.annotators))
     ]
 
 
-def _rows_digest(answers: Answers, rows: NDArray[np.bool_]) -> str:
+def _rows_digest(answers: CanonicalJudgments, rows: NDArray[np.bool_]) -> str:
     columns = np.stack([answers.tuple_of[rows], answers.best[rows], answers.worst[rows]])
     return hashlib.sha256(columns.astype("<i4").tobytes()).hexdigest()

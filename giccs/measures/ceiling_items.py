@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.components import components
-from bws.scoring.answers import Answers
+from bws.records import CanonicalJudgments
 from bws.scoring.expected import expected_counting, expected_of_draws
 from bws.scoring.methods import METHODS, Method
 from bws.scoring.true_utilities import TrueUtilities, tastes_of, true_utilities
@@ -85,12 +85,14 @@ class CountedItems:
     """(N,) NaN where it is not known."""
     normal: Floats
     """(R, N) standard normal numbers."""
-    answers: Answers
+    answers: CanonicalJudgments
     index: Ints
     """(N,) place of each item in the answers."""
 
     @classmethod
-    def of(cls, answers: Answers, index: Ints, dialogue: Ints, seed: int) -> CountedItems:
+    def of(
+        cls, answers: CanonicalJudgments, index: Ints, dialogue: Ints, seed: int
+    ) -> CountedItems:
         """Return the items at `index` in the answers."""
         score, chosen = _counted(answers, index)
         random = np.random.Generator(np.random.PCG64(seed))
@@ -194,7 +196,7 @@ class ModelledItems:
     @classmethod
     def of(
         cls,
-        answers: Answers,
+        answers: CanonicalJudgments,
         index: Ints,
         dialogue: Ints,
         method: str,
@@ -291,7 +293,7 @@ def _log_left(draws: Floats, score: Floats) -> Floats:
     return left
 
 
-def _scores(utility: Floats, answers: Answers, model: Method, scale: str) -> Floats:
+def _scores(utility: Floats, answers: CanonicalJudgments, model: Method, scale: str) -> Floats:
     """Return (R, N) the scores in [-1, 1] of R draws of utilities."""
     if scale != "counting" or model.stages is None:
         return model.to_score(utility)
@@ -301,7 +303,7 @@ def _scores(utility: Floats, answers: Answers, model: Method, scale: str) -> Flo
     return expected_of_draws(utility, answers.group_of, answers.k, model.stages)
 
 
-def _counted(answers: Answers, index: Ints) -> tuple[Floats, Floats]:
+def _counted(answers: CanonicalJudgments, index: Ints) -> tuple[Floats, Floats]:
     """Return (N,) each the counting scores of some items and the shares of being chosen."""
     counts = answers.counts
     scores = ((counts.best - counts.worst) / counts.appearances)[index]

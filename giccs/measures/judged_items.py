@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
-from bws.records import Judgments, normal_id
+from bws.records import CanonicalJudgments, Judgments, normal_id
 from bws.scoring import Scale, score
-from bws.scoring.answers import Answers, in_order
 from giccs.benchmark import Benchmark
 
 __all__ = ["ACROSS_DIALOGUES", "ROUNDING", "SCORES", "JudgedItems", "index_in", "judged_items"]
@@ -39,7 +38,7 @@ ACROSS_DIALOGUES = (
 class JudgedItems:
     """The N items of a benchmark and the judgments about them."""
 
-    answers: Answers
+    answers: CanonicalJudgments
     """Those about any item of the benchmark; they may be about others too."""
     index: Ints
     """(N,) each item's index in the answers."""
@@ -79,14 +78,14 @@ def judged_items(judgments: Judgments, benchmark: Benchmark) -> JudgedItems:
     place = np.array([known.get(key, -1) for key in keys])
     method, scale = _method_of(judgments, benchmark, place)
     asked: NDArray[np.bool_] = np.any(np.isin(tuples.members, place), axis=1)
-    answers = in_order(judgments.take(asked[judgments.tuple_of]))
+    answers = judgments.take(asked[judgments.tuple_of]).canonical
     number = {dialogue_id: n for n, dialogue_id in enumerate(benchmark.dialogue_ids)}
     dialogue = np.array([number[item.dialogue_id] for item in benchmark.items])
     index = index_in(answers, judgments, place)
     return _grouped(JudgedItems(answers, index, dialogue, place, method, scale))
 
 
-def index_in(answers: Answers, judgments: Judgments, place: Ints) -> Ints:
+def index_in(answers: CanonicalJudgments, judgments: Judgments, place: Ints) -> Ints:
     """Return (N,) the index in the answers of the items at `place` in the judgments' items."""
     place_in_answers = np.full(len(judgments.tuples.items), -1)
     place_in_answers[answers.origin] = np.arange(len(answers.origin))

@@ -10,7 +10,6 @@ from bws.components import components
 from bws.design import make_tuples
 from bws.records import Judgment, Judgments
 from bws.scoring import score
-from bws.scoring.answers import in_order
 from bws.simulate import simulate
 
 
@@ -29,7 +28,7 @@ def judged(seed, annotators=4, groups=0, disagreement=0.0, n=40, k=4, factor=2):
 
 def by_pairs(judgments):
     """Return an item's (design, annotator, residual) and the variance of its score, from all pairs."""
-    answers = in_order(judgments)
+    answers = judgments.canonical
     found = []
     for item in range(len(answers.items)):
         rows = [
@@ -66,7 +65,7 @@ def by_pairs(judgments):
 @pytest.mark.parametrize("groups", [0, 8])
 def test_errors_are_those_of_all_pairs(groups):
     judgments = judged(3, groups=groups, disagreement=0.5)
-    found, expected = components(in_order(judgments)), by_pairs(judgments)
+    found, expected = components(judgments.canonical), by_pairs(judgments)
     np.testing.assert_allclose(found.error, expected[:, 3], atol=1e-12)
     design, annotator, residual = expected[:, :3].mean(axis=0)  # every item has as many pairs
     np.testing.assert_allclose(
@@ -83,7 +82,7 @@ def test_unbiased_errors_of_complete_groups():
     truth = np.random.default_rng(0).normal(size=200)
     said = [simulate(design, truth, 5, disagreement=0.5, seed=seed) for seed in range(60)]
     observed = np.var([score(one).score for one in said], axis=0, ddof=1).mean()
-    estimated = np.mean([components(in_order(one)).error.mean() for one in said])
+    estimated = np.mean([components(one.canonical).error.mean() for one in said])
     assert estimated == pytest.approx(observed, rel=0.05)
 
 
@@ -92,13 +91,13 @@ def test_opponents_met_equally_often_leave_no_error_of_the_design():
     design = make_tuples([f"i{number}" for number in range(7)], 3, count=7)
     judgments = simulate(design, np.arange(7.0), 3, noise=0.0)
     assert (np.unique(design.members.ravel(), return_counts=True)[1] == 3).all()
-    found = components(in_order(judgments))
+    found = components(judgments.canonical)
     assert found.design > 0
     assert found.error == pytest.approx(np.zeros(7))
 
 
 def test_leaving_annotators_out_keeps_the_scores_of_all():
-    judgments = in_order(judged(2, annotators=5, disagreement=0.5))
+    judgments = judged(2, annotators=5, disagreement=0.5).canonical
     whole = components(judgments)
     parts = [components(judgments, without=np.array([one])) for one in range(5)]
     # each pair of annotators is in three of the five
@@ -107,14 +106,12 @@ def test_leaving_annotators_out_keeps_the_scores_of_all():
 
 
 def rows(*judgments):
-    return in_order(
-        Judgments.from_records(
-            [
-                Judgment(tuple(items), best, worst, annotator=who)
-                for items, best, worst, who in judgments
-            ]
-        )
-    )
+    return Judgments.from_records(
+        [
+            Judgment(tuple(items), best, worst, annotator=who)
+            for items, best, worst, who in judgments
+        ]
+    ).canonical
 
 
 def test_what_cannot_be_told_is_in_the_residual():
@@ -134,9 +131,9 @@ def test_what_cannot_be_told_is_in_the_residual():
 def test_an_unknown_annotator_is_another_one_each_time():
     known = judged(1)
     unknown = components(
-        in_order(
-            Judgments.from_records([Judgment(r.items, r.best, r.worst) for r in known.records()])
-        )
+        Judgments.from_records(
+            [Judgment(r.items, r.best, r.worst) for r in known.records()]
+        ).canonical
     )
     assert unknown.annotator == 0
     assert unknown.design > 0

@@ -6,12 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bws.components import generalisability
 from bws.design import make_tuples
-from bws.generalisability import generalisability
 from bws.planning import Planner, plan
 from bws.records import Judgment, Judgments
 from bws.scoring import score
-from bws.scoring.answers import in_order
 from bws.simulate import simulate
 
 ITEMS = [f"i{n:03d}" for n in range(60)]
@@ -26,7 +25,7 @@ def judged(seed, annotators=4, k=3, factor=2.0, groups=0, count=None, disagreeme
 
 
 def planner_of(judgments):
-    answers = in_order(judgments)
+    answers = judgments.canonical
     return Planner.of(answers, generalisability(answers))
 
 
@@ -41,12 +40,12 @@ def parallel_correlation(seeds, **options):
 
 
 def test_intervals_hold_the_estimates_and_say_what_they_leave_out():
-    study = generalisability(in_order(judged(0)))
+    study = generalisability(judged(0).canonical)
     for estimate in (*study.variances.values(), study.reliability, study.root):
         assert estimate.low < estimate.value < estimate.high
     assert [note[:40] for note in study.notes] == ["intervals over items of the same group a"]
     assert "all errors included" in study.table()
-    two = generalisability(in_order(judged(0, annotators=2)))
+    two = generalisability(judged(0, annotators=2).canonical)
     assert two.notes[-1] == (
         "2 named annotators: the intervals do not contain that other annotators differ"
     )
@@ -71,7 +70,7 @@ def test_the_interval_is_wider_where_annotators_differ_together():
             else row
             for row, guess in zip(records, guesses, strict=True)
         ]
-        found = generalisability(in_order(Judgments.from_records(rows))).reliability
+        found = generalisability(Judgments.from_records(rows).canonical).reliability
         return found.high - found.low
 
     together = [row.annotator in {"simulated-1", "simulated-2", "simulated-3"} for row in records]
@@ -84,7 +83,7 @@ def test_few_clusters_have_no_interval():
         for items in (("a", "b", "c"), ("b", "c", "d"), ("a", "c", "d"))
         for n in range(3)
     ]
-    study = generalisability(in_order(Judgments.from_records(rows)))
+    study = generalisability(Judgments.from_records(rows).canonical)
     assert math.isnan(study.reliability.low)
     assert any("no interval, which needs 5" in note for note in study.notes)
 
@@ -113,7 +112,7 @@ def test_the_plan_has_the_present_design_and_the_cheapest_that_reaches_the_targe
     found = plan(planner, 0.95, price=0.5)
     present = found.alternatives[0]
     assert present.judgments == 40 * 3 * 4
-    study = generalisability(in_order(judged(0)))
+    study = generalisability(judged(0).canonical)
     assert present.reliability == pytest.approx(study.reliability.value)
     assert present.cost == 240
     assert all(design.reliability >= 0.95 for design in found.reaching)

@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 from scipy.stats import t as student
 
 from bws.cli import score as score_command
+from bws.components import design_left_out
 from bws.records import Judgment, Judgments, Scores
 from bws.scoring import METHODS, anchor, score, utilities
-from bws.scoring.answers import in_order
-from bws.scoring.bootstrap import _weights, bootstrap_errors
 from bws.scoring.clustering import clusters_of
 from bws.scoring.counting import SMOOTHED, pseudo_variance
-from bws.scoring.opponents import design_left_out
+from bws.scoring.intervals import _weights, bootstrap_errors
 
 
 def random_judgments(n=8, k=3, judgments=40, annotators=5, seed=0):
@@ -61,7 +60,7 @@ def slow_variance(answers, labels):
 @pytest.mark.parametrize("cluster", ["both", "annotator", "tuple", "judgment"])
 def test_intervals_of_counts_are_those_of_a_slow_computation(cluster):
     judged = random_judgments(judgments=60, annotators=6)
-    answers = in_order(judged)
+    answers = judged.canonical
     found = score(judged, interval="model", cluster=cluster)
     cells = answers.annotator_of * 1000 + answers.tuple_of
     rows = {"tuple": cells, "judgment": np.arange(len(answers))}.get(cluster, answers.annotator_of)
@@ -88,8 +87,8 @@ def test_intervals_of_counts_are_those_of_a_slow_computation(cluster):
 @pytest.mark.parametrize("cluster", ["annotator", "tuple"])
 def test_resampled_variance_is_that_of_a_slow_bootstrap(cluster):
     judged = random_judgments()
-    answers = in_order(judged)
-    clusters = clusters_of(judged, answers, "annotator")
+    answers = judged.canonical
+    clusters = clusters_of(judged, "annotator")
     index = answers.annotator_of if cluster == "annotator" else answers.tuple_of
     clusters = replace(clusters, rows=index)
     estimate = SMOOTHED.fit(answers, clusters=None, seed=0)
@@ -121,8 +120,8 @@ def test_methods_with_a_formula_share_their_intervals(method):
 
 def test_counts_give_the_variances_that_fitting_anew_gives():
     judged = random_judgments(judgments=15)
-    answers = in_order(judged)
-    clusters = clusters_of(judged, answers, "both")
+    answers = judged.canonical
+    clusters = clusters_of(judged, "both")
     estimate = SMOOTHED.fit(answers, clusters=None, seed=0)
     slow = replace(SMOOTHED, formula=None)
     fast, refitted = (
@@ -260,7 +259,7 @@ def test_items_of_few_clusters_or_absent_from_resamples_are_counted():
     assert np.isnan([low["c"], low["d"]]).all()
     assert -1 < low["a"] < 0 < low["e"] < 1
     # e and f are absent where only w5 to w9 are drawn: 1 resample in 1024.
-    answers = in_order(judged)
+    answers = judged.canonical
     judged_both = [answers.annotators.index(f"w{n}") for n in range(5)]
     absent = np.hstack(list(_weights(10, 4000, 1)))[judged_both].sum(axis=0) == 0
     assert absent.any()
@@ -314,7 +313,7 @@ def test_a_score_without_interval_is_shown_with_a_dash(tmp_path):
 
 
 def test_resamples_that_do_not_converge_are_counted(monkeypatch):
-    monkeypatch.setattr("bws.scoring.likelihood.MOST_STEPS", 1)
+    monkeypatch.setattr("bws.scoring.posterior.MOST_STEPS", 1)
     found = score(random_judgments(), "maxdiff", bootstrap=4, prior=3.0)
     assert "4 of 4 resamples did not converge" in found.notes
 

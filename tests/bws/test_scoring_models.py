@@ -10,13 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from bws.components import design_left_out
 from bws.records import Judgment, Judgments, Tuples
 from bws.scoring import METHODS, choice, score, utilities
-from bws.scoring.answers import in_order
 from bws.scoring.choice import best_worst_logit, bradley_terry, maxdiff, plackett_luce
 from bws.scoring.counting import abw, analytical, analytical_stderr
-from bws.scoring.likelihood import Outcomes, Posterior
-from bws.scoring.opponents import design_left_out
+from bws.scoring.posterior import Outcomes, Posterior
 from bws.scoring.sequential import (
     MATCHES_PER_ITEM,
     _rounds,
@@ -260,7 +259,7 @@ def slow_log_posterior(model, records, names, prior):
 
 
 def posterior_of(model, records, prior=3.0):
-    outcomes = Outcomes.of(in_order(Judgments.from_records(records)))
+    outcomes = Outcomes.of(Judgments.from_records(records).canonical)
     return Posterior(outcomes, MODELS[model](len(records[0].items)), prior)
 
 
@@ -358,7 +357,7 @@ def test_sets_of_items_that_no_judgment_connects_are_named(model):
 
 
 def test_a_fit_that_does_not_converge_says_so(monkeypatch):
-    monkeypatch.setattr("bws.scoring.likelihood.MOST_STEPS", 2)
+    monkeypatch.setattr("bws.scoring.posterior.MOST_STEPS", 2)
     judged, _ = simulated(n=10, k=4, judgments=40)
     found = utilities(judged, "bradley-terry", prior=3.0)
     assert not found.converged
@@ -441,7 +440,7 @@ def test_standard_errors_are_the_clustered_sandwich(model, cluster):
 
     expected = variance(cell if cluster == "tuple" else lambda record: record.annotator)
     if cluster != "annotator":
-        left_out = design_left_out(in_order(judged))
+        left_out = design_left_out(judged.canonical)
         expected += left_out * np.maximum(variance(tuple_of) - variance(cell), 0)
     expected += np.diag(bread @ bread) / 3.0**2
     np.testing.assert_allclose(found.stderr[order], np.sqrt(expected), rtol=1e-5)

@@ -9,7 +9,6 @@ import pytest
 from bws.design import make_tuples
 from bws.records import Judgment, Judgments
 from bws.scoring import utilities
-from bws.scoring.answers import in_order
 from bws.scoring.choice import best_worst_logit
 from bws.scoring.expected import expected_counting, expected_of_draws
 from bws.scoring.true_utilities import tastes_of, true_utilities
@@ -17,7 +16,7 @@ from bws.simulate import simulate
 
 
 def drawn(judgments, prior, draws=400, blocks=1, seed=0):
-    answers = in_order(judgments)
+    answers = judgments.canonical
     utility = utilities(judgments, "best-worst-logit", prior=prior).utility[answers.origin]
     block_of = np.arange(len(answers.annotators)) % blocks
     return true_utilities(answers, best_worst_logit, utility, prior, draws, block_of, seed)

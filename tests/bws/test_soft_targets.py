@@ -11,11 +11,11 @@ from click.testing import CliRunner
 from bws.cli.scores import score
 from bws.design import make_tuples
 from bws.files import read_judgments, read_soft_targets, write_judgments, write_soft_targets
+from bws.files.soft_targets import soft_targets
 from bws.problems import InputError
 from bws.records import Judgment, Judgments
 from bws.scoring import score as scored
 from bws.simulate import simulate
-from bws.soft_targets import soft_targets
 
 HEADER = "tuple_id,group,item,annotations,best,worst,p_best,p_worst\n"
 

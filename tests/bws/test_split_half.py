@@ -23,7 +23,6 @@ from bws.design import make_tuples
 from bws.problems import InputError
 from bws.records import Judgment, Judgments
 from bws.scoring import score
-from bws.scoring.answers import in_order
 from bws.simulate import simulate
 from bws.split_half import (
     Deck,
@@ -63,7 +62,7 @@ def whole(rows, split="annotation", **options):
 
 
 def deck_of(rows) -> Deck:
-    return Deck.of(in_order(Judgments.from_records(rows)))
+    return Deck.of(Judgments.from_records(rows).canonical)
 
 
 def generator(seed: int = 0) -> np.random.Generator:
@@ -126,7 +125,7 @@ def test_the_slow_program_finds_the_same(annotations, odd):
 
 def test_each_trial_is_what_the_definition_says_of_its_halves():
     rows = simulated(20, 40, 5, noise=1.0)
-    answers = in_order(Judgments.from_records(rows))
+    answers = Judgments.from_records(rows).canonical
     deck = Deck.of(answers)
     found = run_trials(deck, partial(by_annotation, odd="coin"), 10, "drop", seed=7)
     rng = generator(7)
@@ -211,7 +210,7 @@ def test_annotators_go_to_one_half_whole():
 @pytest.mark.parametrize("factor", [1, 2, 10])
 def test_tuples_go_to_one_half_and_items_to_both(factor):
     design = make_tuples([f"i{n}" for n in range(60)], 4, factor=factor)
-    answers = in_order(simulate(design, np.linspace(-1, 1, 60), annotators=3))
+    answers = simulate(design, np.linspace(-1, 1, 60), annotators=3).canonical
     deck, rng, worst = Deck.of(answers), generator(), []
     lacking = []
     for _ in range(30):
@@ -376,7 +375,7 @@ def test_hindi_judgments_have_the_known_reliability():
 
 
 def test_hindi_judgments_of_other_tuples_agree_less():
-    answers = in_order(Judgments.from_records(hindi_records()))
+    answers = Judgments.from_records(hindi_records()).canonical
 
     def unbalanced(deck, rng):
         in_first = rng.random(len(deck.sizes)) < 0.5

@@ -10,7 +10,7 @@ import polars as pl
 
 from app.explorer.study import Study
 from bws.agreement import agreement
-from bws.breakdown import By
+from bws.metadata import By
 from bws.records import Judgments
 from bws.split_half import reliability
 from giccs.description.distribution import Bin

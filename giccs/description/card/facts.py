@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bws.breakdown import part_name
+from bws.metadata import part_name
 from giccs.benchmark import Benchmark
 from giccs.measures.formatting import few_clusters_note, interval, other_reasons
 from giccs.measures.metrics import Estimate
 
 if TYPE_CHECKING:
-    from bws.breakdown import By
+    from bws.metadata import By
     from bws.records import Judgments
     from giccs.description.lemmas import Lemmatiser
     from giccs.description.statistics import Description

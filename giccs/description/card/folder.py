@@ -25,8 +25,8 @@ from giccs.description.card.stated import Stated
 from giccs.description.card.tables import items_table, judgments_table
 
 if TYPE_CHECKING:
+    from bws.files.soft_targets import SoftTargets
     from bws.records import Judgments
-    from bws.soft_targets import SoftTargets
 
 __all__ = ["card_of", "check_folder", "check_not_the_release", "write_folder"]
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from bws.files.soft_targets import SoftTargets
 from bws.problems import InputError, Problem
 from bws.records import normal_id
-from bws.soft_targets import SoftTargets
 from giccs.benchmark import Benchmark
 from giccs.benchmark.items import Item
 from giccs.description.card.tables import PublishedTable

@@ -17,8 +17,8 @@ from click.testing import CliRunner
 
 from bws import agreement
 from bws.files import read_judgments, write_soft_targets
+from bws.files.soft_targets import soft_targets
 from bws.problems import InputError
-from bws.soft_targets import soft_targets
 from giccs.benchmark import read_benchmark, write_benchmark
 from giccs.cli.card import card
 from giccs.description.card.stated import QUESTIONS, Stated, read_stated, template

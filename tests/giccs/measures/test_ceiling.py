@@ -14,7 +14,6 @@ from bws.files import read_tuples
 from bws.problems import InputError
 from bws.records import Judgment, Judgments
 from bws.scoring import score
-from bws.scoring.answers import in_order
 from bws.simulate import simulate
 from giccs.benchmark import Benchmark, read_benchmark
 from giccs.measures.ceiling import judgments_behind, judgments_digest, meaning, noise_ceiling
@@ -99,7 +98,7 @@ def test_the_reliability_is_that_of_the_components(sample):
     judgments = judgments_behind(sample)
     ceiling = noise_ceiling(judgments, sample)["pearson"]
     assert ceiling.extra["reliability"] == pytest.approx(
-        components(in_order(judgments)).reliability, abs=1e-12
+        components(judgments.canonical).reliability, abs=1e-12
     )
     assert ceiling.value == pytest.approx(math.sqrt(ceiling.extra["reliability"]))
     assert ceiling.extra["data"] == sample.fingerprint

@@ -8,7 +8,6 @@ import pytest
 from bws.design import make_tuples
 from bws.records import Judgment, Judgments
 from bws.scoring import score, utilities
-from bws.scoring.answers import in_order
 from bws.scoring.choice import (
     best_worst_logit,
     bradley_terry,
@@ -16,8 +15,15 @@ from bws.scoring.choice import (
     maxdiff,
     plackett_luce,
 )
-from bws.scoring.evidence import PRIOR_RANGE, _weight, log_evidence, prior_of
-from bws.scoring.likelihood import Outcomes, Posterior, maximum
+from bws.scoring.posterior import (
+    PRIOR_RANGE,
+    Outcomes,
+    Posterior,
+    _weight,
+    log_evidence,
+    maximum,
+    prior_of,
+)
 from bws.simulate import simulate
 
 MODELS = {
@@ -36,7 +42,7 @@ def study(n=40, sd=1.0, seed=0, annotators=4, factor=2):
 
 
 def parts(judgments, model):
-    answers = in_order(judgments)
+    answers = judgments.canonical
     posterior = Posterior(Outcomes.of(answers), MODELS[model](answers.k), 1.0)
     return posterior, connected_labels(answers)
 
@@ -89,14 +95,14 @@ def test_determinants_of_blocks_and_of_random_vectors(monkeypatch):
     for judgments, monkey in ((judged, False), (study(n=300)[0], True)):
         posterior, label = parts(judgments, "best-worst-logit")
         assert len(label) <= 300
-        monkeypatch.setattr("bws.scoring.evidence.MAX_DENSE_ITEMS", 1 if monkey else 200)
+        monkeypatch.setattr("bws.scoring.posterior.MAX_DENSE_ITEMS", 1 if monkey else 200)
         u = maximum(posterior).utility
         determinant = np.linalg.slogdet(posterior.hessian(u).toarray())[1]
         found = -2 * (log_evidence(posterior, u, label) - posterior.value(u))
         assert found == pytest.approx(determinant, abs=10 if monkey else 1e-8)
         if monkey:
             estimate = prior_of(posterior, label)[0]
-            monkeypatch.setattr("bws.scoring.evidence.MAX_DENSE_ITEMS", 300)
+            monkeypatch.setattr("bws.scoring.posterior.MAX_DENSE_ITEMS", 300)
             assert estimate == pytest.approx(prior_of(posterior, label)[0], rel=0.02)
 
 

@@ -32,6 +32,7 @@ __all__ = [
 ]
 
 PROBLEMS_SHOWN = 100
+CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 FILES_KEPT = "output files are complete or unchanged"
 OBEYED = {
     code: f"\\u{code:04x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"
@@ -87,6 +88,7 @@ class Command(click.Command):
     logs_itself: the function puts a handler of its own at the root of logging, which shows with
         --verbose what would else be shown in our own form.
     kept: what Ctrl-C leaves behind, with parameters of the command in braces.
+    sections: the parameters that open a section of the help, each with its title.
     """
 
     def __init__(
@@ -95,10 +97,25 @@ class Command(click.Command):
         example: str = "",
         logs_itself: bool = False,
         kept: str = FILES_KEPT,
+        sections: Mapping[str, str] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self.example, self.logs_itself, self.kept = example, logs_itself, kept
+        self.sections = sections or {}
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Show the options in their sections; those before the first one, and --help, have none."""
+        title, records = "Options", dict[str, list[tuple[str, str]]]()
+        for param in self.get_params(ctx):
+            title = (
+                "Options" if "--help" in param.opts else self.sections.get(str(param.name), title)
+            )
+            if isinstance(param, click.Option) and (record := param.get_help_record(ctx)):
+                records.setdefault(title, []).append(record)
+        for title, of_section in records.items():
+            with formatter.section(title):
+                formatter.write_dl(of_section)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Show the example after the options."""
@@ -148,15 +165,19 @@ class _BadInput(click.ClickException):
 def command(
     name: str,
     example: str,
-    cls: type[Command] = Command,
     *,
-    logs_itself: bool = False,
-    kept: str = FILES_KEPT,
+    subcommands: Mapping[str, str] | None = None,
+    **settings: Any,
 ) -> Callable[[Callable[..., Any]], Command]:
-    """Make a function a command, of class `cls`; it takes a `Console` first.
+    """Make a function a command; it takes a `Console` first.
 
     The docstring is the help. Add arguments and options with click's own decorators below this one.
+
+    subcommands: the commands that the first argument may name instead, each as ``module:function``.
+    settings: those of `Command`.
     """
+    if subcommands:
+        settings |= {"cls": _CommandGroup, "places": subcommands, "invoke_without_command": True}
 
     def decorate(function: Callable[..., Any]) -> Command:
         @functools.wraps(function)
@@ -165,16 +186,10 @@ def command(
 
         for option in reversed(_shared_options()):
             run = option(run)
-        settings = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-        decorated = click.command(
-            name,
-            cls=cls,
-            example=example,
-            logs_itself=logs_itself,
-            kept=kept,
-            context_settings=settings,
-        )
-        return decorated(run)
+        made: Command = click.command(
+            name, **{"cls": Command} | settings, example=example, context_settings=CONTEXT_SETTINGS
+        )(run)
+        return made
 
     return decorate
 
@@ -182,7 +197,9 @@ def command(
 class _Group(click.Group):
     """Commands whose modules are imported only when they are called, or listed by --help."""
 
-    def __init__(self, *args: Any, places: Mapping[str, str], example: str, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, places: Mapping[str, str], example: str = "", **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.places, self.example = places, example
 
@@ -192,9 +209,7 @@ class _Group(click.Group):
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Import the module of one command."""
-        if name not in self.places:
-            return None
-        return imported_command(self.places[name])
+        return imported_command(self.places[name]) if name in self.places else None
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Show the example after the commands."""
@@ -202,6 +217,43 @@ class _Group(click.Group):
             for line in self.example.strip().splitlines():
                 formatter.write(f"  {line}\n")
         formatter.write("\nEvery command takes --json, --quiet, --verbose, --version and --help.\n")
+
+
+class _CommandGroup(Command, _Group):
+    """A command with arguments of its own, whose first argument may also be the name of another command."""
+
+    allow_interspersed_args = True
+    allow_extra_args = False
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Leave the arguments to the command that the first one names; else read them."""
+        if args and args[0] in self.places:
+            ctx.args = args
+            return args
+        # a first word that is no option can only be a command where no arguments are taken
+        takes_arguments = any(isinstance(param, click.Argument) for param in self.params)
+        if args and not args[0].startswith("-") and not takes_arguments:
+            names = ", ".join(self.places)
+            raise click.UsageError(f"No such command {args[0]!r}; there are {names}.")
+        return click.Command.parse_args(self, ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that the arguments are of."""
+        if not ctx.args:
+            return super().invoke(ctx)
+        name, *args = ctx.args
+        named = imported_command(self.places[name])
+        with named.make_context(f"{ctx.info_name} {name}", args) as context:
+            return named.invoke(context)
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """Return the usage of the command itself."""
+        return click.Command.collect_usage_pieces(self, ctx)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Show the options, then the commands."""
+        super().format_options(ctx, formatter)
+        self.format_commands(ctx, formatter)
 
 
 def imported_command(place: str) -> click.Command:
@@ -221,8 +273,9 @@ def group(places: Mapping[str, str], example: str) -> Callable[[Callable[[], Non
     """
 
     def decorate(function: Callable[[], None]) -> click.Group:
-        settings = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-        made = click.command(cls=_Group, places=places, example=example, context_settings=settings)
+        made = click.command(
+            cls=_Group, places=places, example=example, context_settings=CONTEXT_SETTINGS
+        )
         return made(_version_option()(function))
 
     return decorate

@@ -31,7 +31,7 @@ ALLOWED = {
     "mturk": [
         "bws",
         "giccs.benchmark",
-        "giccs.cli.language",
+        "giccs.cli.options",
         "mturk",
     ],
     "app": ["bws", "giccs", "mturk", "app"],

@@ -14,7 +14,7 @@ import click
 from app.explorer.theme import SKY
 from bws.command import Console, command
 from bws.problems import InputError
-from giccs.cli.data import DATA_HELP
+from giccs.cli.options import DATA_HELP
 
 __all__ = ["explore", "warm_up"]
 

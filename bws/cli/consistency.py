@@ -18,7 +18,7 @@ from bws.cli.options import (
     variants_document,
 )
 from bws.command import Console, command
-from bws.option_types import MAX_RESAMPLES, RESAMPLES, Number
+from bws.options import MAX_RESAMPLES, RESAMPLES, Number
 
 if TYPE_CHECKING:
     from bws.files import OnInvalid

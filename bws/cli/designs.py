@@ -8,7 +8,7 @@ import click
 
 from bws.cli.options import arguments, option, output_option, seed_option
 from bws.command import Console, command
-from bws.option_types import MAX_COUNT, Number
+from bws.options import MAX_COUNT, Number
 from bws.problems import Problem
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.command import Console
-from bws.option_types import SEED, RegisteredName
+from bws.options import SEED, RegisteredName
 from bws.problems import InputError, Problem
 
 if TYPE_CHECKING:

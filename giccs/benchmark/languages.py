@@ -10,6 +10,7 @@ from bws.problems import InputError, Problem
 from giccs.benchmark.items import Dialogue, Item
 
 __all__ = [
+    "LANGUAGE_HELP",
     "base_language",
     "data_language",
     "language_tag",
@@ -18,6 +19,10 @@ __all__ = [
     "single_language",
 ]
 
+LANGUAGE_HELP = (
+    "BCP 47 tag (de, en, pt-BR) of data that state no language; must match those that do."
+)
+"""What the option ``--language`` of every command says."""
 TAG = re.compile(r"[a-z]{2,3}(-[a-z]{4})?(-([a-z]{2}|[0-9]{3}))?(-[a-z0-9]{2,8})*", re.IGNORECASE)
 
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar
-
 import click
 
 from bws.command import Console, command
 from bws.problems import InputError, Problem
-from giccs.cli.below import CommandWithBelow
 from giccs.preparation.selection.rules import SPEAKERS
 
 __all__ = ["build"]
@@ -17,20 +13,14 @@ __all__ = ["build"]
 PREPARING = "giccs.cli.preparing"
 
 
-class _Build(CommandWithBelow):
-    """Joins dialogues with scores, or does first what comes before the annotation."""
-
-    below: ClassVar[Mapping[str, str]] = {
+@command(
+    "giccs-build",
+    subcommands={
         "import": f"{PREPARING}:import_",
         "select": f"{PREPARING}:select",
         "sheet": f"{PREPARING}:sheet",
         "candidates": f"{PREPARING}:candidates",
-    }
-
-
-@command(
-    "giccs-build",
-    cls=_Build,
+    },
     example="""
     giccs-build import transcripts/*.trl -o dialogues.jsonl
     giccs-build select dialogues.jsonl -o selected.jsonl --log decisions.jsonl

@@ -9,7 +9,7 @@ import click
 from bws.cli.options import check_merges_judgments, merge_variants_option, report_judgments
 from bws.command import Console, command
 from bws.problems import InputError, Problem
-from giccs.cli.language import language_option
+from giccs.cli.options import language_option
 
 __all__ = ["card"]
 

@@ -7,22 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import fields
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from bws.cli.options import check_merges_judgments, merge_variants_option, report_judgments
 from bws.command import Console, command
-from bws.option_types import MAX_COUNT, SEED, RegisteredName
+from bws.options import MAX_COUNT, RegisteredName, click_option, click_options, declarations
 from bws.problems import InputError, Problem
-from giccs.cli.asking import task_options
-from giccs.cli.below import CommandWithBelow
-from giccs.cli.data import DATA_HELP
-from giccs.cli.opening import model_options, offline_first
+from giccs.cli.options import DATA_HELP, offline_first
 from giccs.cli.remarks import Remarks
-from giccs.cli.sections import InSections
 from giccs.evaluation.engines import ENGINES
+from giccs.models import ModelOptions
 from giccs.tasks import BY_DEFAULT, Data, Task, TaskOptions, open_tasks, taken_options, task_modules
 
 if TYPE_CHECKING:
@@ -30,42 +27,38 @@ if TYPE_CHECKING:
     from giccs.evaluation.run import Job
     from giccs.measures.metrics import Estimate
     from giccs.measures.results import Result, Store
-    from giccs.models import ModelOptions
 
     Planned = tuple[str, list[Job]]
     """Name of data, empty for each task's own, and what is asked on it."""
 
 __all__ = ["evaluate"]
 
-TASK_OPTIONS = {one.name for one in fields(TaskOptions)} - {"seed"}
+EXPORTS = {
+    "export-lm-eval": "giccs.cli.exporting:export_lm_eval",
+    "export-mteb": "giccs.cli.exporting:export_mteb",
+}
+TASK_OPTIONS = tuple(name for name in declarations(TaskOptions) if name != "seed")
 
 
 def _models(
     ctx: click.Context, parameter: click.Parameter, value: tuple[str, ...]
 ) -> tuple[str, ...]:
     for name in value:
-        if name in _Evaluate.below:
+        if name in EXPORTS:
             raise click.BadParameter(f"{name} is a command and comes first: giccs-eval {name} ...")
     return value
 
 
-class _Evaluate(CommandWithBelow, InSections):
-    sections: ClassVar = {
+@command(
+    "giccs-eval",
+    sections={
         "tasks": "What is asked",
         "history": "How it is asked",
         "folder": "Results and work",
         "batch_size": "Models on this machine",
         "base_url": "Models on a server",
-    }
-    below: ClassVar = {
-        "export-lm-eval": "giccs.cli.exporting:export_lm_eval",
-        "export-mteb": "giccs.cli.exporting:export_mteb",
-    }
-
-
-@command(
-    "giccs-eval",
-    cls=_Evaluate,
+    },
+    subcommands=EXPORTS,
     example="""
     giccs-eval baseline:char-ngram package:minilm
     giccs-eval sentence-transformers/distiluse-base-multilingual-cased-v2 --data sasaadi/GiCCS
@@ -111,20 +104,14 @@ class _Evaluate(CommandWithBelow, InSections):
     help="The judgments behind the scores: shows the noise ceiling.  [default: those of giccs-sample]",
 )
 @merge_variants_option
-@click.option(
-    "--seed",
-    type=SEED,
-    default=0,
-    show_default=True,
-    help="Seed of chance, of the intervals, of the order of options and of what is drawn.",
-)
+@click_option(TaskOptions, "seed")
 @click.option(
     "--limit",
     type=click.IntRange(1, MAX_COUNT),
     metavar="N",
     help="Only the first N dialogues, sentence pairs or the like.",
 )
-@task_options()
+@click_options(TaskOptions, *TASK_OPTIONS)
 @click.option(
     "-o",
     "--output",
@@ -147,7 +134,7 @@ class _Evaluate(CommandWithBelow, InSections):
     metavar="ADDRESS",
     help="Of the Ray cluster; auto finds one that runs.  [default: this machine alone]",
 )
-@model_options
+@click_options(ModelOptions)
 def evaluate(
     console: Console,
     models: tuple[str, ...],
@@ -177,7 +164,6 @@ def evaluate(
     offline_first(options["offline"])
     from giccs.evaluation.engines import EngineError
     from giccs.measures.results import Store
-    from giccs.models import ModelOptions
     from giccs.report import report as tables
 
     if address and engine != "ray":
@@ -264,7 +250,7 @@ def _check_taken(tasks: Sequence[str]) -> None:
     taken = {name for task in tasks for name in taken_options(task)}
     for option in context.command.params:
         given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
-        if given and option.name in TASK_OPTIONS - taken:
+        if given and option.name in TASK_OPTIONS and option.name not in taken:
             takers = [task for task in task_modules() if option.name in taken_options(task)]
             raise click.UsageError(
                 f"{option.opts[0]} is for {', '.join(takers)}; what is asked is {', '.join(tasks)}"

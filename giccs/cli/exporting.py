@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.command import Console, command
-from bws.option_types import MAX_COUNT, SEED
+from bws.options import MAX_COUNT, click_option, click_options
 from bws.problems import Problem
-from giccs.cli.asking import task_options
-from giccs.cli.data import DATA_HELP
-from giccs.cli.language import language_option
+from giccs.cli.options import DATA_HELP, language_option
+from giccs.tasks import TaskOptions
 
 if TYPE_CHECKING:
     from giccs.benchmark import Benchmark
@@ -27,9 +26,9 @@ def _shared(function: Callable[..., Any]) -> Callable[..., Any]:
             "--data", default="giccs-sample", show_default=True, metavar="DATA",
             help=DATA_HELP,
         ),
-        click.option(
-            "--history", type=click.Choice(["without", "with", "both"]), default="both",
-            show_default=True, help="Show the turns before the last one?",
+        click_option(
+            TaskOptions, "history", default="both", show_default=True,
+            help="Show the turns before the last one?",
         ),
         click.option(
             "--limit", type=click.IntRange(1, MAX_COUNT), metavar="N",
@@ -56,14 +55,8 @@ def _shared(function: Callable[..., Any]) -> Callable[..., Any]:
     """,
 )
 @_shared
-@task_options("template", "language", "answer")
-@click.option(
-    "--seed",
-    type=SEED,
-    default=0,
-    show_default=True,
-    help="Seed of the order of options.",
-)
+@click_options(TaskOptions, "template", "language", "answer")
+@click_option(TaskOptions, "seed", help="Seed of the order of options.")
 def export_lm_eval(
     console: Console,
     data: str,
@@ -82,7 +75,6 @@ def export_lm_eval(
     them; what neither states is unknown.
     """  # fmt: skip
     from giccs.evaluation.interop.lm_eval import export_task
-    from giccs.tasks import TaskOptions
     from giccs.tasks.multiple_choice import open_tasks
 
     benchmark, about = _read(console, data, limit, config, language)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.command import Console, command
-from bws.option_types import SEED
+from bws.options import SEED
 from bws.problems import InputError, Problem
-from giccs.cli.language import language_option, language_option_with_alias
+from giccs.cli.options import language_option, language_option_with_alias
 from giccs.preparation.transcripts.names import FORMATS, PARTS
 
 if TYPE_CHECKING:

@@ -9,10 +9,9 @@ import click
 
 from bws.cli.options import check_merges_judgments, merge_variants_option, report_judgments
 from bws.command import Console, command
-from bws.option_types import Number
+from bws.options import Number
 from bws.problems import InputError, Problem
-from giccs.cli.formatting import format_option
-from giccs.cli.language import language_option
+from giccs.cli.options import format_option, language_option
 
 if TYPE_CHECKING:
     from bws.records import Judgments

@@ -16,8 +16,7 @@ from bws.command import Console, command
 from bws.problems import InputError, Problem
 from bws.textio import read_bytes
 from giccs.benchmark.languages import required_language
-from giccs.cli.formatting import format_option
-from giccs.cli.language import language_option_with_alias
+from giccs.cli.options import format_option, language_option_with_alias
 from giccs.description.distribution import Bin, distribution
 from giccs.description.figures import check_chart_path, score_distribution, write_chart
 from giccs.description.statistics import MTLD_CHOICES, MTLD_THRESHOLD, PARTS, TABLE_2, describe

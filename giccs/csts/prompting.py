@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.options import problem_with
 from bws.problems import InputError, Problem
 from giccs.csts.asked import Asked, Reading
 from giccs.csts.data import SAMPLE
@@ -77,9 +78,10 @@ class Prompting:
             raise InputError(Problem(self.name, None, fault) for fault in faults)
 
     def _faults(self) -> Iterator[str]:
-        if self.instruction not in INSTRUCTIONS:
-            yield f"instruction is {self.instruction!r}; {', '.join(INSTRUCTIONS)} are allowed"
-        if self.shots < 0 or self.shots % 2:
+        for name in ("instruction", "shots"):
+            if problem := problem_with(TaskOptions, name, getattr(self, name)):
+                yield problem
+        if self.shots % 2:
             yield (
                 f"{self.shots} examples are asked for; an even number is allowed, since both rows of "
                 "a sentence pair are shown"

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
+from bws.options import declarations, problem_with
 from bws.problems import InputError, Problem
 from bws.textio import display_name, read_toml
-from giccs.benchmark.languages import language_tag
-from giccs.options import declared, defaults_of, problem_with
 from giccs.tasks import TaskOptions, task_modules
 
 __all__ = [
@@ -20,11 +19,9 @@ __all__ = [
     "Published",
     "Recipe",
     "Run",
-    "outside",
     "read_recipe",
 ]
 
-ALLOWED = {one.name: declared(one) for one in fields(TaskOptions)}
 TRAINING = "csts-train"
 """What `giccs-csts train` follows of a recipe; all other tasks are those of `giccs-eval`."""
 SETTINGS = "giccs.csts.encoders.settings"
@@ -209,32 +206,12 @@ def _training_settings() -> Any:
 
 
 def _asked(table: _Table, kind: type) -> dict[str, Any]:
-    defaults = defaults_of(kind)
     ask = dict(table.table("ask"))
     for key, value in ask.items():
-        fault = problem_with(key, value, defaults)
-        if not fault and kind is TaskOptions:  # settings of a training know themselves what can be
-            fault = outside(key, value)
-        if fault:
-            table.wrong("ask", f"has {fault}")
-    history = table.text("history", allowed=ALLOWED["history"].choices)
+        if problem := problem_with(kind, key, value):
+            table.wrong("ask:", problem)
+    history = table.text("history", allowed=declarations(TaskOptions)["history"].words())
     return ask | ({"history": history} if history else {})
-
-
-def outside(name: str, value: Any) -> str:
-    """Return what is wrong with a value of the right type of one of `TaskOptions`; empty where nothing is."""
-    if name == "language" and value:
-        try:
-            language_tag(value)
-        except ValueError as error:
-            return f"{name}: {error}"
-    allowed = ALLOWED[name]
-    if allowed.choices and value not in allowed.choices:
-        return f"{name} = {value!r}; {', '.join(allowed.choices)} are allowed"
-    if allowed.bounds and not allowed.bounds[0] <= value <= allowed.bounds[1]:
-        low, high = allowed.bounds
-        return f"{name} = {value}; {low} to {high} is allowed"
-    return ""
 
 
 def _published(table: _Table) -> Published:

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
+from bws.options import declarations, problem_with
 from bws.problems import InputError, Problem
 from bws.textio import display_name, read_toml
-from giccs.evaluation.recipe import Recipe, Run, outside
-from giccs.options import defaults_of, problem_with
+from giccs.evaluation.recipe import Recipe, Run
 from giccs.tasks import TaskOptions, task_modules
 
 __all__ = ["read_sweep"]
@@ -19,7 +19,6 @@ __all__ = ["read_sweep"]
 log = logging.getLogger(__name__)
 
 GRID = ("models", "tasks", "data", "options")
-DEFAULTS = defaults_of(TaskOptions)
 
 
 def read_sweep(path: str | os.PathLike[str]) -> list[Recipe]:
@@ -102,11 +101,12 @@ def _wrong_names(key: str, values: Sequence[Any]) -> Iterator[str]:
 
 
 def _wrong_option(name: str, values: Sequence[Any]) -> Iterator[str]:
-    if name in DEFAULTS and not values:
+    known = name in declarations(TaskOptions)
+    if known and not values:
         yield f"options has {name} = []; it must be a value or a list of some"
-    for value in values if name in DEFAULTS else [None]:
-        if fault := problem_with(name, value, DEFAULTS) or outside(name, value):
-            yield f"options has {fault}"
+    for value in values if known else [None]:
+        if problem := problem_with(TaskOptions, name, value):
+            yield f"options: {problem}"
     if _repeat(values):
         yield f"options has {name} with one of its values twice"
 

@@ -25,8 +25,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.options import MAX_COUNT, check_options, option
 from bws.problems import InputError, Problem
+from giccs.models.folder import DTYPES
 from giccs.models.placing import refuse_map
+from giccs.models.quantising import KINDS as QUANTISATIONS
 from giccs.models.quantising import refuse_quantising
 from giccs.progress import Progress
 
@@ -70,28 +73,50 @@ def kinds() -> Mapping[str, Kind]:
 class ModelOptions:
     """How to open and run a model."""
 
-    revision: str | None = None
-    """Branch, tag or commit of a hub id; None is its main branch."""
-    device: str = "auto"
-    """``auto`` takes a GPU where there is one."""
-    device_map: str | None = None
-    """How weights are spread over devices: a word of Accelerate's, or a JSON file; None: as there is room."""
-    dtype: str = "auto"
-    """``auto`` is the type in which the weights were saved."""
-    quantise: str | None = None
-    """``4bit`` or ``8bit``; None is as the weights were saved."""
-    batch_size: int | None = None
-    """None: grows until memory or gain ends."""
+    batch_size: int | None = option(
+        None,
+        "Texts at a time; auto grows until memory or gain ends.",
+        bounds=(1, MAX_COUNT),
+        expects=f"a number from 1 to {MAX_COUNT}",
+        none="auto",
+        metavar="auto|N",
+    )
+    device: str = option(
+        "auto",
+        "Where the model runs; auto takes a GPU where there is one.",
+        pattern="auto|cpu|mps|cuda(:[0-9]{1,3})?",
+        expects="auto, cpu, cuda, cuda:N or mps",
+        metavar="auto|cpu|cuda[:N]|mps",
+    )
+    device_map: str | None = option(
+        None,
+        "Spread a large model over GPUs, main memory and disk: auto, balanced, balanced_low_0, "
+        "sequential, or parts of the model and their devices from a JSON file.",
+        metavar="MAP|FILE",
+    )
+    dtype: str = option("auto", "Type of the weights; auto as saved.", choices=("auto", *DTYPES))
+    quantise: str | None = option(
+        None, "Make weights smaller as they are loaded.  [default: as saved]", choices=QUANTISATIONS
+    )
+    revision: str | None = option(None, "Branch, tag or commit of a hub id.", metavar="REV")
+    offline: bool = option(False, "Never ask the hub; use its local cache.")
+    trust_remote_code: bool = option(False, "Run code that the model brings.")
+    base_url: str | None = option(
+        None,
+        "Server of chat:NAME and completions:NAME.  [default: OPENAI_BASE_URL, or OpenAI's own]",
+        metavar="URL",
+    )
+    price: tuple[float, float] | None = option(
+        None,
+        "US dollars for a million tokens read and written, to show what a server costs.",
+        bounds=(0, 1e6),
+        metavar="IN OUT",
+    )
+    concurrency: int = option(8, "Requests to a server at a time.", bounds=(1, 1000), metavar="N")
     seed: int = 0
-    offline: bool = False
-    """Never ask the hub; use what its cache holds."""
-    trust_remote_code: bool = False
-    base_url: str | None = None
-    """Server of a ``chat`` or ``completions`` model; None is ``OPENAI_BASE_URL``, or OpenAI's own."""
-    price: tuple[float, float] | None = None
-    """US dollars for a million tokens read, and written, of such a model."""
-    concurrency: int = 8
-    """Requests to a server at a time."""
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
 
 class PairModel(Protocol):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from giccs.models import ModelOptions
 
 __all__ = [
-    "DEVICES",
     "MAPS",
     "check_device",
     "device_map",
@@ -29,8 +27,6 @@ __all__ = [
     "single_device",
 ]
 
-DEVICES = r"auto|cpu|mps|cuda(:[0-9]{1,3})?"
-"""What `ModelOptions.device` may be."""
 MAPS = ("auto", "balanced", "balanced_low_0", "sequential")
 """How Accelerate spreads weights over GPUs, then main memory, then the disk, in its own words."""
 FULL = 0.8
@@ -117,9 +113,6 @@ def check_device(name: str, device: str) -> None:
         "cuda": torch.cuda.device_count() if torch.cuda.is_available() else 0,
         "mps": int(torch.backends.mps.is_available()),
     }
-    if not re.fullmatch(DEVICES, device):
-        message = f"--device {device} is unknown; expected auto, cpu, cuda, cuda:N or mps"
-        raise InputError(Problem(name, None, message))
     if int(index or 0) >= counts[kind]:
         count = f"{counts[kind]} {kind} {'device' if counts[kind] == 1 else 'devices'}"
         message = f"--device {device} is not available; PyTorch has {count} here"

@@ -64,8 +64,6 @@ def check_quantised(name: str, config: Any, options: ModelOptions, *, gguf: bool
         )
     if options.quantise is None:
         return
-    if options.quantise not in KINDS:
-        raise ValueError(f"quantise is {options.quantise!r}; {' or '.join(KINDS)} is allowed")
     if gguf or method:
         already = "comes from a GGUF file" if gguf else f"is quantised already, by {method}"
         raise refused(f"{already}; leave --quantise out")

@@ -9,8 +9,8 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from bws.option_types import MAX_SEED
-from giccs.options import option
+from bws.options import MAX_SEED, check_options, option
+from giccs.benchmark.languages import LANGUAGE_HELP, language_tag
 from giccs.progress import Progress
 
 if TYPE_CHECKING:
@@ -65,11 +65,7 @@ class TaskOptions:
         "data's language]",
         metavar="NAME|FILE",
     )
-    language: str | None = option(
-        None,
-        "BCP 47 tag (de, en, pt-BR) of data that state no language; must match those that do.",
-        metavar="TAG",
-    )
+    language: str | None = option(None, LANGUAGE_HELP, parse=language_tag, metavar="TAG")
     answer: str = option(
         "sentence", "What is to follow the prompt of a question.", choices=("sentence", "letter")
     )
@@ -113,6 +109,9 @@ class TaskOptions:
         "evalrank-*: rank as the published program does, to show the difference.",
         flag="--reference-compat",
     )
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
 
 class Data(Protocol):

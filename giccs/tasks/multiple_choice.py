@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from bws.options import problem_with
 from bws.problems import InputError, Problem
 from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
 from giccs.benchmark.languages import base_language, language_tag, required_language
@@ -26,7 +27,7 @@ from giccs.prompts import LETTERS, Template, default_template, open_template
 from giccs.tasks import TaskOptions
 from giccs.tasks.choosing import MEASURES, Answers, Sheet, averages, differences
 from giccs.tasks.pairwise import DIVISIONS, divided
-from giccs.tasks.questions import ANSWERS, HISTORIES, Asked, Asking, Question, questions
+from giccs.tasks.questions import HISTORIES, Asked, Asking, Question, questions
 from giccs.tasks.refusals import lacking, without_template
 
 if TYPE_CHECKING:
@@ -85,14 +86,13 @@ class MultipleChoice:
     read: ClassVar = staticmethod(read_benchmark)
 
     def __post_init__(self) -> None:
-        if self.answer not in ANSWERS:
-            raise ValueError(f"answer is {self.answer!r}; {' or '.join(ANSWERS)} is allowed")
+        for name in ("answer", "permutations"):
+            if problem := problem_with(TaskOptions, name, getattr(self, name)):
+                raise ValueError(problem)
         if not self.histories or set(self.histories) - set(HISTORIES):
             raise ValueError(
                 f"histories is {self.histories}; {HISTORIES} or one of them is allowed"
             )
-        if not 1 <= self.permutations <= len(LETTERS):
-            raise ValueError(f"permutations is {self.permutations}; 1 to {len(LETTERS)} is allowed")
         if self.answer == "letter" and self.template and not self.template.lists_options:
             message = "shows no options, so no letter can be answered; one line must have {option}"
             raise InputError(Problem(self.template.name, None, message))

@@ -15,10 +15,9 @@ from giccs.benchmark import Benchmark
 from giccs.benchmark.items import Item, Turn
 from giccs.prompts import LETTERS, Template
 
-__all__ = ["ANSWERS", "HISTORIES", "Asked", "Asking", "Question", "questions"]
+__all__ = ["HISTORIES", "Asked", "Asking", "Question", "questions"]
 
 HISTORIES = ("with", "without")
-ANSWERS = ("sentence", "letter")
 
 
 @dataclass(frozen=True)

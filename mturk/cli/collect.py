@@ -9,7 +9,7 @@ import click
 
 from bws.cli.options import option
 from bws.command import Console, command
-from bws.option_types import RESAMPLES, Number
+from bws.options import RESAMPLES, Number
 from mturk.cli.published_study import Opened, ledger_option, opened, workers_option
 
 if TYPE_CHECKING:

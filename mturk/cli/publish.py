@@ -11,9 +11,9 @@ import click
 
 from bws.cli.options import arguments, option
 from bws.command import Console, command
-from bws.option_types import MAX_COUNT
+from bws.options import MAX_COUNT
 from bws.problems import InputError, Problem
-from giccs.cli.language import language_option
+from giccs.cli.options import language_option
 from mturk.cli.published_study import ledger_option, type_amount
 from mturk.kinds import DEFAULT_KIND, kind_names
 

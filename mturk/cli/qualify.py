@@ -8,7 +8,7 @@ import click
 
 from bws.cli.options import arguments, option
 from bws.command import Console, command
-from giccs.cli.language import language_option
+from giccs.cli.options import language_option
 
 if TYPE_CHECKING:
     from mturk.study.qualification import QualificationTest

@@ -10,7 +10,7 @@ import click
 
 from bws.cli.options import option
 from bws.command import Console, command
-from bws.option_types import Number
+from bws.options import Number
 from bws.problems import Problem
 from mturk.cli.collect import worker_names
 from mturk.cli.published_study import (

@@ -10,7 +10,7 @@ import click
 
 from bws.cli.options import arguments, option, seed_option
 from bws.command import Console, command
-from bws.option_types import Number
+from bws.options import Number
 
 if TYPE_CHECKING:
     from mturk.study.simulated_workers import Rehearsal

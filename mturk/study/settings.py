@@ -1,20 +1,62 @@
-"""Settings of a study: language, title, reward, times, qualifications; and what the service calls them."""
+"""Settings of a study: language, title, reward, times, qualifications; and what the service calls them.
+
+Each is declared once: default, comment in the settings file, allowed values.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from bws.options import MAX_COUNT, option
+from giccs.benchmark.languages import language_tag
 from mturk import limits
+from mturk.kinds import kind_names
 from mturk.kinds.texts import texts_of
-from mturk.money import hourly_wage
+from mturk.money import cents, hourly_wage
 
 __all__ = ["Settings"]
 
 APPROVAL_RATE = "000000000000000000L0"
 HITS_APPROVED = "00000000000000000040"
 GERMAN = texts_of("mturk.kinds.tuples", "de")["hit"]
+OWN = r"!?[A-Z0-9]{1,64}|[A-Z0-9]{1,64}>=[0-9]{1,9}"
+MAX_RATE = 1_000_000
+"""Largest exchange rate and minimum wage."""
+RATE = f'a number above 0 and up to {MAX_RATE} as a text, such as "0.86"'
+
+
+def _text(limit: limits.Length) -> Callable[[str], str]:
+    def parse(value: str) -> str:
+        limit.check(value.strip())
+        return value.strip()
+
+    return parse
+
+
+def _dollars(value: Any) -> Decimal:
+    """Return an amount; two decimals at most, because the service takes no others."""
+    if not isinstance(value, str) or limits.reward_problem(value):
+        raise ValueError
+    return cents(Decimal(value))
+
+
+def _reward(value: Any) -> Decimal:
+    if not (reward := _dollars(value)):
+        raise ValueError
+    return reward
+
+
+def _rate(value: Any) -> Decimal:
+    try:
+        number = Decimal(value) if isinstance(value, str) else Decimal(0)
+    except InvalidOperation:
+        raise ValueError from None
+    if not number.is_finite() or not 0 < number <= MAX_RATE:
+        raise ValueError
+    return number
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,59 +66,149 @@ class Settings:
     `default_settings` returns those of a study in another language.
     """
 
-    kind: str = "tuples"
-    """What workers are asked: tuples of utterances; conditions of sentence pairs; their verification."""
-    title: str = GERMAN["title"]
-    """What workers see in the list of work; 1 to 128 characters."""
-    description: str = GERMAN["description"]
-    keywords: str = GERMAN["keywords"]
-    language: str = "de"
-    """Language of the page's own texts: one in which the kind has texts, or that of `texts`."""
-    dialogue_language: str = "de"
-    """Language of the dialogues or sentences, a BCP 47 tag; it is the ``lang`` of their HTML elements."""
-    texts: str = ""
+    kind: str = option(
+        "tuples",
+        'What workers are asked: "tuples" of utterances, "conditions" of sentence pairs, or their\n'
+        '"verification". Each kind has a default file of its own.',
+        choices=kind_names,
+    )
+    title: str = option(
+        GERMAN["title"],
+        "What workers see in the list of work. At most 128 characters. By default a text in the\n"
+        "language of the page; so are the next two.",
+        parse=_text(limits.TITLE),
+    )
+    description: str = option(
+        GERMAN["description"],
+        "More about it. At most 2,000 characters.",
+        parse=_text(limits.DESCRIPTION),
+    )
+    keywords: str = option(GERMAN["keywords"], "", parse=_text(limits.KEYWORDS))
+    language: str = option(
+        "de",
+        "Language of the page's own texts. By default that of the dialogues.",
+        parse=language_tag,
+    )
+    dialogue_language: str = option(
+        "de",
+        'Language of the dialogues, a BCP 47 tag: "de", "en", "de-AT".\n'
+        "By default what the dialogues state, or --language.",
+        parse=language_tag,
+    )
+    texts: str = option(
+        "",
+        'A file with the page\'s own texts, for languages other than "de" and "en":\n'
+        "`mturk-hits estimate --default-texts` prints the English ones.",
+        parse=_text(limits.Length("the name of the file", 4096, least=0)),
+    )
     """Content of the TOML file with the page's own texts; empty for those that ship."""
-    consent: str = ""
-    """Who asks, what becomes of the answers and whom to write to; shown on the page, empty for nothing."""
-    language_check: bool = True
-    """Whether the page asks for one word in the language of the dialogues."""
-    comment_box: bool = True
-    """Whether the page has a field for a comment."""
-    reward: Decimal = Decimal("0.30")
-    """US dollars an assignment."""
-    assignments: int = 5
-    """Workers a HIT (MaxAssignments)."""
-    dialogues_per_hit: int = 2
-    """Dialogues, each with one tuple, on a page; or sentence pairs."""
-    seed: int = 0
-    """Decides which tuples share a HIT."""
-    expected_seconds: int = 60
-    """How long a HIT takes a worker; for the hourly wage only."""
-    currency: str = "EUR"
-    """The currency of the minimum wage."""
-    exchange_rate: Decimal = Decimal("0.86")
+    consent: str = option(
+        "",
+        "Shown at the top of the page: who asks, what becomes of the answers, whom to write to.\n"
+        'Several lines: """in three quotation marks"""',
+        parse=_text(limits.Length("the text", 10_000, least=0)),
+    )
+    language_check: bool = option(
+        True,
+        "One word to fill in on each page, in the language of the dialogues. A wrong word\n"
+        "turns nobody away; what follows from it is for you to decide.",
+    )
+    comment_box: bool = option(True, "A field for a comment, which workers may leave empty.")
+    reward: Decimal = option(
+        Decimal("0.30"),
+        "US dollars an assignment, as a text with two decimals.",
+        parse=_reward,
+        expects='dollars of at least 0.01 as a text, such as "0.25"',
+    )
+    assignments: int = option(
+        5,
+        "How many workers answer each HIT. A HIT made with fewer than 10 can never be raised to\n"
+        "10 or more; from 10 on the fee is 40 % instead of 20 %.",
+        bounds=(limits.MAX_ASSIGNMENTS.low, limits.MAX_ASSIGNMENTS.high),
+    )
+    dialogues_per_hit: int = option(
+        2,
+        "Dialogues on a page, each with one tuple. Short ones are paired with long ones.",
+        bounds=(1, 20),
+    )
+    seed: int = option(
+        0,
+        "Decides which tuples share a page. Another seed is another study.",
+        bounds=(0, 2**63 - 1),
+    )
+    expected_seconds: int = option(
+        60,
+        "How long a page takes a worker: time yourself on `mturk-hits preview`. `estimate`\n"
+        "shows the hourly wage that the reward amounts to and warns below the minimum wage.",
+        bounds=(1, limits.ASSIGNMENT_DURATION.high),
+    )
+    currency: str = option(
+        "EUR",
+        "The currency of the minimum wage, and how much of it one US dollar is.",
+        parse=_text(limits.Length("the text", 3, least=3)),
+    )
+    exchange_rate: Decimal = option(Decimal("0.86"), None, parse=_rate, expects=RATE)
     """How much of `currency` one US dollar is."""
-    minimum_wage: Decimal = Decimal("13.90")
-    """An hour, in `currency`."""
-    spending_limit: Decimal = Decimal("0.00")
-    """US dollars that the study may cost with all fees; 0 is no limit."""
-    lifetime: int = 604_800
-    """Seconds for which a HIT is offered."""
-    duration: int = 1_800
-    """Seconds that a worker has for a HIT."""
-    auto_approval_delay: int = 604_800
-    """Seconds after which an answer that nobody reviewed is approved."""
-    approval_rate_above: int = 98
+    minimum_wage: Decimal = option(
+        Decimal("13.90"),
+        "An hour. Germany: 13.90 EUR in 2026, 14.60 EUR from January 2027.",
+        parse=_rate,
+        expects=RATE,
+    )
+    spending_limit: Decimal = option(
+        Decimal("0.00"),
+        'US dollars that the study may cost with all fees; "0" is no limit.',
+        parse=_dollars,
+        expects='dollars as a text, such as "0.25"',
+    )
+    lifetime: int = option(
+        604_800,
+        "Seconds for which a HIT is offered (30 to 31536000). 604800 is a week.",
+        bounds=(limits.LIFETIME.low, limits.LIFETIME.high),
+    )
+    duration: int = option(
+        1_800,
+        "Seconds that a worker has for a HIT once it is accepted (30 to 31536000).",
+        bounds=(limits.ASSIGNMENT_DURATION.low, limits.ASSIGNMENT_DURATION.high),
+    )
+    auto_approval_delay: int = option(
+        604_800,
+        "Seconds after which an answer that nobody reviewed is approved (0 to 2592000).",
+        bounds=(limits.AUTO_APPROVAL_DELAY.low, limits.AUTO_APPROVAL_DELAY.high),
+    )
+    approval_rate_above: int = option(
+        98,
+        "Workers of whose answers more than so many percent were approved; -1 for all.\n"
+        "A worker with fewer than 100 answers always counts as 100 %, hence the next rule.",
+        bounds=(-1, 100),
+    )
     """Percent of the worker's answers that must have been approved, exclusive; -1 is no such rule."""
-    hits_approved_at_least: int = 0
+    hits_approved_at_least: int = option(
+        0,
+        "Workers with at least so many approved HITs. 0 is right on a service\n"
+        "of one's own, where nobody has a history; set 100 or so on a marketplace.",
+        bounds=(0, MAX_COUNT),
+    )
     """How many approved HITs a worker must have; 0 is everybody."""
-    countries: tuple[str, ...] = ("DE",)
-    """Two-letter codes of the countries workers may be in; empty is no such rule."""
-    own_qualifications: tuple[str, ...] = ()
-    """Ids of qualification types of your own that a worker must have, ``ID>=60`` with at least this value,
-    or, as ``!ID``, must not have."""
-    pseudonyms: bool = True
-    """Whether worker ids are replaced by pseudonyms in the ledger and the judgments."""
+    countries: tuple[str, ...] = option(
+        ("DE",),
+        "Where workers are, as they say themselves. It is no test of their language. [] for\n"
+        'anywhere. By default ["DE"] for German dialogues, and [] for others.',
+        pattern="[A-Z]{2}",
+        expects='codes such as "DE", each once',
+    )
+    own_qualifications: tuple[str, ...] = option(
+        (),
+        'Ids of qualification types of your own that a worker must have: "3ABC".\n'
+        '"3ABC>=60" is a value of at least 60, "!3ABC" keeps out whoever has it.',
+        pattern=OWN,
+        expects='ids such as "3ABC", each once',
+    )
+    pseudonyms: bool = option(
+        True,
+        "Worker ids become pseudonyms in the ledger and in the judgments; the key lies beside the\n"
+        "ledger. false keeps the ids as they are.",
+    )
 
     def qualifications(self) -> list[dict[str, Any]]:
         """Return the QualificationRequirements in boto3's form.

@@ -11,10 +11,10 @@ from typing import Any
 import click
 
 from bws.command import Console, command
-from bws.option_types import MAX_COUNT
+from bws.options import MAX_COUNT, click_options
 from bws.problems import InputError, Problem
 from bws.textio import write_atomic
-from giccs.cli.opening import model_options, offline_first
+from giccs.cli.options import offline_first
 from giccs.cli.remarks import warned_of_unknown_tokens
 from giccs.csts.answering import (
     MAX_TOKENS,
@@ -29,6 +29,7 @@ from giccs.csts.answering import (
 from giccs.csts.asked import first_pairs, in_splits
 from giccs.csts.data import SPLITS, Dataset, read_csts
 from giccs.csts.records import Instance
+from giccs.models import ModelOptions
 
 __all__ = ["answers"]
 
@@ -65,7 +66,7 @@ __all__ = ["answers"]
     help="Only the first N sentence pairs.",
 )
 @click.option("--force", is_flag=True, help="Ask everything again, whatever FILE and journal hold.")
-@model_options
+@click_options(ModelOptions)
 def answers(
     console: Console,
     data: str,
@@ -93,7 +94,7 @@ def answers(
     offline_first(opening["offline"])
     if output == "-":
         raise click.UsageError("-o takes the name of a file; what is answered is kept beside it")
-    from giccs.models import ModelOptions, open_model
+    from giccs.models import open_model
 
     dataset = read_csts(data, split if in_splits(data) else None, relabelled=True)
     console.warn(dataset.warnings)

@@ -14,9 +14,9 @@ from typing import Any
 import click
 
 from bws.command import Console, command
-from bws.option_types import MAX_COUNT
+from bws.options import MAX_COUNT
 from bws.problems import InputError, Problem
-from giccs.cli.formatting import format_option
+from giccs.cli.options import format_option
 from giccs.csts.conditions import SHOWN, Analysis, Count, analyse, frequent_parts
 from giccs.csts.data import SPLITS, read_csts
 from giccs.description.figures import check_chart_path, write_chart

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.command import Console, command
-from bws.option_types import SEED
+from bws.options import SEED
 from bws.problems import InputError, Problem
 from bws.textio import display_name, read_bytes, write_atomic
-from giccs.cli.opening import offline_first
+from giccs.cli.options import offline_first
 from giccs.cli.remarks import warned_of_unknown_tokens
+from giccs.csts.errors.records import DISTRIBUTIONS
 from giccs.description.figures import check_chart_path, write_chart
 from giccs.measures.formatting import few_clusters_note, interval
 from giccs.report.cells import tabulated
@@ -69,7 +70,7 @@ def _ks(
 )  # fmt: skip
 @click.option(
     "--distribution",
-    type=click.Choice(["even", "original", "reannotated"]),
+    type=click.Choice(DISTRIBUTIONS),
     help="How ranks become labels.  [default: reannotated with --truth, else original]",
 )
 @click.option(

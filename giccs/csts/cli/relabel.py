@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from bws.command import Console, command
-from bws.option_types import SEED, Number
+from bws.options import SEED, Number
 from bws.problems import InputError, Problem
 from giccs.csts.data import Dataset, merged, read_csts, read_relabelled, write_csts
 from giccs.csts.relabelling import divided, relabelled

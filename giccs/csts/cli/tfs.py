@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import click
 
 from bws.command import Console, command
-from giccs.cli.formatting import format_option
+from giccs.cli.options import format_option
 from giccs.csts.tfs import (
     RULES,
     Contribution,

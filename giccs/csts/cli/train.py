@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.command import Console, command
-from bws.option_types import SEED, Number
+from bws.options import SEED, click_option, click_options, declarations
 from bws.problems import InputError, Problem
-from giccs.cli.opening import offline_first
+from giccs.cli.options import offline_first
 from giccs.cli.remarks import Remarks
-from giccs.csts.encoders.settings import RANGES
+from giccs.csts.encoders.settings import Settings, why_impossible
+from giccs.models import ModelOptions
 
 if TYPE_CHECKING:
     from giccs.csts.encoders.curve import CurvePoint
     from giccs.csts.encoders.running import Outcome
-    from giccs.csts.encoders.settings import Settings
     from giccs.csts.encoders.splits import Splits
     from giccs.csts.encoders.sweep import Found, Grid
     from giccs.csts.encoders.training import Machine
@@ -34,12 +34,12 @@ TITLES = ("Spearman ρ [95 %]", "Pearson r [95 %]", "pairs in order [95 %]")
 def _sizes(ctx: click.Context, parameter: click.Parameter, value: str | None) -> list[int] | None:
     if value is None:
         return None
-    low, high = RANGES["train_rows"]
-    size: Any = click.IntRange(low, high)
+    size: Any = declarations(Settings)["train_rows"].click_type(int)
     try:
         return [size.convert(part, parameter, ctx) for part in value.split(",")]
     except click.BadParameter:
-        message = f"{value!r} is invalid; expected numbers from {low} to {high} with commas, such as 100,200"
+        ends = f"{size.min} to {size.max}"
+        message = f"{value!r} is invalid; expected numbers from {ends} with commas, such as 100,200"
         raise click.BadParameter(message) from None
 
 
@@ -60,62 +60,16 @@ def _sizes(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
     "--model", "--base", "models", multiple=True, metavar="NAME",
     help="Encoder to start from: a folder, a hub id, package:minilm. Repeat it for several.",
 )  # fmt: skip
-@click.option("--revision", metavar="REV", help="Branch, tag or commit of a hub id.")
-@click.option(
-    "--encoding", "encodings", type=click.Choice(["cross", "bi", "tri"]), multiple=True,
-    default=["bi"], show_default=True,
-    help="Encode sentences and condition together, each sentence with it, or all apart. Can be repeated.",
-)  # fmt: skip
-@click.option(
-    "--objective", type=click.Choice(["mse", "quad", "quad+mse"]), default="mse", show_default=True,
-    help="Squared error, the quadruplet loss over the two rows of a sentence pair, or both.",
-)  # fmt: skip
-@click.option(
-    "--pooling", type=click.Choice(["cls", "mean"]), default="cls", show_default=True,
-    help="Vector of a text: that of its first token, or the mean.",
-)  # fmt: skip
-@click.option("--transform", is_flag=True, help="Put an MLP on the vector ([CLS] w/ MLP).")
-@click.option(
-    "--operation", type=click.Choice(["hadamard", "concatenation"]), default="hadamard",
-    show_default=True, help="tri: how sentence and condition come together.",
-)  # fmt: skip
-@click.option("--no-condition", is_flag=True, help="Leave the condition out.")
-@click.option("--condition-only", is_flag=True, help="Leave the sentences out (cross).")
-@click.option(
-    "--answers", metavar="FILE",
-    help="Put the answers of giccs-csts answers in the place of the sentences.",
-)  # fmt: skip
-@click.option(
-    "--learning-rate", type=Number(*RANGES["learning_rate"], min_open=True), default=3e-5,
-    show_default=True, metavar="X",
-)  # fmt: skip
-@click.option(
-    "--weight-decay", type=Number(*RANGES["weight_decay"]), default=0.1, show_default=True,
-    metavar="X",
-)  # fmt: skip
-@click.option(
-    "--warmup", type=Number(*RANGES["warmup"], max_open=True), default=0.1, show_default=True,
-    metavar="SHARE", help="Share of the steps in which the learning rate rises; then it falls linearly.",
-)  # fmt: skip
-@click.option(
-    "--epochs", type=click.IntRange(*RANGES["epochs"]), default=3, show_default=True, metavar="N"
-)
-@click.option(
-    "--select", type=click.Choice(["last", "best"]), default="last", show_default=True,
-    help="Epoch whose model is kept: the last, as in the paper, or the best on validation.",
-)  # fmt: skip
-@click.option(
-    "--batch", type=click.IntRange(*RANGES["batch"]), default=32, show_default=True, metavar="N",
-    help="Rows for one step, over all devices.",
-)  # fmt: skip
+@click_option(ModelOptions, "revision")
+@click_option(Settings, "encoding", "--encoding", "encodings", multiple=True, default=["bi"])
+@click_options(Settings, "objective", "pooling", "transform", "operation", "condition", "sentences")
+@click_option(Settings, "texts", "--answers", "answers", type=str, default=None, metavar="FILE")
+@click_options(Settings, "learning_rate", "weight_decay", "warmup", "epochs", "select", "batch")
 @click.option(
     "--seed", "seeds", type=SEED, multiple=True, default=[42], show_default=True,
     help="Repeat it for several trainings: mean and standard deviation are shown.",
 )  # fmt: skip
-@click.option(
-    "--rows", "train_rows", type=click.IntRange(*RANGES["train_rows"]), metavar="N",
-    help="Train on about N rows: whole sentence pairs, drawn by the seed.",
-)  # fmt: skip
+@click_option(Settings, "train_rows")
 @click.option(
     "--sweep", metavar="FILE",
     help="Try a grid of settings (TOML); the best of each encoding on validation is trained with its seeds.",
@@ -138,11 +92,11 @@ def _sizes(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
     "--device", type=click.Choice(["auto", "cpu"]), default="auto", show_default=True,
     help="auto takes the GPU where there is one; several by accelerate launch.",
 )  # fmt: skip
-@click.option(
-    "--rows-at-once", type=click.IntRange(*RANGES["batch"]), metavar="N",
+@click_option(
+    Settings, "batch", "--rows-at-once", "rows_at_once", default=None,
     help="Rows of a batch that a device takes at a time, where memory does not hold all.",
 )  # fmt: skip
-@click.option("--offline", is_flag=True, help="Never ask the hub; use its local cache.")
+@click_options(ModelOptions, "offline")
 def train(
     console: Console,
     data: str,
@@ -231,12 +185,7 @@ def _settings(
     models: Sequence[str], encodings: Sequence[str], answers: str | None, how: Mapping[str, Any]
 ) -> Iterator[Settings]:
     """Yield the settings of every model with every encoding."""
-    from giccs.csts.encoders.settings import Settings
-
-    values = dict(how)
-    values["condition"] = not values.pop("no_condition")
-    values["sentences"] = not values.pop("condition_only")
-    values["texts"] = "answers" if answers else "sentences"
+    values = {**how, "texts": "answers" if answers else "sentences"}
     for model in dict.fromkeys(models):
         for encoding in dict.fromkeys(encodings):
             try:
@@ -264,7 +213,6 @@ def _of_recipe(
 def _check(lines: Sequence[Settings], grid: Grid | None) -> None:
     """Raise InputError for every model that cannot be had, and for settings that do not go together."""
     from giccs.csts.encoders.base import base_folder
-    from giccs.csts.encoders.settings import why_impossible
 
     problems: dict[tuple[str, str], Problem] = {}
     for settings in lines:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.command import Console, command
-from bws.option_types import RESAMPLES, SEED
+from bws.options import RESAMPLES, SEED
 from bws.problems import InputError, Problem
 
 if TYPE_CHECKING:

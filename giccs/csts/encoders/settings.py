@@ -6,28 +6,18 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-from bws.option_types import MAX_SEED
+from bws.options import MAX_COUNT, MAX_SEED, check_options, option
 
 __all__ = [
-    "CHOICES",
-    "RANGES",
     "SHORTEST",
     "TEMPLATES",
     "Settings",
+    "seeds_problem",
     "settings_of",
     "trained_document",
     "why_impossible",
 ]
 
-CHOICES = {
-    "encoding": ("cross", "bi", "tri"),
-    "objective": ("mse", "quad", "quad+mse"),
-    "pooling": ("cls", "mean"),
-    "operation": ("hadamard", "concatenation"),
-    "texts": ("sentences", "answers"),
-    "select": ("last", "best"),
-}
-"""Name of a setting -> what is allowed."""
 TEMPLATES = {
     "cross": "{sentence1} [SEP] {sentence2} [SEP] {condition}",
     "bi": "pair({sentence}, {condition})",
@@ -40,20 +30,8 @@ sides. A part that is not shown is removed together with its separator.
 """
 TEMPLATE = "template"
 """Key of the template in the settings of a trained model."""
-POSITIVE = ("learning_rate", "epochs", "batch")
 SHORTEST = 8
 """Tokens: one of each part between the separators of a cross-encoder, and one more."""
-RANGES: Mapping[str, tuple[int, int]] = {
-    "learning_rate": (0, 1),
-    "weight_decay": (0, 10),
-    "epochs": (1, 10_000),
-    "batch": (1, 1_000_000),
-    "warmup": (0, 1),
-    "margin": (0, 1000),
-    "max_length": (SHORTEST, 1_000_000),
-    "train_rows": (2, 10**9),
-}
-"""Name of a setting -> the smallest and the largest value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,66 +46,75 @@ class Settings:
     """The base encoder: a folder, a hub id, ``package:minilm``."""
     revision: str | None = None
     """Of a hub id."""
-    encoding: str = "bi"
+    encoding: str = option(
+        "bi",
+        "Encode sentences and condition together, each sentence with it, or all apart. Can be repeated.",
+        choices=TEMPLATES,
+    )
     """``cross``: f(s1; s2; c). ``bi``: cos(f(s1; c), f(s2; c)). ``tri``: cos(h(c; s1), h(c; s2))."""
-    objective: str = "mse"
-    """``mse`` on labels rescaled to 0 … 1; ``quad``, the quadruplet loss; ``quad+mse``, their sum."""
-    pooling: str = "cls"
-    """What of the last layer is the vector of a text: that of the first token, or the mean over tokens."""
-    transform: bool = False
+    objective: str = option(
+        "mse",
+        "Squared error, the quadruplet loss over the two rows of a sentence pair, or both.",
+        choices=("mse", "quad", "quad+mse"),
+    )
+    pooling: str = option(
+        "cls", "Vector of a text: that of its first token, or the mean.", choices=("cls", "mean")
+    )
+    transform: bool = option(False, "Put an MLP on the vector ([CLS] w/ MLP).")
     """An MLP (dropout, linear, the encoder's own activation) on that vector: "[CLS] w/ MLP" of Table 7."""
-    operation: str = "hadamard"
+    operation: str = option(
+        "hadamard",
+        "tri: how sentence and condition come together.",
+        choices=("hadamard", "concatenation"),
+    )
     """h of the tri-encoder: the product of both vectors, or an MLP over their ``concatenation``."""
-    condition: bool = True
+    condition: bool = option(True, "Leave the condition out.", flag="--no-condition")
     """Whether the condition is shown."""
-    sentences: bool = True
+    sentences: bool = option(True, "Leave the sentences out (cross).", flag="--condition-only")
     """Whether the sentences are shown; without them the condition alone must tell (C-STS, Table 10)."""
-    texts: str = "sentences"
+    texts: str = option(
+        "sentences",
+        "Put the answers of giccs-csts answers in the place of the sentences.",
+        choices=("sentences", "answers"),
+    )
     """``answers``: the answers to the condition's question stand in place of the sentences (L-CSTS, 5.1)."""
-    learning_rate: float = 3e-5
-    weight_decay: float = 0.1
-    epochs: int = 3
-    batch: int = 32
-    """Rows for one step, over all devices; with a quadruplet loss half as many units, each a pair."""
-    select: str = "last"
-    """Epoch whose model is kept: ``last``, as in the authors' program, or ``best`` on validation."""
-    warmup: float = 0.1
-    """Share of the steps in which the learning rate rises, before it falls linearly to 0."""
-    margin: float = 1.0
-    """λ of the quadruplet loss."""
-    max_length: int = 512
-    """Tokens; the model's own limit where that is smaller."""
-    train_rows: int | None = None
-    """Train on about so many rows: whole sentence pairs, drawn by the seed. None is all."""
+    learning_rate: float = option(3e-5, None, bounds=(0, 1), min_open=True, metavar="X")
+    weight_decay: float = option(0.1, None, bounds=(0, 10), metavar="X")
+    epochs: int = option(3, None, bounds=(1, 10_000), metavar="N")
+    batch: int = option(
+        32, "Rows for one step, over all devices.", bounds=(1, 1_000_000), metavar="N"
+    )
+    """With a quadruplet loss half as many units, each a pair."""
+    select: str = option(
+        "last",
+        "Epoch whose model is kept: the last, as in the paper, or the best on validation.",
+        choices=("last", "best"),
+    )
+    warmup: float = option(
+        0.1,
+        "Share of the steps in which the learning rate rises; then it falls linearly.",
+        bounds=(0, 1),
+        max_open=True,
+        metavar="SHARE",
+    )
+    margin: float = option(1.0, "λ of the quadruplet loss.", bounds=(0, 1000))
+    max_length: int = option(
+        512, "Tokens; the model's own limit where that is smaller.", bounds=(SHORTEST, 1_000_000)
+    )
+    train_rows: int | None = option(
+        None,
+        "Train on about N rows: whole sentence pairs, drawn by the seed.",
+        bounds=(2, MAX_COUNT),
+        flag="--rows",
+        metavar="N",
+    )
     seeds: tuple[int, ...] = (42,)
     """One training each."""
 
     def __post_init__(self) -> None:
-        for name, allowed in CHOICES.items():
-            if getattr(self, name) not in allowed:
-                found = getattr(self, name)
-                raise ValueError(f"{name} is {found!r}; it must be one of {', '.join(allowed)}")
-        for name in POSITIVE:
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} is {getattr(self, name)}; it must be above 0")
-        if not 0 <= self.warmup < 1 or self.weight_decay < 0 or self.margin < 0:
-            raise ValueError(
-                f"warmup is {self.warmup}, weight_decay {self.weight_decay}, margin {self.margin};"
-                " warmup must be from 0 to below 1, the others 0 or more"
-            )
-        if self.max_length < SHORTEST:
-            raise ValueError(f"max_length is {self.max_length}; it must be {SHORTEST} or more")
-        if self.train_rows is not None and self.train_rows < 2:
-            raise ValueError(f"train_rows is {self.train_rows}; it must be 2 or more")
-        for name, (low, high) in RANGES.items():
-            value = getattr(self, name)
-            if value is not None and not low <= value <= high:
-                raise ValueError(f"{name} is {value}; it must be from {low} to {high}")
-        within = all(0 <= seed <= MAX_SEED for seed in self.seeds)
-        if not self.seeds or len(set(self.seeds)) < len(self.seeds) or not within:
-            raise ValueError(
-                f"seeds are {list(self.seeds)}; they must be from 0 to {MAX_SEED}, each once"
-            )
+        check_options(self)
+        if problem := seeds_problem(self.seeds):
+            raise ValueError(problem)
 
     @property
     def has_quad(self) -> bool:
@@ -182,6 +169,14 @@ class Settings:
         """Return the settings as a signature has them."""
         values = asdict(self)
         return values | {"seeds": list(self.seeds)}
+
+
+def seeds_problem(seeds: Any) -> str:
+    """Return what is wrong with the seeds of trainings; empty where nothing is."""
+    each_once = isinstance(seeds, list | tuple) and len({*map(repr, seeds)}) == len(seeds) > 0
+    if each_once and all(type(seed) is int and 0 <= seed <= MAX_SEED for seed in seeds):
+        return ""
+    return f"seeds are {seeds!r}; expected a list of whole numbers from 0 to {MAX_SEED}, each once"
 
 
 def trained_document(settings: Settings) -> Mapping[str, Any]:

@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from bws.option_types import MAX_SEED
 from bws.problems import InputError, Problem
 from bws.textio import display_name, read_toml
 from giccs.csts.encoders.running import Outcome, train, train_seeds, validated
-from giccs.csts.encoders.settings import Settings, why_impossible
+from giccs.csts.encoders.settings import Settings, seeds_problem, why_impossible
 from giccs.csts.encoders.splits import Splits
 from giccs.measures.results import Result
 from giccs.progress import Progress, silent
@@ -164,11 +163,8 @@ def _faults(document: Mapping[str, Any], grid: Any, final: Any) -> Iterator[str]
         elif not isinstance(choices, list) or not choices:
             yield f"grid: {name} is {choices!r}; it must be a list of values"
     seeds = final.get("seeds", [42]) if isinstance(final, dict) else None
-    whole = isinstance(seeds, list) and all(
-        type(seed) is int and 0 <= seed <= MAX_SEED for seed in seeds
-    )
-    if not whole or not seeds or len(set(seeds)) < len(seeds):
-        yield f"final: seeds must be a list of whole numbers from 0 to {MAX_SEED}, each once"
+    if problem := seeds_problem(seeds):
+        yield f"final: {problem}"
 
 
 def _hashable(choices: Sequence[Any]) -> list[Any]:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from bws.command import Console, command
-from bws.option_types import SEED
+from bws.options import SEED
 from bws.problems import InputError, Problem
-from giccs.cli.formatting import format_option
+from giccs.cli.options import format_option
 
 if TYPE_CHECKING:
     from giccs.evalrank.scores import Asked, Column, Table

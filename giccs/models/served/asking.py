@@ -40,9 +40,6 @@ def open_server(name: str, model: str, options: ModelOptions) -> Server:
     if find_spec("openai") is None:
         message = "needs openai; install it with: pip install 'giccs[chat]'"
         raise InputError(Problem(name, None, message))
-    if options.concurrency < 1:
-        message = f"{options.concurrency} requests at a time are none; 1 or more are allowed"
-        raise InputError(Problem(name, None, message))
     return find_server(name, options.base_url)
 
 

@@ -32,7 +32,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bws.option_types import MAX_COUNT, MAX_SEED
+from bws.options import MAX_COUNT, MAX_SEED
 from bws.problems import InputError, Problem
 from bws.textio import display_name, read_text
 

@@ -1,10 +1,12 @@
-"""Options of a long command stand under titles, each once."""
+"""Options of a long command are shown in sections, each once; commands with arguments are groups."""
 
 import re
 
 import click
+import pytest
 from click.testing import CliRunner
 
+from giccs.cli.building import build
 from giccs.cli.evaluation import evaluate
 
 
@@ -26,3 +28,26 @@ def test_every_option_stands_in_the_section_that_it_belongs_to():
     assert [of[f"--{name}"] for name in ("quantise", "base-url", "concurrency")] == [
         "Models on this machine", "Models on a server", "Models on a server",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("group", "arguments", "said"),
+    [
+        (evaluate, ["--help"], "Usage: giccs-x [OPTIONS] MODEL..."),
+        (evaluate, ["export-mteb", "--help"], "Usage: giccs-x export-mteb [OPTIONS]"),
+        (evaluate, ["export-mteb"], "Missing option '-o' / '--output'."),
+        (evaluate, ["m", "export-mteb"], "export-mteb is a command and comes first"),
+        (evaluate, ["--task", "csts"], "Missing argument 'MODEL...'"),
+        (build, ["select", "--help"], "Usage: giccs-x select [OPTIONS] DIALOGUES..."),
+        (build, ["--log", "x"], "Missing option '--dialogues'."),
+        (
+            build,
+            ["choose"],
+            "No such command 'choose'; there are import, select, sheet, candidates.",
+        ),
+    ],
+)
+def test_the_first_argument_may_name_another_command(group, arguments, said):
+    assert isinstance(group, click.Group)
+    result = CliRunner().invoke(group, arguments, prog_name="giccs-x")
+    assert said in result.stdout + result.stderr

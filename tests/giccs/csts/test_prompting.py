@@ -182,8 +182,6 @@ def test_too_few_sentence_pairs_to_draw_from():
     ("options", "message"),
     [
         ({"shots": 3}, "3 examples are asked for; an even number is allowed"),
-        ({"shots": -2}, "-2 examples are asked for; an even number is allowed"),
-        ({"instruction": "medium"}, "instruction is 'medium'; none, short, long are allowed"),
         ({"answers": "a.csv", "shots": 2}, "under the short instruction and without examples"),
         ({"answers": "a.csv", "instruction": "long"}, "under the short instruction"),
     ],
@@ -191,6 +189,19 @@ def test_too_few_sentence_pairs_to_draw_from():
 def test_what_cannot_be_asked_is_refused(options, message):
     with pytest.raises(InputError, match=message):
         open_tasks("csts-prompt", TaskOptions(**options))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"shots": -2}, "shots is -2; expected a whole number from 0 to 1000"),
+        ({"instruction": "medium"}, "instruction is 'medium'; expected one of none, short, long"),
+    ],
+)
+def test_values_that_no_option_has_are_refused(options, message):
+    for make, error in ((TaskOptions, ValueError), (Prompting, InputError)):
+        with pytest.raises(error, match=message):
+            make(**options)
 
 
 def test_a_model_must_write():

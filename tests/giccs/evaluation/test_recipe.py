@@ -148,10 +148,10 @@ def test_every_fault_is_told_with_its_key(tmp_path):
         "titel is not known; title, source, data, model are",
         f"model 1: task is 'sing'; it must be one of {', '.join([*TASKS, TRAINING])}",
         "model 1: name is missing; it must be a text",
-        "model 1: ask has shots = 'two'; it must be of type int",
-        f"model 1: ask has colour; {', '.join(TaskOptions.__slots__)} are known",
-        "model 1: ask has seed = -1; 0 to 4294967295 is allowed",
-        "model 1: ask has answer = 'x'; sentence, letter are allowed",
+        "model 1: ask: shots is 'two'; expected a whole number from 0 to 1000",
+        f"model 1: ask: colour is unknown; expected one of {', '.join(TaskOptions.__slots__)}",
+        "model 1: ask: seed is -1; expected a whole number from 0 to 4294967295",
+        "model 1: ask: answer is 'x'; expected one of sentence, letter",
         "model 1: history is 'often'; it must be one of without, with, both",
         "model 1: published 1: value is 'high'; it must be a number",
         "model 1: published 2: n is True; it must be a number",
@@ -171,7 +171,9 @@ def test_a_training_that_cannot_be_is_told(tmp_path):
         task = "csts-train"
         ask = { encoding = "quad" }
         """
-    with pytest.raises(InputError, match="model 1: ask cannot be: encoding is 'quad'; it must be"):
+    with pytest.raises(
+        InputError, match="model 1: ask: encoding is 'quad'; expected one of cross, bi, tri"
+    ):
         read_recipe(recipe_file(tmp_path, text))
 
 

@@ -82,19 +82,24 @@ def test_a_model_that_cannot_be_opened_is_one_error_and_not_one_per_prompt(llama
 @pytest.mark.parametrize(
     ("device", "message"),
     [
-        ("gpu", "--device gpu is unknown; expected auto, cpu, cuda, cuda:N or mps"),
-        ("cuda:x", "--device cuda:x is unknown; expected auto, cpu, cuda, cuda:N or mps"),
         ("cuda:2", "--device cuda:2 is not available; PyTorch has 1 cuda device here"),
         ("mps", "--device mps is not available; PyTorch has 0 mps devices here"),
     ],
 )
-def test_a_device_that_is_unknown_or_absent(llama, plain_encoder, monkeypatch, device, message):
+def test_a_device_that_is_absent(llama, plain_encoder, monkeypatch, device, message):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
     assert refusal(llama, device=device) == f"{llama}: {message}"
     with pytest.raises(InputError, match=message):
         open_model(str(plain_encoder), ModelOptions(device=device)).vectors(["Ja"], silent)
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:x"])
+def test_a_device_that_is_unknown(device):
+    message = f"device is '{device}'; expected auto, cpu, cuda, cuda:N or mps"
+    with pytest.raises(ValueError, match=message):
+        ModelOptions(device=device)
 
 
 def test_dtype_is_what_was_saved_or_asked_for(tmp_path, llama):

@@ -412,7 +412,7 @@ def test_what_cannot_be_asked_is_refused(tmp_path):
     with pytest.raises(InputError, match="has 5 utterances a dialogue, so as many orders; not 6"):
         asked(FOUR, lambda text, option, place: -1.0, permutations=6)
     for wrong in ({"permutations": 0}, {"answer": "essay"}, {"histories": ("before",)}):
-        with pytest.raises(ValueError, match="allowed"):
+        with pytest.raises(ValueError, match=r"allowed|expected"):
             MultipleChoice(TEMPLATE, **wrong)
     (tmp_path / "own.txt").write_text("{turn}\nAntwort:", "utf-8")
     with pytest.raises(InputError, match="shows no options, so no letter can be answered"):

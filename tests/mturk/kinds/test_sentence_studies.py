@@ -154,8 +154,8 @@ def test_settings_of_dialogues_are_none_of_sentence_pairs(study, pairs_csv):
         "c.toml", 'kind = "conditions"\ndialogues_per_hit = 2\nlanguage_check = true\n'
     )
     study.run("estimate", pairs_csv, "--config", config, code=2)
-    assert "c.toml:2: dialogues_per_hit is no setting; allowed:" in study.said
-    assert "c.toml:3: language_check is no setting" in study.said
+    assert "c.toml:2: dialogues_per_hit is unknown; expected one of" in study.said
+    assert "c.toml:3: language_check is unknown; expected" in study.said
 
 
 def test_tuples_need_dialogues_and_pairs_have_none(study, pairs_csv):

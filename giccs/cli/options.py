@@ -1,0 +1,69 @@
+"""Options and their texts that several commands share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from giccs.benchmark.languages import LANGUAGE_HELP, language_tag
+
+__all__ = [
+    "DATA_HELP",
+    "format_option",
+    "language_option",
+    "language_option_with_alias",
+    "offline_first",
+]
+
+DATA_HELP = "A benchmark JSONL file, a folder with the GiCCS release, a hub id, or giccs-sample."
+
+
+class _HiddenAlias(click.Option):
+    """An option whose help shows its first name only."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the line of the help without the alias."""
+        names, self.opts = self.opts, self.opts[:1]
+        try:
+            return super().get_help_record(ctx)
+        finally:
+            self.opts = names
+
+
+def _tag(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    try:
+        return language_tag(value) if value is not None else None
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+language_option = click.option(
+    "--language", metavar="TAG", callback=_tag, is_eager=True, help=LANGUAGE_HELP
+)
+"""Eager, so that callbacks of other options find its value."""
+language_option_with_alias = click.option(
+    "--language", "--lang", "language", cls=_HiddenAlias, metavar="TAG", callback=_tag,
+    help=LANGUAGE_HELP,
+)  # fmt: skip
+"""With the former name of the option, for one version."""
+
+
+def format_option(help: str | None = None) -> Callable[[Any], Any]:  # noqa: A002
+    """Return the option ``--format`` of commands that print tables, which take it as `form`."""
+    return click.option(
+        "--format",
+        "form",
+        type=click.Choice(["table", "markdown", "latex", "csv"]),
+        default="table",
+        show_default=True,
+        help=help,
+    )
+
+
+def offline_first(offline: bool) -> None:
+    """Set what every library of the hub reads when it is imported; so call it before any is."""
+    if offline:
+        os.environ["HF_HUB_OFFLINE"] = "1"

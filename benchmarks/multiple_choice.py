@@ -54,7 +54,8 @@ more = {}
 """
 OURS = """
 import torch; torch.set_num_threads(1)
-from giccs.models.causal import Prompt, open_causal
+from giccs.models.abilities import Prompt
+from giccs.models.causal import open_causal
 model = open_causal(f"{folder}/{gguf}" if gguf else folder)
 asked = [Prompt(prompt, tuple(options)) for prompt, options in questions]
 model.context  # loads
@@ -72,7 +73,7 @@ for _ in range(8):
     start = time.process_time()
     for _ in range(20): a @ b
     rates.append(20 * 2 * 1024 * 768 * 3072 / (time.process_time() - start))
-from giccs.models.causal.tree import grow
+from giccs.models.causal.tokens import grow
 encoded = [model._boundary.encode(prompt.text, prompt.options) for prompt in asked]
 read = sum(map(len, map(grow, encoded))), sum(len(ids) - 1 for one in encoded for ids in one.ids)
 more = {"again": again, "rate": max(rates), "forward": model.environment()["forward"], "read": read}

@@ -399,7 +399,7 @@ def bomb(path, piece, times):
             128,
         ),
         (
-            "from giccs.models.static.reading import blocks\ndef read(path): [*map(id, blocks(Path(path)))]",
+            "from giccs.models.static.formats import blocks\ndef read(path): [*map(id, blocks(Path(path)))]",
             "vectors.txt.gz",
             b"word 0.25 0.5\n",
             16,

@@ -23,7 +23,7 @@ from giccs.models import ModelOptions
 from giccs.tasks import BY_DEFAULT, Data, Task, TaskOptions, open_tasks, taken_options, task_modules
 
 if TYPE_CHECKING:
-    from giccs.evaluation.engines.asks import Ask
+    from giccs.evaluation.engines.local import Ask
     from giccs.evaluation.run import Job
     from giccs.measures.metrics import Estimate
     from giccs.measures.results import Result, Store
@@ -300,7 +300,7 @@ def _planned(
 
 def _asks(planned: Sequence[Planned], data: str | None, library: _Library) -> list[Ask]:
     """Return what is to be asked of each model, as far as it can do it."""
-    from giccs.evaluation.engines.asks import Ask, distinct
+    from giccs.evaluation.engines.local import Ask, distinct
 
     read = [
         (opened, task, library.of(task, data or named))

@@ -15,7 +15,7 @@ from giccs.tasks import TaskOptions
 
 if TYPE_CHECKING:
     from giccs.benchmark import Benchmark
-    from giccs.evaluation.interop.provenance import Provenance
+    from giccs.evaluation.interop.metadata import Provenance
 
 __all__ = ["export_lm_eval", "export_mteb"]
 
@@ -118,7 +118,7 @@ def _read(
     console: Console, data: str, limit: int | None, config: str | None, language: str | None
 ) -> tuple[Benchmark, Provenance]:
     from giccs.benchmark import read_benchmark
-    from giccs.evaluation.interop.provenance import provenance
+    from giccs.evaluation.interop.metadata import provenance
 
     benchmark = read_benchmark(data)
     console.warn(benchmark.warnings)

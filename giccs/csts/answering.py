@@ -25,6 +25,7 @@ from bws.textio import read_bytes, write_atomic
 from giccs.csts.data import Dataset
 from giccs.csts.prompts import text
 from giccs.csts.records import LABELS, Instance
+from giccs.models.abilities import ServedModel
 from giccs.progress import Progress, silent
 from giccs.tasks.refusals import unable_to_write
 
@@ -175,7 +176,9 @@ class Answering:
             one for one in rows if one.uid not in journal.written and question(one.condition)
         ]
         log.debug("%d rows, %d of them to be asked about", len(rows), len(missing))
-        served = hasattr(self.model, "usage")  # it keeps answers itself, and counts a call's cost
+        served = isinstance(
+            self.model, ServedModel
+        )  # it keeps answers itself, and counts a call's cost
         if served:
             self._add(missing, journal, progress)
         else:

@@ -26,7 +26,8 @@ from giccs.csts.measures import csts_metrics, hidden_metrics
 from giccs.measures.environment import environment
 from giccs.measures.metrics import interval_signature
 from giccs.measures.results import Result
-from giccs.models.batching import EncoderInput
+from giccs.models.abilities import PairModel, TextPairModel, VectorModel
+from giccs.models.encoding import EncoderInput
 from giccs.models.trained import SETTINGS, TrainedModel
 from giccs.progress import Progress, silent
 from giccs.tasks import TaskOptions
@@ -80,8 +81,8 @@ class ConditionalSimilarity:
         if isinstance(model, TrainedModel):
             return self._contradicts(model)
         if self.encoding == "tri":
-            return lacking(model, "vectors", f"{self.name} --encoding tri")
-        reason = lacking(model, "pair_scores", self.name)
+            return lacking(model, VectorModel, f"{self.name} --encoding tri")
+        reason = lacking(model, PairModel, self.name)
         return reason and f"{reason}; csts-prompt is for models that write"
 
     def _contradicts(self, model: TrainedModel) -> str:
@@ -172,7 +173,7 @@ class ConditionalSimilarity:
         if isinstance(model, TrainedModel):
             return TRAINED_TEMPLATES[str(model.settings["encoding"])]
         as_pairs = (self.encoding, self.condition) == ("bi", True)
-        if as_pairs and getattr(model, "separates_pairs", False):
+        if as_pairs and isinstance(model, TextPairModel) and model.separates_pairs():
             return PAIR_TEMPLATE
         return TEMPLATES[self.encoding, self.condition]
 

@@ -18,6 +18,7 @@ from giccs.evalrank.vector_cache import cached_vectors
 from giccs.measures.environment import environment
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Group, Result
+from giccs.models.abilities import PairModel, VectorModel
 from giccs.progress import Progress, silent
 from giccs.tasks.refusals import lacking
 
@@ -63,16 +64,16 @@ class Agreement:
 
     def refuses(self, model: Any) -> str:
         """Return why the model cannot do it and what could be done; empty where it can."""
-        if hasattr(model, "vectors"):
+        if isinstance(model, VectorModel):
             return ""
-        reason = lacking(model, "pair_scores", self.name)
+        reason = lacking(model, PairModel, self.name)
         if reason or self.similarity == "cos":
             return reason
         return f"gives no vectors, and {self.name} needs them for l2; ask with --similarity cos"
 
     def signature(self, model: Any, data: SimilarityData) -> dict[str, Any]:
         """Return all that the result depends on, before anything is computed."""
-        own = not hasattr(model, "vectors")
+        own = not isinstance(model, VectorModel)
         return {
             "task": self.name,
             "model": model.name,
@@ -131,7 +132,7 @@ class Agreement:
         """Return for each set what the model finds of its pairs; every text of all sets is asked once."""
         left = [text for table in tables for text in table.left]
         right = [text for table in tables for text in table.right]
-        if hasattr(model, "vectors"):
+        if isinstance(model, VectorModel):
             texts = list(dict.fromkeys([*left, *right]))
             vectors = cached_vectors(model, texts, progress).astype(np.float64)
             row = {text: place for place, text in enumerate(texts)}

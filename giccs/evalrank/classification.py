@@ -31,11 +31,12 @@ from giccs.evalrank.classification_data import (
 )
 from giccs.evalrank.dependence import numbered, variances
 from giccs.evalrank.logistic import COSTS, FOLDS, INNER_FOLDS, Learner, too_few
-from giccs.evalrank.vector_cache import Vectoriser, cached_vectors
+from giccs.evalrank.vector_cache import cached_vectors
 from giccs.measures.comparison import wilson
 from giccs.measures.environment import environment
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Group, Result
+from giccs.models.abilities import VectorModel
 from giccs.progress import Progress, silent
 from giccs.tasks import TaskOptions
 from giccs.tasks.refusals import lacking
@@ -76,9 +77,9 @@ class Classification:
 
     def refuses(self, model: Any) -> str:
         """Return why the model cannot do it and what could be done; empty where it can."""
-        return lacking(model, "vectors", self.name)
+        return lacking(model, VectorModel, self.name)
 
-    def signature(self, model: Vectoriser, data: ClassificationData) -> dict[str, Any]:
+    def signature(self, model: VectorModel, data: ClassificationData) -> dict[str, Any]:
         """Return all that the result depends on, before anything is computed."""
         return {
             "task": self.name,
@@ -97,7 +98,7 @@ class Classification:
         }
 
     def evaluate(
-        self, model: Vectoriser, data: ClassificationData, progress: Progress = silent
+        self, model: VectorModel, data: ClassificationData, progress: Progress = silent
     ) -> Result:
         """Encode, learn and test each set."""
         start = time.perf_counter()
@@ -116,13 +117,13 @@ class Classification:
                 "data": data.name,
                 "scikit-learn": version("scikit-learn"),
                 **environment(),
-                **(model.environment() if hasattr(model, "environment") else {}),
+                **model.environment(),
             },
             seconds=round(time.perf_counter() - start, 3),
             predictions=_joined(tables),
         )
 
-    def _asked(self, model: Vectoriser, one: LabelledSet, progress: Progress) -> Answers | str:
+    def _asked(self, model: VectorModel, one: LabelledSet, progress: Progress) -> Answers | str:
         """Return what is predicted of a set, or why nothing can be."""
         train, dev, test = (
             np.asarray(one.part(part), np.intp) for part in ("train", "dev", "test")
@@ -144,7 +145,7 @@ def open_tasks(options: TaskOptions) -> list[Classification]:
     return [Classification(options.seed)]
 
 
-def features(model: Vectoriser, rows: Sequence[Row], progress: Progress) -> tuple[Floats, int]:
+def features(model: VectorModel, rows: Sequence[Row], progress: Progress) -> tuple[Floats, int]:
     """Return (N, D) vectors of sentences, or (N, 2 D) of pairs; and how many texts have no vector."""
     sides = [[row.texts[side] for row in rows] for side in range(len(rows[0].texts))]
     found = cached_vectors(model, [text for side in sides for text in side], progress)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from giccs.evalrank.scores import Column, some_of
 from giccs.measures.comparison import paired_correlations
 from giccs.measures.metrics import CORRELATION, Estimate, jackknifed, weighted_spearman
-from giccs.models.postprocess.spelling import family_of, is_postprocessed
+from giccs.models.postprocess.steps import family_of, is_postprocessed
 
 __all__ = ["FEWEST", "Cell", "Correlations", "complete", "correlate", "missing", "unprocessed"]
 

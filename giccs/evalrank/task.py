@@ -23,6 +23,7 @@ from giccs.evalrank.vector_cache import cached_vectors
 from giccs.measures.environment import environment
 from giccs.measures.metrics import interval_signature
 from giccs.measures.results import Result
+from giccs.models.abilities import VectorModel
 from giccs.progress import Progress, silent
 from giccs.tasks import TaskOptions
 from giccs.tasks.refusals import lacking
@@ -68,7 +69,7 @@ class EvalRank:
 
     def refuses(self, model: Any) -> str:
         """Return why the model cannot do it and what could be done; empty where it can."""
-        return lacking(model, "vectors", self.name)
+        return lacking(model, VectorModel, self.name)
 
     def signature(self, model: Any, data: RankingData) -> dict[str, Any]:
         """Return all that the result depends on, before anything is computed."""

@@ -27,10 +27,11 @@ from bws.clusters import too_few_clusters
 from giccs.evalrank.data import BACKGROUND, read_sentences, read_words
 from giccs.evalrank.dependence import variances
 from giccs.evalrank.records import RankingData
-from giccs.evalrank.vector_cache import Vectoriser, cached_vectors
+from giccs.evalrank.vector_cache import cached_vectors
 from giccs.measures.environment import environment
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Result
+from giccs.models.abilities import VectorModel
 from giccs.progress import Progress, silent
 from giccs.tasks import TaskOptions
 from giccs.tasks.refusals import lacking
@@ -67,9 +68,9 @@ class Uniformity:
 
     def refuses(self, model: Any) -> str:
         """Return why the model cannot do it and what could be done; empty where it can."""
-        return lacking(model, "vectors", self.name)
+        return lacking(model, VectorModel, self.name)
 
-    def signature(self, model: Vectoriser, data: RankingData) -> dict[str, Any]:
+    def signature(self, model: VectorModel, data: RankingData) -> dict[str, Any]:
         """Return all that the result depends on, before anything is computed."""
         return {
             "task": self.name,

@@ -13,7 +13,6 @@ import logging
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,36 +20,19 @@ from numpy.typing import NDArray
 from bws.command import json_ready
 from bws.textio import write_with
 from giccs.caching import cache_folder
+from giccs.models.abilities import VectorModel
 from giccs.models.postprocess import Processed
 from giccs.models.vocabulary import TokenCounts, count_tokens, counted_tokens
 from giccs.progress import Progress
 
-__all__ = ["Vectoriser", "cached_vectors"]
+__all__ = ["cached_vectors"]
 
 log = logging.getLogger(__name__)
 
 Floats = NDArray[np.float32]
 
 
-class Vectoriser(Protocol):
-    """A model that gives vectors."""
-
-    @property
-    def name(self) -> str:
-        """As the user called it."""
-        ...
-
-    @property
-    def identity(self) -> Any:
-        """What its vectors depend on."""
-        ...
-
-    def vectors(self, texts: Sequence[str], progress: Progress) -> Floats:
-        """Return (N, D); NaN in the rows of texts that it knows nothing of."""
-        ...
-
-
-def cached_vectors(model: Vectoriser, texts: Sequence[str], progress: Progress) -> Floats:
+def cached_vectors(model: VectorModel, texts: Sequence[str], progress: Progress) -> Floats:
     """Return (N, D) the vectors of N texts; each distinct text is encoded once, and never again.
 
     All distinct texts are taken together, in the order in which they first come: a step behind a model is
@@ -62,7 +44,7 @@ def cached_vectors(model: Vectoriser, texts: Sequence[str], progress: Progress) 
     return found if len(place) == len(texts) else found[[place[text] for text in texts]]
 
 
-def _distinct(model: Vectoriser, texts: Sequence[str], progress: Progress) -> Floats:
+def _distinct(model: VectorModel, texts: Sequence[str], progress: Progress) -> Floats:
     if isinstance(model, Processed):
         return model.changed(_distinct(model.before, texts, progress))
     path = cache_folder() / "vectors" / f"{_key(model, texts)}.npz"
@@ -78,7 +60,7 @@ def _distinct(model: Vectoriser, texts: Sequence[str], progress: Progress) -> Fl
     return found
 
 
-def _key(model: Vectoriser, texts: Sequence[str]) -> str:
+def _key(model: VectorModel, texts: Sequence[str]) -> str:
     about = [model.name, json_ready(model.identity), version("giccs"), texts]
     text = json.dumps(about, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

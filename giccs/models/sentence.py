@@ -16,18 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
-from giccs.models.batching import BatchSize, EncoderInput, encode_in_batches
-from giccs.models.cosine import cosines, encoded
-from giccs.models.folder import WEIGHTS, first_line, read_json, revision, saved_dtype
-from giccs.models.importing import uninterrupted
-from giccs.models.placing import check_device, device_map, devices, must_cover
-from giccs.models.quantising import (
+from giccs.models.abilities import PairModel, TextPairModel, VectorModel
+from giccs.models.checkpoint import WEIGHTS, first_line, located, read_json, revision, saved_dtype
+from giccs.models.devices import check_device, device_map, devices, must_cover
+from giccs.models.encoding import BatchSize, EncoderInput, cosines, encode_in_batches, encoded
+from giccs.models.loading import uninterrupted
+from giccs.models.quantisation import (
     check_quantised,
     quantisation,
     quantised_as,
     quantised_with,
     settle,
 )
+from giccs.models.trained import TrainedModel, trained_settings
 from giccs.models.vocabulary import TokenCounter, check_tokenizer
 from giccs.models.weights import POOLER, check_weights, recorded_loading, unused_weights
 from giccs.progress import Progress
@@ -37,7 +38,15 @@ if TYPE_CHECKING:
 
     from giccs.models import ModelOptions
 
-__all__ = ["SentenceModel", "encoder_folder"]
+__all__ = ["SentenceModel", "encoder_folder", "open_encoder"]
+
+
+def open_encoder(name: str, place: str, options: ModelOptions) -> SentenceModel | TrainedModel:
+    """Return the encoder in the folder `place` or of that hub id, or what giccs-csts train made of one."""
+    path = located(place, options.revision, offline=options.offline)
+    if (settings := trained_settings(path)) is not None:
+        return TrainedModel(name, path, settings, options)
+    return SentenceModel(name, encoder_folder(name, path, options), options)
 
 
 def encoder_folder(name: str, folder: Path, options: ModelOptions) -> Path:
@@ -68,8 +77,10 @@ def _foreign_parts(parts: Any) -> bool:
     return any(not str(one).startswith("sentence_transformers.") for one in types)
 
 
-class SentenceModel:
+class SentenceModel(PairModel, TextPairModel, VectorModel):
     """An encoder whose similarity is the cosine of two texts' vectors."""
+
+    name: str
 
     def __init__(self, name: str, folder: Path, options: ModelOptions) -> None:
         self.name = name
@@ -90,12 +101,15 @@ class SentenceModel:
             "similarity": "cosine",
         }
 
-    @cached_property
     def separates_pairs(self) -> bool:
-        """Whether the tokenizer puts a separator between two texts, as those of BERT and RoBERTa do.
+        """Tell whether the tokenizer puts a separator between two texts, as those of BERT and RoBERTa do.
 
         False if the tokenizer cannot be opened: the error is reported when the model is loaded.
         """
+        return self._separates_pairs
+
+    @cached_property
+    def _separates_pairs(self) -> bool:
         parts = read_json(self._folder / "modules.json") or [{"path": "", "type": "Transformer"}]
         if not str(parts[0].get("type")).endswith("Transformer"):
             return False

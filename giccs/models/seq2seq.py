@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bws.problems import InputError, Problem
-from giccs.models.causal.loading import LIMITS, Loaded, load
-from giccs.models.causal.source import Source, checked_config
-from giccs.models.folder import holds_seq2seq
+from giccs.models.abilities import GeneratingModel
+from giccs.models.checkpoint import located, stated_kind
+from giccs.models.devices import devices
 from giccs.models.generation import Greedy, answered, must_fit
-from giccs.models.placing import devices
-from giccs.models.quantising import precision, quantised_as, quantised_with
+from giccs.models.loading import LIMITS, Loaded, Source, checked_config, load
+from giccs.models.quantisation import precision, quantised_as, quantised_with
 from giccs.models.weights import unused_weights
 from giccs.progress import Progress, silent
 
@@ -27,8 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["Seq2SeqModel", "open_seq2seq"]
 
 
-def open_seq2seq(name: str, path: Path, options: ModelOptions) -> Seq2SeqModel:
-    """Return the model in the folder `path`; its weights are loaded later.
+def open_seq2seq(name: str, place: str, options: ModelOptions) -> Seq2SeqModel:
+    """Return the model in the folder `place`, or of that hub id; its weights are loaded later.
 
     InputError with one sentence on what to do where it is no encoder-decoder that writes.
     """
@@ -36,6 +35,7 @@ def open_seq2seq(name: str, path: Path, options: ModelOptions) -> Seq2SeqModel:
     def refused(message: str) -> InputError:
         return InputError(Problem(name, None, message))
 
+    path = located(place, options.revision, offline=options.offline)
     if not path.is_dir():
         raise refused("is a file; an encoder-decoder is a folder or a hub id")
     config = checked_config(name, path, options)
@@ -43,14 +43,16 @@ def open_seq2seq(name: str, path: Path, options: ModelOptions) -> Seq2SeqModel:
         raise refused(
             "is no encoder-decoder (T5, Flan-T5, ...); causal: is for GPT, Llama and so on"
         )
-    if not holds_seq2seq(path):
+    if stated_kind(path) != "seq2seq":
         kinds = ", ".join(config.get("architectures") or ["none named"])
         raise refused(f"has no head that writes an answer (its architecture: {kinds})")
     return Seq2SeqModel(name, Source(path), options)
 
 
-class Seq2SeqModel:
+class Seq2SeqModel(GeneratingModel):
     """An encoder-decoder; loaded when it is first asked."""
+
+    name: str
 
     def __init__(self, name: str, source: Source, options: ModelOptions) -> None:
         self.name = name

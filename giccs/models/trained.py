@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bws.problems import InputError, Problem
-from giccs.models.folder import read_json, revision
-from giccs.models.placing import check_device, refuse_map
-from giccs.models.quantising import refuse_quantising
+from giccs.models.abilities import DescribedModel
+from giccs.models.checkpoint import read_json, revision
+from giccs.models.devices import check_device, refuse_map
+from giccs.models.quantisation import refuse_quantising
 
 if TYPE_CHECKING:
     from giccs.models import ModelOptions
@@ -34,8 +35,10 @@ def described(settings: Mapping[str, Any]) -> str:
     return f"is a {settings['encoding']}-encoder made by giccs-csts train, for --task csts only"
 
 
-class TrainedModel:
+class TrainedModel(DescribedModel):
     """The folder of a trained model, and how to run it; the task csts loads the weights."""
+
+    name: str
 
     def __init__(
         self, name: str, folder: Path, settings: Mapping[str, Any], options: ModelOptions
@@ -55,9 +58,8 @@ class TrainedModel:
         """Return what the scores depend on."""
         return {"kind": "csts-train", "revision": revision(self.folder), "dtype": "float32"}
 
-    @property
     def description(self) -> str:
-        """What the model is, for tasks that refuse it."""
+        """Return what the model is, for tasks that refuse it."""
         return described(self.settings)
 
     @property

@@ -13,7 +13,7 @@ from giccs.measures.formatting import SELECTED_REMARK
 from giccs.measures.metrics import SELECTED, Estimate
 from giccs.measures.result_labels import data_of, history_of, is_choice, prompt_of
 from giccs.measures.results import Result
-from giccs.models.postprocess.spelling import canonical_name
+from giccs.models.postprocess.steps import canonical_name
 
 __all__ = ["Comparison", "Line", "against"]
 

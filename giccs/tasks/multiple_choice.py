@@ -22,6 +22,7 @@ from giccs.benchmark.languages import base_language, language_tag, required_lang
 from giccs.measures.environment import environment
 from giccs.measures.metrics import Estimate, interval_signature
 from giccs.measures.results import Group, Result
+from giccs.models.abilities import LikelihoodModel
 from giccs.progress import Progress, silent
 from giccs.prompts import LETTERS, Template, default_template, open_template
 from giccs.tasks import TaskOptions
@@ -33,7 +34,8 @@ from giccs.tasks.refusals import lacking, without_template
 if TYPE_CHECKING:
     import polars
 
-    from giccs.models.causal import CausalModel, OptionScore
+    from giccs.models.abilities import OptionScore
+    from giccs.models.causal import CausalModel
 
 __all__ = ["MultipleChoice", "open_tasks"]
 
@@ -99,7 +101,7 @@ class MultipleChoice:
 
     def refuses(self, model: Any) -> str:
         """Return why the model cannot do it and what could be done; empty where it can."""
-        return lacking(model, "score", self.name) or without_template(
+        return lacking(model, LikelihoodModel, self.name) or without_template(
             model, chat_template=self.chat_template
         )
 
@@ -197,7 +199,7 @@ class MultipleChoice:
         progress: Progress,
     ) -> dict[Key, Said]:
         """Put every prompt to the model in one pass."""
-        from giccs.models.causal import Prompt
+        from giccs.models.abilities import Prompt
 
         chat = model.render_chat if self.chat_template else None
         asking = Asking(template, self.answer, chat)

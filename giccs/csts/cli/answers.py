@@ -30,6 +30,7 @@ from giccs.csts.asked import first_pairs, in_splits
 from giccs.csts.data import SPLITS, Dataset, read_csts
 from giccs.csts.records import Instance
 from giccs.models import ModelOptions
+from giccs.models.abilities import ServedModel
 
 __all__ = ["answers"]
 
@@ -160,7 +161,7 @@ def _document(
         "left_out": len(dataset.instances) - len(rows_to_ask(dataset)),
         "output": output,
         "journal": str(journal.path),
-        "usage": model.usage() if asked and hasattr(model, "usage") else None,
+        "usage": model.usage() if asked and isinstance(model, ServedModel) else None,
         "signature": {**journal.signature, "giccs": version("giccs")},
     }
 

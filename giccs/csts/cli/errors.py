@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from giccs.csts.errors import Evaluation, Findings, Vectors
     from giccs.csts.errors.answers import Truths
     from giccs.measures.metrics import Estimate
+    from giccs.models.abilities import Model
 
 __all__ = ["errors"]
 
@@ -186,7 +187,7 @@ def _read(console: Console, answers: str, truth: str | None) -> Truths:
     return joined
 
 
-def _open(name: str, seed: int, offline: bool) -> Any:
+def _open(name: str, seed: int, offline: bool) -> Model:
     offline_first(offline)
     from giccs.models import ModelOptions, open_model
 
@@ -359,7 +360,7 @@ def _cluster_document(one: Any) -> dict[str, Any]:
 
 
 def _signature(
-    answers: str, truth: str | None, model: Any, by_cluster: bool, seed: int
+    answers: str, truth: str | None, model: Model, by_cluster: bool, seed: int
 ) -> dict[str, Any]:
     from giccs.csts.errors.clustering import N_INIT
 

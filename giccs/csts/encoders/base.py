@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bws.problems import InputError, Problem
-from giccs.models.folder import WEIGHTS, first_line, located, read_json
-from giccs.models.importing import uninterrupted
+from giccs.models.checkpoint import WEIGHTS, first_line, located, read_json
+from giccs.models.loading import uninterrupted
 from giccs.models.trained import described, trained_settings
 from giccs.models.vocabulary import check_tokenizer
 from giccs.models.weights import POOLER, check_weights, loading_report

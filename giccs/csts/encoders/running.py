@@ -24,7 +24,7 @@ from giccs.measures.environment import environment
 from giccs.measures.metrics import Estimate, interval_signature
 from giccs.measures.results import Group, Result, Store, digest
 from giccs.measures.submission import INDEX, write_submission
-from giccs.models.folder import revision
+from giccs.models.checkpoint import revision
 from giccs.progress import Progress, silent
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from giccs.csts.encoders.inputs import Batches, Units, model_inputs
 from giccs.csts.encoders.scorer import Scorer
 from giccs.csts.encoders.settings import Settings, settings_of, trained_document
 from giccs.csts.records import Instance
-from giccs.models.folder import first_line
+from giccs.models.checkpoint import first_line
 from giccs.models.trained import SETTINGS
 from giccs.models.weights import LoadingReport, check_weights
 from giccs.progress import Progress, silent

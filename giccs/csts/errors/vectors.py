@@ -15,8 +15,7 @@ from giccs.csts.mining.embeddings import encoded
 from giccs.progress import Progress, silent
 
 if TYPE_CHECKING:
-    from giccs.models import PairModel
-    from giccs.models.causal import CausalModel
+    from giccs.models.abilities import Model
 
 __all__ = ["concatenated", "encode"]
 
@@ -31,7 +30,7 @@ def concatenated(pair: AnswerPair) -> str:
 
 
 def encode(
-    model: PairModel | CausalModel,
+    model: Model,
     pairs: Sequence[AnswerPair],
     file: str,
     progress: Progress = silent,

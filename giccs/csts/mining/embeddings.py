@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
 from giccs.csts.mining.captions import Captions
+from giccs.models.abilities import DescribedModel, Model, VectorModel
 from giccs.progress import Progress, silent
 
 __all__ = ["encoded", "read_array", "source_means", "units_of"]
@@ -67,14 +68,14 @@ def units_of(vectors: NDArray[Any], file: str, names: Sequence[str] | None = Non
     return units
 
 
-def encoded(model: Any, texts: Sequence[str], progress: Progress = silent) -> Matrix:
+def encoded(model: Model, texts: Sequence[str], progress: Progress = silent) -> Matrix:
     """Return (N, D) vectors of N texts by a model of `giccs.models` that encodes; each text once.
 
     Raises InputError where the model compares texts without encoding them.
     """
-    if not hasattr(model, "vectors"):
-        reason = getattr(model, "description", "makes no embeddings")
-        message = f"{reason}; take an encoder, for instance package:minilm"
+    if not isinstance(model, VectorModel):
+        own = model.description() if isinstance(model, DescribedModel) else ""
+        message = f"{own or 'makes no embeddings'}; take an encoder, for instance package:minilm"
         raise InputError(Problem(model.name, None, message))
     if not texts:
         raise ValueError("there are no texts to encode")

@@ -29,10 +29,11 @@ from typing import Any
 
 from bws.problems import InputError, Problem
 from giccs.evaluation.engines import EngineError
-from giccs.evaluation.engines.asks import Ask
+from giccs.evaluation.engines.local import Ask
 from giccs.evaluation.engines.worker import THREADS, Answer, Worker
 from giccs.measures.environment import environment
 from giccs.measures.results import Result, Store, digest
+from giccs.models import kinds
 from giccs.progress import Progress, silent
 
 __all__ = ["RETRIES", "over_ray"]
@@ -48,7 +49,6 @@ PATIENCE = 10
 SETTINGS = bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
 """With which both ends of HTTP/2 begin: a frame of type 4, here an empty one."""
 GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + SETTINGS
-WITHOUT_GPU = ("baseline", "chat", "completions", "static")
 
 Numbered = tuple[int, Ask]
 
@@ -294,4 +294,5 @@ def _gpus(ray: Any, ask: Ask) -> int:
 
 
 def _takes_gpu(ask: Ask) -> bool:
-    return ask.model.identity.get("kind") not in WITHOUT_GPU
+    kind = kinds().get(str(ask.model.identity.get("kind")))
+    return kind is None or kind.has_weights

@@ -21,6 +21,7 @@ from bws.verbosity import LOGGERS
 
 if TYPE_CHECKING:
     from giccs.measures.results import Result
+    from giccs.models.abilities import Model
     from giccs.tasks import Data, Task
 
 __all__ = ["THREADS", "Answer", "Worker"]
@@ -70,14 +71,15 @@ class Worker:
 
     def ask(self, task: Task, data: Data) -> Answer:
         """Return the result, or what is wrong with the model."""
-        from giccs.evaluation.engines.asks import evaluate
+        from giccs.evaluation.engines.local import evaluate
+        from giccs.models.abilities import ServedModel
         from giccs.progress import silent
 
         try:
             result = evaluate(task, self._model, data, silent)
         except InputError as error:
             return Answer(None, error.problems, lines=self._logged())
-        usage = self._model.usage() if hasattr(self._model, "usage") else ""
+        usage = self._model.usage() if isinstance(self._model, ServedModel) else ""
         return Answer(result, usage=usage, lines=self._logged())
 
     def _logged(self) -> tuple[logging.LogRecord, ...]:
@@ -85,7 +87,7 @@ class Worker:
         return tuple(self._lines.get() for _ in range(self._lines.qsize()))
 
     @cached_property
-    def _model(self) -> Any:
+    def _model(self) -> Model:
         from giccs.models import ModelOptions, open_model
 
         return open_model(self._name, ModelOptions(**self._options))

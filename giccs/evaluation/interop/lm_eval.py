@@ -16,8 +16,7 @@ from typing import Any
 from bws.command import json_ready
 from bws.textio import write_atomic
 from giccs.benchmark import Benchmark
-from giccs.evaluation.interop.names import in_a_path, task_name
-from giccs.evaluation.interop.provenance import Provenance, provenance
+from giccs.evaluation.interop.metadata import Provenance, in_a_path, provenance, task_name
 from giccs.measures.metrics import Estimate
 from giccs.measures.result_labels import is_choice
 from giccs.measures.results import Result, digest

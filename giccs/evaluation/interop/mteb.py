@@ -13,8 +13,13 @@ from bws.problems import InputError, Problem
 from bws.textio import write_atomic
 from giccs.benchmark import SAMPLE_TERMS, Benchmark, known_terms
 from giccs.benchmark.languages import matches, required_language
-from giccs.evaluation.interop.names import in_a_path, mteb_language, task_name
-from giccs.evaluation.interop.provenance import Provenance, provenance
+from giccs.evaluation.interop.metadata import (
+    Provenance,
+    in_a_path,
+    mteb_language,
+    provenance,
+    task_name,
+)
 from giccs.measures.result_labels import compares_pairs
 from giccs.measures.results import Result
 from giccs.tasks.pairwise import PairwiseSTS

@@ -1,30 +1,182 @@
 """Models whose vectors are changed after they were computed: ``NAME+STEP[:K]``, several in a row.
 
 package:minilm+whitening:256     static:glove.6B.300d.txt+abtt:2     bert-base-uncased+first-last+flow
+
+A step is fitted on the distinct texts of one call: all texts whose vectors are to be compared belong into
+one call of `vectors` or `pair_scores`. All-but-the-top on word vectors is fitted on the whole vocabulary,
+as its paper does; the mean of a sentence's words commutes with it. Texts without a vector (rows of NaN)
+stay without one and take no part in the fit.
 """
 
 from __future__ import annotations
 
-from giccs.models.postprocess.model import Encoder, Processed, wrapped
-from giccs.models.postprocess.spelling import (
-    STEPS,
-    Step,
-    canonical_name,
-    family_of,
-    is_postprocessed,
-    parse_step,
-    split_steps,
-)
+from collections.abc import Mapping, Sequence
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
 
-__all__ = [
-    "STEPS",
-    "Encoder",
-    "Processed",
-    "Step",
-    "canonical_name",
-    "family_of",
-    "is_postprocessed",
-    "parse_step",
-    "split_steps",
-    "wrapped",
-]
+import numpy as np
+from numpy.typing import NDArray
+
+from bws.problems import InputError, Problem
+from giccs.models.abilities import Model, PairModel, TextPairModel, VectorModel
+from giccs.models.encoding import EncoderInput, cosines, encoded, in_one_batch
+from giccs.models.postprocess.steps import Step, parse_step
+from giccs.models.postprocess.transforms import LINEAR, fit_flow, moments
+from giccs.models.sentence import SentenceModel
+from giccs.models.static import StaticModel
+from giccs.progress import Progress, silent
+
+__all__ = ["Processed", "wrapped"]
+
+Vectors = NDArray[np.float32]
+
+
+class FirstLast(PairModel, TextPairModel, VectorModel):
+    """The mean of all tokens' vectors in an encoder's first layer and its last; similarity is the cosine.
+
+    BERT-flow (Li et al. 2020) and BERT-whitening (Su et al. 2021) start from it.
+    """
+
+    name: str
+
+    def __init__(self, name: str, model: SentenceModel) -> None:
+        self.name = name
+        self._model = model
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Return what the vectors depend on."""
+        return {**self._model.identity, "pooling": "first and last layer"}
+
+    def separates_pairs(self) -> bool:
+        """Tell whether the tokenizer of the model puts a separator between two texts."""
+        return self._model.separates_pairs()
+
+    def pair_scores(
+        self, left: Sequence[EncoderInput], right: Sequence[EncoderInput], progress: Progress
+    ) -> NDArray[np.float64]:
+        """Return the cosine of each pair."""
+        return cosines(left, right, in_one_batch(partial(self.vectors, progress=progress)), silent)
+
+    def vectors(self, texts: Sequence[EncoderInput], progress: Progress) -> NDArray[np.float32]:
+        """Return (N, D) the vectors of N texts."""
+        return self._model.first_last(texts, progress)
+
+    def environment(self) -> Mapping[str, Any]:
+        """Return the model's own."""
+        return self._model.environment()
+
+
+def wrapped(model: Model, step: str, seed: int = 0) -> VectorModel:
+    """Return `model` with a step behind it: ``wrapped(model, "whitening:256")``.
+
+    `seed` counts for ``flow`` only. Raises InputError where there is no such step or it does not go
+    with the model.
+    """
+    parsed = parse_step(step)
+    name = f"{model.name}+{parsed}"
+    if not isinstance(model, VectorModel):
+        message = "gives no vectors; steps go behind encoders and word vectors"
+        raise InputError(Problem(name, None, message))
+    if parsed.name == "words":
+        return _in_words(model, name)
+    if parsed.name == "first-last":
+        return _first_last(model, name)
+    if parsed.name == "flow" and find_spec("zuko") is None:
+        raise InputError(Problem(name, None, "needs zuko; install it with: pip install zuko"))
+    return Processed(name, model, parsed, seed)
+
+
+def _in_words(model: Model, name: str) -> VectorModel:
+    if isinstance(model, StaticModel):
+        return model.in_words(name)
+    message = "words goes directly behind word vectors (static:FILE); others cut texts themselves"
+    raise InputError(Problem(name, None, message))
+
+
+def _first_last(model: Model, name: str) -> VectorModel:
+    if isinstance(model, SentenceModel):
+        return FirstLast(name, model)
+    message = "first-last goes directly behind a transformers encoder; this model has no layers"
+    raise InputError(Problem(name, None, message))
+
+
+class Processed(PairModel, TextPairModel, VectorModel):
+    """A model behind which a step stands; similarity is the cosine."""
+
+    name: str
+
+    def __init__(self, name: str, model: VectorModel, step: Step, seed: int) -> None:
+        self.name = name
+        self.before = model
+        self._step = step
+        self._seed = seed
+        self._facts: dict[str, Any] = {}
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Return what the vectors depend on: the model's own identity, and the steps in their order."""
+        before = self.before.identity
+        step = f"{self._step} seed={self._seed}" if self._step.name == "flow" else str(self._step)
+        steps = [*before.get("postprocess", []), step]
+        return {**before, "similarity": "cosine", "postprocess": steps}
+
+    def separates_pairs(self) -> bool:
+        """Tell whether the tokenizer of the model puts a separator between two texts."""
+        return isinstance(self.before, TextPairModel) and self.before.separates_pairs()
+
+    def pair_scores(
+        self, left: Sequence[EncoderInput], right: Sequence[EncoderInput], progress: Progress
+    ) -> NDArray[np.float64]:
+        """Return the cosine of each pair, the step fitted on all their texts; NaN where there is none."""
+        return cosines(left, right, in_one_batch(partial(self._changed, progress=progress)), silent)
+
+    def vectors(self, texts: Sequence[EncoderInput], progress: Progress) -> Vectors:
+        """Return (N, K) the vectors of N texts, the step fitted on these."""
+        return encoded(texts, in_one_batch(partial(self._changed, progress=progress)), silent)
+
+    def environment(self) -> Mapping[str, Any]:
+        """Return the model's own, and what the last fit of the step was like."""
+        before = self.before.environment()
+        return {**before, "postprocess": [*before.get("postprocess", []), dict(self._facts)]}
+
+    def changed(self, vectors: Vectors) -> Vectors:
+        """Return (N, K) what the step makes of the (N, D) vectors of distinct texts, fitted on these."""
+        known = np.isfinite(vectors).all(axis=1)
+        if not known.any():
+            return vectors
+        try:
+            image = (
+                self._flowed(vectors[known])
+                if self._step.name == "flow"
+                else self._mapped(vectors[known])
+            )
+        except ValueError as error:
+            raise InputError(Problem(self.name, None, f"{self._step}: {error}")) from None
+        changed = np.full((len(vectors), image.shape[1]), np.nan, dtype=np.float32)
+        changed[known] = image
+        return changed
+
+    def _changed(self, texts: Sequence[Any], progress: Progress) -> Vectors:
+        return self.changed(self.before.vectors(texts, progress))
+
+    def _flowed(self, vectors: Vectors) -> NDArray[np.float64]:
+        flow = fit_flow(vectors, self._seed)
+        before, after = flow.likelihoods
+        self._tell(len(vectors), "texts", flow.warning)
+        self._facts["log_likelihood"] = {"before": before, "after": after}
+        return flow(vectors)
+
+    def _mapped(self, vectors: Vectors) -> NDArray[np.float64]:
+        base, what = vectors, "texts"
+        if self._step.name == "abtt" and isinstance(self.before, StaticModel):
+            base, what = self.before.everything(), "vocabulary"
+        fit = LINEAR[self._step.name](moments(base), self._step.k)
+        self._tell(len(base), what, fit.warning)
+        return fit(vectors)
+
+    def _tell(self, n: int, what: str, warning: str) -> None:
+        self._facts = {"step": str(self._step), "fitted_on": what, "n": n}
+        if warning:
+            self._facts["warning"] = warning

@@ -1,16 +1,9 @@
-"""Models behind an OpenAI-compatible server: how is one asked, and what does that cost?
+"""Models behind an OpenAI-compatible server.
 
-address     which server, and may the key go there?
-request     what may be asked, and what comes of it
-cache       answers that were had before: a rerun costs nothing
-wire        one request to the server, and what may come back
-threads     several at a time, and none begun once one has failed
-usage       requests, tokens, dollars
-asking      all of it behind one call
+chat          models that answer prompts
+completions   models that say how likely the tokens of a text are
+server        address, key, prices, usage
+requests      requests to answers: cached ones first, the others several at a time
+cache         answers on disk: a rerun costs nothing
+client        one request to the server, and what may come back
 """
-
-from __future__ import annotations
-
-from giccs.models.served.asking import Asker, open_server
-
-__all__ = ["Asker", "open_server"]

@@ -9,12 +9,12 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from bws.problems import InputError, Problem
-from giccs.models.served.request import Answer
 
-__all__ = ["Cache"]
+__all__ = ["Answer", "Cache"]
 
 BUSY = 60.0
 """Seconds that a process waits for another one to end its writing."""
@@ -30,6 +30,15 @@ CREATE TABLE IF NOT EXISTS answers (
     asked TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP
 ) WITHOUT ROWID
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the server sent back."""
+
+    text: str
+    model: str = ""
+    """As the server calls the model that answered: more exact, often, than what it was asked for."""
 
 
 class Cache:

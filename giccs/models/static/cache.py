@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from bws.textio import write_atomic, write_with
 from giccs.caching import cache_folder
-from giccs.models.static.blocks import Block
-from giccs.models.static.reading import blocks, files_of
+from giccs.models.static.formats import Block, blocks, files_of
 
 __all__ = ["Counts", "Table", "content_digest", "open_table"]
 

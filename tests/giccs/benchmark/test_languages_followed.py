@@ -10,8 +10,8 @@ from bws.problems import InputError
 from giccs.benchmark import read_benchmark, write_benchmark
 from giccs.cli.building import build
 from giccs.cli.evaluation import evaluate
+from giccs.evaluation.interop.metadata import mteb_language
 from giccs.evaluation.interop.mteb import export_task
-from giccs.evaluation.interop.names import mteb_language
 from giccs.evaluation.recipe import read_recipe
 from giccs.preparation.sheet import read_sheet_texts
 from giccs.preparation.transcripts.importing import import_transcripts

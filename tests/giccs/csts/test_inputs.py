@@ -202,7 +202,7 @@ def test_steps_behind_a_model_read_pairs_too(folder, plain):
     pairs = [(row.sentence1, row.condition) for row in ROWS]
     for step in ("first-last", "whitening:2"):
         model = open_model(f"encoder:{folder}+{step}")
-        assert model.separates_pairs
+        assert model.separates_pairs()
         assert model.vectors(pairs, silent).shape[0] == len(pairs)
     model, tokenizer = plain
     inputs = tokenizer(*map(list, zip(*pairs, strict=True)), padding=True, return_tensors="pt")
@@ -223,5 +223,5 @@ def test_models_without_separators_read_one_text(name):
 
 
 def test_tokenizers_that_put_nothing_between_two_texts_have_no_pairs(tiny_gpt, static_encoder):
-    assert not open_model(f"encoder:{tiny_gpt}").separates_pairs
-    assert not open_model(f"encoder:{static_encoder}").separates_pairs
+    assert not open_model(f"encoder:{tiny_gpt}").separates_pairs()
+    assert not open_model(f"encoder:{static_encoder}").separates_pairs()

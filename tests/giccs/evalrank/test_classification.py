@@ -64,6 +64,9 @@ class TableModel:
     def __init__(self, vector, identity="1"):
         self.vector, self.identity, self.calls = vector, {"kind": "table", "n": identity}, []
 
+    def environment(self):
+        return {}
+
     def vectors(self, texts, progress):
         self.calls.append(list(texts))
         return np.array([self.vector(text) for text in texts], np.float32)
@@ -344,7 +347,8 @@ def test_models_without_vectors_are_refused_with_what_to_do():
     assert "needs an encoder" in task.refuses(open_model("baseline:chance"))
 
     class Causal:
-        as_encoder = "encoder:gpt2"
+        def encoder_name(self):
+            return "encoder:gpt2"
 
     assert "write encoder:gpt2 to take" in task.refuses(Causal())
 

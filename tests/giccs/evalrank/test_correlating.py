@@ -17,7 +17,7 @@ from giccs.evalrank.rank_plot import ranked
 from giccs.evalrank.scores import Asked, asked, scores
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Group, Result, Store
-from giccs.models.postprocess.spelling import family_of, is_postprocessed
+from giccs.models.postprocess.steps import family_of, is_postprocessed
 
 
 def estimate(value, n=300):

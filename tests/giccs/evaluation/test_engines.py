@@ -21,9 +21,8 @@ from giccs.benchmark import read_benchmark
 from giccs.cli.evaluation import evaluate
 from giccs.evaluation.engines import EngineError
 from giccs.evaluation.engines import cluster as engine
-from giccs.evaluation.engines.asks import Ask, distinct
 from giccs.evaluation.engines.cluster import RETRIES, _gpus, _threads, _unconnected, over_ray
-from giccs.evaluation.engines.local import _lacks_memory
+from giccs.evaluation.engines.local import Ask, _lacks_memory, distinct
 from giccs.evaluation.engines.worker import THREADS
 from giccs.measures.environment import environment
 from giccs.measures.results import Store
@@ -401,7 +400,7 @@ import resource, sys
 from dataclasses import dataclass
 from giccs.benchmark import read_benchmark
 from giccs.evaluation.engines import EngineError
-from giccs.evaluation.engines.asks import Ask
+from giccs.evaluation.engines.local import Ask
 from giccs.evaluation.engines.local import locally
 from giccs.models import open_model
 from giccs.measures.results import Store

@@ -22,7 +22,7 @@ from giccs.benchmark import read_benchmark
 from giccs.benchmark.terms import UNKNOWN_TERMS, Terms, terms_of_card
 from giccs.evaluation.interop import lm_eval as harness
 from giccs.evaluation.interop import mteb as embeddings
-from giccs.evaluation.interop.provenance import provenance
+from giccs.evaluation.interop.metadata import provenance
 from giccs.models import open_model
 from giccs.prompts import open_template
 from giccs.tasks.multiple_choice import MultipleChoice

@@ -6,7 +6,8 @@ import pytest
 
 from bws.problems import InputError
 from giccs.models import ModelOptions, open_model
-from giccs.models.causal import OptionScore, Prompt, open_causal
+from giccs.models.abilities import OptionScore, Prompt
+from giccs.models.causal import open_causal
 
 from ..causal_models import CONFIGS, GERMAN, make_model, naive, torch, transformers
 
@@ -29,7 +30,7 @@ def flat(scored):
 
 
 def score(folder, prompts=PROMPTS, **options):
-    return open_causal(str(folder), ModelOptions(**options)).score(prompts)
+    return open_causal(str(folder), options=ModelOptions(**options)).score(prompts)
 
 
 def expected(folder, prompts):
@@ -143,7 +144,7 @@ def test_tokens_and_bytes_of_an_option(gpt2):
 def test_half_precision_is_close_and_does_not_depend_on_neighbours(gpt2):
     exact = flat(score(gpt2))
     for dtype, near in (("bfloat16", 0.6), ("float16", 0.06)):
-        model = open_causal(str(gpt2), ModelOptions(dtype=dtype))
+        model = open_causal(str(gpt2), options=ModelOptions(dtype=dtype))
         found = flat(model.score(PROMPTS))
         assert model.environment()["forward"] == "token tree"
         assert model.identity["dtype"] == dtype
@@ -188,7 +189,7 @@ def test_a_way_that_ends_in_an_error_or_in_other_numbers_is_not_taken(gpt2, monk
     expected = flat(score(gpt2))
     blind = lambda model, visible, depths: forward.full_mask(model, visible | True, depths)  # noqa: E731
     monkeypatch.setattr(
-        "giccs.models.causal.trial.ways",
+        "giccs.models.causal.scoring.ways",
         lambda model: iter(
             [
                 forward.TreePass(model, "blind", blind),

@@ -6,8 +6,9 @@ import shutil
 import pytest
 
 from bws.problems import InputError
-from giccs.models import ModelOptions, open_model, placing
-from giccs.models.causal import Prompt, loading, open_causal, source
+from giccs.models import ModelOptions, devices, loading, open_model
+from giccs.models.abilities import Prompt
+from giccs.models.causal import open_causal
 from giccs.progress import silent
 
 from ..causal_models import GERMAN, TOKENIZERS, edit_json, make_model, naive, torch, transformers
@@ -107,7 +108,9 @@ def test_dtype_is_what_was_saved_or_asked_for(tmp_path, llama):
     edit_json(half / "config.json", dtype="bfloat16")
     assert open_causal(str(llama)).identity["dtype"] == "float32"
     assert open_causal(str(half)).identity["dtype"] == "bfloat16"
-    assert open_causal(str(half), ModelOptions(dtype="float32")).identity["dtype"] == "float32"
+    assert (
+        open_causal(str(half), options=ModelOptions(dtype="float32")).identity["dtype"] == "float32"
+    )
 
 
 def test_weights_too_large_for_one_gpu_are_spread(llama, monkeypatch):
@@ -116,8 +119,8 @@ def test_weights_too_large_for_one_gpu_are_spread(llama, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     for free, expected in ((weights, "spread"), (2 * weights, "cuda")):
         monkeypatch.setattr(torch.cuda, "mem_get_info", lambda free=free: (free, free))
-        assert placing.single_device("auto", llama) == expected
-    assert placing.single_device("cpu", llama) == "cpu"
+        assert devices.single_device("auto", llama) == expected
+    assert devices.single_device("cpu", llama) == "cpu"
 
 
 def test_a_device_map_changes_no_number(llama, monkeypatch):
@@ -137,7 +140,7 @@ def test_a_device_map_changes_no_number(llama, monkeypatch):
 
 
 def test_a_gguf_file_needs_its_readers(tmp_path, monkeypatch):
-    monkeypatch.setattr(source, "find_spec", lambda name: None)
+    monkeypatch.setattr(loading, "find_spec", lambda name: None)
     file = tmp_path / "model.gguf"
     file.write_bytes(b"GGUF")
     for name in (file, tmp_path, f"causal:{file}"):

@@ -3,7 +3,8 @@
 import random
 
 from giccs.benchmark import read_benchmark
-from giccs.models.causal import Prompt, open_causal
+from giccs.models.abilities import Prompt
+from giccs.models.causal import open_causal
 
 from ..causal_models import torch, transformers
 

@@ -14,18 +14,15 @@ import pytest
 
 from bws.problems import InputError
 from giccs.models import ModelOptions, open_model
-from giccs.models.chat import ChatModel
-from giccs.models.chat.model import FILE
-from giccs.models.served.address import find_server
-from giccs.models.served.cache import Cache
-from giccs.models.served.request import Answer
-from giccs.models.served.usage import Price, Usage, find_price
+from giccs.models.served.cache import Answer, Cache
+from giccs.models.served.chat import FILE, ChatModel
+from giccs.models.served.server import Price, Usage, find_price, find_server
 
 from ..listening import Listening
 
 openai = pytest.importorskip("openai")
 
-from giccs.models.served.wire import Limits  # noqa: E402  (needs openai)
+from giccs.models.served.client import Limits  # noqa: E402  (needs openai)
 
 KEY = "sk-test-0123456789abcdef"
 QUICK = Limits(seconds=20.0, retries=1, pause=0.0)
@@ -507,8 +504,7 @@ def test_several_processes_keep_answers_at_once(tmp_path):
     code = """
 import sys
 from pathlib import Path
-from giccs.models.served.cache import Cache
-from giccs.models.served.request import Answer
+from giccs.models.served.cache import Answer, Cache
 cache = Cache(Path(sys.argv[1]))
 for n in range(25):
     cache.keep(f"{sys.argv[2]}-{n}", Answer("ä"))

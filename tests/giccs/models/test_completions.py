@@ -18,9 +18,9 @@ from bws.problems import InputError
 from giccs.benchmark import read_benchmark
 from giccs.cli.evaluation import evaluate
 from giccs.models import ModelOptions, open_model
-from giccs.models.causal import Prompt
-from giccs.models.completions import CompletionsModel
-from giccs.models.served.address import find_server
+from giccs.models.abilities import Prompt
+from giccs.models.served.completions import CompletionsModel
+from giccs.models.served.server import find_server
 from giccs.tasks import TaskOptions, open_tasks
 
 from ..causal_models import make_model, naive, torch, transformers
@@ -28,7 +28,7 @@ from ..listening import Listening
 
 pytest.importorskip("openai")
 
-from giccs.models.served.wire import Limits
+from giccs.models.served.client import Limits
 
 QUICK = Limits(seconds=30.0, retries=1, pause=0.0)
 CONTEXT = 3000
@@ -544,7 +544,7 @@ def test_killed_in_the_middle_no_answer_is_lost(server, tmp_path):
     code = """
 import sys
 from giccs.models import ModelOptions, open_model
-from giccs.models.causal import Prompt
+from giccs.models.abilities import Prompt
 model = open_model("completions:tiny", ModelOptions(base_url=sys.argv[1], concurrency=1))
 model.score([Prompt("Frage:", tuple(f" Antwort {n}" for n in range(20)))])
 """

@@ -7,7 +7,7 @@ import pytest
 from bws.problems import InputError
 from giccs.models import ModelOptions, generation, open_model
 from giccs.models.causal import open_causal
-from giccs.models.folder import holds_seq2seq
+from giccs.models.checkpoint import stated_kind
 from giccs.models.seq2seq import open_seq2seq
 
 from ..causal_models import CONFIGS, GERMAN, TOKENIZERS, edit_json, make_model, torch, transformers
@@ -73,7 +73,7 @@ def test_answers_are_those_of_a_prompt_alone(tmp_path, architecture):
     expected = alone(folder, PROMPTS, 12)
     assert len(set(expected)) > 4
     for batch_size in (None, 1, 3):
-        model = open_causal(str(folder), ModelOptions(batch_size=batch_size))
+        model = open_causal(str(folder), options=ModelOptions(batch_size=batch_size))
         assert model.generate(PROMPTS, 12) == expected
         assert batch_size is not None or model.environment()["batch_size"] > 1
 
@@ -146,17 +146,17 @@ def test_equal_prompts_are_answered_once(llama):
 
 
 def test_half_precision_has_no_neighbours(llama):
-    half = open_causal(str(llama), ModelOptions(dtype="bfloat16"))
+    half = open_causal(str(llama), options=ModelOptions(dtype="bfloat16"))
     half.generate(PROMPTS, 4)
     assert half.environment()["batch_size"] == 1
-    asked = open_causal(str(llama), ModelOptions(dtype="bfloat16", batch_size=4))
+    asked = open_causal(str(llama), options=ModelOptions(dtype="bfloat16", batch_size=4))
     asked.generate(PROMPTS, 4)
     assert asked.environment()["batch_size"] == 4
 
 
 def test_what_does_not_fit_into_memory_is_halved(llama, monkeypatch):
     expected = open_causal(str(llama)).generate(PROMPTS, 8)
-    model = open_causal(str(llama), ModelOptions(batch_size=8))
+    model = open_causal(str(llama), options=ModelOptions(batch_size=8))
     original, sizes = transformers.LlamaForCausalLM.generate, []
 
     def small(self, ids, **settings):
@@ -251,9 +251,9 @@ def test_what_is_no_encoder_decoder_is_refused(t5, llama, tmp_path):
             open_seq2seq("seq2seq:x", path, ModelOptions(**options)).generate(["Ja"], 3)
         return str(caught.value)
 
-    assert holds_seq2seq(t5)
+    assert stated_kind(t5) == "seq2seq"
     assert open_model(str(t5)).identity == open_model(f"seq2seq:{t5}").identity
-    assert not holds_seq2seq(llama)
+    assert stated_kind(llama) == "causal"
     assert "seq2seq:x: is no encoder-decoder" in refusal(llama)
     assert "holds no model" in refusal(tmp_path)
     assert "is a file" in refusal(t5 / "config.json")

@@ -71,7 +71,7 @@ def test_each_distinct_text_is_encoded_once(static_encoder, monkeypatch):
 
 
 def test_a_vector_of_zeros_has_no_cosine():
-    from giccs.models.cosine import cosines
+    from giccs.models.encoding import cosines
 
     vectors = {"a": [1.0, 0.0], "b": [0.0, 0.0], "c": [1.0, 1.0]}
     encode = lambda texts: iter([(list(range(len(texts))), np.array([vectors[t] for t in texts]))])  # noqa: E731

@@ -5,15 +5,15 @@ import pytest
 
 from bws.problems import InputError
 from giccs.models import ModelOptions, open_model
-from giccs.models.postprocess import (
+from giccs.models.postprocess import wrapped
+from giccs.models.postprocess.steps import (
     canonical_name,
     family_of,
     is_postprocessed,
     parse_step,
     split_steps,
-    wrapped,
 )
-from giccs.models.postprocess.linear import all_but_the_top, moments, pc_removal, whitening
+from giccs.models.postprocess.transforms import all_but_the_top, moments, pc_removal, whitening
 from giccs.models.sentence import SentenceModel
 from giccs.models.static import open_static
 from giccs.progress import silent
@@ -103,7 +103,7 @@ def test_principal_component_removal_does_not_centre(k):
 
 def test_moments_in_pieces_are_numpys(monkeypatch):
     vectors = cloud().astype(np.float32)
-    monkeypatch.setattr("giccs.models.postprocess.linear.ROWS", 7)
+    monkeypatch.setattr("giccs.models.postprocess.transforms.ROWS", 7)
     found = moments(vectors)
     assert found.mean == pytest.approx(vectors.astype(np.float64).mean(axis=0))
     assert found.covariance == pytest.approx(np.cov(vectors.astype(np.float64).T))
@@ -148,7 +148,7 @@ def test_what_cannot_be_fitted_is_said(fit, vectors, k, said):
 @pytest.fixture(scope="module")
 def flow():
     pytest.importorskip("zuko")
-    from giccs.models.postprocess.flow import fit_flow
+    from giccs.models.postprocess.transforms import fit_flow
 
     return fit_flow(curved(), seed=1)
 
@@ -188,7 +188,7 @@ def test_a_flow_can_be_turned_back(flow):
 def test_a_flow_is_the_same_for_a_seed(flow):
     import torch
 
-    from giccs.models.postprocess.flow import fit_flow
+    from giccs.models.postprocess.transforms import fit_flow
 
     state = torch.get_rng_state()
     again, other = fit_flow(curved(), seed=1), fit_flow(curved(), seed=2)
@@ -199,7 +199,7 @@ def test_a_flow_is_the_same_for_a_seed(flow):
 
 def test_a_flow_says_what_it_lacks():
     pytest.importorskip("zuko")
-    from giccs.models.postprocess.flow import fit_flow
+    from giccs.models.postprocess.transforms import fit_flow
 
     still = np.hstack([curved()[:5], np.ones((5, 1))])
     fit = fit_flow(still, seed=0)

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from bws.problems import InputError
-from giccs.models import ModelOptions, open_model, quantising
-from giccs.models.causal import Prompt
+from giccs.models import ModelOptions, open_model, quantisation
+from giccs.models.abilities import Prompt
 from giccs.progress import silent
 
 from ..causal_models import GERMAN, edit_json, make_model, torch, transformers
@@ -74,7 +74,7 @@ def rounded(folder, how):
 
 
 def one_by_one(model, tokenizer):
-    from giccs.models.causal.boundary import Boundary
+    from giccs.models.causal.tokens import Boundary
 
     for prompt in PROMPTS:
         question = Boundary(tokenizer).encode(prompt.text, prompt.options)
@@ -125,7 +125,7 @@ def test_a_quantised_model_is_another_one(llama, how):
     pytest.importorskip("bitsandbytes")
     plain = open_model(f"causal:{llama}").identity
     identity = open_model(f"causal:{llama}", ModelOptions(quantise=how)).identity
-    assert identity == {**plain, "quantised": quantising.KINDS[how]}
+    assert identity == {**plain, "quantised": quantisation.KINDS[how]}
     assert "quantised" not in plain
 
 
@@ -141,7 +141,7 @@ def test_models_of_other_kinds_are_quantised_too(tmp_path, plain_encoder):
     options = ModelOptions(quantise="4bit")
     t5 = open_model(f"seq2seq:{tmp_path / 't5'}", options)
     assert len(t5.generate(["Ja", "Nein, danke"], 3)) == 2
-    assert t5.identity["quantised"] == quantising.KINDS["4bit"]
+    assert t5.identity["quantised"] == quantisation.KINDS["4bit"]
     assert len(open_model(f"causal:{gpt2}", options).generate(["Ja"], 3)) == 1
     eight = ModelOptions(quantise="8bit")
     scores = open_model(f"encoder:{plain_encoder}", eight).pair_scores(*TEXTS, silent)
@@ -165,7 +165,7 @@ def test_what_cannot_be_quantised_is_refused(tmp_path, llama, static_encoder, mo
         assert "comes from a GGUF file; leave --quantise out" in message
     with pytest.raises(ValueError, match="quantise is '3bit'; expected one of 4bit, 8bit"):
         ModelOptions(quantise="3bit")
-    monkeypatch.setattr(quantising, "find_spec", lambda name: None)
+    monkeypatch.setattr(quantisation, "find_spec", lambda name: None)
     message = refusal(llama, quantise="4bit")
     assert "needs bitsandbytes; install it with: pip install 'giccs[quantised]'" in message
 
@@ -182,7 +182,7 @@ def test_a_checkpoint_of_4_bits_is_read_as_it_was_saved(tmp_path, llama, monkeyp
     assert "is quantised already, by bitsandbytes; leave --quantise out" in refusal(
         folder, quantise="8bit"
     )
-    monkeypatch.setattr(quantising, "find_spec", lambda name: None)
+    monkeypatch.setattr(quantisation, "find_spec", lambda name: None)
     said = "its weights are quantised by bitsandbytes, and bitsandbytes is needed to read them"
     assert said in refusal(folder)
 

@@ -12,7 +12,7 @@ import pytest
 
 from bws.problems import InputError
 from giccs.models import ModelOptions, open_model
-from giccs.models.static import Lookup, StaticModel, open_static, text
+from giccs.models.static import Lookup, StaticModel, formats, open_static
 from giccs.models.static.cache import content_digest, open_table
 from giccs.progress import silent
 
@@ -99,8 +99,7 @@ def test_binary(file, packed, ends):
 def test_a_block_may_end_anywhere(file, monkeypatch, size, kind):
     path = file(GLOVE if kind == "text" else BINARY)
     whole = open_table(path).vectors.tolist()
-    for module in ("text", "binary"):
-        monkeypatch.setattr(f"giccs.models.static.{module}.BLOCK_BYTES", size)
+    monkeypatch.setattr("giccs.models.static.formats.BLOCK_BYTES", size)
     (other := path.with_name("other")).write_bytes(path.read_bytes())
     monkeypatch.setenv("GICCS_CACHE", str(path.parent / "another"))
     assert open_table(other).vectors.tolist() == whole
@@ -233,8 +232,8 @@ def test_all_faults_are_told_at_once_but_not_thousands(file):
 
 
 def test_a_line_without_end_is_not_read_to_its_end(file, monkeypatch):
-    monkeypatch.setattr(text, "LONGEST_LINE", 1000)
-    monkeypatch.setattr(text, "BLOCK_BYTES", 500)
+    monkeypatch.setattr(formats, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(formats, "BLOCK_BYTES", 500)
     assert "a line of more than 1000 bytes" in fault(file(b"a 1\n" + b"x" * 100_000)).replace(
         ",", ""
     )

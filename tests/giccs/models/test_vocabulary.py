@@ -14,9 +14,9 @@ from click.testing import CliRunner  # noqa: E402
 from bws.problems import InputError  # noqa: E402
 from giccs.cli.evaluation import evaluate as giccs_eval  # noqa: E402
 from giccs.csts.encoders.base import load_tokens  # noqa: E402
-from giccs.evaluation.engines.asks import evaluate  # noqa: E402
+from giccs.evaluation.engines.local import evaluate  # noqa: E402
 from giccs.models import open_model  # noqa: E402
-from giccs.models.causal import Prompt  # noqa: E402
+from giccs.models.abilities import Prompt  # noqa: E402
 from giccs.models.vocabulary import check_tokenizer, counted_tokens  # noqa: E402
 from giccs.progress import silent  # noqa: E402
 from giccs.tasks.pairwise import PairwiseSTS  # noqa: E402

@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file  # noqa: E402
 from bws.problems import InputError  # noqa: E402
 from giccs.csts.encoders.base import load_encoder  # noqa: E402
 from giccs.models import ModelOptions, open_model  # noqa: E402
-from giccs.models.causal import Prompt  # noqa: E402
+from giccs.models.abilities import Prompt  # noqa: E402
 from giccs.progress import silent  # noqa: E402
 
 from ..causal_models import edit_json, make_model  # noqa: E402

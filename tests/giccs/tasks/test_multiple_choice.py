@@ -26,7 +26,7 @@ from giccs.benchmark.items import Item, Turn
 from giccs.evaluation.run import must_do, open_models, run
 from giccs.measures.results import Store
 from giccs.models import packaged
-from giccs.models.causal.records import OptionScore, Scored
+from giccs.models.abilities import OptionScore, Scored
 from giccs.prompts import open_template
 from giccs.report import report
 from giccs.tasks import TaskOptions, open_tasks

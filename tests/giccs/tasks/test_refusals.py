@@ -7,11 +7,12 @@ from click.testing import CliRunner
 
 from giccs.cli.evaluation import evaluate
 from giccs.csts.answering import Answering
-from giccs.models import ModelOptions, open_model
+from giccs.models import open_model
 from giccs.progress import silent
 from giccs.tasks import TASKS, TaskOptions, open_tasks
 
 from ..causal_models import GERMAN, make_model, torch, transformers
+from ..model_kinds import open_each_kind
 
 ABILITIES = {
     "baseline": {"compares"},
@@ -41,26 +42,7 @@ NEEDS = {
 @pytest.fixture(scope="module")
 def models(tmp_path_factory, plain_encoder, tiny_gpt):
     """Kind -> a model of it, opened by its name; nothing is loaded."""
-    pytest.importorskip("openai")
-    pytest.importorskip("gguf")
-    folder = tmp_path_factory.mktemp("models")
-    (folder / "words.txt").write_text("ja 1 0\nnein 0 1\n")
-    (folder / "model.gguf").write_bytes(b"GGUF")
-    t5 = make_model(folder / "t5")
-    transformers.T5Config(architectures=["T5ForConditionalGeneration"]).save_pretrained(t5)
-    names = {
-        "baseline": "baseline:chance",
-        "encoder": f"encoder:{plain_encoder}",
-        "static": f"static:{folder / 'words.txt'}",
-        "package": "package:minilm",
-        "causal": f"causal:{tiny_gpt}",
-        "gguf": f"causal:{folder / 'model.gguf'}",
-        "completions": "completions:tiny",
-        "seq2seq": f"seq2seq:{t5}",
-        "chat": "chat:tiny",
-    }
-    options = ModelOptions(base_url="http://127.0.0.1:9/v1")
-    return {kind: open_model(name, options) for kind, name in names.items()}
+    return open_each_kind(tmp_path_factory.mktemp("models"), plain_encoder, tiny_gpt)
 
 
 def advised(reason, models):

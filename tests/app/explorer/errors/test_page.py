@@ -14,7 +14,7 @@ from giccs.benchmark import read_benchmark
 from giccs.evaluation.run import run
 from giccs.measures.results import Store
 from giccs.models import open_model
-from giccs.models.causal.records import OptionScore, Scored
+from giccs.models.abilities import OptionScore, Scored
 from giccs.prompts import open_template
 from giccs.tasks.multiple_choice import MultipleChoice
 from giccs.tasks.pairwise import PairwiseSTS

@@ -14,7 +14,7 @@ from app.explorer.models import multiple_choice_data as frames
 from app.explorer.models.results import CHOICE, read_predictions, read_prompts
 from giccs.benchmark import read_benchmark
 from giccs.measures.results import Store
-from giccs.models.causal.records import OptionScore, Scored
+from giccs.models.abilities import OptionScore, Scored
 from giccs.prompts import open_template
 from giccs.tasks.choosing import MEASURES
 from giccs.tasks.multiple_choice import MultipleChoice

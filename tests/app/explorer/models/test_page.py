@@ -19,7 +19,7 @@ from giccs.evaluation.run import run
 from giccs.measures.comparison import paired_correlations
 from giccs.measures.results import Store
 from giccs.models import open_model
-from giccs.models.causal.records import OptionScore, Scored
+from giccs.models.abilities import OptionScore, Scored
 from giccs.prompts import open_template
 from giccs.tasks.multiple_choice import MultipleChoice
 from giccs.tasks.pairwise import PairwiseSTS

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from giccs.models.batching import LARGEST, BatchSize, encode_in_batches
+from giccs.models.encoding import LARGEST, BatchSize, encode_in_batches
 
 TEXTS = [f"{'x' * (n % 37)}{n}" for n in range(500)]
 

@@ -1,29 +1,51 @@
-"""Requests to answers: those that are kept, then the others as they come."""
+"""Requests to a server and their answers: cached ones first, the others several at a time."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
-from threading import Event
-from typing import TYPE_CHECKING, Any
+from queue import Empty, SimpleQueue
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from bws.problems import InputError, Problem
 from giccs.caching import cache_folder
-from giccs.models.served.address import Server, find_server
-from giccs.models.served.cache import Cache
-from giccs.models.served.request import Answer, Request
-from giccs.models.served.threads import in_threads
-from giccs.models.served.usage import Usage, find_price
+from giccs.models.served.cache import Answer, Cache
+from giccs.models.served.server import Server, Usage, find_price, find_server
 from giccs.progress import Progress
 
 if TYPE_CHECKING:
     from giccs.models import ModelOptions
-    from giccs.models.served.wire import Limits
+    from giccs.models.served.client import Limits
 
-__all__ = ["Asker", "open_server"]
+__all__ = ["Asker", "Request", "open_server"]
 
 log = logging.getLogger(__name__)
+
+Question = TypeVar("Question")
+Reply = TypeVar("Reply")
+
+
+class Request(Protocol):
+    """One prompt to one model of one server; equal where the same is sent."""
+
+    @property
+    def key(self) -> str:
+        """Name under which the answer is kept: a digest of all that it may depend on."""
+        ...
+
+    def send(self, client: Any) -> Any:
+        """Return the raw response of OpenAI's client."""
+        ...
+
+    def read(self, document: Mapping[str, Any]) -> tuple[str, str]:
+        """Return (the answer, what is wrong with it, so that it must be asked for again).
+
+        ValueError, in words, where the server will never give the answer, however often it is asked.
+        """
+        ...
+
 
 Numbered = Mapping[Request, int]
 """Requests, each with the number of the first prompt that it is for."""
@@ -123,7 +145,7 @@ class Asker:
 
         That a prompt is too long is not kept: it costs nothing to hear it again, and may change.
         """
-        from giccs.models.served.wire import Failure, Limits, TooLong, Wire
+        from giccs.models.served.client import Failure, Limits, TooLong, Wire
 
         stop, in_order = Event(), sorted(requests, key=requests.__getitem__)
         wire = Wire(self._server, self._threads, self._limits or Limits(), stop)
@@ -140,7 +162,7 @@ class Asker:
             return answer
 
         try:
-            for place, answer in in_threads(ask, in_order, self._threads, stop):
+            for place, answer in _in_threads(ask, in_order, self._threads, stop):
                 key = in_order[place].key
                 if answer is None and too_long is not None:
                     too_long.add(key)
@@ -151,3 +173,54 @@ class Asker:
             raise InputError(Problem(self._name, None, f"{error}; {so_far}")) from None
         finally:
             wire.close()
+
+
+def _in_threads(
+    ask: Callable[[Question], Reply], questions: Sequence[Question], threads: int, stop: Event
+) -> Iterator[tuple[int, Reply]]:
+    """Yield (place of a question, its answer) in the order in which answers come.
+
+    After a failure, or where the caller leaves, `stop` is set and no question is begun; those under way
+    come to their end, and the first failure is raised. The threads do not hold up the end of the process.
+    """
+    waiting: SimpleQueue[int] = SimpleQueue()
+    for place in range(len(questions)):
+        waiting.put(place)
+    done: SimpleQueue[tuple[int, Reply] | BaseException | None] = SimpleQueue()
+
+    def work() -> None:
+        try:
+            while not stop.is_set():
+                place = waiting.get_nowait()
+                done.put((place, ask(questions[place])))
+        except Empty:
+            pass
+        except BaseException as error:  # raised where it is heard, and heard before what it stops
+            done.put(error)
+            stop.set()
+        finally:
+            done.put(None)
+
+    working = min(threads, len(questions))
+    for _ in range(working):
+        Thread(target=work, daemon=True).start()
+    try:
+        yield from _until_all_ended(done, working)
+    finally:
+        stop.set()
+
+
+def _until_all_ended(
+    done: SimpleQueue[tuple[int, Reply] | BaseException | None], working: int
+) -> Iterator[tuple[int, Reply]]:
+    failures = []
+    while working:
+        one = done.get()
+        if one is None:
+            working -= 1
+        elif isinstance(one, BaseException):
+            failures.append(one)
+        else:
+            yield one
+    if failures:
+        raise failures[0]

@@ -1,4 +1,4 @@
-"""How many texts a model takes at once: grows while that gains speed, shrinks where memory ends."""
+"""Vectors of texts in batches, each distinct text encoded once, and cosines of texts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BatchSize", "EncoderInput", "encode_in_batches", "out_of_memory"]
+from giccs.progress import Progress
+
+__all__ = [
+    "BatchSize",
+    "EncoderInput",
+    "cosines",
+    "encode_in_batches",
+    "encoded",
+    "in_one_batch",
+    "out_of_memory",
+]
 
 FIRST = 16
 LARGEST = 4096
@@ -17,6 +27,8 @@ GAIN = 1.1
 """A larger batch must be this much faster per character to be kept."""
 
 Matrix = NDArray[np.float32]
+Batches = Callable[[Sequence[Any]], Iterator[tuple[list[int], Matrix]]]
+"""Yields (places, vectors) per batch of the distinct texts that it is given."""
 EncoderInput = str | tuple[str, str]
 """A text, or a pair of texts that is encoded as one input."""
 
@@ -85,3 +97,52 @@ def out_of_memory(error: BaseException) -> bool:
     """Tell a lack of memory from other faults; torch reports the CPU's as a plain RuntimeError."""
     words = ("out of memory", "can't allocate memory", "not enough memory")
     return isinstance(error, MemoryError) or any(word in str(error).lower() for word in words)
+
+
+def cosines(
+    left: Sequence[EncoderInput],
+    right: Sequence[EncoderInput],
+    encode: Batches,
+    progress: Progress,
+) -> NDArray[np.float64]:
+    """Return (N,) cosines of N pairs of texts; NaN where a vector is zero or not finite.
+
+    `encode` yields (places, vectors) a batch for the distinct texts it is given.
+    """
+    vectors = encoded([*left, *right], encode, progress)
+    return _row_cosines(vectors[: len(left)], vectors[len(left) :])
+
+
+def encoded(texts: Sequence[EncoderInput], encode: Batches, progress: Progress) -> Matrix:
+    """Return (N, D) vectors of N texts; `encode` yields (places, vectors) a batch for the distinct ones."""
+    distinct = list(dict.fromkeys(texts))
+    vectors: list[Matrix | None] = [None] * len(distinct)
+    for place, vector in progress(_one_by_one(encode(distinct)), "encoding", len(distinct)):
+        vectors[place] = vector
+    row = {text: place for place, text in enumerate(distinct)}
+    matrix = np.stack([vector for vector in vectors if vector is not None])
+    return matrix if len(distinct) == len(texts) else matrix[[row[text] for text in texts]]
+
+
+def _one_by_one(
+    batches: Iterator[tuple[list[int], Matrix]],
+) -> Iterator[tuple[int, Matrix]]:
+    for places, vectors in batches:
+        yield from zip(places, vectors, strict=True)
+
+
+def _row_cosines(a: Matrix, b: Matrix) -> NDArray[np.float64]:
+    a64, b64 = a.astype(np.float64), b.astype(np.float64)
+    dot = np.einsum("nd,nd->n", a64, b64)
+    norms = np.sqrt(np.einsum("nd,nd->n", a64, a64) * np.einsum("nd,nd->n", b64, b64))
+    usable = np.isfinite(norms) & (norms > 0)
+    return np.where(usable, dot / np.where(usable, norms, 1.0), np.nan)
+
+
+def in_one_batch(vectors: Callable[[Sequence[str]], Matrix]) -> Batches:
+    """Return what yields the places of all texts and their vectors, once."""
+
+    def batches(texts: Sequence[str]) -> Iterator[tuple[list[int], Matrix]]:
+        yield list(range(len(texts))), vectors(texts)
+
+    return batches

@@ -1,4 +1,4 @@
-"""The folder of a model: what its configuration says, and a name for its content."""
+"""The folder of a model: where it is, what its configuration says, and a name for its content."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ __all__ = [
     "DTYPES",
     "WEIGHTS",
     "first_line",
-    "holds_causal",
-    "holds_seq2seq",
     "located",
     "read_json",
     "revision",
     "saved_dtype",
+    "stated_kind",
 ]
 
 DTYPES = ("float32", "bfloat16", "float16")
@@ -45,28 +44,25 @@ def located(name: str, revision: str | None, *, offline: bool) -> Path:
     return model_folder(name, revision, offline=offline)
 
 
-def holds_causal(path: Path) -> bool:
-    """Tell whether a path is a causal language model: a GGUF file, or a folder that says so."""
+def stated_kind(path: Path) -> str:
+    """Return the kind that a GGUF file, or the configuration in a folder, states.
+
+    It is ``causal``, ``seq2seq`` (an encoder-decoder that writes text) or else ``encoder``. A folder of
+    sentence-transformers is an encoder, whatever it is built of.
+    """
     if path.suffix.lower() == ".gguf":
-        return True
+        return "causal"
     config = read_json(path / "config.json")
+    if (path / "modules.json").is_file():
+        return "encoder"
     if not isinstance(config, dict):
-        return not (path / "modules.json").is_file() and any(path.glob("*.gguf"))
-    return _is_built_as(path, config, ("ForCausalLM", "LMHeadModel"))
-
-
-def holds_seq2seq(path: Path) -> bool:
-    """Tell whether a folder says that it is an encoder-decoder model that writes text."""
-    config = read_json(path / "config.json")
-    if not isinstance(config, dict) or not config.get("is_encoder_decoder"):
-        return False  # a causal model that also sees images generates "conditionally", too
-    return _is_built_as(path, config, ("ForConditionalGeneration", "ForSeq2SeqLM"))
-
-
-def _is_built_as(path: Path, config: dict[str, Any], endings: tuple[str, ...]) -> bool:
-    """A sentence-transformers folder is an encoder, whatever it is built of."""
+        return "causal" if any(path.glob("*.gguf")) else "encoder"
     names = config.get("architectures") or []
-    return any(name.endswith(endings) for name in names) and not (path / "modules.json").is_file()
+    if any(name.endswith(("ForCausalLM", "LMHeadModel")) for name in names):
+        return "causal"
+    # a causal model that also sees images generates "conditionally", too
+    writes = any(name.endswith(("ForConditionalGeneration", "ForSeq2SeqLM")) for name in names)
+    return "seq2seq" if writes and config.get("is_encoder_decoder") else "encoder"
 
 
 def saved_dtype(config: Any) -> str:

@@ -20,9 +20,9 @@ from urllib.parse import urlsplit
 import httpx2
 import openai
 
-from giccs.models.served.address import Server
-from giccs.models.served.request import Answer, Request
-from giccs.models.served.usage import Usage
+from giccs.models.served.cache import Answer
+from giccs.models.served.requests import Request
+from giccs.models.served.server import Server, Usage
 
 __all__ = ["Failure", "Limits", "TooLong", "Wire"]
 

@@ -1,4 +1,4 @@
-"""Which steps does the name of a model end with?"""
+"""Steps at the end of a model's name: ``NAME+STEP[:K]``."""
 
 from __future__ import annotations
 

@@ -3,9 +3,9 @@
 import pytest
 
 from bws.problems import InputError
-from giccs.models.causal import Prompt, open_causal
-from giccs.models.causal.boundary import Boundary
-from giccs.models.causal.tree import grow
+from giccs.models.abilities import Prompt
+from giccs.models.causal import open_causal
+from giccs.models.causal.tokens import Boundary, grow
 
 from ..causal_models import GERMAN, TOKENIZERS, edit_json, make_model, naive
 
@@ -83,7 +83,7 @@ def test_a_prompt_that_brings_its_own_beginning_gets_no_other():
 def test_a_tree_by_hand():
     r"""5 6 ┬ 7 (8)    three options, of which the first two are equal but for what is predicted; the third
     └ 9 9 (8)  parts from them after the prompt."""
-    from giccs.models.causal.boundary import TokenQuestion
+    from giccs.models.causal.tokens import TokenQuestion
 
     tree = grow(TokenQuestion(((5, 6, 7, 8), (5, 6, 7, 4), (5, 6, 9, 9, 8)), start=2))
     assert tree.tokens.tolist() == [5, 6, 7, 9, 9]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bws.problems import InputError, Problem
-from giccs.models.folder import read_json
+from giccs.models.checkpoint import read_json
 
 if TYPE_CHECKING:
     from torch import device

@@ -29,12 +29,13 @@ from tabulate import tabulate
 
 from bws.files import read_tuples
 from giccs.benchmark.assemble import read_dialogues
+from mturk.kinds import Behaviour
 from mturk.kinds.tuples.plan import plan
 from mturk.study.client import connect, resolve
 from mturk.study.ledger import Ledger
 from mturk.study.publish import adopt, send
-from mturk.study.settings_file import Settings
-from mturk.study.simulated_workers import Behaviour, Rehearsal, read_truth, rehearse, worker_ids
+from mturk.study.settings import Settings
+from mturk.study.simulated_workers import Rehearsal, read_truth, rehearse, worker_ids
 
 WORKERS = 50
 ASSIGNMENTS = 34

@@ -40,12 +40,13 @@ from benchmarks.machine import provenance, replace_block
 from benchmarks.postgresql import NoServerError, cluster
 from bws.files import read_tuples
 from giccs.benchmark.assemble import read_dialogues
+from mturk.kinds import Behaviour
 from mturk.kinds.tuples.plan import plan
 from mturk.study.client import connect, resolve
 from mturk.study.ledger import Ledger
 from mturk.study.publish import adopt, send
-from mturk.study.settings_file import Settings
-from mturk.study.simulated_workers import Behaviour, read_truth, rehearse, worker_ids
+from mturk.study.settings import Settings
+from mturk.study.simulated_workers import read_truth, rehearse, worker_ids
 
 BALANCE = Decimal(1_000_000)
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
@@ -104,17 +105,17 @@ def servers(db: str, count: int, folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def serving(arguments: Sequence[str], log: Path) -> Iterator[subprocess.Popen[str]]:
-    """Run `mturk-hits serve`, which answers when this begins."""
+def serving(arguments: Sequence[str], log: Path) -> Iterator[tuple[str, int]]:
+    """Run `mturk-hits serve`, which answers when this begins; its address and process id."""
     code = "from mturk.cli import main; main()"
     command = [sys.executable, "-c", code, "serve", "--json", "--quiet", *arguments]
     with log.open("w") as errors:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
     assert process.stdout is not None
     try:
-        if not process.stdout.readline():
+        if not (line := process.stdout.readline()):
             raise RuntimeError(log.read_text())
-        yield process
+        yield json.loads(line)["api"], process.pid
     finally:
         process.terminate()
         process.communicate(timeout=60)

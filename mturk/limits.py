@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 __all__ = [
-    "ACTIONS_GUARDED",
     "ADDITIONAL_ASSIGNMENTS",
     "ANNOTATION",
     "ASSIGNMENT_DURATION",
@@ -21,18 +20,15 @@ __all__ = [
     "BONUS_REASON",
     "DESCRIPTION",
     "FEEDBACK",
-    "INTEGERS_IN",
     "KEYWORDS",
     "LIFETIME",
     "LOCALE",
-    "LOCALES_IN",
     "MANY_ASSIGNMENTS",
     "MAX_ASSIGNMENTS",
     "MESSAGE_SUBJECT",
     "MESSAGE_TEXT",
     "MESSAGE_WORKERS",
     "PAGE",
-    "QUALIFICATIONS",
     "QUESTION",
     "TITLE",
     "TOKEN",

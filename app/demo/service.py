@@ -20,7 +20,7 @@ from pathlib import Path
 
 from bws.textio import read_text
 
-__all__ = ["main", "service"]
+__all__ = ["service"]
 
 logger = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from bws.problems import InputError, Problem
 
 if TYPE_CHECKING:
     from mturk.service.server import Addresses
-    from mturk.service.site import Study
+    from mturk.service.site.studies import Study
 
 __all__ = ["invite", "migrate", "serve"]
 
@@ -73,7 +73,7 @@ def serve(
     from mturk.service.api.authentication import read_keys
     from mturk.service.clock import SystemClock
     from mturk.service.server import Options, bound_arenas, serve
-    from mturk.service.site import study_link
+    from mturk.service.site.links import study_link
     from mturk.service.store.database import Database
 
     _log(console, log)
@@ -207,7 +207,7 @@ def invite(
     """
     import time
 
-    from mturk.service.site import worker_link
+    from mturk.service.site.links import worker_link
     from mturk.service.store.database import Database
 
     expires = None if days is None else time.time() + days * 86_400

@@ -15,9 +15,7 @@ from mturk.question_xml import HTMLQuestion, forbidden_in_xml, read, write_html_
 from mturk.study.plan import HitPlan
 from mturk.study.settings import Settings
 
-__all__ = [
-    "environment", "lost_in_xml", "preview_page", "question_of", "render_page", "script_json",
-]  # fmt: skip
+__all__ = ["lost_in_xml", "preview_page", "question_of", "render_page"]
 
 
 @cache

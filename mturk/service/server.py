@@ -28,13 +28,16 @@ from mturk.service.clock import Clock
 from mturk.service.monitoring.health import Health
 from mturk.service.monitoring.requests import HEALTH, Observed
 from mturk.service.rules.work import Work
-from mturk.service.site import Rates, Study, build_frame, build_site
+from mturk.service.site.app import build_site
+from mturk.service.site.question_frame import build_frame
+from mturk.service.site.rate_limits import Rates
+from mturk.service.site.studies import Study
 from mturk.service.store.database import Database
 
 if TYPE_CHECKING:
     from mturk.service.monitoring.metrics import Metrics
 
-__all__ = ["ARENAS", "Addresses", "Options", "bound_arenas", "build", "is_loopback", "serve"]
+__all__ = ["ARENAS", "Addresses", "Options", "bound_arenas", "build", "serve"]
 
 log = logging.getLogger("mturk.server")
 SWEEP_SECONDS = 30

@@ -6,8 +6,9 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from mturk import answers
 from mturk.kinds import ExpectedTuple, get_kind
@@ -25,8 +26,7 @@ FIXED = (
     "WorkTimeInSeconds", "LifetimeApprovalRate", "Last30DaysApprovalRate", "Last7DaysApprovalRate",
 )  # fmt: skip
 DECISION = ("Approve", "Reject")
-WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+PACIFIC = ZoneInfo("America/Los_Angeles")
 DAY = 86_400
 Cells = dict[str, str]
 
@@ -182,24 +182,7 @@ def _answer_cells(one: Assignment, tuples: Sequence[ExpectedTuple]) -> tuple[Cel
 def pacific(at: float | None) -> str:
     """Return a time (seconds since 1970) as the requester's site writes it; empty where there is none.
 
-    It writes the time of the US Pacific coast, by the rule that holds since 2007: summer time from the
-    second Sunday in March to the first in November, 2 o'clock.
-
     >>> pacific(1574312606.0), pacific(1594312606.0)
     ('Wed Nov 20 21:03:26 PST 2019', 'Thu Jul 09 09:36:46 PDT 2020')
     """
-    if at is None:
-        return ""
-    utc = datetime.fromtimestamp(at, UTC)
-    begins = _sunday(utc.year, 3, 8) + timedelta(hours=10)  # 2 o'clock PST
-    ends = _sunday(utc.year, 11, 1) + timedelta(hours=9)  # 2 o'clock PDT
-    zone, hours = ("PDT", 7) if begins <= utc < ends else ("PST", 8)
-    local = utc - timedelta(hours=hours)
-    day, month = WEEKDAYS[local.weekday()], MONTHS[local.month - 1]
-    return f"{day} {month} {local:%d %H:%M:%S} {zone} {local.year}"
-
-
-def _sunday(year: int, month: int, day: int) -> datetime:
-    """Return the first Sunday from this day on."""
-    first = datetime(year, month, day, tzinfo=UTC)
-    return first + timedelta(days=6 - first.weekday())
+    return "" if at is None else f"{datetime.fromtimestamp(at, PACIFIC):%a %b %d %H:%M:%S %Z %Y}"

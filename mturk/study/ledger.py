@@ -26,10 +26,8 @@ from mturk.study.settings import Settings
 __all__ = [
     "Action",
     "ActionKind",
-    "ActionState",
     "Assignment",
     "Hit",
-    "HitState",
     "Ledger",
     "LedgerPart",
     "Study",

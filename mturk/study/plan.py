@@ -14,7 +14,7 @@ from mturk import limits
 from mturk.study.settings import Settings
 
 __all__ = [
-    "Asked", "HitPlan", "PlannedStudy", "describe", "digest_of", "hits_of", "keep_apart",
+    "HitPlan", "PlannedStudy", "describe", "digest_of", "hits_of", "keep_apart",
     "random_key", "repeats",
     "shuffled",
 ]  # fmt: skip

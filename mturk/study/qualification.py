@@ -22,7 +22,6 @@ from mturk.study.settings import Settings
 
 __all__ = [
     "QualificationTest",
-    "Question",
     "answer_key",
     "create",
     "form",

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import http.client
-import time
+import ssl
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from html.parser import HTMLParser
 from threading import Event
-from urllib.parse import urlencode, urljoin, urlsplit
+from urllib.parse import urlencode, urlsplit
+
+import httpx2
 
 __all__ = ["Form", "Page", "UnreachableError", "Visitor"]
 
 REDIRECTS = 10
 TRIES = 6
 TIMEOUT = 60.0
-FORM = "application/x-www-form-urlencoded"
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 Timed = Callable[[str, float], None]
 
 
@@ -89,6 +90,12 @@ class _Reader(HTMLParser):
             self.inside = False
 
 
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Return what all visitors check certificates with; to load it takes some time."""
+    return ssl.create_default_context()
+
+
 class Visitor:
     """One person's browser; not for several threads.
 
@@ -98,87 +105,50 @@ class Visitor:
 
     def __init__(self, site: str, *, timed: Timed, stopped: Event) -> None:
         self.site, self.timed, self.stopped = site.rstrip("/"), timed, stopped
-        self.cookies: dict[str, str] = {}
-        self.connections: dict[tuple[str, str], http.client.HTTPConnection] = {}
         self.repeated = 0
         """How many requests were not answered even by a fresh connection, or were told to wait."""
+        self._http = httpx2.Client(
+            base_url=self.site, timeout=TIMEOUT, verify=_certificates(), trust_env=False
+        )
+        self.cookies = self._http.cookies
 
     def get(self, address: str) -> Page:
         """Open an address, absolute or of the site."""
-        return self._follow("GET", urljoin(f"{self.site}/", address), None)
+        return self._follow(self._http.build_request("GET", address))
 
     def post(self, address: str, fields: Mapping[str, str] | Sequence[tuple[str, str]]) -> Page:
         """Send a form."""
         body = urlencode(fields if isinstance(fields, Mapping) else list(fields)).encode()
-        return self._follow("POST", urljoin(f"{self.site}/", address), body)
+        return self._follow(self._http.build_request("POST", address, content=body, headers=FORM))
 
     def close(self) -> None:
         """Close the connections."""
-        for connection in self.connections.values():
-            connection.close()
+        self._http.close()
 
-    def _follow(self, method: str, url: str, body: bytes | None) -> Page:
+    def _follow(self, request: httpx2.Request) -> Page:
         for _ in range(REDIRECTS):
-            status, headers, text = self._patiently(method, url, body)
-            if status not in (301, 302, 303, 307, 308):
-                return Page(url, status, text)
-            url = urljoin(url, headers["Location"])
-            if status <= 303:
-                method, body = "GET", None
-        raise UnreachableError(f"{url} redirects without end")
+            response = self._send(request)
+            if response.next_request is None:
+                return Page(str(response.url), response.status_code, response.text)
+            request = response.next_request
+        raise UnreachableError(f"{request.url} redirects without end")
 
-    def _patiently(
-        self, method: str, url: str, body: bytes | None
-    ) -> tuple[int, http.client.HTTPMessage, str]:
+    def _send(self, request: httpx2.Request) -> httpx2.Response:
         """Ask again where the site is away or says to wait: every request here may come twice."""
         reason = ""
         for attempt in range(TRIES):
             pause = 0.25 * 2**attempt if attempt else 0.0  # an idle connection may just be closed
             try:
-                status, headers, text = self._ask(method, url, body)
-            except (OSError, http.client.HTTPException) as error:
-                self._forget(url)
+                response = self._http.send(request)
+            except httpx2.RequestError as error:
                 reason = str(error) or type(error).__name__
             else:
-                if status not in (429, 503):
-                    return status, headers, text
-                reason = f"status {status}"
-                pause = float(headers.get("Retry-After", pause))
+                self.timed(response.url.path, response.elapsed.total_seconds())
+                if response.status_code not in (429, 503):
+                    return response
+                reason = f"status {response.status_code}"
+                pause = float(response.headers.get("Retry-After", pause))
             self.repeated += pause > 0
             if self.stopped.wait(pause):
                 break
-        raise UnreachableError(f"{url} does not answer ({reason})")
-
-    def _ask(
-        self, method: str, url: str, body: bytes | None
-    ) -> tuple[int, http.client.HTTPMessage, str]:
-        parts = urlsplit(url)
-        headers = {} if body is None else {"Content-Type": FORM}
-        if url.startswith(f"{self.site}/"):
-            headers["Cookie"] = "; ".join(f"{key}={value}" for key, value in self.cookies.items())
-        target = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
-        began = time.perf_counter()
-        connection = self._connection(parts.scheme, parts.netloc)
-        connection.request(method, target, body, headers)
-        answer = connection.getresponse()
-        data = answer.read()
-        self.timed(parts.path, time.perf_counter() - began)
-        self._keep_cookies(answer.headers.get_all("Set-Cookie") or [])
-        return answer.status, answer.headers, data.decode("utf-8", "replace")
-
-    def _connection(self, scheme: str, netloc: str) -> http.client.HTTPConnection:
-        kind = http.client.HTTPSConnection if scheme == "https" else http.client.HTTPConnection
-        if (scheme, netloc) not in self.connections:
-            self.connections[scheme, netloc] = kind(netloc, timeout=TIMEOUT)
-        return self.connections[scheme, netloc]
-
-    def _forget(self, url: str) -> None:
-        parts = urlsplit(url)
-        connection = self.connections.pop((parts.scheme, parts.netloc), None)
-        if connection:
-            connection.close()
-
-    def _keep_cookies(self, lines: Sequence[str]) -> None:
-        for line in lines:
-            name, _, value = line.partition(";")[0].partition("=")
-            self.cookies[name.strip()] = value.strip()
+        raise UnreachableError(f"{request.url} does not answer ({reason})")

@@ -20,9 +20,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks.machine import provenance, replace_block
-from robustness.chaos.cases import MODULES, Place, places
-from robustness.chaos.descent import kill_descendants
-from robustness.chaos.table import Outcome, State, markdown, summary
+from robustness.chaos.cases import MODULES, Outcome, Place, State, markdown, places, summary
+from robustness.chaos.processes import kill_descendants
 
 __all__ = ["main", "tried"]
 

@@ -1,17 +1,30 @@
-"""What a case of the campaign is, and where the cases are."""
+"""What a case of the campaign is, where the cases are, and what came of them."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import Literal
 
-__all__ = ["MODULES", "Broken", "Case", "Place", "nothing", "places"]
+__all__ = [
+    "MODULES",
+    "Broken",
+    "Case",
+    "Outcome",
+    "Place",
+    "State",
+    "markdown",
+    "nothing",
+    "places",
+    "summary",
+]
 
 MODULES = tuple(
     f"robustness.chaos.{name}"
-    for name in ("study", "requester", "stored", "files", "results", "engines")
+    for name in ("study", "requester", "databases", "files", "results", "engines")
 )
 
 
@@ -61,3 +74,40 @@ def places(only: str = "", modules: Sequence[str] = MODULES) -> list[Place]:
         for place in found
         if only.lower() in f"{place.case.fault} {place.case.where} {place.case.promise}".lower()
     ]
+
+
+State = Literal["kept", "BROKEN", "not run"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a case."""
+
+    fault: str
+    where: str
+    promise: str
+    state: State
+    told: str
+    """What happened, what was broken, or why it was not run."""
+    seconds: float
+
+
+def markdown(outcomes: Sequence[Outcome]) -> str:
+    """Return the table: fault, where, promise, outcome."""
+    rows = [(one.fault, one.where, one.promise, f"**{one.state}**: {one.told}") for one in outcomes]
+    head = [("fault", "where", "promise", "outcome"), ("---",) * 4]
+    return "\n".join(f"| {' | '.join(map(_cell, row))} |" for row in [*head, *rows])
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", r"\|")
+
+
+def summary(outcomes: Sequence[Outcome]) -> str:
+    """Return how many promises were kept, in a sentence."""
+    states = Counter(one.state for one in outcomes)
+    seconds = sum(one.seconds for one in outcomes)
+    return (
+        f"{len(outcomes)} cases: {states['kept']} kept, {states['BROKEN']} broken, "
+        f"{states['not run']} not run; {seconds:.0f} s."
+    )

@@ -14,10 +14,10 @@ from importlib import import_module
 from pathlib import Path
 
 from robustness.chaos.cases import Broken, Case
-from robustness.chaos.descent import kill_descendants
-from robustness.chaos.disks import own_mounts
+from robustness.chaos.faults import own_mounts
+from robustness.chaos.processes import kill_descendants
 
-__all__ = ["attempt", "main"]
+__all__ = ["main"]
 
 ADOPT_ORPHANS = 36
 """PR_SET_CHILD_SUBREAPER of prctl(2)."""

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from robustness.chaos.cases import Broken, Case
-from robustness.chaos.descent import descendants
-from robustness.chaos.processes import Done, call, failed_in_words, kill_while, launch
+from robustness.chaos.processes import Done, call, descendants, failed_in_words, kill_while, launch
 from robustness.chaos.results import as_expected, stamps, word_vectors
 
 __all__ = ["CASES"]

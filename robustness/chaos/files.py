@@ -14,8 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from robustness.chaos.cases import Broken, Case
-from robustness.chaos.damage import flipped, truncated
-from robustness.chaos.disks import fill, needs_mounts, read_only, small_disk
+from robustness.chaos.faults import fill, flipped, needs_mounts, read_only, small_disk, truncated
 from robustness.chaos.processes import (
     SAMPLE,
     Done,

@@ -1,4 +1,4 @@
-"""Our commands as processes that are started, watched and killed."""
+"""Our commands as processes that are started, watched and killed, and what they leave behind."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from importlib.resources import files as resources
@@ -17,11 +18,23 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any
 
+import psutil
+
 from robustness.chaos.cases import Broken
 
 __all__ = [
-    "SAMPLE", "Done", "call", "comparable", "failed_in_words", "inside", "kill_while", "launch", "others",
-]  # fmt: skip
+    "SAMPLE",
+    "Done",
+    "call",
+    "comparable",
+    "descendants",
+    "failed_in_words",
+    "inside",
+    "kill_descendants",
+    "kill_while",
+    "launch",
+    "others",
+]
 
 SAMPLE = Path(str(resources("giccs.data")))
 LIMIT = 120.0
@@ -121,3 +134,27 @@ def _program(name: str) -> str:
     if not found:
         raise FileNotFoundError(f"{name} is not installed beside {sys.executable}")
     return found
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the live processes that a process has started, and those that they have started."""
+    found = []
+    with suppress(psutil.NoSuchProcess):
+        for process in psutil.Process(pid).children(recursive=True):
+            with suppress(psutil.NoSuchProcess):  # ended meanwhile
+                if process.status() != psutil.STATUS_ZOMBIE:
+                    found.append(process.pid)
+    return found
+
+
+def kill_descendants(pid: int) -> None:
+    """Kill them all, and those that they start meanwhile; this process buries its own."""
+    deadline = time.monotonic() + 10
+    while (found := descendants(pid)) and time.monotonic() < deadline:
+        for one in found:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(one, signal.SIGKILL)
+        time.sleep(0.01)
+    with suppress(ChildProcessError):
+        while pid == os.getpid() and os.waitpid(-1, os.WNOHANG)[0]:
+            pass

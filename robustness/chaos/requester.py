@@ -16,8 +16,7 @@ from pathlib import Path
 from mturk.study.client import connect, resolve
 from mturk.study.ledger import Ledger
 from robustness.chaos.cases import Broken, Case
-from robustness.chaos.cutting import cutting
-from robustness.chaos.disks import fill, needs_mounts, small_disk
+from robustness.chaos.faults import cutting, fill, needs_mounts, small_disk
 from robustness.chaos.processes import Done, call, failed_in_words, kill_while, launch
 from robustness.chaos.service import DATA, Crowd, serving
 

@@ -17,12 +17,13 @@ from typing import Any
 
 from benchmarks.study_processes import BALANCE, free_ports, outcome, publish
 from bws.problems import InputError
+from mturk.kinds import Behaviour
 from mturk.study.ledger import Ledger
 from mturk.study.simulated_browser import UnreachableError
-from mturk.study.simulated_workers import Behaviour, Rehearsal, read_truth, rehearse, worker_ids
+from mturk.study.simulated_workers import Rehearsal, read_truth, rehearse, worker_ids
 from robustness.chaos.cases import Broken
 
-__all__ = ["CLI", "DATA", "Crowd", "Service", "published", "serving", "sound", "wait_until"]
+__all__ = ["DATA", "Crowd", "Service", "published", "serving", "sound", "wait_until"]
 
 CLI = (sys.executable, "-c", "from mturk.cli import main; main(prog_name='mturk-hits')")
 DATA = Path(str(resources.files("giccs.data")))

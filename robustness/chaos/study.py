@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmarks.postgresql import Cluster, NoServerError, cluster
 from benchmarks.study_processes import NGINX, configuration, free_ports, proxy
 from robustness.chaos.cases import Case
-from robustness.chaos.disks import fill, needs_mounts, small_disk
+from robustness.chaos.faults import fill, needs_mounts, small_disk
 from robustness.chaos.service import Crowd, Service, published, serving, sound, wait_until
 
 __all__ = ["CASES"]

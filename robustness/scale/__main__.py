@@ -16,8 +16,8 @@ from pathlib import Path
 from benchmarks.machine import provenance, replace_block
 from bws.problems import InputError
 from robustness.scale.assumptions import Assumptions, read_assumptions
-from robustness.scale.measuring import measure
-from robustness.scale.paper import Paper
+from robustness.scale.costs import Paper
+from robustness.scale.measurements import measure
 from robustness.scale.tables import BLOCKS
 
 DOCUMENT = "docs/scale.md"

@@ -14,7 +14,7 @@ from bws.split_half import reliability
 from robustness.scale.sample import design
 from robustness.scale.stopwatch import Stopwatch
 
-__all__ = ["ANNOTATIONS", "NOISE", "TRIALS", "expected_reliability", "made", "scored"]
+__all__ = ["expected_reliability", "made", "scored"]
 
 ANNOTATIONS = 5
 NOISE = 0.25
@@ -42,7 +42,7 @@ def _truth(items: int) -> np.ndarray:
     return np.random.Generator(np.random.PCG64(0)).uniform(-1, 1, items)
 
 
-def scored(place: str) -> dict[str, float]:
+def scored(items: int, place: str) -> dict[str, float]:
     """Read the judgments file of the folder, count, write the scores, and halve ten times."""
     folder, watch = Path(place), Stopwatch()
     with watch.step("read judgments"):

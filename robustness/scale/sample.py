@@ -14,7 +14,7 @@ from giccs.benchmark.assemble import read_dialogues
 from giccs.benchmark.items import Dialogue
 from mturk.kinds.tuples.plan import plan
 from mturk.study.plan import HitPlan
-from mturk.study.settings_file import Settings
+from mturk.study.settings import Settings
 
 __all__ = ["CANDIDATES", "CHEAP", "design", "dialogues", "plans"]
 

@@ -22,13 +22,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from benchmarks.machine import provenance, replace_block
 from benchmarks.postgresql import NoServerError, cluster
 from benchmarks.study_processes import NGINX
 from bws.textio import write_atomic
+from robustness.soak.samples import Watched, samples_csv
 from robustness.soak.study import SPAWN, Found, Plan, backend
 from robustness.soak.table import block, broken, document
-from robustness.soak.watching import Watched, samples_csv
 
 PROCESSES = {"SQLite": 1, "PostgreSQL": 2}
 READY = 120.0
@@ -115,7 +117,7 @@ def _watch(
         try:
             for one in running:
                 one.watched.look(began)
-        except OSError as error:  # a process of the service is no more
+        except (OSError, psutil.Error) as error:  # a process of the service is no more
             say(f"watching ended early: {error}")
             return
         if any(one.told.poll() for one in running):

@@ -34,7 +34,7 @@ from mturk.study.hit_updates import chosen, close
 from mturk.study.ledger import Assignment, Ledger
 from mturk.study.publish import send
 from mturk.study.review import carry_out_review
-from mturk.study.settings_file import Settings
+from mturk.study.settings import Settings
 from mturk.study.valid_answers import judged
 from robustness.soak.people import Crowd, crowd, entries
 

@@ -10,8 +10,8 @@ import numpy as np
 from tabulate import tabulate
 
 from robustness.soak.flatness import LIMIT, MINUTE, Trend, count_verdict, trend, verdict
+from robustness.soak.samples import Sample, Watched, percentiles
 from robustness.soak.study import Found, Plan
-from robustness.soak.watching import Sample, Watched, percentiles
 
 __all__ = ["block", "broken", "document", "promises", "quarters"]
 

@@ -14,7 +14,7 @@ pytest.importorskip("boto3", reason="the extra giccs[study] is not installed")
 
 from robustness.chaos.__main__ import main, tried
 from robustness.chaos.cases import MODULES, Case, places
-from robustness.chaos.descent import descendants
+from robustness.chaos.processes import descendants
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = """
@@ -22,7 +22,7 @@ import errno
 import subprocess
 import time
 from robustness.chaos.cases import Broken, Case
-from robustness.chaos.disks import fill, needs_mounts, read_only, small_disk
+from robustness.chaos.faults import fill, needs_mounts, read_only, small_disk
 
 def kept(folder):
     (folder / "mine").write_text("x")
@@ -133,7 +133,7 @@ def test_the_block_of_the_document_is_replaced_and_nothing_else(
 
 
 def _kept(case):
-    from robustness.chaos.table import Outcome
+    from robustness.chaos.cases import Outcome
 
     return Outcome(case.fault, case.where, case.promise, "kept", "well", 0.1)
 

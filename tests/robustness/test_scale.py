@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from bws.problems import InputError
-from robustness.scale.arithmetic import bill, load, sweep
 from robustness.scale.assumptions import (
     Assumptions,
     Hardware,
@@ -17,9 +16,8 @@ from robustness.scale.assumptions import (
     Study,
     read_assumptions,
 )
-from robustness.scale.growth import growth
-from robustness.scale.measuring import DESIGNS, Measured
-from robustness.scale.paper import Paper
+from robustness.scale.costs import Paper, bill, load, sweep
+from robustness.scale.measurements import DESIGNS, Measured, growth
 from robustness.scale.tables import BLOCKS, assumptions_table
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "scale.md"

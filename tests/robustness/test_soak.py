@@ -11,13 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mturk.study.simulated_workers import Behaviour, read_truth, rehearse, worker_ids
+from mturk.kinds import Behaviour
+from mturk.study.simulated_workers import read_truth, rehearse, worker_ids
 from robustness.soak import __main__ as command
 from robustness.soak.flatness import count_verdict, trend, verdict
 from robustness.soak.people import Crowd, entries
+from robustness.soak.samples import Sample, Watched, samples_csv
 from robustness.soak.study import Found, Plan, Requester, service
 from robustness.soak.table import block, broken, document, promises, quarters
-from robustness.soak.watching import Sample, Watched, samples_csv
 
 DATA = Path(__file__).parents[2] / "giccs" / "data"
 HOUR = np.arange(10.0, 3610.0, 10.0)

@@ -26,13 +26,13 @@ from mturk.kinds import (
     Truth,
     ValidAnswer,
 )
-from mturk.kinds.sentence_kind import SentenceKind, answer_context, write_rows
+from mturk.kinds.sentence_pairs import SentenceKind, answer_context, read_pairs, write_rows
 from mturk.kinds.texts import languages_of, texts_of
 
 if TYPE_CHECKING:
     from mturk.study.plan import PlannedStudy
 
-__all__ = ["INTENDED", "INVENTED", "KIND", "remark_on", "words_of"]
+__all__ = ["INVENTED", "KIND", "remark_on", "words_of"]
 
 INTENDED = ("high", "low")
 LONGEST = 200
@@ -70,8 +70,6 @@ class Conditions(SentenceKind):
         self, file: str, dialogues: str | None, settings: StatedSettings, language: str | None
     ) -> PlannedStudy:
         """Return the study of a table of sentence pairs, in the language of the settings or of `language`."""
-        from mturk.kinds.sentence_pairs import read_pairs
-
         self.check_no_dialogues(file, dialogues, settings)
         pairs, chosen = read_pairs(file), settings.settings(language)
         return self.plan_pages(pairs, chosen, file, words=json.dumps(_lists()), longest=LONGEST)

@@ -25,13 +25,18 @@ from mturk.kinds import (
     Truth,
     ValidAnswer,
 )
-from mturk.kinds.sentence_kind import SentenceKind, answer_context, write_rows
+from mturk.kinds.sentence_pairs import (
+    SentenceKind,
+    SentencePart,
+    answer_context,
+    read_triplets,
+    write_rows,
+)
 
 if TYPE_CHECKING:
-    from mturk.kinds.sentence_pairs import SentencePart
     from mturk.study.plan import PlannedStudy
 
-__all__ = ["KIND", "LABELS"]
+__all__ = ["KIND"]
 
 LABELS = ("1", "2", "3", "4", "5")
 TICKED = "yes"
@@ -57,8 +62,6 @@ class Verification(SentenceKind):
         self, file: str, dialogues: str | None, settings: StatedSettings, language: str | None
     ) -> PlannedStudy:
         """Return the study of a table of triplets, in the language of the settings or of `language`."""
-        from mturk.kinds.sentence_pairs import read_triplets
-
         self.check_no_dialogues(file, dialogues, settings)
         return self.plan_pages(read_triplets(file), settings.settings(language), file, words="")
 

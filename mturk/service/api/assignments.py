@@ -13,8 +13,7 @@ from mturk.service.api.hits import get_hit
 from mturk.service.api.workers import tell
 from mturk.service.errors import already_processed, invalid, wrong_state
 from mturk.service.rules import escrow, lifecycle
-from mturk.service.store.ids import new_id
-from mturk.service.store.schema import assignment, bonus
+from mturk.service.store.schema import assignment, bonus, new_id
 
 __all__ = [
     "approve_assignment",

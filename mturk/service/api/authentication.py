@@ -18,7 +18,7 @@ from urllib.parse import quote
 from bws.problems import InputError, Problem
 from bws.textio import read_text
 
-__all__ = ["VARIABLE", "SignatureError", "read_keys", "verify"]
+__all__ = ["SignatureError", "read_keys", "verify"]
 
 VARIABLE = "GICCS_KEYS"
 """Holds a JSON object of access keys and secrets."""

@@ -19,7 +19,6 @@ __all__ = [
     "Call",
     "Parameters",
     "check",
-    "forget_tokens",
     "page",
     "remember",
     "remembered",

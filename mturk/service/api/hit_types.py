@@ -14,8 +14,7 @@ from mturk.service.api.call import Answer, Call, Parameters, check
 from mturk.service.errors import does_not_exist, wrong_state
 from mturk.service.rules import escrow
 from mturk.service.rules.eligibility import SYSTEM_TYPES
-from mturk.service.store.ids import new_id
-from mturk.service.store.schema import hit_type, qualification_type
+from mturk.service.store.schema import hit_type, new_id, qualification_type
 
 __all__ = ["check_types", "create_hit_type", "hit_type_row", "is_for_masters", "type_of"]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from mturk.service.api import account, assignments, hit_types, hits, qualifications, workers
 from mturk.service.api.call import Answer, Call, Parameters
 
-__all__ = ["LOOKS", "OPERATIONS", "Answer", "Call", "Parameters"]
+__all__ = ["LOOKS", "OPERATIONS"]
 
 OPERATIONS: Mapping[str, Callable[[Call, Parameters], Answer]] = {
     "AcceptQualificationRequest": qualifications.accept_qualification_request,

@@ -12,14 +12,15 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from mturk.service.api.authentication import SignatureError, verify
+from mturk.service.api.call import Answer, Call
 from mturk.service.api.model import checked
-from mturk.service.api.operations import LOOKS, OPERATIONS, Answer, Call
+from mturk.service.api.operations import LOOKS, OPERATIONS
 from mturk.service.clock import Clock
 from mturk.service.errors import RequestError, ServiceError, invalid
 from mturk.service.monitoring.requests import note, request_id
 from mturk.service.rules import lifecycle
 from mturk.service.store.database import Database
-from mturk.service.store.ids import new_id
+from mturk.service.store.schema import new_id
 
 __all__ = ["Api"]
 

@@ -12,8 +12,12 @@ from mturk.service.api.workers import tell
 from mturk.service.errors import does_not_exist, fault, invalid, wrong_state
 from mturk.service.rules import answer_key, qualification_requests
 from mturk.service.rules.eligibility import SYSTEM_TYPES
-from mturk.service.store.ids import new_id
-from mturk.service.store.schema import qualification, qualification_request, qualification_type
+from mturk.service.store.schema import (
+    new_id,
+    qualification,
+    qualification_request,
+    qualification_type,
+)
 
 __all__ = [
     "accept_qualification_request",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import bind_contextvars, clear_contextvars, get_contextvars
 
-from mturk.service.store.ids import new_id
+from mturk.service.store.schema import new_id
 
 if TYPE_CHECKING:
     from mturk.service.monitoring.metrics import Metrics

@@ -16,8 +16,7 @@ from sqlalchemy import Connection, Row, insert, select, update
 
 from mturk.service.errors import does_not_exist, wrong_state
 from mturk.service.rules import escrow
-from mturk.service.store.ids import new_id
-from mturk.service.store.schema import assignment, event, hit, notification
+from mturk.service.store.schema import assignment, event, hit, new_id, notification
 
 __all__ = [
     "accept",
@@ -28,7 +27,6 @@ __all__ = [
     "hit_row",
     "leave",
     "record_event",
-    "refresh",
     "reject",
     "settle",
     "something_due",

@@ -11,8 +11,12 @@ from sqlalchemy import Connection, Row, insert, select, update
 from mturk.answers import to_xml
 from mturk.service.rules import answer_key
 from mturk.service.rules.eligibility import blocked
-from mturk.service.store.ids import new_id
-from mturk.service.store.schema import qualification, qualification_request, qualification_type
+from mturk.service.store.schema import (
+    new_id,
+    qualification,
+    qualification_request,
+    qualification_type,
+)
 
 __all__ = ["NotPossibleError", "Requestable", "grant", "request", "requestable"]
 

@@ -13,11 +13,10 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 
 from mturk.service.rules.work import Work
-from mturk.service.site import assignments, entry, offers, worker_pages
-from mturk.service.site.headers import origin_of
+from mturk.service.site import entry, task_pages, worker_pages
+from mturk.service.site.headers import origin_of, static_files
 from mturk.service.site.rate_limits import Rates
 from mturk.service.site.request_handling import Handler, answering, visit_of
-from mturk.service.site.static_files import static_files
 from mturk.service.site.studies import Study
 from mturk.service.site.submission import Submissions
 from mturk.service.site.visit import Site
@@ -61,20 +60,20 @@ def _routes(site: Site) -> list[Route | Mount]:
     return [
         get("/", lambda visit: visit.go("/work/")),
         get("/work", lambda visit: visit.go("/work/")),
-        get("/work/", offers.home),
+        get("/work/", task_pages.home),
         get("/enter", entry.enter),
         post("/work/enter", entry.enter_openly),
         get("/join/{token}", entry.join),
         get("/work/start", entry.start),
         post("/work/start", entry.begin),
         post("/work/leave", entry.leave),
-        get("/work/preview/{hit_id}", offers.preview),
-        post("/work/accept", offers.accept),
-        get("/work/next", offers.next_task),
-        get("/work/assignment/{assignment_id}", assignments.show),
-        post("/work/return", assignments.give_back),
-        get("/work/returned", assignments.returned),
-        post("/work/continue", assignments.after),
+        get("/work/preview/{hit_id}", task_pages.preview),
+        post("/work/accept", task_pages.accept),
+        get("/work/next", task_pages.next_task),
+        get("/work/assignment/{assignment_id}", task_pages.show),
+        post("/work/return", task_pages.give_back),
+        get("/work/returned", task_pages.returned),
+        post("/work/continue", task_pages.after),
         get("/work/history", worker_pages.history),
         get("/work/messages", worker_pages.messages),
         get("/work/qualifications", worker_pages.qualifications),

@@ -6,7 +6,7 @@ import re
 
 from starlette.responses import Response
 
-from mturk.service.site.countries import COUNTRIES, countries
+from mturk.service.site.countries import countries, country_names
 from mturk.service.site.links import (
     LinkError,
     read_study_token,
@@ -75,7 +75,7 @@ def begin(visit: Visit) -> Response:
     worker = visit.session.pending
     if worker is None:
         return visit.go("/work/")
-    missing = [] if visit.field("country") in COUNTRIES else ["country"]
+    missing = [] if visit.field("country") in country_names(visit.language) else ["country"]
     if visit.study and visit.field("consent") != "yes":
         missing.append("consent")
     if missing:

@@ -1,11 +1,21 @@
-"""What a browser may do with each kind of page: the headers, Content-Security-Policy first."""
+"""What a browser may do with each kind of page and file: the headers, Content-Security-Policy first."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 from urllib.parse import urlsplit
 
-__all__ = ["answer_headers", "frame_headers", "origin_of", "page_headers", "static_headers"]
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
+
+__all__ = [
+    "answer_headers",
+    "frame_headers",
+    "origin_of",
+    "page_headers",
+    "static_files",
+]
 
 EVERYWHERE = {
     "X-Content-Type-Options": "nosniff",
@@ -96,3 +106,16 @@ def static_headers() -> dict[str, str]:
 
 def _policy(directives: Mapping[str, str]) -> str:
     return "; ".join(f"{name} {value}" for name, value in directives.items())
+
+
+class _Headed(StaticFiles):
+    def file_response(self, *args: Any, **kwargs: Any) -> Response:
+        """Answer with a file and the headers for all of them."""
+        response = super().file_response(*args, **kwargs)
+        response.headers.update(static_headers())
+        return response
+
+
+def static_files() -> StaticFiles:
+    """Return the application that serves them."""
+    return _Headed(packages=[("mturk.service.site", "static")])

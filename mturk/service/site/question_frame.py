@@ -1,16 +1,126 @@
-"""How a question stands in a page of the site: the frame's address, its sandbox, and what it may load."""
+"""The frame of a question: its place in a page of the site, and the origin that serves it into a sandbox."""
 
 from __future__ import annotations
 
+import functools
+import html
+import logging
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
-from mturk.question_xml import ExternalQuestion, HTMLQuestion, read
-from mturk.service.site.headers import origin_of
-from mturk.service.site.links import Shown, frame_link
-from mturk.service.site.visit import Site, Visit
+from markupsafe import Markup
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Mount, Route
 
-__all__ = ["QuestionFrame", "question_frame"]
+from mturk.question_xml import ExternalQuestion, HTMLQuestion, QuestionForm, read
+from mturk.service.rules.work import Work, WorkError
+from mturk.service.site import texts
+from mturk.service.site.headers import frame_headers, origin_of, static_files
+from mturk.service.site.links import NOT_AVAILABLE, LinkError, Shown, frame_link, read_frame_token
+from mturk.service.site.question_form import read_form
+from mturk.service.site.visit import Site, Visit, environment
+
+__all__ = ["QuestionFrame", "build_frame", "question_frame"]
+
+log = logging.getLogger("mturk.site")
+HEAD = re.compile(
+    r"\ufeff?\s*(?:<!--.*?-->\s*)*(?:<!doctype[^>]*>\s*)?(?:<!--.*?-->\s*)*"
+    r"(?:<html(?:\s[^>]*)?>\s*)?(?:<!--.*?-->\s*)*(?:<head(?:\s[^>]*)?>)?",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+class Frames:
+    """What the question pages need."""
+
+    def __init__(
+        self, work: Work, secret: bytes, site_url: str, frame_url: str, allow_external: bool
+    ) -> None:
+        self.work, self.secret, self.site_url, self.frame_url = work, secret, site_url, frame_url
+        self.headers = frame_headers(site_url, frame_url, allow_external=allow_external)
+
+    async def show(self, request: Request) -> Response:
+        """Show the question that the token names, where the query is the one that belongs to it."""
+        language = "en"
+        try:
+            shown = read_frame_token(self.secret, request.path_params["token"])
+            language = shown.language
+            parameters = shown.parameters(self.site_url, self.secret)
+            if any(request.query_params.get(key) != value for key, value in parameters.items()):
+                raise LinkError("the query is not the token's")
+            page = await run_in_threadpool(self._page, shown, parameters)
+        except (LinkError, WorkError) as error:
+            log.warning("question refused: %s", getattr(error, "code", error))
+            return self._refusal(language)
+        return HTMLResponse(page, headers=self.headers)
+
+    def _page(self, shown: Shown, parameters: Mapping[str, str]) -> str:
+        if shown.assignment_id == NOT_AVAILABLE:
+            question = read(self.work.preview(shown.worker_id, shown.hit_id))
+        else:
+            question = read(self.work.assignment(shown.assignment_id).question)
+        script = _script(self.frame_url, self.site_url, parameters, shown.language)
+        if isinstance(question, HTMLQuestion):
+            return with_script(question.html, script)
+        if isinstance(question, QuestionForm):
+            return environment().get_template("question_form.html").render(
+                t=functools.partial(texts.text, shown.language), language=shown.language,
+                script=Markup(script),  # noqa: S704 - `_script` escapes each value
+                frame_url=self.frame_url, parameters=parameters,
+                form=read_form(question.root),
+            )  # fmt: skip
+        raise LinkError("an ExternalQuestion is not shown from here")
+
+    def _refusal(self, language: str) -> Response:
+        page = environment().get_template("frame_error.html").render(
+            t=functools.partial(texts.text, language), language=language, frame_url=self.frame_url
+        )  # fmt: skip
+        return HTMLResponse(page, 403, headers=self.headers)
+
+
+def build_frame(
+    work: Work, secret: bytes, *, site_url: str, frame_url: str, allow_external: bool = False
+) -> Starlette:
+    """Return the application of the frame origin; it knows no cookies and takes no answers.
+
+    With `allow_external` questions may load scripts, styles and pictures over https from elsewhere.
+    """
+    frames = Frames(work, secret, site_url, frame_url, allow_external)
+    return Starlette(
+        routes=[
+            Route("/question/{token}", frames.show, methods=["GET"]),
+            Mount("/static", static_files()),
+        ]
+    )
+
+
+def with_script(page: str, script: str) -> str:
+    """Put our script before any of the page's own, and leave all else as it is.
+
+    >>> with_script("<!DOCTYPE html><p>Hi", "<script></script>")
+    '<!DOCTYPE html><script></script><p>Hi'
+    """
+    found = HEAD.match(page)
+    place = found.end() if found else 0
+    return page[:place] + script + page[place:]
+
+
+def _script(frame_url: str, site_url: str, parameters: Mapping[str, str], language: str) -> str:
+    """Return the element that loads frame.js and tells it what it needs."""
+    values = {
+        "assignment": parameters["assignmentId"],
+        "submit-to": parameters["turkSubmitTo"],
+        "site": site_url,
+        "hint": texts.text(language, "preview.hint"),
+    }
+    data = " ".join(f'data-{name}="{html.escape(value)}"' for name, value in values.items())
+    return f'<script src="{html.escape(frame_url)}/static/frame.js" {data}></script>'
+
 
 SANDBOX = "allow-scripts allow-forms allow-modals"
 OTHERS = f"{SANDBOX} allow-same-origin allow-popups"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from mturk.service.rules.eligibility import WORDS
-from mturk.service.site.countries import COUNTRIES
+from mturk.service.site.countries import country_names
 
 __all__ = ["in_words"]
 
@@ -67,12 +67,12 @@ def in_words(line: str, language: str) -> str:
         return f"{name}: {HOW[found['there']][place]}"
     values = found["values"]
     if found["name"] == "Worker_Locale":
-        values = ", ".join(_country(value, place) for value in values.split(", "))
+        values = ", ".join(_country(value, language) for value in values.split(", "))
     return f"{name}: {HOW[found['how']][place]}{values}"
 
 
-def _country(value: str, place: int) -> str:
+def _country(value: str, language: str) -> str:
     """Name a country; a part of one (US-NY) keeps its code behind it."""
     code, _, part = value.partition("-")
-    name = COUNTRIES.get(code, (code, code))[place]
+    name = country_names(language).get(code, code)
     return f"{name} ({part})" if part else name

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit
 from bws.problems import InputError, Problem
 from bws.textio import read_text
 
-__all__ = ["PROLIFIC", "Study", "read_studies"]
+__all__ = ["Study", "read_studies"]
 
 PROLIFIC = "https://app.prolific.com/submissions/complete?cc={code}"
 NAME = re.compile(r"[\w.-]{1,64}")

@@ -15,10 +15,10 @@ from mturk.question_xml import HTMLQuestion, QuestionForm, read
 from mturk.service.monitoring.requests import note
 from mturk.service.rules.work import WorkError
 from mturk.service.site import texts
-from mturk.service.site.form_data import BodyError, read_fields
 from mturk.service.site.headers import answer_headers
 from mturk.service.site.links import LinkError, read_submit_token
 from mturk.service.site.question_form import problems, read_form
+from mturk.service.site.request_handling import BodyError, read_fields
 from mturk.service.site.visit import Site, environment
 
 __all__ = ["Submissions"]

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 
+from babel.numbers import format_currency
+
 __all__ = ["LANGUAGES", "TEXTS", "choose_language", "clock", "duration", "iso", "money", "text"]
 
 LANGUAGES = {"de": "Deutsch", "en": "English"}
@@ -369,10 +371,7 @@ def money(language: str, amount: Decimal) -> str:
     >>> money("en", Decimal("1234.5")), money("de", Decimal("0.25"))
     ('$1,234.50', '0,25\\xa0$')
     """
-    plain = f"{amount:,.2f}"
-    if language == "en":
-        return f"${plain}"
-    return plain.translate(str.maketrans(",.", ".,")) + "\u00a0$"
+    return format_currency(amount, "USD", locale=language)
 
 
 def iso(seconds: float) -> str:

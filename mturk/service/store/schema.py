@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import secrets
+
 from sqlalchemy import (
     JSON,
     BigInteger,
@@ -22,7 +25,6 @@ from sqlalchemy import (
 )
 
 __all__ = [
-    "LIVE",
     "VERSIONS",
     "account",
     "assignment",
@@ -33,6 +35,7 @@ __all__ = [
     "hit_type",
     "message",
     "metadata",
+    "new_id",
     "notification",
     "qualification",
     "qualification_request",
@@ -268,3 +271,15 @@ message = Table(
     Column("at", Float, nullable=False),
 )
 Index("message_of_worker", message.c.worker_id)
+
+ID_BYTES = 18
+"""18 bytes make 29 characters of base 32."""
+
+
+def new_id() -> str:
+    """Return an id of a HIT, a HIT type, an assignment, a qualification type or a request.
+
+    >>> len(new_id()), new_id()[0]
+    (30, '3')
+    """
+    return "3" + base64.b32encode(secrets.token_bytes(ID_BYTES)).decode().rstrip("=")

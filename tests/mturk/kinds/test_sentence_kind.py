@@ -9,8 +9,7 @@ import pytest
 from bws.problems import InputError
 from mturk import answers
 from mturk.kinds import conditions, verification
-from mturk.kinds.sentence_kind import _pages
-from mturk.kinds.sentence_pairs import SentencePart
+from mturk.kinds.sentence_pairs import SentencePart, _pages
 from mturk.question_xml import read
 from mturk.study.settings_file import SettingsFile, default_settings
 

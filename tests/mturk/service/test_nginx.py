@@ -120,7 +120,7 @@ def client(url, authority, secret):
 def test_requesters_and_workers_pass_through_nginx(behind_nginx):
     from botocore.exceptions import ClientError
 
-    from mturk.service.site import worker_link
+    from mturk.service.site.links import worker_link
 
     url, authority, database = behind_nginx
     balance = client(url, authority, KEYS["lab"]).get_account_balance()

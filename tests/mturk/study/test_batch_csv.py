@@ -1,7 +1,6 @@
 import csv
 import io
-from datetime import UTC, datetime
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -154,12 +153,18 @@ def test_an_answer_that_cannot_be_read_is_named(study):
     )
 )
 def test_times_are_those_of_the_pacific_coast(at):
-    try:
-        zone = ZoneInfo("America/Los_Angeles")
-    except ZoneInfoNotFoundError:
-        pytest.skip("this system has no time zones")
-    expected = datetime.fromtimestamp(at, zone)
-    assert pacific(float(at)) == f"{expected:%a %b %d %H:%M:%S %Z %Y}"
+    # summer time from the second Sunday in March to the first in November, 2 o'clock, since 2007
+    utc = datetime.fromtimestamp(at, UTC)
+    begins = sunday(utc.year, 3, 8) + timedelta(hours=10)  # 2 o'clock PST
+    ends = sunday(utc.year, 11, 1) + timedelta(hours=9)  # 2 o'clock PDT
+    zone, hours = ("PDT", 7) if begins <= utc < ends else ("PST", 8)
+    local = utc - timedelta(hours=hours)
+    assert pacific(float(at)) == f"{local:%a %b %d %H:%M:%S} {zone} {local.year}"
+
+
+def sunday(year, month, day):
+    first = datetime(year, month, day, tzinfo=UTC)
+    return first + timedelta(days=6 - first.weekday())
 
 
 @pytest.mark.parametrize(

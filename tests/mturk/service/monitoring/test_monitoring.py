@@ -30,9 +30,9 @@ from mturk.service.clock import SystemClock
 from mturk.service.monitoring.logs import formatter
 from mturk.service.monitoring.metrics import Metrics
 from mturk.service.server import Options, serve
-from mturk.service.site import Rates, worker_link
-from mturk.service.site.form_data import BodyError, read_fields
-from mturk.service.site.rate_limits import Rate
+from mturk.service.site.links import worker_link
+from mturk.service.site.rate_limits import Rate, Rates
+from mturk.service.site.request_handling import BodyError, read_fields
 from mturk.service.store.database import Database
 from mturk.service.store.schema import worker
 from mturk.study.simulated_browser import Visitor

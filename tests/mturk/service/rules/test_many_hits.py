@@ -5,7 +5,8 @@ from sqlalchemy import event, insert
 from starlette.testclient import TestClient
 
 from mturk.service.rules import work
-from mturk.service.site import build_site, worker_link
+from mturk.service.site.app import build_site
+from mturk.service.site.links import worker_link
 from mturk.service.store.schema import assignment
 
 SITE, FRAME = "http://site.test:8765", "http://site.test:8766"

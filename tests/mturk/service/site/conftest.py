@@ -22,7 +22,10 @@ from mturk.question_xml import write_html_question
 from mturk.service.clock import ManualClock, SystemClock
 from mturk.service.rules import lifecycle
 from mturk.service.rules.work import Work
-from mturk.service.site import Study, build_frame, build_site, study_link, worker_link
+from mturk.service.site.app import build_site
+from mturk.service.site.links import study_link, worker_link
+from mturk.service.site.question_frame import build_frame
+from mturk.service.site.studies import Study
 from mturk.service.store.database import Database
 from mturk.service.store.schema import hit_type, message, qualification_type
 from mturk.study.settings import Settings

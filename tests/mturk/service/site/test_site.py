@@ -9,8 +9,12 @@ import pytest
 from starlette.testclient import TestClient
 
 from mturk.answers import from_xml
-from mturk.service.site import Rate, Rates, Study, build_frame, build_site, study_link, worker_link
-from mturk.service.site.form_data import BODY_BYTES, FIELDS
+from mturk.service.site.app import build_site
+from mturk.service.site.links import study_link, worker_link
+from mturk.service.site.question_frame import build_frame
+from mturk.service.site.rate_limits import Rate, Rates
+from mturk.service.site.request_handling import BODY_BYTES, FIELDS
+from mturk.service.site.studies import Study
 from mturk.service.store.schema import assignment
 
 SITE, FRAME = "http://site.test:8765", "http://site.test:8766"

@@ -7,7 +7,7 @@ from importlib import resources
 import pytest
 
 from mturk.service.site import texts
-from mturk.service.site.countries import COUNTRIES, countries
+from mturk.service.site.countries import countries, country_names
 
 
 def places(text):
@@ -35,12 +35,19 @@ def test_every_text_a_template_asks_for_is_there():
     assert used <= set(texts.TEXTS)
 
 
-def test_countries_have_two_letters_and_stand_in_the_order_of_the_alphabet():
-    assert all(re.fullmatch("[A-Z]{2}", code) for code in COUNTRIES)
-    assert {"AT", "CH", "DE", "GB", "US"} <= set(COUNTRIES)
+def test_countries_are_those_of_iso_3166_and_kosovo():
+    # ISO 3166-1 has 249 officially assigned codes; XK is the user-assigned code of Kosovo
+    assert len(country_names("de")) == 250
+    assert country_names("de").keys() == country_names("en").keys()
+    assert {"AT", "CH", "DE", "GB", "US", "XK"} <= country_names("de").keys()
+    assert not {"EU", "UN", "ZZ", "IC", "AC"} & country_names("de").keys()
+
+
+def test_countries_are_in_alphabetical_order():
     names = [name for _, name in countries("de")]
-    assert len(set(names)) == len(COUNTRIES)
+    assert len(set(names)) == len(country_names("de"))
     assert names.index("Ägypten") < names.index("Albanien") < names.index("Zypern")
+    assert names.index("Honduras") < names.index("Hongkong") < names.index("Indien")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import re
 import time
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 import numpy as np
+import psutil
 
 from robustness.soak.people import entries
 from robustness.soak.study import journal_of
@@ -70,7 +70,7 @@ class Watched:
     repeated: int = 0
 
     def look(self, began: float) -> None:
-        """Add a sample of each process; OSError where one is no more. `began`: seconds since 1970."""
+        """Add a sample of each process; psutil.Error where one is no more. `began`: seconds since 1970."""
         seen, self.read = entries(journal_of(self.folder), self.read)
         new = [(entry["at"] - began, one) for entry in seen for one in entry["seconds"]]
         self.pages += new
@@ -98,19 +98,16 @@ def percentiles(seconds: Sequence[float]) -> tuple[float, float]:
 
 def _process(pid: int) -> tuple[float, float, int, int, float]:
     """Return MiB resident, MiB of its own, open files, threads and CPU seconds of a process."""
-    folder = Path(f"/proc/{pid}")
-    status = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines())
-    if "VmRSS" not in status:
-        raise ProcessLookupError(f"process {pid} has ended")
-    private = re.findall(r"^Private_\w+: +(\d+)", (folder / "smaps_rollup").read_text(), re.M)
-    times = (folder / "stat").read_text().rpartition(")")[2].split()[11:13]
-    return (
-        round(int(status["VmRSS"].split()[0]) / 1024, 2),
-        round(sum(map(int, private)) / 1024, 2),
-        len(os.listdir(folder / "fd")),
-        int(status["Threads"]),
-        sum(map(int, times)) / os.sysconf("SC_CLK_TCK"),
-    )
+    process = psutil.Process(pid)
+    with process.oneshot():
+        memory, times = process.memory_full_info(), process.cpu_times()
+        return (
+            round(memory.rss / MIB, 2),
+            round(memory.uss / MIB, 2),
+            process.num_fds(),
+            process.num_threads(),
+            times.user + times.system,
+        )
 
 
 def database_mib(db: str) -> float:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import os
 import random
-import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
+import psutil
+
+from benchmarks.study_processes import serving
 from mturk.answers import to_xml
 from mturk.kinds import Behaviour, ExpectedTuple
 from mturk.study import valid_answers as judgments
@@ -33,7 +30,6 @@ __all__ = ["A_HIT", "judged_from", "planned", "studied"]
 A_HIT = 5
 """Submissions."""
 WORKERS = 20
-TICKS = os.sysconf("SC_CLK_TCK")
 PAGES = ("assignment", "question", "submit", "continue")
 """What a worker who goes on and on asks for, a HIT."""
 
@@ -84,64 +80,44 @@ def _truth(found: Sequence[HitPlan]) -> dict[tuple[str, str], float]:
             for item in one.item_ids}  # fmt: skip
 
 
-class Served(NamedTuple):
-    """A running service."""
-
-    url: str
-    process: int
-    file: Path
-
-    def cpu(self) -> float:
-        """Return the CPU seconds of the service so far."""
-        fields = Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS
-
-    def size(self) -> int:
-        """Return the bytes of its database, all that was written brought into the file itself."""
-        with closing(sqlite3.connect(self.file, timeout=30)) as connection:
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        return self.file.stat().st_size
+def _cpu(process: psutil.Process) -> float:
+    """Return the CPU seconds of a process so far."""
+    times = process.cpu_times()
+    return times.user + times.system
 
 
-@contextmanager
-def _served(folder: Path) -> Iterator[Served]:
-    """Run `mturk-hits serve` in a process of its own."""
-    code = "from mturk.cli import main; main()"
-    file = folder / "hits.db"
-    arguments = ["serve", "--json", "--quiet", "--port", "0", "--db", str(file)]
-    with (folder / "serve.log").open("w") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, stderr=log, text=True
-        )
-    assert process.stdout is not None
-    try:
-        yield Served(json.loads(process.stdout.readline())["api"], process.pid, file)
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
+def _size(file: Path) -> int:
+    """Return the bytes of a service's database, all that was written brought into the file itself."""
+    with closing(sqlite3.connect(file, timeout=30)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return file.stat().st_size
 
 
 def studied(submissions: int, place: str) -> dict[str, float]:
     """Run a study from the first call to the judgments file, over HTTP; what each step costs either side."""
     folder, found = Path(place), plans(submissions // A_HIT)
     figures: dict[str, float] = {}
-    with _served(folder) as service, Ledger.open(folder / "ledger.db", create=True) as book:
-        client = connect(resolve(service.url))
-        book.begin(service.url, CHEAP, found, time.time())
+    file = folder / "hits.db"
+    with (
+        serving(["--port", "0", "--db", str(file)], folder / "serve.log") as (url, pid),
+        Ledger.open(folder / "ledger.db", create=True) as book,
+    ):
+        client, service = connect(resolve(url)), psutil.Process(pid)
+        book.begin(url, CHEAP, found, time.time())
 
         @contextmanager
         def step(name: str) -> Iterator[None]:
-            mine, theirs, size = time.process_time(), service.cpu(), service.size()
+            mine, theirs, size = time.process_time(), _cpu(service), _size(file)
             yield
             figures[f"{name} s"] = time.process_time() - mine
-            figures[f"{name} service s"] = service.cpu() - theirs
-            figures[f"{name} B"] = service.size() - size
+            figures[f"{name} service s"] = _cpu(service) - theirs
+            figures[f"{name} B"] = _size(file) - size
 
         with step("publish"):
             adopt(client, book)
             send(client, book)
         with step("work"):
-            done = rehearse(service.url, worker_ids(WORKERS), _truth(found), Behaviour())
+            done = rehearse(url, worker_ids(WORKERS), _truth(found), Behaviour())
         if done.counts["submitted"] != submissions or done.refusals:
             raise RuntimeError(
                 f"{done.counts} and {done.refusals} instead of {submissions} submitted"

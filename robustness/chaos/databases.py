@@ -10,8 +10,7 @@ from sqlalchemy.exc import DatabaseError
 
 from bws.problems import InputError
 from robustness.chaos.cases import Broken, Case
-from robustness.chaos.damage import flipped, truncated
-from robustness.chaos.disks import needs_mounts, read_only
+from robustness.chaos.faults import flipped, needs_mounts, read_only, truncated
 from robustness.chaos.processes import Done, call, failed_in_words, inside
 from robustness.chaos.requester import answered, begun, done_well
 from robustness.chaos.service import serving

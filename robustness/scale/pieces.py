@@ -1,0 +1,44 @@
+"""One measurement in a process of its own: python -m robustness.scale.pieces PIECE N PLACE."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pkgutil import resolve_name
+
+from benchmarks.harness import ONE_THREAD
+
+__all__ = ["in_child"]
+
+PIECES = {
+    "files": "annotations:made",
+    "scores": "annotations:scored",
+    "requests": "requests:many_workers",
+    "heavy": "requests:few_workers",
+    "plan": "study:planned",
+    "judged": "study:judged_from",
+    "studied": "study:studied",
+    "encoding": "models:encoding",
+    "store": "models:store",
+    "report": "models:reported",
+    "tokens": "models:tokens",
+}
+"""Name -> the function that does it, (size, folder or URL) -> figures; imported in its process alone."""
+
+
+def in_child(piece: str, n: int, place: str = "") -> dict[str, float]:
+    """Run a piece of work of size `n` in a process of its own with one thread; what it measured."""
+    command = [sys.executable, "-m", "robustness.scale.pieces", piece, str(n), place]
+    environment = os.environ | ONE_THREAD | {"HF_HUB_OFFLINE": "1"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{piece} of {n:,} failed: {done.stderr[-2000:]}")
+    figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return figures
+
+
+if __name__ == "__main__":
+    measure = resolve_name(f"robustness.scale.{PIECES[sys.argv[1]]}")
+    print(json.dumps(measure(int(sys.argv[2]), sys.argv[3])))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
@@ -26,9 +26,10 @@ from bws.clusters import (
     too_few_clusters,
     two_way_variance,
 )
-from bws.metadata import By, breakdown, part_name
+from bws.metadata import By, breakdown
 from bws.problems import InputError, Problem
 from bws.records import Judgments
+from bws.tables import Cell, Column, ResultTable, part_name
 
 __all__ = ["Agreement", "AgreementGroup", "agreement"]
 
@@ -40,6 +41,7 @@ BOUNDS = {"alpha": (-math.inf, 1.0), "observed": (0.0, 1.0), "strong": (0.0, 100
 DECIMALS = 12
 Measures = dict[str, dict[str, Floats]]
 """A measure (alpha, observed, strong), then an answer (both, best, worst, joint), to (...,) values."""
+ANSWERS = ("both", "best", "worst", "joint")
 
 AGREEING, STRONG, ONE, PLACES = 0, 1, 2, slice(3, None)
 """The columns of a question's statistics."""
@@ -82,6 +84,13 @@ class AgreementGroup:
             "notes": list(self.notes),
         }
 
+    def cells(self) -> Iterator[Cell]:
+        """Yield the measures, without limits where no interval was requested."""
+        for found in (self.alpha, self.strong, self.observed):
+            for estimate in (found[answer] for answer in ANSWERS if answer in found):
+                is_plain = math.isnan(estimate.low) and not self.without_interval
+                yield estimate.value if is_plain else estimate
+
 
 def _intervals(found: Mapping[str, Estimate]) -> dict[str, dict[str, float]]:
     return {
@@ -107,31 +116,38 @@ class Agreement:
         return {"groups": [group.document() for group in self.groups], "signature": signature}
 
     def table(self) -> str:
-        """Return the result as text: a line a group, then the notes."""
-        from tabulate import tabulate
+        """Return the result as text: a line per group, then the notes."""
+        return str(self.result_table())
 
-        headers = ["", "tuples", "annotations"]
-        headers += ["alpha both", "best", "worst", "joint", "strong % best", "worst"]
+    def result_table(self) -> ResultTable:
+        """Return a row per group (GiCCS, Table 1)."""
+        columns = [
+            Column("part"),
+            Column("tuples", "tuples", source="tuples"),
+            Column("annotations", "annotations", source="annotations"),
+            *_columns("alpha", "alpha", ANSWERS, ".3f"),
+            *_columns("strong", "strong %", ANSWERS[1:3], ".1f"),
+            *_columns("observed", "same answer", ANSWERS, ".3f", is_detail=True),
+        ]
         rows = [
-            [part_name(group.by), group.tuples, group.annotations]
-            + [
-                _shown(group, group.alpha[answer], 3)
-                for answer in ("both", "best", "worst", "joint")
-            ]
-            + [_shown(group, group.strong[answer], 1) for answer in ("best", "worst")]
-            for group in self.groups
+            [group.by, group.tuples, group.annotations, *group.cells()] for group in self.groups
         ]
         notes = [f"{part_name(group.by)}: {note}" for group in self.groups for note in group.notes]
-        return "\n".join([tabulate(rows, headers, disable_numparse=True), *notes])
+        title = "Krippendorff's alpha and strong agreement (GiCCS, Table 1)"
+        sources = [f"/groups/{n}" for n in range(len(rows))]
+        return ResultTable(columns, rows, notes, title, "nan", sources)
 
 
-def _shown(group: AgreementGroup, estimate: Estimate, digits: int) -> str:
-    value, low, high = (
-        f"{number:.{digits}f}" for number in (estimate.value, estimate.low, estimate.high)
-    )
-    if math.isnan(estimate.low):
-        return f"{value} [–]" if group.without_interval else value
-    return f"{value} [{low}, {high}]"
+def _columns(
+    measure: str, group: str, answers: Sequence[str], spec: str, *, is_detail: bool = False
+) -> list[Column]:
+    return [
+        Column(
+            f"{measure}_{answer}", answer, spec, group=group, source=f"{measure}/{answer}",
+            is_detail=is_detail,
+        )
+        for answer in answers
+    ]  # fmt: skip
 
 
 def agreement(

@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 
 from bws.clusters import MIN_CLUSTERS, Estimate, cluster_sums, few_clusters, too_few_clusters
 from bws.records import CanonicalJudgments
+from bws.tables import Column, ResultTable
 
 __all__ = [
     "Components", "Generalisability", "components", "design_left_out", "generalisability", "is_complete",
@@ -336,22 +337,24 @@ class Generalisability:
 
     def table(self) -> str:
         """Return the study as text: the components, the reliability, the notes."""
-        from tabulate import tabulate
-
         total = sum(max(estimate.value, 0) for estimate in self.variances.values())
         rows = [
             [
                 name,
-                f"{estimate.value:.4f}",
+                estimate.value,
                 _interval(estimate, 4),
-                f"{100 * max(estimate.value, 0) / total:.1f} %" if total > 0 else "",
-                f"{self.error_shares[name] * estimate.value:.4f}"
-                if self.error_shares.get(name)
-                else "",
+                100 * max(estimate.value, 0) / total if total > 0 else None,
+                self.error_shares[name] * estimate.value if self.error_shares.get(name) else None,
             ]
             for name, estimate in self.variances.items()
         ]
-        headers = ["variance", "one judgment", "95 %", "share", "in a score"]
+        columns = [
+            Column("variance", "variance"),
+            Column("judgment", "one judgment", ".4f", align="right"),
+            Column("interval", "95 %", align="right"),
+            Column("share", "share", ".1f", " %", align="right"),
+            Column("score", "in a score", ".4f", align="right"),
+        ]
         lines = [
             f"{name}: {estimate.value:.4f} {_interval(estimate, 4)}".rstrip()
             for name, estimate in (
@@ -359,8 +362,7 @@ class Generalisability:
                 ("its root, the correlation with the true scores", self.root),
             )
         ]
-        table = tabulate(rows, headers, disable_numparse=True, colalign=("left", *["right"] * 4))
-        return "\n".join([table, *lines, *self.notes])
+        return str(ResultTable(columns, rows, [*lines, *self.notes], missing="nan"))
 
 
 def _interval(estimate: Estimate, digits: int) -> str:

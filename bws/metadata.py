@@ -17,7 +17,7 @@ from bws.problems import InputError, Problem
 from bws.records import Ints, Judgments, Tuples, normal_id
 from bws.textio import display_name
 
-__all__ = ["By", "Metadata", "breakdown", "part_name", "read_metadata"]
+__all__ = ["By", "Metadata", "breakdown", "read_metadata"]
 
 KEYS = ("tuple_id", "group", "dialogue_id", "item", "utterance_id")
 SHOWN = 10
@@ -200,8 +200,3 @@ def breakdown(judgments: Judgments, by: By | None) -> Iterator[tuple[dict[str, A
         for combination, n in number.items():
             rows = part_of[judgments.tuple_of] == n
             yield dict(zip(by, combination, strict=True)), judgments.take(rows)
-
-
-def part_name(values: Mapping[str, Any]) -> str:
-    """Return how tables and notes call a part: ``source=CROWDSS, n_turns=3``, or ``all``."""
-    return ", ".join(f"{name}={value}" for name, value in values.items()) or "all"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from bws.components import Generalisability, possible_tuples
 from bws.records import CanonicalJudgments
+from bws.tables import Column, ResultTable
 
 __all__ = ["Alternative", "Plan", "Planner", "check_target", "plan"]
 
@@ -190,11 +191,11 @@ class Plan:
 
     def table(self) -> str:
         """Return the plan as text."""
-        lines = [_table(self.alternatives, self.price), ""]
+        lines = [_table(self.alternatives), ""]
         if self.reaching:
             lines += [
                 f"Designs that reach a reliability of {self.target:g}, the cheapest first:",
-                _table(self.reaching, self.price),
+                _table(self.reaching),
             ]
         else:
             lines.append(f"no design that was compared reaches a reliability of {self.target:g}")
@@ -222,24 +223,19 @@ def annotations_alone(target: float, planner: Planner) -> str:
     )
 
 
-def _table(designs: tuple[Alternative, ...], price: float | None) -> str:
-    from tabulate import tabulate
-
-    headers = ["", "tuples per item", "annotations per tuple", "annotators per item", "judgments"]
-    headers += [*(["cost"] if price is not None else []), "reliability", "root"]
-    rows = [
-        [
-            each.what,
-            *(f"{number:.4g}" for number in (each.tuples_per_item, each.annotations_per_tuple)),
-            f"{each.annotators_per_item:.4g}",
-            str(each.judgments),
-            *([f"{each.cost:.2f}"] if each.cost is not None else []),
-            *(f"{number:.4f}" for number in (each.reliability, each.root)),
-        ]
-        for each in designs
+def _table(designs: Sequence[Alternative]) -> str:
+    columns = [
+        Column("what"),
+        Column("tuples_per_item", "tuples per item", ".4g", align="right"),
+        Column("annotations_per_tuple", "annotations per tuple", ".4g", align="right"),
+        Column("annotators_per_item", "annotators per item", ".4g", align="right"),
+        Column("judgments", "judgments", align="right"),
+        Column("cost", "cost", ".2f", align="right", is_detail=designs[0].cost is None),
+        Column("reliability", "reliability", ".4f", align="right"),
+        Column("root", "root", ".4f", align="right"),
     ]
-    align = ("left", *["right"] * (len(headers) - 1))
-    return str(tabulate(rows, headers, disable_numparse=True, colalign=align))
+    rows = [[getattr(each, column.key) for column in columns] for each in designs]
+    return ResultTable(columns, rows, missing="nan").text()
 
 
 def check_target(target: float) -> None:

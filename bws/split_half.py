@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.components import generalisability, is_complete
-from bws.metadata import By, breakdown, part_name
+from bws.metadata import By, breakdown
 from bws.planning import Planner, annotations_alone, check_target
 from bws.problems import InputError, Problem
 from bws.records import CanonicalJudgments, Judgments
+from bws.tables import Column, ResultTable, part_name
 
 __all__ = [
     "Correlation",
@@ -168,23 +169,27 @@ class Reliability:
 
     def table(self) -> str:
         """Return the result as text: a line per group and split, what each split asks, then the notes."""
-        from tabulate import tabulate
+        return str(self.result_table())
 
-        counts, numbers = ["items", "tuples", "annotations"], ["SD", "Spearman-Brown"]
-        headers = ["", "split", *counts, "Pearson", *numbers, "Spearman", *numbers]
+    def result_table(self) -> ResultTable:
+        """Return a row per group and split (GiCCS, Table 3)."""
         by_split = {self.signature["split"]: self.groups, **self.splits}
         lines = [
             (split, group)
             for groups in zip(*by_split.values(), strict=True)
             for split, group in zip(by_split, groups, strict=True)
         ]
+        counts = ("items", "tuples", "annotations")
+        columns = [Column("part"), Column("split", "split")]
+        columns += [Column(name, name, source=name, align="right") for name in counts]
         rows = [
-            [
-                *(part_name(group.by), split, group.items, group.tuples, group.annotations),
-                *(group.pearson.mean, group.pearson.sd, group.pearson.spearman_brown),
-                *(group.spearman.mean, group.spearman.sd, group.spearman.spearman_brown),
-            ]
+            [group.by, split, group.items, group.tuples, group.annotations, *_correlations(group)]
             for split, group in lines
+        ]
+        places = [
+            f"/splits/{split}/{n}" if split in self.splits else f"/groups/{n}"
+            for n in range(len(self.groups))
+            for split in by_split
         ]
         questions = [f"{split}: {QUESTIONS[split]}" for split in by_split]
         notes = [
@@ -192,7 +197,39 @@ class Reliability:
             for split, group in lines
             for note in group.notes
         ]
-        return "\n".join([tabulate(rows, headers, floatfmt=".4f"), *questions, *notes, *self.notes])
+        return ResultTable(
+            [*columns, *_correlation_columns(".4f")],
+            rows,
+            [*questions, *notes, *self.notes],
+            "Split-half reliability, mean and SD over random splits (GiCCS, Table 3)",
+            "nan",
+            places,
+        )
+
+
+def _correlation_columns(spec: str) -> list[Column]:
+    """Return the columns of `_correlations`."""
+    parts = {
+        "": ("", "{}/mean"),
+        "_sd": ("SD", "{}/sd"),
+        "_full": ("Spearman-Brown", "spearman_brown/{}"),
+    }
+    return [
+        Column(
+            f"{name}{key}", title, spec, group=name.capitalize(), source=source.format(name),
+            align="decimal",
+        )
+        for name in ("pearson", "spearman")
+        for key, (title, source) in parts.items()
+    ]  # fmt: skip
+
+
+def _correlations(measured: ReliabilityGroup | CurvePoint) -> list[float]:
+    return [
+        value
+        for found in (measured.pearson, measured.spearman)
+        for value in (found.mean, found.sd, found.spearman_brown)
+    ]
 
 
 def reliability(
@@ -426,18 +463,12 @@ class ReliabilityCurve:
 
     def table(self) -> str:
         """Return the curve as text: a line a point, then what the target needs."""
-        from tabulate import tabulate
-
-        numbers = ["SD", "Spearman-Brown"]
-        headers = ["annotations per tuple", "tuples", "Pearson", *numbers, "Spearman", *numbers]
-        rows = [
-            [
-                *(point.annotations, point.tuples),
-                *(point.pearson.mean, point.pearson.sd, point.pearson.spearman_brown),
-                *(point.spearman.mean, point.spearman.sd, point.spearman.spearman_brown),
-            ]
-            for point in self.points
+        columns = [
+            Column("annotations", "annotations per tuple", ".4g", align="decimal"),
+            Column("tuples", "tuples", align="right"),
+            *_correlation_columns(".4g"),
         ]
+        rows = [[point.annotations, point.tuples, *_correlations(point)] for point in self.points]
         lines = [
             f"reliability of {self.target} (Spearman-Brown, {name}): "
             f"{_verdict(found['spearman_brown'], self.whole)}"
@@ -446,7 +477,7 @@ class ReliabilityCurve:
         if self.planner:
             lines = [annotations_alone(self.target, self.planner)]
         lines += [*self.notes, _EXTRAPOLATED]
-        return "\n".join([tabulate(rows, headers, floatfmt=".4g"), *lines])
+        return str(ResultTable(columns, rows, lines, missing="nan"))
 
 
 _INCOMPLETE = {

@@ -14,27 +14,67 @@ import altair as alt
 import polars as pl
 import streamlit as st
 
-from app.explorer.labels import say
+from app.explorer.labels import literal, say
 from bws.command import json_ready
+from bws.tables import Interval, ResultTable
 
-__all__ = ["MOST_ROWS", "as_csv", "as_drawing", "as_json", "show_chart", "show_table"]
+__all__ = [
+    "MOST_ROWS",
+    "as_csv",
+    "as_drawing",
+    "as_json",
+    "show_chart",
+    "show_result",
+    "show_table",
+]
 
 MOST_ROWS = 500
 """Rows of a table that are sent to the page; a download has all."""
 
 
-def show_table(frame: pl.DataFrame, name: str, **settings: Any) -> None:
+def show_result(table: ResultTable, name: str) -> None:
+    """Show a table of results and its notes, and offer its numbers as CSV and JSON.
+
+    name: of the files, and unique on the page.
+    """
+    frame, specs = table.frame(), {column.key: column.spec for column in table.columns}
+    texts = [
+        pl.Series(column.key, [column.text(cell, "–") for cell in cells])
+        for column, *cells in zip(table.columns, *table.rows, strict=True)
+        if any(isinstance(cell, Interval) for cell in cells)
+    ]
+    limits = [f"{text.name}_{limit}" for text in texts for limit in ("low", "high")]
+    parts = [key for key in frame.columns if key not in (*specs, *limits)]
+    whole = pl.col(parts).cast(pl.String).fill_null(say("page.all"))
+    shown = frame.drop(limits).with_columns(whole, *texts)
+    number, other = st.column_config.NumberColumn, st.column_config.Column
+    config = {
+        key: number(say(f"tables.{key}"), format=f"%{specs[key]}")
+        if kind.is_float()
+        else other(say(f"tables.{key}"))
+        for key, kind in shown.schema.items()
+    }
+    show_table(shown, name, frame, column_config=config)
+    for note in table.notes:
+        st.caption(literal(note))
+
+
+def show_table(
+    frame: pl.DataFrame, name: str, offered: pl.DataFrame | None = None, **settings: Any
+) -> None:
     """Show a table, its first 500 rows where it has more, and offer it whole as CSV and JSON.
 
-    name: of the files, and unique on the page. settings: those of ``st.dataframe``.
+    name: of the files, and unique on the page. offered: what the files have, where that is not `frame`.
+    settings: those of ``st.dataframe``.
     """
+    whole = frame if offered is None else offered
     st.dataframe(
         frame.head(MOST_ROWS).fill_nan(None), **{"hide_index": True, "placeholder": "–", **settings}
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         if len(frame) > MOST_ROWS:
             st.caption(say("page.rows_shown", shown=MOST_ROWS, total=len(frame)))
-        _offer(name, {"csv": lambda: as_csv(frame), "json": lambda: as_json(frame)})
+        _offer(name, {"csv": lambda: as_csv(whole), "json": lambda: as_json(whole)})
 
 
 def show_chart(

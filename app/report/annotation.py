@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from app.report.content import Cell, Section, Source, Table, part_label
+from app.report.content import Cell, Section, Source, Table
 from app.report.inputs import Inputs
 
 if TYPE_CHECKING:
     from bws.records import Judgments
 
-__all__ = ["agreement_section", "reliability_section", "source_of_reliability", "study_section"]
+__all__ = ["agreement_section", "reliability_section", "study_section"]
 
 BY = ("source", "n_turns")
 """What tells the parts of Tables 1 and 3 apart."""
@@ -74,60 +74,28 @@ def _source_of_study(inputs: Inputs) -> Source:
 
 
 def agreement_section(inputs: Inputs, judgments: Judgments) -> Section:
-    """Return Table 1 of the paper."""
+    """Return the agreement of the annotators (Table 1 of the paper)."""
     from bws.agreement import agreement
 
     found = agreement(judgments, by=_by(inputs, judgments))
     source = Source(_command("bws-agreement", inputs), found.document())
-    rows: list[Sequence[Cell]] = [
-        [
-            label,
-            source.number(f"{place}/tuples"),
-            source.number(f"{place}/annotations"),
-            *(source.number(f"{place}/alpha/{of}", ".3f") for of in ("both", "best", "worst")),
-            *(source.number(f"{place}/strong/{of}", ".1f") for of in ("best", "worst")),
-        ]
-        for place, label in _parts(source)
+    text = [
+        "Did different annotators give the same answers to the same tuples? Strong agreement: four of "
+        "five annotators, or that share, gave the same answer."
     ]
-    headers = ["", "tuples", "judgments", "α both", "α best", "α worst", "strong % best",
-               "strong % worst"]  # fmt: skip
-    caption = "Krippendorff’s α, and percent of tuples with strong agreement (Table 1 of the paper)"
-    note = "Strong agreement: four of five annotators, or that share, gave the same answer."
-    text = ["Did different annotators give the same answers to the same tuples?"]
-    table = Table(caption, headers, rows, note)
-    return Section("agreement", "Agreement", text, [source.command], tables=[table])
+    tables = [source.table(found.result_table())]
+    return Section("agreement", "Agreement", text, [source.command], tables=tables)
 
 
-def source_of_reliability(inputs: Inputs, judgments: Judgments) -> Source:
-    """Return what bws-reliability prints."""
+def reliability_section(inputs: Inputs, judgments: Judgments) -> tuple[Section, Source]:
+    """Return the split-half reliability (Table 3 of the paper), and what bws-reliability prints."""
     from bws.split_half import reliability
 
     found = reliability(judgments, by=_by(inputs, judgments))
-    return Source(_command("bws-reliability", inputs), found.document())
-
-
-def reliability_section(source: Source) -> Section:
-    """Return Table 3 of the paper."""
-    rows: list[Sequence[Cell]] = [
-        [
-            label,
-            source.number(f"{place}/items"),
-            *_of_halves(source, place, "spearman"),
-            *_of_halves(source, place, "pearson"),
-        ]
-        for place, label in _parts(source)
-    ]
-    headers = ["", "items", "Spearman ρ", "stepped up", "Pearson r", "stepped up"]
-    caption = "Split-half reliability, mean ± standard deviation over splits (Table 3 of the paper)"
-    note = "Stepped up: to all judgments, by the Spearman–Brown formula."
+    source = Source(_command("bws-reliability", inputs), found.document())
     text = ["Would other judgments of the same tuples have given the same scores?"]
-    table = Table(caption, headers, rows, note)
-    return Section("reliability", "Reliability", text, [source.command], tables=[table])
-
-
-def _of_halves(source: Source, place: str, which: str) -> list[Cell]:
-    mean, spread = (source.number(f"{place}/{which}/{of}", ".3f") for of in ("mean", "sd"))
-    return [[mean, " ± ", spread], source.number(f"{place}/spearman_brown/{which}", ".3f")]
+    tables = [source.table(found.result_table())]
+    return Section("reliability", "Reliability", text, [source.command], tables=tables), source
 
 
 def _command(name: str, inputs: Inputs) -> str:
@@ -139,9 +107,3 @@ def _by(inputs: Inputs, judgments: Judgments) -> Mapping[str, Any]:
     from bws.metadata import read_metadata
 
     return dict(read_metadata(inputs.path(inputs.metadata_file)).of_tuples(judgments.tuples, BY))
-
-
-def _parts(source: Source) -> Iterator[tuple[str, str]]:
-    """Yield place and label of each group of a document."""
-    for place, group in enumerate(source.document["groups"]):
-        yield f"/groups/{place}", part_label(group["by"])

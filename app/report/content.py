@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bws.command import json_ready
+from bws.tables import Cell as TableCell
+from bws.tables import Column, Interval, ResultTable
 
 __all__ = ["Cell", "Figure", "Number", "Section", "Source", "Table", "at", "part_label"]
 
@@ -56,6 +58,31 @@ class Source:
         shown = [MISSING] if low.text == MISSING else [low, ", ", high]
         return [value, " [", *shown, "]"]
 
+    def table(self, table: ResultTable) -> Table:
+        """Return a table of results with the source of every number in it."""
+        sources = table.sources or [""] * len(table.rows)
+        rows = [
+            [
+                self._cell(column, cell, source)
+                for column, cell in zip(table.columns, row, strict=True)
+                if not column.is_detail
+            ]
+            for row, source in zip(table.rows, sources, strict=True)
+        ]
+        headers = [column.header for column in table.columns if not column.is_detail]
+        return Table(table.title, headers, rows, "\n".join(table.notes))
+
+    def _cell(self, column: Column, cell: TableCell, source: str) -> Cell:
+        if isinstance(cell, Mapping):
+            return part_label(cell)
+        if cell is None or not column.source:
+            return column.text(cell, MISSING)
+        path = f"{source}/{column.source}"
+        if isinstance(cell, Interval):
+            return self.interval(path, column.spec)
+        number = self.number(path, column.spec)
+        return [number, column.unit] if column.unit else number
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -65,6 +92,7 @@ class Table:
     headers: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     note: str = ""
+    """What to know of the numbers; a paragraph per line."""
 
 
 @dataclass(frozen=True, slots=True)

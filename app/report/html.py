@@ -10,13 +10,8 @@ from importlib import resources
 from importlib.metadata import version
 from pathlib import Path
 
-from app.report.annotation import (
-    agreement_section,
-    reliability_section,
-    source_of_reliability,
-    study_section,
-)
-from app.report.benchmark import dialogues_section, scores_section, source_of_statistics
+from app.report.annotation import agreement_section, reliability_section, study_section
+from app.report.benchmark import benchmark_sections
 from app.report.content import Section
 from app.report.inputs import Inputs
 from app.report.models import model_sections, signature_section, source_of_results
@@ -61,16 +56,16 @@ def _made_from(page: Path) -> str:
 
 def sections(inputs: Inputs) -> Iterator[Section]:
     """Yield the sections of a page, in their order; those without files are left out."""
-    statistics, results = source_of_statistics(inputs), source_of_results(inputs)
-    judgments = inputs.judgments
-    halves = None if judgments is None else source_of_reliability(inputs, judgments)
+    results, halves = source_of_results(inputs), None
     if inputs.has(*inputs.study):
         yield study_section(inputs)
-    yield dialogues_section(statistics)
-    if judgments is not None and halves is not None:
-        yield agreement_section(inputs, judgments)
-        yield reliability_section(halves)
-    yield scores_section(inputs, statistics)
+    dialogues, scores = benchmark_sections(inputs)
+    yield dialogues
+    if inputs.judgments is not None:
+        yield agreement_section(inputs, inputs.judgments)
+        reliability, halves = reliability_section(inputs, inputs.judgments)
+        yield reliability
+    yield scores
     yield from model_sections(inputs, results)
     yield signature_section(inputs, results, halves)
     cite = [line.format(version=version("giccs")) for line in CITE]

@@ -20,6 +20,7 @@ from bws.cli.options import (
 from bws.command import Console, command
 from bws.options import MAX_RESAMPLES, Number
 from bws.problems import Problem
+from bws.tables import tabulated
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -189,7 +190,6 @@ def _columns(scores: Scores) -> dict[str, NDArray[Any]]:
 def _ends(scores: Scores) -> str:
     """Return a table of the items with the highest and the lowest scores."""
     import numpy as np
-    from tabulate import tabulate
 
     scored = np.flatnonzero(~np.isnan(scores.score))
     places = scored[np.argsort(-scores.score[scored], kind="stable")]
@@ -203,7 +203,7 @@ def _ends(scores: Scores) -> str:
         columns[name] = ["–" if math.isnan(value) else f"{value:.3f}" for value in columns[name]]
     rows: list[tuple[Any, ...]] = list(zip(*columns.values(), strict=True))
     rows[ENDS:ENDS] = [("...",)] if cut else []
-    return str(tabulate(rows, list(columns), disable_numparse=True))
+    return tabulated(rows, list(columns))
 
 
 def _document(scores: Scores, judgments: Judgments) -> dict[str, Any]:

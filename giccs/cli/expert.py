@@ -108,10 +108,9 @@ def _compare(console: Console, benchmark: Benchmark, path: str, form: str) -> No
 
 def _tables(check: ExpertCheck, form: str) -> str:
     """Return the mismatches in the shape of the paper's Table 4, and how often both agree."""
-    from bws.metadata import part_name
+    from bws.tables import part_name, remarks, tabulated
     from giccs.measures.formatting import few_clusters_note, interval
     from giccs.preparation.expert import SHOWN
-    from giccs.report.cells import remarks, tabulated
 
     mismatches = [
         (

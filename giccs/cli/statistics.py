@@ -14,12 +14,20 @@ import click
 
 from bws.command import Console, command
 from bws.problems import InputError, Problem
+from bws.tables import heading, remarks
 from bws.textio import read_bytes
 from giccs.benchmark.languages import required_language
 from giccs.cli.options import format_option, language_option_with_alias
-from giccs.description.distribution import Bin, distribution
+from giccs.description.distribution import Bin, distribution, distribution_table
 from giccs.description.figures import check_chart_path, score_distribution, write_chart
-from giccs.description.statistics import MTLD_CHOICES, MTLD_THRESHOLD, PARTS, TABLE_2, describe
+from giccs.description.statistics import (
+    MTLD_CHOICES,
+    MTLD_THRESHOLD,
+    PARTS,
+    TABLE_2,
+    describe,
+    statistics_table,
+)
 
 if TYPE_CHECKING:
     from giccs.benchmark.items import Dialogue, Item
@@ -32,6 +40,9 @@ NEEDED = {
     "charts": {"altair": "Altair", "vl_convert": "vl-convert"},
 }
 """Our extra -> module -> what it is called."""
+CSV_COLUMNS = (
+    "dialogues", "turns", "tokens", "rttr", "mtld", "lemmas", "mean_turn_length", "reasons"
+)  # fmt: skip
 
 
 @command(
@@ -95,13 +106,14 @@ def stats(
         "lemmatiser": lemmatiser.name,
         "signature": _signature(read.digest, lang, mtld),
     }
-    from giccs.report.descriptive import description_csv, description_table, distribution_table
-
+    table = statistics_table(groups, columns)
     if form == "csv":
-        console.answer(description_csv(groups, columns).rstrip("\n"), document)
+        console.answer(table.select("part", *CSV_COLUMNS).csv().rstrip("\n"), document)
         return
-    parts = [description_table(groups, columns, form, _said(document))]
-    parts += [distribution_table(bins, form)] if bins else []
+    parts = [table.text(form), "\n".join(remarks([*table.notes, *_said(document)], form))]
+    if bins:
+        scores = distribution_table(bins, bars=form == "table")
+        parts += [heading(scores.title, form), scores.text(form)]
     console.answer("\n\n".join(parts), document)
 
 

@@ -7,10 +7,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["FIGURE_1_BINS", "Bin", "distribution"]
+from bws.tables import Column, ResultTable
+
+__all__ = ["FIGURE_1_BINS", "Bin", "distribution", "distribution_table"]
 
 FIGURE_1_BINS = 5
 """0–0.2, 0.2–0.4, 0.4–0.6, 0.6–0.8 and 0.8–1."""
+LONGEST_BAR = 40
+"""Characters of the longest bar."""
 ROUNDING = 1e-9
 """How far below a boundary arithmetic may leave a score that lies on it: (s + 1) / 2 of some s."""
 
@@ -50,3 +54,28 @@ def distribution(scores: Sequence[float], bins: int = FIGURE_1_BINS) -> tuple[Bi
         raise ValueError(f"a score is {outside[0]}; scores lie in [0, 1]")
     counts = Counter(min(math.floor(score * bins + ROUNDING), bins - 1) for score in scores)
     return tuple(Bin(k / bins, (k + 1) / bins, counts[k]) for k in range(bins))
+
+
+def distribution_table(bins: Sequence[Bin], *, bars: bool = False) -> ResultTable:
+    """Return Figure 1 as a table, a row per bin; with a bar for each where `bars`.
+
+    >>> print(distribution_table(distribution([0.1, 0.2, 0.3], bins=2), bars=True))
+    Score    Items
+    -------  -------  ----------------------------------------
+    0–0.5    3        ████████████████████████████████████████
+    0.5–1    0
+    """
+    columns = [
+        Column("score", "Score"),
+        Column("items", "Items", source="items"),
+        Column("low", is_detail=True),
+        Column("high", is_detail=True),
+        Column("bar", is_detail=not bars),
+    ]
+    most = max(one.items for one in bins) or 1
+    rows = [
+        (one.label, one.items, one.low, one.high, "█" * round(LONGEST_BAR * one.items / most))
+        for one in bins
+    ]
+    sources = [f"/distribution/{n}" for n in range(len(bins))]
+    return ResultTable(columns, rows, title="Score distribution (Figure 1)", sources=sources)

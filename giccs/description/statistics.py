@@ -9,10 +9,11 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from typing import Any
 
+from bws.tables import Column, ResultTable
 from giccs.benchmark.items import Dialogue, Item
 from giccs.description.lemmas import Lemmatiser
 from giccs.progress import Progress, silent
@@ -26,6 +27,7 @@ __all__ = [
     "Richness",
     "describe",
     "richness",
+    "statistics_table",
 ]
 
 log = logging.getLogger(__name__)
@@ -43,6 +45,23 @@ PARTS: Mapping[str, Callable[[Dialogue | Item], Any]] = {
 }
 """By what dialogues can be grouped."""
 TABLE_2 = ("n_turns", "domain")
+PART_COLUMNS = {
+    "n_turns": Column("n_turns", "Dialogue turns", unit="-turn"),
+    "domain": Column("domain", "Domain"),
+    "original_domain": Column("original_domain", "Original domain"),
+    "source": Column("source", "Source"),
+}
+COLUMNS = (
+    Column("dialogues", "Dialogues", source="dialogues"),
+    Column("rttr", "RTTR", ".2f", source="rttr"),
+    Column("mtld", "MTLD", ".2f", source="mtld"),
+    Column("tokens", "Tokens", source="tokens"),
+    Column("lemmas", "Lemma", source="lemmas"),
+    Column("mean_turn_length", "Average turn length", ".2f", source="mean_turn_length"),
+    Column("turns", "Turns", source="turns", is_detail=True),
+    Column("reasons", "Reasons", is_detail=True),
+)
+"""Of Table 2, in its order; the number of dialogues is our addition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +101,30 @@ class Description:
         if not self.reasons:
             del document["reasons"]
         return document
+
+
+def statistics_table(groups: Sequence[Description], by: Sequence[str] = TABLE_2) -> ResultTable:
+    """Return Table 2, a row per group; the notes are the reasons. by: names of what was grouped by."""
+    columns = [Column("part", parts=[PART_COLUMNS[name] for name in by]), *COLUMNS]
+    rows = [
+        (
+            group.by,
+            *(getattr(group, column.key) for column in COLUMNS[:-1]),
+            "; ".join(f"{name}: {reason}" for name, reason in group.reasons.items()),
+        )
+        for group in groups
+    ]
+    sources = [f"/groups/{n}" for n in range(len(groups))]
+    title = "Descriptive statistics (GiCCS, Table 2)"
+    table = ResultTable(columns, rows, title=title, sources=sources)
+    names = [" ".join(filter(None, texts[: len(by)])) for texts in table.text_rows()]
+    titles = {column.key: column.title for column in COLUMNS}
+    notes = [
+        f"{titles[key]} of {name}: {reason}."
+        for name, group in zip(names, groups, strict=True)
+        for key, reason in group.reasons.items()
+    ]
+    return replace(table, notes=notes)
 
 
 def describe(

@@ -9,10 +9,10 @@ import re
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from bws.tables import heading, remarks, tabulated
 from giccs.evalrank.correlating import Cell, Correlations
 from giccs.measures.formatting import number
 from giccs.measures.metrics import Estimate
-from giccs.report.cells import heading, remarks, tabulated
 
 __all__ = ["long_csv", "tables"]
 
@@ -30,7 +30,7 @@ HEADER = [
 
 
 def tables(found: Correlations, form: str) -> str:
-    """Return tables in a format of `giccs.report.FORMATS`: rho, its intervals, differences to the best."""
+    """Return tables in a format of `bws.tables.FORMATS`: rho, its intervals, differences to the best."""
     size = f"{len(found.models)} models"
     title = f"Spearman's rho x 100 over {size}: intrinsic scores and downstream accuracy"
     parts = [_titled(title, form), _marked(_table(found, _value, form), form)]

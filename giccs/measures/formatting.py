@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 
 from bws.clusters import FEW, NEEDS
+from bws.tables import limits_text
 from giccs.measures.metrics import SELECTED, Estimate
 
 __all__ = [
@@ -34,9 +35,7 @@ def interval(estimate: Estimate, decimals: int = 3) -> str:
 
 def limits(estimate: Estimate, decimals: int = 3) -> str:
     """Return ``[low, high]``, or a dash in brackets where there is no interval."""
-    if math.isnan(estimate.low):
-        return "[–]"
-    return f"[{estimate.low:.{decimals}f}, {estimate.high:.{decimals}f}]"
+    return limits_text(estimate, f".{decimals}f")
 
 
 def few_clusters_note(estimates: Iterable[Estimate | None]) -> list[str]:

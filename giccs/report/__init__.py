@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from bws.tables import heading
 from giccs.measures.metrics import Estimate
 from giccs.measures.result_labels import asked, ceiling_of, compares_pairs, data_of, is_choice
 from giccs.measures.results import Result
-from giccs.report.cells import FORMATS, heading
 from giccs.report.choices import choice_breakdown, choice_table, choices, turns_table
 from giccs.report.measured import measured
 from giccs.report.pairs import breakdown_table, main_table, pairs
 from giccs.report.rows import long_csv
 
 __all__ = [
-    "FORMATS",
     "breakdown_table",
     "choice_breakdown",
     "choice_table",
@@ -31,7 +30,7 @@ def report(
     ceiling: Mapping[str, Estimate] | None = None,
     over_annotators: Sequence[Result] = (),
 ) -> str:
-    """Return all tables in a format of `FORMATS`, or one long ``csv``.
+    """Return all tables in a format of `bws.tables.FORMATS`, or one long ``csv``.
 
     A table a task and data set, best model first; then its main metric by part of the data.
     The noise ceiling is the last row of the pairwise tables on the data that it is of. `over_annotators`,

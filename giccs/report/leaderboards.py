@@ -7,10 +7,10 @@ import io
 import math
 from collections.abc import Iterator
 
+from bws.tables import heading, remarks, tabulated
 from giccs.measures.detectable import ALPHA, POWER
 from giccs.measures.formatting import interval, number
 from giccs.measures.leaderboard import Leaderboard, ModelComparison, PairDifference, RankedModel
-from giccs.report.cells import heading, remarks, tabulated
 
 __all__ = ["MARK", "comparison_csv", "comparison_tables", "p_value"]
 

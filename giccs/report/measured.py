@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
+from bws.tables import heading, remarks, tabulated
 from giccs.measures.formatting import few_clusters_note, interval, other_reasons
 from giccs.measures.metrics import LOWER_IS_BETTER, SELECTED, Estimate
 from giccs.measures.result_labels import model_of, setting_of, steps_not_as_asked
 from giccs.measures.results import Group, Result
-from giccs.report.cells import heading, remarks, tabulated
 
 __all__ = ["measured"]
 

@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bws.tables import heading, remarks, tabulated
 from giccs.measures.formatting import few_clusters_note, interval, other_reasons
 from giccs.measures.metrics import Estimate
 from giccs.measures.result_labels import history_of, model_of, steps_not_as_asked
 from giccs.measures.results import Result
-from giccs.report.cells import heading, remarks, tabulated
 
 __all__ = ["CEILING", "breakdown_table", "main_table", "pairs"]
 

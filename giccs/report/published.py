@@ -6,10 +6,10 @@ import csv
 import io
 import math
 
+from bws.tables import heading, remarks, tabulated
 from giccs.measures.formatting import few_clusters_note, interval, limits, number, plus_minus
 from giccs.measures.result_labels import data_of, is_choice, prompt_of, setting_of
 from giccs.report.against import Comparison, Line
-from giccs.report.cells import heading, remarks, tabulated
 
 __all__ = ["published_csv", "published_table"]
 

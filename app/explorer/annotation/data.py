@@ -12,15 +12,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from bws.agreement import AgreementGroup
     from bws.annotators import AnnotatorReport
     from bws.records import Judgments
-    from bws.split_half import ReliabilityGroup
+    from bws.tables import ResultTable
 
 __all__ = [
     "FLAGS",
     "Figures",
-    "agreement_frame",
     "annotator_frame",
     "behind",
     "comment_frame",
@@ -28,7 +26,6 @@ __all__ = [
     "figures",
     "over_time",
     "place_frame",
-    "reliability_frame",
     "seconds_frame",
     "seconds_of",
     "tuple_counts",
@@ -78,13 +75,15 @@ def figures(judgments: Judgments) -> Figures:
     )
 
 
-def consistency(judgments: Judgments) -> tuple[ReliabilityGroup, AgreementGroup]:
-    """Return reliability, over 100 random halves, and agreement with its intervals."""
+def consistency(judgments: Judgments) -> dict[str, ResultTable]:
+    """Return ``reliability``, over 100 random halves, and ``agreement`` with its intervals."""
     from bws.agreement import agreement
     from bws.split_half import reliability
 
-    groups = reliability(judgments, split="annotation").groups
-    return groups[0], agreement(judgments, intervals=True).groups[0]
+    return {
+        "reliability": reliability(judgments, split="annotation").result_table(),
+        "agreement": agreement(judgments, intervals=True).result_table(),
+    }
 
 
 def tuple_counts(of_tuple: Mapping[str, int]) -> pl.DataFrame:
@@ -300,31 +299,3 @@ def comment_frame(judgments: Judgments) -> pl.DataFrame:
     once = frame.unique(["comment", "assignment"], keep="first", maintain_order=True)
     longest = pl.col("comment").str.len_chars()
     return once.sort(longest, descending=True, maintain_order=True).drop("assignment")
-
-
-def reliability_frame(group: ReliabilityGroup) -> pl.DataFrame:
-    """Return the split-half reliability: coefficient, mean, sd, spearman_brown; null where undefined."""
-    found = {"Pearson": group.pearson, "Spearman": group.spearman}
-    return pl.DataFrame(
-        [(name, one.mean, one.sd, one.spearman_brown) for name, one in found.items()],
-        schema=["coefficient", "mean", "sd", "spearman_brown"],
-        orient="row",
-    ).fill_nan(None)
-
-
-def agreement_frame(group: AgreementGroup) -> pl.DataFrame:
-    """Return the agreement of best, worst and both answers: answer, alpha, low, high, observed, strong.
-
-    strong is in percent of the tuples, and null for both; null where undefined.
-    """
-    rows = [
-        (
-            answer,
-            *(group.alpha[answer].value, group.alpha[answer].low, group.alpha[answer].high),
-            group.observed[answer].value,
-            group.strong[answer].value if answer in group.strong else math.nan,
-        )
-        for answer in ("both", "best", "worst")
-    ]
-    names = ["answer", "alpha", "low", "high", "observed", "strong"]
-    return pl.DataFrame(rows, schema=names, orient="row").fill_nan(None)

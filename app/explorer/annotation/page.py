@@ -19,26 +19,23 @@ from app.explorer.annotation.charts import (
 )
 from app.explorer.annotation.data import (
     Figures,
-    agreement_frame,
     behind,
     consistency,
     figures,
     over_time,
-    reliability_frame,
     tuple_counts,
 )
 from app.explorer.annotation.progress import Progress, from_judgments, from_ledger, ledger_version
 from app.explorer.caching import cached
-from app.explorer.downloads import show_chart, show_table
-from app.explorer.labels import literal, say
+from app.explorer.downloads import show_chart, show_result, show_table
+from app.explorer.labels import say
 from app.explorer.messages import tell_problems
 from app.explorer.study import Study
 from bws.problems import InputError
 
 if TYPE_CHECKING:
-    from bws.agreement import AgreementGroup
     from bws.records import Judgments
-    from bws.split_half import ReliabilityGroup
+    from bws.tables import ResultTable
 
 __all__ = ["show"]
 
@@ -58,9 +55,8 @@ TITLES = (
         "annotator",
     ),
     *("flags", "reasons", "compliance", "majority", "seconds", "shortest", "duration", "place_p"),
-    *("same_answer", "look", "fine", "from", "to", "answer", "best", "worst", "both", "place"),
-    *("count", "low", "high", "expected", "coefficient", "mean", "sd", "spearman_brown", "alpha"),
-    *("observed", "strong", "comment"),
+    *("same_answer", "look", "fine", "from", "to", "answer", "best", "worst", "place"),
+    *("count", "low", "high", "expected", "comment"),
 )
 MOST_JUDGMENTS = 30_000
 """Of more, reliability and agreement are computed when they are asked for."""
@@ -149,7 +145,7 @@ def _figures(key: str, _judgments: Judgments) -> Figures:
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
-def _consistency(key: str, _judgments: Judgments) -> tuple[ReliabilityGroup, AgreementGroup]:
+def _consistency(key: str, _judgments: Judgments) -> dict[str, ResultTable]:
     return consistency(_judgments)
 
 
@@ -168,7 +164,7 @@ def _show_all(found: Found, wanted: int) -> None:
     _show_annotators(known, titles)
     _show_times(known, titles)
     _show_places(known, titles)
-    _show_consistency(found, titles)
+    _show_consistency(found)
     _show_comments(known, titles)
 
 
@@ -289,7 +285,7 @@ def _show_places(known: Figures, titles: Mapping[str, str]) -> None:
     show_chart(places_chart(known.places, titles), "places", known.places)
 
 
-def _show_consistency(found: Found, titles: Mapping[str, str]) -> None:
+def _show_consistency(found: Found) -> None:
     judgments = found.progress.judgments
     assert judgments is not None
     st.subheader(say("annotation.reliability"), anchor=False)
@@ -299,16 +295,9 @@ def _show_consistency(found: Found, titles: Mapping[str, str]) -> None:
     ):
         return
     with st.spinner(say("annotation.computing")):
-        reliable, agreeing = _consistency(found.key, judgments)
-    left, right = st.columns(2)
-    halves, agreed = reliability_frame(reliable), agreement_frame(agreeing)
-    with left:
-        show_table(halves, "reliability", column_config=_columns(halves, titles))
-    with right:
-        named = agreed.with_columns(pl.col("answer").replace(dict(titles)))
-        show_table(named, "agreement", column_config=_columns(agreed, titles))
-    for note in (*reliable.notes, *agreeing.notes):
-        st.caption(literal(note))
+        tables = _consistency(found.key, judgments)
+    for name, table in tables.items():
+        show_result(table, name)
 
 
 def _show_comments(known: Figures, titles: Mapping[str, str]) -> None:
@@ -329,7 +318,7 @@ def _columns(frame: pl.DataFrame, titles: Mapping[str, str]) -> dict[str, object
         place = name.removeprefix("best at ")
         title = titles.get(name) or f"{say('annotation.title_best_at')} {place}"
         if kind.is_float():
-            digits = "%.1f" if name in ("seconds", "shortest", "strong") else "%.3f"
+            digits = "%.1f" if name in ("seconds", "shortest") else "%.3f"
             found[name] = st.column_config.NumberColumn(title, format=digits)
         elif isinstance(kind, pl.List):
             found[name] = st.column_config.ListColumn(title)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 import streamlit as st
 
 from app.explorer import links
 from app.explorer.caching import cached
-from app.explorer.downloads import show_chart, show_table
+from app.explorer.downloads import show_chart, show_result
 from app.explorer.labels import literal, say
 from app.explorer.messages import tell_missing, tell_problems
 from app.explorer.noise_ceiling import ceiling_of
@@ -22,6 +21,7 @@ from app.explorer.study import Study
 from bws.problems import InputError
 
 if TYPE_CHECKING:
+    from bws.tables import ResultTable
     from giccs.description.distribution import Bin
     from giccs.measures.metrics import Estimate
 
@@ -30,7 +30,6 @@ __all__ = ["show"]
 MOST_JUDGMENTS = 30_000
 """So many are broken down at once; of more, only when asked for."""
 MOST_DOMAINS = 30
-MOST_REMARKS = 5
 
 
 def show(study: Study) -> None:
@@ -58,13 +57,15 @@ def _grouped(count: int) -> str:
 
 
 def _show_distribution(study: Study) -> None:
+    from giccs.description.distribution import distribution_table
     from giccs.description.figures import score_distribution
 
     st.subheader(say("overview.distribution"), anchor=False)
     bins = _bins(study)
     chart = score_distribution(bins)
     chart.encoding.x.title, chart.encoding.y.title = say("overview.score"), say("overview.items")
-    show_chart(chart, "scores", frames.bins_table(bins), alt=say("overview.distribution"))
+    table = distribution_table(bins).select("low", "high", "items")
+    show_chart(chart, "scores", table.frame(), alt=say("overview.distribution"))
 
 
 @cached
@@ -142,24 +143,17 @@ def _show_consistency(study: Study) -> None:
     if not _wanted("consistency", len(study.judgments) > MOST_JUDGMENTS):
         return
     with st.spinner(say("overview.working")):
-        tables = {"reliability": _reliability(study), "agreement": _agreement(study)}
+        tables = _consistency(study)
+    if not tables:
+        st.caption(say("overview.nothing_judged"))
     for name, table in tables.items():
         st.markdown(f"**{say(f'overview.{name}')}**", help=say(f"overview.{name}_help"))
-        if table.is_empty():
-            st.caption(say("overview.nothing_judged"))
-        else:
-            shown = _whole_named(table, frames.BY)
-            show_table(shown, name, column_config=_columns(shown))
+        show_result(table, name)
 
 
 @cached
-def _reliability(study: Study) -> pl.DataFrame:
-    return frames.reliability_table(study)
-
-
-@cached
-def _agreement(study: Study) -> pl.DataFrame:
-    return frames.agreement_table(study)
+def _consistency(study: Study) -> dict[str, ResultTable]:
+    return frames.consistency(study)
 
 
 def _show_description(study: Study) -> None:
@@ -177,38 +171,16 @@ def _show_description(study: Study) -> None:
     except ValueError as error:  # no language, or none that has lemmas
         st.info(say("overview.no_lemmas", why=literal(str(error))))
         return
-    shown = _whole_named(table.drop("remarks"), ("n_turns", "domain"))
-    show_table(shown, "description", column_config=_columns(shown))
+    show_result(table, "description")
     st.caption(say("overview.lemmas_by", name=literal(lemmatiser)))
-    for remark in table["remarks"].drop_nulls().unique(maintain_order=True).head(MOST_REMARKS):
-        st.caption(literal(remark))
 
 
 @cached
-def _description(study: Study) -> tuple[str, pl.DataFrame]:
+def _description(study: Study) -> tuple[str, ResultTable]:
     from giccs.benchmark.languages import required_language
     from giccs.description.lemmas import lemmatiser
-    from giccs.description.statistics import describe
+    from giccs.description.statistics import describe, statistics_table
 
     items = study.benchmark.items
     lemmas = lemmatiser(required_language(items, study.benchmark.name, None, "lemmas"))
-    return lemmas.name, frames.description_table(describe(items, lemmas))
-
-
-def _whole_named(table: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Call the whole, which has no value of what the table is broken down by, all."""
-    every = say("page.all")
-    return table.with_columns(pl.col(name).cast(pl.String).fill_null(every) for name in by)
-
-
-def _columns(table: pl.DataFrame) -> dict[str, Any]:
-    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
-    formats = {"strong_best": "%.1f", "strong_worst": "%.1f", "rttr": "%.2f", "mtld": "%.1f"}
-    formats |= {"mean_turn_length": "%.2f"}
-    columns: dict[str, Any] = {}
-    for name, kind in table.schema.items():
-        if kind.is_float():
-            columns[name] = number(say(f"overview.{name}"), format=formats.get(name, "%.3f"))
-        else:
-            columns[name] = (number if kind.is_integer() else text)(say(f"overview.{name}"))
-    return columns
+    return lemmas.name, statistics_table(describe(items, lemmas))

@@ -12,6 +12,7 @@ import numpy as np
 
 from bws.command import Console, command
 from bws.problems import InputError
+from bws.tables import tabulated
 from giccs.csts.data import (
     SPLITS,
     Dataset,
@@ -23,7 +24,6 @@ from giccs.csts.data import (
 from giccs.csts.records import INVALID, LABELS, Instance
 from giccs.measures.formatting import interval
 from giccs.measures.metrics import Estimate, correlations
-from giccs.report.cells import tabulated
 
 __all__ = ["check"]
 

@@ -14,13 +14,13 @@ import click
 from bws.command import Console, command
 from bws.options import SEED
 from bws.problems import InputError, Problem
+from bws.tables import tabulated
 from bws.textio import display_name, read_bytes, write_atomic
 from giccs.cli.options import offline_first
 from giccs.cli.remarks import warned_of_unknown_tokens
 from giccs.csts.errors.records import DISTRIBUTIONS
 from giccs.description.figures import check_chart_path, write_chart
 from giccs.measures.formatting import few_clusters_note, interval
-from giccs.report.cells import tabulated
 
 if TYPE_CHECKING:
     from giccs.csts.errors import Evaluation, Findings, Vectors

@@ -139,7 +139,7 @@ def tfs(console: Console, file: str, na: str, form: str) -> None:
 
 
 def _tables(scores: Sequence[Score], whole: Summary, form: str) -> Iterator[str]:
-    from giccs.report.cells import heading, remarks, tabulated
+    from bws.tables import heading, remarks, tabulated
 
     for one in scores:
         known = one.comparison

@@ -399,8 +399,8 @@ def _number(estimate: Estimate) -> str:
 
 
 def _rows(rows: Sequence[Sequence[Any]], headers: Sequence[str]) -> str:
+    from bws.tables import tabulated
     from giccs.measures.formatting import SELECTED_REMARK
-    from giccs.report.cells import tabulated
 
     table = tabulated(rows, headers, "table")
     has_marks = any(str(cell).endswith("*") for row in rows for cell in row)

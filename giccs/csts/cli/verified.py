@@ -11,6 +11,7 @@ import click
 from bws.command import Console, command
 from bws.options import RESAMPLES, SEED
 from bws.problems import InputError, Problem
+from bws.tables import tabulated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,8 +72,6 @@ def verified(console: Console, answers: str, output: str | None, resamples: int,
 
 
 def _text(found: Verified, kappas: Mapping[str, Estimate], output: str | None) -> str:
-    from tabulate import tabulate
-
     rows = [
         [NAMES.get(name, name), _number(one.value), _interval(one), one.n, one.reason]
         for name, one in kappas.items()
@@ -84,7 +83,7 @@ def _text(found: Verified, kappas: Mapping[str, Estimate], output: str | None) -
         f"{len(found.instances)} instances: {counts}",
         "",
         "Fleiss' kappa",
-        tabulate(rows, ["", "kappa", "95 % interval", "triplets", ""], disable_numparse=True),
+        tabulated(rows, ["", "kappa", "95 % interval", "triplets", ""]),
     ]
     return "\n".join([*lines, *([f"\nwritten to {output}"] if output else [])])
 

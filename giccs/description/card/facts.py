@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from bws.metadata import part_name
+from bws.tables import Column, ResultTable
 from giccs.benchmark import Benchmark
-from giccs.measures.formatting import few_clusters_note, interval, other_reasons
+from giccs.measures.formatting import few_clusters_note, other_reasons
 from giccs.measures.metrics import Estimate
 
 if TYPE_CHECKING:
     from bws.metadata import By
     from bws.records import Judgments
-    from giccs.description.lemmas import Lemmatiser
-    from giccs.description.statistics import Description
 
 __all__ = [
     "DATA",
@@ -29,7 +26,6 @@ __all__ = [
 ]
 
 BY = ("source", "n_turns")
-TABLE_2 = ("n_turns", "domain")
 COEFFICIENTS = {"pearson": "Pearson r", "spearman": "Spearman ρ"}
 DATA, JUDGMENTS = "benchmark.jsonl", "judgments.csv"
 """The card tells how to make these files of what is published; the commands read them."""
@@ -56,7 +52,7 @@ def facts_of_dialogues(benchmark: Benchmark, lang: str) -> Section:
     title, command = "The dialogues", STATS
     try:
         from giccs.description.lemmas import lemmatiser
-        from giccs.description.statistics import describe
+        from giccs.description.statistics import describe, statistics_table
 
         words = lemmatiser(lang)
         found = describe(benchmark.items, words)
@@ -65,41 +61,22 @@ def facts_of_dialogues(benchmark: Benchmark, lang: str) -> Section:
         return Section(title, command, (), (), (note,))
     except ValueError as error:
         return Section(title, command, (), (), (f"Not counted: {error}.",))
-    headers = (
-        *TABLE_2, "dialogues", "RTTR", "MTLD", "tokens", "lemmas", "mean turn length"
-    )  # fmt: skip
-    return Section(
-        title, command, headers, tuple(map(_described, found)), tuple(_remarks(words, found))
-    )
+    notes = (f"lemmas: {words.name}", *words.remarks)
+    return _section(title, command, statistics_table(found), notes)
 
 
-def _described(one: Description) -> tuple[str, ...]:
-    return (
-        *_part(one.by, TABLE_2),
-        str(one.dialogues),
-        _number(one.rttr, 2),
-        _number(one.mtld, 2),
-        str(one.tokens),
-        str(one.lemmas),
-        _number(one.mean_turn_length, 2),
-    )
-
-
-def _remarks(words: Lemmatiser, found: Sequence[Description]) -> Iterator[str]:
-    yield f"lemmas: {words.name}"
-    yield from words.remarks
-    for one in found:
-        for name, reason in one.reasons.items():
-            yield f"{part_name(one.by)}: {name}: {reason}"
+def _section(title: str, command: str, table: ResultTable, notes: Sequence[str] = ()) -> Section:
+    headers = tuple(column.header for column in table.text_columns())
+    rows = tuple(map(tuple, table.text_rows("not defined")))
+    return Section(title, command, headers, rows, (*notes, *table.notes))
 
 
 def facts_of_scores(benchmark: Benchmark) -> Section:
     """Return how the scores are spread (paper Figure 1)."""
-    from giccs.description.distribution import distribution
+    from giccs.description.distribution import distribution, distribution_table
 
     bins = distribution([item.score for item in benchmark.items])
-    rows = tuple((one.label, str(one.items)) for one in bins)
-    return Section("Distribution of the scores", STATS, ("score", "items"), rows)
+    return _section("Distribution of the scores", STATS, distribution_table(bins))
 
 
 def how_judged(judgments: Judgments) -> str:
@@ -160,71 +137,31 @@ def _command(name: str, by: By | None) -> str:
 def _agreement(judgments: Judgments, by: By | None) -> Section:
     from bws.agreement import agreement
 
-    groups = agreement(judgments, by=by).groups
-    rows = tuple(
-        (
-            *_part(group.by),
-            str(group.tuples),
-            str(group.annotations),
-            *(_number(group.alpha[name].value, 3) for name in ("both", "best", "worst")),
-            *(_number(group.strong[name].value, 1) for name in ("best", "worst")),
-        )
-        for group in groups
-    )
-    headers = (
-        *BY, "tuples", "judgments", "α", "α best", "α worst", "strong best %", "strong worst %"
-    )  # fmt: skip
-    notes = tuple(dict.fromkeys(note for group in groups for note in group.notes))
-    command = _command("bws-agreement", by)
-    return Section("Agreement of the annotators", command, headers, rows, notes)
+    table = agreement(judgments, by=by).result_table()
+    return _section("Agreement of the annotators", _command("bws-agreement", by), table)
 
 
 def _reliability(judgments: Judgments, by: By | None) -> Section:
     from bws.split_half import reliability
 
-    groups = reliability(judgments, split="annotation", by=by).groups
-    rows = tuple(
-        (
-            *_part(group.by),
-            str(group.items),
-            *(
-                _number(value, 4)
-                for found in (group.spearman, group.pearson)
-                for value in (found.mean, found.sd, found.spearman_brown)
-            ),
-        )
-        for group in groups
-    )
-    headers = (
-        *BY, "items", "Spearman ρ of halves", "SD", "Spearman-Brown", "Pearson r of halves", "SD",
-        "Spearman-Brown",
-    )  # fmt: skip
-    notes = tuple(dict.fromkeys(note for group in groups for note in group.notes))
-    command = _command("bws-reliability", by)
-    return Section("Reliability of the scores", command, headers, rows, notes)
+    table = reliability(judgments, by=by).result_table()
+    return _section("Reliability of the scores", _command("bws-reliability", by), table)
 
 
 def _ceiling(found: Mapping[str, Estimate]) -> Section:
     from giccs.measures.ceiling import meaning
 
-    rows = tuple(
-        (COEFFICIENTS[name], _number(one.extra["reliability"], 3), interval(one))
-        for name, one in found.items()
-    )
+    columns = [
+        Column("correlation", "correlation"),
+        Column("reliability", "reliability of the scores", ".3f"),
+        Column("ceiling", "ceiling [95 %]", ".3f"),
+    ]
+    rows = [(COEFFICIENTS[name], one.extra["reliability"], one) for name, one in found.items()]
     command = f"giccs-eval baseline:char-ngram --data {DATA}\ngiccs-report results --judgments {JUDGMENTS}"
-    headers = ("correlation", "reliability of the scores", "ceiling [95 %]")
-    notes = tuple(
+    notes = [
         f"{COEFFICIENTS[name]}: {other_reasons(one)}"
         for name, one in found.items()
         if other_reasons(one)
-    )
-    notes += (*few_clusters_note(found.values()), *meaning(found))
-    return Section("Noise ceiling", command, headers, rows, notes)
-
-
-def _part(by: Mapping[str, Any], names: Sequence[str] = BY) -> tuple[str, ...]:
-    return tuple(str(by[name]) for name in names) if by else ("all",) * len(names)
-
-
-def _number(value: float, decimals: int) -> str:
-    return "not defined" if math.isnan(value) else f"{value:.{decimals}f}"
+    ]
+    notes += [*few_clusters_note(found.values()), *meaning(found)]
+    return _section("Noise ceiling", command, ResultTable(columns, rows, notes))

@@ -62,3 +62,30 @@ def test_a_short_table_is_whole():
     app = AppTest.from_function(script, kwargs={"rows": 3, "calls": []}).run()
     assert len(app.dataframe[0].value) == 3
     assert not app.caption
+
+
+def result_script():
+    from app.explorer.downloads import show_result
+    from bws.agreement import Estimate
+    from bws.tables import Column, ResultTable
+
+    columns = [
+        Column("part"),
+        Column("pearson", "Pearson", ".2f"),
+        Column("alpha_both", "both", ".2f", group="alpha"),
+    ]
+    rows = [({}, 0.5, Estimate(0.5, 0.25, 0.75)), ({"n_turns": 3}, float("nan"), 0.125)]
+    show_result(ResultTable(columns, rows, ["all: **a note**"]), "x")
+
+
+def test_a_table_of_results_has_titles_texts_of_intervals_and_notes():
+    app = AppTest.from_function(result_script).run()
+    assert not app.exception
+    frame = app.dataframe[0].value
+    assert frame.columns.tolist() == ["n_turns", "pearson", "alpha_both"]
+    assert frame["n_turns"].tolist() == ["all", "3"]
+    assert frame["alpha_both"].tolist() == ["0.50 [0.25, 0.75]", "0.12"]
+    config = json.loads(app.dataframe[0].proto.columns)
+    assert config["pearson"]["label"] == "Pearson"
+    assert config["pearson"]["type_config"]["format"] == "%.2f"
+    assert app.caption[0].value == "`all: **a note**`"

@@ -8,6 +8,10 @@ import pytest
 
 from app import explorer
 from app.explorer import labels
+from app.explorer.study import load
+from bws.agreement import agreement
+from bws.split_half import reliability
+from giccs.description.statistics import PART_COLUMNS, Description, statistics_table
 
 FORMATTER = string.Formatter()
 HERE = Path(explorer.__file__).parent
@@ -61,6 +65,18 @@ def test_no_text_is_empty_and_german_is_german():
         key for key in labels.keys("en") if labels.text_of(key, "en") == labels.text_of(key, "de")
     ]
     assert len(same) < len(labels.keys("en")) / 5
+
+
+def test_english_titles_of_result_tables_are_those_of_the_terminal():
+    judgments = load().judgments
+    groups = [Description({}, 1, 3, 9, 2.5, 40.0, 8, 3.0)]
+    tables = [reliability(judgments, split="annotation", trials=2).result_table()]
+    tables += [agreement(judgments).result_table(), statistics_table(groups)]
+    for column in [
+        column for table in tables for column in (*table.columns, *PART_COLUMNS.values())
+    ]:
+        if column.key not in ("part", "original_domain"):
+            assert labels.text_of(f"tables.{column.key}", "en") == column.header
 
 
 def test_an_unknown_key_is_an_error():

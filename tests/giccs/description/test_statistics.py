@@ -10,7 +10,7 @@ from lexicalrichness import LexicalRichness
 
 from giccs.benchmark import read_benchmark
 from giccs.benchmark.items import Candidate, Dialogue, Item, Turn
-from giccs.description.statistics import describe, richness
+from giccs.description.statistics import Description, describe, richness, statistics_table
 
 pytest.importorskip("lexicalrichness")
 
@@ -211,3 +211,18 @@ def test_the_sample_gives_the_shape_of_table_2():
     for one in [*parts, whole]:
         assert one.mean_turn_length == one.tokens / one.turns
         assert math.isnan(one.mtld) == ("too short" in one.reasons.get("mtld", ""))
+
+
+def test_table_2_has_reasons_for_what_is_not_defined():
+    by = {"n_turns": 3, "domain": ""}
+    part = Description(by, 1, 3, 9, 2.5, math.nan, 8, 3.0, {"mtld": "short"})
+    table = statistics_table([part, Description({}, 1, 3, 9, 2.5, 40.0, 8, 3.0)])
+    assert table.text_rows() == [
+        ["3-turn", "(none)", "1", "2.50", "not defined", "9", "8", "3.00"],
+        ["all", "", "1", "2.50", "40.00", "9", "8", "3.00"],
+    ]
+    assert table.notes == ["MTLD of 3-turn (none): short."]
+    frame = table.frame()
+    assert frame["mtld"].to_list() == [None, 40.0]
+    assert frame["n_turns"].to_list() == [3, None]
+    assert frame["reasons"].to_list() == ["mtld: short", ""]

@@ -7,14 +7,12 @@ import polars as pl
 import pytest
 
 from app.explorer.annotation.data import (
-    agreement_frame,
     annotator_frame,
     behind,
     comment_frame,
     consistency,
     over_time,
     place_frame,
-    reliability_frame,
     seconds_frame,
     seconds_of,
     tuple_counts,
@@ -185,10 +183,8 @@ def test_reliability_and_agreement_of_those_who_agree():
         for n, items in enumerate([("a", "b", "c"), ("b", "c", "d"), ("b", "d", "a")])
         for w in range(4)
     ]
-    reliable, agreeing = consistency(Judgments.from_records(rows))
-    frame = reliability_frame(reliable)
-    assert frame["mean"].to_list() == pytest.approx([1.0, 1.0])
-    agreed = agreement_frame(agreeing)
-    assert agreed["answer"].to_list() == ["both", "best", "worst"]
-    assert agreed["observed"].to_list() == [1.0, 1.0, 1.0]
-    assert agreed["strong"].to_list() == [None, 100.0, 100.0]
+    tables = consistency(Judgments.from_records(rows))
+    halves, agreed = (tables[name].frame() for name in ("reliability", "agreement"))
+    assert halves.select("pearson", "spearman").row(0) == pytest.approx((1.0, 1.0))
+    assert agreed.select("observed_both", "observed_best", "observed_worst").row(0) == (1, 1, 1)
+    assert agreed.select("strong_best", "strong_worst").row(0) == (100.0, 100.0)

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from importlib import resources
 
 import pytest
@@ -91,8 +92,9 @@ def test_the_sample_is_complete_and_called_simulated(opened):
     assert text_of("annotation.no_times", "en") in texts(app)
     assert text_of("annotation.no_comments", "en") in texts(app)
     bars(app, "place", "expected")
-    assert list(table(app, "coefficient")["coefficient"]) == ["Pearson", "Spearman"]
-    assert list(table(app, "alpha")["answer"]) == ["both", "best", "worst"]
+    assert table(app, "pearson", "spearman_full")["annotations"].tolist() == [3000]
+    agreed = table(app, "alpha_both", "observed_both", "strong_worst")
+    assert re.fullmatch(r"0\.\d{3} \[0\.\d{3}, 0\.\d{3}\]", agreed["alpha_both"][0])
 
 
 def test_more_judgments_can_be_wanted_and_the_link_says_so(opened):

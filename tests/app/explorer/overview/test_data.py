@@ -1,7 +1,5 @@
 """The data behind the page "Overview"."""
 
-import math
-
 import pytest
 
 from app.explorer.overview import data as overview
@@ -11,8 +9,6 @@ from bws.records import Judgment, Judgments
 from bws.split_half import reliability
 from giccs.benchmark import Benchmark
 from giccs.benchmark.items import Item, Turn
-from giccs.description.distribution import distribution
-from giccs.description.statistics import Description
 
 
 @pytest.fixture(scope="module")
@@ -39,46 +35,25 @@ def test_sizes_add_up(sample):
     assert (sizes["items"].sum(), sizes["dialogues"].sum()) == (300, 60)
 
 
-def test_bins_are_those_of_figure_1(sample):
-    table = overview.bins_table(distribution(sample.items["score"].to_list()))
-    assert table["items"].sum() == 300
-    assert table["low"].to_list() == [0.0, 0.2, 0.4, 0.6, 0.8]
-
-
-def test_reliability_is_that_of_the_command_whole_and_by_part(sample):
-    table = overview.reliability_table(sample, trials=5)
-    assert table.select("source", "n_turns").rows() == [
+def test_tables_are_those_of_the_commands_whole_and_by_part(sample):
+    tables = overview.consistency(sample, trials=5)
+    halves, agreed = (tables[name].frame() for name in ("reliability", "agreement"))
+    assert halves.select("source", "n_turns").rows() == [
         (None, None), ("spoken", 3), ("spoken", 5), ("written", 3), ("written", 5)
     ]  # fmt: skip
     whole = reliability(sample.judgments, trials=5).groups[0]
-    assert table["pearson"][0] == whole.pearson.mean
-    assert table["spearman_full"][0] == whole.spearman.spearman_brown
-    assert table["annotations"][1:].sum() == 3000
-
-
-def test_agreement_is_that_of_the_command_whole_and_by_part(sample):
-    table = overview.agreement_table(sample)
+    assert halves["pearson"][0] == whole.pearson.mean
+    assert halves["spearman_full"][0] == whole.spearman.spearman_brown
+    assert halves["annotations"][1:].sum() == 3000
     whole = agreement(sample.judgments).groups[0]
-    assert table["alpha_both"][0] == whole.alpha["both"].value
-    assert table["strong_worst"][0] == whole.strong["worst"].value
-    assert table["tuples"][1:].sum() == 600
+    assert agreed["alpha_both"][0] == whole.alpha["both"].value
+    assert agreed["strong_worst"][0] == whole.strong["worst"].value
+    assert agreed["tuples"][1:].sum() == 600
 
 
 def test_judgments_of_other_items_count_in_no_table(sample):
     rows = [Judgment(("x", "y", "z"), "x", "z", f"w{n}", "other") for n in range(3)]
     mine = [Judgment(("a", "b", "c"), "a", "c", f"w{n}", "d") for n in range(2)]
-    table = overview.agreement_table(judged([*rows, *mine]))
+    table = overview.consistency(judged([*rows, *mine]))["agreement"].frame()
     assert table["annotations"].to_list() == [2, 2]
-    assert overview.agreement_table(judged(rows)).is_empty()
-    assert overview.reliability_table(judged(rows)).is_empty()
-
-
-def test_table_2_has_nulls_and_reasons_for_what_is_no_number():
-    part = Description(
-        {"n_turns": 3, "domain": "x"}, 1, 3, 9, 2.5, math.nan, 8, 3.0, {"mtld": "short"}
-    )
-    whole = Description({}, 1, 3, 9, 2.5, 40.0, 8, 3.0)
-    table = overview.description_table([part, whole])
-    assert table["mtld"].to_list() == [None, 40.0]
-    assert table["n_turns"].to_list() == [3, None]
-    assert table["remarks"].to_list() == ["mtld: short", None]
+    assert overview.consistency(judged(rows)) == {}

@@ -13,6 +13,7 @@ import pytest
 
 from giccs.benchmark import read_benchmark
 from giccs.benchmark.assemble import read_dialogues
+from giccs.evaluation.task_results import evaluate_task
 from giccs.models import open_model
 from giccs.progress import silent
 from giccs.tasks.pairwise import PairwiseSTS
@@ -98,7 +99,7 @@ def test_judgments_say_that_they_are_simulated():
 
 def test_shared_characters_do_not_answer_the_question():
     sample = read_benchmark("giccs-sample")
-    found = PairwiseSTS(resamples=200).evaluate(open_model("baseline:char-ngram"), sample)
+    found = evaluate_task(PairwiseSTS(resamples=200), open_model("baseline:char-ngram"), sample)
     assert found.metrics["spearman"].high < 0.4
 
 

@@ -13,7 +13,7 @@ from bws.command import Console, command
 if TYPE_CHECKING:
     from app.demo.pipeline import Outcome
     from app.demo.plan import Plan
-    from giccs.measures.leaderboard import Leaderboard
+    from giccs.report.model_comparison import Leaderboard
 
 __all__ = ["demo"]
 
@@ -108,8 +108,8 @@ def text_of(found: Outcome) -> str:
 
 def _leaderboard(found: Outcome) -> Leaderboard:
     """Return the comparison of the pairwise results by Spearman's rho."""
-    from giccs.measures.model_comparison import compare
     from giccs.measures.results import Store
+    from giccs.report.model_comparison import compare
 
     store = Store(found.folder.results)
     pairwise = [result for result in found.results if result.task == "pairwise-sts"]

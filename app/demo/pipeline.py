@@ -88,7 +88,7 @@ def _measure_quality(
     from bws.files import read_judgments
     from bws.metadata import read_metadata
     from bws.split_half import reliability
-    from giccs.measures.stored_ceiling import ceiling_with_results
+    from giccs.measures.ceiling import ceiling_with_results
 
     with steps.step("Agreement, reliability, noise ceiling") as said:
         judgments = read_judgments(folder.judgments)

@@ -16,7 +16,7 @@ def ceiling_of(study: Study) -> Mapping[str, Estimate] | None:
 
     None where there are no judgments and no ceiling is stored.
     """
-    from giccs.measures.stored_ceiling import read_ceiling
+    from giccs.measures.ceiling import read_ceiling
 
     judged = None if study.judgments is None else _digest(study)
     stored = None

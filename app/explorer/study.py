@@ -24,6 +24,7 @@ from bws.textio import read_text
 from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
 from giccs.benchmark.items import Turn
 from giccs.measures.results import Result, Store
+from giccs.tasks import result_kind
 
 __all__ = [
     "Study",
@@ -257,6 +258,7 @@ def _disagreement(judgments: Judgments) -> NDArray[np.float64]:
 def results_of(study: Study) -> tuple[list[Result], list[Problem]]:
     """Return the results on exactly this benchmark, in the order of their file names, and broken files.
 
+    Results of tasks that are not about its items (`giccs.tasks.METRICS`) are returned whatever their data.
     The folder is read anew in each call: new results are found.
     """
     if study.store is None:
@@ -266,7 +268,10 @@ def results_of(study: Study) -> tuple[list[Result], list[Problem]]:
     for found in _stored(study.store):
         if isinstance(found, Problem):
             problems.append(found)
-        elif found.signature.get("data") == study.benchmark.fingerprint:
+        elif (
+            found.signature.get("data") == study.benchmark.fingerprint
+            or result_kind(found.task).tables == "metrics"
+        ):
             results.append(found)
     return results, problems
 

@@ -6,11 +6,13 @@ import logging
 import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from app.report.content import Cell, Figure, Section, Source, Table, part_label
 from app.report.inputs import Inputs
 from giccs.measures.formatting import few_clusters_note
+from giccs.tasks import result_kind
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,11 +24,7 @@ __all__ = ["model_sections", "signature_section", "source_of_results"]
 
 log = logging.getLogger(__name__)
 
-CORRELATIONS = {
-    "pearson": "Pearson r",
-    "spearman": "Spearman ρ",
-    "rank_spearman": "ρ inside dialogues",
-}
+CORRELATIONS = ("pearson", "spearman", "rank_spearman")
 ACCURACIES = {
     "accuracy_tokens": "per token",
     "accuracy_bytes": "per byte",
@@ -46,7 +44,7 @@ def source_of_results(inputs: Inputs) -> Source:
     document: dict[str, Any] = {"results": [result.document() for result in inputs.results]}
     if inputs.judgments is None or not _on_pairs(inputs):
         return Source(command, document)
-    from giccs.measures.stored_ceiling import ceiling_with_results
+    from giccs.measures.ceiling import ceiling_with_results
 
     folder = inputs.path(inputs.results_folder)
     found = ceiling_with_results(folder, inputs.judgments, inputs.benchmark, log.debug)
@@ -61,7 +59,7 @@ def _on_pairs(inputs: Inputs) -> list[Placed]:
     return [
         (place, one)
         for place, one in enumerate(inputs.results)
-        if "spearman" in one.metrics and one.signature.get("data") == data
+        if result_kind(one.task).tables == "pairs" and one.signature.get("data") == data
     ]
 
 
@@ -70,7 +68,7 @@ def model_sections(inputs: Inputs, source: Source) -> Iterator[Section]:
     if pairs := _on_pairs(inputs):
         yield _pairs(sorted(pairs, key=_best_correlation), source)
     placed = enumerate(inputs.results)
-    if choices := [(place, one) for place, one in placed if "accuracy" in one.metrics]:
+    if choices := [one for one in placed if result_kind(one[1].task).tables == "choices"]:
         yield _choices(sorted(choices, key=_most_accurate), source)
 
 
@@ -113,24 +111,19 @@ def _of_ceiling(source: Source) -> list[str]:
 
 
 def _correlations(pairs: Sequence[Placed], source: Source) -> Table:
-    rows: list[Sequence[Cell]] = []
-    if "ceiling" in source.document:
-        found = [source.interval(f"/ceiling/{name}") for name in ("pearson", "spearman")]
-        rows.append(["noise ceiling", "", *found, "", source.number("/ceiling/spearman/n")])
-    for name, (place, result) in zip(_called(pairs), pairs, strict=True):
-        at = f"/results/{place}/metrics"
-        rows.append(
-            [
-                name,
-                str(result.signature.get("history", "")),
-                *(source.interval(f"{at}/{metric}") for metric in CORRELATIONS),
-                source.number(f"{at}/spearman/n"),
-            ]
-        )
-    headers = ["model", "history", *(f"{name} [95 %]" for name in CORRELATIONS.values()), "items"]
-    shown = [result.metrics.get(name) for _, result in pairs for name in CORRELATIONS]
-    caption = "Correlation with the scores (Table 5 of the paper)"
-    return Table(caption, headers, rows, " ".join(few_clusters_note(shown)))
+    from giccs.measures.results import read_estimates
+    from giccs.report.pairs import main_table
+
+    results = [result for _, result in pairs]
+    ceiling = read_estimates(source.document.get("ceiling", {}))
+    sources = [f"/results/{place}/metrics" for place, _ in pairs]
+    shown = [result.metrics.get(name) for result in results for name in CORRELATIONS]
+    table = replace(
+        main_table(results, ceiling, _called(pairs), sources),
+        title="Correlation with the scores (Table 5 of the paper)",
+        notes=few_clusters_note(shown),
+    )
+    return source.table(table)
 
 
 def _by_part(pairs: Sequence[Placed], source: Source) -> Table:

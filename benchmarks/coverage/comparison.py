@@ -14,12 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.coverage.cells import Cell, Study
-from giccs.measures.all_pairs import accuracy_pairs, spearman_pairs, within_dialogue_pairs
+from giccs.measures.all_pairs import (
+    PairDifference,
+    accuracy_pairs,
+    rank_intervals,
+    significantly_better,
+    spearman_pairs,
+    within_dialogue_pairs,
+)
 from giccs.measures.detectable import ALPHA
-from giccs.measures.leaderboard import PairDifference
 from giccs.measures.metrics import rank_correlation_inside, weighted_spearman
-from giccs.measures.model_comparison import significantly_better
-from giccs.measures.multiplicity import rank_intervals
 
 __all__ = ["cells"]
 

@@ -20,7 +20,16 @@ from giccs.cli.options import DATA_HELP, offline_first
 from giccs.cli.remarks import Remarks
 from giccs.evaluation.engines import ENGINES
 from giccs.models import ModelOptions
-from giccs.tasks import BY_DEFAULT, Data, Task, TaskOptions, open_tasks, taken_options, task_modules
+from giccs.tasks import (
+    BY_DEFAULT,
+    Data,
+    Task,
+    TaskOptions,
+    open_tasks,
+    result_kind,
+    taken_options,
+    task_modules,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from giccs.evaluation.engines.local import Ask
@@ -401,12 +410,11 @@ def _ceiling(
 ) -> Mapping[str, Estimate] | None:
     """Return the noise ceiling of the first data where pairs are compared and the judgments are known."""
     from giccs.benchmark import Benchmark
-    from giccs.measures.ceiling import judgments_behind
-    from giccs.measures.stored_ceiling import ceiling_with_results, read_ceiling
+    from giccs.measures.ceiling import ceiling_with_results, judgments_behind, read_ceiling
 
     for ask in asks:
         data: Any = ask.data
-        if isinstance(data, Benchmark) and (ask.task.name == "pairwise-sts" or judgments):
+        if isinstance(data, Benchmark) and (result_kind(ask.task.name).has_ceiling or judgments):
             found = judgments_behind(data, judgments, merge_variants=merge_variants)
             if found and judgments:
                 report_judgments(console, found, judgments)

@@ -87,10 +87,10 @@ def report(
     language: str | None,
 ) -> None:
     """Print the results in a folder as tables, best model first."""  # fmt: skip
-    from giccs.measures.result_labels import compares_pairs
+    from giccs.measures.ceiling import ceiling_with_results
     from giccs.measures.results import Store
-    from giccs.measures.stored_ceiling import ceiling_with_results
     from giccs.report import report as tables
+    from giccs.tasks import result_kind
 
     if data and not (judgments or recipe):
         raise click.UsageError("--data belongs to --judgments or --against; give one of them")
@@ -114,7 +114,7 @@ def report(
     if compare:
         _compare_models(console, store, results, target, form)
         return
-    pairs = [result for result in results if compares_pairs(result)]
+    pairs = [result for result in results if result_kind(result.task).has_ceiling]
     judged = _judged(console, pairs, judgments, merge_variants, data)
     ceiling = (
         ceiling_with_results(folder, *judged, console.note)
@@ -151,8 +151,8 @@ def _export(
 def _compare_models(
     console: Console, store: Store, results: Sequence[Result], target: float | None, form: str
 ) -> None:
-    from giccs.measures.model_comparison import TARGET, compare
     from giccs.report.leaderboards import comparison_tables
+    from giccs.report.model_comparison import TARGET, compare
 
     predicted = [store.with_predictions(result) for result in results]
     comparison = compare(predicted, target=target or TARGET)
@@ -163,8 +163,7 @@ def _compare_published(
     console: Console, results: Sequence[Result], recipe: str, data: str | None, form: str
 ) -> None:
     from giccs.evaluation.recipe import read_recipe
-    from giccs.report.against import against
-    from giccs.report.published import published_table
+    from giccs.report.published import against, published_table
 
     found = against(results, read_recipe(recipe), copy=data)
     console.answer(published_table(found, form).rstrip("\n"), found.document())
@@ -180,7 +179,7 @@ def _judged(
     """Return the judgments, or those of giccs-sample, and the benchmark that pairwise results are of."""
     from giccs.benchmark import SAMPLE, read_benchmark
     from giccs.measures.ceiling import judgments_behind
-    from giccs.measures.result_labels import data_of
+    from giccs.measures.results import data_of
 
     names = list(dict.fromkeys(map(data_of, pairs)))
     if not judgments and SAMPLE not in names:
@@ -217,7 +216,7 @@ def _over_annotators(
 
 
 def _over_annotators_document(result: Result) -> dict[str, Any]:
-    from giccs.measures.result_labels import data_of, history_of
+    from giccs.measures.results import data_of, history_of
 
     metrics = {name: one.document() for name, one in result.metrics.items()}
     names = {"model": result.model, "data": data_of(result), "history": history_of(result)}
@@ -228,7 +227,7 @@ def _stored_ceiling(
     console: Console, folder: str, pairs: Sequence[Result]
 ) -> Mapping[str, Estimate] | None:
     """Return the one noise ceiling that the folder stores for the data of its pairwise results."""
-    from giccs.measures.stored_ceiling import read_ceiling
+    from giccs.measures.ceiling import read_ceiling
 
     data = dict.fromkeys(str(result.signature.get("data", "")) for result in pairs)
     ceilings = [read_ceiling(folder, fingerprint, None, console.note) for fingerprint in data]

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import logging
 import random
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -28,20 +26,16 @@ from giccs.csts.parsing import VERSION, after_words, first_number
 from giccs.csts.prompts import Text, text
 from giccs.csts.records import LABELS, Instance
 from giccs.measures.comparison import clustered_share
-from giccs.measures.environment import environment
 from giccs.measures.metrics import Estimate, Floats, interval_signature
-from giccs.measures.results import Result
+from giccs.measures.results import TaskOutput
 from giccs.progress import Progress, silent
-from giccs.tasks import TaskOptions
+from giccs.tasks import TaskKind, TaskOptions
 from giccs.tasks.refusals import unable_to_write
 
 if TYPE_CHECKING:
     import polars
 
-__all__ = ["INSTRUCTIONS", "Prompting", "open_tasks"]
-
-TAKES: tuple[str, ...] = ("split", "answers", "instruction", "shots", "examples", "chat_template")
-"""The fields of `TaskOptions` that concern the task."""
+__all__ = ["INSTRUCTIONS", "TASK", "Prompting", "open_tasks"]
 
 log = logging.getLogger(__name__)
 
@@ -105,14 +99,11 @@ class Prompting:
         """Return why the model cannot do it and what could be done; empty where it can."""
         return unable_to_write(model, self.name, chat_template=self.chat_template)
 
-    def signature(self, model: Any, data: Asked) -> dict[str, Any]:
-        """Return all that the result depends on, before anything is computed."""
+    def parameters(self, model: Any, data: Asked) -> dict[str, Any]:
+        """Return what the metrics depend on besides model, data and version."""
         instruction, query = self._texts(data)
         return {
-            "task": self.name,
             "setting": self.setting,
-            "model": model.name,
-            **model.identity,
             "data": data.dataset.fingerprint,
             "answers": data.fingerprint if data.answers is not None else None,
             "instruction": instruction.document if instruction else None,
@@ -130,7 +121,6 @@ class Prompting:
             "replacement": {"of": "invalid answers", "by": "U[1, 5]", "seed": self.seed},
             "interval": interval_signature("sentence pair", self.resamples, self.seed),
             **data.hidden_labels(),
-            "giccs": version("giccs"),
         }
 
     def _examples_document(self, data: Asked) -> dict[str, Any] | None:
@@ -143,9 +133,8 @@ class Prompting:
             "seed": self.seed,
         }
 
-    def evaluate(self, model: Any, data: Asked, progress: Progress = silent) -> Result:
+    def measure(self, model: Any, data: Asked, progress: Progress = silent) -> TaskOutput:
         """Ask about every row, and measure what the model writes."""
-        start = time.perf_counter()
         prompts = self.prompts(data)
         shown = [model.render_chat(one) for one in prompts] if self.chat_template else prompts
         answers = model.generate(shown, self.max_tokens, progress)
@@ -158,15 +147,9 @@ class Prompting:
             ]
         )
         valid = np.array([number is not None for number in numbers])
-        return Result(
-            model=model.name,
-            task=self.name,
+        return TaskOutput(
             metrics=self._measured(value, data)
             | {"invalid": self._invalid(value, valid, answers, data.instances)},
-            groups=(),
-            signature=self.signature(model, data),
-            environment={"data": data.name, **environment(), **model.environment()},
-            seconds=round(time.perf_counter() - start, 3),
             predictions=_table(data, shown, answers, value, valid),
         )
 
@@ -247,6 +230,12 @@ def open_tasks(options: TaskOptions) -> list[Prompting]:
             options.seed,
         )
     ]
+
+
+TASK = TaskKind(
+    open_tasks,
+    takes=("split", "answers", "instruction", "shots", "examples", "chat_template"),
+)
 
 
 def _fields(one: Instance, data: Asked | None = None) -> dict[str, str]:

@@ -9,10 +9,8 @@ Hadamard product of C-STS 4.1. A model that `giccs-csts train` made scores rows 
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -23,20 +21,16 @@ from giccs.csts.asked import Asked, Reading
 from giccs.csts.encoders.settings import TEMPLATES as TRAINED_TEMPLATES
 from giccs.csts.encoders.settings import settings_of
 from giccs.csts.measures import csts_metrics, hidden_metrics
-from giccs.measures.environment import environment
 from giccs.measures.metrics import interval_signature
-from giccs.measures.results import Result
+from giccs.measures.results import TaskOutput
 from giccs.models.abilities import PairModel, TextPairModel, VectorModel
 from giccs.models.encoding import EncoderInput
 from giccs.models.trained import SETTINGS, TrainedModel
 from giccs.progress import Progress, silent
-from giccs.tasks import TaskOptions
+from giccs.tasks import TaskKind, TaskOptions
 from giccs.tasks.refusals import lacking
 
-__all__ = ["TEMPLATES", "ConditionalSimilarity", "hadamard_cosines", "open_tasks"]
-
-TAKES: tuple[str, ...] = ("split", "encoding", "condition", "answers")
-"""The fields of `TaskOptions` that concern the task."""
+__all__ = ["TASK", "TEMPLATES", "ConditionalSimilarity", "hadamard_cosines", "open_tasks"]
 
 log = logging.getLogger(__name__)
 
@@ -101,14 +95,10 @@ class ConditionalSimilarity:
             return "was trained on the sentences; leave --answers out"
         return ""
 
-    def signature(self, model: Any, data: Asked) -> dict[str, Any]:
-        """Return all that the result depends on, before anything is computed."""
+    def parameters(self, model: Any, data: Asked) -> dict[str, Any]:
+        """Return what the metrics depend on besides model, data and version."""
         return {
-            "task": self.name,
             "setting": self._setting(model),
-            "model": model.name,
-            **model.identity,
-            "data": data.fingerprint,
             "asked": {
                 "encoding": self.encoding,
                 "condition": self.condition,
@@ -118,34 +108,26 @@ class ConditionalSimilarity:
             "template": self._template(model),
             "interval": interval_signature("sentence pair", self.resamples, self.seed),
             **data.hidden_labels(),
-            "giccs": version("giccs"),
         }
 
-    def evaluate(self, model: Any, data: Asked, progress: Progress = silent) -> Result:
+    def measure(self, model: Any, data: Asked, progress: Progress = silent) -> TaskOutput:
         """Ask the model for every row's similarity and compare with the labels.
 
         >>> from giccs.models import open_model
         >>> task = ConditionalSimilarity(resamples=10)
-        >>> result = task.evaluate(open_model("baseline:char-ngram"), task.read("csts-sample").first(5))
-        >>> result.metrics["spearman"].n, result.metrics["pair_accuracy"].n
+        >>> output = task.measure(open_model("baseline:char-ngram"), task.read("csts-sample").first(5))
+        >>> output.metrics["spearman"].n, output.metrics["pair_accuracy"].n
         (10, 5)
         """
         import polars
 
-        start = time.perf_counter()
         rows = data.instances
         prediction = np.asarray(self._predictions(model, data, progress), dtype=np.float64)
         log.debug("%d rows answered; measuring, %d resamples", len(rows), self.resamples)
-        return Result(
-            model=model.name,
-            task=self.name,
+        return TaskOutput(
             metrics=hidden_metrics()
             if data.hidden
             else csts_metrics(prediction, rows, resamples=self.resamples, seed=self.seed),
-            groups=(),
-            signature=self.signature(model, data),
-            environment={"data": data.name, **environment(), **model.environment()},
-            seconds=round(time.perf_counter() - start, 3),
             predictions=polars.DataFrame(
                 {
                     "uid": [one.uid for one in rows],
@@ -231,3 +213,6 @@ def open_tasks(options: TaskOptions) -> list[ConditionalSimilarity]:
             options.encoding, options.condition, options.split, options.answers, options.seed
         )
     ]
+
+
+TASK = TaskKind(open_tasks, takes=("split", "encoding", "condition", "answers"))

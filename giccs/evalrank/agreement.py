@@ -1,11 +1,24 @@
-"""How well does what a model finds similar agree with what people rated?  (EvalRank, sections 3 and 5)"""
+"""How well does what a model finds similar agree with what people rated?  (EvalRank, sections 3 and 5)
+
+Word similarity (5.1): the paper reports Spearman's rho of each set and no mean; here a group is a set, and
+the mean over sets is the task's own number, every set counting the same. "The word similarity datasets with
+less than 200 pairs are not selected to avoid evaluation occasionality" (5.1): the mean leaves out, and names,
+sets with fewer than 200 pairs whose words the model knows. Word vectors are sought as a word is written, then
+in lower case ("Jerusalem"; see `giccs.models.static`); pairs with an unknown word are left out and counted.
+
+Sentence similarity, also by level (Figure 2): the paper draws 3,000 pairs of each level; here all pairs of a
+level count, and their number is told. Scores are brought to 0 … 5 before levels are taken (SICK's 1 … 5: 3.4
+becomes 3); correlations do not depend on it. A file that does not tell its scale, with scores inside 0 … 5
+and some above 4, is taken to be on 0 … 5; a warning says so, and there are no levels for other such files. Of
+several sets (STS12 to STS16, say) the mean over the sets is the task's own number, every set counting the
+same; where all sets have one scale the group ``pairs=all`` is the correlation over all their pairs. Papers
+report either for STS12 to STS16.
+"""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from importlib.metadata import version
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,22 +28,31 @@ from bws.problems import InputError, Problem
 from giccs.evalrank.sharing import Correlated, interval, mean_correlated, pearson, spearman
 from giccs.evalrank.similarity_data import SimilarityData, SimilaritySet, read_similarity
 from giccs.evalrank.vector_cache import cached_vectors
-from giccs.measures.environment import environment
 from giccs.measures.metrics import Estimate
-from giccs.measures.results import Group, Result
+from giccs.measures.results import Group, TaskOutput
 from giccs.models.abilities import PairModel, VectorModel
 from giccs.progress import Progress, silent
+from giccs.tasks import TaskKind, TaskOptions
 from giccs.tasks.refusals import lacking
 
 if TYPE_CHECKING:
     import polars
 
-__all__ = ["LEVELS", "TOP", "Agreement", "level_name"]
+__all__ = [
+    "LEVELS",
+    "MIN_KNOWN_PAIRS",
+    "SENTENCE_SIMILARITY",
+    "WORD_SIMILARITY",
+    "Agreement",
+    "level_name",
+]
 
 Floats = NDArray[np.float64]
 LEVELS = ((5.0, 3.0), (4.0, 2.0), (3.0, 1.0), (2.0, 0.0))
 """Figure 2: pairs from the more to the less similar bound, both included, on a scale from 0 to 5."""
 TOP = 5.0
+MIN_KNOWN_PAIRS = 200
+"""Pairs of known words that a set needs to count in means and correlations (5.1)."""
 MEASURES: dict[str, Callable[[Floats, Floats], Correlated]] = {
     "spearman": spearman,
     "pearson": pearson,
@@ -71,14 +93,10 @@ class Agreement:
             return reason
         return f"gives no vectors, and {self.name} needs them for l2; ask with --similarity cos"
 
-    def signature(self, model: Any, data: SimilarityData) -> dict[str, Any]:
-        """Return all that the result depends on, before anything is computed."""
+    def parameters(self, model: Any, data: SimilarityData) -> dict[str, Any]:
+        """Return what the metrics depend on besides model, data and version."""
         own = not isinstance(model, VectorModel)
         return {
-            "task": self.name,
-            "model": model.name,
-            **model.identity,
-            "data": data.fingerprint,
             "compared": "the model's own pair_scores" if own else self.similarity,
             "setting": "own" if own else self.similarity,
             "asked": {"similarity": self.similarity},
@@ -86,7 +104,6 @@ class Agreement:
             "interval": "dyadic-robust, Fisher's z",
             **({"levels": f"{LEVELS}, of scores on 0 to 5"} if self.levels else {}),
             **self._over_sets(data),
-            "giccs": version("giccs"),
         }
 
     def _over_sets(self, data: SimilarityData) -> dict[str, Any]:
@@ -100,11 +117,10 @@ class Agreement:
             **(pooled if self.pooled and _share_a_scale(data.sets) else {}),
         }
 
-    def evaluate(self, model: Any, data: SimilarityData, progress: Progress = silent) -> Result:
+    def measure(self, model: Any, data: SimilarityData, progress: Progress = silent) -> TaskOutput:
         """Ask the model for every pair and correlate its answers with the ratings."""
         import polars
 
-        start = time.perf_counter()
         tables = [_Table(one) for one in data.sets]
         found = self._similarities(model, tables, progress)
         groups: list[Group] = []
@@ -112,14 +128,9 @@ class Agreement:
             groups += self._groups(table, prediction, several=len(tables) > 1)
         if self.pooled and len(tables) > 1 and _share_a_scale(data.sets):
             groups.append(Group({"pairs": "all"}, _measured(tables, found)))
-        return Result(
-            model=model.name,
-            task=self.name,
+        return TaskOutput(
             metrics=_overall(tables, found, self.min_known_pairs),
             groups=tuple(groups),
-            signature=self.signature(model, data),
-            environment={"data": data.name, **environment(), **model.environment()},
-            seconds=round(time.perf_counter() - start, 3),
             predictions=polars.concat(
                 table.predictions(prediction)
                 for table, prediction in zip(tables, found, strict=True)
@@ -293,3 +304,38 @@ def _remarked(estimate: Estimate, remark: str, count: int) -> Estimate:
         estimate.value, estimate.low, estimate.high, estimate.n, reason,
         {**estimate.extra, "left_out": count},
     )  # fmt: skip
+
+
+def _read_sentences(data: str) -> SimilarityData:
+    """Read rated pairs as `read_similarity` does, with a scale for every set that can have one."""
+    found = read_similarity(data)
+    sets, warnings = [], list(found.warnings)
+    for one in found.sets:
+        scores = [pair.score for pair in one.pairs]
+        if one.scale is None:
+            of_five = min(scores) >= 0 and TOP - 1 < max(scores) <= TOP
+            what = "taken to be 0 to 5" if of_five else "unknown, so there are no levels"
+            warnings.append(Problem(found.name, None, f"{one.name}: the scale is {what}"))
+            one = replace(one, scale=(0.0, TOP) if of_five else None)
+        sets.append(one)
+    return replace(found, sets=tuple(sets), warnings=tuple(warnings))
+
+
+def _word_similarity(options: TaskOptions) -> list[Agreement]:
+    return [Agreement("word-similarity", options.similarity, min_known_pairs=MIN_KNOWN_PAIRS)]
+
+
+def _sentence_similarity(options: TaskOptions) -> list[Agreement]:
+    return [
+        Agreement(
+            "sentence-similarity",
+            options.similarity,
+            levels=True,
+            pooled=True,
+            read=_read_sentences,
+        )
+    ]
+
+
+WORD_SIMILARITY = TaskKind(_word_similarity, takes=("similarity",))
+SENTENCE_SIMILARITY = TaskKind(_sentence_similarity, takes=("similarity",))

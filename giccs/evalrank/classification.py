@@ -13,7 +13,6 @@ which share reviews, are not quite.
 from __future__ import annotations
 
 import math
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,18 +32,14 @@ from giccs.evalrank.dependence import numbered, variances
 from giccs.evalrank.logistic import COSTS, FOLDS, INNER_FOLDS, Learner, too_few
 from giccs.evalrank.vector_cache import cached_vectors
 from giccs.measures.comparison import wilson
-from giccs.measures.environment import environment
 from giccs.measures.metrics import Estimate
-from giccs.measures.results import Group, Result
+from giccs.measures.results import Group, TaskOutput
 from giccs.models.abilities import VectorModel
 from giccs.progress import Progress, silent
-from giccs.tasks import TaskOptions
+from giccs.tasks import TaskKind, TaskOptions
 from giccs.tasks.refusals import lacking
 
-__all__ = ["Classification", "accuracy", "mean_accuracy", "open_tasks"]
-
-TAKES: tuple[str, ...] = ()
-"""The fields of `TaskOptions` that concern the task."""
+__all__ = ["TASK", "Classification", "accuracy", "mean_accuracy", "open_tasks"]
 
 Floats = NDArray[np.float32]
 UNKNOWN = "texts without a vector count as zeros"
@@ -79,13 +74,9 @@ class Classification:
         """Return why the model cannot do it and what could be done; empty where it can."""
         return lacking(model, VectorModel, self.name)
 
-    def signature(self, model: VectorModel, data: ClassificationData) -> dict[str, Any]:
-        """Return all that the result depends on, before anything is computed."""
+    def parameters(self, model: VectorModel, data: ClassificationData) -> dict[str, Any]:
+        """Return what the metrics depend on besides model, data and version."""
         return {
-            "task": self.name,
-            "model": model.name,
-            **model.identity,
-            "data": data.fingerprint,
             "setting": "",
             "classifier": {
                 "method": METHOD,
@@ -94,32 +85,23 @@ class Classification:
                 "inner_folds": INNER_FOLDS,
                 "seed": self.seed,
             },
-            "giccs": version("giccs"),
         }
 
-    def evaluate(
+    def measure(
         self, model: VectorModel, data: ClassificationData, progress: Progress = silent
-    ) -> Result:
+    ) -> TaskOutput:
         """Encode, learn and test each set."""
-        start = time.perf_counter()
         tables, groups = [], []
         for one in progress(data.sets, self.name, len(data.sets)):
             found = self._asked(model, one, progress)
             tables.append(_table(one.name, found))
             groups.append(Group({"set": one.name}, {"accuracy": _measured(one, found)}))
-        return Result(
-            model=model.name,
-            task=self.name,
+        return TaskOutput(
             metrics={"accuracy": mean_accuracy([group.metrics["accuracy"] for group in groups])},
             groups=tuple(groups),
-            signature=self.signature(model, data),
             environment={
-                "data": data.name,
                 "scikit-learn": version("scikit-learn"),
-                **environment(),
-                **model.environment(),
             },
-            seconds=round(time.perf_counter() - start, 3),
             predictions=_joined(tables),
         )
 
@@ -143,6 +125,9 @@ class Classification:
 def open_tasks(options: TaskOptions) -> list[Classification]:
     """Return the task."""
     return [Classification(options.seed)]
+
+
+TASK = TaskKind(open_tasks)
 
 
 def features(model: VectorModel, rows: Sequence[Row], progress: Progress) -> tuple[Floats, int]:

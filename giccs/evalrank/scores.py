@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from giccs.evalrank.word_similarity import MIN_KNOWN_PAIRS
+from giccs.evalrank.agreement import MIN_KNOWN_PAIRS
 from giccs.measures.metrics import LOWER_IS_BETTER, Estimate
 from giccs.measures.results import Result
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Any, cast
 
 import numpy as np
@@ -20,15 +18,14 @@ from giccs.evalrank.records import Level, RankingData
 from giccs.evalrank.reference import reference_ranks
 from giccs.evalrank.spaces import TIE, Similarity
 from giccs.evalrank.vector_cache import cached_vectors
-from giccs.measures.environment import environment
 from giccs.measures.metrics import interval_signature
-from giccs.measures.results import Result
+from giccs.measures.results import TaskOutput
 from giccs.models.abilities import VectorModel
 from giccs.progress import Progress, silent
-from giccs.tasks import TaskOptions
+from giccs.tasks import TaskKind, TaskOptions
 from giccs.tasks.refusals import lacking
 
-__all__ = ["EvalRank", "ranking_task"]
+__all__ = ["SENTENCES", "WORDS", "EvalRank"]
 
 log = logging.getLogger(__name__)
 
@@ -71,13 +68,9 @@ class EvalRank:
         """Return why the model cannot do it and what could be done; empty where it can."""
         return lacking(model, VectorModel, self.name)
 
-    def signature(self, model: Any, data: RankingData) -> dict[str, Any]:
-        """Return all that the result depends on, before anything is computed."""
+    def parameters(self, model: Any, data: RankingData) -> dict[str, Any]:
+        """Return what the metrics depend on besides model, data and version."""
         return {
-            "task": self.name,
-            "model": model.name,
-            **model.identity,
-            "data": data.fingerprint,
             "similarity": self.similarity,  # and not what the model compares pairs with
             "asked": {"similarity": self.similarity, "reference": self.reference},
             "setting": f"{self.similarity}, published program"
@@ -87,38 +80,28 @@ class EvalRank:
             "search": f"exact up to {self.exact_up_to}",
             "without_vector": "filled" if self.reference else "miss",
             "interval": interval_signature("unordered pair", self.resamples, self.seed),
-            "giccs": version("giccs"),
         }
 
-    def evaluate(self, model: Any, data: RankingData, progress: Progress = silent) -> Result:
+    def measure(self, model: Any, data: RankingData, progress: Progress = silent) -> TaskOutput:
         """Take the vectors of all texts, and measure at which rank positives stand.
 
         In the environment stand the block of products, how many comparisons needed float64, and how many
         texts have no vector.
         """
-        start = time.perf_counter()
         vectors = cached_vectors(model, data.texts, progress)
         pairs = len(data.pairs)
         log.debug("ranking %d pairs among %d texts by %s", pairs, len(vectors), self.similarity)
         ranks, facts = self._ranks(vectors, data, progress)
         log.debug("ranked (%s); measuring, %d resamples", facts, self.resamples)
         without = len(vectors) - ranks.candidates
-        return Result(
-            model=model.name,
-            task=self.name,
+        return TaskOutput(
             metrics=estimates(
                 ranks, data.pairs, without=without, resamples=self.resamples, seed=self.seed
             ),
-            groups=(),
-            signature=self.signature(model, data),
             environment={
-                "data": data.name,
                 "background_without_vector": without,
-                **environment(),
-                **model.environment(),
                 **facts,
             },
-            seconds=round(time.perf_counter() - start, 3),
             predictions=_table(data, ranks),
         )
 
@@ -138,10 +121,15 @@ class EvalRank:
         }
 
 
-def ranking_task(level: Level, options: TaskOptions) -> list[EvalRank]:
-    """Return the task as the options want it."""
-    similarity = cast(Similarity, options.similarity)
-    return [EvalRank(level, similarity, options.reference, options.seed)]
+def _kind(level: Level) -> TaskKind:
+    def open_tasks(options: TaskOptions) -> list[EvalRank]:
+        similarity = cast(Similarity, options.similarity)
+        return [EvalRank(level, similarity, options.reference, options.seed)]
+
+    return TaskKind(open_tasks, takes=("similarity", "reference"))
+
+
+SENTENCES, WORDS = _kind("sentence"), _kind("word")
 
 
 def _table(data: RankingData, ranks: Ranks) -> Any:

@@ -14,9 +14,7 @@ that share a text be dependent; that of uniformity, a U-statistic, takes the tex
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass, field, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -28,18 +26,14 @@ from giccs.evalrank.data import BACKGROUND, read_sentences, read_words
 from giccs.evalrank.dependence import variances
 from giccs.evalrank.records import RankingData
 from giccs.evalrank.vector_cache import cached_vectors
-from giccs.measures.environment import environment
 from giccs.measures.metrics import Estimate
-from giccs.measures.results import Result
+from giccs.measures.results import TaskOutput
 from giccs.models.abilities import VectorModel
 from giccs.progress import Progress, silent
-from giccs.tasks import TaskOptions
+from giccs.tasks import TaskKind, TaskOptions
 from giccs.tasks.refusals import lacking
 
-__all__ = ["Uniformity", "alignment", "open_tasks", "read", "uniformity"]
-
-TAKES: tuple[str, ...] = ()
-"""The fields of `TaskOptions` that concern the task."""
+__all__ = ["TASK", "Uniformity", "alignment", "open_tasks", "read", "uniformity"]
 
 Floats = NDArray[np.float64]
 Matrix = NDArray[np.float32]
@@ -70,22 +64,16 @@ class Uniformity:
         """Return why the model cannot do it and what could be done; empty where it can."""
         return lacking(model, VectorModel, self.name)
 
-    def signature(self, model: VectorModel, data: RankingData) -> dict[str, Any]:
-        """Return all that the result depends on, before anything is computed."""
+    def parameters(self, model: VectorModel, data: RankingData) -> dict[str, Any]:
+        """Return what the metrics depend on besides model, data and version."""
         return {
-            "task": self.name,
-            "model": model.name,
-            **model.identity,
-            "data": data.fingerprint,
             "setting": data.level,
             "alpha": ALPHA,
             "t": T,
-            "giccs": version("giccs"),
         }
 
-    def evaluate(self, model: Any, data: RankingData, progress: Progress = silent) -> Result:
+    def measure(self, model: Any, data: RankingData, progress: Progress = silent) -> TaskOutput:
         """Take the vectors of all texts and measure."""
-        start = time.perf_counter()
         units, known = of_length_one(cached_vectors(model, data.texts, progress))
         missing = len(known) - int(np.count_nonzero(known))
         metrics = {
@@ -96,25 +84,20 @@ class Uniformity:
             said = f"{missing} of {len(known)} texts left out: they have no vector"
             reasons = filter(None, [metrics["uniformity"].reason, said])
             metrics["uniformity"] = replace(metrics["uniformity"], reason="; ".join(reasons))
-        return Result(
-            model=model.name,
-            task=self.name,
+        return TaskOutput(
             metrics=metrics,
-            groups=(),
-            signature=self.signature(model, data),
             environment={
-                "data": data.name,
                 "texts_without_vector": missing,
-                **environment(),
-                **model.environment(),
             },
-            seconds=round(time.perf_counter() - start, 3),
         )
 
 
 def open_tasks(options: TaskOptions) -> list[Uniformity]:
     """Return the task."""
     return [Uniformity()]
+
+
+TASK = TaskKind(open_tasks)
 
 
 def of_length_one(vectors: Matrix) -> tuple[Matrix, NDArray[np.bool_]]:

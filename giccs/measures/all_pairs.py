@@ -1,4 +1,4 @@
-"""Paired tests of all pairs of models on the same items.
+"""Paired tests of all pairs of models on the same items, adjusted for their number.
 
 Correlations: a paired t-test over dialogues. The standard error of the difference of two correlations is
 that of the jackknife that leaves out one dialogue at a time (Efron and Tibshirani 1993, section 11.5),
@@ -10,7 +10,8 @@ cancels. Accuracies: the exact McNemar test, since a dialogue is one question.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -25,11 +26,18 @@ from giccs.measures.detectable import (
     questions_needed,
     t_detectable,
 )
-from giccs.measures.leaderboard import PairDifference
 from giccs.measures.metrics import Statistic, rank_correlation_inside, weighted_spearman
-from giccs.measures.multiplicity import benjamini_hochberg, holm
 
-__all__ = ["accuracy_pairs", "spearman_pairs", "within_dialogue_pairs"]
+__all__ = [
+    "PairDifference",
+    "accuracy_pairs",
+    "benjamini_hochberg",
+    "holm",
+    "rank_intervals",
+    "significantly_better",
+    "spearman_pairs",
+    "within_dialogue_pairs",
+]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -38,6 +46,39 @@ CHUNK = 50_000
 """Weights of items held at a time: as many as a cache holds."""
 ROUNDING = 1e-12
 """Standard error at and below which two models do not differ in any dialogue."""
+
+
+@dataclass(frozen=True)
+class PairDifference:
+    """The difference between two rows of a leaderboard; NaN always comes with a reason."""
+
+    first: int
+    """Index of the row with the higher metric."""
+    second: int
+    value: float
+    """Metric of `first` less that of `second`, over the dialogues where both are defined."""
+    n: int
+    """Dialogues."""
+    low: float = math.nan
+    """The limits of the 95 % interval, not adjusted for the number of pairs."""
+    high: float = math.nan
+    stderr: float = math.nan
+    p: float = math.nan
+    """Two-sided, of this pair alone."""
+    p_holm: float = math.nan
+    p_bh: float = math.nan
+    detectable: float = math.nan
+    """Minimum detectable difference of one planned pair, with `POWER` at the level `ALPHA`."""
+    needed: float = math.nan
+    """Dialogues with which the target of the leaderboard is detected, for one planned pair."""
+    needed_all_pairs: float = math.nan
+    """The same at the level divided by the number of pairs (Bonferroni)."""
+    reason: str = ""
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether the models differ at the level `ALPHA`, adjusted by Holm for all pairs."""
+        return self.p_holm < ALPHA
 
 
 def spearman_pairs(
@@ -169,3 +210,63 @@ def _adjusted(pairs: list[PairDifference]) -> list[PairDifference]:
         replace(pair, p_holm=float(by_holm), p_bh=float(by_bh))
         for pair, by_holm, by_bh in zip(pairs, holm(p), benjamini_hochberg(p), strict=True)
     ]
+
+
+def holm(p: Floats) -> Floats:
+    """Return p-values (n,) adjusted by Holm (1979, Scand. J. Stat. 6): family-wise error, any dependence.
+
+    NaN (a test that was not possible) stays NaN and does not count as a test.
+
+    >>> holm(np.array([0.01, 0.04, 0.03])).round(3).tolist()  # 3 · .01, 2 · .03, then at least as much
+    [0.03, 0.06, 0.06]
+    """
+    order, n = _defined_in_order(p)
+    adjusted = np.full(len(p), np.nan)
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * np.arange(n, 0, -1)))
+    return adjusted
+
+
+def benjamini_hochberg(p: Floats) -> Floats:
+    """Return p-values (n,) adjusted by Benjamini and Hochberg (1995, J. R. Stat. Soc. B 57).
+
+    Rejecting at 0.05 keeps the expected share of false rejections at 5 % or less. NaN as in `holm`.
+
+    >>> benjamini_hochberg(np.array([0.01, 0.04, 0.03])).round(3).tolist()  # 3/1 · .01, 3/3 · .04, and less
+    [0.03, 0.04, 0.04]
+    """
+    order, n = _defined_in_order(p)
+    scaled = p[order] * n / np.arange(1, n + 1)
+    adjusted = np.full(len(p), np.nan)
+    adjusted[order] = np.minimum(1.0, np.minimum.accumulate(scaled[::-1])[::-1])
+    return adjusted
+
+
+def _defined_in_order(p: Floats) -> tuple[Ints, int]:
+    n = int(np.count_nonzero(~np.isnan(p)))
+    return np.argsort(p)[:n], n  # NaN comes last
+
+
+def rank_intervals(better: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    """Return the lowest and the highest rank (M,) of each model that all pairwise decisions allow.
+
+    better: (M, M), whether the model of the row is significantly better than that of the column. If the
+    family-wise error of these decisions is 5 %, all intervals together contain the true ranks with a
+    probability of 95 % (Al Mohamad, Goeman and van Zwet 2022, Biometrics 78; Mogstad, Romano, Shaikh and
+    Wilhelm 2024, Rev. Econ. Stud. 91).
+
+    >>> low, high = rank_intervals(np.array([[False, True], [False, False]]))
+    >>> low.tolist(), high.tolist()
+    ([1, 2], [1, 2])
+    """
+    return 1 + better.sum(axis=0), len(better) - better.sum(axis=1)
+
+
+def significantly_better(pairs: Sequence[PairDifference], n_models: int) -> NDArray[np.bool_]:
+    """Return (M, M): whether the model of the row is significantly better than that of the column."""
+    better = np.zeros((n_models, n_models), dtype=bool)
+    for pair in pairs:
+        if pair.is_significant:
+            first_is_better = pair.value > 0
+            better[pair.first, pair.second] = first_is_better
+            better[pair.second, pair.first] = not first_is_better
+    return better

@@ -5,43 +5,67 @@ Classical test theory (Spearman 1904, Am. J. Psychol. 15; Lord and Novick 1968) 
 score its true score; observed scores correlate with true ones by the square root of the observed scores'
 reliability. A model that predicted every true score would reach that correlation, and none can be expected
 to reach more. The reliability of counting scores is that of `bws.components`, whose error contains the
-annotators, the choice of tuples and single answers. `giccs.measures.ceiling_items` has both kinds of scores.
+annotators, the choice of tuples and single answers. `giccs.measures.judged_items` has both kinds of scores.
+
+A ceiling is computed once and stored with the results on its benchmark.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from importlib import resources
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bws.clusters import few_clusters, too_few_clusters
+from bws.command import json_ready
 from bws.files import read_judgments
 from bws.records import CanonicalJudgments, Judgments
 from bws.scoring.choice import LARGEST_DENSE
+from bws.textio import read_text, write_atomic
 from giccs.benchmark import SAMPLE, Benchmark
-from giccs.measures.ceiling_items import CountedItems, Items, ModelledItems
 from giccs.measures.judged_items import (
     ACROSS_DIALOGUES,
     ROUNDING,
+    CountedItems,
+    Items,
     JudgedItems,
+    ModelledItems,
     index_in,
     judged_items,
 )
 from giccs.measures.metrics import Estimate
+from giccs.measures.results import digest, read_estimates
 
-__all__ = ["METHOD", "judgments_behind", "judgments_digest", "meaning", "noise_ceiling"]
+__all__ = [
+    "METHOD",
+    "ceiling_path",
+    "ceiling_with_results",
+    "judgments_behind",
+    "judgments_digest",
+    "meaning",
+    "noise_ceiling",
+    "read_ceiling",
+]
 
 log = logging.getLogger(__name__)
 
+Ceiling = Mapping[str, Estimate]
+Note = Callable[[str], None]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
+
+SEED = 0
+"""Of stored ceilings."""
 
 METHOD = "components 1"
 """Name and version of how a ceiling is computed; a change of numbers changes it."""
@@ -345,3 +369,70 @@ def _annotator_digests(answers: CanonicalJudgments) -> list[str]:
 def _rows_digest(answers: CanonicalJudgments, rows: NDArray[np.bool_]) -> str:
     columns = np.stack([answers.tuple_of[rows], answers.best[rows], answers.worst[rows]])
     return hashlib.sha256(columns.astype("<i4").tobytes()).hexdigest()
+
+
+def ceiling_path(folder: str | os.PathLike[str], fingerprint: str) -> Path:
+    """Return the file in a results folder that stores the ceiling of a benchmark."""
+    return Path(folder) / "ceiling" / f"{fingerprint[:12]}.json"
+
+
+def read_ceiling(
+    folder: str | os.PathLike[str], fingerprint: str, judged: str | None, note: Note = log.debug
+) -> Ceiling | None:
+    """Return the ceiling of a benchmark that a results folder stores; None where it stores no such.
+
+    judged: `judgments_digest` of the judgments behind the scores; None where they are not at hand. A file
+    that is damaged, of another benchmark, of other judgments or of another version of the method is
+    ignored with a note.
+    """
+    path = ceiling_path(folder, fingerprint)
+    if not path.exists():
+        return None
+    try:
+        document = json.loads(read_text(path))
+        signature, estimates = document["signature"], read_estimates(document["ceiling"])
+        is_whole = document["sha256"] == digest(_measured(signature, document["ceiling"]))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        is_whole = False
+    if not is_whole:
+        note(f"{path} is ignored: it is damaged")
+        return None
+    expected = _signature(fingerprint, signature["judgments"] if judged is None else judged)
+    differing = [key for key in expected if signature.get(key) != expected[key]]
+    if differing:
+        note(f"{path} is ignored: it is of another {', '.join(differing)}")
+        return None
+    return estimates
+
+
+def ceiling_with_results(
+    folder: str | os.PathLike[str], judgments: Judgments, benchmark: Benchmark, note: Note
+) -> Ceiling:
+    """Return the stored noise ceiling of these judgments, or compute and store it.
+
+    InputError as of `noise_ceiling`. Where the folder cannot be written to, a note says so.
+    """
+    judged = judgments_digest(judgments)
+    stored = read_ceiling(folder, benchmark.fingerprint, judged, note)
+    if stored is not None:
+        return stored
+    ceiling = noise_ceiling(judgments, benchmark, seed=SEED)
+    signature = _signature(benchmark.fingerprint, judged)
+    estimates = {name: estimate.document() for name, estimate in ceiling.items()}
+    measured = _measured(signature, estimates)
+    text = json.dumps(json_ready({**measured, "sha256": digest(measured)}), indent=2)
+    try:
+        path = ceiling_path(folder, benchmark.fingerprint)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(path, f"{text}\n")
+    except OSError as error:
+        note(f"the noise ceiling is not stored: {error}")
+    return ceiling
+
+
+def _signature(fingerprint: str, judged: str) -> dict[str, Any]:
+    return {"data": fingerprint, "judgments": judged, "method": METHOD, "seed": SEED}
+
+
+def _measured(signature: Mapping[str, Any], estimates: Mapping[str, Any]) -> dict[str, Any]:
+    return {"signature": signature, "ceiling": estimates}

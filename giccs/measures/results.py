@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from bws.command import json_ready
 from bws.problems import InputError, Problem
@@ -25,15 +25,67 @@ from giccs.measures.metrics import Estimate
 if TYPE_CHECKING:
     import polars
 
-__all__ = ["Group", "Result", "Store", "digest", "read_estimates"]
+__all__ = [
+    "Group",
+    "Result",
+    "Signature",
+    "Store",
+    "TaskOutput",
+    "asked",
+    "ceiling_of",
+    "data_of",
+    "digest",
+    "history_of",
+    "model_of",
+    "prompt_of",
+    "read_estimates",
+    "setting_of",
+    "steps_not_as_asked",
+]
 
 log = logging.getLogger(__name__)
 
-Signature = Mapping[str, Any]
 MEASURED = ("model", "task", "metrics", "groups", "signature")
 """What the digest of a result is made of."""
 PREDICTIONS = "predictions_sha256"
 """What the JSON file calls the digest of the Parquet file."""
+
+
+class Signature(TypedDict, total=False):
+    """All that the numbers of a result depend on; equal signatures, equal numbers.
+
+    `giccs.evaluation.task_results.signature_of` builds it: what every result has, what the model says of
+    itself (`revision`, `dtype` and whatever else identifies it) and what the task adds.
+    """
+
+    task: str
+    model: str
+    data: str
+    """Fingerprint of the data, whatever the form of its files."""
+    giccs: str
+    """Version of this package."""
+    revision: str
+    """Of the model: a commit, or a digest of its files."""
+    quantised: str
+    similarity: str
+    """How vectors are compared."""
+    history: str
+    """``with``, ``without`` or ``both``, of tasks on dialogues."""
+    setting: str
+    """How the model is asked, in a few words, of other tasks."""
+    asked: Mapping[str, Any]
+    """Options of the task, by the names that recipes use."""
+    settings: Mapping[str, Any]
+    """Of a training, by the names that recipes use."""
+    template: Any
+    answer: str
+    permutations: int
+    chat_template: bool
+    interval: Any
+    """Method, resamples and seed of the intervals."""
+    bootstrap: Mapping[str, Any]
+    """The same in results of earlier versions."""
+    hidden_labels: bool
 
 
 @dataclass(frozen=True)
@@ -43,6 +95,18 @@ class Group:
     by: Mapping[str, Any]
     """What these items have in common: ``{"n_turns": 3}``."""
     metrics: Mapping[str, Estimate]
+
+
+@dataclass(frozen=True)
+class TaskOutput:
+    """What a task measures of one model; the runner makes a `Result` of it."""
+
+    metrics: Mapping[str, Estimate]
+    groups: tuple[Group, ...] = ()
+    predictions: polars.DataFrame | None = None
+    """One row per item."""
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    """What the task adds to the environment of the result."""
 
 
 @dataclass(frozen=True)
@@ -98,10 +162,63 @@ class Result:
         )
 
 
-def digest(signature: Signature) -> str:
+def digest(signature: Mapping[str, Any]) -> str:
     """Return SHA-256 over a signature, whatever the order of its keys."""
     text = json.dumps(json_ready(signature), sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def asked(result: Result) -> tuple[str, str]:
+    """Return what results must share to stand in one table: the task, and the data by fingerprint."""
+    return result.task, str(result.signature.get("data", ""))
+
+
+def model_of(result: Result) -> str:
+    """Return how the model was called, and in how many bits its weights were quantised, if they were."""
+    bits = str(result.signature.get("quantised", "")).rpartition(", ")[2]
+    return f"{result.model}, {bits}" if bits else result.model
+
+
+def data_of(result: Result) -> str:
+    """Return how the data was called."""
+    return str(result.environment.get("data", "unknown data"))
+
+
+def history_of(result: Result) -> str:
+    """Return which history was shown."""
+    return str(result.signature.get("history", ""))
+
+
+def setting_of(result: Result) -> str:
+    """Return how a result's model was asked, in a few words; the history of the tasks on dialogues."""
+    return str(result.signature.get("setting", "")) or history_of(result)
+
+
+def steps_not_as_asked(result: Result) -> list[str]:
+    """Return what of the steps behind a model could not be done as asked: ``STEP: why``."""
+    steps = result.environment.get("postprocess", [])
+    return [f"{one['step']}: {one['warning']}" for one in steps if one.get("warning")]
+
+
+def prompt_of(result: Result) -> str:
+    """Return how a multiple-choice question was put: template, and what differs from a plain question.
+
+    Empty for other tasks.
+    """
+    how = result.signature
+    if "permutations" not in how:
+        return ""
+    said = [str(how["template"]["name"])]
+    said += ["letter"] if how["answer"] == "letter" else []
+    said += ["chat"] if how["chat_template"] else []
+    said += [f"{how['permutations']} orders"] if how["permutations"] > 1 else []
+    return ", ".join(said)
+
+
+def ceiling_of(result: Result, ceiling: Mapping[str, Estimate] | None) -> Mapping[str, Estimate]:
+    """Return the noise ceiling where it is of the result's data (``data`` in its extra), else nothing."""
+    own = result.signature.get("data")
+    return {name: one for name, one in (ceiling or {}).items() if one.extra.get("data", own) == own}
 
 
 class Store:
@@ -198,7 +315,7 @@ def _slug(name: str) -> str:
     return re.sub(r"[^\w.-]+", "-", name).strip("-.")[-80:]
 
 
-def _differing(one: Signature, other: Signature) -> list[str]:
+def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     """Return the keys, with a dot between those of tables in each other, whose values are not the same."""
     found: list[str] = []
     for key in dict.fromkeys([*one, *other]):

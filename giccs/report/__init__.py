@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from bws.tables import heading
 from giccs.measures.metrics import Estimate
-from giccs.measures.result_labels import asked, ceiling_of, compares_pairs, data_of, is_choice
-from giccs.measures.results import Result
+from giccs.measures.results import Result, asked, ceiling_of, data_of
 from giccs.report.choices import choice_breakdown, choice_table, choices, turns_table
 from giccs.report.measured import measured
 from giccs.report.pairs import breakdown_table, main_table, pairs
 from giccs.report.rows import long_csv
+from giccs.tasks import result_kind
 
 __all__ = [
     "breakdown_table",
@@ -48,10 +48,11 @@ def report(
         if titles.count(title) > 1:
             title = f"{title} (content {content[:6]})"
         parts += [("\n" if parts else "") + f"{heading(title, form)}\n"]
-        if is_choice(chosen[0]):
+        kind = result_kind(chosen[0].task)
+        if kind.tables == "choices":
             parts += choices(chosen, form)
-        elif not compares_pairs(chosen[0]):
-            parts += measured(chosen, form)
+        elif kind.tables == "metrics":
+            parts += measured(chosen, form, kind.main_metric)
         else:
             same_data = [one for one in over_annotators if asked(one) == asked(chosen[0])]
             parts += pairs(chosen, form, ceiling_of(chosen[0], ceiling), same_data)

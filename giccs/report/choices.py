@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from bws.tables import heading, remarks, tabulated
 from giccs.measures.formatting import few_clusters_note, interval, limits, other_reasons, plus_minus
 from giccs.measures.metrics import Estimate
-from giccs.measures.result_labels import history_of, model_of, prompt_of
-from giccs.measures.results import Group, Result
+from giccs.measures.results import Group, Result, history_of, model_of, prompt_of
 
 __all__ = ["choice_breakdown", "choice_table", "choices", "turns_table"]
 

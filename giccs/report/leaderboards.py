@@ -8,9 +8,10 @@ import math
 from collections.abc import Iterator
 
 from bws.tables import heading, remarks, tabulated
+from giccs.measures.all_pairs import PairDifference
 from giccs.measures.detectable import ALPHA, POWER
 from giccs.measures.formatting import interval, number
-from giccs.measures.leaderboard import Leaderboard, ModelComparison, PairDifference, RankedModel
+from giccs.report.model_comparison import Leaderboard, ModelComparison, RankedModel
 
 __all__ = ["MARK", "comparison_csv", "comparison_tables", "p_value"]
 

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from bws.tables import heading, remarks, tabulated
 from giccs.measures.formatting import few_clusters_note, interval, other_reasons
 from giccs.measures.metrics import LOWER_IS_BETTER, SELECTED, Estimate
-from giccs.measures.result_labels import model_of, setting_of, steps_not_as_asked
-from giccs.measures.results import Group, Result
+from giccs.measures.results import Group, Result, model_of, setting_of, steps_not_as_asked
 
 __all__ = ["measured"]
 
@@ -26,9 +25,12 @@ TITLES = {
 }
 
 
-def measured(results: Sequence[Result], form: str) -> list[str]:
-    """Return the tables of one task and data set: a row a model and setting, best first metric first."""
-    main = next(iter(results[0].metrics))
+def measured(results: Sequence[Result], form: str, main: str = "") -> list[str]:
+    """Return the tables of one task and data set: a row per model and setting, best first.
+
+    main: the metric that ranks the models; empty for the first one.
+    """
+    main = main or next(iter(results[0].metrics))
     ordered = sorted(results, key=lambda result: _best_first(result, main))
     parts = [_metrics_table(ordered, form)]
     if broken_down := _parts_table(ordered, main, form):

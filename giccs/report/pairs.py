@@ -6,11 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bws.tables import heading, remarks, tabulated
+from bws.tables import Cell, Column, ResultTable, heading, remarks, tabulated
 from giccs.measures.formatting import few_clusters_note, interval, other_reasons
 from giccs.measures.metrics import Estimate
-from giccs.measures.result_labels import history_of, model_of, steps_not_as_asked
-from giccs.measures.results import Result
+from giccs.measures.results import Result, history_of, model_of, steps_not_as_asked
 
 __all__ = ["CEILING", "breakdown_table", "main_table", "pairs"]
 
@@ -32,9 +31,9 @@ def pairs(
     over_annotators: Sequence[Result] = (),
 ) -> list[str]:
     """Return the tables of one data set and, below them, what is missing and what the ceiling means."""
-    parts = [main_table(results, form, ceiling)]
+    parts = [main_table(results, ceiling).text(form)]
     if over_annotators:
-        parts += [f"\n{heading(OVER_ANNOTATORS, form)}\n", main_table(over_annotators, form)]
+        parts += [f"\n{heading(OVER_ANNOTATORS, form)}\n", main_table(over_annotators).text(form)]
     if broken_down := breakdown_table(results, form):
         subtitle = f"{TITLES[BROKEN_DOWN]} by part of the data"
         parts += [f"\n{heading(subtitle, form)}\n", broken_down]
@@ -47,25 +46,39 @@ def pairs(
 
 def main_table(
     results: Sequence[Result],
-    form: str = "table",
     ceiling: Mapping[str, Estimate] | None = None,
-) -> str:
-    """Return a row a result: each metric with its 95 % interval, best Spearman first; last the ceiling."""
+    models: Sequence[str] = (),
+    sources: Sequence[str] = (),
+) -> ResultTable:
+    """Return a row per result, best Spearman first: each metric with its 95 % interval; last the ceiling.
+
+    models: names of the results' models, by default those that the results state. sources: JSON Pointer of
+    each result's metrics; that of the ceiling is ``/ceiling``.
+    """
     names = [name for name in TITLES if any(name in result.metrics for result in results)]
-    rows = [
+    order = sorted(range(len(results)), key=lambda index: _best_first(results[index]))
+    rows: list[Sequence[Cell]] = [
         [
-            model_of(result),
-            history_of(result),
-            *(interval(result.metrics[name]) for name in names),
-            max(estimate.n for estimate in result.metrics.values()),
+            models[index] if models else model_of(results[index]),
+            history_of(results[index]),
+            *(results[index].metrics[name] for name in names),
+            max(estimate.n for estimate in results[index].metrics.values()),
         ]
-        for result in sorted(results, key=_best_first)
+        for index in order
     ]
     if ceiling:
-        shown = [interval(ceiling[name]) if name in ceiling else "" for name in names]
-        rows.append([CEILING, "", *shown, max(one.n for one in ceiling.values())])
-    headers = ["model", "history", *(f"{TITLES[name]} [95 %]" for name in names), "items"]
-    return tabulated(rows, headers, form)
+        n = max(one.n for one in ceiling.values())
+        rows.append([CEILING, "", *(ceiling.get(name) for name in names), n])
+    columns = [
+        Column("model", "model"),
+        Column("history", "history"),
+        *(Column(name, f"{TITLES[name]} [95 %]", ".3f", source=name) for name in names),
+        Column("items", "items", source="spearman/n"),
+    ]
+    row_sources = [sources[index] for index in order] if sources else []
+    return ResultTable(
+        columns, rows, sources=[*row_sources, *(["/ceiling"] if sources and ceiling else [])]
+    )
 
 
 def breakdown_table(results: Sequence[Result], form: str = "table") -> str:

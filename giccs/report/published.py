@@ -1,23 +1,231 @@
-"""Ours beside theirs, as a table in every format."""
+"""Results beside published numbers: the difference, and whether the published number is in our interval."""
 
 from __future__ import annotations
 
 import csv
 import io
 import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from bws.tables import heading, remarks, tabulated
-from giccs.measures.formatting import few_clusters_note, interval, limits, number, plus_minus
-from giccs.measures.result_labels import data_of, is_choice, prompt_of, setting_of
-from giccs.report.against import Comparison, Line
+from giccs.benchmark import SAMPLE
+from giccs.evaluation.recipe import Published, Recipe, Run
+from giccs.measures.formatting import (
+    SELECTED_REMARK,
+    few_clusters_note,
+    interval,
+    limits,
+    number,
+    plus_minus,
+)
+from giccs.measures.metrics import SELECTED, Estimate
+from giccs.measures.results import Result, data_of, history_of, prompt_of, setting_of
+from giccs.models.postprocess.steps import canonical_name
 
-__all__ = ["published_csv", "published_table"]
+__all__ = ["Comparison", "Line", "against", "published_csv", "published_table"]
 
+COMPARED = ("inside", "outside", "no interval")
 HEADERS = ["model", "task", "part", "metric", "published", "ours [95 %]", "difference", "verdict"]
 COLUMNS = [
     "model", "task", "data", "prompt", "part", "metric", "published", "published_stderr",
     "ours", "low", "high", "n", "difference", "verdict",
 ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Line:
+    """A published number, and ours where there is one."""
+
+    run: Run
+    published: Published
+    result: Result | None
+    """Ours is from it; None where the model did not do the task here."""
+    same_data: bool
+
+    @property
+    def ours(self) -> Estimate | None:
+        """The same metric of the same part; None where the result does not hold it."""
+        if self.result is None:
+            return None
+        by = _text(self.published.by.items())
+        groups = [({}, self.result.metrics), *((g.by, g.metrics) for g in self.result.groups)]
+        for part, metrics in groups:
+            if _text(part.items()) == by:
+                return metrics.get(self.published.metric)
+        return None
+
+    @property
+    def difference(self) -> float:
+        """Ours minus the published number; NaN where there is no number of ours."""
+        return self.ours.value - self.published.value if self.ours else math.nan
+
+    @property
+    def verdict(self) -> str:
+        """Tell where the published number lies: ``inside`` or ``outside`` our interval; or why neither."""
+        if self.result is None:
+            return "no result"
+        if self.ours is None or math.isnan(self.ours.value):
+            return "not computed"
+        if not self.same_data or self.published.n not in (None, self.ours.n):
+            return "other items"
+        if math.isnan(self.ours.low):
+            return "no interval"
+        inside = self.ours.low <= self.published.value <= self.ours.high
+        return "inside" if inside else "outside"
+
+    def document(self) -> dict[str, Any]:
+        """Return the line as JSON has it; ``ours`` is null where there is no number."""
+        published = self.published
+        return {
+            "model": self.run.model,
+            "task": self.run.task,
+            "data": data_of(self.result) if self.result else None,
+            "prompt": prompt_of(self.result) or None if self.result else None,
+            "history": history_of(self.result) if self.result else self.run.ask.get("history"),
+            "ask": {name: how for name, how in self.run.ask.items() if name != "history"},
+            "by": dict(published.by),
+            "metric": published.metric,
+            "published": {"value": published.value, "stderr": published.stderr, "n": published.n},
+            "ours": self.ours.document() if self.ours else None,
+            "difference": self.difference,
+            "verdict": self.verdict,
+        }
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All that was published of a recipe's models, beside all that is here."""
+
+    recipe: Recipe
+    lines: tuple[Line, ...]
+    """One a published number and result of its model and task; one without a result where there is none."""
+    unpublished: tuple[Result, ...]
+    """Results of which the recipe knows no number."""
+
+    def notes(self) -> list[str]:
+        """Return what must be said beside the numbers: what is not compared, and how to read the rest."""
+        return [
+            *self._of_data(),
+            *self._of_revisions(),
+            *self._left_out(),
+            *self._of_intervals(),
+            *self._of_selection(),
+        ]
+
+    def document(self) -> dict[str, Any]:
+        """Return the comparison as JSON has it."""
+        return {"against": [line.document() for line in self.lines], "notes": self.notes()}
+
+    def _of_data(self) -> Iterator[str]:
+        compared = [line for line in self.lines if line.result]
+        for name in dict.fromkeys(data_of(line.result) for line in compared if line.result):
+            on = [line for line in compared if line.result and data_of(line.result) == name]
+            numbers = f"on {name}; published on {self.recipe.data}"
+            if not on[0].same_data:
+                unless = (
+                    "" if name == SAMPLE else f", unless {name} is a copy (then say --data {name})"
+                )
+                yield f"{numbers}: not the same items{unless}; this is no reproduction."
+            elif any(line.verdict == "other items" for line in on):
+                yield f"{numbers}: not as many items as published; this is no reproduction."
+
+    def _of_revisions(self) -> Iterator[str]:
+        for result, run in {
+            id(line.result): (line.result, line.run) for line in self.lines
+        }.values():
+            own = result.signature.get("revision") if result else None
+            if own and run.revision and own != run.revision:
+                yield f"{run.model}: here at revision {own}, in the recipe at {run.revision}."
+
+    def _left_out(self) -> Iterator[str]:
+        absent = [line.run.model for line in self.lines if line.result is None]
+        if absent:
+            models = ", ".join(dict.fromkeys(absent))
+            yield f"{len(absent)} published numbers have no result here: {models}."
+        lacking = sum(line.verdict == "not computed" for line in self.lines)
+        if lacking:
+            yield f"{lacking} published numbers are not in the results of their models: not computed."
+        if self.unpublished:
+            models = ", ".join(dict.fromkeys(result.model for result in self.unpublished))
+            yield f"{len(self.unpublished)} results here have no published number: {models}."
+
+    def _of_selection(self) -> Iterator[str]:
+        if any(line.ours and SELECTED in line.ours.extra for line in self.lines):
+            yield SELECTED_REMARK
+
+    def _of_intervals(self) -> Iterator[str]:
+        compared = [line for line in self.lines if line.verdict in COMPARED]
+        if compared:
+            yield (
+                "inside, outside: whether the published number lies in the 95 % interval of ours, which for "
+                "correlations is over dialogues and for accuracies is Wilson's."
+            )
+        for n in dict.fromkeys(line.ours.n for line in compared if _is_share(line) and line.ours):
+            yield (
+                f"One question of {n} is {100 / n:.1f} points of accuracy; "
+                "the ± is the standard error sqrt(p(1-p)/(n-1)), published and here."
+            )
+
+
+def against(results: Sequence[Result], recipe: Recipe, copy: str | None = None) -> Comparison:
+    """Hold results against the numbers that a recipe knows.
+
+    A result belongs to a run of the same model and task, asked as the run says, as far as it says it. Its
+    data is the recipe's where both have the same name; a revision (``owner/name@revision``) may differ.
+    `copy`: another name that results give to the recipe's data, such as the folder where a copy lies.
+    """
+    names = {_repository(recipe.data), copy}
+    lines: list[Line] = []
+    used: set[int] = set()
+    for run in recipe.runs:
+        own = [result for result in results if _belongs(result, run)]
+        used |= set(map(id, own)) if run.published else set()
+        for result in own:
+            same = not names.isdisjoint({data_of(result), _repository(data_of(result))})
+            lines += [Line(run, published, result, same) for published in run.published]
+        if not own:
+            lines += [Line(run, published, None, False) for published in run.published]
+    return Comparison(
+        recipe, tuple(lines), tuple(result for result in results if id(result) not in used)
+    )
+
+
+def _belongs(result: Result, run: Run) -> bool:
+    history = run.ask.get("history")
+    same_history = history in (None, "both", history_of(result)) or history_of(result) == "both"
+    same_task = (result.model, result.task) == (canonical_name(run.model), run.task)
+    return same_task and same_history and _asked_alike(result, run)
+
+
+def _asked_alike(result: Result, run: Run) -> bool:
+    """Tell whether a result was asked as a run says, and by default where it says nothing.
+
+    Seeds may differ, and one file of answers counts as any other. Results of dialogues say how they were
+    asked elsewhere: by their history, and in their names.
+    """
+    own = result.signature.get("asked") or result.signature.get("settings") or {}
+    wanted = run.asked()
+    return all(
+        bool(how) is bool(wanted[name]) if name == "answers" else how == wanted[name]
+        for name, how in own.items()
+        if name not in ("model", "revision", "seeds")
+    )
+
+
+def _repository(data: str) -> str:
+    """Return a data set's name without its revision and split."""
+    return data.partition("@")[0].partition(" (")[0]
+
+
+def _text(part: Any) -> dict[str, str]:
+    """Return a part as texts, so that 3 of TOML is "3" of any other source."""
+    return {str(name): str(value) for name, value in part}
+
+
+def _is_share(line: Line) -> bool:
+    return line.published.metric.startswith("accuracy")
 
 
 def published_table(comparison: Comparison, form: str) -> str:
@@ -53,7 +261,7 @@ def _row(line: Line) -> list[str]:
 
 def _model(line: Line) -> str:
     if line.result is None or not line.run.ask.keys() - {"history"}:
-        how = prompt_of(line.result) if line.result and is_choice(line.result) else ""
+        how = prompt_of(line.result) if line.result else ""
     else:
         how = setting_of(line.result)
     return f"{line.run.model} ({how})" if how else line.run.model

@@ -9,16 +9,16 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from giccs.measures.formatting import number
 from giccs.measures.metrics import Estimate
-from giccs.measures.result_labels import (
+from giccs.measures.results import (
+    Result,
     ceiling_of,
-    compares_pairs,
     data_of,
     history_of,
     model_of,
     setting_of,
 )
-from giccs.measures.results import Result
 from giccs.report.pairs import CEILING
+from giccs.tasks import result_kind
 
 __all__ = ["long_csv"]
 
@@ -42,7 +42,7 @@ def long_csv(results: Sequence[Result], ceiling: Mapping[str, Estimate] | None =
         for group in result.groups:
             part = ";".join(f"{name}={value}" for name, value in group.by.items())
             rows += _rows((*place, part), group.metrics, setting)
-        if compares_pairs(result):
+        if result_kind(result.task).has_ceiling:
             found = ceiling_of(result, ceiling)
             rows_of = _rows((CEILING, result.task, data_of(result), "", ""), found, "")
             of_ceiling.setdefault((result.task, data_of(result)), [*rows_of])

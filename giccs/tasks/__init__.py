@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 from bws.options import MAX_SEED, check_options, option
 from giccs.benchmark.languages import LANGUAGE_HELP, language_tag
@@ -15,39 +15,45 @@ from giccs.progress import Progress
 
 if TYPE_CHECKING:
     from bws.problems import Problem
-    from giccs.measures.results import Result
+    from giccs.measures.results import TaskOutput
 
 __all__ = [
     "BY_DEFAULT",
+    "CHOICES",
+    "METRICS",
+    "PAIR_SCORES",
     "TASKS",
     "Data",
+    "ResultKind",
     "Task",
+    "TaskKind",
     "TaskOptions",
     "open_tasks",
+    "result_kind",
     "taken_options",
     "task_modules",
 ]
 
 TASKS = {
-    "pairwise-sts": "giccs.tasks.pairwise",
-    "multiple-choice-sts": "giccs.tasks.multiple_choice",
-    "csts": "giccs.csts.similarity",
-    "csts-prompt": "giccs.csts.prompting",
-    "evalrank-sentence": "giccs.evalrank.sentence",
-    "evalrank-word": "giccs.evalrank.word",
-    "word-similarity": "giccs.evalrank.word_similarity",
-    "sentence-similarity": "giccs.evalrank.sentence_similarity",
-    "classification": "giccs.evalrank.classification",
-    "uniformity": "giccs.evalrank.uniformity",
+    "pairwise-sts": "giccs.tasks.pairwise:TASK",
+    "multiple-choice-sts": "giccs.tasks.multiple_choice:TASK",
+    "csts": "giccs.csts.similarity:TASK",
+    "csts-prompt": "giccs.csts.prompting:TASK",
+    "evalrank-sentence": "giccs.evalrank.task:SENTENCES",
+    "evalrank-word": "giccs.evalrank.task:WORDS",
+    "word-similarity": "giccs.evalrank.agreement:WORD_SIMILARITY",
+    "sentence-similarity": "giccs.evalrank.agreement:SENTENCE_SIMILARITY",
+    "classification": "giccs.evalrank.classification:TASK",
+    "uniformity": "giccs.evalrank.uniformity:TASK",
 }
-"""Name of a task -> module with its ``open_tasks`` and ``TAKES``; imported when the task is asked for."""
+"""Name of a task -> ``module:name`` of its `TaskKind`; imported when the task is asked for."""
 BY_DEFAULT = ("pairwise-sts", "multiple-choice-sts")
 """What is asked where nothing is said: the tasks of the benchmark of dialogues."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskOptions:
-    """How to ask; each task names in ``TAKES`` the options that concern it, besides the seed."""
+    """How to ask; each `TaskKind` names the options that concern it, besides the seed."""
 
     history: str | None = option(
         None,
@@ -163,19 +169,58 @@ class Task(Protocol):
         """Return why the model cannot do it; empty where it can."""
         ...
 
-    def signature(self, model: Any, data: Any) -> dict[str, Any]:
-        """Return all that the result depends on, before anything is computed."""
+    def parameters(self, model: Any, data: Any) -> Mapping[str, Any]:
+        """Return what the metrics depend on besides model, data and version, for the signature."""
         ...
 
-    def evaluate(self, model: Any, data: Any, progress: Progress) -> Result:
-        """Ask, and measure the answers."""
+    def measure(self, model: Any, data: Any, progress: Progress) -> TaskOutput:
+        """Ask the model about all of the data and measure its answers."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class ResultKind:
+    """What results of a task hold: their tables, charts, comparisons and exports depend on it."""
+
+    tables: Literal["pairs", "choices", "metrics"]
+    """``pairs``: correlations of predictions with the scores of a benchmark's items. ``choices``: accuracies
+    of multiple choice, by history. ``metrics``: anything else; every metric has a column."""
+    main_metric: str = ""
+    """By which results are ranked, and which is shown by part of the data; empty: the first metric."""
+    compared_by: Sequence[str] = ()
+    """Metrics by which pairs of models are compared; see `giccs.report.model_comparison`."""
+    has_ceiling: bool = False
+    """Whether the noise ceiling of the benchmark is the limit of the metrics."""
+
+
+PAIR_SCORES = ResultKind("pairs", "spearman", ("spearman", "rank_spearman"), has_ceiling=True)
+CHOICES = ResultKind("choices", "accuracy", ("accuracy",))
+METRICS = ResultKind("metrics")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskKind:
+    """A task as the registry knows it, without a model."""
+
+    open: Callable[[TaskOptions], Sequence[Task]]
+    takes: Sequence[str] = ()
+    """Fields of `TaskOptions` that concern the task, besides the seed."""
+    results: ResultKind = METRICS
 
 
 @cache
 def task_modules() -> Mapping[str, str]:
-    """Return `TASKS`, and the modules of other packages: entry points of the group ``giccs.tasks``."""
+    """Return `TASKS`, and those of other packages: entry points of the group ``giccs.tasks``."""
     return TASKS | {point.name: point.value for point in entry_points(group="giccs.tasks")}
+
+
+def _kind(name: str) -> TaskKind:
+    module, _, attribute = task_modules()[name].partition(":")
+    kind = getattr(import_module(module), attribute, None)
+    if not isinstance(kind, TaskKind):
+        message = f"task {name}: {task_modules()[name]} is no TaskKind; expected module:name of one"
+        raise TypeError(message)
+    return kind
 
 
 def taken_options(name: str) -> Sequence[str]:
@@ -184,8 +229,16 @@ def taken_options(name: str) -> Sequence[str]:
     >>> taken_options("pairwise-sts")
     ('history',)
     """
-    taken: Sequence[str] = import_module(task_modules()[name]).TAKES
-    return taken
+    return _kind(name).takes
+
+
+def result_kind(name: str) -> ResultKind:
+    """Return what results of a task hold; `METRICS` for a task that is not installed here.
+
+    >>> result_kind("multiple-choice-sts").main_metric
+    'accuracy'
+    """
+    return _kind(name).results if name in task_modules() else METRICS
 
 
 def open_tasks(name: str, options: TaskOptions | None = None) -> Sequence[Task]:
@@ -194,5 +247,4 @@ def open_tasks(name: str, options: TaskOptions | None = None) -> Sequence[Task]:
     >>> [task.history for task in open_tasks("pairwise-sts", TaskOptions(history="both"))]
     ['without', 'with']
     """
-    tasks: Sequence[Task] = import_module(task_modules()[name]).open_tasks(options or TaskOptions())
-    return tasks
+    return _kind(name).open(options or TaskOptions())

@@ -7,10 +7,8 @@ follow, the right answer the one that people judged most similar to the last tur
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -19,16 +17,25 @@ from bws.options import problem_with
 from bws.problems import InputError, Problem
 from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
 from giccs.benchmark.languages import base_language, language_tag, required_language
-from giccs.measures.environment import environment
 from giccs.measures.metrics import Estimate, interval_signature
-from giccs.measures.results import Group, Result
+from giccs.measures.results import Group, TaskOutput
 from giccs.models.abilities import LikelihoodModel
 from giccs.progress import Progress, silent
 from giccs.prompts import LETTERS, Template, default_template, open_template
-from giccs.tasks import TaskOptions
-from giccs.tasks.choosing import MEASURES, Answers, Sheet, averages, differences
+from giccs.tasks import CHOICES, TaskKind, TaskOptions
 from giccs.tasks.pairwise import DIVISIONS, divided
-from giccs.tasks.questions import HISTORIES, Asked, Asking, Question, questions
+from giccs.tasks.questions import (
+    HISTORIES,
+    MEASURES,
+    Answers,
+    Asked,
+    Asking,
+    Question,
+    Sheet,
+    averages,
+    differences,
+    questions,
+)
 from giccs.tasks.refusals import lacking, without_template
 
 if TYPE_CHECKING:
@@ -37,17 +44,7 @@ if TYPE_CHECKING:
     from giccs.models.abilities import OptionScore
     from giccs.models.causal import CausalModel
 
-__all__ = ["MultipleChoice", "open_tasks"]
-
-TAKES: tuple[str, ...] = (
-    "history",
-    "template",
-    "language",
-    "answer",
-    "permutations",
-    "chat_template",
-)
-"""The fields of `TaskOptions` that concern the task."""
+__all__ = ["TASK", "MultipleChoice", "open_tasks"]
 
 log = logging.getLogger(__name__)
 
@@ -133,14 +130,10 @@ class MultipleChoice:
         message = f"the template is in {template.language}, the data of {benchmark.name} in"
         return [Problem(template.name, None, f"{message} {', '.join(others)}")]
 
-    def signature(self, model: CausalModel, benchmark: Benchmark) -> dict[str, Any]:
-        """Return all that the result depends on, before anything is computed."""
+    def parameters(self, model: CausalModel, benchmark: Benchmark) -> dict[str, Any]:
+        """Return what the metrics depend on besides model, data and version."""
         template = self.template_for(benchmark)
         return {
-            "task": self.name,
-            "model": model.name,
-            **model.identity,
-            "data": benchmark.fingerprint,
             "history": "both" if len(self.histories) > 1 else self.histories[0],
             "template": {"name": template.name, "sha256": template.digest},
             "answer": self.answer,
@@ -148,27 +141,21 @@ class MultipleChoice:
             "chat_template": self.chat_template,
             "option_order": {"seed": self.seed},
             "interval": interval_signature("dialogue", self.resamples, self.seed),
-            "giccs": version("giccs"),
         }
 
-    def evaluate(
+    def measure(
         self, model: CausalModel, benchmark: Benchmark, progress: Progress = silent
-    ) -> Result:
+    ) -> TaskOutput:
         """Ask every question in every order, with and without history, and count the right answers."""
-        start = time.perf_counter()
         asked, left_out = self.questions(benchmark)
         log.debug("%d questions, %d dialogues left out", len(asked), left_out)
         said = self._said(model, self.template_for(benchmark), asked, progress)
         log.debug("%d prompts answered; measuring, %d resamples", len(said), self.resamples)
         sheets = {history: self._sheet(asked, said, history) for history in self.histories}
-        return Result(
-            model=model.name,
-            task=self.name,
+        return TaskOutput(
             metrics=_remark(self._metrics(sheets, range(len(asked))), left_out),
             groups=tuple(self._groups(asked, sheets)),
-            signature=self.signature(model, benchmark),
-            environment={**benchmark.provenance(), **environment(), **model.environment()},
-            seconds=round(time.perf_counter() - start, 3),
+            environment=benchmark.provenance(),
             predictions=_table(asked, said),
         )
 
@@ -268,6 +255,13 @@ def open_tasks(options: TaskOptions) -> list[MultipleChoice]:
             language=language_tag(options.language) if options.language else None,
         )
     ]
+
+
+TASK = TaskKind(
+    open_tasks,
+    takes=("history", "template", "language", "answer", "permutations", "chat_template"),
+    results=CHOICES,
+)
 
 
 def _answers(question: Question, said: Sequence[Said], alone: Sequence[Said]) -> Answers:

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from typing import Any, ClassVar
 
 import numpy as np
 
 from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
 from giccs.benchmark.items import Item
-from giccs.measures.environment import environment
 from giccs.measures.metrics import Estimate, correlations, interval_signature
-from giccs.measures.results import Group, Result
+from giccs.measures.results import Group, TaskOutput
 from giccs.models.abilities import PairModel
 from giccs.progress import Progress, silent
-from giccs.tasks import TaskOptions
+from giccs.tasks import PAIR_SCORES, TaskKind, TaskOptions
 from giccs.tasks.refusals import lacking
 
-__all__ = ["HISTORIES", "PairwiseSTS", "divided", "open_tasks"]
-
-TAKES: tuple[str, ...] = ("history",)
-"""The fields of `TaskOptions` that concern the task."""
+__all__ = ["HISTORIES", "TASK", "PairwiseSTS", "divided", "open_tasks"]
 
 log = logging.getLogger(__name__)
 
@@ -55,34 +49,20 @@ class PairwiseSTS:
         """Return why the model cannot do it and what could be done; empty where it can."""
         return lacking(model, PairModel, self.name)
 
-    def signature(self, model: PairModel, benchmark: Benchmark) -> dict[str, Any]:
-        """Return all that the result depends on, before anything is computed."""
+    def parameters(self, model: PairModel, benchmark: Benchmark) -> dict[str, Any]:
+        """Return what the metrics depend on besides model, data and version."""
         return {
-            "task": self.name,
-            "model": model.name,
-            **model.identity,
-            "data": benchmark.fingerprint,
             "history": self.history,
             "template": HISTORIES[self.history],
             "interval": interval_signature("dialogue", self.resamples, self.seed),
-            "giccs": version("giccs"),
         }
 
-    def evaluate(
+    def measure(
         self, model: PairModel, benchmark: Benchmark, progress: Progress = silent
-    ) -> Result:
-        """Ask the model for every pair and correlate its answers with the scores.
-
-        >>> from giccs.benchmark import read_benchmark
-        >>> from giccs.models import open_model
-        >>> result = PairwiseSTS(resamples=10).evaluate(
-        ...     open_model("baseline:char-ngram"), read_benchmark("giccs-sample").first(6))
-        >>> result.metrics["spearman"].n, result.predictions.height
-        (30, 30)
-        """
+    ) -> TaskOutput:
+        """Score every pair and compare the predictions with the scores."""
         import polars
 
-        start = time.perf_counter()
         items = benchmark.items
         sides = [self.sides(item) for item in items]
         answers = model.pair_scores(
@@ -95,14 +75,10 @@ class PairwiseSTS:
             for division in DIVISIONS
             for value, rows in divided(items, division)
         )
-        return Result(
-            model=model.name,
-            task=self.name,
+        return TaskOutput(
             metrics=self._metrics(items, prediction, range(len(items))),
             groups=groups,
-            signature=self.signature(model, benchmark),
-            environment={**benchmark.provenance(), **environment(), **model.environment()},
-            seconds=round(time.perf_counter() - start, 3),
+            environment=benchmark.provenance(),
             predictions=polars.DataFrame(
                 {
                     "item_id": [item.item_id for item in items],
@@ -138,6 +114,9 @@ def open_tasks(options: TaskOptions) -> list[PairwiseSTS]:
     shown = {"both": ["without", "with"], None: ["without"]}
     histories = shown.get(options.history, [str(options.history)])
     return [PairwiseSTS(history, options.seed) for history in histories]
+
+
+TASK = TaskKind(open_tasks, takes=("history",), results=PAIR_SCORES)
 
 
 def divided(

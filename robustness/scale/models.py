@@ -9,6 +9,7 @@ from pathlib import Path
 
 from benchmarks.evaluation import large
 from giccs.benchmark import read_benchmark
+from giccs.evaluation.task_results import evaluate_task, signature_of
 from giccs.measures.results import Result, Store
 from giccs.models import open_model
 from giccs.models.packaged import PACKAGES, SMOLLM2
@@ -39,7 +40,7 @@ def encoding(texts: int, place: str) -> dict[str, float]:
 def _synthetic(count: int) -> list[Result]:
     """Return results that differ in nothing but the model's name: copies of one of a baseline."""
     sample = read_benchmark("giccs-sample")
-    one = PairwiseSTS(resamples=10).evaluate(open_model("baseline:char-ngram"), sample)
+    one = evaluate_task(PairwiseSTS(resamples=10), open_model("baseline:char-ngram"), sample)
     names = [f"synthetic-{n}" for n in range(count)]
     return [replace(one, model=name, signature={**one.signature, "model": name}) for name in names]
 
@@ -61,10 +62,10 @@ def store(results: int, place: str) -> dict[str, float]:
     found, watch = _fill(Path(place) / "results", made[:results]), Stopwatch()
     task, sample = PairwiseSTS(), read_benchmark("giccs-sample")
     model = open_model("baseline:char-ngram")
-    task.signature(model, sample)  # the data's fingerprint is computed once
+    signature_of(task, model, sample)  # the data's fingerprint is computed once
     with watch.step("sign"):
         for one in there:
-            found.path(one.model, one.task, task.signature(model, sample))
+            found.path(one.model, one.task, signature_of(task, model, sample))
     with watch.step("find"):
         assert all(found.find(one.model, one.task, one.signature) for one in there)
     with watch.step("miss"):

@@ -17,11 +17,11 @@ class OnceStuck(PairwiseSTS):
 
     folder: str = ""
 
-    def evaluate(self, model, data, progress):
+    def measure(self, model, data, progress):
         try:
             (Path(self.folder) / "begun").touch(exist_ok=False)
         except FileExistsError:
-            return PairwiseSTS.evaluate(self, model, data, progress)
+            return PairwiseSTS.measure(self, model, data, progress)
         import ray
 
         with open(Path(self.folder) / "pipe", "w", encoding="utf-8") as pipe:
@@ -36,7 +36,7 @@ class Deadly(PairwiseSTS):
 
     folder: str = ""
 
-    def evaluate(self, model, data, progress):
+    def measure(self, model, data, progress):
         with open(Path(self.folder) / "deaths", "a", encoding="utf-8") as deaths:
             deaths.write(f"{os.getpid()}\n")
         os.kill(os.getpid(), signal.SIGKILL)
@@ -46,7 +46,7 @@ class Deadly(PairwiseSTS):
 class Faulty(PairwiseSTS):
     """Fails as code with a mistake does."""
 
-    def evaluate(self, model, data, progress):
+    def measure(self, model, data, progress):
         raise ZeroDivisionError("a mistake")
 
 
@@ -54,7 +54,7 @@ class Faulty(PairwiseSTS):
 class Threads(PairwiseSTS):
     """Fails with the number of threads that the worker's libraries take."""
 
-    def evaluate(self, model, data, progress):
+    def measure(self, model, data, progress):
         import torch
 
         raise ZeroDivisionError(f"{torch.get_num_threads()} threads")

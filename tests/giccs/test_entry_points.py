@@ -10,9 +10,8 @@ import pytest
 MODULE = """
 from dataclasses import dataclass, field
 import numpy as np
+from giccs.tasks import PAIR_SCORES, TaskKind
 from giccs.tasks.pairwise import PairwiseSTS
-
-TAKES = ("history",)
 
 @dataclass(frozen=True)
 class Renamed(PairwiseSTS):
@@ -20,6 +19,8 @@ class Renamed(PairwiseSTS):
 
 def open_tasks(options):
     return [Renamed(options.history or "without", options.seed)]
+
+LENGTH = TaskKind(open_tasks, takes=("history",), results=PAIR_SCORES)
 
 class Shorter:
     identity = {"kind": "extra"}
@@ -35,7 +36,7 @@ def open_extra(name, place, options):
 """
 
 ENTRY_POINTS = """[giccs.tasks]
-length = extra_task
+length = extra_task:LENGTH
 [giccs.models]
 extra = extra_task:open_extra
 """

@@ -13,7 +13,7 @@ from app.explorer.errors import data as frames
 from app.explorer.labels import literal, say
 from app.explorer.models import charts as views
 from app.explorer.models.multiple_choice_page import choose_history, choose_measure, option_table
-from app.explorer.models.results import DIVISIONS, PAIRWISE, best_first, key
+from app.explorer.models.results import COLUMNS, DIVISIONS, best_first, key
 from app.explorer.models.selection import (
     Predicted,
     choose,
@@ -26,6 +26,7 @@ from app.explorer.models.selection import (
 )
 from app.explorer.study import Study
 from giccs.measures.results import Result
+from giccs.tasks import result_kind
 
 __all__ = ["show"]
 
@@ -40,12 +41,12 @@ WORK = 5_000_000
 
 def show(study: Study) -> None:
     """Show one model's errors: of scores, or of choices."""
-    results = results_found(study)
+    results = results_found(study, COLUMNS)
     if not results:
         return
     task = choose_task(results)
     own = [result for result in results if result.task == task]
-    (_show_residuals if task == PAIRWISE else _show_wrong)(study, own)
+    (_show_residuals if result_kind(task).tables == "pairs" else _show_wrong)(study, own)
 
 
 def _show_residuals(study: Study, results: list[Result]) -> None:

@@ -1,1 +1,1 @@
-"""The page "Models": scores predicted for pairs, and answers to multiple-choice questions."""
+"""The page "Models": scores of pairs, answers to multiple-choice questions, and metrics of any other task."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from app.explorer.models.results import CHOICE, NUMBERS, key, names, numbers_of
+from app.explorer.models.results import NUMBERS, key, names, numbers_of
 from giccs.measures.comparison import paired_shares
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Result
@@ -30,7 +30,7 @@ MEASURES: Mapping[str, pl.Expr] = {
     "accuracy_bytes": pl.col("logprob") / pl.col("bytes"),
     "accuracy_pmi": pl.col("logprob") - pl.col("logprob_alone"),
 }
-"""Name of an accuracy -> how likely an option is by it; as `giccs.tasks.choosing.MEASURES` has it."""
+"""Name of an accuracy -> how likely an option is by it; as `giccs.tasks.questions.MEASURES` has it."""
 QUESTION = ("history", "dialogue_id")
 FEWEST_EXPECTED = 5
 """Pearson's chi-square needs so many expected of each kind (Cochran 1954, Biometrics 10)."""
@@ -38,8 +38,7 @@ FEWEST_EXPECTED = 5
 
 def accuracies(results: Sequence[Result], measure: str) -> pl.DataFrame:
     """Return a row a result and history, best first: model, history, value, low, high, n, reason, chance."""
-    chosen = [result for result in results if result.task == CHOICE]
-    named = names(chosen)
+    named = names(results)
     rows = [
         {
             "model": named[key(result)],
@@ -47,7 +46,7 @@ def accuracies(results: Sequence[Result], measure: str) -> pl.DataFrame:
             **numbers_of(group.metrics[measure]),
             "chance": group.metrics[measure].extra.get("chance", math.nan),
         }
-        for result in chosen
+        for result in results
         for group in result.groups
         if set(group.by) == {"history"} and measure in group.metrics
     ]

@@ -8,43 +8,48 @@ from app.explorer import links
 from app.explorer.labels import say
 from app.explorer.models import multiple_choice_page as choosing
 from app.explorer.models import pairwise_page as scoring
-from app.explorer.models.results import CHOICE, PAIRWISE
+from app.explorer.models.metrics_page import show_metrics
 from app.explorer.models.selection import choose_task, results_found
 from app.explorer.study import Study
 from giccs.measures.results import Result
+from giccs.tasks import result_kind
 
 __all__ = ["show"]
 
 View = Callable[[Study, list[Result]], None]
 
 VIEWS: Mapping[str, Mapping[str, View]] = {
-    PAIRWISE: {
+    "pairs": {
         "leaderboard": scoring.show_leaderboard,
         "predictions": scoring.show_predictions,
         "parts": scoring.show_parts,
         "histories": scoring.show_histories,
         "against": scoring.show_against,
     },
-    CHOICE: {
+    "choices": {
         "accuracies": choosing.show_accuracies,
         "question": choosing.show_question,
         "letters": choosing.show_letters,
         "duel": choosing.show_duel,
     },
+    "metrics": {"": show_metrics},
 }
-"""Name of a task -> name of a view of its results -> what shows it."""
+"""`giccs.tasks.ResultKind.tables` -> name of a view of such results -> what shows it."""
 
 
 def show(study: Study) -> None:
     """Show the view that the link asks for."""
-    results = results_found(study)
+    results = results_found(study, VIEWS)
     if not results:
         return
     task = choose_task(results)
-    view = links.segmented(
-        "view" if task == PAIRWISE else "choices",
-        say("models.view"),
-        list(VIEWS[task]),
-        shown=lambda one: say(f"models.view_{one}"),
-    )
-    VIEWS[task][view](study, [result for result in results if result.task == task])
+    kind = result_kind(task).tables
+    view = next(iter(VIEWS[kind]))
+    if len(VIEWS[kind]) > 1:
+        view = links.segmented(
+            "view" if kind == "pairs" else "choices",
+            say("models.view"),
+            list(VIEWS[kind]),
+            shown=lambda one: say(f"models.view_{one}"),
+        )
+    VIEWS[kind][view](study, [result for result in results if result.task == task])

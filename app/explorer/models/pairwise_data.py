@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from app.explorer.models.results import (
     NUMBERS,
     best_first,
-    history,
     key,
     metric_of,
     names,
     numbers_of,
 )
 from giccs.measures.metrics import Estimate
-from giccs.measures.results import Result, digest
+from giccs.measures.results import Result, digest, history_of
 
 __all__ = [
     "NEARER",
@@ -47,7 +46,7 @@ def leaderboard(results: Sequence[Result], metric: str) -> pl.DataFrame:
     rows = [
         {
             "model": named[key(result)],
-            "history": history(result),
+            "history": history_of(result),
             "baseline": result.model.startswith("baseline:"),
             **numbers_of(metric_of(result, metric)),
             "key": key(result),
@@ -66,7 +65,7 @@ def parts(results: Sequence[Result], metric: str, division: str) -> pl.DataFrame
     rows = [
         {
             "part": str(group.by[division]),
-            "history": history(result),
+            "history": history_of(result),
             **numbers_of(group.metrics[metric]),
         }
         for result in results
@@ -81,7 +80,7 @@ def pairs_of_histories(results: Sequence[Result]) -> list[tuple[Result, Result]]
     pairs: dict[str, dict[str, Result]] = {}
     for result in results:
         same = {field: of for field, of in result.signature.items() if field not in HISTORY_FIELDS}
-        pairs.setdefault(digest(same), {})[history(result)] = result
+        pairs.setdefault(digest(same), {})[history_of(result)] = result
     return [(pair["with"], pair["without"]) for pair in pairs.values() if len(pair) == 2]
 
 

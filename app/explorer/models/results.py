@@ -1,6 +1,6 @@
 """Results of models and their predictions: names, order, metrics, and what is read of each table.
 
-Used for pairs and for multiple choice alike, by the pages "Models" and "Errors" and by the report.
+Used for every kind of task, by the pages "Models" and "Errors" and by the report.
 """
 
 from __future__ import annotations
@@ -14,18 +14,15 @@ import polars as pl
 
 from bws.problems import InputError, Problem
 from giccs.benchmark.parquet import faults_in_words, read_table
-from giccs.measures.metrics import Estimate
-from giccs.measures.results import Result, digest
+from giccs.measures.metrics import LOWER_IS_BETTER, Estimate
+from giccs.measures.results import Result, digest, history_of
 
 __all__ = [
-    "CHOICE",
     "COLUMNS",
     "DIVISIONS",
     "METRICS",
     "NUMBERS",
-    "PAIRWISE",
     "best_first",
-    "history",
     "key",
     "metric_of",
     "names",
@@ -36,8 +33,6 @@ __all__ = [
 
 METRICS = ("spearman", "pearson", "rank_spearman")
 DIVISIONS = ("domain", "n_turns", "source")
-PAIRWISE = "pairwise-sts"
-CHOICE = "multiple-choice-sts"
 NUMBERS = {
     "value": pl.Float64,
     "low": pl.Float64,
@@ -48,8 +43,8 @@ NUMBERS = {
 UNTOLD = frozenset(["task", "model", "history", "data"])
 """What of a signature a name need not tell: it tells model and history, and the rest is the same for all."""
 COLUMNS: Mapping[str, Mapping[str, type[pl.DataType]]] = {
-    PAIRWISE: {"item_id": pl.String, "prediction": pl.Float64},
-    CHOICE: {
+    "pairs": {"item_id": pl.String, "prediction": pl.Float64},
+    "choices": {
         "dialogue_id": pl.String,
         "utterance_id": pl.String,
         "history": pl.String,
@@ -65,7 +60,7 @@ COLUMNS: Mapping[str, Mapping[str, type[pl.DataType]]] = {
         "logprob_alone": pl.Float64,
     },
 }
-"""Name of a task that has a view -> the columns of its predictions that are read: all but the prompts."""
+"""`ResultKind.tables` -> the columns of predictions that the views read: all but the prompts."""
 
 
 def key(result: Result) -> str:
@@ -76,12 +71,12 @@ def key(result: Result) -> str:
 def names(results: Sequence[Result]) -> dict[str, str]:
     """Return a name for each result by its key: the model, and what tells it from others of the same model.
 
-    The history stays out of it. Results that share model and history are told apart by the fields of their
-    signatures in which they differ: ``all-minilm (dtype bfloat16)``.
+    The history stays out of it. Results that share model and history are told apart by their settings, or by
+    the fields of their signatures in which they differ: ``all-minilm (dtype bfloat16)``.
     """
     twins: dict[tuple[str, str, str], list[Result]] = {}
     for result in results:
-        twins.setdefault((result.task, result.model, history(result)), []).append(result)
+        twins.setdefault((result.task, result.model, history_of(result)), []).append(result)
     return {
         key(result): f"{result.model}{_apart(result, same)}"
         for same in twins.values()
@@ -91,6 +86,9 @@ def names(results: Sequence[Result]) -> dict[str, str]:
 
 def _apart(result: Result, twins: Sequence[Result]) -> str:
     fields = sorted(set().union(*(twin.signature for twin in twins)) - UNTOLD)
+    settings = [str(twin.signature.get("setting", "")) for twin in twins]
+    if len(set(settings)) == len(twins) > 1:
+        return f" ({result.signature.get('setting', '')})"
     told = [
         f"{field} {_plain(result.signature.get(field))}"
         for field in fields
@@ -118,7 +116,7 @@ def metric_of(result: Result, metric: str) -> Estimate:
 
 def best_first(results: Sequence[Result], metric: str = METRICS[0]) -> list[Result]:
     """Return the results, best by a metric first; those without a number last."""
-    return sorted(results, key=lambda result: (_descending(result, metric), result.model))
+    return sorted(results, key=lambda result: (_best_first(result, metric), result.model))
 
 
 def numbers_of(found: Estimate) -> dict[str, object]:
@@ -127,19 +125,15 @@ def numbers_of(found: Estimate) -> dict[str, object]:
     return numbers | {"n": found.n, "reason": found.reason}
 
 
-def _descending(result: Result, metric: str) -> float:
+def _best_first(result: Result, metric: str) -> float:
     value = metric_of(result, metric).value
-    return math.inf if math.isnan(value) else -value
+    order = value if metric in LOWER_IS_BETTER else -value
+    return math.inf if math.isnan(value) else order
 
 
-def history(result: Result) -> str:
-    """Return the history condition of a pairwise result."""
-    return str(result.signature.get("history", ""))
-
-
-def read_predictions(path: str | os.PathLike[str], task: str) -> pl.DataFrame:
+def read_predictions(path: str | os.PathLike[str], kind: str) -> pl.DataFrame:
     """Return the `COLUMNS` of a table of giccs-eval; InputError if it is missing, broken or another one."""
-    columns = COLUMNS[task]
+    columns = COLUMNS[kind]
     try:
         table = read_table(Path(path), list(columns))
         with faults_in_words():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,12 +11,13 @@ import streamlit as st
 
 from app.explorer import links
 from app.explorer.caching import cached
-from app.explorer.labels import literal, say
+from app.explorer.labels import keys, language, literal, say
 from app.explorer.messages import tell_problems
-from app.explorer.models.results import COLUMNS, PAIRWISE, history, key, names, read_predictions
+from app.explorer.models.results import key, names, read_predictions
 from app.explorer.study import Study, results_of
 from bws.problems import InputError
-from giccs.measures.results import Result
+from giccs.measures.results import Result, history_of
+from giccs.tasks import result_kind, task_modules
 
 __all__ = [
     "Predicted",
@@ -28,6 +29,7 @@ __all__ = [
     "predicted",
     "results_found",
     "table_of",
+    "text_or",
     "texts",
     "titles",
 ]
@@ -42,8 +44,11 @@ class Predicted:
     """Path and time of change: what is computed of the table is cached by it."""
 
 
-def results_found(study: Study) -> list[Result]:
-    """Return the results on this benchmark that a page can show; say what of the folder it cannot."""
+def results_found(study: Study, kinds: Collection[str]) -> list[Result]:
+    """Return the results that a page can show; say what of the folder it cannot.
+
+    kinds: the `giccs.tasks.ResultKind.tables` that the page has views of.
+    """
     if study.store is None:
         st.info(say("models.no_folder"))
         return []
@@ -51,7 +56,7 @@ def results_found(study: Study) -> list[Result]:
     results, problems = results_of(study)
     if problems:
         tell_problems(say("models.broken", n=len(problems)), problems)
-    shown = [result for result in results if result.task in COLUMNS]
+    shown = [result for result in results if result_kind(result.task).tables in kinds]
     files = sum(1 for _ in folder.glob("*--*--*.json")) if folder.is_dir() else 0
     said = {
         "models.elsewhere": files - len(results) - len(problems),
@@ -67,26 +72,37 @@ def results_found(study: Study) -> list[Result]:
 
 def choose_task(results: Sequence[Result]) -> str:
     """Return the task whose results are looked at; let it be chosen where there are several."""
-    there = [task for task in COLUMNS if any(result.task == task for result in results)]
+    tasks = {result.task for result in results}
+    there = [task for task in task_modules() if task in tasks]
+    there += sorted(tasks.difference(there))
     if len(there) == 1 and links.value("task") is None:
         return there[0]
     return links.segmented(
-        "task", say("models.task"), there, shown=lambda one: say(f"models.{one}")
+        "task", say("models.task"), there, shown=lambda one: text_or("task", one, literal(one))
     )
+
+
+def text_or(prefix: str, name: str, otherwise: str) -> str:
+    """Return what a task or metric is called in the language that is shown, if the labels have it."""
+    known = f"models.{prefix}_{name}" in keys(language())
+    return say(f"models.{prefix}_{name}") if known else otherwise
 
 
 def choose(parameter: str, label: str, results: Sequence[Result], place: int = 0) -> Result:
     """Let one of the results be chosen; the one at `place` until somebody does."""
     by_key = {key(result): result for result in results}
     named = names(results)
-    keys = list(by_key)
+    options = list(by_key)
 
     def shown(one: str) -> str:
-        how = f" · {condition(history(by_key[one]))}" if by_key[one].task == PAIRWISE else ""
+        is_pairwise = result_kind(by_key[one].task).tables == "pairs"
+        how = f" · {condition(history_of(by_key[one]))}" if is_pairwise else ""
         return f"{named[one]}{how}"
 
     return by_key[
-        links.selectbox(parameter, label, keys, keys[min(place, len(keys) - 1)], shown=shown)
+        links.selectbox(
+            parameter, label, options, options[min(place, len(options) - 1)], shown=shown
+        )
     ]
 
 
@@ -123,7 +139,8 @@ def predicted(study: Study, result: Result) -> Predicted | None:
     path = table_of(study, result)
     changed = path.stat().st_mtime_ns if path.exists() else 0
     try:
-        return Predicted(_read(str(path), changed, result.task), f"{path} {changed}")
+        kind = result_kind(result.task).tables
+        return Predicted(_read(str(path), changed, kind), f"{path} {changed}")
     except InputError as error:
         tell_problems(say("models.no_predictions"), error.problems)
         return None
@@ -137,8 +154,8 @@ def table_of(study: Study, result: Result) -> Path:
 
 
 @cached
-def _read(path: str, changed: int, task: str) -> pl.DataFrame:
-    return read_predictions(path, task)
+def _read(path: str, changed: int, kind: str) -> pl.DataFrame:
+    return read_predictions(path, kind)
 
 
 def titles(*columns: str) -> dict[str, str]:

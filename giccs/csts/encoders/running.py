@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,9 @@ from giccs.csts.encoders.launched import is_first, processes
 from giccs.csts.encoders.measures import RESAMPLES, mean_metrics, selected_on
 from giccs.csts.encoders.settings import TEMPLATES, Settings, why_impossible
 from giccs.csts.encoders.splits import Splits
-from giccs.measures.environment import environment
+from giccs.evaluation.task_results import environment
 from giccs.measures.metrics import Estimate, interval_signature
-from giccs.measures.results import Group, Result, Store, digest
+from giccs.measures.results import Group, Result, Signature, Store, digest
 from giccs.measures.submission import INDEX, write_submission
 from giccs.models.checkpoint import revision
 from giccs.progress import Progress, silent
@@ -149,10 +149,10 @@ class _Task:
     """What was selected by scores on validation: ``settings``, `EPOCH`."""
 
     @property
-    def signature(self) -> dict[str, Any]:
+    def signature(self) -> Signature:
         """Return all that the numbers depend on."""
         settings = self.settings
-        return {
+        fields = {
             "task": TASK,
             "setting": settings.described(),
             "model": settings.model,
@@ -169,6 +169,7 @@ class _Task:
             "rows_at_once": self.machine.rows_at_once if self.machine else None,
             "giccs": version("giccs"),
         }
+        return cast(Signature, fields)
 
     def known(self) -> tuple[Result, ...]:
         """Return the existing results of seeds."""

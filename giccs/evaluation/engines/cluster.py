@@ -31,7 +31,7 @@ from bws.problems import InputError, Problem
 from giccs.evaluation.engines import EngineError
 from giccs.evaluation.engines.local import Ask
 from giccs.evaluation.engines.worker import THREADS, Answer, Worker
-from giccs.measures.environment import environment
+from giccs.evaluation.task_results import environment, signature_of
 from giccs.measures.results import Result, Store, digest
 from giccs.models import kinds
 from giccs.progress import Progress, silent
@@ -117,10 +117,12 @@ class _Failures:
         self.problems |= dict.fromkeys(answer.problems)
         if answer.result is None:
             return None
-        signature = ask.task.signature(ask.model, ask.data)
+        signature = signature_of(ask.task, ask.model, ask.data)
         if digest(answer.result.signature) == digest(signature):
             return answer.result
-        differ = [key for key in signature if answer.result.signature.get(key) != signature[key]]
+        differ = [
+            key for key in signature if answer.result.signature.get(key) != signature.get(key)
+        ]
         message = f"is not the same on the worker; {', '.join(differ)} differ"
         self.problems[Problem(ask.model.name, None, message)] = None
         return None

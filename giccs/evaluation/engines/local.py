@@ -5,18 +5,18 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from bws.problems import InputError, Problem
 from giccs.evaluation.engines import EngineError
+from giccs.evaluation.task_results import evaluate_task, signature_of
 from giccs.measures.results import Result, Store, digest
 from giccs.models import ModelOptions
 from giccs.models.abilities import Model, ServedModel
-from giccs.models.vocabulary import counted_tokens
 from giccs.progress import Progress, silent
 from giccs.tasks import Data, Task
 
-__all__ = ["Ask", "distinct", "evaluate", "locally"]
+__all__ = ["Ask", "distinct", "locally"]
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class Ask:
 
     def known(self, store: Store) -> Result | None:
         """Return what the store knows of it."""
-        signature = self.task.signature(self.model, self.data)
+        signature = signature_of(self.task, self.model, self.data)
         log.debug(
             "%s on %s: %s, data %s, signature %s", self, self.data.name, self.data.described(),
             str(signature.get("data"))[:12], digest(signature)[:12],
@@ -45,23 +45,14 @@ class Ask:
         return store.find(self.model.name, self.task.name, signature)
 
 
-def evaluate(task: Task, model: Model, data: Data, progress: Progress) -> Result:
-    """Return what the task measures; the result's environment has the counts of the tokens read."""
-    with counted_tokens() as counts:
-        result = task.evaluate(model, data, progress)
-    return replace(result, environment={**result.environment, **counts.document()})
-
-
 def distinct(asks: Iterable[Ask]) -> list[Ask]:
     """Return the asks that come to different results, all of a model together, models as they first come."""
     models: dict[int, dict[tuple[str, str], Ask]] = {}
     for ask in asks:
         of_model = models.setdefault(id(ask.model), {})
-        of_model[ask.task.name, digest(ask.task.signature(ask.model, ask.data))] = ask
+        of_model[ask.task.name, digest(signature_of(ask.task, ask.model, ask.data))] = ask
     return [ask for of_model in models.values() for ask in of_model.values()]
 
-
-log = logging.getLogger(__name__)
 
 WORDS = re.compile(
     r"alloc|memory|failed to map segment|could not create a primitive", re.IGNORECASE
@@ -105,7 +96,7 @@ def locally(
 
 def _evaluated(ask: Ask, progress: Progress) -> Result:
     try:
-        return evaluate(ask.task, ask.model, ask.data, progress)
+        return evaluate_task(ask.task, ask.model, ask.data, progress)
     except (MemoryError, ImportError, RuntimeError, SystemError) as error:
         if not _lacks_memory(error):
             raise

@@ -71,12 +71,12 @@ class Worker:
 
     def ask(self, task: Task, data: Data) -> Answer:
         """Return the result, or what is wrong with the model."""
-        from giccs.evaluation.engines.local import evaluate
+        from giccs.evaluation.task_results import evaluate_task
         from giccs.models.abilities import ServedModel
         from giccs.progress import silent
 
         try:
-            result = evaluate(task, self._model, data, silent)
+            result = evaluate_task(task, self._model, data, silent)
         except InputError as error:
             return Answer(None, error.problems, lines=self._logged())
         usage = self._model.usage() if isinstance(self._model, ServedModel) else ""

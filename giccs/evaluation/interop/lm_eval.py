@@ -18,7 +18,6 @@ from bws.textio import write_atomic
 from giccs.benchmark import Benchmark
 from giccs.evaluation.interop.metadata import Provenance, in_a_path, provenance, task_name
 from giccs.measures.metrics import Estimate
-from giccs.measures.result_labels import is_choice
 from giccs.measures.results import Result, digest
 from giccs.tasks.multiple_choice import MultipleChoice
 from giccs.tasks.questions import Asking, Question
@@ -154,7 +153,7 @@ def write_results(results: Iterable[Result], folder: str | os.PathLike[str]) -> 
 def _documents(results: Iterable[Result]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield (path, document) for every multiple-choice result."""
     for result in results:
-        if is_choice(result):
+        if result.task == "multiple-choice-sts":
             folder, file = _as_path(result.model), f"results_{_when(result)}.json"
             yield f"{in_a_path(folder)}/{in_a_path(file)}", _document(result)
 

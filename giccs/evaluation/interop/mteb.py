@@ -20,7 +20,6 @@ from giccs.evaluation.interop.metadata import (
     provenance,
     task_name,
 )
-from giccs.measures.result_labels import compares_pairs
 from giccs.measures.results import Result
 from giccs.tasks.pairwise import PairwiseSTS
 
@@ -151,7 +150,7 @@ def write_results(
     anything is written, with every result whose language is not known or is another one.
     """
     written = []
-    pairs = [result for result in results if compares_pairs(result)]
+    pairs = [result for result in results if result.task == "pairwise-sts"]
     for result, code in zip(pairs, _languages(pairs, language), strict=True):
         name = task_name(str(result.environment["data"]), "pairwise", result.signature["history"])
         revision = str(result.signature.get("revision", "no_revision_available"))

@@ -3,8 +3,9 @@
 import pytest
 
 from app.demo.cli import what_it_shows
-from giccs.measures.leaderboard import Leaderboard, PairDifference, RankedModel
+from giccs.measures.all_pairs import PairDifference
 from giccs.measures.metrics import Estimate
+from giccs.report.model_comparison import Leaderboard, RankedModel
 
 
 def leaderboard(names, p_holm=0.5):

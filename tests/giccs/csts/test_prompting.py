@@ -19,6 +19,7 @@ from giccs.csts.examples import Examples
 from giccs.csts.prompting import Prompting
 from giccs.csts.prompts import NAMES, text
 from giccs.csts.records import Instance
+from giccs.evaluation.task_results import evaluate_task, signature_of
 from giccs.measures.comparison import wilson
 from giccs.measures.results import Result, Store, digest
 from giccs.models import open_model
@@ -213,7 +214,7 @@ def test_a_model_must_write():
 
 def test_a_chat_template_is_put_around_the_prompt():
     model = TabledChat(lambda prompt: "3")
-    result = Prompting(chat_template=True, resamples=5).evaluate(model, SAMPLE.first(1))
+    result = evaluate_task(Prompting(chat_template=True, resamples=5), model, SAMPLE.first(1))
     assert model.asked[0].startswith("<user>On a scale")
     assert model.asked[0].endswith("Output:<assistant>")
     assert result.predictions["prompt"].to_list() == model.asked
@@ -231,7 +232,7 @@ def test_every_option_is_in_the_signature(tmp_path):
         Prompting(split="test"), Prompting(max_tokens=5), Prompting(resamples=10),
         Prompting(answers=str(answers)), Prompting(shots=2, examples=str(write(tmp_path, 20))),
     ]  # fmt: skip
-    signatures = [task.signature(model, task.read("csts-sample")) for task in tasks]
+    signatures = [signature_of(task, model, task.read("csts-sample")) for task in tasks]
     assert len(set(map(digest, signatures))) == len(tasks)
     assert [one["setting"] for one in signatures[:4]] == [
         "short, no examples", "long, no examples", "none, no examples", "short, 2 examples",
@@ -250,7 +251,7 @@ def write(folder, rows):
 
 
 def test_a_model_that_knows_the_labels_has_no_fault():
-    result = Prompting(resamples=20).evaluate(Tabled(truthful), SAMPLE)
+    result = evaluate_task(Prompting(resamples=20), Tabled(truthful), SAMPLE)
     values = {name: one.value for name, one in result.metrics.items()}
     assert values == pytest.approx({"spearman": 1, "pearson": 1, "pair_accuracy": 1, "invalid": 0})
     invalid = result.metrics["invalid"]
@@ -262,7 +263,7 @@ def test_a_model_that_knows_the_labels_has_no_fault():
 
 def test_twenty_tokens_are_asked_for():
     model = Tabled(truthful)
-    Prompting(resamples=5).evaluate(model, SAMPLE.first(2))
+    evaluate_task(Prompting(resamples=5), model, SAMPLE.first(2))
     assert model.max_tokens == [20]
 
 
@@ -274,7 +275,7 @@ def silent_about(conditions):
 
 def test_invalid_answers_are_counted_and_replaced():
     conditions = {one.condition for one in SAMPLE.instances[:30:3]}
-    result = Prompting(resamples=50).evaluate(Tabled(silent_about(conditions)), SAMPLE)
+    result = evaluate_task(Prompting(resamples=50), Tabled(silent_about(conditions)), SAMPLE)
     lost = result.predictions.filter(~polars.col("valid"))
     invalid = result.metrics["invalid"]
     assert invalid.value == len(lost) / 120
@@ -292,9 +293,9 @@ def test_invalid_answers_are_counted_and_replaced():
 
 def test_a_replacement_is_of_the_row_and_the_seed_not_of_its_place():
     def values(data, seed=0):
-        table = (
-            Prompting(seed=seed, resamples=5).evaluate(Tabled(lambda prompt: "?"), data).predictions
-        )
+        table = evaluate_task(
+            Prompting(seed=seed, resamples=5), Tabled(lambda prompt: "?"), data
+        ).predictions
         return dict(zip(table["uid"], table["value"], strict=True))
 
     turned = replace(SAMPLE, dataset=replace(SAMPLE.dataset, instances=SAMPLE.instances[::-1]))
@@ -307,7 +308,9 @@ def test_replacements_are_uniform_from_1_to_5():
     rows = tuple(
         replace(SAMPLE.instances[0], uid=str(n), pair=n, label=1 + n % 5) for n in range(2000)
     )
-    table = Prompting(resamples=2).evaluate(Tabled(lambda prompt: ""), asked(*rows)).predictions
+    table = evaluate_task(
+        Prompting(resamples=2), Tabled(lambda prompt: ""), asked(*rows)
+    ).predictions
     counts = np.histogram(table["value"], bins=8, range=(1, 5))[0]
     assert counts.sum() == 2000
     assert (
@@ -319,7 +322,7 @@ def test_values_outside_the_scale_stay_and_are_counted():
     def answer(prompt):
         return {1: "0", 5: "10"}.get(LABEL[query_of(prompt)], "3")
 
-    result = Prompting("none", resamples=5).evaluate(Tabled(answer), SAMPLE)
+    result = evaluate_task(Prompting("none", resamples=5), Tabled(answer), SAMPLE)
     extremes = sum(one.label in (1, 5) for one in SAMPLE.instances)
     assert result.metrics["invalid"].value == 0
     assert result.metrics["invalid"].extra["outside"] == extremes
@@ -328,14 +331,14 @@ def test_values_outside_the_scale_stay_and_are_counted():
 
 
 def test_one_answer_to_everything_correlates_with_nothing():
-    found = Prompting(resamples=5).evaluate(Tabled(lambda prompt: "3"), SAMPLE).metrics
+    found = evaluate_task(Prompting(resamples=5), Tabled(lambda prompt: "3"), SAMPLE).metrics
     assert math.isnan(found["spearman"].value)
     assert found["spearman"].reason == "all predictions are the same"
     assert (found["pair_accuracy"].value, found["pair_accuracy"].extra["ties"]) == (0.5, 60)
 
 
 def test_all_answers_invalid_is_chance():
-    found = Prompting().evaluate(Tabled(lambda prompt: "no idea"), SAMPLE).metrics
+    found = evaluate_task(Prompting(), Tabled(lambda prompt: "no idea"), SAMPLE).metrics
     invalid = found["invalid"]
     assert (invalid.value, invalid.low, invalid.high) == pytest.approx((1, *wilson(60, 60)))
     assert found["spearman"].low < 0 < found["spearman"].high
@@ -348,7 +351,7 @@ def test_answers_take_the_place_of_the_sentences(tmp_path):
     path.write_text("\n".join(["uid,answer1,answer2", *lines]), "utf-8")
     task = Prompting(answers=str(path), resamples=5)
     model = Tabled(lambda prompt: re.search("Answer 1: (.*) Answer 2", prompt)[1])
-    found = task.evaluate(model, task.read("csts-sample"))
+    found = evaluate_task(task, model, task.read("csts-sample"))
     assert found.metrics["spearman"].value == pytest.approx(1)
     assert all("Sentence 1" not in prompt for prompt in model.asked)
 
@@ -357,10 +360,10 @@ def test_a_result_is_kept_and_found_again(tmp_path):
     task = Prompting(shots=2, resamples=20)
     data = task.read("csts-sample").first(6)
     model = Tabled(lambda prompt: random.Random(prompt).choice(["", "1", "3.0", "7"]))
-    result = task.evaluate(model, data)
+    result = evaluate_task(task, model, data)
     store = Store(tmp_path)
     store.add(result)
-    found = store.find(model.name, task.name, task.signature(model, data))
+    found = store.find(model.name, task.name, signature_of(task, model, data))
     assert isinstance(found, Result)
     assert found.metrics == result.metrics
     assert json.loads(json.dumps(found.signature)) == found.signature

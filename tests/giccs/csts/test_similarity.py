@@ -10,6 +10,7 @@ from bws.problems import InputError
 from giccs.csts.data import pairs, read_csts
 from giccs.csts.similarity import ConditionalSimilarity, hadamard_cosines
 from giccs.evaluation.run import run
+from giccs.evaluation.task_results import evaluate_task, signature_of
 from giccs.measures.results import Store
 from giccs.models import open_model
 from giccs.progress import silent
@@ -49,7 +50,7 @@ KITES = ("A kite.,A bus.,The color.,5", "A kite.,A bus.,The size.,1", "A cat.,A 
 
 def test_the_condition_stands_behind_each_sentence(tmp_path):
     model, asked = Recorder(np.array([0.9, 0.1, 0.5])), task()
-    result = asked.evaluate(model, asked.read(data_file(tmp_path, *KITES)))
+    result = evaluate_task(asked, model, asked.read(data_file(tmp_path, *KITES)))
     assert model.seen == [
         ("A kite. The color.", "A bus. The color."), ("A kite. The size.", "A bus. The size."),
         ("A cat. The age.", "A dog. The age."),
@@ -62,7 +63,7 @@ def test_the_condition_stands_behind_each_sentence(tmp_path):
 
 def test_without_the_condition_the_sentences_are_compared(tmp_path):
     model, asked = Recorder(np.array([0.9, 0.9, 0.5])), task(condition=False)
-    result = asked.evaluate(model, asked.read(data_file(tmp_path, *KITES)))
+    result = evaluate_task(asked, model, asked.read(data_file(tmp_path, *KITES)))
     assert model.seen[:2] == [("A kite.", "A bus.")] * 2
     assert result.signature["setting"] == "bi, no condition"
     accuracy = result.metrics["pair_accuracy"]
@@ -75,7 +76,7 @@ def test_answers_take_the_place_of_the_sentences(tmp_path):
     model = Recorder(np.array([0.9, 0.1, 0.5]))
     path = data_file(tmp_path, *KITES)
     asked = task(answers=str(answers), condition=False)
-    result = asked.evaluate(model, asked.read(path))
+    result = evaluate_task(asked, model, asked.read(path))
     assert model.seen == [("red", "green"), ("small", "large"), ("old", "young")]
     assert result.signature["setting"] == "bi, no condition, QA answers"
     assert result.signature["data"] != task().read(path).fingerprint
@@ -89,7 +90,7 @@ def test_rows_without_a_label_are_left_out_and_counted(tmp_path):
     assert "1 rows are left out: their label is -1" in said
     assert "1 of 5 rows have no label" in said
     model = Recorder(np.array([0.9, 0.1, 0.5]))
-    table = task().evaluate(model, data).predictions
+    table = evaluate_task(task(), model, data).predictions
     assert table.columns == ["uid", "prediction", "label"]
     assert table.rows() == [("0", 0.9, 5), ("1", 0.1, 1), ("2", 0.5, 3)]
 
@@ -103,7 +104,7 @@ def test_only_the_split_is_read():
 def test_numbers_are_scipy_s_and_pairs_are_counted(static_encoder):
     asked = task()
     data = asked.read("csts-sample").first(20)
-    result = asked.evaluate(open_model(f"encoder:{static_encoder}"), data)
+    result = evaluate_task(asked, open_model(f"encoder:{static_encoder}"), data)
     table = result.predictions
     for name, of in (("spearman", spearmanr), ("pearson", pearsonr)):
         found = result.metrics[name]
@@ -120,12 +121,12 @@ def test_three_vectors_are_multiplied_and_compared(static_encoder):
     model = open_model(f"encoder:{static_encoder}")
     asked = task(encoding="tri")
     data = asked.read("csts-sample").first(4)
-    found = asked.evaluate(model, data).predictions["prediction"].to_list()
+    found = evaluate_task(asked, model, data).predictions["prediction"].to_list()
     for one, value in zip(data.instances, found, strict=True):
         a, b, c = model.vectors([one.sentence1, one.sentence2, one.condition], silent).astype(float)
         expected = (a * c) @ (b * c) / np.linalg.norm(a * c) / np.linalg.norm(b * c)
         assert value == pytest.approx(expected, abs=1e-6)
-    assert asked.signature(model, data)["setting"] == "tri"
+    assert signature_of(asked, model, data)["setting"] == "tri"
 
 
 def test_a_product_of_zero_has_no_cosine():
@@ -135,7 +136,7 @@ def test_a_product_of_zero_has_no_cosine():
 
 def test_a_model_that_has_no_answer_gives_a_reason_and_no_number(tmp_path):
     model, asked = Recorder(np.array([0.9, np.nan, 0.5])), task()
-    result = asked.evaluate(model, asked.read(data_file(tmp_path, *KITES)))
+    result = evaluate_task(asked, model, asked.read(data_file(tmp_path, *KITES)))
     assert np.isnan(result.metrics["spearman"].value)
     assert result.metrics["spearman"].reason == "1 predictions are NaN"
 
@@ -165,7 +166,7 @@ def test_a_result_is_kept_and_found_again(static_encoder, tmp_path):
 def test_the_signature_tells_settings_apart(static_encoder):
     model, data = open_model(f"encoder:{static_encoder}"), task().read("csts-sample")
     ways = [{}, {"condition": False}, {"encoding": "tri"}, {"seed": 1}]
-    found = {json.dumps(task(**way).signature(model, data), sort_keys=True) for way in ways}
+    found = {json.dumps(signature_of(task(**way), model, data), sort_keys=True) for way in ways}
     assert len(found) == len(ways)
     assert ConditionalSimilarity().default_data == "csts-sample"
     assert read_csts("csts-sample", "validation").fingerprint == data.fingerprint

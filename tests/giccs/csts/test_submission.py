@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from bws.problems import InputError
 from giccs.cli.evaluation import evaluate
 from giccs.csts.data import read_csts, write_csts
+from giccs.evaluation.task_results import evaluate_task
 from giccs.measures.results import Store
 from giccs.measures.submission import scores_by_index, write_submission
 from giccs.models import open_model
@@ -121,7 +122,7 @@ class Writer:
 
 def test_prompting_predicts_them_too(folder, rows, tmp_path):
     (task,) = open_tasks("csts-prompt", TaskOptions(split="test"))
-    result = task.evaluate(Writer(), task.read(str(folder)))
+    result = evaluate_task(task, Writer(), task.read(str(folder)))
     store = Store(tmp_path / "out")
     store.add(result)
     written = write_submission(store, next(store.results()))
@@ -138,7 +139,7 @@ def test_a_score_that_is_not_finite_is_not_submitted(folder, tmp_path):
             return np.array([np.nan, *[0.5] * (len(left) - 1)])
 
     (task,) = open_tasks("csts", TaskOptions(split="test"))
-    result = task.evaluate(Undefined(), task.read(str(folder)))
+    result = evaluate_task(task, Undefined(), task.read(str(folder)))
     with pytest.raises(InputError, match="1 of 8 scores are not finite"):
         write_submission(Store(tmp_path / "out"), result)
     assert not (tmp_path / "out").exists()

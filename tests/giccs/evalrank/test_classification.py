@@ -25,6 +25,7 @@ from giccs.evalrank.classification_data import SETS, read_classification
 from giccs.evalrank.dependence import numbered, variances
 from giccs.evalrank.logistic import FOLDS, INNER_FOLDS, Learner
 from giccs.evalrank.vector_cache import cached_vectors
+from giccs.evaluation.task_results import evaluate_task, signature_of
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Store
 from giccs.models import open_model
@@ -122,7 +123,7 @@ def separable(folder, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GICCS_CACHE", str(tmp_path_factory.mktemp("cache")))
         patch.setattr(logistic, "COSTS", FEW)
-        return Classification().evaluate(TableModel(word_of), read_classification(folder))
+        return evaluate_task(Classification(), TableModel(word_of), read_classification(folder))
 
 
 def data_of(folder, *names):
@@ -229,7 +230,7 @@ def test_vectors_that_know_nothing_give_chance(folder):
     """Vectors that do not depend on the class: of ten intervals at 95 % one may miss chance, not two."""
     noise = TableModel(lambda text: noise_of(text).normal(size=5))
     data = read_classification(folder)
-    result = Classification().evaluate(noise, data)
+    result = evaluate_task(Classification(), noise, data)
     outside = 0
     for group in result.groups:
         found = group.metrics["accuracy"]
@@ -254,18 +255,20 @@ def test_predictions_are_kept_a_row_each_and_give_the_accuracies(separable):
 def test_a_result_goes_through_the_store_and_depends_on_the_seed(tmp_path):
     data, model = data_of(tmp_path, "SCICITE", "SICK-E").first(12), TableModel(word_of)
     (task,) = open_tasks(TaskOptions(seed=4))
-    result = task.evaluate(model, data)
+    result = evaluate_task(task, model, data)
     store = Store(tmp_path / "results")
     store.add(result)
-    assert store.find(model.name, task.name, task.signature(model, data)).groups == result.groups
-    assert store.find(model.name, task.name, Classification(5).signature(model, data)) is None
+    assert (
+        store.find(model.name, task.name, signature_of(task, model, data)).groups == result.groups
+    )
+    assert store.find(model.name, task.name, signature_of(Classification(5), model, data)) is None
 
 
 def test_a_real_encoder_does_it(static_encoder, tmp_path):
     model = open_model(str(static_encoder))
     task = Classification()
     assert task.refuses(model) == ""
-    result = task.evaluate(model, data_of(tmp_path, "SST5", "TREC", "MRPC"))
+    result = evaluate_task(task, model, data_of(tmp_path, "SST5", "TREC", "MRPC"))
     assert all(0 <= group.metrics["accuracy"].value <= 1 for group in result.groups)
     assert result.environment["device"]
 
@@ -283,7 +286,7 @@ def test_pairs_are_differences_and_products(tmp_path):
         path = tmp_path / "MRPC" / f"msr_paraphrase_{part}.txt"
         path.write_text(HEADERS["MRPC"] + "\n".join(rows), "utf-8")
     model = TableModel(lambda text: np.random.default_rng(sum(map(ord, text))).normal(size=8))
-    result = Classification().evaluate(model, read_classification(tmp_path))
+    result = evaluate_task(Classification(), model, read_classification(tmp_path))
     assert result.groups[0].metrics["accuracy"].value > 0.9
 
 
@@ -291,7 +294,7 @@ def test_unknown_texts_are_zeros_and_counted(tmp_path):
     data = data_of(tmp_path, "CR")
     lost = {row.texts[0] for row in data.sets[0].rows[:5]}
     vector = lambda text: np.full(6, np.nan) if text in lost else word_of(text)  # noqa: E731
-    result = Classification().evaluate(TableModel(vector), data)
+    result = evaluate_task(Classification(), TableModel(vector), data)
     assert result.metrics["accuracy"].reason == "5 texts without a vector count as zeros"
     found = result.groups[0].metrics["accuracy"]
     assert found.extra["unknown"] == 5
@@ -303,7 +306,7 @@ def test_a_class_that_is_too_rare_is_no_accuracy_but_a_reason(tmp_path):
     data = data_of(tmp_path, "MR", "SST2")
     (tmp_path / "MR/rt-polarity.neg").write_text("one bad film\nanother\n")
     data = read_classification(tmp_path)
-    result = Classification().evaluate(TableModel(word_of), data)
+    result = evaluate_task(Classification(), TableModel(word_of), data)
     found = {group.by["set"]: group.metrics["accuracy"] for group in result.groups}
     assert math.isnan(found["MR"].value)
     assert "class neg has 2 rows" in found["MR"].reason
@@ -314,14 +317,14 @@ def test_a_class_that_is_too_rare_is_no_accuracy_but_a_reason(tmp_path):
 def test_vectors_are_computed_once_and_kept(cache, tmp_path):
     data = data_of(tmp_path, "SCICITE", "SST2", "MRPC")
     model = TableModel(word_of)
-    first = Classification().evaluate(model, data)
+    first = evaluate_task(Classification(), model, data)
     assert len(model.calls) == 3
     assert all(len(texts) == len(set(texts)) for texts in model.calls)
     again = TableModel(word_of)
-    assert Classification(seed=1).evaluate(again, data).groups[0].by == first.groups[0].by
+    assert evaluate_task(Classification(seed=1), again, data).groups[0].by == first.groups[0].by
     assert again.calls == []
     other = TableModel(word_of, identity="2")
-    Classification().evaluate(other, data)
+    evaluate_task(Classification(), other, data)
     assert len(other.calls) == 3
     assert len(list(cache.iterdir())) == 2 * 3
 

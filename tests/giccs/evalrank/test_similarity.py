@@ -11,6 +11,7 @@ from scipy import stats
 
 from bws.problems import InputError
 from giccs.evaluation.run import must_do, run
+from giccs.evaluation.task_results import evaluate_task, signature_of
 from giccs.measures.results import Store
 from giccs.models import open_model
 from giccs.progress import silent
@@ -64,7 +65,7 @@ def asked(model, data, name="word-similarity", *, min_known_pairs=None, **option
     one = task(name, **options)
     if min_known_pairs is not None:
         one = replace(one, min_known_pairs=min_known_pairs)
-    return one.evaluate(model, one.read(str(data)))
+    return evaluate_task(one, model, one.read(str(data)))
 
 
 def drawn(names, seed=0):
@@ -229,7 +230,7 @@ def test_levels_overlap_and_are_on_zero_to_five(tmp_path):
     rows = [f"{n}\tw{n}\tw{n + 1}\t{1 + n / 5:.1f}\tNEUTRAL" for n in range(21)]  # 1.0 to 5.0
     one = task("sentence-similarity")
     data = one.read(str(write(tmp_path / "SICK_trial.txt", header, *rows)))
-    result = one.evaluate(model, data)
+    result = evaluate_task(one, model, data)
     levels = {group.by["level"]: group.metrics["spearman"].n for group in result.groups}
     assert levels == {"[5, 3]": 9, "[4, 2]": 9, "[3, 1]": 9, "[2, 0]": 9}  # 3 is 3.4, 1 is 1.8
     top = result.predictions.filter(result.predictions["score"] >= 3.4)
@@ -245,14 +246,14 @@ def test_a_scale_that_the_file_does_not_tell(tmp_path):
     assert [warning.message for warning in five.warnings] == [
         "five: the scale is taken to be 0 to 5"
     ]
-    assert {group.by["level"] for group in one.evaluate(drawn("abc"), five).groups} == {
+    assert {group.by["level"] for group in evaluate_task(one, drawn("abc"), five).groups} == {
         "[5, 3]", "[4, 2]", "[3, 1]", "[2, 0]",
     }  # fmt: skip
     ten = one.read(
         str(write(tmp_path / "ten.csv", "text1,text2,score", "a,b,9.5", "b,c,1", "a,c,0"))
     )
     assert "the scale is unknown, so there are no levels" in ten.warnings[0].message
-    assert one.evaluate(drawn("abc"), ten).groups == ()
+    assert evaluate_task(one, drawn("abc"), ten).groups == ()
 
 
 def test_models_that_only_compare_and_models_that_cannot(tmp_path):
@@ -262,7 +263,7 @@ def test_models_that_only_compare_and_models_that_cannot(tmp_path):
     )
     cosine, distance = task(), task(similarity="l2")
     assert cosine.refuses(model) == ""
-    result = cosine.evaluate(model, cosine.read(str(data)))
+    result = evaluate_task(cosine, model, cosine.read(str(data)))
     expected = model.pair_scores(
         ["sonne", "sonne", "regen", "eis"], ["sonnig", "regen", "regnen", "see"], silent
     )
@@ -295,9 +296,9 @@ def test_results_are_kept_and_depend_on_what_is_asked(tmp_path):
         result.metrics["spearman"] for result in first
     ]
     signatures = [
-        one.signature(model, read),
-        other.signature(model, read),
-        one.signature(model, read.first(3)),
+        signature_of(one, model, read),
+        signature_of(other, model, read),
+        signature_of(one, model, read.first(3)),
     ]
     assert len({str(signature) for signature in signatures}) == 3
 
@@ -309,7 +310,7 @@ def test_every_published_set_agrees_with_gensim(toy, tmp_path):
     vectors.add_vectors(list(toy.words), np.stack(list(toy.words.values())))
     one = task()
     data = one.read(str(PUBLISHED / "word_similarity"))
-    result = one.evaluate(toy, data)
+    result = evaluate_task(one, toy, data)
     assert len(result.groups) == 13
     for group, of in zip(result.groups, data.sets, strict=True):
         path = write(tmp_path / "set.tsv", *("\t".join(map(str, pair)) for pair in of.pairs))

@@ -12,6 +12,7 @@ import pytest
 from giccs.evalrank.task import EvalRank
 from giccs.evalrank.uniformity import Uniformity
 from giccs.evalrank.vector_cache import cached_vectors
+from giccs.evaluation.task_results import evaluate_task, signature_of
 from giccs.measures.results import Store
 from giccs.models import open_model
 from giccs.models.postprocess import wrapped
@@ -56,7 +57,7 @@ def words(tmp_path):
 def test_ranks_by_hand(words):
     # cosines: car-bus .8, car-bike .6, bus-bike .96, tea-bike .8, tea-bus .6
     (task,) = open_tasks("evalrank-word")
-    result = task.evaluate(Table(WORDS), task.read(words), silent)
+    result = evaluate_task(task, Table(WORDS), task.read(words), silent)
     assert result.predictions.rows() == [
         ("car", "bus", 1, 1, pytest.approx(0.8)),
         ("bus", "car", 2, 2, pytest.approx(0.8)),
@@ -84,7 +85,7 @@ def test_a_signature_tells_how_it_was_asked(words):
         TaskOptions(seed=1),
     ):
         (task,) = open_tasks("evalrank-word", options)
-        signatures.append(task.signature(Table(WORDS), task.read(words)))
+        signatures.append(signature_of(task, Table(WORDS), task.read(words)))
     settings = [signature["setting"] for signature in signatures]
     assert settings == ["cos", "l2", "cos-centred", "cos, published program", "cos"]
     assert signatures[0]["similarity"] == "cos"  # and not what the model compares pairs with
@@ -93,7 +94,7 @@ def test_a_signature_tells_how_it_was_asked(words):
 
 def test_the_published_program_s_way_says_how_often_a_copy_wins(words):
     task = EvalRank("word", reference=True)
-    result = task.evaluate(Table(WORDS), task.read(words))
+    result = evaluate_task(task, Table(WORDS), task.read(words))
     assert result.environment["own_copy_above"] in (0, 1, 2, 3)
     assert result.predictions["rank"].null_count() == 0  # unknown words have the mean vector there
     assert result.metrics["mrr"].n == 4
@@ -112,10 +113,10 @@ def test_texts_are_encoded_once_for_all_similarities_and_steps(words):
     for one in (model, changed, wrapped(model, "pcr:1")):
         for similarity in ("cos", "l2"):
             task = EvalRank("word", similarity)
-            result = task.evaluate(one, task.read(words))
+            result = evaluate_task(task, one, task.read(words))
     assert Counted.asked == len(WORDS)
     fresh = wrapped(Counted(WORDS), "abtt:1")  # a later call, whose vectors are kept already
-    result = Uniformity().evaluate(fresh, task.read(words))
+    result = evaluate_task(Uniformity(), fresh, task.read(words))
     assert Counted.asked == len(WORDS)
     assert result.environment["postprocess"] == [{"step": "abtt:1", "fitted_on": "texts", "n": 4}]
     kept = cached_vectors(fresh, [*WORDS], silent)
@@ -143,15 +144,15 @@ def test_a_real_encoder_on_a_benchmark_and_through_the_store(
     model = open_model(str(static_encoder))
     task = EvalRank("sentence", resamples=50)
     data = task.read(str(benchmark_file))
-    result = task.evaluate(model, data)
+    result = evaluate_task(task, model, data)
     assert result.metrics["mrr"].n == len(data.pairs) == 6
     assert 0 < result.metrics["mrr"].low <= result.metrics["mrr"].value <= 1
     store = Store(tmp_path / "results")
     store.add(result)
-    found = store.find(result.model, result.task, task.signature(model, data))
+    found = store.find(result.model, result.task, signature_of(task, model, data))
     assert found.metrics == result.metrics
     assert store.predictions(found).equals(result.predictions)
-    again = EvalRank("sentence", resamples=50).evaluate(open_model(str(static_encoder)), data)
+    again = evaluate_task(EvalRank("sentence", resamples=50), open_model(str(static_encoder)), data)
     assert again.metrics == result.metrics
 
 
@@ -160,12 +161,14 @@ def test_beyond_its_size_an_index_is_searched_and_says_how_well(static_encoder):
     task = EvalRank("sentence", resamples=50, exact_up_to=100)
     data = task.read("giccs-sample")
     model = open_model(str(static_encoder))
-    result = task.evaluate(model, data)
+    result = evaluate_task(task, model, data)
     assert result.environment["index"].startswith("FAISS IVFFlat")
     assert result.environment["checked"] == 60
     exact = replace(task, exact_up_to=10**6)
-    assert exact.signature(model, data) != result.signature
-    equal = (result.predictions["rank"] == exact.evaluate(model, data).predictions["rank"]).mean()
+    assert signature_of(exact, model, data) != result.signature
+    equal = (
+        result.predictions["rank"] == evaluate_task(exact, model, data).predictions["rank"]
+    ).mean()
     assert result.environment["equal"] >= equal  # beyond the depth neither need be the same number
 
 
@@ -173,7 +176,7 @@ def test_first_takes_pairs_and_leaves_the_background(static_encoder):
     task = EvalRank("sentence", resamples=10)
     data = task.read("giccs-sample")
     model = open_model(str(static_encoder))
-    few, whole = (task.evaluate(model, some).predictions for some in (data.first(5), data))
+    few, whole = (evaluate_task(task, model, some).predictions for some in (data.first(5), data))
     assert few.equals(whole.head(5))
 
 
@@ -185,12 +188,12 @@ def test_real_weights_on_the_published_sentences():
     task = EvalRank("sentence", resamples=50)
     data = task.read(str(SENTENCES))
     model = Table(dict(zip(data.texts, np.load(VECTORS), strict=True)))
-    result = task.evaluate(model, data)
+    result = evaluate_task(task, model, data)
     assert result.metrics["mrr"].value == pytest.approx(0.837, abs=0.001)
     assert result.metrics["mrr"].extra["ties"] == pytest.approx(405, abs=20)
     assert result.environment["compared_in_float64"] < 200_000  # of 174 million
     assert isinstance(result.predictions, polars.DataFrame)
     some = replace(data, pairs=data.pairs[::10])
-    reference = EvalRank("sentence", reference=True, resamples=50).evaluate(model, some)
+    reference = evaluate_task(EvalRank("sentence", reference=True, resamples=50), model, some)
     assert reference.metrics["mrr"].value == pytest.approx(0.748, abs=0.03)
     assert reference.environment["own_copy_above"] == pytest.approx(155, abs=50)

@@ -8,6 +8,7 @@ from scipy.spatial.distance import pdist
 
 from giccs.evalrank import uniformity as module
 from giccs.evalrank.uniformity import alignment, of_length_one, open_tasks, read, uniformity
+from giccs.evaluation.task_results import evaluate_task
 from giccs.measures.results import Store
 from giccs.models import open_model
 from giccs.tasks import TaskOptions
@@ -100,7 +101,7 @@ def test_it_is_a_task(tmp_path, static_encoder):
     results = []
     for name in (str(tmp_path / "sentences"), str(tmp_path / "words"), "giccs-sample"):
         data = task.read(name)
-        result = task.evaluate(model, data)
+        result = evaluate_task(task, model, data)
         Store(tmp_path / "results").add(result)
         results.append(result)
         assert 0 <= result.metrics["alignment"].value <= 4
@@ -118,6 +119,6 @@ def test_how_many_texts_are_left_out_is_said(tmp_path):
     (tmp_path / "vectors.txt").write_text("car 1 0\nbus 0 1\n")
     (task,) = open_tasks(TaskOptions())
     model = open_model(f"static:{tmp_path / 'vectors.txt'}")
-    found = task.evaluate(model, task.read(str(tmp_path))).metrics["uniformity"]
+    found = evaluate_task(task, model, task.read(str(tmp_path))).metrics["uniformity"]
     few = "2 texts: no interval, which needs 5"
     assert (found.n, found.reason) == (2, f"{few}; 1 of 3 texts left out: they have no vector")

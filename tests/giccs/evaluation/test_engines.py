@@ -24,10 +24,10 @@ from giccs.evaluation.engines import cluster as engine
 from giccs.evaluation.engines.cluster import RETRIES, _gpus, _threads, _unconnected, over_ray
 from giccs.evaluation.engines.local import Ask, _lacks_memory, distinct
 from giccs.evaluation.engines.worker import THREADS
-from giccs.measures.environment import environment
+from giccs.evaluation.task_results import environment
 from giccs.measures.results import Store
 from giccs.models import ModelOptions, open_model
-from giccs.tasks import pairwise
+from giccs.tasks import TaskKind, pairwise
 from giccs.tasks.pairwise import PairwiseSTS
 
 from .. import hindered
@@ -153,7 +153,7 @@ def test_a_node_is_killed_while_it_works_and_its_task_is_done_elsewhere(
                  "--json", "-o"]  # fmt: skip
     with monkeypatch.context() as patched:
         task = hindered.OnceStuck(folder=str(tmp_path))
-        patched.setattr(pairwise, "open_tasks", lambda options: [task])
+        patched.setattr(pairwise, "TASK", TaskKind(lambda options: [task]))
         code, out, said = called(
             *arguments, tmp_path / "ray", "--engine", "ray", "--address", cluster.address
         )
@@ -268,15 +268,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from giccs.cli.evaluation import evaluate
 import giccs.tasks.pairwise as pairwise
+from giccs.tasks import TaskKind
 class SecondStuck(pairwise.PairwiseSTS):
-    def evaluate(self, model, data, progress):
+    def measure(self, model, data, progress):
         try:
             Path({str(tmp_path)!r}, "begun").touch(exist_ok=False)
         except FileExistsError:
             Path({str(pipe)!r}).write_text("stuck")
             threading.Event().wait()
-        return pairwise.PairwiseSTS.evaluate(self, model, data, progress)
-pairwise.open_tasks = lambda options: [SecondStuck()]
+        return pairwise.PairwiseSTS.measure(self, model, data, progress)
+pairwise.TASK = TaskKind(lambda options: [SecondStuck()])
 evaluate(prog_name="giccs-eval")
 """
     running = subprocess.Popen(
@@ -407,7 +408,7 @@ from giccs.measures.results import Store
 from giccs.tasks.pairwise import PairwiseSTS
 @dataclass(frozen=True, slots=True)
 class Large(PairwiseSTS):
-    def evaluate(self, model, data, progress):
+    def measure(self, model, data, progress):
         import numpy as np
         resource.setrlimit(resource.RLIMIT_AS, (2**33, 2**33))
         return np.ones(2**34)

@@ -23,6 +23,7 @@ from giccs.benchmark.terms import UNKNOWN_TERMS, Terms, terms_of_card
 from giccs.evaluation.interop import lm_eval as harness
 from giccs.evaluation.interop import mteb as embeddings
 from giccs.evaluation.interop.metadata import provenance
+from giccs.evaluation.task_results import evaluate_task
 from giccs.models import open_model
 from giccs.prompts import open_template
 from giccs.tasks.multiple_choice import MultipleChoice
@@ -303,14 +304,14 @@ def test_the_commands_below_giccs_eval_have_help_and_fail_as_all_do(tmp_path):
 
 
 def of_model(folder, benchmark, **options):
-    return MultipleChoice(TEMPLATE, resamples=2, **options).evaluate(
-        open_model(str(folder)), benchmark
+    return evaluate_task(
+        MultipleChoice(TEMPLATE, resamples=2, **options), open_model(str(folder)), benchmark
     )
 
 
 def test_results_in_the_harness_json(tiny_gpt, benchmark, tmp_path):
     result = of_model(tiny_gpt, benchmark)
-    pairs = PairwiseSTS(resamples=2).evaluate(open_model("baseline:chance"), benchmark)
+    pairs = evaluate_task(PairwiseSTS(resamples=2), open_model("baseline:chance"), benchmark)
     (path,) = harness.write_results([result, pairs], tmp_path)
     assert path.parent.parent == tmp_path
     assert path.name.startswith("results_")
@@ -332,8 +333,8 @@ def test_results_in_the_harness_json(tiny_gpt, benchmark, tmp_path):
 
 def test_results_in_mtebs_json(unstated_file, static_encoder, tmp_path):
     benchmark = read_benchmark(unstated_file)
-    result = PairwiseSTS(resamples=2).evaluate(open_model(str(static_encoder)), benchmark)
-    chance = PairwiseSTS(resamples=2).evaluate(open_model("baseline:chance"), benchmark)
+    result = evaluate_task(PairwiseSTS(resamples=2), open_model(str(static_encoder)), benchmark)
+    chance = evaluate_task(PairwiseSTS(resamples=2), open_model("baseline:chance"), benchmark)
     with pytest.raises(
         InputError, match="do not state the language of the data; expected --language"
     ):
@@ -349,7 +350,7 @@ def test_results_in_mtebs_json(unstated_file, static_encoder, tmp_path):
     german = replace(
         benchmark, items=tuple(replace(item, language="de") for item in benchmark.items)
     )
-    stated = PairwiseSTS(resamples=2).evaluate(open_model("baseline:chance"), german)
+    stated = evaluate_task(PairwiseSTS(resamples=2), open_model("baseline:chance"), german)
     (path,) = embeddings.write_results([stated], tmp_path / "german")
     assert json.loads(path.read_text("utf-8"))["scores"]["test"][0]["languages"] == ["deu-Latn"]
 
@@ -457,8 +458,8 @@ def test_mteb_itself_finds_the_same_numbers(static_encoder, benchmark, tmp_path)
     model = SentenceTransformer(str(static_encoder), device="cpu")
     found = mteb.evaluate(model, [task() for task in exported.TASKS], cache=None)
     for theirs, history in zip(found.task_results, ("without", "with"), strict=True):
-        ours = PairwiseSTS(history, resamples=2).evaluate(
-            open_model(str(static_encoder)), benchmark
+        ours = evaluate_task(
+            PairwiseSTS(history, resamples=2), open_model(str(static_encoder)), benchmark
         )
         (scores,) = theirs.scores["test"]
         assert scores["cosine_spearman"] == pytest.approx(ours.metrics["spearman"].value, abs=1e-6)
@@ -480,7 +481,7 @@ def test_mteb_accepts_the_metadata(data, tmp_path, monkeypatch):
 def test_mteb_reads_our_json(static_encoder, benchmark, tmp_path):
     from mteb.results import TaskResult
 
-    result = PairwiseSTS(resamples=2).evaluate(open_model(str(static_encoder)), benchmark)
+    result = evaluate_task(PairwiseSTS(resamples=2), open_model(str(static_encoder)), benchmark)
     (path,) = embeddings.write_results([result], tmp_path, "de")
     read = TaskResult.from_disk(path, load_historic_data=False)
     assert read.task_name == "giccs_benchmark_pairwise_without_history"

@@ -4,10 +4,15 @@ import json
 
 import pytest
 
-import giccs.measures.stored_ceiling as stored_ceiling
 from giccs.benchmark import Benchmark, read_benchmark
-from giccs.measures.ceiling import judgments_behind, judgments_digest
-from giccs.measures.stored_ceiling import ceiling_path, ceiling_with_results, read_ceiling
+from giccs.measures import ceiling as stored_ceiling
+from giccs.measures.ceiling import (
+    ceiling_path,
+    ceiling_with_results,
+    judgments_behind,
+    judgments_digest,
+    read_ceiling,
+)
 
 
 @pytest.fixture(scope="module")

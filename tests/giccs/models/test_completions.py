@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from bws.problems import InputError
 from giccs.benchmark import read_benchmark
 from giccs.cli.evaluation import evaluate
+from giccs.evaluation.task_results import evaluate_task
 from giccs.models import ModelOptions, open_model
 from giccs.models.abilities import Prompt
 from giccs.models.served.completions import CompletionsModel
@@ -317,8 +318,8 @@ def test_on_the_sample_accuracies_are_those_of_the_model_here(server, folders):
     benchmark = read_benchmark("giccs-sample").first(8)
     (task,) = open_tasks("multiple-choice-sts", TaskOptions())
     assert set(task.histories) == {"without", "with"}
-    here = task.evaluate(open_model(f"causal:{folders['bytes']}"), benchmark)
-    served = task.evaluate(opened(server, concurrency=4, price=(1.0, 1.0)), benchmark)
+    here = evaluate_task(task, open_model(f"causal:{folders['bytes']}"), benchmark)
+    served = evaluate_task(task, opened(server, concurrency=4, price=(1.0, 1.0)), benchmark)
     for ours, theirs in zip(served.groups, here.groups, strict=True):
         assert ours.by == theirs.by
         for name, metric in theirs.metrics.items():
@@ -341,7 +342,7 @@ def test_on_the_sample_accuracies_are_those_of_the_model_here(server, folders):
     assert served.environment["answered_by"] == ["tiny-v1"]
     assert served.environment["requests"] == len(server.seen)
     sent = len(server.seen)
-    again = task.evaluate(opened(server), benchmark)
+    again = evaluate_task(task, opened(server), benchmark)
     assert len(server.seen) == sent
     assert again.predictions.equals(served.predictions)
 

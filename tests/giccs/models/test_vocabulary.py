@@ -14,7 +14,7 @@ from click.testing import CliRunner  # noqa: E402
 from bws.problems import InputError  # noqa: E402
 from giccs.cli.evaluation import evaluate as giccs_eval  # noqa: E402
 from giccs.csts.encoders.base import load_tokens  # noqa: E402
-from giccs.evaluation.engines.local import evaluate  # noqa: E402
+from giccs.evaluation.task_results import evaluate_task  # noqa: E402
 from giccs.models import open_model  # noqa: E402
 from giccs.models.abilities import Prompt  # noqa: E402
 from giccs.models.vocabulary import check_tokenizer, counted_tokens  # noqa: E402
@@ -181,12 +181,12 @@ def test_the_share_is_recorded_for_each_data_set(tmp_path, plain_encoder, benchm
     from giccs.benchmark import read_benchmark
 
     model, task = open_model(str(plain_encoder)), PairwiseSTS(resamples=10)
-    clean = evaluate(task, model, read_benchmark(str(benchmark_file)), silent)
+    clean = evaluate_task(task, model, read_benchmark(str(benchmark_file)), silent)
     assert clean.environment["tokens"]["unknown"] == 0
     assert clean.environment["tokens"]["tokens"] > 100
     other = read_benchmark(str(strange(tmp_path / "other.jsonl", 3)))
-    assert evaluate(task, model, other, silent).environment["tokens"]["unknown"] == 30
-    known = evaluate(task, open_model("baseline:char-ngram"), other, silent)
+    assert evaluate_task(task, model, other, silent).environment["tokens"]["unknown"] == 30
+    known = evaluate_task(task, open_model("baseline:char-ngram"), other, silent)
     assert "tokens" not in known.environment
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from giccs.benchmark import read_benchmark
+from giccs.evaluation.task_results import evaluate_task
 from giccs.measures.comparison import share
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Group, Result
@@ -27,7 +28,7 @@ def benchmark(benchmark_file):
 def results(benchmark):
     task = PairwiseSTS(resamples=20)
     names = ("baseline:chance", "baseline:char-ngram")
-    return [task.evaluate(open_model(name), benchmark) for name in names]
+    return [evaluate_task(task, open_model(name), benchmark) for name in names]
 
 
 @pytest.fixture
@@ -80,7 +81,7 @@ def test_table_6_has_the_columns_and_decimals_of_the_paper():
 
 @pytest.mark.parametrize("form", ["table", "markdown", "latex"])
 def test_the_ceiling_is_the_last_row_and_is_explained(results, ceiling, form):
-    table = main_table(results, form, ceiling)
+    table = main_table(results, ceiling).text(form)
     last = [line for line in table.splitlines() if "noise ceiling" in line]
     assert len(last) == 1
     assert table.index("noise ceiling") > table.index("baseline:chance")
@@ -115,7 +116,9 @@ def test_csv_has_the_ceiling_once(results, ceiling, benchmark):
 
 
 def test_the_ceiling_stands_only_beside_results_on_its_data(results, ceiling, benchmark):
-    part = PairwiseSTS(resamples=5).evaluate(open_model("baseline:chance"), benchmark.first(4))
+    part = evaluate_task(
+        PairwiseSTS(resamples=5), open_model("baseline:chance"), benchmark.first(4)
+    )
     of_whole, of_part = report([*results, part], "table", ceiling).split("\npairwise-sts on ")
     assert "noise ceiling" in of_whole
     assert "noise ceiling" not in of_part
@@ -145,7 +148,7 @@ def test_intervals_of_few_dialogues_are_dashes_with_one_note(results, form):
 
 def test_every_number_of_the_table_is_in_the_csv(results):
     rows = list(csv.DictReader(io.StringIO(long_csv(results))))
-    table = main_table(results)
+    table = main_table(results).text()
     for result in results:
         for name, estimate in result.metrics.items():
             (row,) = [
@@ -231,6 +234,6 @@ def test_a_quantised_model_is_told_apart_from_the_plain_one(results):
     plain = results[0]
     said = plain.signature | {"quantised": "bitsandbytes NF4, 4 bits"}
     both = [plain, replace(plain, signature=said)]
-    assert "baseline:chance, 4 bits" in main_table(both)
+    assert "baseline:chance, 4 bits" in main_table(both).text()
     models = {row["model"] for row in csv.DictReader(io.StringIO(long_csv(both)))}
     assert models == {"baseline:chance", "baseline:chance, 4 bits"}

@@ -24,6 +24,7 @@ from bws.problems import InputError
 from giccs.benchmark import Benchmark, read_benchmark
 from giccs.benchmark.items import Item, Turn
 from giccs.evaluation.run import must_do, open_models, run
+from giccs.evaluation.task_results import evaluate_task, signature_of
 from giccs.measures.results import Store
 from giccs.models import packaged
 from giccs.models.abilities import OptionScore, Scored
@@ -83,7 +84,7 @@ def bench(*items):
 
 def asked(benchmark, logprob, tokens=lambda option: 1, **options):
     task = MultipleChoice(TEMPLATE, resamples=50, **options)
-    return task.evaluate(Formula(logprob, tokens), benchmark)
+    return evaluate_task(task, Formula(logprob, tokens), benchmark)
 
 
 def group(result, **by):
@@ -232,7 +233,7 @@ def hash_of(text):
 
 def test_without_history_only_the_last_turn_is_shown_and_pmi_shows_none():
     model = Formula(lambda text, option, place: -1.0)
-    MultipleChoice(TEMPLATE, resamples=2).evaluate(model, FOUR.first(1))
+    evaluate_task(MultipleChoice(TEMPLATE, resamples=2), model, FOUR.first(1))
     shown, hidden, none = (prompt.text for prompt in model.seen)
     assert shown.startswith(
         "Dialog:\nÄußerung 1: a turn 1\nÄußerung 2: a turn 2\nÄußerung 3: a turn 3\n\nFrage:"
@@ -245,7 +246,7 @@ def test_without_history_only_the_last_turn_is_shown_and_pmi_shows_none():
 
 def test_a_row_of_the_table_is_what_was_scored():
     model = Formula(lambda text, option, place: -float(len(text) + len(option)))
-    result = MultipleChoice(TEMPLATE, resamples=2).evaluate(model, FOUR)
+    result = evaluate_task(MultipleChoice(TEMPLATE, resamples=2), model, FOUR)
     table = result.predictions
     assert table.columns[:3] == ["dialogue_id", "utterance_id", "history"]
     assert {"prompt", "answer", "logprob", "tokens", "bytes", "chosen", "gold"} < set(table.columns)
@@ -316,7 +317,7 @@ def test_cyclic_orders_undo_a_bias_for_the_first_place_and_show_it():
 def test_a_letter_may_be_the_answer():
     prefer = lambda text, option, place: -float("ABCDE".index(option.strip()) != 2)  # noqa: E731
     model = Formula(prefer)
-    result = MultipleChoice(TEMPLATE, answer="letter", resamples=2).evaluate(model, FOUR)
+    result = evaluate_task(MultipleChoice(TEMPLATE, answer="letter", resamples=2), model, FOUR)
     assert model.seen[0].options == (" A", " B", " C", " D", " E")
     found = group(result, history="with")
     assert found["accuracy"].extra["chosen"]["C"] == 4
@@ -329,7 +330,7 @@ def test_a_prompt_that_is_too_long_loses_its_first_turns_and_that_is_said():
     longest = max(map(len, whole["prompt"]))
     room = longest - 1  # the five turns of d do not fit, four do
     model = Formula(lambda text, option, place: -1.0, room=room)
-    result = MultipleChoice(TEMPLATE, resamples=2).evaluate(model, FOUR)
+    result = evaluate_task(MultipleChoice(TEMPLATE, resamples=2), model, FOUR)
     found = group(result, history="with")["accuracy"]
     assert found.extra["cut"] == 1
     assert "1 questions have prompts longer than the model's context" in found.reason
@@ -342,7 +343,7 @@ def test_a_prompt_that_is_too_long_loses_its_first_turns_and_that_is_said():
 
 def test_a_chat_template_is_put_around_and_its_white_space_goes_to_the_answer():
     model = Formula(lambda text, option, place: -1.0)
-    result = MultipleChoice(TEMPLATE, chat_template=True, resamples=2).evaluate(model, FOUR)
+    result = evaluate_task(MultipleChoice(TEMPLATE, chat_template=True, resamples=2), model, FOUR)
     prompt = model.seen[0]
     assert prompt.text.startswith("<user>Dialog:\n")
     assert prompt.text.endswith("Antwort:</user>\n<model>")
@@ -368,8 +369,9 @@ def test_the_signature_tells_templates_apart_by_their_text(tmp_path):
     (tmp_path / "b.txt").write_text("{turn}\nAntwort?", "utf-8")
     model = Formula(lambda text, option, place: -1.0)
     one, other = (
-        MultipleChoice(open_template(tmp_path / name)).signature(model, FOUR) for name in ("a.txt", "b.txt")
-    )  # fmt: skip
+        signature_of(MultipleChoice(open_template(tmp_path / name)), model, FOUR)
+        for name in ("a.txt", "b.txt")
+    )
     assert one["template"]["sha256"] != other["template"]["sha256"]
     assert one["data"] == FOUR.fingerprint
 

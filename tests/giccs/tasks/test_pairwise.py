@@ -10,6 +10,7 @@ from scipy.stats import spearmanr
 
 from giccs.benchmark import Benchmark, read_benchmark, write_benchmark
 from giccs.benchmark.items import Item, Turn
+from giccs.evaluation.task_results import evaluate_task
 from giccs.models import open_model
 from giccs.tasks.pairwise import PairwiseSTS
 
@@ -44,7 +45,7 @@ def assert_equal_to_sentence_transformers(folder, benchmark):
     largest number of equal cosines, and moves r others by one: the sum of squared rank differences changes by
     at most 4 n r, and Spearman by 6 (4 n r) / n³.
     """
-    result = PairwiseSTS(resamples=2).evaluate(open_model(str(folder)), benchmark)
+    result = evaluate_task(PairwiseSTS(resamples=2), open_model(str(folder)), benchmark)
     n = len(benchmark.items)
     cosines, pearson, spearman = reference_scores(folder, benchmark.items)
     predictions = result.predictions["prediction"].to_numpy()
@@ -101,8 +102,8 @@ def test_same_numbers_on_the_german_sts_benchmark(tmp_path):
 
 @pytest.fixture
 def result(benchmark_file, static_encoder):
-    return PairwiseSTS(resamples=20).evaluate(
-        open_model(str(static_encoder)), read_benchmark(benchmark_file)
+    return evaluate_task(
+        PairwiseSTS(resamples=20), open_model(str(static_encoder)), read_benchmark(benchmark_file)
     )
 
 
@@ -115,7 +116,7 @@ def test_groups_are_the_numbers_of_their_own_items(result, benchmark_file, stati
     for group in result.groups:
         ((name, value),) = group.by.items()
         alone = Benchmark("part", tuple(item for item in items if getattr(item, name) == value))
-        again = PairwiseSTS(resamples=20).evaluate(open_model(str(static_encoder)), alone)
+        again = evaluate_task(PairwiseSTS(resamples=20), open_model(str(static_encoder)), alone)
         assert dict(group.metrics) == dict(again.metrics)
 
 
@@ -131,7 +132,7 @@ def test_predictions_are_joined_by_id(result, benchmark_file):
 def test_order_of_the_lines_does_not_matter(result, benchmark_file, static_encoder):
     benchmark = read_benchmark(benchmark_file)
     turned = Benchmark("turned", benchmark.items[::-1])
-    again = PairwiseSTS(resamples=20).evaluate(open_model(str(static_encoder)), turned)
+    again = evaluate_task(PairwiseSTS(resamples=20), open_model(str(static_encoder)), turned)
     for name, estimate in result.metrics.items():
         assert again.metrics[name].value == pytest.approx(estimate.value, abs=1e-9)
     assert again.signature == result.signature
@@ -157,7 +158,7 @@ def test_history_stands_before_both_utterances(benchmark_file):
         model = Recorder()
         model.history = history
         task = PairwiseSTS(history=history, resamples=2)
-        assert task.evaluate(model, benchmark).signature["history"] == history
+        assert evaluate_task(task, model, benchmark).signature["history"] == history
     before = "\n".join(turn.text for turn in item.turns[:-1])
     assert seen["without"] == (item.last_turn, item.utterance)
     assert seen["with"] == (f"{before}\n{item.last_turn}", f"{before}\n{item.utterance}")
@@ -171,6 +172,6 @@ def test_constant_predictions_are_nan_with_a_reason(benchmark_file):
              i.utterance_id, "z" * (n + 3), i.score)
         for n, i in enumerate(benchmark.items)
     )  # fmt: skip
-    found = PairwiseSTS().evaluate(open_model("baseline:char-ngram"), Benchmark("b", items))
+    found = evaluate_task(PairwiseSTS(), open_model("baseline:char-ngram"), Benchmark("b", items))
     assert np.isnan(found.metrics["spearman"].value)
     assert found.metrics["spearman"].reason == "all predictions are the same"

@@ -11,13 +11,14 @@ from scipy import stats
 
 from app.explorer.errors.data import wrong
 from app.explorer.models import multiple_choice_data as frames
-from app.explorer.models.results import CHOICE, read_predictions, read_prompts
+from app.explorer.models.results import read_predictions, read_prompts
 from giccs.benchmark import read_benchmark
+from giccs.evaluation.task_results import evaluate_task
 from giccs.measures.results import Store
 from giccs.models.abilities import OptionScore, Scored
 from giccs.prompts import open_template
-from giccs.tasks.choosing import MEASURES
 from giccs.tasks.multiple_choice import MultipleChoice
+from giccs.tasks.questions import MEASURES
 
 
 class Formula:
@@ -51,7 +52,7 @@ def kept(request, tmp_path_factory):
     """A result with one order of the options, and one with three, read back from its folder."""
     task = MultipleChoice(open_template("figure2-de-1"), permutations=request.param, resamples=20)
     store = Store(tmp_path_factory.mktemp("results"))
-    path = store.add(task.evaluate(Formula(), read_benchmark("giccs-sample").first(20)))
+    path = store.add(evaluate_task(task, Formula(), read_benchmark("giccs-sample").first(20)))
     (result,) = store.results()
     return result, path.with_suffix(".parquet")
 
@@ -59,7 +60,7 @@ def kept(request, tmp_path_factory):
 @pytest.mark.parametrize("measure", frames.MEASURES)
 def test_what_is_chosen_gives_the_accuracies_of_the_task(kept, measure):
     result, path = kept
-    chosen = frames.options(read_predictions(path, CHOICE), measure)
+    chosen = frames.options(read_predictions(path, "choices"), measure)
     assert len(chosen) == 2 * 20 * 5
     assert (chosen.group_by("history", "dialogue_id").agg(pl.sum("chosen"))["chosen"] == 1).all()
     shown = frames.accuracies([result], measure)
@@ -75,7 +76,7 @@ def test_the_measures_are_those_of_the_task():
 
 def test_letters_are_those_that_the_task_counted(kept):
     result, path = kept
-    counted = frames.letters(read_predictions(path, CHOICE), "with")
+    counted = frames.letters(read_predictions(path, "choices"), "with")
     (group,) = [group for group in result.groups if group.by == {"history": "with"}]
     told = group.metrics["accuracy"].extra["chosen"]
     assert dict(counted.frame.select("letter", "chosen").iter_rows()) == told

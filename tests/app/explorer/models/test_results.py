@@ -62,7 +62,7 @@ def test_what_cannot_be_read_is_named(tmp_path):
         (tmp_path / "none.parquet", "missing"), (broken, "read"), (other, "read"), (words, "read")
     ):  # fmt: skip
         with pytest.raises(InputError, match=said) as error:
-            results.read_predictions(path, results.PAIRWISE)
+            results.read_predictions(path, "pairs")
         assert str(path) in str(error.value)
         with pytest.raises(InputError, match=path.name):
             results.read_prompts(path, "x")

@@ -13,8 +13,7 @@ from giccs.evaluation.recipe import Published, Recipe, Run
 from giccs.measures.comparison import share
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Group, Result
-from giccs.report.against import against
-from giccs.report.published import published_table
+from giccs.report.published import against, published_table
 
 
 def correlation(value, low, high, n=300):

@@ -4,26 +4,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from statistics import median
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bws.clusters import MIN_CLUSTERS
-from giccs.measures.all_pairs import accuracy_pairs, spearman_pairs, within_dialogue_pairs
-from giccs.measures.leaderboard import (
-    Leaderboard,
-    ModelComparison,
+from giccs.measures.all_pairs import (
     PairDifference,
-    RankedModel,
-    SkippedResult,
+    accuracy_pairs,
+    rank_intervals,
+    significantly_better,
+    spearman_pairs,
+    within_dialogue_pairs,
 )
+from giccs.measures.detectable import ALPHA, POWER
 from giccs.measures.metrics import Estimate
-from giccs.measures.multiplicity import rank_intervals
-from giccs.measures.result_labels import asked, data_of, history_of, is_choice, model_of, prompt_of
-from giccs.measures.results import Result, digest
+from giccs.measures.results import Result, asked, data_of, digest, history_of, model_of, prompt_of
+from giccs.tasks import TASKS, result_kind
 
-__all__ = ["METRICS", "TARGET", "compare", "significantly_better"]
+__all__ = [
+    "TARGET",
+    "Leaderboard",
+    "ModelComparison",
+    "RankedModel",
+    "SkippedResult",
+    "compare",
+]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -32,11 +41,155 @@ TARGET = 0.02
 """Difference for which dialogues are planned."""
 
 PairsOf = Callable[[Floats, Floats, Ints, float], list[PairDifference]]
-METRICS: Mapping[str, Mapping[str, PairsOf]] = {
-    "pairwise-sts": {"spearman": spearman_pairs, "rank_spearman": within_dialogue_pairs},
-    "multiple-choice-sts": {"accuracy": accuracy_pairs},
+TESTS: Mapping[str, PairsOf] = {
+    "spearman": spearman_pairs,
+    "rank_spearman": within_dialogue_pairs,
+    "accuracy": accuracy_pairs,
 }
-"""Task -> the metrics by which its models are compared."""
+"""Metric -> the tests of all pairs of models; `giccs.tasks.ResultKind` has the metrics of a task."""
+
+
+@dataclass(frozen=True)
+class RankedModel:
+    """A row of a leaderboard."""
+
+    model: str
+    """Unique within the leaderboard together with `history`."""
+    history: str
+    estimate: Estimate
+    """Of the metric, as stored in the result."""
+    rank_low: int
+    rank_high: int
+    """The ranks that all pairwise decisions allow; 1 is the best."""
+    ties_first: bool
+    """Whether the first model is not significantly better; True for the first itself."""
+
+    def document(self) -> dict[str, Any]:
+        """Return the row as a dict."""
+        ranks = {"rank_low": self.rank_low, "rank_high": self.rank_high}
+        model = {"model": self.model, "history": self.history}
+        return model | self.estimate.document() | ranks | {"ties_first": self.ties_first}
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """The models of one task, data set and metric, best first, and all their pairs."""
+
+    task: str
+    data: str
+    content: str
+    """Fingerprint of the data: equal contents are the same items."""
+    metric: str
+    items: int
+    """Items; of multiple choice, questions."""
+    dialogues: int
+    target: float
+    """Difference that `PairDifference.needed` is about."""
+    models: tuple[RankedModel, ...]
+    pairs: tuple[PairDifference, ...]
+
+    def pair(self, first: int, second: int) -> PairDifference:
+        """Return the pair of two rows, by their indices; `first` is the smaller index."""
+        return next(pair for pair in self.pairs if (pair.first, pair.second) == (first, second))
+
+    def document(self) -> dict[str, Any]:
+        """Return the leaderboard as a dict; pairs name rows by index."""
+        plain = ("task", "data", "content", "metric", "items", "dialogues", "target")
+        return {
+            **{name: getattr(self, name) for name in plain},
+            "power": POWER,
+            "alpha": ALPHA,
+            "models": [model.document() for model in self.models],
+            "pairs": [asdict(pair) for pair in self.pairs],
+            "notes": self.notes(),
+        }
+
+    def notes(self) -> list[str]:
+        """Return what a reader needs beside the numbers: the tests, their power, what is not defined."""
+        return [*self._of_tests(), *self._of_power(), *self._of_reasons()]
+
+    def _of_tests(self) -> Iterator[str]:
+        test = (
+            "exact McNemar test and Agresti–Min interval"
+            if self.metric == "accuracy"
+            else "paired t-test over dialogues with the jackknife standard error"
+        )
+        tested = sum(not math.isnan(pair.p) for pair in self.pairs)
+        yield f"Difference, p: {test}. Holm, BH: p adjusted for the pairs of this table ({tested})."
+        yield (
+            "†: the first model is not significantly better (Holm, 5 %). ranks: those that all pairwise "
+            "decisions allow, with 95 % confidence for all models together."
+        )
+
+    def _of_power(self) -> Iterator[str]:
+        condition = f"power {POWER}, two-sided level {ALPHA}, one planned pair"
+        if detectable := _defined(pair.detectable for pair in self.pairs):
+            yield f"Minimum detectable difference ({condition}): {_range(detectable, '.3f')}."
+        needed = _defined(pair.needed for pair in self.pairs)
+        in_all = _defined(pair.needed_all_pairs for pair in self.pairs)
+        if needed:
+            at_once = f"; for all pairs at once (Bonferroni): {_range(in_all, ',.0f')}"
+            yield (
+                f"Dialogues to detect a difference of {self.target:g} ({condition}): "
+                f"{_range(needed, ',.0f')}{at_once if in_all and len(self.pairs) > 1 else ''}."
+            )
+
+    def _of_reasons(self) -> Iterator[str]:
+        pairs: dict[str, list[str]] = {}
+        for pair in self.pairs:
+            if pair.reason:
+                pairs.setdefault(pair.reason, []).append(f"{pair.first + 1}–{pair.second + 1}")
+        yield from (f"{', '.join(named)}: {reason}." for reason, named in pairs.items())
+
+
+@dataclass(frozen=True)
+class SkippedResult:
+    """A result that is not compared, and why."""
+
+    model: str
+    history: str
+    task: str
+    data: str
+    content: str
+    metric: str
+    """The metric by which it is not compared; empty: by none."""
+    reason: str
+
+    def __str__(self) -> str:
+        by = f" by {self.metric}" if self.metric else ""
+        history = f" ({self.history} history)" if self.history else ""
+        return (
+            f"Not compared{by}: {self.model}{history}, {self.task} on {self.data}: {self.reason}."
+        )
+
+
+@dataclass(frozen=True)
+class ModelComparison:
+    """All leaderboards of some results."""
+
+    leaderboards: tuple[Leaderboard, ...]
+    skipped: tuple[SkippedResult, ...]
+
+    def document(self) -> dict[str, Any]:
+        """Return the comparison as a dict."""
+        return {
+            "comparisons": [leaderboard.document() for leaderboard in self.leaderboards],
+            "skipped": [asdict(result) for result in self.skipped],
+        }
+
+
+def _defined(numbers: Iterator[float]) -> list[float]:
+    return [number for number in numbers if not math.isnan(number)]
+
+
+def _range(numbers: list[float], form: str) -> str:
+    """Return the least, the greatest and the median number; one number where all are the same.
+
+    >>> _range([0.25, 0.5, 0.125], ".2f"), _range([2.0], ".2f")
+    ('0.12 to 0.50 (median 0.25)', '2.00')
+    """
+    least, most = format(min(numbers), form), format(max(numbers), form)
+    return least if least == most else f"{least} to {most} (median {median(numbers):{form}})"
 
 
 def compare(results: Sequence[Result], *, target: float = TARGET) -> ModelComparison:
@@ -48,9 +201,11 @@ def compare(results: Sequence[Result], *, target: float = TARGET) -> ModelCompar
 
     >>> from giccs.benchmark import read_benchmark
     >>> from giccs.models import open_model
+    >>> from giccs.evaluation.task_results import evaluate_task
     >>> from giccs.tasks.pairwise import PairwiseSTS
-    >>> data, task = read_benchmark("giccs-sample"), PairwiseSTS(resamples=10)
-    >>> results = [task.evaluate(open_model(f"baseline:{name}"), data) for name in ("chance", "char-ngram")]
+    >>> data = read_benchmark("giccs-sample")
+    >>> models = map(open_model, ("baseline:chance", "baseline:char-ngram"))
+    >>> results = [evaluate_task(PairwiseSTS(resamples=10), model, data) for model in models]
     >>> board = compare(results).leaderboards[0]
     >>> board.metric, [(model.model, model.rank_low, model.rank_high) for model in board.models]
     ('spearman', [('baseline:char-ngram', 1, 1), ('baseline:chance', 2, 2)])
@@ -66,7 +221,7 @@ def compare(results: Sequence[Result], *, target: float = TARGET) -> ModelCompar
         if reason := _too_few(rows):
             skipped += [_skipped(row.result, reason, row.history) for row in rows]
             continue
-        for metric, pairs_of in METRICS.get(task, {}).items():
+        for metric in result_kind(task).compared_by:
             defined = [row for row in rows if not math.isnan(row.metrics[metric].value)]
             rest = [row for row in rows if math.isnan(row.metrics[metric].value)]
             skipped += [
@@ -76,7 +231,7 @@ def compare(results: Sequence[Result], *, target: float = TARGET) -> ModelCompar
             if reason := _too_few(defined):
                 skipped += [_skipped(row.result, reason, row.history, metric) for row in defined]
             else:
-                leaderboards.append(_leaderboard(defined, metric, pairs_of, target))
+                leaderboards.append(_leaderboard(defined, metric, target))
     return ModelComparison(tuple(leaderboards), tuple(skipped))
 
 
@@ -105,7 +260,7 @@ def _usable_rows(results: Sequence[Result]) -> tuple[list[_Row], list[SkippedRes
         if reason := _why_unusable(result):
             skipped.append(_skipped(result, reason))
             continue
-        new = [*_choice_rows(result)] if is_choice(result) else [_pairwise_row(result)]
+        new = [*_rows(result)]
         first = rows[0] if rows else new[0]
         if all(row.ids == first.ids and np.array_equal(row.score, first.score) for row in new):
             rows += new
@@ -116,8 +271,9 @@ def _usable_rows(results: Sequence[Result]) -> tuple[list[_Row], list[SkippedRes
 
 
 def _why_unusable(result: Result) -> str:
-    if result.task not in METRICS:
-        return f"only results of {' and '.join(METRICS)} are compared"
+    if not result_kind(result.task).compared_by:
+        compared = [task for task in TASKS if result_kind(task).compared_by]
+        return f"only results of {' and '.join(compared)} are compared"
     if result.predictions is None:
         return "its predictions are missing"
     if "dialogue_id" not in result.predictions.columns:
@@ -142,6 +298,13 @@ def _skipped(result: Result, reason: str, history: str = "", metric: str = "") -
     task, content = asked(result)
     history = history or history_of(result)
     return SkippedResult(model_of(result), history, task, data_of(result), content, metric, reason)
+
+
+def _rows(result: Result) -> Iterator[_Row]:
+    if result_kind(result.task).tables == "choices":
+        yield from _choice_rows(result)
+    else:
+        yield _pairwise_row(result)
 
 
 def _pairwise_row(result: Result) -> _Row:
@@ -187,12 +350,11 @@ def _choice_rows(result: Result) -> Iterator[_Row]:
         )
 
 
-def _leaderboard(
-    rows: Sequence[_Row], metric: str, pairs_of: PairsOf, target: float
-) -> Leaderboard:
+def _leaderboard(rows: Sequence[_Row], metric: str, target: float) -> Leaderboard:
     ordered = sorted(rows, key=lambda row: (-row.metrics[metric].value, *_label(row)))
     first = ordered[0]
-    pairs = pairs_of(np.stack([row.values for row in ordered]), first.score, first.dialogue, target)
+    values = np.stack([row.values for row in ordered])
+    pairs = TESTS[metric](values, first.score, first.dialogue, target)
     better = significantly_better(pairs, len(rows))
     low, high = rank_intervals(better)
     models = tuple(
@@ -206,20 +368,10 @@ def _leaderboard(
     )  # fmt: skip
 
 
-def significantly_better(pairs: Sequence[PairDifference], n_models: int) -> NDArray[np.bool_]:
-    """Return (M, M): whether the model of the row is significantly better than that of the column."""
-    better = np.zeros((n_models, n_models), dtype=bool)
-    for pair in pairs:
-        if pair.is_significant:
-            first_is_better = pair.value > 0
-            better[pair.first, pair.second] = first_is_better
-            better[pair.second, pair.first] = not first_is_better
-    return better
-
-
 def _label(row: _Row) -> tuple[str, str]:
     name = model_of(row.result)
-    return (f"{name} ({prompt_of(row.result)})" if is_choice(row.result) else name), row.history
+    prompt = prompt_of(row.result)
+    return (f"{name} ({prompt})" if prompt else name), row.history
 
 
 def _unique_labels(rows: Sequence[_Row]) -> list[tuple[str, str]]:

@@ -15,9 +15,9 @@ from giccs.measures.all_pairs import accuracy_pairs, spearman_pairs, within_dial
 from giccs.measures.comparison import mcnemar
 from giccs.measures.detectable import mcnemar_detectable, t_detectable
 from giccs.measures.metrics import Estimate, correlations
-from giccs.measures.model_comparison import compare
 from giccs.measures.results import Group, Result, Store
 from giccs.report.leaderboards import comparison_tables
+from giccs.report.model_comparison import compare
 
 
 def leaderboard(dialogues=20, items=4, qualities=(2.0, 0.7, 0.7, 0.0), seed=0):

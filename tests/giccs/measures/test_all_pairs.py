@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import false_discovery_control
 
-from giccs.measures.multiplicity import benjamini_hochberg, holm, rank_intervals
+from giccs.measures.all_pairs import benjamini_hochberg, holm, rank_intervals
 
 NAN = float("nan")
 

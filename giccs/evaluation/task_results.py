@@ -1,0 +1,77 @@
+"""A task on one model: the signature of its result, and the result."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any, cast
+
+import numpy as np
+
+from giccs.measures.results import Result, Signature
+from giccs.models.vocabulary import counted_tokens
+from giccs.progress import Progress, silent
+from giccs.tasks import Data, Task
+
+__all__ = ["environment", "evaluate_task", "signature_of"]
+
+
+def signature_of(task: Task, model: Any, data: Data) -> Signature:
+    """Return all that the result depends on, before anything is computed."""
+    fields = {
+        "task": task.name,
+        "model": model.name,
+        **model.identity,
+        "data": data.fingerprint,
+        **task.parameters(model, data),
+        "giccs": version("giccs"),
+    }
+    return cast(Signature, fields)
+
+
+def evaluate_task(task: Task, model: Any, data: Data, progress: Progress = silent) -> Result:
+    """Return what the task measures, with signature, environment, time and counts of the tokens read.
+
+    >>> from giccs.models import open_model
+    >>> from giccs.tasks import open_tasks
+    >>> (task,) = open_tasks("pairwise-sts")
+    >>> result = evaluate_task(task, open_model("baseline:chance"), task.read("giccs-sample").first(6))
+    >>> result.metrics["spearman"].n, result.predictions.height
+    (30, 30)
+    """
+    start = time.perf_counter()
+    with counted_tokens() as counts:
+        output = task.measure(model, data, progress)
+    seconds = round(time.perf_counter() - start, 3)
+    return Result(
+        model=model.name,
+        task=task.name,
+        metrics=output.metrics,
+        groups=output.groups,
+        signature=signature_of(task, model, data),
+        environment={
+            "data": data.name,
+            **environment(),
+            **model.environment(),
+            **output.environment,
+            **counts.document(),
+        },
+        seconds=seconds,
+        predictions=output.predictions,
+    )
+
+
+def environment() -> dict[str, Any]:
+    """Return where and when this runs, without the names of the machine and its user."""
+    return {
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "system": f"{platform.system()} {platform.machine()}",
+        "cpus": len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count(),
+    }

@@ -1,0 +1,224 @@
+"""Every task on the page "Models": results of small models, and of tasks that are not installed."""
+
+import itertools
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+
+pytest.importorskip("streamlit", reason="the extra giccs[app] is not installed")
+
+from app.explorer.models import metrics_page
+from app.explorer.models.results import key
+from giccs.evaluation.run import run
+from giccs.measures.metrics import Estimate
+from giccs.measures.results import Group, Result, Store
+from giccs.models import open_model
+from giccs.tasks import TASKS, TaskOptions, open_tasks, result_kind
+
+OTHERS = [task for task in TASKS if result_kind(task).tables == "metrics"]
+
+
+class Letters:
+    """Counts of letters as vectors; answers prompts with the number of their words."""
+
+    identity = {"kind": "letters"}  # noqa: RUF012
+
+    def __init__(self, name, letters):
+        self.name, self.letters = name, letters
+
+    def vectors(self, texts, progress):
+        return np.array([[1 + text.count(one) for one in self.letters] for text in texts], "f4")
+
+    def pair_scores(self, left, right, progress):
+        return np.array([-abs(len(a) - len(b)) for a, b in zip(left, right, strict=True)], float)
+
+    def generate(self, prompts, max_tokens, progress):
+        return [str(1 + len(prompt) % 5) for prompt in prompts]
+
+    def environment(self):
+        return {}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Data for the tasks that have none of their own."""
+    folder = tmp_path_factory.mktemp("data")
+    words = ["".join(pair) for pair in itertools.product("abcdef", "ghij")]
+    rated = [f"{a} {b} {n % 6}\n" for n, (a, b) in enumerate(itertools.combinations(words, 2))]
+    (folder / "rated").mkdir()
+    for name, rows in (("one", rated), ("two", rated[::-1])):
+        (folder / "rated" / f"{name}.txt").write_text("".join(rows))
+    (folder / "ranked").mkdir()
+    (folder / "ranked" / "basic_vocab.txt").write_text("\n".join(words) + "\n")
+    pairs = "".join(f"{a}\t{b}\n" for a, b in itertools.pairwise(words))
+    (folder / "ranked" / "pos_pair.txt").write_text(pairs)
+    return {
+        "word-similarity": folder / "rated",
+        "sentence-similarity": folder / "rated",
+        "evalrank-word": folder / "ranked",
+    }
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory, data):
+    """Two models before every task without views of its own, and a made-up task and classification."""
+    folder = tmp_path_factory.mktemp("results")
+    store = Store(folder)
+    models = [Letters("few", "aeiou"), Letters("many", "abcdefghijkl")]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GICCS_CACHE", str(tmp_path_factory.mktemp("cache")))
+        for name in OTHERS:
+            if name == "classification":  # its learner takes long
+                continue
+            (task,) = open_tasks(name, TaskOptions())
+            read = task.read(str(data.get(name, task.default_data)))
+            list(run(models, [task], read if name in data else read.first(6), store))
+    (answered,) = open_tasks("csts", TaskOptions(condition=False))
+    list(run(models[:1], [answered], answered.read("csts-sample").first(6), store))
+    for n, model in enumerate(("few", "many")):
+        accuracy = [Estimate(0.5 + n / 4, 0.4, 0.8, 20), Estimate(0.7, 0.6, 0.8, 30)]
+        groups = tuple(
+            Group({"set": name}, {"accuracy": one})
+            for name, one in zip("AB", accuracy, strict=True)
+        )
+        mean = {"accuracy": Estimate(0.6 + n / 10, 0.5, 0.7, 2)}
+        store.add(made_up("classification", model, mean, groups))
+    return folder
+
+
+def made_up(task, model, metrics, groups=(), **signature):
+    said = {"task": task, "model": model, "data": "d" * 64, **signature}
+    return Result(model, task, metrics, groups, said, {"data": "sets"}, 1.0)
+
+
+def tables(app):
+    return [pl.from_pandas(one.value) for one in app.dataframe]
+
+
+def said(app):
+    kinds = ("caption", "markdown", "info", "error", "warning")
+    return "\n".join(str(one.value) for kind in kinds for one in getattr(app, kind))
+
+
+def open_task(opened, folder, task, **link):
+    link = {"page": "models", "task": task} | link
+    return opened("--results", folder, **link)
+
+
+@pytest.mark.parametrize("task", OTHERS)
+def test_every_task_is_shown_with_its_main_metric_first(opened, results, task):
+    app = open_task(opened, results, task)
+    assert not app.warning
+    shown, every, *_ = tables(app)
+    own = [one for one in Store(results).results() if one.task == task]
+    main = next(iter(own[0].metrics))
+    values = sorted((one.metrics[main].value for one in own), reverse=main != "alignment")
+    assert shown["value"].to_list() == pytest.approx(values)
+    assert {column for one in own for column in one.metrics} == set(every.columns[2:])
+    assert len(app.get("vega_lite_chart")) >= 1
+
+
+@pytest.mark.parametrize("task", OTHERS)
+def test_in_german(opened, results, task):
+    app = open_task(opened, results, task, lang="de")
+    assert "Alle Maße" in [one.value for one in app.subheader]
+    (metric,) = [one for one in app.selectbox if one.key == "any_metric"]
+    assert metric.label == "Maß"
+
+
+def test_all_tasks_can_be_chosen(opened, results):
+    app = opened("--results", results, page="models")
+    (task,) = [one for one in app.get("button_group") if one.key == "task"]
+    assert [option.strip("`") for option in task.options] == OTHERS
+
+
+def test_less_can_be_better(opened, results):
+    app = open_task(opened, results, "uniformity", any_metric="uniformity")
+    assert tables(app)[0]["value"].is_sorted()
+    assert "less is better" in said(app)
+
+
+def test_settings_tell_results_of_one_model_apart(opened, results):
+    models = tables(open_task(opened, results, "csts"))[0]["model"].to_list()
+    assert sorted(models) == ["few (bi)", "few (bi, no condition)", "many"]
+
+
+def test_parts_are_those_of_the_results(opened, results):
+    app = open_task(opened, results, "sentence-similarity", division="set × level")
+    parts = tables(app)[2]
+    (few,) = [
+        one
+        for one in Store(results).results()
+        if (one.task, one.model) == ("sentence-similarity", "few")
+    ]
+    values = {
+        ", ".join(f"{name}={value}" for name, value in group.by.items()): group.metrics["spearman"]
+        for group in few.groups
+        if set(group.by) == {"set", "level"}
+    }
+    rows = parts.filter(model="few")
+    assert rows["part"].to_list() == list(values)
+    assert rows["n"].to_list() == [one.n for one in values.values()]
+
+
+def test_one_data_set_at_a_time(opened, tmp_path):
+    store = Store(tmp_path)
+    for n, content in enumerate("ab"):
+        metrics = {"f1": Estimate(n / 2, n / 2, 1.0, 10)}
+        store.add(made_up("of another package", "m", metrics, data=content * 64))
+    app = open_task(opened, tmp_path, "of another package", data_set="b" * 12)
+    assert tables(app)[0]["value"].to_list() == [0.5]
+    (data_set,) = [one for one in app.selectbox if one.key == "data_set"]
+    assert data_set.options == ["sets (aaaaaa)", "sets (bbbbbb)"]
+    assert tables(open_task(opened, tmp_path, "of another package"))[0]["value"].to_list() == [0.0]
+
+
+def test_a_task_that_is_not_installed_has_names_as_they_are(opened, tmp_path, hostile_texts):
+    task, model = hostile_texts[0], hostile_texts[2]
+    metrics = {hostile_texts[1]: Estimate(0.5, 0.25, 0.75, 10, hostile_texts[3])}
+    Store(tmp_path).add(made_up(task, model, metrics))
+    app = open_task(opened, tmp_path, task)
+    assert tables(app)[0]["model"].to_list() == [model]
+    for text in (one.value for one in app.caption):
+        assert hostile_texts[3] not in text.replace(f"`{hostile_texts[3]}`", "")
+
+
+def test_without_numbers_there_is_no_chart(opened, tmp_path):
+    hidden = {"spearman": Estimate(math.nan, math.nan, math.nan, 0, "labels are hidden")}
+    Store(tmp_path).add(made_up("csts", "m", hidden))
+    app = open_task(opened, tmp_path, "csts")
+    assert "labels are hidden" in said(app)
+    assert not app.get("vega_lite_chart")
+
+
+def test_the_page_of_errors_leaves_them_out_and_says_so(opened, results):
+    app = opened("--results", results, page="errors")
+    n = len(list(Store(results).results()))
+    assert f"their tasks have no view here: {n} results" in said(app)
+
+
+def test_frames_by_hand():
+    groups = (
+        Group({"set": "A"}, {"f1": Estimate(0.25, 0.0, 0.5, 5)}),
+        Group({"set": "A", "level": 1}, {"f1": Estimate(0.5, 0.0, 1.0, 2)}),
+        Group({"set": "B"}, {"other": Estimate(0.5, 0.0, 1.0, 2)}),
+    )
+    one = made_up("t", "m", {"f1": Estimate(0.75, 0.5, 1.0, 10)}, groups, setting="fast")
+    other = made_up("t", "n", {"f2": Estimate(0.5, 0.5, 1.0, 10)}, dtype="float16")
+    assert metrics_page.parts([one], "f1", ("set",)).rows() == [
+        (key(one), "m", "set=A", 0.25, 0.0, 0.5, 5, "")
+    ]
+    table = metrics_page.metrics([one, other])
+    assert table.columns == ["model", "setting", "f1", "f2"]
+    assert table.fill_nan(None).rows() == [("m", "fast", 0.75, None), ("n", "", None, 0.5)]
+
+
+def test_a_baseline_of_the_sample_is_among_them(opened, tmp_path):
+    (task,) = open_tasks("csts")
+    model = open_model("baseline:char-ngram")
+    list(run([model], [task], task.read("csts-sample").first(6), Store(tmp_path)))
+    app = open_task(opened, tmp_path, "csts")
+    assert tables(app)[0]["model"].to_list() == [model.name]
+    assert "Data set: `csts-sample (validation)`" in said(app)

@@ -1,14 +1,63 @@
-"""The kinds of files that a study has, what their columns are called, and which command reads each."""
+"""Which kind of file is this? By the names of its columns and by its content, whatever its name says."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Collection, Iterable
+import json
+import re
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from bws.column_names import BEST, ITEM, SCORE, WORST, first_of, numbered
+from bws.problems import InputError, Problem
 
-__all__ = ["KINDS", "FileKind", "kind_of", "kind_of_header", "remark"]
+__all__ = [
+    "ANNOTATOR", "BEST", "GROUP", "ITEM", "KINDS", "SCORE", "TUPLE", "WORST", "FileKind",
+    "check_is_json_lines", "check_is_no_markup", "first_of", "is_header", "json_keys", "kind_of", "numbered",
+    "remark", "table_separator",
+]  # fmt: skip
+
+BEST = ("best", "bestitem", "most", "mostrelated", "bestpair")
+WORST = ("worst", "worstitem", "least", "leastrelated", "worstpair")
+PEOPLE = ("annotator", "worker", "participant", "user")
+ANNOTATOR = tuple(f"{person}{suffix}" for person in PEOPLE for suffix in ("", "id"))
+TUPLE = ("tupleid", "tuple")
+GROUP = ("group", "dialogueid")
+ITEM, SCORE = ("item", "itemid", "utteranceid"), ("score",)
+
+
+def _plain(name: str) -> str:
+    """Return a column's name without case, spaces and punctuation.
+
+    >>> _plain("Most_Related"), _plain("best-pair")
+    ('mostrelated', 'bestpair')
+    """
+    return re.sub(r"[\W_]+", "", name).lower()
+
+
+def first_of(columns: Iterable[str], wanted: Sequence[str]) -> str | None:
+    """Return the column whose plain name is wanted most; None where there is none.
+
+    >>> first_of(["Worst", "BestItem"], BEST)
+    'BestItem'
+    """
+    named = {_plain(column): column for column in columns}
+    return next((named[name] for name in wanted if name in named), None)
+
+
+def numbered(columns: Iterable[str], prefix: str = r".*?") -> list[str]:
+    """Return the columns named by the prefix (a pattern) and 1, 2, 3, ..., in this order.
+
+    Empty where a number is missing or comes twice.
+
+    >>> numbered(["item2", "item1", "best"], "item")
+    ['item1', 'item2']
+    >>> numbered(["SentPair1", "SemPair2", "Best"])
+    ['SentPair1', 'SemPair2']
+    """
+    matches = [(re.fullmatch(rf"{prefix}[ _.-]?(\d{{1,3}})", name, re.I), name) for name in columns]
+    found = sorted((int(match[1]), name) for match, name in matches if match)
+    right = [number for number, _ in found] == list(range(1, len(found) + 1))
+    return [name for _, name in found] if right else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +128,10 @@ def _fits(kind: FileKind, columns: Collection[str]) -> bool:
     return bool(first_of(columns, ITEM) and first_of(columns, SCORE))
 
 
-def kind_of_header(line: str) -> FileKind | None:
+def _kind_of_header(line: str) -> FileKind | None:
     """Return the kind of delimited file that has this first line; None where none is recognised.
 
-    >>> kind_of_header("item,group,score").name
+    >>> _kind_of_header("item,group,score").name
     'scores'
     """
     for separator in (",", "\t", ";"):
@@ -116,3 +165,106 @@ def remark(columns: Iterable[str], expected: str = "") -> str:
     if wanted and wanted.columns & set(names) and order.index(kind) > order.index(wanted):
         return ""
     return f"; this is {kind.title}; {kind.readers}"
+
+
+MARKUP = re.compile(r"\s*<(?:!doctype|html|head|body|table|\?xml)\b", re.I)
+SEPARATORS = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "vertical bars"}
+KNOWN_COLUMNS = frozenset({
+    "item", "itemid", "utteranceid", "id", "group", "dialogueid", "tupleid",
+    "text", "sentence", "utterance", "context", "candidates", "score",
+})  # fmt: skip
+"""Plain names of columns that the first line of a table often has."""
+
+
+def check_is_no_markup(text: str, name: str) -> None:
+    """Raise InputError where a text begins as HTML or XML, such as a page saved in place of a file."""
+    if MARKUP.match(text):
+        message = (
+            "is an HTML or XML page; download the data itself, or save the table as CSV (UTF-8)"
+        )
+        raise InputError(Problem(name, None, message))
+
+
+def json_keys(text: str) -> list[str] | None:
+    """Return the keys of a JSON object, none for a list of other values; None where a text is neither.
+
+    Of a list, the keys are those of its first object.
+
+    >>> json_keys('{"item": "a"}'), json_keys("[1, 2]"), json_keys("item,score")
+    (['item'], [], None)
+    """
+    if not text.lstrip().startswith(("{", "[")):
+        return None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    value = value[0] if isinstance(value, list) and value else value
+    return list(value) if isinstance(value, dict) else []
+
+
+def check_is_json_lines(text: str, name: str) -> None:
+    """Raise InputError where several lines are there and none begins a JSON object."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    if len(lines) < 2 or any(line.lstrip().startswith("{") for line in lines):
+        return
+    check_is_no_markup(text, name)
+    message = f"{len(lines)} lines are not JSON; expected JSON Lines, an object per line"
+    if kind := _kind_of_header(lines[0]):
+        message = f"{len(lines)} lines are not JSON; this is {kind.title} (CSV); {kind.readers}"
+    elif json_keys(text) is not None:
+        message = "is one JSON document; expected JSON Lines, an object per line"
+    raise InputError(Problem(name, None, message))
+
+
+def table_separator(text: str) -> str | None:
+    """Return what separates the fields, in words, of a text that is a table; None where it is a list.
+
+    A table has tabs in its first line, or a header: two or more distinct fields with no white space around
+    them, of which one is a usual name of a column or as many of which are in every row.
+
+    >>> table_separator("id,context\\nd1,Hello, you"), table_separator("yes, please\\nno, thanks")
+    ('commas', None)
+    """
+    lines = [line for line in text.split("\n") if line.strip()]
+    for separator, words in SEPARATORS.items():
+        fields = _fields(lines[:1], separator)
+        if not fields or len(fields[0]) < 2:
+            continue
+        if separator == "\t" or (
+            _may_be_header(fields[0]) and _is_table(fields[0], lines, separator)
+        ):
+            return words
+    return None
+
+
+def is_header(fields: Collection[str], others: Iterable[str]) -> bool:
+    """Tell whether the first row of a table without a header is one: usual names that no other row has.
+
+    others: the fields of the other rows. Where there are none, a usual name alone does not make a header.
+    """
+    if KNOWN_COLUMNS.isdisjoint(map(_plain, fields)):
+        return False
+    rest = set(others)
+    return bool(rest) and rest.isdisjoint(fields)
+
+
+def _fields(lines: list[str], separator: str) -> list[list[str]]:
+    """Return the rows of delimited lines; none where they cannot be read so."""
+    try:
+        return [
+            row for row in csv.reader((f"{line}\n" for line in lines), delimiter=separator) if row
+        ]
+    except csv.Error:
+        return []
+
+
+def _may_be_header(fields: Collection[str]) -> bool:
+    return len(set(fields)) == len(fields) and all(name and name == name.strip() for name in fields)
+
+
+def _is_table(header: Collection[str], lines: list[str], separator: str) -> bool:
+    if kind_of(header) or not KNOWN_COLUMNS.isdisjoint(map(_plain, header)):
+        return True
+    rows = _fields(lines, separator)
+    return len(rows) > 1 and all(len(row) == len(header) for row in rows)

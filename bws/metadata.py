@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.file_kinds import remark
-from bws.files.faults import quoted
+from bws.files.columns import quoted
 from bws.problems import InputError, Problem
 from bws.records import Ints, Judgments, Tuples, normal_id
 from bws.textio import display_name
@@ -141,9 +141,9 @@ def read_metadata(path: str | os.PathLike[str]) -> Metadata:
 
 
 def _of_objects(path: str | os.PathLike[str], name: str) -> Metadata:
-    from bws.files.jsonl import read_json_lines
+    from bws.files.schema import json_objects
 
-    placed = read_json_lines(path)
+    placed = json_objects(path)
     objects = [_with_lengths(value) for _, value in placed]
     keys = dict.fromkeys(key for value in objects for key in value)
     columns = {key: [_as_text(value.get(key)) for value in objects] for key in keys}

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-__all__ = ["InputError", "Problem", "summary"]
+__all__ = ["InputError", "Location", "Problem", "summary"]
 
 MAX_LISTED = 5
 """Problems that differ in values only and are still listed one by one; the lines that a summary names."""
@@ -34,6 +35,25 @@ class Problem:
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"
         return f"{place}: {self.message}"
+
+
+class Location(NamedTuple):
+    """Position of a row in a file."""
+
+    file: str
+    """The file as messages name it."""
+    line: int | None
+    """The line, counted from 1; None where the file has no lines."""
+
+    def problem(self, message: str) -> Problem:
+        """Return a problem of the row."""
+        return Problem(self.file, self.line, message)
+
+    def as_seen_from(self, other: Location) -> str:
+        """Return how a message about another row names it: ``line 3``, or ``a.tsv:3`` of another file."""
+        if self == other:
+            return "the same line"
+        return f"line {self.line}" if self.file == other.file else f"{self.file}:{self.line}"
 
 
 def summary(problems: Sequence[Problem]) -> list[str]:

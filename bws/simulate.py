@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bws.file_kinds import remark
 from bws.files import read_scores
-from bws.files.jsonl import read_json_lines
+from bws.files.schema import json_objects
 from bws.problems import InputError, Problem
 from bws.records import Floats, Judgments, Scores, Tuples, normal_id
 from bws.textio import display_name
@@ -200,7 +200,7 @@ def _intended(path: str | os.PathLike[str], name: str) -> Scores:
     keys: list[tuple[str, str]] = []
     levels: list[int] = []
     problems: list[Problem] = []
-    rows = read_json_lines(path)
+    rows = json_objects(path)
     for line, dialogue in rows:
         candidates = dialogue.get("candidates")
         for candidate in candidates if isinstance(candidates, list) else []:

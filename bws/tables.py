@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+
+from bws.textio import csv_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -169,11 +169,9 @@ class ResultTable:
 
     def csv(self) -> str:
         """Return the table as CSV with all digits; NaN and the value of no part are empty."""
-        values, out = self._values(), io.StringIO()
+        values = self._values()
         rows = zip(*values.values(), strict=True)
-        blank = (["" if cell != cell else cell for cell in row] for row in rows)
-        csv.writer(out, lineterminator="\n").writerows([values, *blank])
-        return out.getvalue()
+        return csv_text((["" if cell != cell else cell for cell in row] for row in rows), [*values])
 
     def frame(self) -> pl.DataFrame:
         """Return the table as a data frame; null for NaN and for the value of no part.

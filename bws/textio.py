@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
+import json
 import logging
 import os
 import re
@@ -11,16 +13,19 @@ import sys
 import time
 import tomllib
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from bws.problems import InputError, Problem
 
 __all__ = [
     "check_is_text",
+    "csv_text",
     "display_name",
+    "json_lines_text",
+    "parse_toml",
     "read_bytes",
     "read_text",
     "read_toml",
@@ -47,6 +52,7 @@ RATIO = 100
 UNPACKED = 2 * 2**30
 """So many bytes are unpacked into memory at most."""
 PIECE = 2**20
+TOML_LOCATION = re.compile(r" \(at line (\d+), column \d+\)$")
 TEMPORARY = ".bws.part"
 """How the names of temporary files end, which no other program calls so."""
 FORGOTTEN = 3600.0
@@ -144,14 +150,55 @@ def read_text(path: str | os.PathLike[str]) -> str:
 
 
 def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read a TOML file; InputError names the line where it is none."""
+    """Read a TOML file as `read_text` and `parse_toml` do."""
+    return parse_toml(read_text(path), display_name(path))
+
+
+def parse_toml(text: str, name: str) -> dict[str, Any]:
+    """Parse TOML of the file `name`; InputError names the line of a syntax error."""
     try:
-        return tomllib.loads(read_text(path))
+        return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        line = re.search(r"line (\d+)", str(error))
-        message = f"is not TOML ({error})"
-        problem = Problem(display_name(path), int(line[1]) if line else None, message)
+        location = TOML_LOCATION.search(str(error))
+        reason = TOML_LOCATION.sub("", str(error))
+        problem = Problem(name, int(location[1]) if location else None, f"is not TOML: {reason}")
         raise InputError(problem) from None
+
+
+def csv_text(
+    rows: Iterable[Sequence[object] | Mapping[str, object]],
+    header: Sequence[str] = (),
+    *,
+    quote_all: bool = False,
+) -> str:
+    r"""Return rows as CSV with line feeds, fields quoted where necessary, None and missing keys empty.
+
+    A mapping is written in the order of the header; ValueError where it has a key that the header lacks.
+
+    >>> csv_text([("a", 0.5), {"score": None, "item": "b, c"}], ("item", "score"))
+    'item,score\na,0.5\n"b, c",\n'
+    """
+    out = io.StringIO()
+    quoting: Literal[0, 1] = csv.QUOTE_ALL if quote_all else csv.QUOTE_MINIMAL
+    writer = csv.writer(out, lineterminator="\n", quoting=quoting)
+    if header:
+        writer.writerow(header)
+    for row in rows:
+        if isinstance(row, Mapping):
+            if unknown := row.keys() - set(header):
+                raise ValueError(f"keys {sorted(unknown)} are not in the header {list(header)}")
+            row = [row.get(name, "") for name in header]
+        writer.writerow(row)
+    return out.getvalue()
+
+
+def json_lines_text(objects: Iterable[Mapping[str, Any]]) -> str:
+    r"""Return objects as JSON Lines, characters as they are.
+
+    >>> json_lines_text([{"text": "Grüß Gott"}, {}])
+    '{"text": "Grüß Gott"}\n{}\n'
+    """
+    return "".join(f"{json.dumps(value, ensure_ascii=False)}\n" for value in objects)
 
 
 def write_atomic(path: str | os.PathLike[str], content: str | bytes) -> None:

@@ -85,7 +85,7 @@ class Variants:
 
     def message(self, remedy: str = "--merge-variants merges them") -> str:
         """Return the counts and examples in words; `remedy` says what follows of them."""
-        from bws.files.faults import quoted
+        from bws.files.columns import quoted
 
         counts = f"{self.n_items} items are {self.n_distinct}"
         if self.merged:

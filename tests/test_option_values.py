@@ -184,7 +184,7 @@ def test_values_of_a_recipe(tmp_path):
     )
     for value in ("nan", "inf", f"1{'0' * 400}"):
         assert "it must be a number" in refused("encoding = 'bi'", value=value)
-    assert "is not TOML (" in refused(f"epochs = {LONG}")
+    assert "is not TOML: " in refused(f"epochs = {LONG}")
 
 
 def test_values_of_sweeps(tmp_path):

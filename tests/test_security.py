@@ -530,7 +530,7 @@ def test_equal_values_without_end_are_not_made_into_objects(tmp_path, arrow):
     words = arrow.DictionaryArray.from_arrays(column, ["x" * 100_000])  # 10 GB of text
     arrow.parquet.write_table(arrow.table({"words": words}), path, store_schema=False)
     assert path.stat().st_size < 10_000
-    code = "from giccs.benchmark.fields import parquet_rows\ndef read(path): [*map(id, parquet_rows(path))]"
+    code = "from giccs.benchmark.parquet import parquet_rows\ndef read(path): [*map(id, parquet_rows(path))]"
     [said], most = read_within(code, path)
     assert re.search(
         r"its values would take 10,000,\d{3},\d{3} bytes; at most 4,294,967,296 are read", said

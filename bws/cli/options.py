@@ -143,7 +143,7 @@ def judgments_from(
 
 def report_judgments(console: Console, judgments: Judgments, path: str) -> None:
     """Warn of rows that were left out and of items that are variants of one."""
-    from bws.files.faults import quoted
+    from bws.files.columns import quoted
 
     if judgments.left_out:
         console.warn(judgments.left_out)

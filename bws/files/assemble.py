@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.files.faults import Faults, quoted
-from bws.files.vocabulary import MAX_ID, encode
+from bws.files.columns import MAX_ID, Faults, encode, quoted
 from bws.problems import InputError, Problem
 from bws.records import Ints, Tuples
 

@@ -16,15 +16,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bws.column_names import BEST, WORST, first_of, numbered
-from bws.file_kinds import remark
+from bws.file_kinds import BEST, WORST, first_of, numbered, remark
 from bws.files import mturk, potato
-from bws.files.faults import quoted
+from bws.files.columns import quoted, series
 from bws.files.judgments import OnInvalid, judgments_of, right_answers
 from bws.files.pairs import pair_id, pair_of_list
 from bws.files.rows import Format, Rows, rows_of
 from bws.files.table import Table, table_of, text_bytes
-from bws.files.writing import series
 from bws.problems import InputError, Problem
 from bws.records import Judgments
 from bws.textio import display_name, read_bytes

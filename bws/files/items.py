@@ -5,16 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from bws.file_content import check_is_no_markup, json_keys, table_separator
-from bws.file_kinds import remark
-from bws.files.faults import quoted
-from bws.files.jsonl import json_objects
+from bws.file_kinds import check_is_no_markup, json_keys, remark, table_separator
+from bws.files.columns import MAX_ID, quoted
+from bws.files.schema import Placed, Unique, json_objects, normal_ids
 from bws.files.table import Table, table_of, text_bytes
-from bws.files.vocabulary import MAX_ID
-from bws.problems import InputError, Problem
+from bws.problems import InputError, Location, Problem
 from bws.records import normal_id
 from bws.textio import display_name, read_bytes, read_text
 
@@ -40,6 +38,9 @@ class _Written(NamedTuple):
     group: str
 
 
+ITEM = Unique[_Written]("item", lambda row: (row.item, row.group), normal_ids)
+
+
 def read_items(
     path: str | os.PathLike[str],
     item_column: str | None = None,
@@ -63,7 +64,7 @@ def read_items(
     name = display_name(path)
     kind = name.removesuffix(".gz").rpartition(".")[2].lower()
     if kind in ("jsonl", "ndjson"):
-        written, grouped = _of_objects(read_text(path), name, item_column, group_column)
+        written, grouped = _of_objects(path, name, item_column, group_column)
     elif kind in ("csv", "tsv"):
         data = text_bytes(read_bytes(path), name)
         table = table_of(data, name, separator="\t" if kind == "tsv" else None)
@@ -82,11 +83,12 @@ def read_items(
             _Written(n, line, "") for n, line in enumerate(text.split("\n"), 1) if line.strip()
         ]
         grouped = False
-    problems = _problems(name, written)
+    items = [normal_id(row.item) for row in written]
+    groups = [normal_id(row.group) for row in written] if grouped else None
+    problems = _problems(name, written, Items(items, groups))
     if problems:
         raise InputError(problems)
-    items = [normal_id(row.item) for row in written]
-    return Items(items, [normal_id(row.group) for row in written] if grouped else None)
+    return Items(items, groups)
 
 
 def read_item_sets(path: str | os.PathLike[str]) -> list[list[str]]:
@@ -188,9 +190,9 @@ def _present(name: str, columns: Sequence[str], wanted: str) -> str:
 
 
 def _of_objects(
-    text: str, name: str, item: str | None, group: str | None
+    path: str | os.PathLike[str], name: str, item: str | None, group: str | None
 ) -> tuple[list[_Written], bool]:
-    placed = json_objects(text, name)
+    placed = json_objects(path)
     if item is None and any("candidates" in value for _, value in placed):
         if group is not None:
             message = (
@@ -208,7 +210,7 @@ def _of_objects(
     return rows, group is not None
 
 
-def _of_dialogues(placed: Iterable[tuple[int, dict[str, Any]]], name: str) -> list[_Written]:
+def _of_dialogues(placed: Iterable[tuple[int, Mapping[str, Any]]], name: str) -> list[_Written]:
     written, problems = [], []
     for line, value in placed:
         dialogue, candidates = value.get("dialogue_id"), value.get("candidates")
@@ -230,25 +232,18 @@ def _text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _problems(name: str, written: Sequence[_Written]) -> list[Problem]:
+def _problems(name: str, written: Sequence[_Written], read: Items) -> list[Problem]:
     problems = []
-    first: dict[tuple[str, str], _Written] = {}
     if not written:
         problems.append(Problem(name, None, "holds no items"))
     for row in written:
-        item = normal_id(row.item)
-        earlier = first.setdefault((normal_id(row.group), item), row)
-        if not item:
+        if not row.item.strip():
             problems.append(Problem(name, row.line, "the item is empty; each must have an id"))
-        elif len(item) > MAX_ID:
-            message = f"the item has {len(item)} characters; at most {MAX_ID} are allowed"
+        elif len(row.item) > MAX_ID and (length := len(normal_id(row.item))) > MAX_ID:
+            message = f"the item has {length} characters; at most {MAX_ID} are allowed"
             problems.append(Problem(name, row.line, message))
-        elif earlier is not row:
-            alike = (
-                "repeats"
-                if earlier.item == row.item
-                else "differs only by Unicode form or white space from"
-            )
-            message = f"{quoted(item)} {alike} the item of line {earlier.line}; each must be unique"
-            problems.append(Problem(name, row.line, message))
-    return problems
+    keys = zip(read.items, read.groups, strict=True) if read.groups else read.items
+    if len(set(keys)) < len(written):
+        named = (row for row in written if row.item.strip())
+        problems += ITEM.problems(Placed(row, Location(name, row.line)) for row in named)
+    return sorted(problems, key=lambda problem: problem.line or 0)

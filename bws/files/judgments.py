@@ -12,12 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.files.assemble import MAX_K, Assembled, assemble_tuples, check_k
-from bws.files.faults import Faults, quoted
+from bws.files.columns import Faults, delimited, encode, quoted, series, texts
 from bws.files.pairs import BETWEEN
 from bws.files.rows import Rows
 from bws.files.tuples import item_columns
-from bws.files.vocabulary import encode, texts
-from bws.files.writing import delimited, series
 from bws.problems import InputError, Problem
 from bws.records import Ints, Judgment, Judgments, Tuples, normal_id
 from bws.textio import write_atomic

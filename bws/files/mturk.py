@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bws.column_names import first_of, numbered
+from bws.file_kinds import first_of, numbered
 from bws.files.rows import Answers, Format, Rows, missing, rows_of
 from bws.files.table import Table
 from bws.problems import InputError, Problem

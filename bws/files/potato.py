@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from bws.file_kinds import remark
+from bws.files.columns import series
 from bws.files.rows import Rows
-from bws.files.writing import series
 from bws.problems import InputError, Problem
 from bws.textio import display_name, read_text
 

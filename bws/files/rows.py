@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.column_names import ANNOTATOR, GROUP, TUPLE, first_of
-from bws.file_kinds import remark
+from bws.file_kinds import ANNOTATOR, GROUP, TUPLE, first_of, remark
 from bws.files.table import Table
 from bws.problems import InputError, Problem
 

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.column_names import ITEM, SCORE, first_of
-from bws.files.faults import Faults, quoted
+from bws.file_kinds import ITEM, SCORE, first_of
+from bws.files.columns import Faults, delimited, encode, quoted, series, tabbed
 from bws.files.pairs import BETWEEN
 from bws.files.rows import missing
 from bws.files.table import Table, tabbed_first_line, table_of, text_bytes
-from bws.files.vocabulary import encode
-from bws.files.writing import delimited, series, tabbed
-from bws.records import Floats, Scores
+from bws.records import Floats, Ints, Scores
 from bws.textio import display_name, read_bytes, write_atomic
 
 if TYPE_CHECKING:
@@ -51,7 +49,7 @@ def _scores(table: Table, item: str, score: str) -> Scores:
     (item_of,), items = encode([frame[item]])
     group = first_of(frame.columns, ("group", "dialogueid"))
     (group_of,), groups = encode([frame[group] if group else frame[item].str.head(0)])
-    _check_items(faults, items[item_of], groups[group_of])
+    _check_items(faults, item_of, items, group_of, groups)
     present = [name for name in (*COUNTS, "low", "high") if name in frame.columns]
     columns = {"score": frame[score]} | {name: frame[name] for name in present}
     numbers = {name: _numbers(faults, name, column) for name, column in columns.items()}
@@ -73,18 +71,22 @@ def _counts(numbers: dict[str, Floats], name: str, rows: int) -> NDArray[np.int6
     return np.nan_to_num(numbers.get(name, np.zeros(rows))).astype(np.int64)
 
 
-def _check_items(faults: Faults, items: NDArray[np.object_], groups: NDArray[np.object_]) -> None:
-    faults.add((items == "").astype(bool), lambda _: "item is empty; every row must name one")
-    first: dict[tuple[str, str], int] = {}
-    keys = list(zip(groups.tolist(), items.tolist(), strict=True))
-    again = [first.setdefault(key, row) != row for row, key in enumerate(keys)]
-    faults.add(
-        np.array(again, bool),
-        lambda row: (
-            f"item {quoted(keys[row][1])} stands in line {faults.lines[first[keys[row]]]} already; "
-            "one score an item and group is allowed"
-        ),
-    )
+def _check_items(
+    faults: Faults,
+    item_of: Ints,
+    items: NDArray[np.object_],
+    group_of: Ints,
+    groups: NDArray[np.object_],
+) -> None:
+    def what(row: int) -> str:
+        group = groups[group_of[row]]
+        of_group = f" of group {quoted(group)}" if group else ""
+        return f"the item {quoted(items[item_of[row]])}{of_group}"
+
+    empty = (items == "")[item_of].astype(bool)
+    faults.add(empty, lambda _: "item is empty; every row must name one")
+    keys = group_of.astype(np.int64) * len(items) + item_of
+    faults.add_repeats(keys, what, ~empty)
 
 
 def _numbers(faults: Faults, name: str, column: pl.Series) -> Floats:

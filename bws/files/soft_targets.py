@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.files.faults import Faults, quoted
+from bws.files.columns import Faults, delimited, encode, quoted, series
 from bws.files.rows import missing
 from bws.files.table import Table, read_table
-from bws.files.vocabulary import encode
-from bws.files.writing import delimited, series
 from bws.records import Judgments
 from bws.textio import write_atomic
 
@@ -160,13 +158,15 @@ def _check_tuples(
     _, first, number = np.unique(tuple_of, return_index=True, return_inverse=True)
     first_row = first[number]
     pairs = tuple_of.astype(np.int64) * (int(item_of.max(initial=0)) + 1) + item_of
-    again = np.ones(len(targets), bool)
-    again[np.unique(pairs, return_index=True)[1]] = False
 
     def name(row: int) -> str:
         return f"tuple {quoted(targets.tuple_ids[row])}"
 
-    faults.add(again, lambda row: f"{name(row)} has item {quoted(targets.items[row])} twice")
+    faults.add_repeats(
+        pairs,
+        lambda row: f"the item {quoted(targets.items[row])} of {name(row)}",
+        np.ones(len(targets), bool),
+    )
     faults.add(
         group_of != group_of[first_row],
         lambda row: f"{name(row)} has another group in line {faults.lines[first_row[row]]}",

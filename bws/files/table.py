@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.file_content import check_is_no_markup, json_keys
-from bws.file_kinds import remark
+from bws.file_kinds import check_is_no_markup, json_keys, remark
 from bws.problems import InputError, Problem
 from bws.records import normal_id
 from bws.textio import check_is_text, display_name, read_bytes

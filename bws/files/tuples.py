@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from bws.column_names import GROUP, TUPLE, numbered
-from bws.file_content import is_header
-from bws.file_kinds import kind_of
+from bws.file_kinds import GROUP, TUPLE, is_header, kind_of, numbered
 from bws.files.assemble import assemble_tuples, check_k
-from bws.files.faults import Faults, quoted
+from bws.files.columns import Faults, delimited, quoted, series, tabbed
 from bws.files.rows import column_of, missing
 from bws.files.table import Table, tabbed_first_line, table_of, text_bytes
-from bws.files.writing import delimited, series, tabbed
 from bws.records import Ints, Tuples
 from bws.textio import display_name, read_bytes, write_atomic
 
@@ -53,7 +50,8 @@ def _tuples(table: Table) -> Tuples:
     faults = Faults(table.file, table.lines, table.problems)
     faults.stop("tuples", always=False)
     ids = _ids(table)
-    _check_unique(faults, ids)
+    present = (ids != "").to_numpy()
+    faults.add_repeats(ids, lambda row: f"the tuple_id {quoted(ids[row])}", present)
     items = [table.frame[column] for column in columns]
     found = assemble_tuples(faults, items, column_of(table, GROUP), ids)
     faults.stop("tuples", always=True)
@@ -66,17 +64,6 @@ def _ids(table: Table) -> pl.Series:
         return written.str.strip_chars()
     count = len(table.frame)
     return series(f"t{n:0{len(str(count))}}" for n in range(1, count + 1))
-
-
-def _check_unique(faults: Faults, ids: pl.Series) -> None:
-    again = ~ids.is_first_distinct() & (ids != "")
-    faults.add(
-        again.to_numpy(),
-        lambda row: (
-            f"tuple_id {quoted(ids[row])} stands in line {faults.lines[ids.index_of(ids[row])]} already; "
-            "each must be unique"
-        ),
-    )
 
 
 def write_tuples(tuples: Tuples, path: str | os.PathLike[str], form: TupleForm = "csv") -> None:

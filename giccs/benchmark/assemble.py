@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from bws.problems import InputError, Problem
-from bws.textio import display_name, write_atomic
+from bws.files.schema import (
+    ANY_TEXT,
+    OBJECTS,
+    OPTIONAL_TEXT,
+    TEXT,
+    Placed,
+    Row,
+    Unique,
+    json_rows,
+    records,
+)  # fmt: skip
+from bws.problems import Problem
+from bws.textio import display_name, json_lines_text, write_atomic
 from giccs.benchmark.candidates import SPREAD, unlike_a_set
-from giccs.benchmark.fields import Fields, json_lines
+from giccs.benchmark.fields import LANGUAGE, LEVEL, TURNS, turn_problems
 from giccs.benchmark.items import Candidate, Dialogue, Item
 
-__all__ = ["assemble", "oddities", "placed_dialogues", "read_dialogues", "write_dialogues"]
+__all__ = [
+    "DIALOGUE_ID",
+    "assemble",
+    "oddities",
+    "placed_dialogues",
+    "read_dialogues",
+    "write_dialogues",
+]
+
+DIALOGUE_ID = Unique[Dialogue]("dialogue_id", lambda dialogue: dialogue.dialogue_id)
 
 
 def read_dialogues(path: str | os.PathLike[str], *, candidates: bool = True) -> list[Dialogue]:
@@ -23,35 +43,22 @@ def read_dialogues(path: str | os.PathLike[str], *, candidates: bool = True) -> 
     candidates: whether each dialogue must have some. Before they are written (``giccs-build import`` and
         ``select``) the key may be absent or its list empty.
     """
-    return [dialogue for _, dialogue in placed_dialogues(path, candidates=candidates)]
+    return [row.record for row in placed_dialogues(path, candidates=candidates)]
 
 
 def placed_dialogues(
     path: str | os.PathLike[str], *, candidates: bool = True
-) -> list[tuple[Problem, Dialogue]]:
-    """Read dialogues as `read_dialogues` does, each with its place (a problem without a message)."""
-    placed: list[tuple[Problem, Dialogue]] = []
-    problems: list[Problem] = []
-    first: dict[str, int] = {}
-    for fields in json_lines(path, "dialogues"):
-        if fields.values:
-            dialogue = _dialogue(fields, candidates=candidates)
-            earlier = first.setdefault(dialogue.dialogue_id, fields.line)
-            if earlier != fields.line:
-                fields.wrong(f"repeats the dialogue_id of line {earlier}; each must be unique")
-            placed.append((Problem(fields.file, fields.line, ""), dialogue))
-        problems += fields.problems
-    if problems:
-        raise InputError(problems)
-    if not placed:
-        raise InputError(Problem(display_name(path), None, "holds no dialogues"))
-    return placed
+) -> Sequence[Placed[Dialogue]]:
+    """Read dialogues as `read_dialogues` does, each with its location."""
+    make = partial(_dialogue, candidates=candidates)
+    found = records(display_name(path), json_rows(path, "dialogues"), make, [DIALOGUE_ID])
+    found.checked("dialogues")
+    return found.placed
 
 
 def write_dialogues(dialogues: Iterable[Dialogue], path: str | os.PathLike[str]) -> None:
     """Write dialogues as JSONL, whole or not at all; what is empty and optional is left out."""
-    lines = [json.dumps(_row(dialogue), ensure_ascii=False) for dialogue in dialogues]
-    write_atomic(path, "".join(f"{line}\n" for line in lines))
+    write_atomic(path, json_lines_text(map(_row, dialogues)))
 
 
 def _row(dialogue: Dialogue) -> dict[str, Any]:
@@ -72,39 +79,39 @@ def _row(dialogue: Dialogue) -> dict[str, Any]:
     }
 
 
-def _dialogue(fields: Fields, *, candidates: bool) -> Dialogue:
-    given = fields.values.get("candidates")
+def _dialogue(row: Row, *, candidates: bool) -> Dialogue:
+    given = row.values.get("candidates")
     if candidates and given in (None, []):
-        fields.wrong("there are no candidates; giccs-build candidates adds them")
-    return Dialogue(
-        dialogue_id=fields.text("dialogue_id"),
-        source=fields.text("source", empty=True),
-        domain=fields.text("domain", empty=True),
-        turns=fields.turns(),
-        candidates=_candidates(fields) if given is not None else (),
-        original_domain=fields.optional_text("original_domain"),
-        language=fields.language(),
+        row.wrong("there are no candidates; giccs-build candidates adds them")
+    dialogue = Dialogue(
+        dialogue_id=row.get("dialogue_id", TEXT),
+        source=row.get("source", ANY_TEXT),
+        domain=row.get("domain", ANY_TEXT),
+        turns=row.get("turns", TURNS),
+        candidates=_candidates(row) if given is not None else (),
+        original_domain=row.get("original_domain", OPTIONAL_TEXT),
+        language=row.get("language", LANGUAGE),
     )
+    for message in turn_problems(row):
+        row.wrong(message)
+    return dialogue
 
 
-def _candidates(fields: Fields) -> tuple[Candidate, ...]:
-    candidates = []
-    ids: set[str] = set()
-    texts: set[str] = set()
-    for values in fields.objects("candidates"):
-        inner = Fields(fields.file, fields.line, values)
-        candidate = Candidate(
-            inner.text("utterance_id"), inner.text("text"), inner.level("intended")
-        )
-        if candidate.utterance_id in ids or candidate.text in texts:
-            inner.wrong(
-                f"candidate {candidate.utterance_id} repeats another's utterance_id or text"
-            )
-        ids.add(candidate.utterance_id)
-        texts.add(candidate.text)
-        fields.problems += inner.problems
-        candidates.append(candidate)
-    return tuple(candidates)
+def _candidates(row: Row) -> tuple[Candidate, ...]:
+    inner = [Row(row.location, values) for values in row.get("candidates", OBJECTS)]
+    unique: list[Unique[Candidate]] = [
+        Unique("candidate utterance_id", lambda candidate: candidate.utterance_id),
+        Unique("candidate text", lambda candidate: candidate.text),
+    ]
+    found = records(row.location.file, inner, _candidate, unique)
+    row.problems += found.problems
+    return tuple(one.record for one in found.placed)
+
+
+def _candidate(row: Row) -> Candidate:
+    return Candidate(
+        row.get("utterance_id", TEXT), row.get("text", TEXT), row.get("intended", LEVEL)
+    )
 
 
 def assemble(
@@ -149,7 +156,7 @@ def assemble(
 
 
 def oddities(
-    placed: Sequence[tuple[Problem, Dialogue]], items: Sequence[Item], last_turn: str, number: int
+    placed: Sequence[Placed[Dialogue]], items: Sequence[Item], last_turn: str, number: int
 ) -> Iterator[tuple[Problem, str]]:
     """Yield what is odd about dialogues that were joined, each with the dialogue's id.
 
@@ -159,7 +166,8 @@ def oddities(
     scores: dict[str, list[float]] = {}
     for item in items:
         scores.setdefault(item.dialogue_id, []).append(item.score)
-    for place, dialogue in placed:
+    for row in placed:
+        dialogue = row.record
         name = dialogue.dialogue_id
         said = list(unlike_a_set(dialogue, number))
         speaker = dialogue.turns[-1].speaker
@@ -169,4 +177,4 @@ def oddities(
         if span < SPREAD:
             said.append(f"has scores that span {span:.2f} only; candidates should differ more")
         for message in said:
-            yield Problem(place.file, place.line, f"dialogue {name}: {message}"), name
+            yield row.location.problem(f"dialogue {name}: {message}"), name

@@ -6,19 +6,32 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from bws.files.schema import (
+    ANY_TEXT,
+    OPTIONAL_TEXT,
+    TEXT,
+    Field,
+    Placed,
+    Row,
+    Unique,
+    json_rows,
+    normal_ids,
+    records,
+)  # fmt: skip
 from bws.problems import InputError, Problem
 from bws.records import normal_id
-from bws.textio import display_name, write_atomic
-from giccs.benchmark.fields import Fields, json_lines, parquet_rows
+from bws.textio import display_name, json_lines_text, write_atomic
+from giccs.benchmark.fields import LANGUAGE, SHARE, TURNS, turn_problems
 from giccs.benchmark.items import Item
 from giccs.benchmark.languages import single_language
+from giccs.benchmark.parquet import parquet_rows
 from giccs.benchmark.terms import UNKNOWN_TERMS, Terms, terms_of_card
 
 __all__ = [
@@ -43,21 +56,27 @@ SAMPLE_TERMS = Terms(
 CARD = "README.md"
 PUBLISHED = "data/test-00000-of-00001.parquet"
 """Where giccs-card puts the items in a folder for the hub."""
-INVISIBLY = "they differ only in Unicode normalisation or outer white space"
-KEYS = frozenset(
-    [
-        "item_id",
-        "dialogue_id",
-        "source",
-        "domain",
-        "n_turns",
-        "turns",
-        "utterance_id",
-        "utterance",
-        "score",
-        "original_domain",  # optional
-        "language",  # optional
-    ]
+FIELDS: Mapping[str, Field[Any]] = {
+    "item_id": TEXT,
+    "dialogue_id": TEXT,
+    "source": ANY_TEXT,
+    "domain": ANY_TEXT,
+    "turns": TURNS,
+    "utterance_id": TEXT,
+    "utterance": TEXT,
+    "score": SHARE,
+    "original_domain": OPTIONAL_TEXT,
+    "language": LANGUAGE,
+}
+KEYS = frozenset([*FIELDS, "n_turns"])
+UNIQUE: Sequence[Unique[Item]] = (
+    Unique("item_id", lambda item: item.item_id, normal_ids),
+    Unique(
+        "utterance_id in its dialogue",
+        lambda item: (item.dialogue_id, item.utterance_id),
+        normal_ids,
+    ),
+    Unique("utterance in its dialogue", lambda item: (item.dialogue_id, item.utterance.strip())),
 )
 
 
@@ -127,7 +146,7 @@ def check_benchmark(data: str | os.PathLike[str]) -> tuple[Benchmark, list[Probl
     name = os.fspath(data)
     if name == SAMPLE:
         with resources.as_file(resources.files("giccs.data") / "benchmark.jsonl") as path:
-            benchmark, problems = _read(json_lines(path), name, name)
+            benchmark, problems = _read(json_rows(path), name, name)
             return replace(benchmark, terms=SAMPLE_TERMS), problems
     if Path(name).is_dir():
         return _read_folder(Path(name), name)
@@ -135,7 +154,7 @@ def check_benchmark(data: str | os.PathLike[str]) -> tuple[Benchmark, list[Probl
         from giccs.benchmark.hub import data_folder
 
         return _read_folder(data_folder(name), name)
-    return _read(json_lines(name, "benchmark"), display_name(name), name)
+    return _read(json_rows(name, "benchmark"), display_name(name), name)
 
 
 def known_terms(benchmark: Benchmark) -> Terms:
@@ -148,7 +167,7 @@ def known_terms(benchmark: Benchmark) -> Terms:
 
 def write_benchmark(items: Iterable[Item], path: str | os.PathLike[str]) -> None:
     """Write items as JSONL, whole or not at all."""
-    write_atomic(path, "".join(f"{json.dumps(_row(item), ensure_ascii=False)}\n" for item in items))
+    write_atomic(path, json_lines_text(map(_row, items)))
 
 
 def _may_be_hub_id(name: str) -> bool:
@@ -163,7 +182,7 @@ def _read_folder(folder: Path, name: str) -> tuple[Benchmark, list[Problem]]:
         items, problems, warnings = read_release(folder)
         problems += _clashes(items)
         warnings += _oddities(items)
-        released = tuple(item for _, item in items)
+        released = tuple(row.record for row in items)
         return Benchmark(name, released, tuple(warnings), RELEASE_TERMS), problems
     benchmark, problems = _read_file(folder, name)
     return replace(benchmark, terms=terms_of_card(folder / CARD)), problems
@@ -175,7 +194,7 @@ def _read_file(folder: Path, name: str) -> tuple[Benchmark, list[Problem]]:
         return _read(parquet_rows(folder / PUBLISHED), str(folder / PUBLISHED), name)
     files = sorted([*folder.glob("*.jsonl"), *folder.glob("*.jsonl.gz")])
     if len(files) == 1:
-        return _read(json_lines(files[0], "benchmark"), str(files[0]), name)
+        return _read(json_rows(files[0], "benchmark"), str(files[0]), name)
     message = (
         f"holds {len(files)} .jsonl files and neither the GiCCS release nor what giccs-card writes; "
         "name a benchmark file, or a folder with the release's two TSV files"
@@ -183,104 +202,69 @@ def _read_file(folder: Path, name: str) -> tuple[Benchmark, list[Problem]]:
     raise InputError(Problem(name, None, message))
 
 
-def _read(rows: Iterable[Fields], file: str, name: str) -> tuple[Benchmark, list[Problem]]:
-    placed: list[tuple[Problem, Item]] = []
-    problems: list[Problem] = []
-    warnings: list[Problem] = []
-    for fields in rows:
-        item = _item(fields) if fields.values else None
-        problems += fields.problems
-        warnings += fields.warnings
-        if item and not fields.problems:
-            placed.append((Problem(fields.file, fields.line, ""), item))
-    problems += _clashes(placed)
-    warnings += _oddities(placed)
+def _read(rows: Iterable[Row], file: str, name: str) -> tuple[Benchmark, list[Problem]]:
+    found = records(file, rows, _item)
+    faulty = {problem.line for problem in found.problems}
+    placed = [row for row in found.placed if row.location.line not in faulty]
+    problems = [*found.problems, *_clashes(placed)]
+    warnings = [*found.warnings, *_oddities(placed)]
     if not placed and not problems:
         problems.append(Problem(file, None, "holds no items; each line must be one"))
-    return Benchmark(name, tuple(item for _, item in placed), tuple(warnings)), problems
+    return Benchmark(name, tuple(row.record for row in placed), tuple(warnings)), problems
 
 
-def _item(fields: Fields) -> Item:
-    fields.only(KEYS)
-    item = Item(
-        item_id=fields.text("item_id"),
-        dialogue_id=fields.text("dialogue_id"),
-        source=fields.text("source", empty=True),
-        domain=fields.text("domain", empty=True),
-        turns=fields.turns(),
-        utterance_id=fields.text("utterance_id"),
-        utterance=fields.text("utterance"),
-        score=fields.share("score"),
-        original_domain=fields.optional_text("original_domain"),
-        language=fields.language(),
-    )
-    declared = fields.values.get("n_turns")
+def _item(row: Row) -> Item:
+    row.warn_of_unknown(KEYS)
+    item = Item(**{name: row.get(name, field) for name, field in FIELDS.items()})
+    for message in turn_problems(row):
+        row.wrong(message)
+    declared = row.values.get("n_turns")
     if declared is None:
-        fields.wrong("n_turns is missing")
-    elif isinstance(given := fields.values.get("turns"), list) and declared != len(given):
-        fields.wrong(f"n_turns is {json.dumps(declared)}, but there are {len(given)} turns")
+        row.wrong("n_turns is missing")
+    elif isinstance(turns := row.values.get("turns"), list) and declared != len(turns):
+        row.wrong(f"n_turns is {json.dumps(declared)}, but there are {len(turns)} turns")
     return item
 
 
-def _clashes(placed: Sequence[tuple[Problem, Item]]) -> list[Problem]:
-    """Return what is wrong between items: ids and texts that repeat, dialogues that disagree."""
-    problems: list[Problem] = []
-    for what, key in (
-        ("item_id", lambda item: (normal_id(item.item_id),)),
-        ("utterance_id in its dialogue", lambda item: (*map(normal_id, _ids(item)),)),
-        ("utterance in its dialogue", lambda item: (item.dialogue_id, item.utterance.strip())),
-    ):
-        first: dict[Any, tuple[Problem, Item]] = {}
-        for place, item in placed:
-            earlier, other = first.setdefault(key(item), (place, item))
-            if earlier is not place:
-                again = f"repeats the {what} of {earlier.file}:{earlier.line}; each must be unique"
-                if what == "item_id" and item.item_id != other.item_id:
-                    again = f"{again} ({INVISIBLY})"
-                problems.append(Problem(place.file, place.line, again))
-    problems += _dialogue_ids(placed)
-    shape: dict[str, tuple[Problem, Any]] = {}
-    for place, item in placed:
-        own = (item.turns, item.source, item.domain, item.original_domain, item.language)
-        earlier, other = shape.setdefault(item.dialogue_id, (place, own))
-        if own != other:
-            message = (
-                f"turns, source, domain or language differ from those of dialogue {item.dialogue_id} "
-                f"in line {earlier.line}; items of a dialogue share them"
+def _clashes(placed: Sequence[Placed[Item]]) -> Iterator[Problem]:
+    """Yield what is wrong between items: ids and texts that repeat, dialogues that disagree."""
+    for unique in UNIQUE:
+        yield from unique.problems(placed)
+    dialogues: dict[str, Placed[Item]] = {}
+    for row in placed:
+        dialogues.setdefault(row.record.dialogue_id, row)
+    yield from Unique[Item]("dialogue_id", _dialogue_id, normal_ids).problems(dialogues.values())
+    for row in placed:
+        first = dialogues[row.record.dialogue_id]
+        if _shared(row.record) != _shared(first.record):
+            yield row.location.problem(
+                "turns, source, domain or language differ from those of dialogue "
+                f"{row.record.dialogue_id} in {first.location.as_seen_from(row.location)}; "
+                "items of a dialogue share them"
             )
-            problems.append(Problem(place.file, place.line, message))
-    return problems
 
 
-def _ids(item: Item) -> tuple[str, str]:
-    return item.dialogue_id, item.utterance_id
+def _dialogue_id(item: Item) -> str:
+    return item.dialogue_id
 
 
-def _dialogue_ids(placed: Iterable[tuple[Problem, Item]]) -> Iterator[Problem]:
-    """Yield the first item of each dialogue whose id cannot be told from that of another."""
-    first: dict[str, tuple[Problem, str]] = {}
-    known: set[str] = set()
-    for place, item in placed:
-        dialogue_id = item.dialogue_id
-        if dialogue_id in known:
-            continue
-        known.add(dialogue_id)
-        earlier, other = first.setdefault(normal_id(dialogue_id), (place, dialogue_id))
-        if other != dialogue_id:
-            message = f"dialogue_id is not that of {earlier.file}:{earlier.line} ({INVISIBLY})"
-            yield Problem(place.file, place.line, message)
+def _shared(item: Item) -> tuple[object, ...]:
+    """Return what the items of a dialogue have in common."""
+    return item.turns, item.source, item.domain, item.original_domain, item.language
 
 
-def _oddities(placed: Sequence[tuple[Problem, Item]]) -> Iterator[Problem]:
+def _oddities(placed: Sequence[Placed[Item]]) -> Iterator[Problem]:
     """Yield what makes a benchmark useless or too easy but is allowed."""
-    scores = {item.score for _, item in placed}
+    scores = {row.record.score for row in placed}
     if len(placed) > 1 and len(scores) == 1:
         message = f"all {len(placed)} scores are {scores.pop():g}; no correlation is defined"
-        yield Problem(placed[0][0].file, None, message)
-    for place, item in placed:
+        yield Problem(placed[0].location.file, None, message)
+    for row in placed:
+        item = row.record
         if _one_spaced(item.utterance) == _one_spaced(item.last_turn):
-            message = f"utterance {item.utterance_id} is the target utterance itself"
-            yield Problem(place.file, place.line, message)
+            yield row.location.problem(
+                f"utterance {item.utterance_id} is the target utterance itself"
+            )
 
 
 def _one_spaced(text: str) -> str:

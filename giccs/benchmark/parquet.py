@@ -12,10 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bws.files.schema import Row
+from bws.problems import InputError, Location, Problem
+
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["count_rows", "faults_in_words", "read_table"]
+__all__ = ["count_rows", "faults_in_words", "parquet_rows", "read_table"]
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +52,16 @@ def count_rows(source: Path | bytes) -> int:
 
     with faults_in_words():
         return int(pl.scan_parquet(source).select(pl.len()).collect().item())
+
+
+def parquet_rows(path: Path) -> Iterator[Row]:
+    """Yield each row of a Parquet file, counted from 1; InputError where it is none."""
+    try:
+        frame = read_table(path)
+    except (ValueError, OSError) as error:
+        raise InputError(Problem(str(path), None, f"is no Parquet file ({error})")) from None
+    for number, values in enumerate(frame.iter_rows(named=True), start=1):
+        yield Row(Location(str(path), number), values)
 
 
 @contextmanager

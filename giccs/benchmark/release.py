@@ -15,7 +15,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from bws.problems import Problem
+from bws.files.schema import Placed
+from bws.problems import Location, Problem
 from bws.textio import read_text
 from giccs.benchmark.items import Item, Turn
 from giccs.benchmark.terms import Terms
@@ -39,24 +40,22 @@ SUM_OF_SCORES = 2.5
 CANDIDATES = 5
 DIALOGUES = 30
 
-Placed = tuple[Problem, Item]
-
 
 def is_release(folder: Path) -> bool:
     """Tell whether both files of the release are in the folder."""
     return all(_file(folder, n_turns).is_file() for n_turns in N_TURNS)
 
 
-def read_release(folder: Path) -> tuple[list[Placed], list[Problem], list[Problem]]:
+def read_release(folder: Path) -> tuple[list[Placed[Item]], list[Problem], list[Problem]]:
     """Return (place and item) pairs, problems, and warnings where the design's invariants do not hold."""
-    placed: list[Placed] = []
+    placed: list[Placed[Item]] = []
     problems: list[Problem] = []
     warnings: list[Problem] = []
     for n_turns in N_TURNS:
         path = _file(folder, n_turns)
         rows, faults = _rows(path, n_turns)
         problems += faults
-        placed += [(place, item) for place, item, _ in rows]
+        placed += [row for row, _ in rows]
         if not faults:
             warnings += _invariants(path, rows)
     return placed, problems, warnings
@@ -67,8 +66,8 @@ def _file(folder: Path, n_turns: int) -> Path:
     return folder / stem / f"GiCCS_dataset_{stem}.tsv"
 
 
-def _rows(path: Path, n_turns: int) -> tuple[list[tuple[Problem, Item, str]], list[Problem]]:
-    """Return (place, item, score as written) a row."""
+def _rows(path: Path, n_turns: int) -> tuple[list[tuple[Placed[Item], str]], list[Problem]]:
+    """Return (item and its location, score as written) a row."""
     problems: list[Problem] = []
     turn_columns = [f"turn_{number}" for number in range(1, n_turns + 1)]
     columns = [
@@ -85,17 +84,17 @@ def _rows(path: Path, n_turns: int) -> tuple[list[tuple[Problem, Item, str]], li
     end = reader.line_num
     for row in reader:
         begin, end = end + 1, reader.line_num
-        place = Problem(str(path), end, "")
+        location = Location(str(path), end)
         if any("\t" in (cell or "") for cell in _cells(row)):
             problems.append(Problem(str(path), begin, _stray_quote(begin, end)))
             continue
         empty = [column for column in columns if not (row[column] or "").strip()]
         score = _number(row["similarity_score"])
         if empty:
-            problems.append(Problem(str(path), reader.line_num, f"empty: {', '.join(empty)}"))
+            problems.append(location.problem(f"empty: {', '.join(empty)}"))
         elif score is None:
             message = f"similarity_score is {row['similarity_score']!r}; it must be from 0 to 1"
-            problems.append(Problem(str(path), reader.line_num, message))
+            problems.append(location.problem(message))
         else:
             turns = tuple(row[column] for column in turn_columns)
             number = numbers.setdefault(turns, len(numbers) + 1)
@@ -114,7 +113,7 @@ def _rows(path: Path, n_turns: int) -> tuple[list[tuple[Problem, Item, str]], li
                 original_domain=row["original_domain"],
                 language=LANGUAGE,
             )
-            rows.append((place, item, row["similarity_score"].strip()))
+            rows.append((Placed(item, location), row["similarity_score"].strip()))
     return rows, problems
 
 
@@ -147,14 +146,15 @@ def _source(original_domain: str) -> str:
     return "BAS SmartKom" if any(name in domain for name in SMARTKOM_DOMAINS) else ""
 
 
-def _invariants(path: Path, rows: Sequence[tuple[Problem, Item, str]]) -> Iterator[Problem]:
+def _invariants(path: Path, rows: Sequence[tuple[Placed[Item], str]]) -> Iterator[Problem]:
     dialogues: dict[str, list[tuple[Item, float]]] = defaultdict(list)
-    for place, item, written in rows:
+    for row, written in rows:
+        item = row.record
         rounding = 0.5 * 10.0 ** -len(written.partition(".")[2]) + 1e-9
         dialogues[item.dialogue_id].append((item, rounding))
         if abs(item.score - round(item.score * GRID) / GRID) > rounding:
             message = f"score {written} is not a multiple of 1/{GRID}, as the design implies"
-            yield Problem(place.file, place.line, message)
+            yield row.location.problem(message)
     for dialogue_id, items in dialogues.items():
         total = sum(item.score for item, _ in items)
         if len(items) != CANDIDATES:

@@ -73,7 +73,7 @@ def build(
         message = f"{len(out_of_range)} scores are outside [0, 1]; score with --scale unit"
         raise InputError(Problem(scores, None, message))
     placed = placed_dialogues(dialogues)
-    joined = [dialogue for _, dialogue in placed]
+    joined = [row.record for row in placed]
     try:
         items = assemble(joined, {key: float(score) for key, score in by_id.items()})
     except ValueError as error:

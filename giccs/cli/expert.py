@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +10,7 @@ import click
 from bws.command import Console, command
 from bws.options import SEED
 from bws.problems import InputError, Problem
+from bws.textio import csv_text
 from giccs.cli.options import format_option
 
 if TYPE_CHECKING:
@@ -136,9 +135,5 @@ def _in_a_cell(text: str, form: str) -> str:
 
 
 def _csv(check: ExpertCheck) -> str:
-    out = io.StringIO()
     columns = ["item_id", "last_turn", "utterance", "score", "expert"]
-    writer = csv.DictWriter(out, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(mismatch.row() for mismatch in check.mismatches)
-    return out.getvalue().rstrip("\n")
+    return csv_text([mismatch.row() for mismatch in check.mismatches], columns).rstrip("\n")

@@ -277,21 +277,12 @@ def select(
 
 
 def _read(files: Sequence[str]) -> list[Dialogue]:
-    from giccs.benchmark.assemble import placed_dialogues
+    from giccs.benchmark.assemble import DIALOGUE_ID, placed_dialogues
 
-    dialogues = []
-    problems = []
-    first: dict[str, Problem] = {}
-    for file in files:
-        for place, dialogue in placed_dialogues(file, candidates=False):
-            earlier = first.setdefault(dialogue.dialogue_id, place)
-            if earlier is not place:
-                message = f"repeats the dialogue_id of {earlier.file}:{earlier.line}"
-                problems.append(Problem(place.file, place.line, message))
-            dialogues.append(dialogue)
-    if problems:
+    rows = [row for file in files for row in placed_dialogues(file, candidates=False)]
+    if problems := [*DIALOGUE_ID.problems(rows)]:
         raise InputError(problems)
-    return dialogues
+    return [row.record for row in rows]
 
 
 @command(

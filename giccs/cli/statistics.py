@@ -129,12 +129,12 @@ class _Data:
 
 def _read(data: str) -> _Data:
     """Read a benchmark; or the dialogues in a file whose first line has turns but no ``utterance``."""
+    from bws.files.schema import json_rows
     from giccs.benchmark import read_benchmark
     from giccs.benchmark.assemble import read_dialogues
-    from giccs.benchmark.fields import json_lines
 
     if Path(data).is_file():
-        first = next(json_lines(data), None)
+        first = next(json_rows(data), None)
         if first and "turns" in first.values and "utterance" not in first.values:
             digest = hashlib.sha256(read_bytes(data)).hexdigest()
             return _Data(read_dialogues(data, candidates=False), (), digest)

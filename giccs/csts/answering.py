@@ -8,8 +8,6 @@ where there is none, or the condition is empty and nothing can be asked, it is `
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import logging
 import os
@@ -21,7 +19,7 @@ from typing import Any
 
 from bws.command import json_ready
 from bws.problems import InputError, Problem
-from bws.textio import read_bytes, write_atomic
+from bws.textio import csv_text, read_bytes, write_atomic
 from giccs.csts.data import Dataset
 from giccs.csts.prompts import text
 from giccs.csts.records import LABELS, Instance
@@ -207,13 +205,11 @@ def answered(rows: Sequence[Instance], journal: Journal) -> list[Answered]:
 
 def answers_csv(answered: Iterable[Answered]) -> str:
     """Return answers as CSV (uid, label, answer1, answer2, condition); a row without a label has none."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    rows = []
     for one in answered:
         label = one.row.label if one.row.label in LABELS else ""
-        writer.writerow([one.row.uid, label, one.answer1, one.answer2, one.row.condition])
-    return out.getvalue()
+        rows.append((one.row.uid, label, one.answer1, one.answer2, one.row.condition))
+    return csv_text(rows, COLUMNS)
 
 
 def _line(document: Mapping[str, Any]) -> str:

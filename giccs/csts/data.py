@@ -16,9 +16,7 @@ lower one 255 times; between rows 2i+1 and 2i+2 it is 201 and 752 times; and so 
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,11 +24,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
+from bws.files.schema import NAME, Placed, Schema, Unique, choice
 from bws.files.table import Table, read_table
-from bws.problems import InputError, Problem
-from bws.textio import write_atomic
-from giccs.csts.checks import Placed, duplicates, in_two_files, pairing, unusable
+from bws.problems import InputError, Location, Problem
+from bws.textio import csv_text, write_atomic
+from giccs.csts.checks import duplicates, in_two_files, pairing, unusable
 from giccs.csts.records import INVALID, LABELS, Instance
 
 __all__ = [
@@ -52,13 +52,20 @@ SPLITS = ("train", "validation", "test")
 COLUMNS = ("sentence1", "sentence2", "condition", "label")
 UID_COLUMNS = ("uid", "index", "Unnamed: 0", "column 1")
 """What the column of an index is called; the last is how `read_table` calls a first one without a name."""
-RELABELLED = "reannotated-label"
 HIDDEN = frozenset(["", "hidden", "-1", "-1.0"])
 """What stands for the label of a row that is not labelled."""
 NUMBERS = {written: label for label in LABELS for written in (str(label), f"{label}.0")}
 RELABELS = NUMBERS | {"-1": INVALID, "-1.0": INVALID}
 ALLOWED = "it must be 1, 2, 3, 4 or 5"
 OR_INVALID = f", or {INVALID} for an invalid condition"
+RELABELLED = Schema(
+    dict[str, Any],
+    {
+        "uid": NAME,
+        "reannotated-label": choice(RELABELS, 0, f"1, 2, 3, 4 or 5{OR_INVALID}"),
+    },
+    unique=[Unique("uid", lambda row: str(row["uid"]))],
+)
 
 
 @dataclass(frozen=True)
@@ -140,23 +147,8 @@ def read_relabelled(path: str | os.PathLike[str]) -> dict[str, int]:
 
     Raises InputError with every problem: other labels, uids that are empty or repeat.
     """
-    table = read_table(path)
-    table.need(("uid", RELABELLED))
-    problems = list(table.problems)
-    labels: dict[str, int] = {}
-    cells = (table.frame["uid"].to_list(), table.frame[RELABELLED].to_list())
-    for line, uid, written in zip(table.lines.tolist(), *cells, strict=True):
-        label = RELABELS.get(written.strip())
-        if label is None:
-            message = f"{RELABELLED} is {written!r}; {ALLOWED}{OR_INVALID}"
-            problems.append(Problem(table.file, line, message))
-        if not uid.strip() or uid.strip() in labels:
-            message = f"the uid {uid!r} repeats or is empty; each row needs one of its own"
-            problems.append(Problem(table.file, line, message))
-        labels[uid.strip()] = label or 0
-    if problems:
-        raise InputError(problems)
-    return labels
+    rows = RELABELLED.read(read_table(path)).checked()
+    return {row["uid"]: row["reannotated-label"] for row in rows}
 
 
 def merged(dataset: Dataset, labels: Mapping[str, int]) -> Merged:
@@ -178,20 +170,15 @@ def merged(dataset: Dataset, labels: Mapping[str, int]) -> Merged:
 
 def write_csts(instances: Iterable[Instance], path: str | os.PathLike[str]) -> None:
     """Write rows as CSV with their uids, whole or not at all; a row that is not labelled has no label."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["uid", *COLUMNS])
-    for one in instances:
-        label = "" if one.label is None else one.label
-        writer.writerow([one.uid, one.sentence1, one.sentence2, one.condition, label])
-    write_atomic(path, out.getvalue())
+    rows = ((one.uid, one.sentence1, one.sentence2, one.condition, one.label) for one in instances)
+    write_atomic(path, csv_text(rows, ("uid", *COLUMNS)))
 
 
 @dataclass(slots=True)
 class _Found:
     """Rows with their places, and what is said of them."""
 
-    rows: list[Placed] = field(default_factory=list)
+    rows: list[Placed[Instance]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     """What makes a file unusable."""
     flaws: list[Problem] = field(default_factory=list)
@@ -199,7 +186,7 @@ class _Found:
     warnings: list[Problem] = field(default_factory=list)
 
     def dataset(self, data: str | os.PathLike[str]) -> Dataset:
-        rows = tuple(one.row for one in self.rows)
+        rows = tuple(one.record for one in self.rows)
         return Dataset(os.fspath(data), rows, _in_order(self.warnings))
 
 
@@ -252,7 +239,7 @@ def _read_file(
         found.warnings.append(Problem(table.file, 1, f"columns left out: {', '.join(unknown)}"))
     labels = _labels(found, table, relabelled)
     uids = _uids(found, table, uid_column)
-    first_pair = 1 + max((one.row.pair for one in found.rows), default=-1)
+    first_pair = 1 + max((one.record.pair for one in found.rows), default=-1)
     rows = _placed(table, [prefix + uid for uid in uids], labels, first_pair)
     found.problems += unusable(rows)
     found.flaws += pairing(rows)
@@ -262,7 +249,7 @@ def _read_file(
 
 def _placed(
     table: Table, uids: Sequence[str], labels: Sequence[int | None], first_pair: int
-) -> list[Placed]:
+) -> list[Placed[Instance]]:
     """Return the rows; those of the same two sentences have the same pair, wherever they stand."""
     lines: list[int] = table.lines.tolist()
     texts = (table.frame[name].to_list() for name in COLUMNS[:3])
@@ -270,7 +257,8 @@ def _placed(
     rows = []
     for line, uid, label, one, two, condition in zip(lines, uids, labels, *texts, strict=True):
         pair = pair_of.setdefault((one, two), first_pair + len(pair_of))
-        rows.append(Placed(table.file, line, Instance(uid, one, two, condition, label, pair)))
+        instance = Instance(uid, one, two, condition, label, pair)
+        rows.append(Placed(instance, Location(table.file, line)))
     return rows
 
 

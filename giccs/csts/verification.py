@@ -9,15 +9,16 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.files.table import Table, read_table
-from bws.problems import InputError, Problem
+from bws.files.schema import ANY_TEXT, TEXT, Placed, Schema, Unique, choice
+from bws.files.table import read_table
+from bws.problems import Problem
 from giccs.csts.records import LABELS, Instance
 from giccs.measures.metrics import CORRELATION, Estimate, Floats, Ints, Statistic, jackknifed
 
@@ -34,9 +35,7 @@ __all__ = [
 
 PUBLISHED = 0.61
 """Fleiss' kappa of three annotators on 100 instances (C-STS, section 3)."""
-COLUMNS = ("uid", "sentence1", "sentence2", "condition", "label", "applies", "annotator")
 LABEL_OF = {str(label): label for label in LABELS}
-APPLIES = {"yes": True, "no": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +73,10 @@ def read_verification(path: str | os.PathLike[str]) -> tuple[Triplet, ...]:
     Raises InputError with every problem: a label beside a condition that does not apply, a uid with two
     texts, an annotator who answers one triplet twice.
     """
-    table = read_table(path)
-    table.need(COLUMNS)
-    rows = [_Row(*cells) for cells in zip(*_cells(table), strict=True)]
-    problems = [*table.problems, *_problems(table.file, rows)]
-    if not rows and not problems:
-        problems.append(Problem(table.file, None, "holds no answers"))
-    if problems:
-        raise InputError(sorted(problems, key=lambda one: one.line or 0))
-    of_uid: dict[str, list[_Row]] = {}
+    found = ANSWERS.read(read_table(path))
+    found.problems.extend(_other_texts(found.placed))
+    rows = found.checked("answers")
+    of_uid: dict[str, list[_Answer]] = {}
     for row in rows:
         of_uid.setdefault(row.uid, []).append(row)
     return tuple(
@@ -92,8 +86,7 @@ def read_verification(path: str | os.PathLike[str]) -> tuple[Triplet, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
-    line: int
+class _Answer:
     uid: str
     sentence1: str
     sentence2: str
@@ -107,34 +100,38 @@ class _Row:
         return self.sentence1, self.sentence2, self.condition
 
 
-def _cells(table: Table) -> list[list[str]]:
-    return [table.lines.tolist(), *(table.frame[name].to_list() for name in COLUMNS)]
-
-
-def _problems(file: str, rows: Iterable[_Row]) -> Iterable[Problem]:
-    first: dict[str, _Row] = {}
-    by: dict[tuple[str, str], int] = {}
+def _other_texts(rows: Iterable[Placed[_Answer]]) -> Iterator[Problem]:
+    first: dict[str, Placed[_Answer]] = {}
     for row in rows:
-        for said in _wrong(row):
-            yield Problem(file, row.line, said)
-        if first.setdefault(row.uid, row).texts != row.texts:
-            message = f"uid {row.uid!r} has other texts in line {first[row.uid].line}"
-            yield Problem(file, row.line, f"{message}; a uid has one triplet")
-        if by.setdefault((row.uid, row.annotator), row.line) != row.line:
-            message = f"{row.annotator!r} has answered uid {row.uid!r} before"
-            where = f"in line {by[row.uid, row.annotator]}"
-            yield Problem(file, row.line, f"{message}, {where}; once is allowed")
+        uid = row.record.uid
+        earlier = first.setdefault(uid, row)
+        if earlier.record.texts != row.record.texts:
+            where = earlier.location.as_seen_from(row.location)
+            message = f"uid {uid!r} has other texts in {where}; a uid has one triplet"
+            yield row.location.problem(message)
 
 
-def _wrong(row: _Row) -> Iterable[str]:
-    if not row.uid.strip() or not row.annotator.strip():
-        yield "uid or annotator is empty; both are needed"
-    if row.applies not in APPLIES:
-        yield f"applies is {row.applies!r}; yes and no are allowed"
-    elif APPLIES[row.applies] and row.label not in LABEL_OF:
+def _wrong_label(row: _Answer) -> Iterable[str]:
+    if row.applies == "yes" and row.label not in LABEL_OF:
         yield f"label is {row.label!r}; {', '.join(LABEL_OF)} are allowed where the condition applies"
-    elif not APPLIES[row.applies] and row.label:
+    elif row.applies == "no" and row.label:
         yield f"label is {row.label!r}, but the condition does not apply; leave one of the two"
+
+
+ANSWERS = Schema(
+    _Answer,
+    {
+        "uid": TEXT,
+        "sentence1": ANY_TEXT,
+        "sentence2": ANY_TEXT,
+        "condition": ANY_TEXT,
+        "label": ANY_TEXT,
+        "applies": choice({"yes": "yes", "no": "no"}, "", "yes or no"),
+        "annotator": TEXT,
+    },
+    unique=[Unique("uid and annotator", lambda row: (row.uid, row.annotator))],
+    check=_wrong_label,
+)
 
 
 def merged_label(answers: Sequence[int | None]) -> int | None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
 
 from bws.tables import heading, remarks, tabulated
+from bws.textio import csv_text
 from giccs.evalrank.correlating import Cell, Correlations
 from giccs.measures.formatting import number
 from giccs.measures.metrics import Estimate
@@ -49,17 +48,15 @@ def tables(found: Correlations, form: str) -> str:
 
 def long_csv(found: Correlations) -> str:
     """Return a row a correlation; rho as it is, not times 100."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(HEADER)
+    rows: list[list[object]] = []
     for cell in found.cells:
         x, y, rho = cell.intrinsic, cell.downstream, cell.rho
         families = rho.extra["families"]
         row = [x.address, x.setting, y.address, y.setting, *_numbers(rho), rho.n, families]
         behind = cell.behind
         more = [*_numbers(behind), behind.n, behind.reason] if behind else [""] * 5
-        writer.writerow([*row, rho.reason, cell.place or "", *more])
-    return out.getvalue()
+        rows.append([*row, rho.reason, cell.place or "", *more])
+    return csv_text(rows, HEADER)
 
 
 def _numbers(estimate: Estimate) -> list[str]:

@@ -120,6 +120,7 @@ def read_expert(path: str | os.PathLike[str], benchmark: Benchmark) -> dict[str,
     every problem: columns that are missing, items that are unknown, repeated or have no row, judgments
     that cannot be read, a sheet without any judgment.
     """
+    from bws.files.schema import Placed, Unique, table_rows
     from bws.files.table import read_table
 
     table = read_table(path)
@@ -130,24 +131,24 @@ def read_expert(path: str | os.PathLike[str], benchmark: Benchmark) -> dict[str,
     }
     problems = list(table.problems)
     found: dict[str, Side | None] = {}
-    first: dict[str, int] = {}
-    rows = zip(table.lines.tolist(), table.frame[key], table.frame["judgment"], strict=True)
-    for line, name, written in rows:
-        earlier = first.setdefault(normal_id(name), line)
-        if normal_id(name) not in names:
-            fault = f"{key} {name!r} is none of {benchmark.name}"
-        elif earlier != line:
-            fault = f"repeats the {key} {name!r} of line {earlier}; each item is judged once"
-        elif (judged := _judged(written)) == "unreadable":
-            fault = f"judgment is {written!r}; allowed are {ALLOWED}"
-        else:
-            found[names[normal_id(name)]] = judged
+    rows: list[Placed[str]] = []
+    for row in table_rows(table, (key, "judgment")):
+        name, judged = normal_id(row.values[key]), _judged(row.values["judgment"])
+        if name not in names:
+            problems.append(row.location.problem(f"{key} {name!r} is none of {benchmark.name}"))
             continue
-        problems.append(Problem(table.file, line, fault))
-    lacking = [name for name in names if name not in first]
+        rows.append(Placed(name, row.location))
+        if judged == "unreadable":
+            message = f"judgment is {row.values['judgment']!r}; allowed are {ALLOWED}"
+            problems.append(row.location.problem(message))
+        else:
+            found[names[name]] = judged
+    problems += Unique[str](key, str).problems(rows)
+    listed = {row.record for row in rows}
+    lacking = [name for name in names if name not in listed]
     problems += [Problem(table.file, None, fault) for fault in _of_the_whole(key, lacking, found)]
     if problems:
-        raise InputError(problems)
+        raise InputError(sorted(problems, key=lambda problem: problem.line or math.inf))
     return found
 
 

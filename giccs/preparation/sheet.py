@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import string
 from collections import defaultdict
@@ -12,9 +10,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from bws.files.schema import Field, Schema
 from bws.files.table import read_table
 from bws.problems import InputError, Problem
-from bws.textio import display_name, read_toml
+from bws.textio import csv_text, display_name, read_toml
 from giccs.benchmark.candidates import LEVELS, missing_levels, plain
 from giccs.benchmark.items import Candidate, Dialogue
 from giccs.benchmark.languages import base_language
@@ -57,7 +56,6 @@ SPEAKERS = {
     "en": {"user": "User", "system": "System"},
 }
 COLUMNS = ("dialogue_id", "level", "criterion", "text", "last_turn", "dialogue")
-NEEDED = ("dialogue_id", "level", "text")
 
 
 def sheet_texts(language: str) -> SheetTexts:
@@ -107,9 +105,7 @@ def sheet(dialogues: Sequence[Dialogue], texts: SheetTexts) -> str:
     >>> print(sheet([one], sheet_texts("en")).splitlines()[1])
     d1,5,Paraphrase: means the same as the last turn.,,Um 9.,"User: Wann?
     """
-    written = io.StringIO()
-    writer = csv.writer(written, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    rows: list[Sequence[object]] = []
     for dialogue in dialogues:
         shown = "\n".join(
             ": ".join(filter(None, (texts.speakers.get(turn.speaker, turn.speaker), turn.text)))
@@ -118,8 +114,8 @@ def sheet(dialogues: Sequence[Dialogue], texts: SheetTexts) -> str:
         for level in LEVELS:
             criterion = texts.criteria[level]
             last = dialogue.turns[-1].text
-            writer.writerow((dialogue.dialogue_id, level, criterion, "", last, shown))
-    return written.getvalue()
+            rows.append((dialogue.dialogue_id, level, criterion, "", last, shown))
+    return csv_text(rows, COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,18 +128,14 @@ class Written:
     text: str
 
 
+CELL = Field(str.strip, "")
+WRITTEN = Schema(Written, {"dialogue_id": CELL, "level": CELL, "text": CELL}, located=True)
+
+
 def read_sheet(path: str | os.PathLike[str]) -> tuple[str, list[Written]]:
     """Return how messages call the sheet, and its rows; columns that are not needed are not looked at."""
-    table = read_table(path)
-    missing = [column for column in NEEDED if column not in table.frame.columns]
-    if missing:
-        message = f"lacks the columns {', '.join(missing)}; a sheet has {', '.join(NEEDED)}"
-        raise InputError(Problem(table.file, 1, message))
-    if table.problems:
-        raise InputError(table.problems)
-    cells = (table.frame[column].str.strip_chars().to_list() for column in NEEDED)
-    rows = zip(table.lines.tolist(), *cells, strict=True)
-    return table.file, [Written(*row) for row in rows]
+    found = WRITTEN.read(read_table(path))
+    return found.file, list(found.checked())
 
 
 def with_candidates(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterator
 
 from bws.tables import heading, remarks, tabulated
+from bws.textio import csv_text
 from giccs.measures.all_pairs import PairDifference
 from giccs.measures.detectable import ALPHA, POWER
 from giccs.measures.formatting import interval, number
@@ -94,16 +93,14 @@ def p_value(p: float) -> str:
 
 def comparison_csv(comparison: ModelComparison) -> str:
     """Return a row per model, per pair and per skipped result (`kind`) as CSV."""
-    out = io.StringIO()
-    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
-    writer.writeheader()
+    rows: list[dict[str, object]] = []
     for board in comparison.leaderboards:
         place = {name: getattr(board, name) for name in ("task", "data", "content", "metric")}
-        writer.writerows({**place, **row} for row in _csv_rows(board))
+        rows += [{**place, **row} for row in _csv_rows(board)]
     for result in comparison.skipped:
         names = ("model", "history", "task", "data", "content", "metric", "reason")
-        writer.writerow({"kind": "skipped", **{name: getattr(result, name) for name in names}})
-    return out.getvalue()
+        rows.append({"kind": "skipped", **{name: getattr(result, name) for name in names}})
+    return csv_text(rows, COLUMNS)
 
 
 def _csv_rows(board: Leaderboard) -> Iterator[dict[str, object]]:

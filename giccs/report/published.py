@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bws.tables import heading, remarks, tabulated
+from bws.textio import csv_text
 from giccs.benchmark import SAMPLE
 from giccs.evaluation.recipe import Published, Recipe, Run
 from giccs.measures.formatting import (
@@ -245,11 +244,7 @@ def published_table(comparison: Comparison, form: str) -> str:
 
 def published_csv(comparison: Comparison) -> str:
     """Return a row a published number as CSV, also those without a result."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows(map(_values, comparison.lines))
-    return out.getvalue()
+    return csv_text(map(_values, comparison.lines), COLUMNS)
 
 
 def _row(line: Line) -> list[str]:

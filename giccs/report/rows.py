@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
+from bws.textio import csv_text
 from giccs.measures.formatting import number
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import (
@@ -46,7 +45,7 @@ def long_csv(results: Sequence[Result], ceiling: Mapping[str, Estimate] | None =
             found = ceiling_of(result, ceiling)
             rows_of = _rows((CEILING, result.task, data_of(result), "", ""), found, "")
             of_ceiling.setdefault((result.task, data_of(result)), [*rows_of])
-    return _text([HEADER, *rows, *(row for found in of_ceiling.values() for row in found)])
+    return csv_text([*rows, *(row for found in of_ceiling.values() for row in found)], HEADER)
 
 
 def _rows(
@@ -56,9 +55,3 @@ def _rows(
         numbers = [number(value) for value in (e.value, e.low, e.high)]
         more = [number(e.extra.get(key, math.nan)) for key in ("stderr", "p")]
         yield [*place, name, *numbers, e.n, e.reason, *more, setting]
-
-
-def _text(rows: Sequence[Sequence[object]]) -> str:
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows(rows)
-    return out.getvalue()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import os
 from collections import Counter
@@ -13,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bws.problems import InputError, Problem
-from bws.textio import display_name, write_atomic
+from bws.textio import csv_text, display_name, write_atomic
 from mturk import answers
 from mturk.kinds import ExpectedTuple, HitKind, StatedSettings, Truth, ValidAnswer
 from mturk.question_xml import forbidden_in_xml
@@ -117,11 +115,7 @@ def write_rows(
     header: Sequence[str], rows: Iterable[Sequence[str]], path: str | os.PathLike[str]
 ) -> None:
     """Write the columns of a kind of study and those of `answer_context`, whole or not at all."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*header, *CONTEXT])
-    writer.writerows(rows)
-    write_atomic(path, out.getvalue())
+    write_atomic(path, csv_text(rows, [*header, *CONTEXT]))
 
 
 def _pages(parts: Sequence[SentencePart], settings: Settings) -> list[list[SentencePart]]:

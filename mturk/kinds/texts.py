@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
@@ -11,7 +10,7 @@ from importlib.resources.abc import Traversable
 from typing import Any
 
 from bws.problems import InputError, Problem
-from bws.textio import display_name, read_text, read_toml
+from bws.textio import display_name, parse_toml, read_text, read_toml
 from giccs.benchmark.languages import language_tag
 from mturk import limits
 
@@ -36,7 +35,7 @@ def texts_of(package: str, language: str, name: str = "texts") -> dict[str, Any]
     >>> texts_of("mturk.kinds.tuples", "en")["language"]
     'en'
     """
-    return tomllib.loads(shipped_texts(package, language, name))
+    return parse_toml(shipped_texts(package, language, name), f"{name}.{language}.toml")
 
 
 def shipped_texts(package: str, language: str, name: str = "texts") -> str:
@@ -69,11 +68,8 @@ def page_texts(package: str, language: str, texts: str = "") -> dict[str, Any]:
 
 @cache
 def load_texts(texts: str) -> dict[str, Any]:
-    """Return the texts of a file that `read_texts` has checked; InputError where they cannot be read."""
-    try:
-        return tomllib.loads(texts)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:  # of a ledger that was damaged
-        raise InputError(Problem("texts", None, f"is not TOML ({error})")) from None
+    """Return the texts of a file that `read_texts` has checked; InputError where a ledger was damaged."""
+    return parse_toml(texts, "texts")
 
 
 def read_texts(path: str | os.PathLike[str], package: str) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from bws.textio import csv_text
 from mturk import answers
 from mturk.kinds import ExpectedTuple, get_kind
 from mturk.study.ledger import Assignment, Hit, Ledger, Study
@@ -76,11 +75,8 @@ def _written(
     inputs = sorted({name for _, given, _ in rows for name in given}, key=order)
     said = sorted({name for _, _, given in rows for name in given}, key=order)
     columns = [*FIXED, *inputs, *said, *DECISION]
-    text = io.StringIO()
-    table = csv.DictWriter(text, columns, restval="", quoting=csv.QUOTE_ALL, lineterminator="\n")
-    table.writeheader()
-    table.writerows({**fixed, **given, **answered} for fixed, given, answered in rows)
-    return text.getvalue()
+    merged = ({**fixed, **given, **answered} for fixed, given, answered in rows)
+    return csv_text(merged, columns, quote_all=True)
 
 
 def _order(answers: Iterable[str]) -> Callable[[str], tuple[int, int, str]]:

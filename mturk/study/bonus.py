@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from bws.column_names import first_of
+from bws.file_kinds import first_of
 from bws.files.table import Table, read_table
 from bws.problems import InputError, Problem
 from mturk.limits import BONUS_REASON, PAGE

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_lowercase
@@ -11,7 +10,7 @@ from typing import Any
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from bws.problems import InputError, Problem
-from bws.textio import display_name, read_text
+from bws.textio import display_name, read_toml
 from mturk import limits
 from mturk.kinds import get_kind
 from mturk.kinds.texts import texts_of
@@ -79,12 +78,7 @@ def shipped_test(settings: Settings) -> QualificationTest:
 
 def read_test(path: str | os.PathLike[str]) -> QualificationTest:
     """Read a test from TOML, as the ones that come with giccs have it; InputError with every fault."""
-    name = display_name(path)
-    try:
-        table = tomllib.loads(read_text(path))
-    except (ValueError, RecursionError) as error:
-        raise InputError(Problem(name, None, f"is not TOML: {error}")) from None
-    return _test(table, name)
+    return _test(read_toml(path), display_name(path))
 
 
 def _test(table: Mapping[str, Any], name: str) -> QualificationTest:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from bws.column_names import first_of
+from bws.file_kinds import first_of
+from bws.files.schema import Placed, Unique
 from bws.files.table import Table, read_table
-from bws.problems import InputError, Problem
+from bws.problems import InputError, Location, Problem
+from bws.textio import csv_text
 from mturk import answers
 from mturk.kinds import get_kind
 from mturk.limits import FEEDBACK
@@ -50,8 +50,11 @@ class Decision:
     assignment_id: str
     kind: Literal["approve", "reject"]
     feedback: str
-    place: Problem | None = None
+    place: Location | None = None
     """Where it is written, for messages."""
+
+
+ASSIGNMENT = Unique[Decision]("AssignmentId", lambda decision: decision.assignment_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,20 +126,18 @@ def _fields(assignment: Assignment) -> list[tuple[str, str]]:
 
 def decisions_sheet(rows: Iterable[Waiting], when: Callable[[float | None], str]) -> str:
     """Return CSV in which a person marks decisions, for `read_decisions`."""
-    text = io.StringIO()
-    sheet = csv.writer(text, lineterminator="\n")
-    sheet.writerow(SHEET)
+    cells = []
     for row in rows:
         one = row.assignment
         known = row.compliance == row.compliance
-        sheet.writerow(
-            [
+        cells.append(
+            (
                 one.assignment_id, one.worker, when(one.submit_time), work_seconds(one),
                 when(one.auto_approval_time), f"{row.compliance:.3f}" if known else "",
                 "; ".join(row.look_at), "; ".join(row.faults), row.comment, "", "", "",
-            ]
+            )
         )  # fmt: skip
-    return text.getvalue()
+    return csv_text(cells, SHEET)
 
 
 def work_seconds(assignment: Assignment) -> str:
@@ -159,20 +160,20 @@ def read_decisions(path: str | os.PathLike[str]) -> Decisions:
     approve, reject = _column(table, "Approve"), _column(table, "Reject")
     feedback = _column(table, "RequesterFeedback")
     problems = list(table.problems)
-    found: dict[str, Decision] = {}
+    found: list[Placed[Decision]] = []
     unmarked = 0
     for line, *cells in zip(table.lines.tolist(), its_id, approve, reject, feedback, strict=True):
-        place = Problem(table.file, line, "")
+        place = Location(table.file, line)
         one, wrong = _decision(place, *(cell.strip() for cell in cells))
-        problems += [Problem(table.file, line, said) for said in wrong]
+        problems += map(place.problem, wrong)
         if one is None:
             unmarked += not wrong
-        elif found.setdefault(one.assignment_id, one) is not one:
-            said = f"assignment {one.assignment_id} is decided twice; once is allowed"
-            problems.append(Problem(table.file, line, said))
+        else:
+            found.append(Placed(one, place))
+    problems += ASSIGNMENT.problems(found)
     if problems:
         raise InputError(sorted(problems, key=lambda problem: problem.line or 0))
-    return Decisions(tuple(found.values()), unmarked)
+    return Decisions(tuple(row.record for row in found), unmarked)
 
 
 def _column(table: Table, name: str, *, required: bool = False) -> Sequence[str]:
@@ -185,7 +186,7 @@ def _column(table: Table, name: str, *, required: bool = False) -> Sequence[str]
 
 
 def _decision(
-    place: Problem, assignment_id: str, approve: str, reject: str, feedback: str
+    place: Location, assignment_id: str, approve: str, reject: str, feedback: str
 ) -> tuple[Decision | None, list[str]]:
     if not approve and not reject:
         return None, []
@@ -223,7 +224,9 @@ def decided(
     approval of one that was rejected unless `override`, a rejection without feedback.
     """
     known = {one.assignment_id: one for one in ledger.assignments()}
-    actions, problems, before = [], [], 0
+    actions: list[Action] = []
+    problems: list[Problem] = []
+    before = 0
     for one in decisions:
         there = known.get(one.assignment_id)
         wrong = _feedback_problems(one.kind, one.feedback)
@@ -231,8 +234,8 @@ def decided(
             wrong.append(f"there is no assignment {one.assignment_id} in {ledger.path}")
         else:
             wrong += _conflicts(there, one, override)
-        place = one.place or Problem(one.assignment_id, None, "")
-        problems += [Problem(place.file, place.line, said) for said in wrong]
+        place = one.place or Location(one.assignment_id, None)
+        problems += map(place.problem, wrong)
         if there is None or wrong:
             continue
         if there.status == KIND_OF[one.kind]:

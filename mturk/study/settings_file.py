@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any
 
 from bws.options import checked_value, declarations
 from bws.problems import InputError, Problem
-from bws.textio import display_name, read_text
+from bws.textio import display_name, parse_toml, read_text
 from giccs.benchmark.languages import base_language, matches
 from mturk import limits
 from mturk.kinds import DEFAULT_KIND, get_kind, kind_names
@@ -148,10 +147,7 @@ def read_settings_file(path: str | os.PathLike[str]) -> SettingsFile:
     """
     name = display_name(path)
     text = read_text(path)
-    try:
-        table = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(_syntax_problem(name, error)) from None
+    table = parse_toml(text, name)
     values: dict[str, Any] = {}
     wrong: dict[str, str] = {}
     kind = str(table["kind"]) if table.get("kind") in kind_names() else DEFAULT_KIND
@@ -169,12 +165,6 @@ def read_settings_file(path: str | os.PathLike[str]) -> SettingsFile:
         values["texts"] = read_texts(Path(path).parent / file, get_kind(kind).package)
     lines = {field_of.get(key, key): _line_of(text, key) for key in table}
     return SettingsFile(name, kind, values, lines)
-
-
-def _syntax_problem(name: str, error: Exception) -> Problem:
-    place = re.search(r" \(at line (\d+), column \d+\)$", str(error))
-    said = str(error)[: place.start()] if place else str(error)
-    return Problem(name, int(place[1]) if place else None, f"is not TOML: {said}")
 
 
 def _line_of(text: str, key: str) -> int | None:
@@ -202,6 +192,7 @@ def default_toml(kind: str = DEFAULT_KIND, language: str | None = None) -> str:
 
     Settings that follow the language of the study are commented out; `language`, a BCP 47 tag, is stated.
 
+    >>> import tomllib
     >>> tomllib.loads(default_toml())["reward"], tomllib.loads(default_toml("conditions"))["pairs_per_hit"]
     ('0.30', 3)
     >>> "language" in tomllib.loads(default_toml())

@@ -82,12 +82,12 @@ def test_every_item_that_cannot_be_used_is_named(tmp_path):
     path = file(tmp_path, "i.csv", "item,group\na,g\n,g\na,h\na ,g\nü,g\nu\u0308,g\na,g\n")
     with pytest.raises(InputError) as caught:
         read_items(path)
-    differs = "differs only by Unicode form or white space from"
+    note = "(they differ only in Unicode normalisation or outer white space)"
     assert lines_of(caught) == [
         "3: the item is empty; each must have an id",
-        f"5: 'a' {differs} the item of line 2; each must be unique",
-        f"7: 'ü' {differs} the item of line 6; each must be unique",
-        "8: 'a' repeats the item of line 2; each must be unique",
+        f"5: repeats the item 'a ', 'g' of line 2; each must be unique {note}",
+        f"7: repeats the item 'u\u0308', 'g' of line 6; each must be unique {note}",
+        "8: repeats the item 'a', 'g' of line 2; each must be unique",
     ]
 
 
@@ -285,7 +285,7 @@ def test_every_tuple_that_cannot_be_used_is_named(tmp_path):
     with pytest.raises(InputError) as caught:
         read_tuples(file(tmp_path, "t.csv", text))
     assert lines_of(caught) == [
-        "3: tuple_id 'x' stands in line 2 already; each must be unique",
+        "3: repeats the tuple_id 'x' of line 2; each must be unique",
         "4: item1 and item2 are both 'a'; the items of a tuple must be distinct",
         "5: tuple_id is empty; give it in every row or in none",
         "6: item2 is empty; every row must have 2 items",
@@ -366,7 +366,7 @@ def test_scores_that_cannot_be_used_are_named(tmp_path):
     with pytest.raises(InputError) as caught:
         read_scores(file(tmp_path, "s.csv", text))
     assert lines_of(caught) == [
-        "4: item 'a' stands in line 2 already; one score an item and group is allowed",
+        "4: repeats the item 'a' of group 'g' of line 2; each must be unique",
         "5: item is empty; every row must name one",
         "6: score is 'x'; it must be a number, or empty",
         "7: score is 'inf'; it must be a number, or empty",

@@ -80,7 +80,7 @@ def test_groups_are_written(tmp_path):
             ":2: tuple 't' has 2 best and 1 worst answers; expected 2",
         ),
         ("t,,a,1,1,0,1,0\nt,,b,1,0,1,0,.5\n", ":3: p_worst is '.5'; expected 1, the share of the"),
-        ("t,,a,1,1,0,1,0\nt,,a,1,0,1,0,1\n", ":3: tuple 't' has item 'a' twice"),
+        ("t,,a,1,1,0,1,0\nt,,a,1,0,1,0,1\n", ":3: repeats the item 'a' of tuple 't' of line 2"),
         ("t,,a,1,1,0,1,0\nt,g,b,1,0,1,0,1\n", ":3: tuple 't' has another group in line 2"),
         ("t,,a,1,1,0,1,0\nt,,b,2,0,1,0,.5\n", ":3: tuple 't' has other annotations in line 2"),
         ("t,,a,0,1,0,1,0\n", ":2: annotations is '0'; expected a whole number of at least 1"),

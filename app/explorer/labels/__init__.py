@@ -7,9 +7,10 @@ hold ``{names}``, which the values given replace. A text is Markdown: values tha
 
 from __future__ import annotations
 
-import tomllib
 from functools import cache
 from importlib import resources
+
+from bws.textio import parse_toml
 
 __all__ = ["DEFAULT", "LANGUAGES", "keys", "language", "literal", "say", "text_of"]
 
@@ -69,5 +70,4 @@ def literal(text: object) -> str:
 @cache
 def _texts(language: str, part: str) -> dict[str, str]:
     file = resources.files(__name__) / language / f"{part}.toml"
-    texts: dict[str, str] = tomllib.loads(file.read_text(encoding="utf-8"))
-    return texts
+    return parse_toml(file.read_text(encoding="utf-8"), file.name)

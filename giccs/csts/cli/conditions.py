@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.metadata import version
@@ -17,6 +15,7 @@ from bws.command import Console, command
 from bws.options import MAX_COUNT
 from bws.problems import InputError, Problem
 from bws.tables import remarks, tabulated
+from bws.textio import csv_text
 from giccs.cli.options import format_option
 from giccs.csts.conditions import SHOWN, Analysis, Count, analyse, frequent_parts
 from giccs.csts.data import SPLITS, read_csts
@@ -131,10 +130,9 @@ def _said(document: dict[str, Any], top: int) -> list[str]:
 
 
 def _csv(analysis: Analysis, top: int) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["part", "rank", "name", "conditions", "share"])
-    for part, counts in (("feature", analysis.features), ("entity", analysis.entities)):
-        for rank, one in enumerate(counts[:top], start=1):
-            writer.writerow([part, rank, one.name, one.count, repr(one.share)])
-    return out.getvalue().rstrip("\n")
+    rows = [
+        (part, rank, one.name, one.count, repr(one.share))
+        for part, counts in (("feature", analysis.features), ("entity", analysis.entities))
+        for rank, one in enumerate(counts[:top], start=1)
+    ]
+    return csv_text(rows, ("part", "rank", "name", "conditions", "share")).rstrip("\n")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections.abc import Iterator, Sequence
@@ -11,6 +9,7 @@ from collections.abc import Iterator, Sequence
 import click
 
 from bws.command import Console, command
+from bws.textio import csv_text
 from giccs.cli.options import format_option
 from giccs.csts.tfs import (
     RULES,
@@ -233,22 +232,20 @@ def _range(whole: Summary) -> str:
 
 
 def _csv(scores: Sequence[Score]) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(CSV_TITLES)
+    rows: list[list[object]] = []
     for one in scores:
         known = one.comparison
         for part in one.contributions:
             feature = part.feature
             values = map(_written, (feature.value1, feature.value2))
             numbers = (feature.similarity, feature.weight, part.share, part.value, one.value)
-            writer.writerow(
+            rows.append(
                 [
                     known.uid, known.condition, feature.name, *values, *map(_digits, numbers),
                     one.reason, _digits(known.label),
                 ]
             )  # fmt: skip
-    return out.getvalue()
+    return csv_text(rows, CSV_TITLES)
 
 
 def _written(value: Value | None) -> str:

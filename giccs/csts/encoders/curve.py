@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from bws.textio import csv_text
 from giccs.csts.encoders.running import train_seeds
 from giccs.csts.encoders.settings import Settings
 from giccs.csts.encoders.splits import Splits, drawn
@@ -79,15 +78,13 @@ def curve(
 
 def curve_csv(points: Sequence[CurvePoint]) -> str:
     """Return a row for each number of each point."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(HEADER)
+    rows: list[list[object]] = []
     for point in points:
         for name, e in point.result.metrics.items():
             seeds = len(point.settings.seeds)
             place = (point.settings.model, point.settings.described(), point.rows, point.split)
-            writer.writerow([*place, name, e.value, e.low, e.high, e.extra.get("sd"), seeds, e.n])
-    return out.getvalue()
+            rows.append([*place, name, e.value, e.low, e.high, e.extra.get("sd"), seeds, e.n])
+    return csv_text(rows, HEADER)
 
 
 def curve_chart(points: Sequence[CurvePoint]) -> alt.TopLevelMixin:

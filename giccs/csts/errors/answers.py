@@ -7,25 +7,37 @@ are passed over.
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from bws.files.schema import NAME, TEXT, Field, Schema, Unique, choice
 from bws.files.table import read_table
-from bws.problems import InputError, Problem
+from bws.textio import csv_text
+from giccs.csts.data import NUMBERS
 from giccs.csts.errors.records import UNKNOWN, AnswerPair, Ints, Suspect
-from giccs.csts.records import INVALID, LABELS
+from giccs.csts.records import INVALID
 
 __all__ = ["Truths", "read_answers", "suspects_csv", "with_truth"]
 
 REANNOTATED = "validation:"
 """What stands before a uid of the split that was reannotated, where answers are about several."""
-COLUMNS = ("uid", "label", "answer1", "answer2")
-WRITTEN = {form: label for label in LABELS for form in (str(label), f"{label}.0")}
+LINE = Field(lambda written: " ".join(TEXT.parse(written).split()), "")
+"""Text with single spaces."""
+ANSWERS = Schema(
+    AnswerPair,
+    {
+        "uid": NAME,
+        "label": choice(NUMBERS, UNKNOWN, "1, 2, 3, 4 or 5"),
+        "answer1": LINE,
+        "answer2": LINE,
+        "condition": Field(lambda written: " ".join(written.split()), "", required=False),
+    },
+    unique=[Unique("uid", lambda pair: pair.uid)],
+    located=True,
+)
 OUT = (
     "uid", "label", "rank_label", "gap", "similarity", "cluster", "rank", "cluster_size", "truth",
     "condition", "answer1", "answer2", "neighbours", "reason",
@@ -38,38 +50,7 @@ def read_answers(path: str | os.PathLike[str]) -> tuple[AnswerPair, ...]:
     Raises InputError with every problem: columns that are missing, empty answers, labels that are not 1 to
     5, uids that are empty or repeat.
     """
-    table = read_table(path)
-    table.need(COLUMNS)
-    problems, pairs = list(table.problems), []
-    first: dict[str, int] = {}
-    for line, row in zip(table.lines.tolist(), table.frame.iter_rows(named=True), strict=True):
-        pair = _pair(row, line)
-        faults = _faults(pair, row["label"])
-        if first.setdefault(pair.uid, line) != line:
-            faults.append(f"the uid {pair.uid!r} stands on line {first[pair.uid]} already")
-        problems += [Problem(table.file, line, fault) for fault in faults]
-        pairs.append(pair)
-    if not pairs and not problems:
-        problems = [Problem(table.file, None, "has a header and no rows; answers are expected")]
-    if problems:
-        raise InputError(problems)
-    return tuple(pairs)
-
-
-def _pair(row: Mapping[str, str], line: int) -> AnswerPair:
-    condition, answer1, answer2 = (
-        " ".join(row.get(name, "").split()) for name in ("condition", "answer1", "answer2")
-    )
-    label = WRITTEN.get(row["label"].strip(), UNKNOWN)
-    return AnswerPair(row["uid"].strip(), label, answer1, answer2, condition, line)
-
-
-def _faults(pair: AnswerPair, label: str) -> list[str]:
-    empty = [name for name in ("uid", "answer1", "answer2") if not getattr(pair, name)]
-    faults = [f"{name} is empty; every row needs one" for name in empty]
-    if pair.label == UNKNOWN:
-        faults.append(f"label is {label!r}; it must be 1, 2, 3, 4 or 5")
-    return faults
+    return ANSWERS.read(read_table(path)).checked("rows; answers are expected")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +101,7 @@ def suspects_csv(suspects: Sequence[Suspect]) -> str:
 
     ``neighbours`` are uid=label, the closest first, with ``;`` between them.
     """
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(OUT)
-    writer.writerows(map(_row, suspects))
-    return out.getvalue()
+    return csv_text(map(_row, suspects), OUT)
 
 
 def _row(one: Suspect) -> tuple[object, ...]:

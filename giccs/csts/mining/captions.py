@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.files.schema import NAME, Field, Row, Unique, json_rows, records
 from bws.files.table import read_table
 from bws.problems import InputError, Problem
 from bws.textio import display_name
-from giccs.benchmark.fields import Fields, json_lines
 
 __all__ = ["Captions", "read_captions"]
 
@@ -100,32 +100,29 @@ def _table_rows(path: str | os.PathLike[str], problems: list[Problem]) -> Iterat
 
 
 def _json_rows(path: str | os.PathLike[str], problems: list[Problem]) -> Iterator[_Row]:
-    first: dict[str, int] = {}
-    for fields in json_lines(path):
-        if fields.values:
-            source, captions = _source(fields), _captions(fields)
-            earlier = first.setdefault(source, fields.line) if source else fields.line
-            if earlier != fields.line:
-                fields.wrong(f"repeats source {source!r} of line {earlier}; put its captions there")
-            yield from (_Row(source, text.strip(), fields.line) for text in captions if source)
-        problems += fields.problems
+    unique = Unique[tuple[str, list[str]]]("source_id", lambda row: row[0])
+    found = records(display_name(path), json_rows(path), _source, [unique])
+    problems += found.problems
+    for row in found.placed:
+        source, captions = row.record
+        yield from (
+            _Row(source, text.strip(), row.location.line or 0) for text in captions if source
+        )
 
 
-def _source(fields: Fields) -> str:
-    """Return the source's name; image ids may be numbers."""
-    value = fields.values.get("source_id")
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    return fields.text("source_id").strip()
+def _source(row: Row) -> tuple[str, list[str]]:
+    """Return a source's name, which may be a number, and its captions."""
+    return row.get("source_id", SOURCE), row.get("captions", CAPTIONS)
 
 
-def _captions(fields: Fields) -> list[str]:
-    captions = fields.values.get("captions")
-    listed = captions if isinstance(captions, list) else []
-    texts = [text for text in listed if isinstance(text, str)]
-    if not texts or len(texts) < len(listed):
-        fields.wrong("captions must be a list of one string or more")
-    return texts
+def _captions(value: Any) -> list[str]:
+    if not value or not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        raise ValueError("it must be a list of one string or more")
+    return value
+
+
+SOURCE = Field(lambda value: str(value) if type(value) is int else NAME.parse(value), "")
+CAPTIONS: Field[list[str]] = Field(_captions, [])
 
 
 def _grouped(file: str, sources: tuple[str, ...], rows: Sequence[_Row]) -> Captions:

@@ -19,14 +19,14 @@ import json
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from bws.problems import InputError, Problem
+from bws.files.schema import OBJECTS, TEXT, Row, Unique, records, shown
+from bws.problems import Location, Problem
 from bws.records import normal_id
 from bws.textio import display_name, read_text
-from giccs.benchmark.fields import Fields
 from giccs.csts.records import INVALID
 from giccs.csts.tfs.structures import HIGHEST, LOWEST, Comparison, Feature, Value
 
@@ -50,6 +50,9 @@ NUMBERS: Mapping[str, tuple[str, Callable[[float], bool]]] = {
 """Kind of number -> what is allowed, in words and as a test."""
 
 
+UID = Unique[Comparison]("uid", lambda comparison: comparison.uid)
+
+
 def read_tfs(path: str | os.PathLike[str]) -> tuple[list[Comparison], list[Problem]]:
     """Return the comparisons of a file, and warnings of keys that nothing reads.
 
@@ -58,18 +61,11 @@ def read_tfs(path: str | os.PathLike[str]) -> tuple[list[Comparison], list[Probl
     neither sentence has a value, and none where both have one.
     """
     file = display_name(path)
-    found = _objects(file, read_text(path))
-    comparisons = [_comparison(fields) for fields in found]
-    _refuse_repeated(found)
-    problems = [problem for fields in found for problem in fields.problems]
-    if not found:
-        problems.append(Problem(file, None, "holds no JSON object; one or more are needed"))
-    if problems:
-        raise InputError(problems)
-    return comparisons, [warning for fields in found for warning in fields.warnings]
+    found = records(file, _objects(file, read_text(path)), _comparison, [UID])
+    return list(found.checked("JSON object; one or more are needed")), found.warnings
 
 
-def _objects(file: str, text: str) -> list[Fields]:
+def _objects(file: str, text: str) -> list[Row]:
     """Return the object that the text is, or else one a line that is not blank.
 
     A text with faults may be meant either way: it is lines where the first is an object, or any with keys
@@ -84,7 +80,7 @@ def _objects(file: str, text: str) -> list[Fields]:
     return found if as_lines else [whole]
 
 
-def _object(file: str, line: int, text: str) -> Fields:
+def _object(file: str, line: int, text: str) -> Row:
     """Return the JSON object that a text is; or an empty one, with why it is none."""
     values, reason = None, ""
     try:
@@ -98,11 +94,11 @@ def _object(file: str, line: int, text: str) -> Fields:
     except (ValueError, RecursionError) as error:
         reason = str(error)
     if not reason and isinstance(values, dict) and values:
-        return Fields(file, line, values)
-    fields = Fields(file, line, {})
-    reason = reason or f"it is {_short(values)}"
-    fields.wrong(f"not a JSON object ({reason}); the file must be one, or one a line")
-    return fields
+        return Row(Location(file, line), values)
+    row = Row(Location(file, line), {})
+    reason = reason or f"it is {shown(values)}"
+    row.wrong(f"not a JSON object ({reason}); the file must be one, or one a line")
+    return row
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -117,53 +113,49 @@ def _no_number(written: str) -> NoReturn:
     raise ValueError(f"{written} is no JSON number")
 
 
-def _comparison(fields: Fields) -> Comparison:
-    if not fields.values:
-        return Comparison("", "", "", "", ())
-    fields.only(KEYS)
+def _comparison(row: Row) -> Comparison:
+    row.warn_of_unknown(KEYS)
     uid, condition, sentence1, sentence2 = (
-        fields.text(key) for key in ("uid", "condition", "sentence1", "sentence2")
+        row.get(key, TEXT) for key in ("uid", "condition", "sentence1", "sentence2")
     )
-    label = _number(fields, "label", fields.values.get("label"), "label")
-    return Comparison(
-        normal_id(uid), condition, sentence1, sentence2, tuple(_features(fields)), label
-    )
+    label = _number(row, "label", row.values.get("label"), "label")
+    return Comparison(normal_id(uid), condition, sentence1, sentence2, tuple(_features(row)), label)
 
 
-def _features(fields: Fields) -> Iterator[Feature]:
+def _features(row: Row) -> Iterator[Feature]:
     """Yield the features of an object and note what is wrong with them, alone and together."""
-    if fields.values.get("features") == []:
-        fields.wrong("features is empty; it must be a list of one or more objects")
+    if row.values.get("features") == []:
+        row.wrong("features is empty; it must be a list of one or more objects")
     names: set[str] = set()
-    for place, values in enumerate(fields.objects("features"), start=1):
+    for place, values in enumerate(row.get("features", OBJECTS), start=1):
         where = f"feature {place}"
         name = values.get("feature")
         if not isinstance(name, str) or not name.strip():
-            fields.wrong(f"{where} has no name; its key feature must hold text")
+            row.wrong(f"{where} has no name; its key feature must hold text")
         else:
             where, name = f"{where} ({name})", normal_id(name)
             if name in names:
-                fields.wrong(f"{where} is there already; each feature is named once")
+                row.wrong(f"{where} is there already; each feature is named once")
             names.add(name)
-        yield _feature(fields, where, str(name), values)
+        yield _feature(row, where, str(name), values)
 
 
-def _feature(fields: Fields, where: str, name: str, values: dict[str, Any]) -> Feature:
-    before = len(fields.problems)
-    inner = Fields(fields.file, fields.line, values)
-    inner.only(FEATURE_KEYS)
-    fields.warnings += [
+def _feature(row: Row, where: str, name: str, values: dict[str, Any]) -> Feature:
+    before = len(row.problems)
+    inner = Row(row.location, values)
+    inner.warn_of_unknown(FEATURE_KEYS)
+    row.warnings += [
         Problem(one.file, one.line, f"{where}: {one.message}") for one in inner.warnings
     ]
     value1, value2 = (
-        _value(fields, f"{where}: {key}", values.get(key)) for key in ("value1", "value2")
+        _value(row, f"{where}: {key}", values.get(key)) for key in ("value1", "value2")
     )
     similarity, weight = (
-        _number(fields, f"{where}: {key}", values.get(key), key) for key in ("similarity", "weight")
+        _number(row, f"{where}: {key}", values.get(key), key) for key in ("similarity", "weight")
     )
     feature = Feature(name, value1, value2, similarity, weight)
-    if len(fields.problems) == before and (fault := _fault(feature)):
-        fields.wrong(f"{where}: {fault}")
+    if len(row.problems) == before and (fault := _fault(feature)):
+        row.wrong(f"{where}: {fault}")
     return feature
 
 
@@ -179,7 +171,7 @@ def _fault(feature: Feature) -> str:
     return ""
 
 
-def _number(fields: Fields, where: str, written: Any, kind: str) -> float | None:
+def _number(row: Row, where: str, written: Any, kind: str) -> float | None:
     """Return a number of a kind; None where there is none, or, noted, a wrong one."""
     if _not_applicable(written):
         return None
@@ -190,17 +182,17 @@ def _number(fields: Fields, where: str, written: Any, kind: str) -> float | None
     allowed, is_allowed = NUMBERS[kind]
     if math.isfinite(number) and is_allowed(number):
         return number
-    fields.wrong(f"{where} is {_short(written)}; it must be {allowed}")
+    row.wrong(f"{where} is {shown(written)}; it must be {allowed}")
     return None
 
 
-def _value(fields: Fields, where: str, written: Any) -> Value | None:
+def _value(row: Row, where: str, written: Any) -> Value | None:
     """Return a feature's value; None where it is N/A, or, noted, none that a feature can have."""
     if _not_applicable(written):
         return None
     fault = _value_fault(written)
     if fault:
-        fields.wrong(f"{where} is {_short(written)}; {fault}")
+        row.wrong(f"{where} is {shown(written)}; {fault}")
         return None
     value: Value = written
     return value
@@ -221,19 +213,3 @@ def _value_fault(written: Any, depth: int = 0) -> str:
 
 def _not_applicable(written: Any) -> bool:
     return written is None or (isinstance(written, str) and written.strip() == "N/A")
-
-
-def _short(written: Any) -> str:
-    text = json.dumps(written, ensure_ascii=False)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _refuse_repeated(found: Sequence[Fields]) -> None:
-    """Note each uid that an earlier object has."""
-    first: dict[str, int] = {}
-    for fields in found:
-        uid = fields.values.get("uid")
-        if isinstance(uid, str) and uid.strip():
-            line = first.setdefault(normal_id(uid), fields.line)
-            if line != fields.line:
-                fields.wrong(f"uid {uid!r} is that of line {line}; each object has its own")

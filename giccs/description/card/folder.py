@@ -20,9 +20,8 @@ from giccs.description.card.facts import (
     how_judged,
 )
 from giccs.description.card.readme import MARK, Card, readme
-from giccs.description.card.soft_targets import soft_targets_table
 from giccs.description.card.stated import Stated
-from giccs.description.card.tables import items_table, judgments_table
+from giccs.description.card.tables import items_table, judgments_table, soft_targets_table
 
 if TYPE_CHECKING:
     from bws.files.soft_targets import SoftTargets

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from giccs.benchmark.terms import HUMAN_TAG, SIMULATED_TAG
 from giccs.description.card.facts import DATA, JUDGMENTS, Section
-from giccs.description.card.markdown import escaped, fenced, table
 from giccs.description.card.stated import QUESTIONS, Stated
 from giccs.description.card.tables import PublishedTable
 
@@ -26,6 +27,10 @@ DEPENDENCE = (
     "The items of a dialogue share its last turn: they are not independent. "
     "Intervals are over dialogues."
 )
+
+MARKDOWN_ANYWHERE = re.compile(r"([\\`*_{}\[\]|~$])")
+MARKDOWN_AT_START = re.compile(r"^(?=[#+\-=:!])|^(\d+)(?=[.)](?:\s|$))")
+FENCE = re.compile(r"^\s*(`{3,})", re.M)
 
 
 @dataclass(frozen=True)
@@ -76,7 +81,7 @@ def readme(card: Card) -> str:
     parts = [
         f"---\n{_front_matter(card)}---",
         MARK,
-        f"# {escaped(card.title)}",
+        f"# {_escaped(card.title)}",
         *([WARNING] if card.simulated else []),
         card.stated.text("description") or NOT_STATED,
         *_contents(card),
@@ -114,19 +119,19 @@ def _front_matter(card: Card) -> str:
 def _contents(card: Card) -> Iterator[str]:
     yield "## What is in it"
     rows = [
-        (f"`{one.config}`", f"`{one.path}`", str(one.frame.height), escaped(one.about))
+        (f"`{one.config}`", f"`{one.path}`", str(one.frame.height), _escaped(one.about))
         for one in card.tables
     ]
-    yield table(("configuration", "file", "rows", "what"), rows)
+    yield _table(("configuration", "file", "rows", "what"), rows)
     load = 'load_dataset("FOLDER OR HUB ID", split="test")'
-    yield fenced(f"from datasets import load_dataset\n\nitems = {load}", "python")
+    yield _fenced(f"from datasets import load_dataset\n\nitems = {load}", "python")
     for one in card.tables:
-        columns = [(f"`{name}`", escaped(one.about_column(name))) for name in one.frame.columns]
+        columns = [(f"`{name}`", _escaped(one.about_column(name))) for name in one.frame.columns]
         yield f"Columns of `{one.config}`:"
-        yield table(("column", "what"), columns)
+        yield _table(("column", "what"), columns)
     first = json.dumps(card.tables[0].frame.row(0, named=True), ensure_ascii=False, indent=2)
     yield "The first item:"
-    yield fenced(first, "json")
+    yield _fenced(first, "json")
 
 
 def _numbers(card: Card) -> Iterator[str]:
@@ -137,15 +142,15 @@ def _numbers(card: Card) -> Iterator[str]:
         "Each table stands below the command that prints it; these are commands of giccs. They read files "
         "made of the published ones:"
     )
-    yield fenced(_files(card.tables), "python")
+    yield _fenced(_files(card.tables), "python")
     for section in card.sections:
         yield f"### {section.title}"
-        yield fenced(section.command, "console")
-        rows = [[escaped(cell) for cell in row] for row in section.rows]
+        yield _fenced(section.command, "console")
+        rows = [[_escaped(cell) for cell in row] for row in section.rows]
         if rows:
-            yield table([escaped(name) for name in section.headers], rows)
+            yield _table([_escaped(name) for name in section.headers], rows)
         if section.notes:
-            yield "\n".join(f"- {escaped(note)}" for note in section.notes)
+            yield "\n".join(f"- {_escaped(note)}" for note in section.notes)
 
 
 def _files(tables: Sequence[PublishedTable]) -> str:
@@ -180,7 +185,7 @@ def _about(card: Card) -> Iterator[str]:
     yield "## Licence"
     yield _licence(stated)
     yield "## Citation"
-    yield fenced(stated.text("citation")) if stated.text("citation") else NOT_STATED
+    yield _fenced(stated.text("citation")) if stated.text("citation") else NOT_STATED
     yield from _provenance(card)
 
 
@@ -188,15 +193,15 @@ def _licence(stated: Stated) -> str:
     name, link = stated.text("license"), stated.text("license_link")
     if not name:
         return f"{NOT_STATED} Without a licence nobody may use the data."
-    return f"[{escaped(name)}](<{link}>)" if link else escaped(name)
+    return f"[{_escaped(name)}](<{link}>)" if link else _escaped(name)
 
 
 def _provenance(card: Card) -> Iterator[str]:
     stated = card.stated
     known = {
-        "Authors": ", ".join(map(escaped, stated.texts("authors"))),
+        "Authors": ", ".join(map(_escaped, stated.texts("authors"))),
         "Homepage": f"<{stated.text('homepage')}>" if stated.text("homepage") else "",
-        "Version": escaped(stated.text("version")),
+        "Version": _escaped(stated.text("version")),
         "Published": stated.text("published"),
         "Fingerprint": f"`{card.fingerprint}` (`giccs-validate {DATA}`)",
         "Card": f"written by giccs {card.version}",
@@ -206,3 +211,33 @@ def _provenance(card: Card) -> Iterator[str]:
     if card.not_stated:
         yield "## Not stated"
         yield "\n".join(f"- {QUESTIONS[key].asks}" for key in card.not_stated)
+
+
+def _escaped(text: str) -> str:
+    r"""Return one line that Markdown and HTML show as it is.
+
+    >>> print(_escaped("find_hotel | <b>\n# 1."), _escaped("1. a"), _escaped("- 0.5"))
+    find\_hotel \| &lt;b&gt; # 1. 1\. a \- 0.5
+    """
+    line = html.escape(" ".join(text.split()), quote=False)
+    return MARKDOWN_AT_START.sub(r"\1\\", MARKDOWN_ANYWHERE.sub(r"\\\1", line))
+
+
+def _fenced(text: str, language: str = "") -> str:
+    """Return a block of code; the fence is longer than any in the text.
+
+    >>> print(_fenced("a = 1", "python"))
+    ```python
+    a = 1
+    ```
+    """
+    longest = max((len(fence) for fence in FENCE.findall(text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table of cells that are Markdown already."""
+    from tabulate import tabulate
+
+    return str(tabulate(rows, headers, tablefmt="github", disable_numparse=True))

@@ -5,13 +5,12 @@ from __future__ import annotations
 import datetime
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from bws.problems import InputError, Problem
-from bws.textio import display_name, read_text
+from bws.textio import display_name, parse_toml, read_text
 from giccs.benchmark.terms import Annotators, Terms
 
 __all__ = ["QUESTIONS", "Question", "Stated", "read_stated", "template", "with_stated"]
@@ -126,13 +125,7 @@ def read_stated(path: str | os.PathLike[str]) -> Stated:
     An empty text or list is not an answer.
     """
     text, name = read_text(path), display_name(path)
-    try:
-        given = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        line = re.search(r"at line (\d+)", str(error))
-        raise InputError(
-            Problem(name, int(line[1]) if line else None, f"is no TOML: {error}")
-        ) from None
+    given = parse_toml(text, name)
     faults = {key: _fault(key, value) for key, value in given.items()}
     problems = [Problem(name, _line(text, key), fault) for key, fault in faults.items() if fault]
     if problems:

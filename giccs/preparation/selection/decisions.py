@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
 
-from bws.textio import display_name, read_bytes, write_atomic
+from bws.textio import display_name, json_lines_text, read_bytes, write_atomic
 
 __all__ = ["Decision", "write_log"]
 
@@ -52,4 +51,4 @@ def write_log(
         {"dialogue_id": one.dialogue_id, "decision": one.decision, **one.details}
         for one in decisions
     ]
-    write_atomic(path, "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines))
+    write_atomic(path, json_lines_text(lines))

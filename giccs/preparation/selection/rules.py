@@ -26,15 +26,13 @@
 from __future__ import annotations
 
 import os
-import re
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from bws.options import MAX_COUNT, MAX_SEED
 from bws.problems import InputError, Problem
-from bws.textio import display_name, read_text
+from bws.textio import display_name, read_toml
 
 __all__ = ["SPEAKERS", "Rules", "Special", "Take", "read_rules"]
 
@@ -99,15 +97,8 @@ class Rules:
 def read_rules(path: str | os.PathLike[str]) -> Rules:
     """Read a TOML file as the module shows it; InputError with every fault and, where known, its line."""
     name = display_name(path)
-    text = read_text(path)
-    try:
-        table = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        place = re.search(r" \(at line (\d+), column \d+\)$", str(error))
-        line, said = (int(place[1]), str(error)[: place.start()]) if place else (None, str(error))
-        raise InputError(Problem(name, line, f"is not TOML: {said}")) from None
     faults: list[str] = []
-    top = _checked(table, TOP, "", faults)
+    top = _checked(read_toml(path), TOP, "", faults)
     usual = {key: top.pop(key) for key in TAKE if key in top}
     take = [Take(**usual | _checked(one, RULE, "take: ", faults)) for one in top.pop("take", [])]
     special = {

@@ -13,10 +13,10 @@ from bws.textio import display_name, read_text
 from giccs.benchmark.candidates import repeated
 from giccs.benchmark.items import Candidate, Dialogue, Turn
 from giccs.benchmark.languages import language_tag, matches
-from giccs.preparation.transcripts import jsonl, smartkom, table
-from giccs.preparation.transcripts.lines import Line, Transcript
-from giccs.preparation.transcripts.objects import DialogueColumns
-from giccs.preparation.transcripts.speakers import roles
+from giccs.preparation.transcripts.names import roles
+from giccs.preparation.transcripts.objects import DialogueColumns, Line, Transcript
+from giccs.preparation.transcripts.rows import read_dialogue_table, read_json_lines
+from giccs.preparation.transcripts.smartkom import HEAD, read_smartkom
 
 __all__ = ["Imported", "import_transcripts"]
 
@@ -172,8 +172,8 @@ def _read(
         message = "is a transliteration; --context, --target and --candidates read other files"
         raise InputError(Problem(display_name(path), None, message))
     if form == "smartkom":
-        return smartkom.read(path)
-    read = jsonl.read if form == "jsonl" else table.read
+        return read_smartkom(path)
+    read = read_json_lines if form == "jsonl" else read_dialogue_table
     return read(path, columns, layout)
 
 
@@ -193,7 +193,7 @@ def _form_of(path: str | os.PathLike[str]) -> str:
     if text.startswith("{"):
         return "jsonl"
     first = next((line for line in text.splitlines() if line[:1] not in ("", ";")), "")
-    return "smartkom" if smartkom.HEAD.match(first) else "table"
+    return "smartkom" if HEAD.match(first) else "table"
 
 
 def _grouped(read: Iterable[Transcript]) -> dict[str, list[Line]]:

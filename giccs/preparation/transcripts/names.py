@@ -1,11 +1,11 @@
-"""What forms and parts of transcripts are called, and which column or key holds which part of a turn."""
+"""Names of forms, columns and speakers of transcripts, and which column or key holds which part of a turn."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["ACTS", "FORMATS", "PARTS", "assign", "find_columns"]
+__all__ = ["ACTS", "FORMATS", "PARTS", "assign", "find_columns", "roles"]
 
 FORMATS = ("auto", "jsonl", "table", "crowdss", "smartkom")
 
@@ -81,3 +81,38 @@ def _by_plain_name(columns: Iterable[str]) -> dict[str, str]:
 
 def _plain(name: str) -> str:
     return re.sub(r"\W+", "_", name.strip().casefold()).strip("_")
+
+
+USER = (
+    "user", "usr", "u", "nutzer", "nutzerin", "benutzer", "benutzerin", "kunde", "kundin", "anrufer",
+    "anruferin", "mensch", "human", "customer", "caller", "proband", "probandin", "vp",
+)  # fmt: skip
+SYSTEM = (
+    "system", "sys", "s", "sma", "smartkom", "smartakus", "wizard", "assistant", "assistent", "agent",
+    "bot", "machine", "maschine", "computer",
+)  # fmt: skip
+
+
+def roles(
+    speakers: Iterable[str], user: Sequence[str] = (), system: Sequence[str] = ()
+) -> Mapping[str, str]:
+    """Return ``user`` or ``system`` for each speaker's name that is one of them; others are not in it.
+
+    Names in `user` and `system` come first, then the usual ones, whatever their case.
+
+    >>> roles(["Nutzerin", "SMA", "Herr Hoff"])
+    {'Nutzerin': 'user', 'SMA': 'system'}
+    >>> roles(["AAA", "BBB"], user=["aaa"], system=["bbb"])
+    {'AAA': 'user', 'BBB': 'system'}
+
+    Raises ValueError where a name is given for both.
+    """
+    both = {name.casefold() for name in user} & {name.casefold() for name in system}
+    if both:
+        raise ValueError(
+            f"{', '.join(sorted(both))}: a speaker is the user or the system, not both"
+        )
+    known = dict.fromkeys(USER, "user") | dict.fromkeys(SYSTEM, "system")
+    known |= {name.casefold(): "user" for name in user}
+    known |= {name.casefold(): "system" for name in system}
+    return {name: known[name.casefold()] for name in speakers if name.casefold() in known}

@@ -1,4 +1,4 @@
-"""Dialogues and turns of JSON objects and of table rows that hold a whole dialogue each.
+"""Turns as every form of transcript is read, and those of objects that hold a whole dialogue each.
 
 A spreadsheet with one row per dialogue has a column for the context or one column per turn, often one for
 the target utterance, and one column per candidate. A JSON object has the same parts, some of them lists.
@@ -8,20 +8,65 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any
 
-from bws.problems import Problem
+from bws.files.schema import TEXT, Placed, Row, Unique
+from bws.problems import InputError, Problem
 from bws.records import normal_id
-from giccs.benchmark.fields import Fields
+from giccs.benchmark.fields import LEVEL
 from giccs.benchmark.items import Candidate
 from giccs.preparation.sheet import candidate_id
-from giccs.preparation.transcripts.lines import Line
-from giccs.preparation.transcripts.names import assign
-from giccs.preparation.transcripts.speakers import roles
+from giccs.preparation.transcripts.names import assign, roles
 
-__all__ = ["DialogueColumns", "ObjectReader"]
+__all__ = ["DialogueColumns", "Line", "ObjectReader", "Transcript", "stem"]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One turn, or a part of one, as a transcript has it."""
+
+    file: str
+    line: int
+    dialogue: str
+    number: str
+    """Of the turn in its dialogue; empty where the transcript does not count."""
+    speaker: str
+    text: str
+    source: str = ""
+    domain: str = ""
+    language: str = ""
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """The turns of one file in its order."""
+
+    lines: tuple[Line, ...]
+    warnings: tuple[Problem, ...] = ()
+    """What was left out, and what is odd."""
+    stripped: Counter[str] = field(default_factory=Counter)
+    """How many markers of each kind were taken out of the text."""
+    roles: Mapping[str, str] = field(default_factory=dict)
+    """Which speakers are ``user`` and ``system``, where the form itself tells."""
+    candidates: Mapping[str, tuple[Candidate, ...]] = field(default_factory=dict)
+    """The candidates of each dialogue that has some."""
+    unused: Counter[str] = field(default_factory=Counter)
+    """Columns or keys that are not imported, and how many values each has."""
+    notes: Counter[str] = field(default_factory=Counter)
+    """How often the text was changed, by kind of change."""
+
+
+def stem(file: str) -> str:
+    """Return a file's name without folder and endings, for dialogues that have no name of their own.
+
+    >>> stem("corpus/w001_pk.trl.gz")
+    'w001_pk'
+    """
+    return PurePath(file).name.partition(".")[0].strip("<>")
+
 
 CANDIDATE_KEYS: Mapping[str, tuple[str, ...]] = {
     "utterance_id": ("utterance_id", "candidate_id", "id"),
@@ -70,13 +115,13 @@ class ObjectReader:
         self.unused: Counter[str] = Counter()
         self.notes: Counter[str] = Counter()
         self._warnings: list[Problem] = []
-        self._first_line: dict[str, int] = {}
+        self._dialogues: list[Placed[str]] = []
+        self._problems: list[Problem] = []
         self._unsplit: Counter[str] = Counter()
         self._unknown_labels: Counter[str] = Counter()
 
-    @property
-    def warnings(self) -> list[Problem]:
-        """What may have been misread."""
+    def _found_warnings(self) -> list[Problem]:
+        """Return what may have been misread."""
         found = list(self._warnings)
         for separator, times in self._unsplit.items():
             message = (
@@ -93,68 +138,87 @@ class ObjectReader:
             found.append(Problem(self.file, None, message))
         return found
 
-    def add_turn(self, fields: Fields, name: str) -> None:
+    def add_turn(self, row: Row, name: str) -> None:
         """Read an object that is a turn; `name` is its dialogue where it has no key for one."""
-        self._need_id(fields)
-        self.lines.append(self._line(fields, fields.values, name, {}))
+        self._need_id(row)
+        self.lines.append(self._line(row, row.values, name, {}))
+        self._problems += row.problems
 
-    def add_dialogue(self, fields: Fields, name: str) -> None:
+    def add_dialogue(self, row: Row, name: str) -> None:
         """Read an object that is a dialogue, with its candidates; `name` is used where it has no id."""
-        self._need_id(fields)
+        self._need_id(row)
         known = {*self.layout.names, *([] if self.layout.candidates else ["candidates"])}
         about = self._parts(
-            fields,
-            {key: value for key, value in fields.values.items() if key not in known},
+            row,
+            {key: value for key, value in row.values.items() if key not in known},
             ignore=("turn", "text", "speaker"),
-            row=True,
+            whole=True,
         )
         if "dialogue" in about and not about["dialogue"].strip():
-            fields.wrong("the id of the dialogue is empty; each dialogue needs one")
+            row.wrong("the id of the dialogue is empty; each dialogue needs one")
         dialogue = normal_id(about.pop("dialogue", "")) or name
-        earlier = self._first_line.setdefault(dialogue, fields.line)
-        if earlier != fields.line:
-            fields.wrong(f"repeats the dialogue of line {earlier}; each has a name of its own")
-        turns = self._turns(fields)
+        self._dialogues.append(Placed(dialogue, row.location))
+        turns = self._turns(row)
         self.lines += [
-            self._line(fields, turn, dialogue, about, str(number))
+            self._line(row, turn, dialogue, about, str(number))
             for number, turn in enumerate(turns, start=1)
         ]
-        self.candidates[dialogue] = self._candidates(fields, dialogue)
+        self.candidates[dialogue] = self._candidates(row, dialogue)
+        self._problems += row.problems
 
-    def _need_id(self, fields: Fields) -> None:
+    def transcript(
+        self, left_out: Iterable[Problem], unused: Counter[str], broken: Iterable[Problem] = ()
+    ) -> Transcript:
+        """Return what was read; InputError with every problem.
+
+        left_out, unused: what is said of keys that are not used, and how many values each has.
+        broken: problems of rows that are no objects.
+        """
+        unique = Unique[str]("dialogue", lambda name: name)
+        if problems := [*broken, *self._problems, *unique.problems(self._dialogues)]:
+            raise InputError(sorted(problems, key=lambda problem: problem.line or 0))
+        return Transcript(
+            tuple(self.lines),
+            (*self._found_warnings(), *left_out),
+            candidates=self.candidates,
+            unused=unused,
+            notes=self.notes,
+        )
+
+    def _need_id(self, row: Row) -> None:
         name = self.columns.get("dialogue")
-        if name is not None and name not in fields.values:
-            fields.wrong(f"no key {name}; there are {', '.join(fields.values)}")
+        if name is not None and name not in row.values:
+            row.wrong(f"no key {name}; there are {', '.join(row.values)}")
 
-    def _turns(self, fields: Fields) -> list[Any]:
-        context = self._entries(fields, self.layout.context)
+    def _turns(self, row: Row) -> list[Any]:
+        context = self._entries(row, self.layout.context)
         while context and _is_blank(context[-1]):
             context.pop()
         while context and _is_blank(context[0]):
             context.pop(0)
-        target = fields.values.get(self.layout.target) if self.layout.target else None
+        target = row.values.get(self.layout.target) if self.layout.target else None
         if not self.layout.target:
             return self._without_labels(context)
         if _is_blank(target):
-            fields.wrong(f"{self.layout.target} is empty; expected the target utterance")
+            row.wrong(f"{self.layout.target} is empty; expected the target utterance")
         elif context and context[-1] == target:
             message = "the last turn of the context is the target utterance as well"
-            self._warnings.append(Problem(fields.file, fields.line, message))
+            self._warnings.append(row.location.problem(message))
         return self._without_labels([*context, target])
 
-    def _entries(self, fields: Fields, keys: Sequence[str]) -> list[Any]:
+    def _entries(self, row: Row, keys: Sequence[str]) -> list[Any]:
         """Return the values of several keys, or the parts of the value of a single one."""
-        if missing := [key for key in keys if key not in fields.values]:
-            fields.wrong(f"no key {', '.join(missing)}; there are {', '.join(fields.values)}")
+        if missing := [key for key in keys if key not in row.values]:
+            row.wrong(f"no key {', '.join(missing)}; there are {', '.join(row.values)}")
             return []
         if len(keys) != 1:
-            return [fields.values[key] for key in keys]
-        value = fields.values[keys[0]]
+            return [row.values[key] for key in keys]
+        value = row.values[keys[0]]
         if isinstance(value, str) and self.layout.separator:
             return self._split(value)
         if value is None or isinstance(value, list):
             return list(value or ())
-        fields.wrong(f"{keys[0]} is not a list; it must be one of strings or of objects with text")
+        row.wrong(f"{keys[0]} is not a list; it must be one of strings or of objects with text")
         return []
 
     def _split(self, cell: str) -> list[str]:
@@ -182,7 +246,7 @@ class ObjectReader:
         ]
 
     def _line(
-        self, fields: Fields, turn: Any, dialogue: str, about: Mapping[str, str], number: str = ""
+        self, row: Row, turn: Any, dialogue: str, about: Mapping[str, str], number: str = ""
     ) -> Line:
         found: dict[str, str] = {}
         if isinstance(turn, _Labelled):
@@ -190,12 +254,12 @@ class ObjectReader:
         elif isinstance(turn, str):
             found = {"text": turn}
         elif isinstance(turn, dict):
-            found = self._parts(fields, turn)
+            found = self._parts(row, turn)
         if "text" not in found:
-            fields.wrong(f"turn {number or 'here'} has no text; it must be a string or have one")
+            row.wrong(f"turn {number or 'here'} has no text; it must be a string or have one")
         return Line(
-            fields.file,
-            fields.line,
+            row.location.file,
+            row.location.line or 0,
             normal_id(found.get("dialogue", "")) or dialogue,
             number or found.get("turn", ""),
             found.get("speaker", "").strip(),
@@ -207,16 +271,18 @@ class ObjectReader:
 
     def _parts(
         self,
-        fields: Fields,
+        row: Row,
         values: Mapping[str, Any],
         ignore: tuple[str, ...] = (),
         *,
-        row: bool = False,
+        whole: bool = False,
     ) -> dict[str, str]:
         """Return the parts that an object has as text; other keys with a value are counted as unused."""
         wanted = {part: name for part, name in self.columns.items() if name in values}
         keys = {
-            part: key for part, key in assign(values, wanted, row=row).items() if part not in ignore
+            part: key
+            for part, key in assign(values, wanted, row=whole).items()
+            if part not in ignore
         }
         self.unused.update(
             key for key in values if key not in keys.values() and not _is_blank(values[key])
@@ -224,38 +290,38 @@ class ObjectReader:
         parts = {part: values[key] for part, key in keys.items() if values[key] is not None}
         for part, value in parts.items():
             if not isinstance(value, str | int):
-                fields.wrong(f"{keys[part]} is {type(value).__name__}; it must be a string")
+                row.wrong(f"{keys[part]} is {type(value).__name__}; it must be a string")
         return {part: str(value) for part, value in parts.items()}
 
-    def _candidates(self, fields: Fields, dialogue: str) -> tuple[Candidate, ...]:
+    def _candidates(self, row: Row, dialogue: str) -> tuple[Candidate, ...]:
         keys = self.layout.candidates
-        if not keys and fields.values.get("candidates") is not None:
+        if not keys and row.values.get("candidates") is not None:
             keys = ("candidates",)
-        entries = self._entries(fields, keys)
+        entries = self._entries(row, keys)
         names = keys if len(keys) > 1 else [f"candidate {n}" for n in range(1, len(entries) + 1)]
         missing = [name for name, entry in zip(names, entries, strict=True) if _is_blank(entry)]
         if missing or (self.layout.candidates and not entries):
             message = f"dialogue {dialogue}: no text for {', '.join(missing) or keys[0]}"
-            self._warnings.append(Problem(fields.file, fields.line, message))
+            self._warnings.append(row.location.problem(message))
         candidates = []
         first: dict[tuple[str, str], str] = {}
         for place, (name, entry) in enumerate(zip(names, entries, strict=True)):
             if _is_blank(entry):
                 continue
-            candidate = self._candidate(fields, entry, name, candidate_id(dialogue, place))
+            candidate = self._candidate(row, entry, name, candidate_id(dialogue, place))
             for key in (("text", candidate.text), ("id", candidate.utterance_id)):
                 earlier = first.setdefault(key, name)
                 if earlier != name:
-                    fields.wrong(f"{name} repeats the {key[0]} of {earlier}; each must differ")
+                    row.wrong(f"{name} repeats the {key[0]} of {earlier}; each must differ")
             candidates.append(candidate)
         return tuple(candidates)
 
-    def _candidate(self, fields: Fields, entry: Any, name: str, identity: str) -> Candidate:
+    def _candidate(self, row: Row, entry: Any, name: str, identity: str) -> Candidate:
         """Return a candidate that is a string or an object; `identity` is its id where it has none."""
         if isinstance(entry, str):
             return Candidate(identity, entry.strip())
         if not isinstance(entry, dict):
-            fields.wrong(f"{name} is {type(entry).__name__}; it must be a string or an object")
+            row.wrong(f"{name} is {type(entry).__name__}; it must be a string or an object")
             return Candidate(identity, "")
         keys = {
             part: next((key for key in usual if entry.get(key) is not None), "")
@@ -263,15 +329,15 @@ class ObjectReader:
         }
         self.unused.update(f"candidates.{key}" for key in entry if key not in keys.values())
         if not keys["text"]:
-            fields.wrong(f"{name} has no text; it must be a string or have one")
+            row.wrong(f"{name} has no text; it must be a string or have one")
             return Candidate(identity, "")
-        inner = Fields(fields.file, fields.line, entry)
-        text = inner.text(keys["text"]).strip()
-        level = inner.level(keys["intended"]) if keys["intended"] else None
+        inner = Row(row.location, entry)
+        text = inner.get(keys["text"], TEXT).strip()
+        level = inner.get(keys["intended"], LEVEL) if keys["intended"] else None
         given = entry.get(keys["utterance_id"])
         if given is not None and (not isinstance(given, str | int) or not str(given).strip()):
             inner.wrong(f"{keys['utterance_id']} of {name} is {given!r}; it must be a string")
-        fields.problems += inner.problems
+        row.problems += inner.problems
         return Candidate(identity if given is None else normal_id(str(given)), text, level)
 
 

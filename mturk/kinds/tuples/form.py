@@ -137,9 +137,9 @@ def judgments(rows: Sequence[ValidAnswer], file: str) -> tuple[Judgments, int]:
     """
     import numpy as np
 
+    from bws.files.columns import series
     from bws.files.judgments import judgments_of
     from bws.files.rows import Rows
-    from bws.files.writing import series
 
     said = [tuple_answers([row.asked], row.fields)[0] for row in rows]
     order_unknown = sum(not answer.shown for answer in said)

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import stat
-import tomllib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from bws.problems import InputError, Problem
-from bws.textio import read_text
+from bws.textio import parse_toml, read_text
 
 __all__ = ["SignatureError", "read_keys", "verify"]
 
@@ -66,12 +65,12 @@ def _check_private(path: str) -> None:
 
 
 def _from_toml(path: str) -> Any:
+    text = read_text(path)
     try:
-        return tomllib.loads(read_text(path))
-    except (ValueError, RecursionError):  # its message would quote a secret
-        raise InputError(
-            Problem(path, None, 'is not TOML; access_key = "secret" is allowed')
-        ) from None
+        return parse_toml(text, path)
+    except InputError as error:  # its message may quote a secret
+        message = 'is not TOML; access_key = "secret" is allowed'
+        raise InputError(Problem(path, error.problems[0].line, message)) from None
 
 
 def _from_json(text: str) -> Any:

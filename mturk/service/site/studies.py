@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 from bws.problems import InputError, Problem
-from bws.textio import read_text
+from bws.textio import read_toml
 
 __all__ = ["Study", "read_studies"]
 
@@ -80,13 +79,9 @@ def read_studies(path: str) -> list[Study]:
 
     InputError names every fault.
     """
-    try:
-        tables = tomllib.loads(read_text(path))
-    except (ValueError, RecursionError) as error:
-        raise InputError(Problem(path, None, f"is not TOML: {error}")) from None
     found: list[Study] = []
     problems: list[Problem] = []
-    for name, table in tables.items():
+    for name, table in read_toml(path).items():
         try:
             found.append(_study(name, table))
         except ValueError as error:

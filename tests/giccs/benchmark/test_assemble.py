@@ -64,8 +64,8 @@ def test_wrong_candidates_are_told_in_any_case(tmp_path):
     with pytest.raises(InputError) as caught:
         read_dialogues(path, candidates=False)
     assert str(caught.value).split("\n") == [
-        f'{path}:1: candidates is "x"; it must be a list of objects',
-        f"{path}:2: candidate u1 repeats another's utterance_id or text",
+        f"{path}:1: candidates is 'x'; it must be a list of objects",
+        f"{path}:2: repeats the candidate text 'a' of the same line; each must be unique",
         f"{path}:2: original_domain is 3; it must be a string",
     ]
 
@@ -85,9 +85,9 @@ def test_what_is_odd_is_said_with_its_place(tmp_path):
     ]
     path = write(tmp_path / "d.jsonl", lines)
     placed = placed_dialogues(path)
-    scores = {(one.dialogue_id, c.utterance_id): n / 4 for _, one in placed
-              for n, c in enumerate(one.candidates)}  # fmt: skip
-    items = assemble([one for _, one in placed], scores)
+    scores = {(one.record.dialogue_id, c.utterance_id): n / 4 for one in placed
+              for n, c in enumerate(one.record.candidates)}  # fmt: skip
+    items = assemble([one.record for one in placed], scores)
     found = [
         str(problem).removeprefix(f"{path}:") for problem, _ in oddities(placed, items, "user", 5)
     ]

@@ -75,7 +75,7 @@ def test_a_wrong_language_is_reported_with_its_line(tmp_path, value):
     lines[2] |= {"dialogue_id": "own"}
     _, problems = check_benchmark(write(tmp_path / "b.jsonl", lines))
     assert [problem.line for problem in problems] == [3]
-    assert "is not a BCP 47 language tag" in problems[0].message
+    assert "it must be a BCP 47 language tag" in problems[0].message
 
 
 def test_items_of_a_dialogue_share_their_language(tmp_path):

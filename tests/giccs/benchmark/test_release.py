@@ -94,7 +94,10 @@ def test_a_broken_invariant_is_a_warning(tmp_path, edit, message):
         (edited(4, -1, "high"), ":6: similarity_score is 'high'; it must be from 0 to 1"),
         (edited(4, -1, "nan"), ":6: similarity_score is 'nan'"),
         (edited(4, -2, " "), ":6: empty: paired_utterance"),
-        (edited(4, -2, "Satz 3 zu 0"), ":6: repeats the utterance in its dialogue of"),
+        (
+            edited(4, -2, "Satz 3 zu 0"),
+            ":6: repeats the utterance in its dialogue '3-turn-01', 'Satz 3 zu 0' of",
+        ),
     ],
 )
 def test_a_broken_row_is_an_error_with_its_line(tmp_path, edit, message):

@@ -201,7 +201,7 @@ def test_import_says_what_it_did(corpus):
 
 def test_one_id_in_two_files_is_refused(corpus, tmp_path):
     done = call(build, "select", "tv.jsonl", "tv.jsonl", "-o", "s.jsonl", code=2)
-    assert "tv.jsonl:1: repeats the dialogue_id of tv.jsonl:1" in done.stderr
+    assert "tv.jsonl:1: repeats the dialogue_id 'w500_pk' of the same line" in done.stderr
 
 
 def test_odd_dialogues_are_joined_with_a_warning(tmp_path, monkeypatch):

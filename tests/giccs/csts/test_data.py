@@ -110,7 +110,7 @@ def test_all_problems_are_found_with_their_lines(tmp_path):
         ":3: label is '3.5'; it must be 1, 2, 3, 4 or 5 (-1 only in a relabelled set)",
         ":3: has the condition of line 2 again; those of a pair must differ",
         ":4: sentence1 is empty; it must have text",
-        ":4: repeats the uid of line 3; each must be unique",
+        ":4: repeats the uid '2' of line 3; each must be unique",
         ":4: its sentence pair has one row; there must be two, a condition each",
         ":5: uid is empty; each row needs a uid of its own",
         ":5: condition is empty; it must have text",
@@ -261,8 +261,8 @@ def test_second_labels_are_checked(tmp_path):
         read_relabelled(path)
     assert [str(one).removeprefix(str(path)) for one in error.value.problems] == [
         ":2: reannotated-label is '0'; it must be 1, 2, 3, 4 or 5, or -1 for an invalid condition",
-        ":4: the uid '1' repeats or is empty; each row needs one of its own",
-        ":5: the uid '' repeats or is empty; each row needs one of its own",
+        ":4: repeats the uid '1' of line 3; each must be unique",
+        ":5: uid is empty; it must hold text",
     ]
 
 

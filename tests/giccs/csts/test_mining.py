@@ -126,10 +126,10 @@ def test_numbers_name_sources_and_repetitions_are_left_out_and_counted(tmp_path)
             '{"source_id": "u", "captions": "b"}\n{"source_id": true, "captions": [1]}\nno',
             {
                 1: "the caption is empty",
-                2: "repeats source 'x' of line 1",
+                2: "repeats the source_id 'x' of line 1",
                 3: "source_id is missing",
-                4: "captions must be a list",
-                6: "captions must be a list",
+                4: "captions is []; it must be a list of one string",
+                6: "captions is 'b'; it must be a list of one string",
                 7: "source_id is true",
                 8: "not a JSON object",
             },

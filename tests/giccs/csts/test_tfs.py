@@ -350,7 +350,7 @@ VALUE = "a value is text, a number, true, false, or an object of features and va
         ),
         (changed(0, similarity=0), f"feature 1 (type): similarity is 0; {NUMBER}"),
         (changed(0, similarity=5.5), f"feature 1 (type): similarity is 5.5; {NUMBER}"),
-        (changed(0, similarity="high"), f'feature 1 (type): similarity is "high"; {NUMBER}'),
+        (changed(0, similarity="high"), f"feature 1 (type): similarity is 'high'; {NUMBER}"),
         (changed(0, similarity=True), f"feature 1 (type): similarity is true; {NUMBER}"),
         (changed(0, weight=-1), "feature 1 (type): weight is -1; it must be a number, 0 or more"),
         (
@@ -373,7 +373,7 @@ VALUE = "a value is text, a number, true, false, or an object of features and va
         ),
         (changed(0, value1=["a"]), f'feature 1 (type): value1 is ["a"]; {VALUE}'),
         (changed(0, value2={}), f"feature 1 (type): value2 is {{}}; {VALUE}"),
-        (changed(0, value2=" "), f'feature 1 (type): value2 is " "; {VALUE}'),
+        (changed(0, value2=" "), f"feature 1 (type): value2 is empty; {VALUE}"),
         (changed(3, value2={"a": []}), f'feature 4 (container): value2 is {{"a": []}}; {VALUE}'),
     ],
 )
@@ -400,7 +400,7 @@ def test_all_faults_are_told_at_once(tmp_path):
         "2: feature 1 (type): weight is -1; it must be a number, 0 or more",
         "3: not a JSON object (Expecting property name enclosed in double quotes at character 2); "
         + kind,
-        "4: uid 'figure-6' is that of line 1; each object has its own",
+        "4: repeats the uid 'figure-6' of line 1; each must be unique",
         f"5: not a JSON object (the key 'uid' is there twice in one object); {kind}",
         f"6: not a JSON object (NaN is no JSON number); {kind}",
     ]

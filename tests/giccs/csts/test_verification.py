@@ -195,10 +195,13 @@ def test_reading_groups_answers_by_uid(written):
             "u1,A,B,c,3,no,w2,X",
             "label is '3', but the condition does not apply; leave one of the two",
         ),
-        ("u1,A,B,c,3,ja,w2,X", "applies is 'ja'; yes and no are allowed"),
+        ("u1,A,B,c,3,ja,w2,X", "applies is 'ja'; it must be yes or no"),
         ("u1,A,B,d,3,yes,w2,X", "uid 'u1' has other texts in line 2; a uid has one triplet"),
-        ("u1,A,B,c,3,yes,w1,Z", "'w1' has answered uid 'u1' before, in line 2; once is allowed"),
-        ("u1,A,B,c,3,yes,,Z", "uid or annotator is empty; both are needed"),
+        (
+            "u1,A,B,c,3,yes,w1,Z",
+            "repeats the uid and annotator 'u1', 'w1' of line 2; each must be unique",
+        ),
+        ("u1,A,B,c,3,yes,,Z", "annotator is empty; it must hold text"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_line(written, row, said):

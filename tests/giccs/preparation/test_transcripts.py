@@ -177,7 +177,7 @@ def test_lone_turns_and_copies_are_left_out_and_named(tmp_path):
         ("t.jsonl", '{"turns": [{"speaker": "u"}]}\n', "t.jsonl:1: turn 1 has no text"),
         ("t.jsonl", '{"turns": [{"text": 1.5}]}\n', "t.jsonl:1: text is float; it must be a string"),
         ("t.jsonl", '{"dialogue_id": "a", "turns": ["x", "y"]}\n' * 2,
-         "t.jsonl:2: repeats the dialogue of line 1"),
+         "t.jsonl:2: repeats the dialogue 'a' of line 1"),
         ("t.jsonl", "[1]\n", "t.jsonl:1: not a JSON object"),
     ],
 )  # fmt: skip

@@ -176,7 +176,7 @@ def test_what_may_have_been_misread_is_reported(tmp_path):
         ([["id", "context", "target", "cand1", "cand2"], ["", "x", "y", "z", "w"]],
          "2: the id of the dialogue is empty"),
         ([["id", "context", "target", "cand1", "cand2"], ["a", "x", "y", "z", "w"],
-          ["a", "x", "y", "v", "u"]], "3: repeats the dialogue of line 2"),
+          ["a", "x", "y", "v", "u"]], "3: repeats the dialogue 'a' of line 2"),
         ([["id", "context", "target", "cand1", "cand2"], ["a", "x", "y", "z", " z"]],
          "2: cand2 repeats the text of cand1; each must differ"),
     ],

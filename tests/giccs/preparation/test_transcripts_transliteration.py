@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from giccs.preparation.transcripts.transliteration import left_over, strip
+from giccs.preparation.transcripts.smartkom import left_over, strip
 
 
 @pytest.mark.parametrize(

@@ -209,7 +209,7 @@ def test_every_wrong_row_of_a_sheet_is_named(tmp_path):
         "3: a rejection needs feedback for the worker, in the column RequesterFeedback",
         "4: Approve is 'maybe'; x or nothing is allowed",
         "5: AssignmentId is empty",
-        "7: assignment a4 is decided twice; once is allowed",
+        "7: repeats the AssignmentId 'a4' of line 6; each must be unique",
         "8: RequesterFeedback has 1025 characters; 0 to 1024 are allowed",
     ]
 

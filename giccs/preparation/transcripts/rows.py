@@ -1,8 +1,9 @@
-"""Tables (CSV, TSV; comma, semicolon or tab): one row per turn, or one row per dialogue.
+"""Transcripts in rows: tables (comma, semicolon or tab) and JSON Lines, a turn or a dialogue per row.
 
-CROWDSS (Frommherz and Zarcone 2021) and its like are such tables with dialogue acts beside the text. Where
-one turn has several rows, one for each act, the rows have the turn's number and speaker in common. Tables
-with one row per dialogue are spreadsheets with a column for the context and one per candidate.
+CROWDSS (Frommherz and Zarcone 2021) and its like are tables with dialogue acts beside the text. Where one
+turn has several rows, one for each act, the rows have the turn's number and speaker in common. Tables with
+one row per dialogue are spreadsheets with a column for the context and one per candidate. JSON Lines have one
+dialogue (``turns`` of strings or objects) or one turn per line.
 """
 
 from __future__ import annotations
@@ -13,17 +14,51 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
+from bws.files.schema import json_rows, table_rows
 from bws.files.table import Table, read_table
 from bws.problems import InputError, Problem
-from giccs.benchmark.fields import Fields
-from giccs.preparation.transcripts.lines import Line, Transcript, stem
+from bws.textio import display_name
 from giccs.preparation.transcripts.names import ACTS, PARTS, assign, find_columns
-from giccs.preparation.transcripts.objects import DialogueColumns, ObjectReader
+from giccs.preparation.transcripts.objects import (
+    DialogueColumns,
+    Line,
+    ObjectReader,
+    Transcript,
+    stem,
+)
 
-__all__ = ["read"]
+__all__ = ["read_dialogue_table", "read_json_lines"]
 
 
-def read(
+def read_json_lines(
+    path: str | os.PathLike[str],
+    columns: Mapping[str, str],
+    layout: DialogueColumns | None = None,
+) -> Transcript:
+    """Read a file; a dialogue without an id is named after the file and its position in it.
+
+    columns: names of keys that differ from the usual ones, by part ("text", "speaker", ...).
+    layout: the keys of a dialogue's parts; None: an object with ``turns`` is a dialogue, its candidates
+        are in ``candidates``, and any other object is a turn.
+    """
+    file = display_name(path)
+    reader = ObjectReader(file, columns, layout)
+    broken: list[Problem] = []
+    for position, row in enumerate(json_rows(path), start=1):
+        if not row.values:
+            broken += row.problems
+        elif layout or "turns" in row.values:
+            reader.add_dialogue(row, f"{stem(file)}-{position}")
+        else:
+            reader.add_turn(row, stem(file))
+    unused = [
+        Problem(file, None, f"key {key!r} left out of {times} objects")
+        for key, times in sorted(reader.unused.items())
+    ]
+    return reader.transcript(unused, reader.unused, broken)
+
+
+def read_dialogue_table(
     path: str | os.PathLike[str],
     columns: Mapping[str, str],
     layout: DialogueColumns | None = None,
@@ -99,22 +134,10 @@ def _dialogues(table: Table, columns: Mapping[str, str], layout: DialogueColumns
         candidates=tuple(islice(chosen, len(layout.candidates))),
     )
     reader = ObjectReader(table.file, dict(zip(columns, chosen, strict=True)), layout)
-    problems: list[Problem] = []
-    rows = zip(table.lines.tolist(), table.frame.iter_rows(named=True), strict=True)
-    for position, (line, cells) in enumerate(rows, start=1):
-        fields = Fields(table.file, line, cells)
-        reader.add_dialogue(fields, f"{stem(table.file)}-{position}")
-        problems += fields.problems
-    if problems:
-        raise InputError(problems)
+    for position, row in enumerate(table_rows(table, names), start=1):
+        reader.add_dialogue(row, f"{stem(table.file)}-{position}")
     unused = Counter({name: reader.unused[name] for name in names if reader.unused[name]})
-    return Transcript(
-        tuple(reader.lines),
-        (*reader.warnings, *_left_out(table.file, unused)),
-        candidates=reader.candidates,
-        unused=unused,
-        notes=reader.notes,
-    )
+    return reader.transcript(_left_out(table.file, unused), unused)
 
 
 def _unused(table: Table, used: Collection[str]) -> Counter[str]:

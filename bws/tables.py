@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
-from bws.textio import csv_text
-
 if TYPE_CHECKING:
     import polars as pl
 
@@ -169,6 +167,8 @@ class ResultTable:
 
     def csv(self) -> str:
         """Return the table as CSV with all digits; NaN and the value of no part are empty."""
+        from bws.textio import csv_text
+
         values = self._values()
         rows = zip(*values.values(), strict=True)
         return csv_text((["" if cell != cell else cell for cell in row] for row in rows), [*values])

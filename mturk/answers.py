@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from html.parser import HTMLParser
 from typing import Any
 
-from mturk.kinds import DEFAULT_KIND, ExpectedTuple, Fields, kind_names
+from mturk.kinds import ExpectedTuple, Fields
+from mturk.kinds.registry import DEFAULT_KIND, kind_names
 from mturk.question_xml import HTMLQuestion, forbidden_in_xml, local_name, parse, read
 
 __all__ = [

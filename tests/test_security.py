@@ -299,7 +299,9 @@ def test_recipes_cannot_say_where_a_key_goes_or_whose_code_runs(tmp_path):
             recipe.write_text(
                 f'data = "giccs-sample"\n[[model]]\nname = "chat:x"\ntask = "pairwise-sts"\n{place}\n'
             )
-            with pytest.raises(InputError, match=r"is not known|are known"):
+            with pytest.raises(
+                InputError, match=r"(base_url|trust_remote_code) is (unknown|not known)"
+            ):
                 read_recipe(recipe)
 
 

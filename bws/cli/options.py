@@ -11,6 +11,7 @@ import click
 from bws.command import Console
 from bws.options import SEED, RegisteredName
 from bws.problems import InputError, Problem
+from bws.tables import FORMATS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from bws.records import Judgments
 
 __all__ = [
-    "arguments", "by_options", "check_merges_judgments", "judgments_from", "judgments_options",
-    "merge_variants_option", "option", "output_option", "report_judgments", "seed_option", "values_by",
+    "arguments", "by_options", "check_merges_judgments", "format_option", "judgments_from",
+    "judgments_options", "merge_variants_option", "option", "output_option", "report_judgments", "seed_option", "values_by",
     "variants_document",
 ]  # fmt: skip
 
@@ -53,6 +54,18 @@ merge_variants_option = option(
     is_flag=True,
 )  # fmt: skip
 seed_option = option("--seed", "Seed of what is random.", type=SEED, default=0, metavar="S")
+
+
+def format_option(help: str | None = None) -> Decorator:  # noqa: A002
+    """Return the option ``--format`` of commands that print tables, which take it as `form`."""
+    return click.option(
+        "--format",
+        "form",
+        type=click.Choice([*FORMATS, "csv"]),
+        default="table",
+        show_default=True,
+        help=help,
+    )
 
 
 def _parts(ctx: click.Context, parameter: click.Parameter, given: Sequence[str]) -> dict[str, str]:

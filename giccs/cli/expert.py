@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bws.cli.options import format_option
 from bws.command import Console, command
 from bws.options import SEED
 from bws.problems import InputError, Problem
 from bws.textio import csv_text
-from giccs.cli.options import format_option
 
 if TYPE_CHECKING:
     from giccs.benchmark import Benchmark

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import Any
 
 import click
 
@@ -12,7 +10,6 @@ from giccs.benchmark.languages import LANGUAGE_HELP, language_tag
 
 __all__ = [
     "DATA_HELP",
-    "format_option",
     "language_option",
     "language_option_with_alias",
     "offline_first",
@@ -49,18 +46,6 @@ language_option_with_alias = click.option(
     help=LANGUAGE_HELP,
 )  # fmt: skip
 """With the former name of the option, for one version."""
-
-
-def format_option(help: str | None = None) -> Callable[[Any], Any]:  # noqa: A002
-    """Return the option ``--format`` of commands that print tables, which take it as `form`."""
-    return click.option(
-        "--format",
-        "form",
-        type=click.Choice(["table", "markdown", "latex", "csv"]),
-        default="table",
-        show_default=True,
-        help=help,
-    )
 
 
 def offline_first(offline: bool) -> None:

@@ -7,11 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bws.cli.options import check_merges_judgments, merge_variants_option, report_judgments
+from bws.cli.options import (
+    check_merges_judgments,
+    format_option,
+    merge_variants_option,
+    report_judgments,
+)
 from bws.command import Console, command
 from bws.options import Number
 from bws.problems import InputError, Problem
-from giccs.cli.options import format_option, language_option
+from giccs.cli.options import language_option
 
 if TYPE_CHECKING:
     from bws.records import Judgments

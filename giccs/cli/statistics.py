@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bws.cli.options import format_option
 from bws.command import Console, command
 from bws.problems import InputError, Problem
 from bws.tables import heading, remarks
 from bws.textio import read_bytes
 from giccs.benchmark.languages import required_language
-from giccs.cli.options import format_option, language_option_with_alias
+from giccs.cli.options import language_option_with_alias
 from giccs.description.distribution import Bin, distribution, distribution_table
 from giccs.description.figures import check_chart_path, score_distribution, write_chart
 from giccs.description.statistics import (

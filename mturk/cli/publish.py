@@ -15,7 +15,7 @@ from bws.options import MAX_COUNT
 from bws.problems import InputError, Problem
 from giccs.cli.options import language_option
 from mturk.cli.published_study import ledger_option, type_amount
-from mturk.kinds import DEFAULT_KIND, kind_names
+from mturk.kinds.registry import DEFAULT_KIND, kind_names
 
 if TYPE_CHECKING:
     from mturk.study.client import Endpoint

@@ -15,8 +15,9 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from mturk.kinds.registry import DEFAULT_KIND, kind_locations, kind_names
 
 if TYPE_CHECKING:
     from bws.records import Judgments
@@ -25,12 +26,10 @@ if TYPE_CHECKING:
     from mturk.study.settings import Settings
 
 __all__ = [
-    "DEFAULT_KIND", "Behaviour", "ExpectedTuple", "Fields", "HitKind", "StatedSettings", "Truth",
-    "ValidAnswer", "check", "get_kind", "kind_names",
+    "Behaviour", "ExpectedTuple", "Fields", "HitKind", "StatedSettings", "Truth",
+    "ValidAnswer", "check", "get_kind",
 ]  # fmt: skip
 
-DEFAULT_KIND = "tuples"
-GROUP = "mturk.kinds"
 Fields = Sequence[tuple[str, str]]
 """The (name, value) pairs of a form, in their order."""
 Truth = Mapping[tuple[str, str], float]
@@ -206,30 +205,6 @@ class HitKind(Protocol):
 
 
 @cache
-def _table() -> dict[str, str]:
-    """Return the name of each kind -> where it is defined: the default kind, then built-in kinds first."""
-    built_in = sorted(module.name for module in pkgutil.iter_modules(__path__) if module.ispkg)
-    built_in.sort(key=DEFAULT_KIND.__ne__)
-    table = {name: f"{__name__}.{name}:KIND" for name in built_in}
-    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
-        if table.setdefault(point.name, point.value) != point.value:
-            raise ValueError(
-                f"entry point {GROUP}: {point.name} = {point.value!r} repeats a kind; "
-                f"expected a name other than {', '.join(table)}"
-            )
-    return table
-
-
-def kind_names() -> tuple[str, ...]:
-    """Return the names of all kinds, those of other distributions last.
-
-    >>> kind_names()[:3]
-    ('tuples', 'conditions', 'verification')
-    """
-    return tuple(_table())
-
-
-@cache
 def get_kind(name: str) -> HitKind:
     """Return a kind by its name; ValueError where there is none.
 
@@ -240,9 +215,9 @@ def get_kind(name: str) -> HitKind:
     if name not in names:
         allowed = f"{', '.join(names[:-1])} and {names[-1]}"
         raise ValueError(f"kind is {name!r}; {allowed} are allowed")
-    kind = pkgutil.resolve_name(_table()[name])
+    kind = pkgutil.resolve_name(kind_locations()[name])
     if not isinstance(kind, HitKind):
-        raise TypeError(f"{_table()[name]} is a {type(kind).__name__}; expected a HitKind")
+        raise TypeError(f"{kind_locations()[name]} is a {type(kind).__name__}; expected a HitKind")
     return kind
 
 

@@ -8,7 +8,8 @@ from functools import cache
 from typing import Any
 
 from mturk import answers
-from mturk.kinds import DEFAULT_KIND, ExpectedTuple
+from mturk.kinds import ExpectedTuple
+from mturk.kinds.registry import DEFAULT_KIND
 from mturk.kinds.texts import page_texts
 from mturk.limits import QUESTION
 from mturk.question_xml import HTMLQuestion, forbidden_in_xml, read, write_html_question

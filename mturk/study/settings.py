@@ -13,7 +13,7 @@ from typing import Any
 from bws.options import MAX_COUNT, option
 from giccs.benchmark.languages import language_tag
 from mturk import limits
-from mturk.kinds import kind_names
+from mturk.kinds.registry import kind_names
 from mturk.kinds.texts import texts_of
 from mturk.money import cents, hourly_wage
 

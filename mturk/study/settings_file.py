@@ -18,7 +18,8 @@ from bws.problems import InputError, Problem
 from bws.textio import display_name, parse_toml, read_text
 from giccs.benchmark.languages import base_language, matches
 from mturk import limits
-from mturk.kinds import DEFAULT_KIND, get_kind, kind_names
+from mturk.kinds import get_kind
+from mturk.kinds.registry import DEFAULT_KIND, kind_names
 from mturk.kinds.texts import HIT, languages_of, load_texts, page_texts, read_texts
 from mturk.study.settings import Settings
 

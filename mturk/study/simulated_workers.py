@@ -20,7 +20,8 @@ from bws.problems import InputError, Problem
 from bws.records import normal_id
 from bws.textio import display_name, read_text
 from mturk import answers
-from mturk.kinds import Behaviour, ExpectedTuple, Truth, get_kind, kind_names
+from mturk.kinds import Behaviour, ExpectedTuple, Truth, get_kind
+from mturk.kinds.registry import kind_names
 from mturk.study.simulated_browser import Page, Visitor
 
 __all__ = ["Rehearsal", "read_links", "read_truth", "rehearse", "worker_ids"]

@@ -11,7 +11,8 @@ from typing import Any
 
 from bws.annotators import AnnotatorReport, annotator_report
 from bws.split_half import Reliability, reliability
-from mturk.kinds import DEFAULT_KIND, get_kind
+from mturk.kinds import get_kind
+from mturk.kinds.registry import DEFAULT_KIND
 from mturk.study.collect import Listing, places
 from mturk.study.ledger import Assignment, Ledger
 from mturk.study.valid_answers import Judged

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from mturk import answers
-from mturk.kinds import DEFAULT_KIND, ExpectedTuple, ValidAnswer, get_kind
+from mturk.kinds import ExpectedTuple, ValidAnswer, get_kind
+from mturk.kinds.registry import DEFAULT_KIND
 from mturk.study.ledger import Assignment, Ledger
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from typing import Any
 
 import click
 
+from bws.cli.options import format_option
 from bws.command import Console, command
 from bws.options import MAX_COUNT
 from bws.problems import InputError, Problem
 from bws.tables import remarks, tabulated
 from bws.textio import csv_text
-from giccs.cli.options import format_option
 from giccs.csts.conditions import SHOWN, Analysis, Count, analyse, frequent_parts
 from giccs.csts.data import SPLITS, read_csts
 from giccs.description.figures import check_chart_path, write_chart

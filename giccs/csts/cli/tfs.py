@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 
 import click
 
+from bws.cli.options import format_option
 from bws.command import Console, command
 from bws.textio import csv_text
-from giccs.cli.options import format_option
 from giccs.csts.tfs import (
     RULES,
     Contribution,

@@ -9,7 +9,6 @@ import click
 
 from bws.command import Console, command
 from bws.options import MAX_COUNT, Number
-from giccs.evalrank.published import PRESETS
 
 if TYPE_CHECKING:
     from bws.problems import Problem
@@ -36,7 +35,7 @@ FREQUENT_COUNT = 20_000
 )
 @click.option(
     "--preset",
-    type=click.Choice(list(PRESETS)),
+    type=click.Choice(["words", "sentences"]),
     help="Rebuild what was published; DATA is one folder with word_similarity/ and word_evalrank/, or"
     " sent_similarity/STS/STSBenchmark/ and sent_similarity/STR/.",
 )
@@ -107,7 +106,7 @@ def _preset(
 ) -> None:
     from giccs.evalrank.building import build as built_of
     from giccs.evalrank.building import read_frequent
-    from giccs.evalrank.published import compared, sources
+    from giccs.evalrank.published import PRESETS, compared, sources
 
     preset = PRESETS[name]
     sets, missing = sources(preset, folder)

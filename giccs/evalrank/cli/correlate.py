@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bws.cli.options import format_option
 from bws.command import Console, command
 from bws.options import SEED
 from bws.problems import InputError, Problem
-from giccs.cli.options import format_option
 
 if TYPE_CHECKING:
     from giccs.evalrank.scores import Asked, Column, Table

@@ -583,6 +583,11 @@ def test_wrong_calls_end_with_2_and_leave_no_file(files, monkeypatch, arguments,
     assert not (files / "pairs.csv").exists()
 
 
+def test_the_command_takes_every_preset():
+    (preset,) = (param for param in command.params if param.name == "preset")
+    assert [*preset.type.choices] == [*PRESETS]
+
+
 def test_the_help_loads_nothing_heavy():
     import subprocess
     import sys

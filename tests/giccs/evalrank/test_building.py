@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from bws.problems import InputError
 from giccs.evalrank.building import Rules, build, read_frequent, write_built
+from giccs.evalrank.cli.build import build as build_command
 from giccs.evalrank.data import read_sentences, read_words
 from giccs.evalrank.published import PRESETS, compared, sources
 from giccs.evalrank.similarity_data import SimilaritySet
@@ -241,3 +242,8 @@ def test_the_preset_of_sentences_on_a_small_folder(tmp_path):
 def test_a_preset_tells_what_it_lacks(tmp_path):
     with pytest.raises(InputError, match=r"holds none of word_similarity/EN-WS-353-ALL.txt, "):
         sources(PRESETS["words"], str(tmp_path))
+
+
+def test_the_command_takes_every_preset():
+    (preset,) = (param for param in build_command.params if param.name == "preset")
+    assert [*preset.type.choices] == [*PRESETS]

@@ -190,7 +190,9 @@ def test_a_fault_that_passes_is_survived(hostile, fault):
     hostile.script = [fine, fault]
     model = chat(hostile, SHORT if fault in LATE else QUICK)
     assert model.generate(PROMPTS, 5) == EXPECTED
-    assert len(hostile.seen) == len(PROMPTS) + 1
+    requests = len(hostile.seen)
+    # on a busy machine the server may be late with an answer that is not delayed on purpose
+    assert requests > len(PROMPTS) if fault in LATE else requests == len(PROMPTS) + 1
 
 
 @pytest.mark.parametrize("fault", FAULTS)

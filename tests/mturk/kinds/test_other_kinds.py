@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from mturk import kinds
-from mturk.kinds import get_kind, kind_names
+from mturk.kinds import get_kind, registry
+from mturk.kinds.registry import kind_names
 
 EXAMPLE = Path(__file__).with_name("example")
 SENTENCES = "id,sentence\ns1,The cat sleeps.\ns2,Cat the <b>sleeps</b>.\ns3,Sleeps cat.\n"
@@ -16,7 +17,7 @@ TRUTH = "item,group,score\ns1,,1\ns2,,-1\ns3,,0\n"
 
 
 def forget():
-    kinds._table.cache_clear()
+    registry.kind_locations.cache_clear()
     get_kind.cache_clear()
     sys.modules.pop("acceptability", None)
 

@@ -1,0 +1,40 @@
+"""The names of the kinds of HIT, and where each is defined."""
+
+from __future__ import annotations
+
+import pkgutil
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+
+__all__ = ["DEFAULT_KIND", "kind_locations", "kind_names"]
+
+DEFAULT_KIND = "tuples"
+GROUP = "mturk.kinds"
+"""This package, and the entry point group of kinds of other distributions."""
+
+
+@cache
+def kind_locations() -> dict[str, str]:
+    """Return the name of each kind -> where it is defined: the default kind, then built-in kinds first."""
+    built_in = sorted(
+        module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)]) if module.ispkg
+    )
+    built_in.sort(key=DEFAULT_KIND.__ne__)
+    table = {name: f"{GROUP}.{name}:KIND" for name in built_in}
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        if table.setdefault(point.name, point.value) != point.value:
+            raise ValueError(
+                f"entry point {GROUP}: {point.name} = {point.value!r} repeats a kind; "
+                f"expected a name other than {', '.join(table)}"
+            )
+    return table
+
+
+def kind_names() -> tuple[str, ...]:
+    """Return the names of all kinds, those of other distributions last.
+
+    >>> kind_names()[:3]
+    ('tuples', 'conditions', 'verification')
+    """
+    return tuple(kind_locations())

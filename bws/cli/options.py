@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "arguments", "by_options", "check_merges_judgments", "format_option", "judgments_from",
-    "judgments_options", "merge_variants_option", "option", "output_option", "report_judgments", "seed_option", "values_by",
-    "variants_document",
+    "judgments_options", "merge_variants_option", "option", "output_option", "report_judgments",
+    "seed_option", "values_by", "variants_document",
 ]  # fmt: skip
 
 PARTS = ("items", "best", "worst", "tuple_id", "group", "annotator")

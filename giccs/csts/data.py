@@ -1,4 +1,4 @@
-"""C-STS as files: read them, check them, bring in the second labels of L-CSTS.
+"""C-STS as data: its rows, its files and their checks, and the second labels of L-CSTS.
 
 What is known of the published files (github.com/princeton-nlp/c-sts; they are behind a form, so no test here
 sees them): they are called ``csts_train.csv``, ``csts_validation.csv`` and ``csts_test.csv``, with columns
@@ -19,10 +19,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import resources
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -30,21 +32,29 @@ from bws.files.schema import NAME, Placed, Schema, Unique, choice
 from bws.files.table import Table, read_table
 from bws.problems import InputError, Location, Problem
 from bws.textio import csv_text, write_atomic
-from giccs.csts.checks import duplicates, in_two_files, pairing, unusable
-from giccs.csts.records import INVALID, LABELS, Instance
 
 __all__ = [
+    "INVALID",
+    "LABELS",
+    "NUMBERS",
     "SAMPLE",
     "SPLITS",
     "Dataset",
-    "Merged",
+    "Instance",
     "check_csts",
+    "divide_rows",
     "merged",
     "pairs",
     "read_csts",
     "read_relabelled",
+    "relabel_rows",
     "write_csts",
 ]
+
+LABELS = (1, 2, 3, 4, 5)
+"""The Likert scale (C-STS, 2.2.2): 1 most dissimilar, 5 most similar."""
+INVALID = -1
+"""The label of the reannotated set where the condition does not apply to the sentences (L-CSTS, 3.3)."""
 
 SAMPLE = "csts-sample"
 """The data set of this form that ships with giccs."""
@@ -66,6 +76,25 @@ RELABELLED = Schema(
     },
     unique=[Unique("uid", lambda row: str(row["uid"]))],
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One row of C-STS.
+
+    >>> Instance("0", "A red kite.", "A red bus.", "the color of the object", 5, 0).label
+    5
+    """
+
+    uid: str
+    """Unique in its data set: the file's own, or the number of the row, counted from 0."""
+    sentence1: str
+    sentence2: str
+    condition: str
+    label: int | None
+    """1 to 5; -1 (`INVALID`) where a reannotation calls the condition invalid; None is not labelled."""
+    pair: int
+    """Which sentence pair, counted from 0 in the order of the file."""
 
 
 @dataclass(frozen=True)
@@ -313,3 +342,119 @@ def _is_pair(rows: Sequence[Instance]) -> bool:
 def _canonical(one: Instance) -> str:
     values = [one.uid, one.sentence1, one.sentence2, one.condition, one.label]
     return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+
+
+UID = Unique[Instance]("uid", lambda instance: instance.uid)
+
+
+def unusable(rows: Sequence[Placed[Instance]]) -> list[Problem]:
+    """Return where a sentence is empty, and where a uid repeats."""
+    empty = [
+        row.location.problem(f"{name} is empty; it must have text")
+        for row in rows
+        for name in ("sentence1", "sentence2")
+        if not getattr(row.record, name).strip()
+    ]
+    return [*empty, *UID.problems(rows)]
+
+
+def pairing(rows: Sequence[Placed[Instance]]) -> list[Problem]:
+    """Return what is against the design of the data set: two rows a sentence pair, two conditions."""
+    problems = [
+        one.location.problem("condition is empty; it must have text")
+        for one in rows
+        if not one.record.condition.strip()
+    ]
+    places: dict[int, list[int]] = {}
+    for place, one in enumerate(rows):
+        places.setdefault(one.record.pair, []).append(place)
+    for members in places.values():
+        problems += _pair_problems(rows, members)
+    return problems
+
+
+def duplicates(rows: Sequence[Placed[Instance]]) -> list[Problem]:
+    """Return which rows say nothing new: the same texts with the same label."""
+    first: dict[tuple[int, str, int | None], Placed[Instance]] = {}
+    return [
+        one.location.problem(
+            f"repeats line {earlier.location.line} word for word, with the same label"
+        )
+        for one in rows
+        if (
+            earlier := first.setdefault(
+                (one.record.pair, one.record.condition, one.record.label), one
+            )
+        )
+        is not one
+    ]
+
+
+def in_two_files(rows: Sequence[Placed[Instance]]) -> list[Problem]:
+    """Return for each file how many of its sentence pairs an earlier one has: splits that are not apart."""
+    first: dict[tuple[str, str], str] = {}
+    again: dict[tuple[str, str], set[int]] = {}
+    for one in rows:
+        earlier = first.setdefault((one.record.sentence1, one.record.sentence2), one.location.file)
+        if earlier != one.location.file:
+            again.setdefault((one.location.file, earlier), set()).add(one.record.pair)
+    return [
+        Problem(file, None, f"{len(both)} of its sentence pairs are in {earlier} too")
+        for (file, earlier), both in again.items()
+    ]
+
+
+def _pair_problems(rows: Sequence[Placed[Instance]], members: Sequence[int]) -> Iterator[Problem]:
+    first = rows[members[0]]
+    if len(members) != 2:
+        what = "one row" if len(members) == 1 else f"{len(members)} rows"
+        yield first.location.problem(
+            f"its sentence pair has {what}; there must be two, a condition each"
+        )
+        return
+    second = rows[members[1]]
+    if members[1] != members[0] + 1:
+        message = f"the other row of its sentence pair is line {first.location.line}; they must be neighbours"
+        yield second.location.problem(message)
+    conditions = {one.record.condition.strip().casefold() for one in (first, second)}
+    if len(conditions) == 1 and conditions != {""}:
+        message = (
+            f"has the condition of line {first.location.line} again; those of a pair must differ"
+        )
+        yield second.location.problem(message)
+
+
+def relabel_rows(dataset: Dataset, labels: Mapping[str, int]) -> tuple[Dataset, int]:
+    """Give the rows their second labels; return the valid ones, and how many conditions are invalid.
+
+    >>> rows = [Instance(uid, "A kite.", "A bus.", "the color", 1, 0) for uid in ("0", "1")]
+    >>> kept, invalid = relabel_rows(Dataset("kites", tuple(rows)), {"0": 5, "1": -1})
+    >>> [(one.uid, one.label) for one in kept.instances], invalid
+    ([('0', 5)], 1)
+    """
+    both = merged(dataset, labels).dataset
+    kept = tuple(one for one in both.instances if one.label != INVALID)
+    return replace(both, instances=kept), len(both.instances) - len(kept)
+
+
+def divide_rows(dataset: Dataset, share: float, seed: int) -> tuple[Dataset, Dataset]:
+    """Divide at random into about this share of the rows, and the rest.
+
+    L-CSTS draws 70 % of the instances. Here the rows of a sentence pair stay together, because a model that
+    has seen a pair under one condition knows it under the other; so the share holds to one pair. ValueError
+    for a share that is not between 0 and 1.
+    """
+    import numpy as np
+
+    if not 0 < share < 1:
+        raise ValueError(f"share is {share}; it must lie between 0 and 1")
+    rows = Counter(one.pair for one in dataset.instances)
+    pairs = np.random.default_rng(seed).permutation(sorted(rows)).tolist()
+    before = [0, *accumulate(rows[pair] for pair in pairs)]
+    enough = share * len(dataset.instances)
+    first = {pair for pair, so_far in zip(pairs, before, strict=False) if so_far < enough}
+    inside, outside = (
+        tuple(one for one in dataset.instances if (one.pair in first) is wanted)
+        for wanted in (True, False)
+    )
+    return replace(dataset, instances=inside), replace(dataset, instances=outside)

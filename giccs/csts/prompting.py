@@ -1,16 +1,39 @@
 """Prompting (C-STS, 4.2, Tables 4 and 11; L-CSTS, Figure 9): does a model that writes know the similarity?
 
 A prompt has up to three parts: an instruction, examples, and the question. The model writes 20 tokens at
-most, and `parsing` reads a number from them. An answer without one is invalid and replaced by a draw from
-U[1, 5] (A.3): here by the seed and the row's uid, so that it does not depend on what other rows there are.
+most, and `first_number` reads a number from them. An answer without one is invalid and replaced by a draw
+from U[1, 5] (A.3): here by the seed and the row's uid, so that it does not depend on what other rows there
+are.
+
+Examples. C-STS (4.2): both rows of a sentence pair always together, "so models will always see contrasting
+pairs in the examples, but won't see a paired example for the query". The paper does not say whether all
+questions have the same examples; the authors' program draws them anew for each, and puts the row with the
+higher label first, as in Figure 5. So it is here. Unlike there, what is drawn for a row depends on the seed
+and its uid alone, not on the rows before it, and its own sentences are never drawn.
+
+Scores. C-STS (A.3): the text "is stripped of non-numeric characters and errant punctuation before being cast
+to a float"; "The Answer is 2.0." is 2.0, and what cannot be cast is invalid. That says nothing of texts with
+more than one number: "4 out of 5" without what is not numeric is 45. The authors' program
+(github.com/princeton-nlp/c-sts) takes the first number, digits with at most one point among them, and so does
+this one. It follows that
+
+- signs, percent signs, fractions and exponents are not read: "-2" is 2, "1e3" is 1, ".5" is 5, "3,5" is 3;
+- numbers that are written as words are invalid, as are "nan" and "inf";
+- digits of all scripts count ("٤" is 4), superscripts and "½" do not;
+- a number outside 1 to 5 is valid and stays what it is, as in the paper's Table 5, where GPT-3.5 says 0.0;
+- a model that gives no score but speaks of "Sentence 1" has said 1. `after_words` tells these apart from
+  answers that begin with their number, and results say how many they are.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import random
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -18,13 +41,10 @@ from numpy.typing import NDArray
 
 from bws.options import problem_with
 from bws.problems import InputError, Problem
-from giccs.csts.asked import Asked, Reading
-from giccs.csts.data import SAMPLE
-from giccs.csts.examples import Examples
+from giccs.csts.data import LABELS, SAMPLE, Dataset, Instance, pairs
 from giccs.csts.measures import csts_metrics, hidden_metrics
-from giccs.csts.parsing import VERSION, after_words, first_number
 from giccs.csts.prompts import Text, text
-from giccs.csts.records import LABELS, Instance
+from giccs.csts.task_data import Reading, TaskData
 from giccs.measures.comparison import clustered_share
 from giccs.measures.metrics import Estimate, Floats, interval_signature
 from giccs.measures.results import TaskOutput
@@ -35,7 +55,21 @@ from giccs.tasks.refusals import unable_to_write
 if TYPE_CHECKING:
     import polars
 
-__all__ = ["INSTRUCTIONS", "TASK", "Prompting", "open_tasks"]
+__all__ = [
+    "TASK",
+    "Examples",
+    "Prompting",
+    "after_words",
+    "first_number",
+    "open_tasks",
+]
+
+PARSING_VERSION = "first-number-1"
+"""Name of the rules of `first_number`; another one where they change."""
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
+
+SPARE = 2
+"""Sentence pairs that are drawn over: those of the question itself, in both orders, do not count."""
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +77,61 @@ INSTRUCTIONS = {"none": None, "short": "short-1", "long": "long-1"}
 """What a prompt says first -> name of its text."""
 MAX_TOKENS = 20
 Bools = NDArray[np.bool_]
+
+
+def first_number(answer: str) -> float | None:
+    """Return the first number of a text; None where it has none, or one too large for a float.
+
+    >>> first_number("The Answer is 2.0."), first_number("4 out of 5"), first_number("four")
+    (2.0, 4.0, None)
+    """
+    found = NUMBER.search(answer)
+    value = float(found[0]) if found else math.inf
+    return value if math.isfinite(value) else None
+
+
+def after_words(answer: str) -> bool:
+    """Tell whether the first number of a text stands after a letter.
+
+    >>> after_words("Sentence 1 is about dogs"), after_words(" **4** of 5"), after_words("four")
+    (True, False, False)
+    """
+    found = NUMBER.search(answer)
+    return found is not None and any(sign.isalpha() for sign in answer[: found.start()])
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Draws examples from labelled sentence pairs; InputError where there are too few of them."""
+
+    dataset: Dataset
+    shots: int
+    """Rows before a question: an even number."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        wanted = self.shots // 2 + SPARE
+        if len(self._pairs) < wanted:
+            message = (
+                f"has {len(self._pairs)} sentence pairs of two labelled rows; {self.shots} examples "
+                f"are drawn from {wanted} at least"
+            )
+            raise InputError(Problem(self.dataset.name, None, message))
+
+    def of(self, asked: Instance) -> list[Instance]:
+        """Return the examples of a row: of each sentence pair first the row with the higher label."""
+        draw = random.Random(f"examples {self.seed} {asked.uid}")  # noqa: S311 - drawn again by its seed, no secret
+        drawn = draw.sample(self._pairs, self.shots // 2 + SPARE)
+        others = [pair for pair in drawn if _sentences(pair[0]) != _sentences(asked)]
+        return [row for pair in others[: self.shots // 2] for row in pair]
+
+    @cached_property
+    def _pairs(self) -> Sequence[tuple[Instance, Instance]]:
+        return [pair for pair in pairs(self.dataset) if pair[0].label is not None]
+
+
+def _sentences(one: Instance) -> frozenset[str]:
+    return frozenset([one.sentence1.strip(), one.sentence2.strip()])
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +188,7 @@ class Prompting:
         """Return why the model cannot do it and what could be done; empty where it can."""
         return unable_to_write(model, self.name, chat_template=self.chat_template)
 
-    def parameters(self, model: Any, data: Asked) -> dict[str, Any]:
+    def parameters(self, model: Any, data: TaskData) -> dict[str, Any]:
         """Return what the metrics depend on besides model, data and version."""
         instruction, query = self._texts(data)
         return {
@@ -117,13 +206,13 @@ class Prompting:
                 "chat_template": self.chat_template,
             },
             "max_tokens": self.max_tokens,
-            "parser": VERSION,
+            "parser": PARSING_VERSION,
             "replacement": {"of": "invalid answers", "by": "U[1, 5]", "seed": self.seed},
             "interval": interval_signature("sentence pair", self.resamples, self.seed),
             **data.hidden_labels(),
         }
 
-    def _examples_document(self, data: Asked) -> dict[str, Any] | None:
+    def _examples_document(self, data: TaskData) -> dict[str, Any] | None:
         if not self.shots or data.examples is None:
             return None
         return {
@@ -133,7 +222,7 @@ class Prompting:
             "seed": self.seed,
         }
 
-    def measure(self, model: Any, data: Asked, progress: Progress = silent) -> TaskOutput:
+    def measure(self, model: Any, data: TaskData, progress: Progress = silent) -> TaskOutput:
         """Ask about every row, and measure what the model writes."""
         prompts = self.prompts(data)
         shown = [model.render_chat(one) for one in prompts] if self.chat_template else prompts
@@ -153,12 +242,12 @@ class Prompting:
             predictions=_table(data, shown, answers, value, valid),
         )
 
-    def _measured(self, value: Floats, data: Asked) -> dict[str, Estimate]:
+    def _measured(self, value: Floats, data: TaskData) -> dict[str, Estimate]:
         if data.hidden:
             return hidden_metrics()
         return csts_metrics(value, data.instances, resamples=self.resamples, seed=self.seed)
 
-    def prompts(self, data: Asked) -> list[str]:
+    def prompts(self, data: TaskData) -> list[str]:
         """Return what the model reads about each row, before any chat template.
 
         >>> print(Prompting("none").prompts(Prompting().read("csts-sample").first(1))[0])
@@ -178,7 +267,7 @@ Wildflowers carpet a grassy alpine meadow in the height of summer. Condition: Th
 
         return ["\n".join(parts(one)) for one in data.instances]
 
-    def _texts(self, data: Asked) -> tuple[Text | None, Text]:
+    def _texts(self, data: TaskData) -> tuple[Text | None, Text]:
         """Return the instruction, if there is to be one, and the form of the question."""
         if data.answers is not None:
             return text("answers-short-1"), text("answers-query-1")
@@ -238,7 +327,7 @@ TASK = TaskKind(
 )
 
 
-def _fields(one: Instance, data: Asked | None = None) -> dict[str, str]:
+def _fields(one: Instance, data: TaskData | None = None) -> dict[str, str]:
     if data is None or data.answers is None:
         known = {"sentence1": one.sentence1, "sentence2": one.sentence2}
     else:
@@ -253,7 +342,7 @@ def _written(one: Instance) -> str:
 
 
 def _table(
-    data: Asked, prompts: Sequence[str], answers: Sequence[str],
+    data: TaskData, prompts: Sequence[str], answers: Sequence[str],
     value: Floats, valid: Bools,
 ) -> polars.DataFrame:  # fmt: skip
     import polars

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
-from giccs.csts.asked import Asked, Reading
 from giccs.csts.encoders.settings import TEMPLATES as TRAINED_TEMPLATES
 from giccs.csts.encoders.settings import settings_of
 from giccs.csts.measures import csts_metrics, hidden_metrics
+from giccs.csts.task_data import Reading, TaskData
 from giccs.measures.metrics import interval_signature
 from giccs.measures.results import TaskOutput
 from giccs.models.abilities import PairModel, TextPairModel, VectorModel
@@ -95,7 +95,7 @@ class ConditionalSimilarity:
             return "was trained on the sentences; leave --answers out"
         return ""
 
-    def parameters(self, model: Any, data: Asked) -> dict[str, Any]:
+    def parameters(self, model: Any, data: TaskData) -> dict[str, Any]:
         """Return what the metrics depend on besides model, data and version."""
         return {
             "setting": self._setting(model),
@@ -110,7 +110,7 @@ class ConditionalSimilarity:
             **data.hidden_labels(),
         }
 
-    def measure(self, model: Any, data: Asked, progress: Progress = silent) -> TaskOutput:
+    def measure(self, model: Any, data: TaskData, progress: Progress = silent) -> TaskOutput:
         """Ask the model for every row's similarity and compare with the labels.
 
         >>> from giccs.models import open_model
@@ -137,7 +137,7 @@ class ConditionalSimilarity:
             ),
         )
 
-    def _predictions(self, model: Any, data: Asked, progress: Progress) -> Floats:
+    def _predictions(self, model: Any, data: TaskData, progress: Progress) -> Floats:
         if isinstance(model, TrainedModel):
             return _trained_scores(model, data, progress)
         left = [row.sentence1 for row in data.compared]
@@ -170,12 +170,12 @@ class ConditionalSimilarity:
         return ", ".join(filter(None, parts))
 
 
-def _trained_scores(model: TrainedModel, data: Asked, progress: Progress) -> Floats:
+def _trained_scores(model: TrainedModel, data: TaskData, progress: Progress) -> Floats:
     """Return the scores of a model that giccs-csts train made, which reads rows as it was trained to."""
-    from giccs.csts.encoders.trained import AT_ONCE, load_trained
+    from giccs.csts.encoders.scorer import BATCH_ROWS, load_trained
 
     trained = load_trained(model.folder, model.device)
-    return trained.predict(data.compared, progress, model.options.batch_size or AT_ONCE)
+    return trained.predict(data.compared, progress, model.options.batch_size or BATCH_ROWS)
 
 
 def _inputs(

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from bws.files.schema import ANY_TEXT, TEXT, Placed, Schema, Unique, choice
 from bws.files.table import read_table
 from bws.problems import Problem
-from giccs.csts.records import LABELS, Instance
+from giccs.csts.data import LABELS, Instance
 from giccs.measures.metrics import CORRELATION, Estimate, Floats, Ints, Statistic, jackknifed
 
 __all__ = [

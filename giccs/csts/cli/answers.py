@@ -16,19 +16,18 @@ from bws.problems import InputError, Problem
 from bws.textio import write_atomic
 from giccs.cli.options import offline_first
 from giccs.cli.remarks import warned_of_unknown_tokens
-from giccs.csts.answering import (
+from giccs.csts.answer_generation import (
     MAX_TOKENS,
-    Answered,
-    Answering,
+    AnsweredRow,
+    AnswerGenerator,
     Journal,
-    answered,
+    answered_rows,
     answers_csv,
     question,
     rows_to_ask,
 )
-from giccs.csts.asked import first_pairs, in_splits
-from giccs.csts.data import SPLITS, Dataset, read_csts
-from giccs.csts.records import Instance
+from giccs.csts.data import SPLITS, Dataset, Instance, read_csts
+from giccs.csts.task_data import first_pairs, in_splits
 from giccs.models import ModelOptions
 from giccs.models.abilities import ServedModel
 
@@ -100,14 +99,16 @@ def answers(
     dataset = read_csts(data, split if in_splits(data) else None, relabelled=True)
     console.warn(dataset.warnings)
     rows = first_pairs(rows_to_ask(dataset), limit)
-    asking = Answering(open_model(model_name, ModelOptions(**opening)), max_tokens, chat_template)
+    asking = AnswerGenerator(
+        open_model(model_name, ModelOptions(**opening)), max_tokens, chat_template
+    )
     if reason := asking.refuses():
         raise InputError(Problem(model_name, None, reason))
     start = time.perf_counter()
     journal = _journal(output, asking.signature(dataset), force)
     with warned_of_unknown_tokens(console, model_name, dataset.name):
         asked = _ask(console, asking, rows, journal)
-    found = answered(rows, journal)
+    found = answered_rows(rows, journal)
     write_atomic(output, answers_csv(found))
     document = _document(dataset, asking, found, journal, asked, output)
     document["seconds"] = round(time.perf_counter() - start, 3)
@@ -127,7 +128,9 @@ def _journal(output: str, signature: dict[str, Any], force: bool) -> Journal:
     return Journal(path, signature)
 
 
-def _ask(console: Console, asking: Answering, rows: Sequence[Instance], journal: Journal) -> int:
+def _ask(
+    console: Console, asking: AnswerGenerator, rows: Sequence[Instance], journal: Journal
+) -> int:
     def note(more: str = "") -> None:
         if known := sum(row.uid in journal.written for row in rows):
             console.note(f"{known} of {len(rows)} rows are answered in {journal.path}{more}")
@@ -142,8 +145,8 @@ def _ask(console: Console, asking: Answering, rows: Sequence[Instance], journal:
 
 def _document(
     dataset: Dataset,
-    asking: Answering,
-    found: Sequence[Answered],
+    asking: AnswerGenerator,
+    found: Sequence[AnsweredRow],
     journal: Journal,
     asked: int,
     output: str,

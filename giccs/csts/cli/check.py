@@ -14,14 +14,16 @@ from bws.command import Console, command
 from bws.problems import InputError
 from bws.tables import tabulated
 from giccs.csts.data import (
+    INVALID,
+    LABELS,
     SPLITS,
     Dataset,
+    Instance,
     check_csts,
     merged,
     pairs,
     read_relabelled,
 )
-from giccs.csts.records import INVALID, LABELS, Instance
 from giccs.measures.formatting import interval
 from giccs.measures.metrics import Estimate, correlations
 

@@ -18,13 +18,14 @@ from bws.tables import tabulated
 from bws.textio import display_name, read_bytes, write_atomic
 from giccs.cli.options import offline_first
 from giccs.cli.remarks import warned_of_unknown_tokens
-from giccs.csts.errors.records import DISTRIBUTIONS
+from giccs.csts.errors.detection import DISTRIBUTIONS
 from giccs.description.figures import check_chart_path, write_chart
 from giccs.measures.formatting import few_clusters_note, interval
 
 if TYPE_CHECKING:
-    from giccs.csts.errors import Evaluation, Findings, Vectors
-    from giccs.csts.errors.answers import Truths
+    from giccs.csts.errors.answers import Truths, Vectors
+    from giccs.csts.errors.detection import Findings
+    from giccs.csts.errors.evaluation import Evaluation
     from giccs.measures.metrics import Estimate
     from giccs.models.abilities import Model
 
@@ -119,8 +120,8 @@ def errors(
     chosen = distribution or ("reannotated" if truth else "original")
     joined = _read(console, answers, truth)
     model = _open(model_name, seed, offline)
-    from giccs.csts.errors.suspects import find_suspects
-    from giccs.csts.errors.vectors import encode
+    from giccs.csts.errors.answers import encode
+    from giccs.csts.errors.detection import find_suspects
 
     with warned_of_unknown_tokens(console, model_name, display_name(answers)):
         vectors = encode(model, joined.pairs, display_name(answers), console.progress)
@@ -220,7 +221,7 @@ def _evaluated(
 
 def _single(ks: tuple[int, ...] | None, distribution: str, vectors: Vectors) -> int:
     """Return the K that was asked for; else the paper's best, as far as there are distinct pairs."""
-    from giccs.csts.errors.clustering import distinct
+    from giccs.csts.errors.detection import distinct
 
     return ks[0] if ks else min(BEST_KS[distribution], distinct(vectors.both))
 
@@ -232,8 +233,8 @@ def _write(
     output: str | None,
     figure: str | None,
 ) -> None:
-    from giccs.csts.errors.answers import suspects_csv
-    from giccs.csts.errors.chart import f1_over_k
+    from giccs.csts.errors.detection import suspects_csv
+    from giccs.csts.errors.evaluation import f1_over_k
 
     if output:
         write_atomic(output, suspects_csv(findings.suspects))
@@ -362,7 +363,7 @@ def _cluster_document(one: Any) -> dict[str, Any]:
 def _signature(
     answers: str, truth: str | None, model: Model, by_cluster: bool, seed: int
 ) -> dict[str, Any]:
-    from giccs.csts.errors.clustering import N_INIT
+    from giccs.csts.errors.detection import N_INIT
 
     def digest(path: str) -> str | None:
         return None if path == "-" else hashlib.sha256(read_bytes(path)).hexdigest()

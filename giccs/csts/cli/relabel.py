@@ -9,8 +9,15 @@ import click
 from bws.command import Console, command
 from bws.options import SEED, Number
 from bws.problems import InputError, Problem
-from giccs.csts.data import Dataset, merged, read_csts, read_relabelled, write_csts
-from giccs.csts.relabelling import divided, relabelled
+from giccs.csts.data import (
+    Dataset,
+    divide_rows,
+    merged,
+    read_csts,
+    read_relabelled,
+    relabel_rows,
+    write_csts,
+)
 
 __all__ = ["relabel"]
 
@@ -46,7 +53,7 @@ def relabel(
     written = _written(data, folder)
     dataset, second = read_csts(data, "validation"), read_relabelled(labels)
     console.warn(dataset.warnings)
-    kept, invalid = relabelled(dataset, second)
+    kept, invalid = relabel_rows(dataset, second)
     if not kept.instances:
         message = f"no uid of {labels} is one of its rows, or no condition is valid"
         raise InputError(Problem(data, None, message))
@@ -83,7 +90,7 @@ def _written(data: str, folder: str) -> list[Path]:
 
 def _parts(data: str, kept: Dataset, test: float, seed: int) -> tuple[Dataset, Dataset]:
     """Return the rows to train with, and those to test with; neither may be empty."""
-    tested, trained = divided(kept, test, seed)
+    tested, trained = divide_rows(kept, test, seed)
     if not trained.instances or not tested.instances:
         message = f"has {len(kept.instances)} rows, of which --test {test:g} leaves one part empty"
         raise InputError(Problem(data, None, message))

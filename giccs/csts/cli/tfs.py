@@ -20,8 +20,8 @@ from giccs.csts.tfs import (
     Value,
     read_tfs,
     score,
-    shown,
     summary,
+    value_text,
 )
 
 __all__ = ["EXAMPLE", "tfs"]
@@ -142,8 +142,8 @@ def _tables(scores: Sequence[Score], whole: Summary, form: str) -> Iterator[str]
 
     for one in scores:
         known = one.comparison
-        yield f"{heading(shown(f'{known.uid}: {known.condition}'), form)}\n"
-        sentences = [f"1: {shown(known.sentence1)}", f"2: {shown(known.sentence2)}"]
+        yield f"{heading(value_text(f'{known.uid}: {known.condition}'), form)}\n"
+        sentences = [f"1: {value_text(known.sentence1)}", f"2: {value_text(known.sentence2)}"]
         yield "\n".join([*_separate(remarks(sentences, form), form), ""])
         yield tabulated([_row(part, form) for part in one.contributions], TITLES, form)
         yield "\n".join(["", *remarks([_arithmetic(one)], form), ""])
@@ -162,8 +162,8 @@ def _row(part: Contribution, form: str) -> list[str]:
     feature = part.feature
     return [
         _cell(feature.name, form),
-        _cell(shown(feature.value1), form),
-        _cell(shown(feature.value2), form),
+        _cell(value_text(feature.value1), form),
+        _cell(value_text(feature.value2), form),
         _number(feature.similarity) if feature.applies else "N/A",
         *map(_number, (feature.weight, part.share, part.value)),
     ]
@@ -177,7 +177,7 @@ def _use(use: FeatureUse, form: str) -> list[str]:
 
 def _cell(text: str, form: str) -> str:
     """Return a text that does not end its cell."""
-    return shown(text).replace("|", "\\|") if form == "markdown" else shown(text)
+    return value_text(text).replace("|", "\\|") if form == "markdown" else value_text(text)
 
 
 def _number(number: float | None) -> str:

@@ -19,10 +19,10 @@ from giccs.models import ModelOptions
 
 if TYPE_CHECKING:
     from giccs.csts.encoders.curve import CurvePoint
-    from giccs.csts.encoders.running import Outcome
+    from giccs.csts.encoders.runs import Outcome
+    from giccs.csts.encoders.settings import Machine
     from giccs.csts.encoders.splits import Splits
     from giccs.csts.encoders.sweep import Found, Grid
-    from giccs.csts.encoders.training import Machine
     from giccs.measures.metrics import Estimate
 
 __all__ = ["train"]
@@ -153,8 +153,7 @@ def train(
         for texts in sorted({settings.texts for settings in lines})
     }
     splits = read[lines[0].texts]
-    from giccs.csts.encoders.launched import is_first
-    from giccs.csts.encoders.training import Machine
+    from giccs.csts.encoders.settings import Machine, is_first
 
     first, machine = is_first(), Machine(device, rows_at_once)
     console = console if first else replace(console, quiet=True)
@@ -230,7 +229,7 @@ def _trained(
     console: Console, lines: Sequence[Settings], read: Mapping[str, Splits], folder: str,
     machine: Machine, keep: bool, force: bool,
 ) -> tuple[str, dict[str, Any]]:  # fmt: skip
-    from giccs.csts.encoders.running import train as run
+    from giccs.csts.encoders.runs import train as run
 
     outcomes = []
     remarks = Remarks(console)
@@ -300,7 +299,7 @@ def _spread(grid: Grid, lines: Sequence[Settings]) -> list[Settings]:
 
 
 def _sweep_document(found: Sequence[Found]) -> list[dict[str, Any]]:
-    from giccs.csts.encoders.running import validated
+    from giccs.csts.encoders.runs import validated
 
     return [
         {
@@ -320,7 +319,7 @@ def _curved(
 
     from bws.textio import write_atomic
     from giccs.csts.encoders.curve import curve, curve_chart, curve_csv
-    from giccs.csts.encoders.launched import is_first
+    from giccs.csts.encoders.settings import is_first
     from giccs.description.figures import write_chart
 
     points = curve(
@@ -363,7 +362,7 @@ def _document(console: Console, outcomes: Sequence[Outcome]) -> dict[str, Any]:
 
 
 def _table(outcomes: Sequence[Outcome]) -> str:
-    from giccs.csts.encoders.running import validated
+    from giccs.csts.encoders.runs import validated
 
     headers = ["model", "setting", *TITLES, "epoch", "validation ρ [95 %]"]
     rows = []
@@ -378,7 +377,7 @@ def _table(outcomes: Sequence[Outcome]) -> str:
 
 
 def _point_row(point: Any) -> list[str]:
-    from giccs.csts.encoders.running import validated
+    from giccs.csts.encoders.runs import validated
 
     on_validation = validated(point.result)
     numbers = [_number(on_validation[name]) for name in ("spearman", "pearson")]

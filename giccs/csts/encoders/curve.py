@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bws.textio import csv_text
-from giccs.csts.encoders.running import train_seeds
+from giccs.csts.encoders.runs import train_seeds
 from giccs.csts.encoders.settings import Settings
 from giccs.csts.encoders.splits import Splits, drawn
 from giccs.description.figures import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
@@ -18,7 +18,7 @@ from giccs.progress import Progress, silent
 if TYPE_CHECKING:
     import altair as alt
 
-    from giccs.csts.encoders.training import Machine
+    from giccs.csts.encoders.settings import Machine
 
 __all__ = ["CurvePoint", "curve", "curve_chart", "curve_csv"]
 

@@ -9,13 +9,13 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset as TorchDataset
 
+from giccs.csts.data import LABELS, Instance
 from giccs.csts.encoders.base import TokenIds, Tokens
-from giccs.csts.encoders.measures import paired
 from giccs.csts.encoders.settings import Settings
-from giccs.csts.records import LABELS, Instance
+from giccs.csts.measures import paired
 from giccs.models.vocabulary import TokenCounter
 
-__all__ = ["Batches", "Encoded", "Units", "model_inputs", "row_texts", "units"]
+__all__ = ["Batches", "Units", "model_inputs", "row_texts", "units"]
 
 Unit = tuple[Instance, ...]
 """Rows that must be in one batch: (high, low) of a sentence pair, or a row alone."""

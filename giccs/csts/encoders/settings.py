@@ -1,7 +1,8 @@
-"""Everything that a training depends on, but its data; and which of it does not go together."""
+"""Everything that a training depends on, but its data: settings, device and processes."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
@@ -11,7 +12,10 @@ from bws.options import MAX_COUNT, MAX_SEED, check_options, option
 __all__ = [
     "SHORTEST",
     "TEMPLATES",
+    "Machine",
     "Settings",
+    "is_first",
+    "processes",
     "seeds_problem",
     "settings_of",
     "trained_document",
@@ -238,3 +242,23 @@ def why_impossible(settings: Settings) -> str:
             f"batch is {settings.batch}; with {settings.objective} it holds pairs and must be even"
         )
     return ""
+
+
+def processes() -> int:
+    """Return how many processes train together; 1 where none were launched."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def is_first() -> bool:
+    """Tell whether this is the process that writes and speaks."""
+    return int(os.environ.get("RANK", "0")) == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Where and how a training runs; not what it learns, but for rounding and the masks of dropout."""
+
+    device: str = "auto"
+    """``auto`` takes a GPU where there is one; ``cpu``."""
+    rows_at_once: int | None = None
+    """Rows of a batch that a device takes at a time, where memory ends; None is all of its share."""

@@ -14,11 +14,10 @@ from pathlib import Path
 import numpy as np
 
 from bws.problems import InputError, Problem
-from giccs.csts.asked import Asked, in_splits, read_asked, read_given
-from giccs.csts.data import SAMPLE, SPLITS, Dataset
-from giccs.csts.records import Instance
+from giccs.csts.data import SAMPLE, SPLITS, Dataset, Instance
+from giccs.csts.task_data import TaskData, in_splits, read_row_answers, read_task_data
 
-__all__ = ["HELD_OUT", "Splits", "drawn", "read_splits"]
+__all__ = ["Splits", "drawn", "read_splits"]
 
 HELD_OUT = 0.1
 """Share of the training rows that is held out if there is no validation split."""
@@ -139,13 +138,13 @@ def _is_there(data: str, split: str) -> bool:
 
 def _read(
     data: str, there: Sequence[str], answers: str | os.PathLike[str] | None
-) -> dict[str, Asked]:
+) -> dict[str, TaskData]:
     """Read the splits; InputError with what is wrong in any of them."""
-    found: dict[str, Asked] = {}
+    found: dict[str, TaskData] = {}
     problems: list[Problem] = []
     for split in there:
         try:
-            found[split] = read_asked(data, split, answers)
+            found[split] = read_task_data(data, split, answers)
         except InputError as error:
             if split == "test" and (hidden := _unanswered(data, error)):
                 found[split] = hidden
@@ -163,10 +162,10 @@ def _read(
     return found
 
 
-def _unanswered(data: str, error: InputError) -> Asked | None:
+def _unanswered(data: str, error: InputError) -> TaskData | None:
     """Return a test split with hidden labels, without its rows, if the answers are the only problem."""
     try:
-        asked = read_asked(data, "test")
+        asked = read_task_data(data, "test")
     except InputError:
         return None
     if not asked.hidden:
@@ -178,10 +177,10 @@ def _unanswered(data: str, error: InputError) -> Asked | None:
     return replace(asked, dataset=replace(asked.dataset, instances=(), warnings=tuple(warnings)))
 
 
-def _ambiguous(found: Mapping[str, Asked], answers: str | os.PathLike[str]) -> list[Problem]:
+def _ambiguous(found: Mapping[str, TaskData], answers: str | os.PathLike[str]) -> list[Problem]:
     """Return what is wrong where a uid without its split is that of rows in several splits."""
     rows = Counter(one.uid for asked in found.values() for one in asked.instances)
-    several = [uid for uid in read_given(answers) if rows[uid] > 1]
+    several = [uid for uid in read_row_answers(answers) if rows[uid] > 1]
     if not several:
         return []
     message = (

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from bws.problems import InputError, Problem
 from bws.textio import display_name, read_toml
-from giccs.csts.encoders.running import Outcome, train, train_seeds, validated
+from giccs.csts.encoders.runs import Outcome, train, train_seeds, validated
 from giccs.csts.encoders.settings import Settings, seeds_problem, why_impossible
 from giccs.csts.encoders.splits import Splits
 from giccs.measures.results import Result
 from giccs.progress import Progress, silent
 
 if TYPE_CHECKING:
-    from giccs.csts.encoders.training import Machine
+    from giccs.csts.encoders.settings import Machine
 
-__all__ = ["Found", "Grid", "Point", "points", "read_grid", "sweep"]
+__all__ = ["Found", "Grid", "points", "read_grid", "sweep"]
 
 PER = ("model", "encoding")
 """The best is looked for in each of these (C-STS, A.3: "for each model and encoding method")."""

@@ -1,4 +1,4 @@
-"""One training with one seed, on transformers' Trainer, which continues after an interruption.
+"""One training with one seed, on transformers' Trainer: losses, epochs, and checkpoints to continue from.
 
 Checkpoints hold the weights as safetensors. The state of optimizer, schedule and random numbers is torch's
 own format, which transformers reads with ``weights_only``: no code in it is run. Its ``training_args.bin``,
@@ -7,9 +7,11 @@ which would have to be unpickled and which nobody reads, is removed.
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 import os
+import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,19 +33,20 @@ from transformers import (
 )
 
 from bws.problems import InputError, Problem
+from giccs.csts.data import Instance
 from giccs.csts.encoders.base import Tokens, base_folder, load_encoder, load_tokens
-from giccs.csts.encoders.checkpoints import discard_broken, last_whole
 from giccs.csts.encoders.inputs import Batches, Units, model_inputs, units
-from giccs.csts.encoders.launched import is_first, processes
-from giccs.csts.encoders.losses import objective
 from giccs.csts.encoders.scorer import Scorer
-from giccs.csts.encoders.settings import Settings
+from giccs.csts.encoders.settings import Machine, Settings, is_first, processes
 from giccs.csts.encoders.splits import Splits, drawn
-from giccs.csts.records import Instance
 from giccs.measures.metrics import correlations
 from giccs.progress import Progress, silent
 
-__all__ = ["Fitted", "Machine", "fit"]
+__all__ = ["Fitted", "discard_broken", "fit", "last_whole", "mse", "objective", "quad", "rescaled"]
+
+STATE = "trainer_state.json"
+"""What transformers writes last into a checkpoint."""
+NEEDED = ("model.safetensors", "optimizer.pt", "scheduler.pt")
 
 log = logging.getLogger(__name__)
 
@@ -53,14 +56,73 @@ CHOSEN_BY = "chosen_by"
 EVALUATION_ROWS = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """Where and how a training runs; not what it learns, but for rounding and the masks of dropout."""
+def rescaled(labels: Tensor) -> Tensor:
+    """Return labels 1 … 5 as 0 … 1: (label - 1) / 4, as the authors' program does.
 
-    device: str = "auto"
-    """``auto`` takes a GPU where there is one; ``cpu``."""
-    rows_at_once: int | None = None
-    """Rows of a batch that a device takes at a time, where memory ends; None is all of its share."""
+    A cosine could be -1, but texts about one scene hardly ever point in opposite directions: 0 is what
+    encoders give for "nothing in common", and with 0 … 1 the zero-shot cosines start near their targets.
+
+    >>> rescaled(torch.tensor([1, 3, 5])).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    return (labels.to(torch.get_default_dtype()) - 1) / 4
+
+
+def mse(scores: Tensor, labels: Tensor) -> Tensor:
+    """Return the mean over (N,) scores of the squared distance from their rescaled labels."""
+    return torch.mean((scores - rescaled(labels).to(scores.dtype)) ** 2)
+
+
+def quad(scores: Tensor, pairs: Tensor, margin: float) -> Tensor:
+    """Return the mean of max(λ + cos(n1, n2) - cos(p1, p2), 0) over pairs; 0 where there are none.
+
+    scores: (N,) cosines of rows. pairs: (P, 2) places in it of the row with the higher label, p, and the one
+    with the lower label, n, of one sentence pair.
+
+    >>> quad(torch.tensor([0.9, 0.2]), torch.tensor([[0, 1]]), margin=1.0).item() # 1 + 0.2 - 0.9
+    0.3000...
+    """
+    if not len(pairs):
+        return scores.sum() * 0.0  # a number that can be differentiated, on the same device
+    high, low = scores[pairs[:, 0]], scores[pairs[:, 1]]
+    return torch.clamp(margin + low - high, min=0).mean()
+
+
+def objective(name: str, scores: Tensor, labels: Tensor, pairs: Tensor, margin: float) -> Tensor:
+    """Return ``mse``, ``quad`` or ``quad+mse``; the last is their sum, each with weight 1."""
+    if name == "mse":
+        return mse(scores, labels)
+    if name == "quad":
+        return quad(scores, pairs, margin)
+    return quad(scores, pairs, margin) + mse(scores, labels)
+
+
+def last_whole(folder: Path) -> Path | None:
+    """Return the latest checkpoint that was written to its end; None where there is none."""
+    whole = [path for path in folder.glob("checkpoint-*") if _is_whole(path)]
+    return max(whole, key=_step, default=None)
+
+
+def discard_broken(folder: Path) -> None:
+    """Remove what a killed training left half written, so that nobody goes on from it."""
+    for path in folder.glob("checkpoint-*"):
+        if not _is_whole(path):
+            shutil.rmtree(path)
+
+
+def _is_whole(path: Path) -> bool:
+    try:
+        state = json.loads((path / STATE).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return state.get("global_step") == _step(path) and all(
+        (path / name).is_file() for name in NEEDED
+    )
+
+
+def _step(path: Path) -> int:
+    number = path.name.rpartition("-")[2]
+    return int(number) if number.isdecimal() else -1
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from giccs.csts.encoders.running import train
-from giccs.csts.encoders.settings import Settings
+from giccs.csts.encoders.runs import train
+from giccs.csts.encoders.settings import Machine, Settings
 from giccs.csts.encoders.splits import read_splits
-from giccs.csts.encoders.training import Machine
 
 
 def settings(model):

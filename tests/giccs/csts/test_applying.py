@@ -17,7 +17,7 @@ from bws.problems import InputError  # noqa: E402
 from giccs.cli.evaluation import evaluate  # noqa: E402
 from giccs.csts.cli import main  # noqa: E402
 from giccs.csts.data import read_csts, write_csts  # noqa: E402
-from giccs.csts.encoders.trained import load_trained  # noqa: E402
+from giccs.csts.encoders.scorer import load_trained  # noqa: E402
 from giccs.measures.results import Store  # noqa: E402
 from giccs.models import ModelOptions, open_model  # noqa: E402
 

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from bws.problems import InputError
 from giccs.csts.data import (
+    INVALID,
     Dataset,
+    Instance,
     check_csts,
     merged,
     pairs,
@@ -20,7 +22,6 @@ from giccs.csts.data import (
     read_relabelled,
     write_csts,
 )
-from giccs.csts.records import INVALID, Instance
 
 SHARED = Path(os.environ.get("GICCS_SHARED", Path(__file__).parents[4] / "shared"))
 REANNOTATED = SHARED / "data" / "l-csts" / "csts-val-reannotated.tsv"

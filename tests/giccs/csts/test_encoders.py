@@ -8,13 +8,11 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from bws.problems import InputError  # noqa: E402
-from giccs.csts.data import read_csts  # noqa: E402
+from giccs.csts.data import Instance, read_csts  # noqa: E402
 from giccs.csts.encoders.base import base_folder, load_encoder, load_tokens  # noqa: E402
 from giccs.csts.encoders.inputs import Batches, Units, row_texts, units  # noqa: E402
-from giccs.csts.encoders.scorer import PARTS, Scorer  # noqa: E402
+from giccs.csts.encoders.scorer import PARTS, Scorer, TrainedScorer, load_trained, save_trained  # noqa: E402  # noqa: E402
 from giccs.csts.encoders.settings import SHORTEST, Settings, why_impossible  # noqa: E402
-from giccs.csts.encoders.trained import Trained, load_trained, save_trained  # noqa: E402
-from giccs.csts.records import Instance  # noqa: E402
 
 from . import tiny_bert  # noqa: E402
 
@@ -145,7 +143,7 @@ def test_a_row_s_score_does_not_depend_on_the_rest_of_its_batch(
     tiny, tokens, encoding, operation, pooling
 ):
     settings = Settings("m", encoding=encoding, operation=operation, pooling=pooling)
-    trained = Trained(settings, scorer_of(tiny, settings), tokens)
+    trained = TrainedScorer(settings, scorer_of(tiny, settings), tokens)
     alone = np.concatenate([trained.predict([one]) for one in ROWS])
     assert np.abs(alone - trained.predict(ROWS)).max() < 1e-5
     assert np.ptp(alone) > 1e-3
@@ -155,7 +153,7 @@ def test_a_bi_encoder_is_the_cosine_of_two_texts_and_does_not_mind_their_order(t
     settings = Settings("m", pooling="mean")
     scorer = scorer_of(tiny, settings)
     swapped = [row("0", 5, 0, one.sentence2, one.sentence1, one.condition) for one in ROWS]
-    trained = Trained(settings, scorer, tokens)
+    trained = TrainedScorer(settings, scorer, tokens)
     assert trained.predict(ROWS) == pytest.approx(trained.predict(swapped), abs=1e-6)
     sides = [pooled(scorer, tokens, [side, ROWS[0].condition]) for side in sides_of(ROWS[0])]
     assert trained.predict(ROWS[:1])[0] == pytest.approx(cosine(*sides), abs=1e-6)
@@ -165,7 +163,7 @@ def test_a_bi_encoder_is_the_cosine_of_two_texts_and_does_not_mind_their_order(t
 def test_a_tri_encoder_joins_condition_and_sentence(tiny, tokens, operation):
     settings = Settings("m", encoding="tri", operation=operation, pooling="mean", transform=True)
     scorer = scorer_of(tiny, settings)
-    trained = Trained(settings, scorer, tokens)
+    trained = TrainedScorer(settings, scorer, tokens)
     found = trained.predict(ROWS[:1])[0]  # also takes the model out of training
     with torch.no_grad():
         about = scorer.condition(pooled(scorer, tokens, [ROWS[0].condition]))
@@ -197,7 +195,7 @@ def cosine(a, b):
 @pytest.mark.parametrize(("encoding", "operation"), SHAPES)
 def test_a_saved_model_comes_back_with_the_same_scores(tiny, tokens, tmp_path, encoding, operation):
     settings = Settings("m", encoding=encoding, operation=operation, transform=True, seeds=(7,))
-    before = Trained(settings, scorer_of(tiny, settings), tokens)
+    before = TrainedScorer(settings, scorer_of(tiny, settings), tokens)
     save_trained(before.scorer, tokens, settings, tmp_path / "model")
     after = load_trained(tmp_path / "model")
     assert after.settings == settings

@@ -15,12 +15,20 @@ from click.testing import CliRunner
 
 from bws.problems import InputError
 from giccs.csts.cli.errors import errors
-from giccs.csts.errors import AnswerPair, Vectors, evaluate, find_suspects
-from giccs.csts.errors.answers import read_answers, suspects_csv, with_truth
-from giccs.csts.errors.clustering import assigned, distinct, topics
-from giccs.csts.errors.evaluation import halves, predefined
-from giccs.csts.errors.measures import all_called_errors, measured
-from giccs.csts.errors.ranking import label_counts, rank_labels, ranks, similarities
+from giccs.csts.errors.answers import AnswerPair, Vectors, read_answers, with_truth
+from giccs.csts.errors.detection import (
+    assigned,
+    distinct,
+    find_suspects,
+    label_counts,
+    predefined,
+    rank_labels,
+    ranks,
+    similarities,
+    suspects_csv,
+    topics,
+)
+from giccs.csts.errors.evaluation import all_called_errors, evaluate, halves, measured
 
 DIMENSIONS = 48
 TOPICS = 5

@@ -9,9 +9,8 @@ transformers = pytest.importorskip("transformers")
 from giccs.csts.data import read_csts  # noqa: E402
 from giccs.csts.encoders.base import load_encoder, load_tokens  # noqa: E402
 from giccs.csts.encoders.inputs import Batches, Units, model_inputs  # noqa: E402
-from giccs.csts.encoders.scorer import Scorer  # noqa: E402
+from giccs.csts.encoders.scorer import Scorer, TrainedScorer  # noqa: E402
 from giccs.csts.encoders.settings import Settings  # noqa: E402
-from giccs.csts.encoders.trained import Trained  # noqa: E402
 from giccs.evaluation.task_results import evaluate_task, signature_of  # noqa: E402
 from giccs.models import open_model  # noqa: E402
 from giccs.progress import silent  # noqa: E402
@@ -104,7 +103,7 @@ def test_pairs_have_the_separators_of_the_model(folder, plain):
 def test_scores_are_those_of_a_plain_call(folder, plain, encoding, pooling):
     settings = Settings("m", encoding=encoding, pooling=pooling)
     scorer = scorer_of(folder, settings)
-    found = Trained(settings, scorer, load_tokens("tiny", folder, 512)).predict(ROWS)
+    found = TrainedScorer(settings, scorer, load_tokens("tiny", folder, 512)).predict(ROWS)
     vectors = [
         plain_vectors(plain, arguments, pooling) for arguments in plain_texts(plain[1], encoding)
     ]

@@ -4,7 +4,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from giccs.csts.encoders.losses import mse, objective, quad, rescaled  # noqa: E402
+from giccs.csts.encoders.training import mse, objective, quad, rescaled  # noqa: E402
 
 LABELS = torch.tensor([5, 1, 4, 2, 3])
 PAIRS = torch.tensor([[0, 1], [2, 3]])  # the fifth row is alone

@@ -5,9 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from giccs.csts.data import read_csts
+from giccs.csts.data import INVALID, Instance, read_csts
 from giccs.csts.measures import csts_metrics
-from giccs.csts.records import INVALID, Instance
 
 SAMPLE = read_csts("csts-sample", "validation").instances
 

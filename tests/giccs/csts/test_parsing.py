@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from giccs.csts.parsing import after_words, first_number
+from giccs.csts.prompting import after_words, first_number
 
 READ = {
     # as it should be

@@ -13,12 +13,10 @@ from click.testing import CliRunner
 
 from bws.problems import InputError
 from giccs.cli.evaluation import evaluate
-from giccs.csts.asked import Asked
-from giccs.csts.data import Dataset, read_csts, write_csts
-from giccs.csts.examples import Examples
-from giccs.csts.prompting import Prompting
+from giccs.csts.data import Dataset, Instance, read_csts, write_csts
+from giccs.csts.prompting import Examples, Prompting
 from giccs.csts.prompts import NAMES, text
-from giccs.csts.records import Instance
+from giccs.csts.task_data import TaskData
 from giccs.evaluation.task_results import evaluate_task, signature_of
 from giccs.measures.comparison import wilson
 from giccs.measures.results import Result, Store, digest
@@ -73,7 +71,7 @@ def row(sentences, condition, label=None, pair=0, uid=None):
 
 
 def asked(*rows, **more):
-    return Asked(Dataset("rows", rows), **more)
+    return TaskData(Dataset("rows", rows), **more)
 
 
 def query_of(prompt):

@@ -7,15 +7,14 @@ import pytest
 from click.testing import CliRunner
 
 from giccs.csts.cli.relabel import relabel
-from giccs.csts.data import read_csts, write_csts
-from giccs.csts.relabelling import divided
+from giccs.csts.data import divide_rows, read_csts, write_csts
 
 SAMPLE = read_csts("csts-sample", "train")
 
 
 @pytest.mark.parametrize("share", [0.01, 0.3, 0.7, 0.99])
 def test_no_sentence_pair_is_on_both_sides_and_the_share_holds_to_one_pair(share):
-    parts = divided(SAMPLE, share, seed=3)
+    parts = divide_rows(SAMPLE, share, seed=3)
     here, there = ({one.pair for one in part.instances} for part in parts)
     assert not here & there
     assert sum(len(part.instances) for part in parts) == len(SAMPLE.instances)
@@ -23,10 +22,10 @@ def test_no_sentence_pair_is_on_both_sides_and_the_share_holds_to_one_pair(share
 
 
 def test_a_seed_is_a_division_and_another_seed_another():
-    assert divided(SAMPLE, 0.5, 1) == divided(SAMPLE, 0.5, 1)
-    assert divided(SAMPLE, 0.5, 1) != divided(SAMPLE, 0.5, 2)
+    assert divide_rows(SAMPLE, 0.5, 1) == divide_rows(SAMPLE, 0.5, 1)
+    assert divide_rows(SAMPLE, 0.5, 1) != divide_rows(SAMPLE, 0.5, 2)
     with pytest.raises(ValueError, match="between 0 and 1"):
-        divided(SAMPLE, 1.0, 1)
+        divide_rows(SAMPLE, 1.0, 1)
 
 
 def test_the_command_writes_valid_rows_with_their_second_labels(tmp_path):

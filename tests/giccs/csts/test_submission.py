@@ -155,7 +155,7 @@ def test_a_table_without_hidden_rows_has_no_scores_to_submit():
 def test_training_predicts_the_test_split_with_every_seed(rows, tmp_path):
     pytest.importorskip("accelerate")
     from giccs.csts.cli import main
-    from giccs.csts.encoders.trained import load_trained
+    from giccs.csts.encoders.scorer import load_trained
 
     from . import tiny_bert
 

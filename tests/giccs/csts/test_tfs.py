@@ -16,7 +16,7 @@ from scipy.stats import pearsonr, spearmanr
 
 from bws.problems import InputError
 from giccs.csts.cli.tfs import EXAMPLE, tfs
-from giccs.csts.tfs import RULES, Comparison, Feature, read_tfs, score, shown, summary
+from giccs.csts.tfs import RULES, Comparison, Feature, read_tfs, score, summary, value_text
 
 FIGURE_6 = Comparison(
     "figure-6",
@@ -258,7 +258,7 @@ def test_the_example_is_read_as_it_is_meant(tmp_path):
     assert first.features == FIGURE_6.features
     assert second.label == 3.0
     container, side = second.features[3:]
-    assert shown(container.value1) == "[type=cup, color=blue]"
+    assert value_text(container.value1) == "[type=cup, color=blue]"
     assert side.one_sided
     assert not side.applies
     # (5 × 4 + 2 × 3 + 3 × 1 + 2 × 2) / (4 + 3 + 1 + 2) = 33 / 10

@@ -22,16 +22,19 @@ pytest.importorskip("accelerate")
 from bws.problems import InputError  # noqa: E402
 from giccs.csts.cli import main  # noqa: E402
 from giccs.csts.data import pairs, read_csts, write_csts  # noqa: E402
-from giccs.csts.encoders import running, training  # noqa: E402
-from giccs.csts.encoders.checkpoints import discard_broken, last_whole  # noqa: E402
+from giccs.csts.encoders import runs, training  # noqa: E402
 from giccs.csts.encoders.curve import curve, curve_chart, curve_csv  # noqa: E402
-from giccs.csts.encoders.measures import mean_metrics  # noqa: E402
-from giccs.csts.encoders.running import train, train_seeds, validated  # noqa: E402
-from giccs.csts.encoders.settings import Settings, why_impossible  # noqa: E402
+from giccs.csts.encoders.runs import train, train_seeds, validated  # noqa: E402
+from giccs.csts.encoders.scorer import load_trained  # noqa: E402
+from giccs.csts.encoders.settings import (  # noqa: E402
+    Machine,
+    Settings,
+    why_impossible,
+)
 from giccs.csts.encoders.splits import drawn, read_splits  # noqa: E402
 from giccs.csts.encoders.sweep import Grid, points, read_grid, sweep  # noqa: E402
-from giccs.csts.encoders.trained import load_trained  # noqa: E402
-from giccs.csts.encoders.training import Machine  # noqa: E402
+from giccs.csts.encoders.training import discard_broken, last_whole  # noqa: E402
+from giccs.csts.measures import mean_metrics  # noqa: E402
 from giccs.measures.results import Store  # noqa: E402
 from giccs.report import report  # noqa: E402
 
@@ -710,7 +713,7 @@ def test_the_command_trains_and_prints_a_table(tiny, splits, tmp_path):
     document = json.loads(again.stdout)
     assert "kept from before" in again.stderr
     assert document["split"] == "validation"
-    assert document["results"][0]["task"] == running.TASK
+    assert document["results"][0]["task"] == runs.TASK
     assert Path(document["models"][0], "model.safetensors").is_file()
 
 

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from giccs.cli.evaluation import evaluate
-from giccs.csts.answering import Answering
+from giccs.csts.answer_generation import AnswerGenerator
 from giccs.models import open_model
 from giccs.progress import silent
 from giccs.tasks import TASKS, TaskOptions, open_tasks
@@ -115,7 +115,7 @@ def test_a_chat_template_that_lies_with_the_server_is_refused(models):
 
 
 def test_answering_is_for_those_that_write(models):
-    reasons = {kind: Answering(model).refuses() for kind, model in models.items()}
+    reasons = {kind: AnswerGenerator(model).refuses() for kind, model in models.items()}
     assert {kind for kind, reason in reasons.items() if not reason} == {
         kind for kind, own in ABILITIES.items() if "writes" in own
     }

@@ -18,21 +18,20 @@ from hypothesis import strategies as st
 import giccs.models
 from bws.problems import InputError
 from bws.textio import write_atomic
-from giccs.csts.answering import (
+from giccs.csts.answer_generation import (
     NO_ANSWER,
-    Answered,
-    Answering,
+    AnsweredRow,
+    AnswerGenerator,
     Journal,
-    answered,
+    answered_rows,
     answers_csv,
     cleaned,
     question,
 )
-from giccs.csts.asked import read_asked
 from giccs.csts.cli import main
-from giccs.csts.data import read_csts
+from giccs.csts.data import Instance, read_csts
 from giccs.csts.errors.answers import read_answers
-from giccs.csts.records import Instance
+from giccs.csts.task_data import read_task_data
 
 from .tabled import Tabled, TabledChat
 from .test_data import GOOD, write
@@ -111,12 +110,12 @@ def test_each_sentence_is_asked_about_by_itself(kites, tmp_path):
     dataset = read_csts(kites)
     rows = dataset.instances
     model = Tabled(of_prompt)
-    asking = Answering(model)
+    asking = AnswerGenerator(model)
     journal = Journal(tmp_path / "journal", asking.signature(dataset))
     assert asking.ask(rows, journal) == 4
     assert len(model.asked) == 8
     assert model.max_tokens == [20]
-    assert answers_csv(answered(rows, journal)).splitlines()[:3] == [
+    assert answers_csv(answered_rows(rows, journal)).splitlines()[:3] == [
         "uid,label,answer1,answer2,condition",
         "0,5,What is the color of the object? A red kite flies over the beach.,"
         "What is the color of the object? A red bus stops at the corner.,The color of the object.",
@@ -146,7 +145,7 @@ def test_rows_with_a_label_are_asked_about_and_all_where_none_has_one(tmp_path, 
 )
 def test_whatever_is_written_is_read_again_as_it_was_cleaned(written):
     found = [
-        Answered(Instance(str(n), "a", "b", "c", 3, n), *map(cleaned, both))
+        AnsweredRow(Instance(str(n), "a", "b", "c", 3, n), *map(cleaned, both))
         for n, both in enumerate(written)
     ]
     with tempfile.TemporaryDirectory() as folder:
@@ -177,7 +176,7 @@ def test_answers_are_what_errors_and_tasks_read(kites, tmp_path, opened):
         ("2", 2, "The animal."), ("3", 3, "The pet."),
     ]  # fmt: skip
     assert pairs[2].answer2 == "What is the animal? A dog."
-    asked = read_asked(kites, answers=output)
+    asked = read_task_data(kites, answers=output)
     assert (asked.answers["2"][1], asked.warnings) == ("What is the animal? A dog.", ())
 
 
@@ -187,7 +186,7 @@ def test_answers_of_a_whole_folder_serve_each_split(tmp_path, opened):
     assert call("csts-sample", "--model", "any", "-o", output).exit_code == 0
     assert len(rows_of(output)) == 620
     for split in ("train", "test"):
-        asked = read_asked("csts-sample", split, output)
+        asked = read_task_data("csts-sample", split, output)
         assert asked.warnings == ()
         for one in asked.instances:
             assert asked.answers[one.uid][0].endswith(one.sentence1)
@@ -377,7 +376,7 @@ def test_a_real_model_that_is_killed_goes_on_and_its_answers_reach_errors(
     pytest.importorskip("sklearn")
     code = (
         "import os, signal, sys\n"
-        "from giccs.csts.answering import Journal\n"
+        "from giccs.csts.answer_generation import Journal\n"
         "add = Journal.add\n"
         "def dying(self, written):\n"
         "    add(self, written)\n"

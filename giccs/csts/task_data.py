@@ -1,4 +1,4 @@
-"""What is a model asked about? Rows of C-STS and, where there are any, answers about the sentences.
+"""Data of the C-STS tasks: rows and, if a file gives them, answers about their sentences.
 
 An answers file (CSV or TSV) has the columns ``uid, answer1, answer2`` and, where it is known, ``condition``,
 as `giccs-csts answers` writes them; further ones are passed over. A uid is that of a row, with its split
@@ -18,19 +18,16 @@ from pathlib import Path
 from bws.files.table import read_table
 from bws.problems import InputError, Problem
 from bws.textio import display_name
-from giccs.csts.data import SAMPLE, SPLITS, Dataset, read_csts
-from giccs.csts.records import INVALID, Instance
+from giccs.csts.data import INVALID, SAMPLE, SPLITS, Dataset, Instance, read_csts
 from giccs.measures.submission import INDEX
 
 __all__ = [
-    "Answers",
-    "Asked",
-    "Given",
     "Reading",
+    "TaskData",
     "first_pairs",
     "in_splits",
-    "read_asked",
-    "read_given",
+    "read_row_answers",
+    "read_task_data",
 ]
 
 Answers = Mapping[str, tuple[str, str]]
@@ -41,7 +38,7 @@ SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class RowAnswers:
     """What is said about the condition of a row."""
 
     answer1: str
@@ -52,7 +49,7 @@ class Given:
 
 
 @dataclass(frozen=True)
-class Asked:
+class TaskData:
     """Rows with labels, or rows of which all labels are hidden, and what is known of them."""
 
     dataset: Dataset
@@ -108,7 +105,7 @@ class Asked:
         """How many different sentence pairs the rows have."""
         return len({one.pair for one in self.instances})
 
-    def first(self, n: int) -> Asked:
+    def first(self, n: int) -> TaskData:
         """Return the rows of the first `n` sentence pairs."""
         return replace(
             self, dataset=replace(self.dataset, instances=first_pairs(self.instances, n))
@@ -142,9 +139,9 @@ class Reading:
     examples: str | None = None
     """Where from; None is the training split of the data itself."""
 
-    def __call__(self, data: str) -> Asked:
+    def __call__(self, data: str) -> TaskData:
         """Read; InputError with what is wrong, and where examples are wanted and there are none."""
-        asked = read_asked(data, self.split, self.answers)
+        asked = read_task_data(data, self.split, self.answers)
         return replace(asked, examples=self._examples(data)) if self.with_examples else asked
 
     def _examples(self, data: str) -> Dataset:
@@ -171,11 +168,11 @@ def in_splits(data: str | os.PathLike[str]) -> bool:
     return data == SAMPLE or Path(data).is_dir()
 
 
-def read_asked(
+def read_task_data(
     data: str | os.PathLike[str],
     split: str = "validation",
     answers: str | os.PathLike[str] | None = None,
-) -> Asked:
+) -> TaskData:
     """Read the labelled rows of a C-STS file, or of one split of a folder or of csts-sample.
 
     answers: a file with an answer about each sentence. Rows without a label, hidden ones and rows with an
@@ -183,7 +180,7 @@ def read_asked(
     the rows are kept, and a warning says so. Raises InputError where a row has no answers, and with every
     problem of the files.
 
-    >>> read_asked("csts-sample").first(3).described()
+    >>> read_task_data("csts-sample").first(3).described()
     '3 sentence pairs, 6 rows'
     """
     whole = read_csts(data, split if in_splits(data) else None, relabelled=True)
@@ -199,14 +196,14 @@ def read_asked(
         left_out = [Problem(name, None, message)]
     known = None
     if answers is not None:
-        given = read_given(answers)
+        given = read_row_answers(answers)
         known, unused = _matched(replace(kept, name=name), given, split, display_name(answers))
         left_out += _told(display_name(answers), unused, "answers belong to no row that is asked")
     warnings = (*whole.warnings, *left_out)
-    return Asked(replace(kept, name=name, warnings=warnings), known, indices=indices)
+    return TaskData(replace(kept, name=name, warnings=warnings), known, indices=indices)
 
 
-def read_given(path: str | os.PathLike[str]) -> dict[str, Given]:
+def read_row_answers(path: str | os.PathLike[str]) -> dict[str, RowAnswers]:
     """Read answers by uid; white space outside and between words is made one space.
 
     Raises InputError with every problem: columns that are missing, uids that are empty or repeat, answers
@@ -224,14 +221,14 @@ def read_given(path: str | os.PathLike[str]) -> dict[str, Given]:
             faults.append(f"the uid {uid!r} stands on an earlier line already")
         problems += [Problem(table.file, line, fault) for fault in faults]
         cells = (row["answer1"], row["answer2"], row.get("condition", ""))
-        given[uid] = Given(*map(_words, cells))
+        given[uid] = RowAnswers(*map(_words, cells))
     if problems:
         raise InputError(problems)
     return given
 
 
 def _matched(
-    dataset: Dataset, given: Mapping[str, Given], split: str, file: str
+    dataset: Dataset, given: Mapping[str, RowAnswers], split: str, file: str
 ) -> tuple[Answers, int]:
     """Return the answers of every row, and how many of this split belong to none.
 

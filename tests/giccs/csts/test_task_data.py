@@ -3,8 +3,8 @@
 import pytest
 
 from bws.problems import InputError
-from giccs.csts.asked import Reading, read_asked, read_given
 from giccs.csts.data import check_csts
+from giccs.csts.task_data import Reading, read_row_answers, read_task_data
 
 from .test_data import GOOD, write
 
@@ -24,13 +24,13 @@ FOUR = [f"{uid},one {uid},two {uid}," for uid in range(4)]
 
 
 def test_a_folder_has_splits_and_a_file_has_none(good):
-    sample = read_asked("csts-sample")
+    sample = read_task_data("csts-sample")
     assert (sample.name, sample.described()) == (
         "csts-sample (validation)", "60 sentence pairs, 120 rows",
     )  # fmt: skip
-    assert read_asked("csts-sample", "train").described() == "190 sentence pairs, 380 rows"
-    assert read_asked(good, "train") == read_asked(good)
-    assert read_asked(good).name == str(good)
+    assert read_task_data("csts-sample", "train").described() == "190 sentence pairs, 380 rows"
+    assert read_task_data(good, "train") == read_task_data(good)
+    assert read_task_data(good).name == str(good)
 
 
 def test_rows_without_a_label_are_left_out_and_counted(tmp_path):
@@ -38,7 +38,7 @@ def test_rows_without_a_label_are_left_out_and_counted(tmp_path):
     path = write(
         tmp_path / "a.csv", f"{lines[0]},4", f"{lines[1]},-1", f"{lines[2]},", f"{lines[3]},2"
     )
-    asked = read_asked(path)
+    asked = read_task_data(path)
     assert [one.uid for one in asked.instances] == ["0", "3"]
     assert sorted(one.message for one in asked.warnings) == [
         "1 of 4 rows have no label", "1 rows are left out: their label is -1, hidden or invalid",
@@ -48,20 +48,22 @@ def test_rows_without_a_label_are_left_out_and_counted(tmp_path):
 def test_rows_of_which_all_labels_are_hidden_are_kept_with_their_indices(tmp_path):
     lines = [line[: line.rindex(",")] for line in GOOD]
     for number, label in enumerate(("-1", "", "hidden")):
-        asked = read_asked(write(tmp_path / f"{number}.csv", *[f"{one},{label}" for one in lines]))
+        asked = read_task_data(
+            write(tmp_path / f"{number}.csv", *[f"{one},{label}" for one in lines])
+        )
         assert asked.hidden
         assert {one.label for one in asked.instances} == {None}
         assert asked.indices == {str(index): index for index in range(4)}
         assert "no row has a label from 1 to 5" in " ".join(map(str, asked.warnings))
         assert asked.described() == "2 sentence pairs, 4 rows, labels hidden"
         assert asked.first(1).indices == asked.indices
-    assert not read_asked("csts-sample").hidden
+    assert not read_task_data("csts-sample").hidden
 
 
 def test_without_a_column_of_labels_they_are_hidden(tmp_path):
     lines = [line[: line.rindex(",")] for line in GOOD]
     path = write(tmp_path / "a.csv", *lines, header="sentence1,sentence2,condition")
-    asked = read_asked(path)
+    asked = read_task_data(path)
     assert asked.hidden
     assert any("has no column label" in str(one) for one in asked.warnings)
     _, problems = check_csts(path)
@@ -70,24 +72,24 @@ def test_without_a_column_of_labels_they_are_hidden(tmp_path):
     ]
     path = write(tmp_path / "b.csv", *GOOD, header="sentence1,sentence2,condition,score")
     with pytest.raises(InputError, match="label"):  # it may be there by another name
-        read_asked(path)
+        read_task_data(path)
 
 
 def test_the_first_sentence_pairs_keep_their_answers_and_have_a_fingerprint_of_their_own(
     good, tmp_path
 ):
-    asked = read_asked(good, answers=answers(tmp_path, *FOUR))
+    asked = read_task_data(good, answers=answers(tmp_path, *FOUR))
     first = asked.first(1)
     assert [one.uid for one in first.instances] == ["0", "1"]
-    assert len({asked.fingerprint, first.fingerprint, read_asked(good).fingerprint}) == 3
+    assert len({asked.fingerprint, first.fingerprint, read_task_data(good).fingerprint}) == 3
     assert first.first(5) == first
     assert asked.answers["3"] == ("one 3", "two 3")
 
 
 def test_a_fingerprint_is_of_the_answers_that_are_used(good, tmp_path):
-    one = read_asked(good, answers=answers(tmp_path, *FOUR))
-    again = read_asked(good, answers=answers(tmp_path, *reversed(FOUR), "99,of no,row,"))
-    other = read_asked(good, answers=answers(tmp_path, "0,another,two 0,", *FOUR[1:]))
+    one = read_task_data(good, answers=answers(tmp_path, *FOUR))
+    again = read_task_data(good, answers=answers(tmp_path, *reversed(FOUR), "99,of no,row,"))
+    other = read_task_data(good, answers=answers(tmp_path, "0,another,two 0,", *FOUR[1:]))
     assert one.fingerprint == again.fingerprint != other.fingerprint
     assert [str(one) for one in again.warnings] == [
         f"{tmp_path / 'answers.csv'}: 1 answers belong to no row that is asked"
@@ -100,13 +102,13 @@ def test_uids_may_have_their_split_before_them(tmp_path):
     for split in ("train", "validation"):
         write(folder / f"csts_{split}.csv", *GOOD)
     lines = [f"{split}:{line}" for split in ("train", "validation") for line in FOUR]
-    asked = read_asked(folder, "validation", answers(tmp_path, *lines))
+    asked = read_task_data(folder, "validation", answers(tmp_path, *lines))
     assert (asked.answers["2"], asked.warnings) == (("one 2", "two 2"), ())
 
 
 def test_rows_without_answers_are_named(good, tmp_path):
     with pytest.raises(InputError) as error:
-        read_asked(good, answers=answers(tmp_path, FOUR[1]))
+        read_task_data(good, answers=answers(tmp_path, FOUR[1]))
     assert str(error.value).endswith(
         f"has no answers for 3 of 4 rows of {good}; their uids: 0, 2, 3"
     )
@@ -114,7 +116,7 @@ def test_rows_without_answers_are_named(good, tmp_path):
         InputError,
         match=r"120 rows of csts-sample \(validation\); their uids: 0, 1, 2, 3, 4, \.\.\.$",
     ):
-        read_asked("csts-sample", answers=answers(tmp_path, "x,a,b,"))
+        read_task_data("csts-sample", answers=answers(tmp_path, "x,a,b,"))
 
 
 def test_answers_about_another_condition_are_refused(good, tmp_path):
@@ -124,13 +126,13 @@ def test_answers_about_another_condition_are_refused(good, tmp_path):
     with pytest.raises(
         InputError, match=r"another condition for 1 of 4 rows of .*; their uids: 1$"
     ):
-        read_asked(good, answers=path)
+        read_task_data(good, answers=path)
 
 
 def test_every_fault_of_an_answers_file_is_told(tmp_path):
     path = answers(tmp_path, "0,a,b,", "0,a,b,", ",a,b,", "2, ,b,", "3,a,,")
     with pytest.raises(InputError) as error:
-        read_given(path)
+        read_row_answers(path)
     assert [str(one).removeprefix(str(path)) for one in error.value.problems] == [
         ":3: the uid '0' stands on an earlier line already",
         ":4: uid is empty; every row needs one",
@@ -138,7 +140,7 @@ def test_every_fault_of_an_answers_file_is_told(tmp_path):
         ":6: answer2 is empty; every row needs one",
     ]
     with pytest.raises(InputError, match="no column answer2; there are uid, answer1"):
-        read_given(answers(tmp_path, "0,a", header="uid,answer1"))
+        read_row_answers(answers(tmp_path, "0,a", header="uid,answer1"))
 
 
 def test_examples_are_of_the_training_split_or_of_a_file(good, tmp_path):

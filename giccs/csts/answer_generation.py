@@ -1,4 +1,4 @@
-"""What does each sentence say about the condition? (L-CSTS, 4.1 and Figure 7)
+"""Generation of answers: what does each sentence say about the condition? (L-CSTS, 4.1 and Figure 7)
 
 A condition becomes the question "What is [condition]?", in lower case and without its full stop (footnote 4),
 and a model answers it from one sentence at a time. What it wrote is kept in a journal beside the answers as
@@ -20,17 +20,24 @@ from typing import Any
 from bws.command import json_ready
 from bws.problems import InputError, Problem
 from bws.textio import csv_text, read_bytes, write_atomic
-from giccs.csts.data import Dataset
+from giccs.csts.data import LABELS, Dataset, Instance
 from giccs.csts.prompts import text
-from giccs.csts.records import LABELS, Instance
 from giccs.models.abilities import ServedModel
 from giccs.progress import Progress, silent
 from giccs.tasks.refusals import unable_to_write
 
 __all__ = [
-    "MAX_TOKENS", "NO_ANSWER", "Answered", "Answering", "Journal", "answered", "answers_csv", "cleaned",
-    "question", "rows_to_ask",
-]  # fmt: skip
+    "MAX_TOKENS",
+    "NO_ANSWER",
+    "AnswerGenerator",
+    "AnsweredRow",
+    "Journal",
+    "answered_rows",
+    "answers_csv",
+    "cleaned",
+    "question",
+    "rows_to_ask",
+]
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +53,7 @@ COLUMNS = ("uid", "label", "answer1", "answer2", "condition")
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class AnsweredRow:
     """A row, and what the model made of its sentences."""
 
     row: Instance
@@ -135,7 +142,7 @@ class Journal:
 
 
 @dataclass(frozen=True, slots=True)
-class Answering:
+class AnswerGenerator:
     """Asks a model that writes."""
 
     model: Any
@@ -197,16 +204,16 @@ class Answering:
         journal.add(zip(uids, written[::2], written[1::2], strict=True))
 
 
-def answered(rows: Sequence[Instance], journal: Journal) -> list[Answered]:
+def answered_rows(rows: Sequence[Instance], journal: Journal) -> list[AnsweredRow]:
     """Return the answers of every row, cleaned."""
     nothing = ("", "")
-    return [Answered(one, *map(cleaned, journal.written.get(one.uid, nothing))) for one in rows]
+    return [AnsweredRow(one, *map(cleaned, journal.written.get(one.uid, nothing))) for one in rows]
 
 
-def answers_csv(answered: Iterable[Answered]) -> str:
+def answers_csv(answers: Iterable[AnsweredRow]) -> str:
     """Return answers as CSV (uid, label, answer1, answer2, condition); a row without a label has none."""
     rows = []
-    for one in answered:
+    for one in answers:
         label = one.row.label if one.row.label in LABELS else ""
         rows.append((one.row.uid, label, one.answer1, one.answer2, one.row.condition))
     return csv_text(rows, COLUMNS)

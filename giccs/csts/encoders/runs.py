@@ -1,4 +1,4 @@
-"""A training as a result: each seed once, their mean ± SD, found again where it is known already."""
+"""Training runs as results: one per seed, their mean ± SD, existing results reused."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
 from giccs.csts.encoders.base import base_folder
-from giccs.csts.encoders.launched import is_first, processes
-from giccs.csts.encoders.measures import RESAMPLES, mean_metrics, selected_on
-from giccs.csts.encoders.settings import TEMPLATES, Settings, why_impossible
+from giccs.csts.encoders.settings import TEMPLATES, Settings, is_first, processes, why_impossible
 from giccs.csts.encoders.splits import Splits
+from giccs.csts.measures import RESAMPLES, mean_metrics, selected_on
 from giccs.evaluation.task_results import environment
 from giccs.measures.metrics import Estimate, interval_signature
 from giccs.measures.results import Group, Result, Signature, Store, digest
@@ -30,7 +29,8 @@ from giccs.progress import Progress, silent
 if TYPE_CHECKING:
     import polars
 
-    from giccs.csts.encoders.training import Fitted, Machine
+    from giccs.csts.encoders.settings import Machine
+    from giccs.csts.encoders.training import Fitted
     from giccs.models.vocabulary import TokenCounts
 
 __all__ = ["TASK", "Outcome", "train", "train_seeds", "validated"]
@@ -195,8 +195,9 @@ class _Task:
         return Store(self.place / SEEDS).find(self.settings.model, TASK, self.signature)
 
     def _trained(self, progress: Progress) -> Result:
-        from giccs.csts.encoders.trained import save_trained
-        from giccs.csts.encoders.training import Machine, fit
+        from giccs.csts.encoders.scorer import save_trained
+        from giccs.csts.encoders.settings import Machine
+        from giccs.csts.encoders.training import fit
         from giccs.models.vocabulary import counted_tokens
 
         running = self.place / RUNNING / digest(self.signature)[:12]

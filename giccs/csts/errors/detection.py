@@ -1,0 +1,328 @@
+"""Detection of suspicious labels: topics of answer pairs and rank labels (L-CSTS, sections 4.2 and 4.3).
+
+Topics. The paper: k-means (Arthur and Vassilvitskii 2007, so started by k-means++) over the embeddings of the
+concatenated answers. Chosen here, where it says nothing: scikit-learn's KMeans, 10 starts, of which the
+tightest is kept, over vectors of unit length (as those of the paper's encoder are anyway).
+
+Rank labels. "We rank all the answer pairs based on their embedding similarity and map the ranking of each
+answer pair to a new label (called rank label) on a scale from 1 to 5 based on a predefined ranking
+distribution", inside each cluster; "20% of lowest ranked instances has rank label 1" under the even one.
+
+Chosen here, where the paper says nothing: pairs with the same similarity (to six decimals, which is what
+32-bit vectors tell apart) share the mean of their ranks and so the label; and a distribution is that of the
+whole training half unless it is asked for by cluster.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bws.textio import csv_text
+from giccs.csts.data import LABELS
+from giccs.csts.errors.answers import UNKNOWN, AnswerPair, Floats, Ints, Vectors
+
+if TYPE_CHECKING:
+    from sklearn.cluster import KMeans
+
+__all__ = [
+    "DISTRIBUTIONS",
+    "N_INIT",
+    "Findings",
+    "Suspect",
+    "assigned",
+    "distinct",
+    "find_suspects",
+    "label_counts",
+    "predefined",
+    "rank_labels",
+    "ranks",
+    "similarities",
+    "suspects_csv",
+    "topics",
+]
+
+DISTRIBUTIONS = ("even", "original", "reannotated")
+"""By which the ranks become labels (L-CSTS, 4.3)."""
+
+N_INIT = 10
+"""Starts of k-means; the one with the smallest sum of squared distances is kept."""
+
+DECIMALS = 6
+
+NEIGHBOURS = 3
+TYPICAL = 3
+DISTANCE_ROWS = 1024
+"""Rows of a matrix of distances held at a time."""
+SUSPECT_COLUMNS = (
+    "uid", "label", "rank_label", "gap", "similarity", "cluster", "rank", "cluster_size", "truth",
+    "condition", "answer1", "answer2", "neighbours", "reason",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """An instance whose rank label differs from its label, and the reasons."""
+
+    pair: AnswerPair
+    rank_label: int
+    """What the rank of its answers' similarity says, 1 to 5."""
+    similarity: float
+    """Cosine of the two answers."""
+    cluster: int
+    """Topic of its answers, from 0."""
+    rank: float
+    """Place of the similarity in the cluster, from 1 (least alike); ties share the mean of their places."""
+    size: int
+    """Pairs in the cluster."""
+    neighbours: tuple[AnswerPair, ...]
+    """Those of the cluster whose two answers are closest to its two answers, closest first."""
+    truth: int | None = None
+    """The reannotated label, where there is one."""
+
+    @property
+    def gap(self) -> int:
+        """How many steps of the scale the label is off."""
+        return abs(self.rank_label - self.pair.label)
+
+    @property
+    def reason(self) -> str:
+        """Return in a sentence why the label is suspicious."""
+        return (
+            f"rank {self.rank:g} of {self.size} by similarity in cluster {self.cluster} "
+            f"is a {self.rank_label}, and the label is {self.pair.label}"
+        )
+
+
+def topics(both: Floats, k: int, seed: int) -> KMeans:
+    """Return k-means of (N, D) vectors of answer pairs in `k` clusters.
+
+    Raises ValueError where there are fewer than `k` distinct vectors.
+    """
+    from sklearn.cluster import KMeans
+
+    most = distinct(both)
+    if not 1 <= k <= most:
+        raise ValueError(f"k is {k}; from 1 to {most}, the number of distinct vectors, is allowed")
+    return KMeans(n_clusters=k, init="k-means++", n_init=N_INIT, random_state=seed).fit(unit(both))
+
+
+def assigned(clusters: KMeans, both: Floats) -> Ints:
+    """Return (N,) the cluster of each vector, from 0: the one with the nearest centre."""
+    return np.asarray(clusters.predict(unit(both)), dtype=np.intp)
+
+
+def distinct(both: Floats) -> int:
+    """Return how many different vectors there are: the most clusters that k-means can find.
+
+    >>> distinct(np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]]))  # the first two point the same way
+    2
+    """
+    return len(np.unique(np.round(unit(both), 6), axis=0))
+
+
+def unit(vectors: Floats) -> Floats:
+    """Return (N, D) vectors scaled to length 1."""
+    wide = vectors.astype(np.float64)
+    return np.asarray(wide / np.linalg.norm(wide, axis=1, keepdims=True))
+
+
+def similarities(first: Floats, second: Floats) -> Floats:
+    """Return (N,) cosines of the rows of two (N, D) arrays."""
+    return np.asarray(np.einsum("nd,nd->n", unit(first), unit(second)))
+
+
+def label_counts(labels: Ints, cluster: Ints, k: int, *, by_cluster: bool) -> Ints:
+    """Return (k, 5) how often each label occurs: over all pairs, or `by_cluster` in each cluster.
+
+    A cluster without any label gets the counts of all pairs.
+
+    >>> label_counts(np.array([1, 1, 5]), np.array([0, 1, 1]), 2, by_cluster=True)
+    array([[1, 0, 0, 0, 0],
+           [1, 0, 0, 0, 1]])
+    """
+    cells = cluster * len(LABELS) + labels - LABELS[0]
+    counts = np.bincount(cells, minlength=k * len(LABELS)).reshape(k, len(LABELS))
+    whole = counts.sum(axis=0, keepdims=True)
+    kept = counts.any(axis=1, keepdims=True) if by_cluster else np.zeros((k, 1), dtype=bool)
+    return np.where(kept, counts, whole)
+
+
+def ranks(similarity: Floats, cluster: Ints) -> Floats:
+    """Return (N,) the rank of each similarity inside its cluster, from 1 (least alike); ties share the mean.
+
+    >>> ranks(np.array([0.9, 0.2, 0.9, 0.5]), np.array([0, 0, 0, 1]))
+    array([2.5, 1. , 2.5, 1. ])
+    """
+    from scipy.stats import rankdata
+
+    found = np.empty(len(similarity))
+    rounded = np.round(similarity, DECIMALS)
+    for one in np.unique(cluster):
+        inside = cluster == one
+        found[inside] = rankdata(rounded[inside])
+    return found
+
+
+def rank_labels(similarity: Floats, cluster: Ints, counts: Ints) -> Ints:
+    """Return (N,) the rank label, 1 to 5, of each pair.
+
+    counts: (K, 5), the distribution of each cluster as counts of the labels; all the same is the even one.
+
+    Rank r of n stands at (r - ½) / n of the way up; its label is the first one through which the
+    distribution reaches as far. Compared in whole numbers, so that rounding decides nothing.
+
+    >>> rank_labels(np.array([0.1, 0.5, 0.3, 0.9, 0.7]), np.zeros(5, int), np.ones((1, 5), int))
+    array([1, 3, 2, 5, 4])
+    >>> rank_labels(np.array([0.1, 0.5, 0.3, 0.9]), np.zeros(4, int), np.array([[1, 0, 0, 0, 1]]))
+    array([1, 5, 1, 5])
+    """
+    doubled = np.rint(2 * ranks(similarity, cluster) - 1).astype(np.int64)
+    size = np.bincount(cluster, minlength=len(counts))[cluster]
+    through = np.cumsum(counts, axis=1)[cluster]  # (N, 5)
+    below = through * (2 * size)[:, None] < (doubled * through[:, -1])[:, None]
+    return np.asarray(below.sum(axis=1) + LABELS[0], dtype=np.intp)
+
+
+def predefined(
+    distribution: str, label: Ints, truth: Ints, cluster: Ints, k: int, *, by_cluster: bool
+) -> Ints:
+    """Return (k, 5) counts of the labels that a distribution takes its shares from (4.3).
+
+    truth: (N,), `UNKNOWN` where an instance was not reannotated.
+    """
+    if distribution == "even":
+        return np.ones((k, len(LABELS)), dtype=np.intp)
+    source = {"original": label, "reannotated": truth}[distribution]
+    known = source != UNKNOWN
+    if not known.any():
+        raise ValueError(f"the {distribution} distribution needs labels; there are none")
+    return label_counts(source[known], cluster[known], k, by_cluster=by_cluster)
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A topic (Table 7), and how many labels in it are suspicious."""
+
+    number: int
+    pairs: int
+    suspicious: int
+    typical: tuple[str, ...]
+    """Its most frequent answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What was found in N instances."""
+
+    suspects: tuple[Suspect, ...]
+    """The furthest off first, else in the order of the instances."""
+    clusters: tuple[Cluster, ...]
+    rank_labels: Ints
+    """(N,) of every instance, suspicious or not."""
+
+
+def find_suspects(
+    pairs: Sequence[AnswerPair],
+    vectors: Vectors,
+    k: int,
+    distribution: str,
+    *,
+    truth: Ints | None = None,
+    by_cluster: bool = False,
+    seed: int = 0,
+) -> Findings:
+    """Cluster, rank and compare all N pairs together; a label other than the rank label is suspicious.
+
+    truth: (N,) reannotated labels, 0 where there is none; the reannotated distribution takes its shares
+    from those that there are.
+
+    Raises ValueError for an unknown distribution, one without labels, or a `k` that cannot be.
+    """
+    if distribution not in DISTRIBUTIONS:
+        allowed = ", ".join(DISTRIBUTIONS)
+        raise ValueError(f"the distribution is {distribution!r}; {allowed} are allowed")
+    label = np.array([pair.label for pair in pairs], dtype=np.intp)
+    known = np.full(len(pairs), UNKNOWN) if truth is None else truth
+    cluster = assigned(topics(vectors.both, k, seed), vectors.both)
+    counts = predefined(distribution, label, known, cluster, k, by_cluster=by_cluster)
+    similarity = similarities(vectors.first, vectors.second)
+    ranked = rank_labels(similarity, cluster, counts)
+    place, size = ranks(similarity, cluster), np.bincount(cluster, minlength=k)
+    rows = np.flatnonzero(ranked != label)
+    suspects = [
+        Suspect(
+            pair=pairs[row],
+            rank_label=int(ranked[row]),
+            similarity=float(similarity[row]),
+            cluster=int(cluster[row]),
+            rank=float(place[row]),
+            size=int(size[cluster[row]]),
+            neighbours=tuple(pairs[other] for other in near),
+            truth=int(known[row]) or None,
+        )
+        for row, near in zip(rows.tolist(), _nearest(vectors.both, cluster, rows), strict=True)
+    ]
+    return Findings(
+        suspects=tuple(sorted(suspects, key=lambda one: -one.gap)),
+        clusters=tuple(_cluster(n, pairs, cluster, ranked != label) for n in range(k)),
+        rank_labels=ranked,
+    )
+
+
+def _nearest(both: Floats, cluster: Ints, rows: Ints) -> list[list[int]]:
+    """Return for each of `rows` the closest others of its cluster, closest first, at most `NEIGHBOURS`."""
+    directions = unit(both)
+    found: dict[int, list[int]] = {}
+    for one in np.unique(cluster[rows]):
+        members, asked = np.flatnonzero(cluster == one), rows[cluster[rows] == one]
+        for start in range(0, len(asked), DISTANCE_ROWS):
+            part = asked[start : start + DISTANCE_ROWS]
+            closeness = directions[part] @ directions[members].T
+            closeness[members[None, :] == part[:, None]] = -np.inf  # not itself
+            order = np.argsort(-closeness, axis=1, kind="stable")[:, :NEIGHBOURS]
+            found |= {
+                int(row): members[near[near != _own(members, row)]].tolist()
+                for row, near in zip(part, order, strict=True)
+            }
+    return [found[int(row)] for row in rows]
+
+
+def _own(members: Ints, row: int) -> int:
+    return int(np.searchsorted(members, row))
+
+
+def _cluster(
+    number: int, pairs: Sequence[AnswerPair], cluster: Ints, suspicious: np.ndarray
+) -> Cluster:
+    rows = np.flatnonzero(cluster == number).tolist()
+    answers = Counter(
+        answer.casefold() for row in rows for answer in (pairs[row].answer1, pairs[row].answer2)
+    )
+    return Cluster(
+        number=number,
+        pairs=len(rows),
+        suspicious=int(np.count_nonzero(suspicious[rows])),
+        typical=tuple(answer for answer, _ in answers.most_common(TYPICAL)),
+    )
+
+
+def suspects_csv(suspects: Sequence[Suspect]) -> str:
+    """Return suspicious instances as CSV, a row each, the furthest off first.
+
+    ``neighbours`` are uid=label, the closest first, with ``;`` between them.
+    """
+    return csv_text(map(_row, suspects), SUSPECT_COLUMNS)
+
+
+def _row(one: Suspect) -> tuple[object, ...]:
+    near = ";".join(f"{pair.uid}={pair.label}" for pair in one.neighbours)
+    return (
+        one.pair.uid, one.pair.label, one.rank_label, one.gap, f"{one.similarity:.6f}", one.cluster,
+        f"{one.rank:g}", one.size, one.truth or "", one.pair.condition, one.pair.answer1,
+        one.pair.answer2, near, one.reason,
+    )  # fmt: skip

@@ -80,9 +80,10 @@ def bound(units: np.ndarray) -> float:
 
 def measure(sources: int, k: int, search: str, output: str) -> None:
     """Mine once; write what it took as JSON."""
-    from giccs.csts.mining import Candidates, Tally, mine, sampled
-    from giccs.csts.mining.filters import PRESETS, bags_of, english_stop_words
+    from giccs.csts.mining.candidates import Candidates, Tally, mine, sampled
+    from giccs.csts.mining.filters import bags_of, english_stop_words
     from giccs.csts.mining.neighbours import nearest, source_pairs
+    from giccs.csts.mining.thresholds import PRESETS
 
     rng = np.random.Generator(np.random.PCG64(0))
     captions = captions_of(sources, rng)

@@ -10,12 +10,12 @@ import click
 from bws.command import Console, command
 from bws.options import MAX_COUNT, SEED, Number
 from giccs.cli.remarks import warned_of_unknown_tokens
+from giccs.csts.mining.thresholds import PRESETS, Preset
 
 if TYPE_CHECKING:
-    from giccs.csts.mining import Candidates, Tally
+    from giccs.csts.mining.candidates import Candidates, Tally
     from giccs.csts.mining.captions import Captions
     from giccs.csts.mining.embeddings import Matrix
-    from giccs.csts.mining.filters import Preset
     from giccs.csts.mining.neighbours import Neighbours
 
 __all__ = ["pairs"]
@@ -51,7 +51,7 @@ __all__ = ["pairs"]
 )
 @click.option(
     "--preset",
-    type=click.Choice(["coco", "flickr30k"]),
+    type=click.Choice(list(PRESETS)),
     default="coco",
     show_default=True,
     help="Column of the paper's Table 6: K 64 or 128, shared words at most 0.12 or 0.2, distance at least"
@@ -119,7 +119,7 @@ def pairs(
     caption. Sources that are near each other are paired, each caption of one with each of the other; then
     pairs are filtered by shared words, distance, word ratio and length. Stop words are spaCy's English ones.
     """
-    from giccs.csts.mining import Tally, mine, sampled, write_pairs
+    from giccs.csts.mining.candidates import Tally, mine, sampled, write_pairs
     from giccs.csts.mining.captions import read_captions
 
     if (model_name is None) == (text_file is None):
@@ -140,8 +140,6 @@ def pairs(
 
 
 def _chosen(preset: str, k: int | None, thresholds: dict[str, float | None]) -> Preset:
-    from giccs.csts.mining.filters import PRESETS
-
     table = PRESETS[preset]
     given: dict[str, Any] = {name: one for name, one in thresholds.items() if one is not None}
     try:
@@ -171,7 +169,7 @@ def _candidates(
     console: Console, captions: Captions, texts: Matrix, source_file: str | None,
     k: int, search: Any, seed: int,
 ) -> tuple[Neighbours, Candidates]:  # fmt: skip
-    from giccs.csts.mining import Candidates
+    from giccs.csts.mining.candidates import Candidates
     from giccs.csts.mining.embeddings import read_array, source_means, units_of
     from giccs.csts.mining.filters import bags_of, english_stop_words
     from giccs.csts.mining.neighbours import nearest, source_pairs

@@ -12,21 +12,21 @@ import pytest
 from click.testing import CliRunner
 
 from bws.problems import InputError
-from giccs.csts import mining
 from giccs.csts.cli.pairs import pairs as command
-from giccs.csts.mining import Candidates, Tally, mine, neighbours, sampled, write_pairs
+from giccs.csts.mining import candidates as mining
+from giccs.csts.mining import filters, neighbours
+from giccs.csts.mining.candidates import Candidates, Tally, mine, sampled, write_pairs
 from giccs.csts.mining.captions import read_captions
 from giccs.csts.mining.embeddings import encoded, read_array, source_means, units_of
 from giccs.csts.mining.filters import (
     FILTERS,
-    PRESETS,
-    Thresholds,
     bags_of,
     ious,
     passes,
     ratios,
 )
 from giccs.csts.mining.neighbours import exact_neighbours, nearest, source_pairs
+from giccs.csts.mining.thresholds import PRESETS, Thresholds
 from giccs.models import open_model
 
 NOUNS = ["man", "woman", "dog", "child", "surfer", "cyclist", "train", "chef", "singer", "horse"]
@@ -233,7 +233,7 @@ def test_distance_and_length_by_hand_also_at_the_threshold(tmp_path):
 
 def test_the_stop_words_are_spacys():
     pytest.importorskip("spacy")
-    words = mining.filters.english_stop_words()
+    words = filters.english_stop_words()
     assert len(words) == 326  # as the docstring says
     assert {"two", "front", "side", "top", "the"} <= words
 

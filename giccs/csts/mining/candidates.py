@@ -1,0 +1,263 @@
+"""Which pairs of captions are candidates for conditional similarity?
+
+Deshpande et al. (2023), section 2.2.1 and appendix A.2: each source of captions (an image, there) is paired
+with its k nearest, each caption with each caption of the other, and what is too alike, too unlike, too short
+or too different in length is filtered out.
+
+A million captions on paper, five for each of S = 200,000 sources, k = 64 as for COCO, embeddings of 384
+numbers: 200,000 x 64 = 12.8 million neighbours are 6.4 to 12.8 million unordered pairs of sources, and 25
+times as many pairs of captions, up to 320 million. They are never held together: some 250,000 at a time are
+measured and filtered. What stays in memory are the embeddings (1.5 GB for the captions, 0.3 GB for the
+sources), the captions and their words (0.4 GB) and the pairs of sources (0.2 GB; 0.8 GB while they are
+sorted). The neighbours cost 2 x 200,000² x 384 = 3.1e13 operations, the distances of the texts
+2 x 3.2e8 x 384 = 2.5e11.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bws.textio import write_with
+from giccs.csts.mining.captions import Captions
+from giccs.csts.mining.filters import FILTERS, Bags, ious, passes, ratios
+from giccs.csts.mining.thresholds import Thresholds
+from giccs.progress import Progress, silent
+
+__all__ = ["Candidates", "Pairs", "Tally", "mine", "sampled", "write_pairs"]
+
+CHUNK = 250_000
+"""Pairs of captions that are measured at a time."""
+
+Places = NDArray[np.int64]
+Matrix = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """What pairs are mined from."""
+
+    captions: Captions
+    texts: Matrix
+    """(N, D) embeddings of the captions, each of length 1."""
+    bags: Bags
+    first: Places
+    """(P,) the source of each pair that comes first in the file; in order."""
+    second: Places
+    """(P,) its other source."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """M pairs of captions with what was measured of them."""
+
+    one: Places
+    """(M,) the caption of the source that comes first in the file."""
+    other: Places
+    """(M,) the caption of the other source."""
+    iou: NDArray[np.float64]
+    d_text: NDArray[np.float64]
+    """To six decimals, which is what embeddings in float32 tell."""
+    ratio: NDArray[np.float64]
+    length: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.one)
+
+    def take(self, which: Places) -> Pairs:
+        """Return some of the pairs."""
+        return Pairs(*(getattr(self, each.name)[which] for each in fields(self)))
+
+
+@dataclass
+class Tally:
+    """What happened to the pairs of captions."""
+
+    candidates: int = 0
+    in_order: dict[str, int] = field(default_factory=lambda: dict.fromkeys(FILTERS, 0))
+    """Rejected by each filter of what the filters before it let pass."""
+    alone: dict[str, int] = field(default_factory=lambda: dict.fromkeys(FILTERS, 0))
+    """Rejected by each filter of all candidates."""
+    repeated: int = 0
+    """Left out of what passed: the same two sentences are there from other sources."""
+    passed: int = 0
+
+    def count(self, passing: NDArray[np.bool_]) -> None:
+        """Add a chunk: (4, M) whether each pair passes each filter."""
+        still = np.ones(passing.shape[1], dtype=bool)
+        self.candidates += len(still)
+        for name, good in zip(FILTERS, passing, strict=True):
+            self.alone[name] += int((~good).sum())
+            self.in_order[name] += int((still & ~good).sum())
+            still &= good
+
+
+def mine(
+    candidates: Candidates, thresholds: Thresholds, tally: Tally, progress: Progress = silent
+) -> Iterator[Pairs]:
+    """Yield the pairs of captions that pass every filter, chunk by chunk, and count in `tally`.
+
+    Of pairs with the same two sentences, in either order, the first is kept.
+    """
+    identity, shared = _text_identity(candidates.captions.texts)
+    seen: set[int] = set()
+    chunks = list(_chunks(candidates))
+    for chunk in progress(chunks, "filters", len(chunks)):
+        pairs = _measured(candidates, chunk)
+        passing = passes(thresholds, pairs.length, pairs.ratio, pairs.iou, pairs.d_text)
+        tally.count(passing)
+        pairs = pairs.take(np.flatnonzero(passing.all(axis=0)))
+        new = _new(pairs, identity, shared, seen)
+        tally.repeated += int((~new).sum())
+        tally.passed += int(new.sum())
+        yield pairs.take(np.flatnonzero(new))
+
+
+def _chunks(candidates: Candidates) -> Iterator[slice]:
+    """Yield runs of source pairs with some `CHUNK` caption pairs each."""
+    counts = candidates.captions.counts
+    ends = np.cumsum(counts[candidates.first] * counts[candidates.second])
+    start = 0
+    while start < len(ends):
+        before = ends[start - 1] if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, before + CHUNK, side="right")))
+        yield slice(start, stop)
+        start = stop
+
+
+def _measured(candidates: Candidates, chunk: slice) -> Pairs:
+    one, other, distances = [], [], []
+    first, second = candidates.first[chunk], candidates.second[chunk]
+    starts = candidates.captions.starts
+    sources, begins = np.unique(first, return_index=True)
+    for source, partners in zip(sources, np.split(second, begins[1:]), strict=True):
+        own = np.arange(starts[source], starts[source + 1])
+        others = _ranges(starts[partners], starts[partners + 1])
+        one.append(np.repeat(own, len(others)))
+        other.append(np.tile(others, len(own)))
+        cosines = candidates.texts[own] @ candidates.texts[others].T
+        distances.append(cosines.ravel())
+    a, b = np.concatenate(one), np.concatenate(other)
+    d_text = np.round(1 - np.concatenate(distances).astype(np.float64), 6)
+    bags = candidates.bags
+    length = np.minimum(bags.length[a], bags.length[b])
+    return Pairs(a, b, ious(bags, a, b), np.maximum(d_text, 0), ratios(bags, a, b), length)
+
+
+def _ranges(begins: Places, ends: Places) -> Places:
+    """Return the numbers of all ranges, one after the other.
+
+    >>> _ranges(np.array([3, 10]), np.array([5, 13])).tolist()
+    [3, 4, 10, 11, 12]
+    """
+    counts = ends - begins
+    before = np.cumsum(counts) - counts
+    numbers: Places = np.arange(counts.sum()) + np.repeat(begins - before, counts)
+    return numbers
+
+
+def _text_identity(texts: tuple[str, ...]) -> tuple[Places, NDArray[np.bool_]]:
+    """Return (N,) a number for each text, the same for equal ones; and whether it stands elsewhere too."""
+    numbers: dict[str, int] = {}
+    each = (numbers.setdefault(text, len(numbers)) for text in texts)
+    identity = np.fromiter(each, dtype=np.int64, count=len(texts))
+    return identity, np.bincount(identity)[identity] > 1
+
+
+def _new(
+    pairs: Pairs, identity: Places, shared: NDArray[np.bool_], seen: set[int]
+) -> NDArray[np.bool_]:
+    """Return which pairs have two sentences that were not there yet, and remember those.
+
+    Source pairs are distinct, so that sentences can only come again where one of them has two sources: no
+    others need be remembered.
+    """
+    new = np.ones(len(pairs), dtype=bool)
+    a, b = identity[pairs.one], identity[pairs.other]
+    keys = np.minimum(a, b) * len(identity) + np.maximum(a, b)
+    for place in np.flatnonzero(shared[pairs.one] | shared[pairs.other]).tolist():
+        key = int(keys[place])
+        new[place] = key not in seen
+        seen.add(key)
+    return new
+
+
+def sampled(chunks: Iterable[Pairs], number: int, seed: int = 0) -> Pairs:
+    """Return `number` of all pairs, drawn at random without putting back, in their order.
+
+    Every pair draws a random number and the least ones are kept, so that only so many are held in memory.
+    All pairs are returned where there are no more than that.
+    """
+    if number < 1:
+        raise ValueError(f"number is {number}; 1 or more is allowed")
+    rng = np.random.Generator(np.random.PCG64(seed))
+    kept, draws = _none(), np.empty(0)
+    for chunk in chunks:
+        kept = _joined(kept, chunk)
+        draws = np.concatenate([draws, rng.random(len(chunk))])
+        if len(kept) > number:
+            least = np.sort(np.argpartition(draws, number - 1)[:number])
+            kept, draws = kept.take(least), draws[least]
+    return kept
+
+
+def _none() -> Pairs:
+    whole, real = np.empty(0, np.int64), np.empty(0, np.float64)
+    return Pairs(whole, whole, real, real, real, np.empty(0, np.int32))
+
+
+def _joined(one: Pairs, other: Pairs) -> Pairs:
+    names = [each.name for each in fields(Pairs)]
+    return Pairs(*(np.concatenate([getattr(one, n), getattr(other, n)]) for n in names))
+
+
+def write_pairs(
+    path: str | os.PathLike[str], candidates: Candidates, chunks: Iterable[Pairs]
+) -> int:
+    """Write pairs as CSV, chunk by chunk, all or nothing; return how many.
+
+    The columns: sentence1, sentence2, source1, source2, iou, d_text, ratio, length.
+    """
+    import polars as pl
+
+    captions = candidates.captions
+    texts = pl.Series(captions.texts, dtype=pl.String)
+    names = pl.Series(captions.sources, dtype=pl.String)
+    owner = np.repeat(np.arange(len(captions.sources)), captions.counts)
+    written = 0
+
+    def write(temporary: str) -> None:
+        nonlocal written
+        with open(temporary, "wb") as file:
+            for header, pairs in _first_marked(chunks):
+                frame = pl.DataFrame(
+                    {
+                        "sentence1": texts.gather(pairs.one),
+                        "sentence2": texts.gather(pairs.other),
+                        "source1": names.gather(owner[pairs.one]),
+                        "source2": names.gather(owner[pairs.other]),
+                        "iou": pairs.iou,
+                        "d_text": pairs.d_text,
+                        "ratio": pairs.ratio,
+                        "length": pairs.length,
+                    }
+                )
+                frame.write_csv(file, include_header=header)
+                written += len(pairs)
+
+    write_with(path, write)
+    return written
+
+
+def _first_marked(chunks: Iterable[Pairs]) -> Iterator[tuple[bool, Pairs]]:
+    """Yield the chunks, the first (an empty one where there are none) marked as such."""
+    header = True
+    for chunk in chunks:
+        yield header, chunk
+        header = False
+    if header:
+        yield True, _none()

@@ -169,6 +169,8 @@ def failure(model, prompts=PROMPTS):
 
 EXPECTED = [f"Antwort auf {prompt}" for prompt in PROMPTS]
 SHORT = Limits(seconds=1.0, retries=1, pause=0.0)
+LONG = Limits(seconds=6.0, retries=1, pause=0.0)
+"""Longer than an answer takes that is not delayed on purpose, on a busy machine too."""
 FAULTS = {
     rate_limited: "the server was busy or broken, 2 times (429: slow down; it asks to wait: 0.01)",
     broken: "the server was busy or broken, 2 times (500: Ausfall)",
@@ -188,11 +190,9 @@ LATE = (stalled, dripping)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_that_passes_is_survived(hostile, fault):
     hostile.script = [fine, fault]
-    model = chat(hostile, SHORT if fault in LATE else QUICK)
+    model = chat(hostile, LONG if fault in LATE else QUICK)
     assert model.generate(PROMPTS, 5) == EXPECTED
-    requests = len(hostile.seen)
-    # on a busy machine the server may be late with an answer that is not delayed on purpose
-    assert requests > len(PROMPTS) if fault in LATE else requests == len(PROMPTS) + 1
+    assert len(hostile.seen) == len(PROMPTS) + 1
 
 
 @pytest.mark.parametrize("fault", FAULTS)

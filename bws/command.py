@@ -119,9 +119,7 @@ class Command(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Show the example after the options."""
-        with formatter.section("Example"):
-            for line in self.example.strip().splitlines():
-                formatter.write(f"  {line.strip()}\n")
+        _write_example(formatter, self.example)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run; errors of input and of the system become one line a problem and an exit code."""
@@ -194,6 +192,12 @@ def command(
     return decorate
 
 
+def _write_example(formatter: click.HelpFormatter, example: str) -> None:
+    with formatter.section("Example"):
+        for line in example.strip().splitlines():
+            formatter.write(f"  {line.strip()}\n")
+
+
 class _Group(click.Group):
     """Commands whose modules are imported only when they are called, or listed by --help."""
 
@@ -213,9 +217,7 @@ class _Group(click.Group):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Show the example after the commands."""
-        with formatter.section("Example"):
-            for line in self.example.strip().splitlines():
-                formatter.write(f"  {line}\n")
+        _write_example(formatter, self.example)
         formatter.write("\nEvery command takes --json, --quiet, --verbose, --version and --help.\n")
 
 

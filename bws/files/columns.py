@@ -14,7 +14,17 @@ from bws.records import Ints, normal_id
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["MAX_ID", "Faults", "delimited", "encode", "quoted", "series", "tabbed", "texts"]
+__all__ = [
+    "MAX_ID",
+    "Faults",
+    "delimited",
+    "encode",
+    "quoted",
+    "series",
+    "shortened",
+    "tabbed",
+    "texts",
+]
 
 MAX_ID = 10_000
 """The longest id that is taken for one."""
@@ -75,7 +85,8 @@ def texts(column: pl.Series) -> NDArray[np.object_]:
     return np.array(column.to_list(), dtype=object)
 
 
-SHOWN = 60
+MAX_QUOTED = 60
+"""Characters of a text in a message."""
 
 
 class Faults:
@@ -147,7 +158,12 @@ def quoted(text: str) -> str:
     >>> quoted("a"), len(quoted("a" * 1000000))
     ("'a'", 62)
     """
-    return repr(text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}...")
+    return repr(shortened(text))
+
+
+def shortened(text: str) -> str:
+    """Return a text of at most 60 characters; three dots stand for the end of a longer one."""
+    return text if len(text) <= MAX_QUOTED else f"{text[: MAX_QUOTED - 3]}..."
 
 
 def delimited(columns: Mapping[str, pl.Series]) -> str:

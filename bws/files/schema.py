@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from bws.file_kinds import KINDS, check_is_json_lines, remark
-from bws.files.columns import quoted
+from bws.files.columns import quoted, shortened
 from bws.files.table import Table
 from bws.problems import InputError, Location, Problem
 from bws.records import normal_id
@@ -36,8 +36,6 @@ __all__ = [
     "table_rows",
 ]
 
-SHOWN = 60
-"""Characters of a value in a message."""
 INVISIBLY = "they differ only in Unicode normalisation or outer white space"
 
 R = TypeVar("R")
@@ -269,8 +267,7 @@ def shown(value: Any) -> str:
     """
     if isinstance(value, str):
         return quoted(value) if value.strip() else "empty"
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
+    return shortened(json.dumps(value, ensure_ascii=False))
 
 
 def normal_ids(key: Any) -> Hashable:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from bws.tables import heading, remarks, tabulated
+from bws.tables import heading, part_name, remarks, tabulated
 from giccs.measures.formatting import few_clusters_note, interval, limits, other_reasons, plus_minus
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Group, Result, history_of, model_of, prompt_of
@@ -115,7 +115,7 @@ def choice_breakdown(results: Sequence[Result], form: str = "table") -> str:
             if "history" not in group.by or len(group.by) < 2 or _is_of_turns(group):
                 continue
             column = place, str(group.by["history"])
-            part = ", ".join(f"{key}={of}" for key, of in group.by.items() if key != "history")
+            part = part_name({key: of for key, of in group.by.items() if key != "history"})
             cells.setdefault(part, {})[column] = group.metrics["accuracy"]
             columns[column] = f"{_asked_how(result)} {group.by['history']}"
     rows = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from bws.tables import heading, remarks, tabulated
+from bws.tables import heading, limits_text, remarks, tabulated
 from bws.textio import csv_text
 from giccs.measures.all_pairs import PairDifference
 from giccs.measures.detectable import ALPHA, POWER
@@ -69,7 +69,7 @@ def _pairs(board: Leaderboard, form: str) -> str:
 
 
 def _pair(pair: PairDifference) -> list[str]:
-    limits = "[–]" if math.isnan(pair.low) else f"[{pair.low:+.3f}, {pair.high:+.3f}]"
+    limits = limits_text(pair, "+.3f")
     difference = "not defined" if math.isnan(pair.value) else f"{pair.value:+.3f} {limits}"
     numbers = [p_value(p) for p in (pair.p, pair.p_holm, pair.p_bh)]
     detectable = "–" if math.isnan(pair.detectable) else f"{pair.detectable:.3f}"

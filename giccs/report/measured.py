@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from bws.tables import heading, remarks, tabulated
+from bws.tables import heading, part_name, remarks, tabulated
 from giccs.measures.formatting import few_clusters_note, interval, other_reasons
 from giccs.measures.metrics import LOWER_IS_BETTER, SELECTED, Estimate
-from giccs.measures.results import Group, Result, model_of, setting_of, steps_not_as_asked
+from giccs.measures.results import Result, model_of, setting_of, steps_not_as_asked
 
 __all__ = ["measured"]
 
@@ -67,7 +67,7 @@ def _parts_table(results: Sequence[Result], main: str, form: str) -> str:
     for place, result in enumerate(results):
         for group in result.groups:
             if main in group.metrics:
-                cells.setdefault(_part(group), {})[place] = group.metrics[main]
+                cells.setdefault(part_name(group.by), {})[place] = group.metrics[main]
     if not cells:
         return ""
     size = {part: max(one.n for one in found.values()) for part, found in cells.items()}
@@ -85,10 +85,6 @@ def _parts_table(results: Sequence[Result], main: str, form: str) -> str:
         tabulated(across, ["model", *(f"{part} (n={size[part]})" for part in cells)], form),
         key=lambda table: max(map(len, table.splitlines())),
     )
-
-
-def _part(group: Group) -> str:
-    return ", ".join(f"{name}={value}" for name, value in group.by.items())
 
 
 def _column(result: Result) -> str:
@@ -125,7 +121,7 @@ def _reasons(results: Sequence[Result], main: str) -> list[str]:
     said: dict[tuple[str, str], list[str]] = {}
     for result in results:
         whole = [(TITLES.get(name, name), one) for name, one in result.metrics.items()]
-        parts = [(_part(group), group.metrics.get(main)) for group in result.groups]
+        parts = [(part_name(group.by), group.metrics.get(main)) for group in result.groups]
         lost = [
             (part, one)
             for part, one in parts

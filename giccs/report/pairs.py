@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bws.tables import Cell, Column, ResultTable, heading, remarks, tabulated
+from bws.tables import Cell, Column, ResultTable, heading, part_name, remarks, tabulated
 from giccs.measures.formatting import few_clusters_note, interval, other_reasons
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Result, history_of, model_of, steps_not_as_asked
@@ -89,9 +89,8 @@ def breakdown_table(results: Sequence[Result], form: str = "table") -> str:
     for part in parts:
         cells = [_of_part(result, part) for result in ordered]
         sizes = [cell.n for cell in cells if cell]
-        label = ", ".join(f"{name}={value}" for name, value in part)
         shown = [interval(cell, decimals=2) if cell else "" for cell in cells]
-        rows.append([label, max(sizes), *shown])
+        rows.append([part_name(dict(part)), max(sizes), *shown])
     headers = ["part", "items", *(_column_of(result) for result in ordered)]
     return tabulated(rows, headers, form) if rows else ""
 

@@ -182,8 +182,7 @@ def _list(study: Opened, output: str | None) -> None:
 
 
 def _waiting_table(rows: Sequence[Waiting], output: str | None) -> str:
-    from tabulate import tabulate
-
+    from bws.tables import tabulated
     from mturk.study.status import local_time
 
     said = f"{len(rows)} assignments wait for a decision"
@@ -201,7 +200,7 @@ def _waiting_table(rows: Sequence[Waiting], output: str | None) -> str:
         for row in rows[:LISTED]
     ]  # fmt: skip
     more = f"\n... and {len(rows) - LISTED} more; -o writes all" if len(rows) > LISTED else ""
-    return f"{said}\n{tabulate(table, header, disable_numparse=True)}{more}"
+    return f"{said}\n{tabulated(table, header)}{more}"
 
 
 def _one_line(text: str) -> str:

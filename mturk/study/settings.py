@@ -13,7 +13,7 @@ from typing import Any
 from bws.options import MAX_COUNT, option
 from giccs.benchmark.languages import language_tag
 from mturk import limits
-from mturk.kinds.registry import kind_names
+from mturk.kinds.registry import DEFAULT_KIND, kind_names
 from mturk.kinds.texts import texts_of
 from mturk.money import cents, hourly_wage
 
@@ -67,7 +67,7 @@ class Settings:
     """
 
     kind: str = option(
-        "tuples",
+        DEFAULT_KIND,
         'What workers are asked: "tuples" of utterances, "conditions" of sentence pairs, or their\n'
         '"verification". Each kind has a default file of its own.',
         choices=kind_names,

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from bws.tables import tabulated
 from giccs.benchmark.terms import HUMAN_TAG, SIMULATED_TAG
 from giccs.description.card.facts import DATA, JUDGMENTS, Section
 from giccs.description.card.stated import QUESTIONS, Stated
@@ -122,13 +123,13 @@ def _contents(card: Card) -> Iterator[str]:
         (f"`{one.config}`", f"`{one.path}`", str(one.frame.height), _escaped(one.about))
         for one in card.tables
     ]
-    yield _table(("configuration", "file", "rows", "what"), rows)
+    yield tabulated(rows, ("configuration", "file", "rows", "what"), "markdown")
     load = 'load_dataset("FOLDER OR HUB ID", split="test")'
     yield _fenced(f"from datasets import load_dataset\n\nitems = {load}", "python")
     for one in card.tables:
         columns = [(f"`{name}`", _escaped(one.about_column(name))) for name in one.frame.columns]
         yield f"Columns of `{one.config}`:"
-        yield _table(("column", "what"), columns)
+        yield tabulated(columns, ("column", "what"), "markdown")
     first = json.dumps(card.tables[0].frame.row(0, named=True), ensure_ascii=False, indent=2)
     yield "The first item:"
     yield _fenced(first, "json")
@@ -148,7 +149,7 @@ def _numbers(card: Card) -> Iterator[str]:
         yield _fenced(section.command, "console")
         rows = [[_escaped(cell) for cell in row] for row in section.rows]
         if rows:
-            yield _table([_escaped(name) for name in section.headers], rows)
+            yield tabulated(rows, [_escaped(name) for name in section.headers], "markdown")
         if section.notes:
             yield "\n".join(f"- {_escaped(note)}" for note in section.notes)
 
@@ -234,10 +235,3 @@ def _fenced(text: str, language: str = "") -> str:
     longest = max((len(fence) for fence in FENCE.findall(text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{language}\n{text}\n{fence}"
-
-
-def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table of cells that are Markdown already."""
-    from tabulate import tabulate
-
-    return str(tabulate(rows, headers, tablefmt="github", disable_numparse=True))

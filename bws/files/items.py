@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from bws.file_kinds import check_is_no_markup, json_keys, remark, table_separator
 from bws.files.columns import MAX_ID, quoted
-from bws.files.schema import Placed, Unique, json_objects, normal_ids
+from bws.files.schema import LocatedRecord, Unique, json_objects, normal_ids
 from bws.files.table import Table, table_of, text_bytes
 from bws.problems import InputError, Location, Problem
 from bws.records import normal_id
@@ -245,5 +245,5 @@ def _problems(name: str, written: Sequence[_Written], read: Items) -> list[Probl
     keys = zip(read.items, read.groups, strict=True) if read.groups else read.items
     if len(set(keys)) < len(written):
         named = (row for row in written if row.item.strip())
-        problems += ITEM.problems(Placed(row, Location(name, row.line)) for row in named)
+        problems += ITEM.problems(LocatedRecord(row, Location(name, row.line)) for row in named)
     return sorted(problems, key=lambda problem: problem.line or 0)

@@ -22,7 +22,7 @@ __all__ = [
     "OPTIONAL_TEXT",
     "TEXT",
     "Field",
-    "Placed",
+    "LocatedRecord",
     "Records",
     "Row",
     "Schema",
@@ -30,9 +30,9 @@ __all__ = [
     "choice",
     "json_objects",
     "json_rows",
+    "message_text",
     "normal_ids",
     "records",
-    "shown",
     "table_rows",
 ]
 
@@ -77,7 +77,7 @@ class Row:
         try:
             return field.parse(value)
         except ValueError as error:
-            self.wrong(f"{name} is {shown(value)}; {error}")
+            self.wrong(f"{name} is {message_text(value)}; {error}")
             return field.fallback
 
     def warn_of_unknown(self, known: frozenset[str]) -> None:
@@ -87,7 +87,7 @@ class Row:
             self.warnings.append(self.location.problem(message))
 
 
-class Placed(NamedTuple, Generic[R]):
+class LocatedRecord(NamedTuple, Generic[R]):
     """A record and where it was read."""
 
     record: R
@@ -105,14 +105,14 @@ class Unique(Generic[R]):
     normal: Callable[[Any], Hashable] = lambda key: key
     """Makes keys equal that count as the same, such as `normal_ids`."""
 
-    def problems(self, rows: Iterable[Placed[R]]) -> Iterator[Problem]:
+    def problems(self, rows: Iterable[LocatedRecord[R]]) -> Iterator[Problem]:
         """Yield a problem for each record whose key an earlier one has.
 
-        >>> rows = [Placed(uid, Location("a.csv", line)) for line, uid in enumerate("xyx", start=2)]
+        >>> rows = [LocatedRecord(uid, Location("a.csv", line)) for line, uid in enumerate("xyx", start=2)]
         >>> print(*Unique[str]("uid", str).problems(rows))
         a.csv:4: repeats the uid 'x' of line 2; each must be unique
         """
-        first: dict[Hashable, Placed[R]] = {}
+        first: dict[Hashable, LocatedRecord[R]] = {}
         for row in rows:
             written = self.key(row.record)
             earlier = first.setdefault(self.normal(written), row)
@@ -132,7 +132,7 @@ class Records(Generic[R]):
     """The records of a file, and what is wrong with it."""
 
     file: str
-    placed: Sequence[Placed[R]]
+    rows: Sequence[LocatedRecord[R]]
     problems: list[Problem]
     warnings: list[Problem] = field(default_factory=list)
 
@@ -141,11 +141,11 @@ class Records(Generic[R]):
 
         what: of what there must be one, in the plural; empty: there may be no record.
         """
-        if what and not self.placed and not self.problems:
+        if what and not self.rows and not self.problems:
             raise InputError(Problem(self.file, None, f"holds no {what}"))
         if self.problems:
             raise InputError(sorted(self.problems, key=lambda problem: problem.line or 0))
-        return tuple(row.record for row in self.placed)
+        return tuple(row.record for row in self.rows)
 
 
 def records(
@@ -159,7 +159,7 @@ def records(
     found = Records[R](file, placed := [], [*problems])
     for row in rows:
         if row.values:
-            placed.append(Placed(make(row), row.location))
+            placed.append(LocatedRecord(make(row), row.location))
         found.problems.extend(row.problems)
         found.warnings.extend(row.warnings)
     for key in unique:
@@ -256,13 +256,13 @@ def _json_object(text: str) -> tuple[dict[str, Any], str]:
         return {}, "it escapes half a character"
     except (ValueError, RecursionError) as error:
         return {}, str(error).split(":")[0]
-    return (values, "") if isinstance(values, dict) else ({}, f"it is {shown(values)}")
+    return (values, "") if isinstance(values, dict) else ({}, f"it is {message_text(values)}")
 
 
-def shown(value: Any) -> str:
+def message_text(value: Any) -> str:
     """Return a value for a message, not too long; a blank text is ``empty``.
 
-    >>> shown("a"), shown(" "), shown({"a": None})
+    >>> message_text("a"), message_text(" "), message_text({"a": None})
     ("'a'", 'empty', '{"a": null}')
     """
     if isinstance(value, str):

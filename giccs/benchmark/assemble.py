@@ -13,7 +13,7 @@ from bws.files.schema import (
     OBJECTS,
     OPTIONAL_TEXT,
     TEXT,
-    Placed,
+    LocatedRecord,
     Row,
     Unique,
     json_rows,
@@ -48,12 +48,12 @@ def read_dialogues(path: str | os.PathLike[str], *, candidates: bool = True) -> 
 
 def placed_dialogues(
     path: str | os.PathLike[str], *, candidates: bool = True
-) -> Sequence[Placed[Dialogue]]:
+) -> Sequence[LocatedRecord[Dialogue]]:
     """Read dialogues as `read_dialogues` does, each with its location."""
     make = partial(_dialogue, candidates=candidates)
     found = records(display_name(path), json_rows(path, "dialogues"), make, [DIALOGUE_ID])
     found.checked("dialogues")
-    return found.placed
+    return found.rows
 
 
 def write_dialogues(dialogues: Iterable[Dialogue], path: str | os.PathLike[str]) -> None:
@@ -105,7 +105,7 @@ def _candidates(row: Row) -> tuple[Candidate, ...]:
     ]
     found = records(row.location.file, inner, _candidate, unique)
     row.problems += found.problems
-    return tuple(one.record for one in found.placed)
+    return tuple(one.record for one in found.rows)
 
 
 def _candidate(row: Row) -> Candidate:
@@ -156,7 +156,7 @@ def assemble(
 
 
 def oddities(
-    placed: Sequence[Placed[Dialogue]], items: Sequence[Item], last_turn: str, number: int
+    placed: Sequence[LocatedRecord[Dialogue]], items: Sequence[Item], last_turn: str, number: int
 ) -> Iterator[tuple[Problem, str]]:
     """Yield what is odd about dialogues that were joined, each with the dialogue's id.
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from bws.files.schema import OBJECTS, Field, Row, shown
+from bws.files.schema import OBJECTS, Field, Row, message_text
 from giccs.benchmark.items import Turn
 from giccs.benchmark.languages import language_tag
 
@@ -51,7 +51,7 @@ def turn_problems(row: Row) -> Iterator[str]:
         return
     for position, one in enumerate(turns, start=1):
         if not _is_turn(one):
-            yield f'turn {position} is {shown(one)}; it must be {{"speaker", "text"}} with text'
+            yield f'turn {position} is {message_text(one)}; it must be {{"speaker", "text"}} with text'
     if len(turns) < 2:
         number = "is one turn" if turns else "are no turns"
         yield f"there {number}; a dialogue has two or more, the last is the target"

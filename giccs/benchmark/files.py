@@ -18,7 +18,7 @@ from bws.files.schema import (
     OPTIONAL_TEXT,
     TEXT,
     Field,
-    Placed,
+    LocatedRecord,
     Row,
     Unique,
     json_rows,
@@ -205,7 +205,7 @@ def _read_file(folder: Path, name: str) -> tuple[Benchmark, list[Problem]]:
 def _read(rows: Iterable[Row], file: str, name: str) -> tuple[Benchmark, list[Problem]]:
     found = records(file, rows, _item)
     faulty = {problem.line for problem in found.problems}
-    placed = [row for row in found.placed if row.location.line not in faulty]
+    placed = [row for row in found.rows if row.location.line not in faulty]
     problems = [*found.problems, *_clashes(placed)]
     warnings = [*found.warnings, *_oddities(placed)]
     if not placed and not problems:
@@ -226,11 +226,11 @@ def _item(row: Row) -> Item:
     return item
 
 
-def _clashes(placed: Sequence[Placed[Item]]) -> Iterator[Problem]:
+def _clashes(placed: Sequence[LocatedRecord[Item]]) -> Iterator[Problem]:
     """Yield what is wrong between items: ids and texts that repeat, dialogues that disagree."""
     for unique in UNIQUE:
         yield from unique.problems(placed)
-    dialogues: dict[str, Placed[Item]] = {}
+    dialogues: dict[str, LocatedRecord[Item]] = {}
     for row in placed:
         dialogues.setdefault(row.record.dialogue_id, row)
     yield from Unique[Item]("dialogue_id", _dialogue_id, normal_ids).problems(dialogues.values())
@@ -253,7 +253,7 @@ def _shared(item: Item) -> tuple[object, ...]:
     return item.turns, item.source, item.domain, item.original_domain, item.language
 
 
-def _oddities(placed: Sequence[Placed[Item]]) -> Iterator[Problem]:
+def _oddities(placed: Sequence[LocatedRecord[Item]]) -> Iterator[Problem]:
     """Yield what makes a benchmark useless or too easy but is allowed."""
     scores = {row.record.score for row in placed}
     if len(placed) > 1 and len(scores) == 1:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from bws.files.schema import Placed
+from bws.files.schema import LocatedRecord
 from bws.problems import Location, Problem
 from bws.textio import read_text
 from giccs.benchmark.items import Item, Turn
@@ -46,9 +46,9 @@ def is_release(folder: Path) -> bool:
     return all(_file(folder, n_turns).is_file() for n_turns in N_TURNS)
 
 
-def read_release(folder: Path) -> tuple[list[Placed[Item]], list[Problem], list[Problem]]:
+def read_release(folder: Path) -> tuple[list[LocatedRecord[Item]], list[Problem], list[Problem]]:
     """Return (place and item) pairs, problems, and warnings where the design's invariants do not hold."""
-    placed: list[Placed[Item]] = []
+    placed: list[LocatedRecord[Item]] = []
     problems: list[Problem] = []
     warnings: list[Problem] = []
     for n_turns in N_TURNS:
@@ -66,7 +66,7 @@ def _file(folder: Path, n_turns: int) -> Path:
     return folder / stem / f"GiCCS_dataset_{stem}.tsv"
 
 
-def _rows(path: Path, n_turns: int) -> tuple[list[tuple[Placed[Item], str]], list[Problem]]:
+def _rows(path: Path, n_turns: int) -> tuple[list[tuple[LocatedRecord[Item], str]], list[Problem]]:
     """Return (item and its location, score as written) a row."""
     problems: list[Problem] = []
     turn_columns = [f"turn_{number}" for number in range(1, n_turns + 1)]
@@ -113,7 +113,7 @@ def _rows(path: Path, n_turns: int) -> tuple[list[tuple[Placed[Item], str]], lis
                 original_domain=row["original_domain"],
                 language=LANGUAGE,
             )
-            rows.append((Placed(item, location), row["similarity_score"].strip()))
+            rows.append((LocatedRecord(item, location), row["similarity_score"].strip()))
     return rows, problems
 
 
@@ -146,7 +146,7 @@ def _source(original_domain: str) -> str:
     return "BAS SmartKom" if any(name in domain for name in SMARTKOM_DOMAINS) else ""
 
 
-def _invariants(path: Path, rows: Sequence[tuple[Placed[Item], str]]) -> Iterator[Problem]:
+def _invariants(path: Path, rows: Sequence[tuple[LocatedRecord[Item], str]]) -> Iterator[Problem]:
     dialogues: dict[str, list[tuple[Item, float]]] = defaultdict(list)
     for row, written in rows:
         item = row.record

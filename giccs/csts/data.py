@@ -28,7 +28,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from bws.files.schema import NAME, Placed, Schema, Unique, choice
+from bws.files.schema import NAME, LocatedRecord, Schema, Unique, choice
 from bws.files.table import Table, read_table
 from bws.problems import InputError, Location, Problem
 from bws.textio import csv_text, write_atomic
@@ -207,7 +207,7 @@ def write_csts(instances: Iterable[Instance], path: str | os.PathLike[str]) -> N
 class _Found:
     """Rows with their places, and what is said of them."""
 
-    rows: list[Placed[Instance]] = field(default_factory=list)
+    rows: list[LocatedRecord[Instance]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     """What makes a file unusable."""
     flaws: list[Problem] = field(default_factory=list)
@@ -278,7 +278,7 @@ def _read_file(
 
 def _placed(
     table: Table, uids: Sequence[str], labels: Sequence[int | None], first_pair: int
-) -> list[Placed[Instance]]:
+) -> list[LocatedRecord[Instance]]:
     """Return the rows; those of the same two sentences have the same pair, wherever they stand."""
     lines: list[int] = table.lines.tolist()
     texts = (table.frame[name].to_list() for name in COLUMNS[:3])
@@ -287,7 +287,7 @@ def _placed(
     for line, uid, label, one, two, condition in zip(lines, uids, labels, *texts, strict=True):
         pair = pair_of.setdefault((one, two), first_pair + len(pair_of))
         instance = Instance(uid, one, two, condition, label, pair)
-        rows.append(Placed(instance, Location(table.file, line)))
+        rows.append(LocatedRecord(instance, Location(table.file, line)))
     return rows
 
 
@@ -347,7 +347,7 @@ def _canonical(one: Instance) -> str:
 UID = Unique[Instance]("uid", lambda instance: instance.uid)
 
 
-def unusable(rows: Sequence[Placed[Instance]]) -> list[Problem]:
+def unusable(rows: Sequence[LocatedRecord[Instance]]) -> list[Problem]:
     """Return where a sentence is empty, and where a uid repeats."""
     empty = [
         row.location.problem(f"{name} is empty; it must have text")
@@ -358,7 +358,7 @@ def unusable(rows: Sequence[Placed[Instance]]) -> list[Problem]:
     return [*empty, *UID.problems(rows)]
 
 
-def pairing(rows: Sequence[Placed[Instance]]) -> list[Problem]:
+def pairing(rows: Sequence[LocatedRecord[Instance]]) -> list[Problem]:
     """Return what is against the design of the data set: two rows a sentence pair, two conditions."""
     problems = [
         one.location.problem("condition is empty; it must have text")
@@ -373,9 +373,9 @@ def pairing(rows: Sequence[Placed[Instance]]) -> list[Problem]:
     return problems
 
 
-def duplicates(rows: Sequence[Placed[Instance]]) -> list[Problem]:
+def duplicates(rows: Sequence[LocatedRecord[Instance]]) -> list[Problem]:
     """Return which rows say nothing new: the same texts with the same label."""
-    first: dict[tuple[int, str, int | None], Placed[Instance]] = {}
+    first: dict[tuple[int, str, int | None], LocatedRecord[Instance]] = {}
     return [
         one.location.problem(
             f"repeats line {earlier.location.line} word for word, with the same label"
@@ -390,7 +390,7 @@ def duplicates(rows: Sequence[Placed[Instance]]) -> list[Problem]:
     ]
 
 
-def in_two_files(rows: Sequence[Placed[Instance]]) -> list[Problem]:
+def in_two_files(rows: Sequence[LocatedRecord[Instance]]) -> list[Problem]:
     """Return for each file how many of its sentence pairs an earlier one has: splits that are not apart."""
     first: dict[tuple[str, str], str] = {}
     again: dict[tuple[str, str], set[int]] = {}
@@ -404,7 +404,9 @@ def in_two_files(rows: Sequence[Placed[Instance]]) -> list[Problem]:
     ]
 
 
-def _pair_problems(rows: Sequence[Placed[Instance]], members: Sequence[int]) -> Iterator[Problem]:
+def _pair_problems(
+    rows: Sequence[LocatedRecord[Instance]], members: Sequence[int]
+) -> Iterator[Problem]:
     first = rows[members[0]]
     if len(members) != 2:
         what = "one row" if len(members) == 1 else f"{len(members)} rows"

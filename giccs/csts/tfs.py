@@ -41,7 +41,7 @@ from fractions import Fraction
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from bws.files.schema import OBJECTS, TEXT, Row, Unique, records, shown
+from bws.files.schema import OBJECTS, TEXT, Row, Unique, message_text, records
 from bws.problems import Location, Problem
 from bws.records import normal_id
 from bws.textio import display_name, read_text
@@ -197,7 +197,7 @@ def _object(file: str, line: int, text: str) -> Row:
     if not reason and isinstance(values, dict) and values:
         return Row(Location(file, line), values)
     row = Row(Location(file, line), {})
-    reason = reason or f"it is {shown(values)}"
+    reason = reason or f"it is {message_text(values)}"
     row.wrong(f"not a JSON object ({reason}); the file must be one, or one a line")
     return row
 
@@ -283,7 +283,7 @@ def _number(row: Row, where: str, written: Any, kind: str) -> float | None:
     allowed, is_allowed = NUMBERS[kind]
     if math.isfinite(number) and is_allowed(number):
         return number
-    row.wrong(f"{where} is {shown(written)}; it must be {allowed}")
+    row.wrong(f"{where} is {message_text(written)}; it must be {allowed}")
     return None
 
 
@@ -293,7 +293,7 @@ def _value(row: Row, where: str, written: Any) -> Value | None:
         return None
     fault = _value_fault(written)
     if fault:
-        row.wrong(f"{where} is {shown(written)}; {fault}")
+        row.wrong(f"{where} is {message_text(written)}; {fault}")
         return None
     value: Value = written
     return value

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.files.schema import ANY_TEXT, TEXT, Placed, Schema, Unique, choice
+from bws.files.schema import ANY_TEXT, TEXT, LocatedRecord, Schema, Unique, choice
 from bws.files.table import read_table
 from bws.problems import Problem
 from giccs.csts.data import LABELS, Instance
@@ -74,7 +74,7 @@ def read_verification(path: str | os.PathLike[str]) -> tuple[Triplet, ...]:
     texts, an annotator who answers one triplet twice.
     """
     found = ANSWERS.read(read_table(path))
-    found.problems.extend(_other_texts(found.placed))
+    found.problems.extend(_other_texts(found.rows))
     rows = found.checked("answers")
     of_uid: dict[str, list[_Answer]] = {}
     for row in rows:
@@ -100,8 +100,8 @@ class _Answer:
         return self.sentence1, self.sentence2, self.condition
 
 
-def _other_texts(rows: Iterable[Placed[_Answer]]) -> Iterator[Problem]:
-    first: dict[str, Placed[_Answer]] = {}
+def _other_texts(rows: Iterable[LocatedRecord[_Answer]]) -> Iterator[Problem]:
+    first: dict[str, LocatedRecord[_Answer]] = {}
     for row in rows:
         uid = row.record.uid
         earlier = first.setdefault(uid, row)

@@ -120,7 +120,7 @@ def read_expert(path: str | os.PathLike[str], benchmark: Benchmark) -> dict[str,
     every problem: columns that are missing, items that are unknown, repeated or have no row, judgments
     that cannot be read, a sheet without any judgment.
     """
-    from bws.files.schema import Placed, Unique, table_rows
+    from bws.files.schema import LocatedRecord, Unique, table_rows
     from bws.files.table import read_table
 
     table = read_table(path)
@@ -131,13 +131,13 @@ def read_expert(path: str | os.PathLike[str], benchmark: Benchmark) -> dict[str,
     }
     problems = list(table.problems)
     found: dict[str, Side | None] = {}
-    rows: list[Placed[str]] = []
+    rows: list[LocatedRecord[str]] = []
     for row in table_rows(table, (key, "judgment")):
         name, judged = normal_id(row.values[key]), _judged(row.values["judgment"])
         if name not in names:
             problems.append(row.location.problem(f"{key} {name!r} is none of {benchmark.name}"))
             continue
-        rows.append(Placed(name, row.location))
+        rows.append(LocatedRecord(name, row.location))
         if judged == "unreadable":
             message = f"judgment is {row.values['judgment']!r}; allowed are {ALLOWED}"
             problems.append(row.location.problem(message))

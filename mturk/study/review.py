@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from bws.file_kinds import first_of
-from bws.files.schema import Placed, Unique
+from bws.files.schema import LocatedRecord, Unique
 from bws.files.table import Table, read_table
 from bws.problems import InputError, Location, Problem
 from bws.textio import csv_text
@@ -160,7 +160,7 @@ def read_decisions(path: str | os.PathLike[str]) -> Decisions:
     approve, reject = _column(table, "Approve"), _column(table, "Reject")
     feedback = _column(table, "RequesterFeedback")
     problems = list(table.problems)
-    found: list[Placed[Decision]] = []
+    found: list[LocatedRecord[Decision]] = []
     unmarked = 0
     for line, *cells in zip(table.lines.tolist(), its_id, approve, reject, feedback, strict=True):
         place = Location(table.file, line)
@@ -169,7 +169,7 @@ def read_decisions(path: str | os.PathLike[str]) -> Decisions:
         if one is None:
             unmarked += not wrong
         else:
-            found.append(Placed(one, place))
+            found.append(LocatedRecord(one, place))
     problems += ASSIGNMENT.problems(found)
     if problems:
         raise InputError(sorted(problems, key=lambda problem: problem.line or 0))

@@ -103,7 +103,7 @@ def _json_rows(path: str | os.PathLike[str], problems: list[Problem]) -> Iterato
     unique = Unique[tuple[str, list[str]]]("source_id", lambda row: row[0])
     found = records(display_name(path), json_rows(path), _source, [unique])
     problems += found.problems
-    for row in found.placed:
+    for row in found.rows:
         source, captions = row.record
         yield from (
             _Row(source, text.strip(), row.location.line or 0) for text in captions if source

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
-from bws.files.schema import TEXT, Placed, Row, Unique
+from bws.files.schema import TEXT, LocatedRecord, Row, Unique
 from bws.problems import InputError, Problem
 from bws.records import normal_id
 from giccs.benchmark.fields import LEVEL
@@ -115,7 +115,7 @@ class ObjectReader:
         self.unused: Counter[str] = Counter()
         self.notes: Counter[str] = Counter()
         self._warnings: list[Problem] = []
-        self._dialogues: list[Placed[str]] = []
+        self._dialogues: list[LocatedRecord[str]] = []
         self._problems: list[Problem] = []
         self._unsplit: Counter[str] = Counter()
         self._unknown_labels: Counter[str] = Counter()
@@ -157,7 +157,7 @@ class ObjectReader:
         if "dialogue" in about and not about["dialogue"].strip():
             row.wrong("the id of the dialogue is empty; each dialogue needs one")
         dialogue = normal_id(about.pop("dialogue", "")) or name
-        self._dialogues.append(Placed(dialogue, row.location))
+        self._dialogues.append(LocatedRecord(dialogue, row.location))
         turns = self._turns(row)
         self.lines += [
             self._line(row, turn, dialogue, about, str(number))

@@ -48,7 +48,7 @@ PARSERS = {"json.load", "json.loads", "tomllib.load", "tomllib.loads"}
 FROM_A_FOLDER = {"from_pretrained", "from_config", "SentenceTransformer", "CrossEncoder"}
 SQL = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|CREATE|DROP|ALTER|PRAGMA|BEGIN)\b")
 MIXED = {
-    "app/explorer/annotation/progress.py": {"name"},  # application_id, user_version
+    "app/explorer/annotation/data.py": {"name"},  # application_id, user_version
     "giccs/models/served/cache.py": {"marks"},
     "mturk/service/store/database.py": {"int.from_bytes(b'giccs', 'big')", "pragma"},
     "mturk/study/ledger.py": {

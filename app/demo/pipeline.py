@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from app.demo.annotation import ANNOTATION_STEPS, annotate
+import click
+
 from app.demo.folder import Folder
 from app.demo.plan import Plan
-from app.demo.steps import Steps
+from app.demo.service import service
 from bws.command import Console
 
 if TYPE_CHECKING:
@@ -20,12 +24,18 @@ if TYPE_CHECKING:
     from giccs.benchmark import Benchmark
     from giccs.measures.metrics import Estimate
     from giccs.measures.results import Result
+    from mturk.study.ledger import Ledger
 
 __all__ = ["Outcome", "run_pipeline"]
 
 SCORING_STEPS, EVALUATION_STEPS, REPORT_STEPS = 2, 2, 1
+ANNOTATION_STEPS = 6
+TUPLE_SIZE = 3
+TUPLES_PER_DIALOGUE = 10
+"""As in the paper, section 3.2."""
 BY = ("source", "n_turns")
 """The columns of Tables 1 and 3."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -49,7 +59,7 @@ def run_pipeline(path: str | os.PathLike[str], plan: Plan, console: Console) -> 
     folder = Folder(path, console.note)
     folder.begin(plan)
     steps = Steps(console, ANNOTATION_STEPS + SCORING_STEPS + EVALUATION_STEPS + REPORT_STEPS)
-    annotate(folder, plan, steps)
+    _annotate(folder, plan, steps)
     benchmark = _build(folder, steps)
     quality = _measure_quality(folder, benchmark, steps)
     results = _evaluate(folder, plan, benchmark, steps)
@@ -153,3 +163,149 @@ def _write_report(folder: Folder, steps: Steps) -> None:
     with steps.step("The report, a page of its own") as said:
         written = write_page(Inputs(folder.path, simulated=True), folder.report)
         said.append(str(folder.report) if written else f"{folder.report}, kept from before")
+
+
+def _annotate(folder: Folder, plan: Plan, steps: Steps) -> None:
+    """Write tuples.csv and judgments.csv; what ledger and service have from before is kept.
+
+    The ledger's study is at the service's default address, not at the free port of the moment: there
+    `mturk-hits serve --db hits.db` finds it again.
+    """
+    from mturk.study.ledger import Ledger
+
+    with steps.step("Tuples of the candidates of each dialogue") as said:
+        said.append(f"{_write_tuples(folder, plan)} tuples of {TUPLE_SIZE}")
+    with Ledger.open(folder.ledger, create=True) as book, book.alone():
+        _plan_hits(book, folder)
+        if _complete(book):
+            steps.skip(ANNOTATION_STEPS - 2, "endpoint, HITs, workers: kept, all judgments are in")
+        else:
+            _collect_judgments(book, folder, plan, steps)
+        with steps.step("Writing the judgments") as said:
+            said.append(_write_judgments(book, folder))
+
+
+def _write_tuples(folder: Folder, plan: Plan) -> int:
+    from bws.design import make_tuples
+    from bws.files import read_items, write_tuples
+
+    listed = read_items(folder.dialogues)
+    tuples = make_tuples(
+        listed.items, TUPLE_SIZE, count=TUPLES_PER_DIALOGUE, groups=listed.groups, seed=plan.seed
+    )
+    folder.derive(folder.tuples, lambda path: write_tuples(tuples, path))
+    return len(tuples)
+
+
+def _plan_hits(book: Ledger, folder: Folder) -> None:
+    """Write down the HITs that are meant; the same again changes nothing."""
+    from bws.files import read_tuples
+    from giccs.benchmark.assemble import read_dialogues
+    from giccs.benchmark.languages import data_language
+    from mturk.kinds.tuples.plan import plan as hits_of
+    from mturk.study.client import LOCAL
+    from mturk.study.settings_file import read_settings
+
+    tuples, dialogues = read_tuples(folder.tuples), read_dialogues(folder.dialogues)
+    settings = read_settings(folder.settings, data_language(dialogues, str(folder.dialogues)))
+    book.begin(LOCAL, settings, hits_of(tuples, dialogues, settings), time.time())
+
+
+def _complete(book: Ledger) -> bool:
+    return len(book.assignments()) == sum(hit.max_assignments for hit in book.hits())
+
+
+def _collect_judgments(book: Ledger, folder: Folder, plan: Plan, steps: Steps) -> None:
+    """Publish, work and collect while the service runs."""
+    with ExitStack() as running:
+        with steps.step("Starting the endpoint, mturk-hits serve") as said:
+            address = running.enter_context(service(folder.database, folder.log))
+            said.append(f"{address}, until the judgments are in")
+        with steps.step("Publishing the HITs with boto3") as said:
+            said.append(_publish(book, address, steps))
+        with steps.step(f"{plan.workers} simulated workers do the HITs over HTTP") as said:
+            said.append(_work(book, address, folder, plan, steps))
+        with steps.step("Collecting the assignments with boto3") as said:
+            said.append(_collect(book, address, folder, steps))
+
+
+def _publish(book: Ledger, address: str, steps: Steps) -> str:
+    from mturk.study.client import connect, resolve
+    from mturk.study.publish import adopt, send
+
+    client = connect(resolve(address))
+    adopted = adopt(client, book).adopted
+    made = send(client, book, progress=lambda hits: steps.bar(hits, "publishing", len(hits)))
+    before = len(book.hits()) - made - adopted
+    counts = {"created": made, "found there": adopted, "published before": before}
+    return f"{len(book.hits())} HITs: {', '.join(f'{n} {what}' for what, n in counts.items() if n)}"
+
+
+def _work(book: Ledger, address: str, folder: Folder, plan: Plan, steps: Steps) -> str:
+    from mturk.kinds import Behaviour
+    from mturk.study.simulated_workers import read_truth, rehearse, worker_ids
+
+    most = sum(hit.max_assignments for hit in book.hits()) - len(book.assignments())
+    bar = steps.bar(range(most), "submissions", most)
+    done = rehearse(
+        address, worker_ids(plan.workers), read_truth(folder.dialogues),
+        Behaviour(plan.noise, plan.disagreement, plan.careless, seed=plan.seed),
+        told=lambda _: next(bar, None),
+    )  # fmt: skip
+    return f"{done.counts['submitted']} assignments submitted"
+
+
+def _collect(book: Ledger, address: str, folder: Folder, steps: Steps) -> str:
+    from mturk.study.client import connect, resolve
+    from mturk.study.collect import collect
+    from mturk.study.privacy import namer
+
+    found = collect(
+        connect(resolve(address)), book, namer(book),
+        progress=lambda hits: steps.bar(hits, "collecting", len(hits)),
+    )  # fmt: skip
+    if not _complete(book):
+        message = "assignments are missing, and the service offers no more"
+        raise click.ClickException(f"{message}; remove {folder.path} and run the command again")
+    return f"{len(book.assignments())} assignments, {found.new} of them new"
+
+
+def _write_judgments(book: Ledger, folder: Folder) -> str:
+    from mturk.study.valid_answers import judged, write
+
+    found = judged(book)
+    folder.derive(folder.judgments, lambda path: write(found, path))
+    assert found.judgments is not None
+    left_out = "".join(f"; {said}" for said in found.notes())
+    people = len(found.judgments.annotators)
+    return f"{len(found.judgments)} judgments by {people} simulated annotators{left_out}"
+
+
+@dataclass
+class Steps:
+    """Numbers the steps; what they say goes to standard error, and nowhere with --quiet."""
+
+    console: Console
+    total: int
+    number: int = 0
+
+    @contextmanager
+    def step(self, what: str) -> Iterator[list[str]]:
+        """Say what begins, and at the end the lines that were put into the list, with the seconds."""
+        self.number += 1
+        mark = f"[{self.number:>{len(str(self.total))}}/{self.total}]"
+        self.console.note(f"{mark} {what} ...")
+        began = time.perf_counter()
+        said: list[str] = []
+        yield said
+        seconds = time.perf_counter() - began
+        self.console.note(f"{' ' * len(mark)} {'; '.join(said) or 'done'} ({seconds:.1f} s)")
+
+    def skip(self, steps: int, why: str) -> None:
+        """Say that some steps are not needed."""
+        first, self.number = self.number + 1, self.number + steps
+        self.console.note(f"[{first}-{self.number}/{self.total}] {why}")
+
+    def bar(self, work: Iterable[T], label: str, total: int | None = None) -> Iterator[T]:
+        """Pass work on under a bar, inside a step."""
+        return self.console.progress(work, label, total)

@@ -1,15 +1,16 @@
-"""Results computed from a study are cached and shared by all visitors."""
+"""Results computed from a study are cached and shared by all visitors: the study, its noise ceiling."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import ParamSpec, TypeVar
 
 import streamlit as st
 
 from app.explorer.study import Study, load, stamp
+from giccs.measures.metrics import Estimate
 
-__all__ = ["cached", "study_of"]
+__all__ = ["cached", "ceiling_of", "study_of"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -37,3 +38,33 @@ def _loaded(
     data: str, judgments: str | None, results: str | None, ledger: str | None, state: str
 ) -> Study:
     return load(data, judgments, results, ledger)
+
+
+def ceiling_of(study: Study) -> Mapping[str, Estimate] | None:
+    """Return the noise ceiling that is stored with the results, or else computed from the judgments, once.
+
+    None where there are no judgments and no ceiling is stored.
+    """
+    from giccs.measures.ceiling import read_ceiling
+
+    judged = None if study.judgments is None else _digest(study)
+    stored = None
+    if study.store is not None:
+        stored = read_ceiling(study.store.folder, study.benchmark.fingerprint, judged)
+    return _computed(study) if stored is None and study.judgments is not None else stored
+
+
+@cached
+def _digest(study: Study) -> str:
+    from giccs.measures.ceiling import judgments_digest
+
+    assert study.judgments is not None
+    return judgments_digest(study.judgments)
+
+
+@cached
+def _computed(study: Study) -> Mapping[str, Estimate]:
+    from giccs.measures.ceiling import noise_ceiling
+
+    assert study.judgments is not None
+    return noise_ceiling(study.judgments, study.benchmark)

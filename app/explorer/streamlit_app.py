@@ -11,8 +11,8 @@ import streamlit as st
 
 from app.explorer import links
 from app.explorer.caching import study_of
+from app.explorer.display import show_problems
 from app.explorer.labels import LANGUAGES, literal, say
-from app.explorer.messages import tell_problems
 from app.explorer.study import Study
 from app.explorer.uploads import dropped
 from bws.problems import InputError
@@ -36,7 +36,7 @@ def main() -> None:
         _tell_about(study)
         import_module(f"app.explorer.{name}.page").show(study)
     except InputError as error:
-        tell_problems(say("page.cannot_read"), error.problems)
+        show_problems(say("page.cannot_read"), error.problems)
     with told:
         for key, asked in links.ignored().items():
             st.warning(say("page.ignored", key=literal(key), value=literal(asked[:MOST_TOLD])))
@@ -85,7 +85,7 @@ def _tell_about(study: Study) -> None:
     if study.simulated:
         st.caption(say("page.simulated"))
     if study.problems:
-        tell_problems(say("page.left_out"), study.problems)
+        show_problems(say("page.left_out"), study.problems)
     for note in study.notes:
         st.caption(say(note))
 

@@ -15,7 +15,6 @@ __all__ = [
     "PURPLE",
     "SKY",
     "VERMILION",
-    "YELLOW",
 ]
 
 BLUE = "#0072B2"
@@ -24,7 +23,6 @@ GREEN = "#009E73"
 PURPLE = "#CC79A7"
 VERMILION = "#D55E00"
 SKY = "#56B4E9"
-YELLOW = "#F0E442"
 GREY = "#8C8C8C"
 """For what stands back: reference lines, intervals, what is not chosen. 3.4:1 on white, 5.6:1 on black."""
 

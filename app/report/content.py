@@ -5,6 +5,8 @@ The source of a number is a command and a position in the JSON that it prints.
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,9 +15,13 @@ from bws.command import json_ready
 from bws.tables import Cell as TableCell
 from bws.tables import Column, Interval, ResultTable
 
-__all__ = ["Cell", "Figure", "Number", "Section", "Source", "Table", "at", "part_label"]
+__all__ = ["Cell", "Figure", "Number", "Section", "Source", "Table", "at", "part_label", "svg_of"]
 
 MISSING = "–"
+WIDTH = 220
+"""Of the plot itself, so that a telephone shows the chart at its own size."""
+TAG = re.compile(r"<[^>]*>")
+ARIA = re.compile(r'\s(?:role|aria-\w+)="[^"]*"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,3 +147,21 @@ def at(document: Any, path: str) -> Any:
         key = part.replace("~1", "/").replace("~0", "~")
         document = document[int(key)] if isinstance(document, list) else document[key]
     return document
+
+
+def svg_of(chart: Any, *, width: int = WIDTH, height: int | None = None) -> str:
+    """Return a chart as SVG without a background, with ids that no other chart of the page has.
+
+    Roles and labels of its parts are left out: the page shows the chart as one image with a label.
+    """
+    import altair as alt
+
+    from giccs.description.figures import chart_svg
+
+    shaped = chart.properties(width=width, **({"height": height} if height else {}))
+    legend = alt.LegendConfig(orient="bottom", direction="vertical")
+    svg = chart_svg(shaped.configure(background="transparent", legend=legend))
+    own = f"c{hashlib.sha256(svg.encode()).hexdigest()[:8]}-"
+    svg = TAG.sub(lambda tag: ARIA.sub("", tag[0]), svg)
+    svg = re.sub(r'\bid="([^"]+)"', rf'id="{own}\1"', svg)
+    return re.sub(r'(url\(#|href="#)', rf"\g<1>{own}", svg)

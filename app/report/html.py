@@ -5,19 +5,15 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator
 from importlib import resources
 from importlib.metadata import version
 from pathlib import Path
 
-from app.report.annotation import agreement_section, reliability_section, study_section
-from app.report.benchmark import benchmark_sections
-from app.report.content import Section
 from app.report.inputs import Inputs
-from app.report.models import model_sections, signature_section, source_of_results
+from app.report.sections import sections
 from bws.textio import write_atomic
 
-__all__ = ["sections", "write_page"]
+__all__ = ["write_page"]
 
 TITLE = "A conversational similarity benchmark, and how models do on it"
 SIMULATED = (
@@ -27,12 +23,6 @@ SIMULATED = (
 LEAD = (
     "From dialogues over best–worst judgments to a benchmark and to models. Every number below can be "
     "found again by the command beside it, run in the folder of this file.",
-)
-CITE = (
-    "If you use the method: Shima Asaadi, Zahra Kolagar, Alina Liebel and Alessandra Zarcone (2022), "
-    "GiCCS: A German in-Context Conversational Similarity Benchmark.",
-    "If you use the software: The giccs developers, giccs: conversational semantic textual similarity, "
-    "from dialogues to model evaluation, version {version}.",
 )
 MARK = re.compile(rb'<meta name="giccs-inputs" content="(\w+)">')
 
@@ -52,24 +42,6 @@ def write_page(inputs: Inputs, path: str | os.PathLike[str]) -> bool:
 def _made_from(page: Path) -> str:
     found = MARK.search(page.read_bytes()) if page.is_file() else None
     return found[1].decode() if found else ""
-
-
-def sections(inputs: Inputs) -> Iterator[Section]:
-    """Yield the sections of a page, in their order; those without files are left out."""
-    results, halves = source_of_results(inputs), None
-    if inputs.has(*inputs.study):
-        yield study_section(inputs)
-    dialogues, scores = benchmark_sections(inputs)
-    yield dialogues
-    if inputs.judgments is not None:
-        yield agreement_section(inputs, inputs.judgments)
-        reliability, halves = reliability_section(inputs, inputs.judgments)
-        yield reliability
-    yield scores
-    yield from model_sections(inputs, results)
-    yield signature_section(inputs, results, halves)
-    cite = [line.format(version=version("giccs")) for line in CITE]
-    yield Section("cite", "How to cite", cite, about_scores=False)
 
 
 def _digest(inputs: Inputs) -> str:

@@ -19,17 +19,19 @@ from app.explorer.annotation.charts import (
 )
 from app.explorer.annotation.data import (
     Figures,
+    Progress,
     behind,
     consistency,
     figures,
+    from_judgments,
+    from_ledger,
+    ledger_version,
     over_time,
     tuple_counts,
 )
-from app.explorer.annotation.progress import Progress, from_judgments, from_ledger, ledger_version
 from app.explorer.caching import cached
-from app.explorer.downloads import show_chart, show_result, show_table
+from app.explorer.display import show_chart, show_problems, show_result, show_table
 from app.explorer.labels import say
-from app.explorer.messages import tell_problems
 from app.explorer.study import Study
 from bws.problems import InputError
 
@@ -126,7 +128,7 @@ def _look_at_ledger(path: str) -> None:
     try:
         found = _of_ledger(path, ledger_version(path))
     except InputError as error:
-        tell_problems(say("page.cannot_read"), error.problems)
+        show_problems(say("page.cannot_read"), error.problems)
     else:
         if found.progress.simulated:
             st.caption(say("annotation.simulated"))

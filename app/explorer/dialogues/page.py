@@ -10,11 +10,10 @@ import streamlit as st
 
 from app.explorer import links
 from app.explorer.caching import cached
-from app.explorer.chat import show_chat
 from app.explorer.dialogues import data as frames
 from app.explorer.dialogues.charts import candidates_chart
 from app.explorer.dialogues.data import ORDERS, Wish
-from app.explorer.downloads import show_chart, show_table
+from app.explorer.display import show_chart, show_chat, show_table
 from app.explorer.labels import say
 from app.explorer.study import Study
 

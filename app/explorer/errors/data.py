@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from app.explorer.models.pairwise_data import dialogue_index, joined, ranks
+from app.explorer.models.data import dialogue_index, joined, ranks
 from giccs.measures.metrics import mean_over_dialogues
 
 __all__ = ["DIRECTIONS", "by_part", "largest", "residuals", "wrong"]

@@ -7,13 +7,12 @@ import streamlit as st
 
 from app.explorer import links
 from app.explorer.caching import cached
-from app.explorer.chat import show_chat
-from app.explorer.downloads import show_chart, show_table
+from app.explorer.display import show_chart, show_chat, show_table
 from app.explorer.errors import data as frames
 from app.explorer.labels import literal, say
 from app.explorer.models import charts as views
+from app.explorer.models.data import COLUMNS, DIVISIONS, best_first, key
 from app.explorer.models.multiple_choice_page import choose_history, choose_measure, option_table
-from app.explorer.models.results import COLUMNS, DIVISIONS, best_first, key
 from app.explorer.models.selection import (
     Predicted,
     choose,

@@ -8,11 +8,18 @@ import polars as pl
 import streamlit as st
 
 from app.explorer import links
-from app.explorer.downloads import show_chart, show_table
+from app.explorer.display import show_chart, show_table
 from app.explorer.labels import literal, say
 from app.explorer.models import charts as views
-from app.explorer.models.pairwise_data import leaderboard
-from app.explorer.models.results import NUMBERS, best_first, key, metric_of, names, numbers_of
+from app.explorer.models.data import (
+    NUMBERS,
+    best_first,
+    key,
+    leaderboard,
+    metric_of,
+    names,
+    numbers_of,
+)
 from app.explorer.models.selection import choose, numbers, text_or, titles
 from app.explorer.study import Study
 from bws.tables import part_name

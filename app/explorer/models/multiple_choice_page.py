@@ -9,13 +9,11 @@ import streamlit as st
 
 from app.explorer import links
 from app.explorer.caching import cached
-from app.explorer.downloads import show_chart, show_table
+from app.explorer.display import show_chart, show_problems, show_table
 from app.explorer.labels import literal, say
-from app.explorer.messages import tell_problems
 from app.explorer.models import charts as views
-from app.explorer.models import multiple_choice_data as frames
-from app.explorer.models.multiple_choice_data import MEASURES
-from app.explorer.models.results import read_prompts
+from app.explorer.models import data as frames
+from app.explorer.models.data import MEASURES, read_prompts
 from app.explorer.models.selection import (
     Predicted,
     choose,
@@ -219,7 +217,7 @@ def _show_prompts(study: Study, result: Result, dialogue: str, history: str) -> 
         try:
             prompts = read_prompts(table_of(study, result), dialogue)
         except InputError as error:
-            tell_problems(say("models.no_predictions"), error.problems)
+            show_problems(say("models.no_predictions"), error.problems)
             return
         asked = prompts.filter(pl.col("history") == history).sort("order")
         orders = asked["order"].to_list()

@@ -9,12 +9,12 @@ import polars as pl
 import streamlit as st
 
 from app.explorer import links
-from app.explorer.caching import cached
-from app.explorer.downloads import show_chart, show_table
+from app.explorer.caching import cached, ceiling_of
+from app.explorer.display import show_chart, show_table
 from app.explorer.labels import literal, say
 from app.explorer.models import charts as views
-from app.explorer.models import pairwise_data as frames
-from app.explorer.models.results import DIVISIONS, METRICS, best_first, key, metric_of
+from app.explorer.models import data as frames
+from app.explorer.models.data import DIVISIONS, METRICS, best_first, key, metric_of
 from app.explorer.models.selection import (
     Predicted,
     choose,
@@ -25,7 +25,6 @@ from app.explorer.models.selection import (
     texts,
     titles,
 )
-from app.explorer.noise_ceiling import ceiling_of
 from app.explorer.study import Study
 from bws.problems import InputError
 from giccs.measures.comparison import paired_correlations

@@ -11,9 +11,9 @@ import streamlit as st
 
 from app.explorer import links
 from app.explorer.caching import cached
+from app.explorer.display import show_problems
 from app.explorer.labels import keys, language, literal, say
-from app.explorer.messages import tell_problems
-from app.explorer.models.results import key, names, read_predictions
+from app.explorer.models.data import key, names, read_predictions
 from app.explorer.study import Study, results_of
 from bws.problems import InputError
 from giccs.measures.results import Result, history_of
@@ -55,7 +55,7 @@ def results_found(study: Study, kinds: Collection[str]) -> list[Result]:
     folder = study.store.folder
     results, problems = results_of(study)
     if problems:
-        tell_problems(say("models.broken", n=len(problems)), problems)
+        show_problems(say("models.broken", n=len(problems)), problems)
     shown = [result for result in results if result_kind(result.task).tables in kinds]
     files = sum(1 for _ in folder.glob("*--*--*.json")) if folder.is_dir() else 0
     said = {
@@ -142,7 +142,7 @@ def predicted(study: Study, result: Result) -> Predicted | None:
         kind = result_kind(result.task).tables
         return Predicted(_read(str(path), changed, kind), f"{path} {changed}")
     except InputError as error:
-        tell_problems(say("models.no_predictions"), error.problems)
+        show_problems(say("models.no_predictions"), error.problems)
         return None
 
 

@@ -10,11 +10,9 @@ import polars as pl
 import streamlit as st
 
 from app.explorer import links
-from app.explorer.caching import cached
-from app.explorer.downloads import show_chart, show_result
+from app.explorer.caching import cached, ceiling_of
+from app.explorer.display import show_chart, show_missing_package, show_problems, show_result
 from app.explorer.labels import literal, say
-from app.explorer.messages import tell_missing, tell_problems
-from app.explorer.noise_ceiling import ceiling_of
 from app.explorer.overview import data as frames
 from app.explorer.overview.charts import sizes_chart
 from app.explorer.study import Study
@@ -109,7 +107,7 @@ def _show_ceiling(study: Study) -> None:
         with st.spinner(say("overview.working")):
             found = ceiling_of(study) or {}
     except InputError as error:
-        tell_problems(say("overview.no_ceiling"), error.problems)
+        show_problems(say("overview.no_ceiling"), error.problems)
         return
     with st.container(horizontal=True, gap="large"):
         for name, estimate in found.items():
@@ -161,7 +159,7 @@ def _show_description(study: Study) -> None:
     if missing := [
         name for name in ("spacy", "simplemma", "lexicalrichness") if not find_spec(name)
     ]:
-        tell_missing(say("overview.description"), ", ".join(missing), "stats")
+        show_missing_package(say("overview.description"), ", ".join(missing), "stats")
         return
     if not _wanted("description", True):  # tables of lemmas take seconds to load, whatever the size
         return

@@ -23,10 +23,9 @@ pytest.importorskip("torch", reason="the extra giccs[demo] is not installed")
 
 from app.demo.pipeline import run_pipeline
 from app.demo.plan import Plan, sample_dialogues
-from app.report.content import Source, at
+from app.report.content import Source, at, svg_of
 from app.report.html import write_page
 from app.report.inputs import Inputs
-from app.report.svg import svg_of
 from bws.command import Console
 
 from ...giccs.causal_models import make_model

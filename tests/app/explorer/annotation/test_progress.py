@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.explorer.annotation.progress import (
+from app.explorer.annotation.data import (
     from_judgments,
     from_ledger,
     ledger_version,

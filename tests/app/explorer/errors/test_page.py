@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("streamlit", reason="the extra giccs[app] is not installed")
 
 from app.explorer.errors.data import residuals
-from app.explorer.models.results import key
+from app.explorer.models.data import key
 from app.explorer.study import load
 from giccs.benchmark import read_benchmark
 from giccs.evaluation.run import run

@@ -107,7 +107,7 @@ def test_kinds_of_points_and_the_diagonal():
 
 
 def test_cells_are_drawn_from_edge_to_edge():
-    from app.explorer.models.pairwise_data import in_cells
+    from app.explorer.models.data import in_cells
 
     chart = charts.cells(in_cells(POINTS, "x", "y"), "x", "y", TITLES)
     encoding = chart.to_dict()["encoding"]

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("streamlit", reason="the extra giccs[app] is not installed")
 
 from app.explorer.models import metrics_page
-from app.explorer.models.results import key
+from app.explorer.models.data import key
 from giccs.evaluation.run import run
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Group, Result, Store

@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 
 from app.explorer.errors.data import wrong
-from app.explorer.models import multiple_choice_data as frames
-from app.explorer.models.results import read_predictions, read_prompts
+from app.explorer.models import data as frames
+from app.explorer.models.data import read_predictions, read_prompts
 from giccs.benchmark import read_benchmark
 from giccs.evaluation.task_results import evaluate_task
 from giccs.measures.results import Store

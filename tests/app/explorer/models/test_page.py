@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("streamlit", reason="the extra giccs[app] is not installed")
 
 from app.explorer.models import pairwise_page as models_scoring
-from app.explorer.models.results import key
+from app.explorer.models.data import key
 from giccs.benchmark import read_benchmark
 from giccs.evaluation.run import run
 from giccs.measures.comparison import paired_correlations

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import polars as pl
 
-from app.explorer.models import pairwise_data as frames
+from app.explorer.models import data as frames
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Group, Result
 

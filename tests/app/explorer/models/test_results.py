@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from app.explorer.models import results
+from app.explorer.models import data
 from bws.problems import InputError
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Result
@@ -19,17 +19,17 @@ def test_names_tell_twins_apart_by_what_differs_and_only_them():
     one = result("m", dtype="float32", revision="a")
     two = result("m", dtype="bfloat16", revision="a")
     with_history = result("m", "with", dtype="float32", revision="a")
-    named = results.names([one, two, with_history])
-    assert named[results.key(one)] == "m (dtype float32)"
-    assert named[results.key(two)] == "m (dtype bfloat16)"
-    assert named[results.key(with_history)] == "m"
+    named = data.names([one, two, with_history])
+    assert named[data.key(one)] == "m (dtype float32)"
+    assert named[data.key(two)] == "m (dtype bfloat16)"
+    assert named[data.key(with_history)] == "m"
 
 
 def test_keys_are_those_of_the_store(tmp_path):
     from giccs.measures.results import Store
 
     one = result()
-    assert Store(tmp_path).add(one).stem.endswith(f"--{results.key(one)}")
+    assert Store(tmp_path).add(one).stem.endswith(f"--{data.key(one)}")
 
 
 def test_two_prompts_of_one_model_have_two_names():
@@ -45,7 +45,7 @@ def test_two_prompts_of_one_model_have_two_names():
         )
         for name in ("figure2-de-1", "figure2-en-1")
     )
-    assert sorted(results.names([one, two]).values()) == [
+    assert sorted(data.names([one, two]).values()) == [
         "m (template figure2-de-1)",
         "m (template figure2-en-1)",
     ]
@@ -62,7 +62,7 @@ def test_what_cannot_be_read_is_named(tmp_path):
         (tmp_path / "none.parquet", "missing"), (broken, "read"), (other, "read"), (words, "read")
     ):  # fmt: skip
         with pytest.raises(InputError, match=said) as error:
-            results.read_predictions(path, "pairs")
+            data.read_predictions(path, "pairs")
         assert str(path) in str(error.value)
         with pytest.raises(InputError, match=path.name):
-            results.read_prompts(path, "x")
+            data.read_prompts(path, "x")

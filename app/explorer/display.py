@@ -1,13 +1,13 @@
-"""Tables and charts as they are shown, each with its downloads.
+"""What pages show: tables and charts with their downloads, dialogues as chats, and messages.
 
-What is downloaded is made when it is asked for, not on each run of the page.
+A download is created when it is requested, not on each run of the page.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import altair as alt
@@ -15,7 +15,10 @@ import polars as pl
 import streamlit as st
 
 from app.explorer.labels import literal, say
+from app.explorer.study import Study
+from app.explorer.uploads import FOLDER_PREFIX
 from bws.command import json_ready
+from bws.problems import Problem
 from bws.tables import Interval, ResultTable
 
 __all__ = [
@@ -24,12 +27,19 @@ __all__ = [
     "as_drawing",
     "as_json",
     "show_chart",
+    "show_chat",
+    "show_missing_package",
+    "show_problems",
     "show_result",
     "show_table",
 ]
 
 MOST_ROWS = 500
 """Rows of a table that are sent to the page; a download has all."""
+AVATARS = {"user": ":material/person:", "system": ":material/support_agent:"}
+PROBLEMS_SHOWN = 10
+UPLOADED = re.compile(rf"\S*{FOLDER_PREFIX}\w+/\w+/")
+"""The folder of an uploaded file: its own name says more."""
 
 
 def show_result(table: ResultTable, name: str) -> None:
@@ -137,3 +147,30 @@ def _offer(name: str, forms: Mapping[str, Callable[[], bytes]]) -> None:
             icon=":material/download:",
             help=say("page.download", form=form.upper()),
         )
+
+
+def show_chat(study: Study, dialogue: str, *about: str) -> None:
+    """Show the turns of a dialogue as they are, nothing in them rendered; `about` stands above them."""
+    turns = study.turns[dialogue]
+    told = [literal(part) for part in (dialogue, *about) if part]
+    st.caption(" · ".join([*told, say("dialogues.turns", n=len(turns))]))
+    for place, turn in enumerate(turns, start=1):
+        last = place == len(turns)
+        avatar = AVATARS.get(turn.speaker, ":material/chat_bubble:")
+        with st.container(border=last), st.chat_message(turn.speaker or "?", avatar=avatar):
+            if last:
+                st.caption(f":material/flag: **{say('dialogues.last_turn')}**")
+            st.text(turn.text)
+
+
+def show_problems(what: str, problems: Sequence[Problem]) -> None:
+    """Show a sentence and the first problems below it, what they quote as it is."""
+    lines = [literal(UPLOADED.sub("", str(problem))) for problem in problems[:PROBLEMS_SHOWN]]
+    more = len(problems) - len(lines)
+    st.error("\n\n".join([what, *lines, *([say("page.more_problems", n=more)] if more else [])]))
+
+
+def show_missing_package(what: str, needs: str, extra: str) -> None:
+    """Say that a part of the page needs a package that is not there: ``spaCy``, of the extra ``stats``."""
+    command = literal(f"pip install 'giccs[{extra}]'")
+    st.info(say("page.missing_extra", what=what, needs=needs, command=command))

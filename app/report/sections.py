@@ -1,4 +1,4 @@
-"""The sections about models: pairs beside the noise ceiling, multiple choice beside guessing, signatures."""
+"""The sections of the report: study, dialogues, agreement, reliability, scores, models, signatures."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import logging
 import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from app.report.content import Cell, Figure, Section, Source, Table, part_label
+from app.report.content import Cell, Figure, Section, Source, Table, part_label, svg_of
 from app.report.inputs import Inputs
 from giccs.measures.formatting import few_clusters_note
 from giccs.tasks import result_kind
@@ -17,13 +18,15 @@ from giccs.tasks import result_kind
 if TYPE_CHECKING:
     import polars as pl
 
+    from bws.records import Judgments
     from giccs.measures.metrics import Estimate
     from giccs.measures.results import Result
 
-__all__ = ["model_sections", "signature_section", "source_of_results"]
+__all__ = ["sections"]
 
+BY = ("source", "n_turns")
+"""What tells the parts of Tables 1 and 3 apart."""
 log = logging.getLogger(__name__)
-
 CORRELATIONS = ("pearson", "spearman", "rank_spearman")
 ACCURACIES = {
     "accuracy_tokens": "per token",
@@ -34,11 +37,168 @@ TITLES = {
     "value": "accuracy", "model": "model", "history": "history", "n": "questions", "chance": "guessing",
 }  # fmt: skip
 DIVISIONS = ("n_turns", "source")
-Placed = tuple[int, "Result"]
+IndexedResult = tuple[int, "Result"]
 """A result and its place in the document of giccs-report."""
+CITE = (
+    "If you use the method: Shima Asaadi, Zahra Kolagar, Alina Liebel and Alessandra Zarcone (2022), "
+    "GiCCS: A German in-Context Conversational Similarity Benchmark.",
+    "If you use the software: The giccs developers, giccs: conversational semantic textual similarity, "
+    "from dialogues to model evaluation, version {version}.",
+)
 
 
-def source_of_results(inputs: Inputs) -> Source:
+def sections(inputs: Inputs) -> Iterator[Section]:
+    """Yield the sections of a page, in their order; those without files are left out."""
+    results, halves = _source_of_results(inputs), None
+    if inputs.has(*inputs.study):
+        yield _study_section(inputs)
+    dialogues, scores = _benchmark_sections(inputs)
+    yield dialogues
+    if inputs.judgments is not None:
+        yield _agreement_section(inputs, inputs.judgments)
+        reliability, halves = _reliability_section(inputs, inputs.judgments)
+        yield reliability
+    yield scores
+    yield from _model_sections(inputs, results)
+    yield _signature_section(inputs, results, halves)
+    cite = [line.format(version=version("giccs")) for line in CITE]
+    yield Section("cite", "How to cite", cite, about_scores=False)
+
+
+def _study_section(inputs: Inputs) -> Section:
+    """Return what was asked and what it would cost."""
+    source = _source_of_study(inputs)
+    unit = str(source.document["currency"])
+    rows: list[tuple[str, Cell]] = [
+        ("HITs", source.number("/hits")),
+        ("assignments", source.number("/assignments")),
+        ("reward of an assignment", ["$", source.number("/reward")]),
+        ("rewards", ["$", source.number("/rewards")]),
+        ("fees as Mechanical Turk took them", ["$", source.number("/fees")]),
+        ("rewards and fees", ["$", source.number("/total")]),
+        ("seconds a HIT takes a person, as set", source.number("/expected_seconds")),
+        ("earned an hour then", [source.number("/hourly"), f" {unit}"]),
+        ("minimum wage", [source.number("/minimum_wage"), f" {unit}"]),
+    ]
+    text = [
+        "People see a dialogue and some of its candidate utterances, and choose the one that is most "
+        "similar to the last turn and the one that is least. A HIT is a page of such questions."
+    ]
+    table = Table("HITs, and what they would cost with people", ("", ""), rows)
+    return Section("study", "The study", text, [source.command], tables=[table], about_scores=False)
+
+
+def _source_of_study(inputs: Inputs) -> Source:
+    from bws.files import read_tuples
+    from giccs.benchmark.assemble import read_dialogues
+    from giccs.benchmark.languages import data_language
+    from mturk.kinds.tuples.plan import plan
+    from mturk.money import cents
+    from mturk.study.cost import estimate
+    from mturk.study.settings_file import read_settings
+
+    tuples, dialogues, settings_file = inputs.study
+    asked = read_tuples(inputs.path(tuples)), read_dialogues(inputs.path(dialogues))
+    settings = read_settings(inputs.path(settings_file), data_language(asked[1], dialogues))
+    price = estimate([settings.assignments] * len(plan(*asked, settings)), settings)
+    amounts = {
+        "reward": price.reward,
+        "rewards": price.rewards,
+        "fees": price.fees,
+        "total": price.total,
+        "hourly": cents(price.hourly),
+        "minimum_wage": price.minimum,
+        "currency": price.currency,
+    }
+    counts = {
+        "hits": price.hits,
+        "assignments": price.assignments,
+        "expected_seconds": price.expected_seconds,
+    }
+    command = (
+        f"mturk-hits estimate {tuples} --dialogues {dialogues} --config {settings_file} --json"
+    )
+    return Source(command, counts | {name: str(amount) for name, amount in amounts.items()})
+
+
+def _agreement_section(inputs: Inputs, judgments: Judgments) -> Section:
+    """Return the agreement of the annotators (Table 1 of the paper)."""
+    from bws.agreement import agreement
+
+    found = agreement(judgments, by=_by(inputs, judgments))
+    source = Source(_command("bws-agreement", inputs), found.document())
+    text = [
+        "Did different annotators give the same answers to the same tuples? Strong agreement: four of "
+        "five annotators, or that share, gave the same answer."
+    ]
+    tables = [source.table(found.result_table())]
+    return Section("agreement", "Agreement", text, [source.command], tables=tables)
+
+
+def _reliability_section(inputs: Inputs, judgments: Judgments) -> tuple[Section, Source]:
+    """Return the split-half reliability (Table 3 of the paper), and what bws-reliability prints."""
+    from bws.split_half import reliability
+
+    found = reliability(judgments, by=_by(inputs, judgments))
+    source = Source(_command("bws-reliability", inputs), found.document())
+    text = ["Would other judgments of the same tuples have given the same scores?"]
+    tables = [source.table(found.result_table())]
+    return Section("reliability", "Reliability", text, [source.command], tables=tables), source
+
+
+def _command(name: str, inputs: Inputs) -> str:
+    by = ",".join(BY)
+    return f"{name} {inputs.judgments_file} --metadata {inputs.metadata_file} --by {by} --json"
+
+
+def _by(inputs: Inputs, judgments: Judgments) -> Mapping[str, Any]:
+    from bws.metadata import read_metadata
+
+    return dict(read_metadata(inputs.path(inputs.metadata_file)).of_tuples(judgments.tuples, BY))
+
+
+def _benchmark_sections(inputs: Inputs) -> tuple[Section, Section]:
+    """Return what giccs-stats prints: Table 2 of the paper, and Figure 1 as a chart and as numbers."""
+    from giccs.benchmark.languages import required_language
+    from giccs.description.distribution import distribution, distribution_table
+    from giccs.description.figures import score_distribution
+    from giccs.description.lemmas import lemmatiser
+    from giccs.description.statistics import describe, statistics_table
+
+    items = inputs.benchmark.items
+    lemmas = lemmatiser(required_language(items, inputs.benchmark_file, None, "lemmas"))
+    groups, bins = describe(items, lemmas), distribution([item.score for item in items])
+    document = {
+        "groups": [group.document() for group in groups],
+        "distribution": [asdict(one) for one in bins],
+        "lemmatiser": lemmas.name,
+    }
+    source = Source(f"giccs-stats {inputs.benchmark_file} --json", document)
+    text = [
+        "What was said before the candidates: the turns of the dialogues. RTTR: types by the root of "
+        "tokens. MTLD: how long a stretch of text stays rich; it needs longer texts than single cells "
+        f"have, and is a dash where it is not defined. Lemmas: {lemmas.name}."
+    ]
+    dialogues = Section(
+        "statistics",
+        "The dialogues",
+        text,
+        [source.command],
+        tables=[source.table(statistics_table(groups))],
+        about_scores=False,
+    )
+    said = "; ".join(f"{one.items} from {one.label}" for one in bins)
+    figure = Figure(
+        svg_of(score_distribution(bins), width=320, height=160),
+        "How many items have a score in each fifth of the scale (Figure 1 of the paper).",
+        f"Bar chart of the scores: {said}.",
+    )
+    text = ["Scores lie in [0, 1]: 1 is what annotators always found most similar, 0 never."]
+    tables = [source.table(distribution_table(bins))]
+    return dialogues, Section("scores", "The scores", text, [source.command], [figure], tables)
+
+
+def _source_of_results(inputs: Inputs) -> Source:
     """Return what giccs-report prints: all results, and where there are judgments the noise ceiling."""
     command = f"giccs-report {inputs.results_folder} --json"
     document: dict[str, Any] = {"results": [result.document() for result in inputs.results]}
@@ -53,7 +213,7 @@ def source_of_results(inputs: Inputs) -> Source:
     return Source(command.replace("--json", with_ceiling), document)
 
 
-def _on_pairs(inputs: Inputs) -> list[Placed]:
+def _on_pairs(inputs: Inputs) -> list[IndexedResult]:
     """Return the results of pairs on this benchmark; others may lie in the folder too."""
     data = inputs.benchmark.fingerprint
     return [
@@ -63,7 +223,7 @@ def _on_pairs(inputs: Inputs) -> list[Placed]:
     ]
 
 
-def model_sections(inputs: Inputs, source: Source) -> Iterator[Section]:
+def _model_sections(inputs: Inputs, source: Source) -> Iterator[Section]:
     """Yield the sections for which there are results: pairs of this benchmark, questions of any."""
     if pairs := _on_pairs(inputs):
         yield _pairs(sorted(pairs, key=_best_correlation), source)
@@ -72,11 +232,11 @@ def model_sections(inputs: Inputs, source: Source) -> Iterator[Section]:
         yield _choices(sorted(choices, key=_most_accurate), source)
 
 
-def _best_correlation(one: Placed) -> tuple[float, str]:
+def _best_correlation(one: IndexedResult) -> tuple[float, str]:
     return _descending(one[1].metrics["spearman"]), one[1].model
 
 
-def _most_accurate(one: Placed) -> tuple[float, str]:
+def _most_accurate(one: IndexedResult) -> tuple[float, str]:
     return _descending(one[1].metrics["accuracy"]), one[1].model
 
 
@@ -84,7 +244,7 @@ def _descending(found: Estimate) -> float:
     return math.inf if math.isnan(found.value) else -found.value
 
 
-def _pairs(pairs: Sequence[Placed], source: Source) -> Section:
+def _pairs(pairs: Sequence[IndexedResult], source: Source) -> Section:
     text = [
         "How well does the cosine of two utterances’ vectors follow the scores? Intervals are 95 % "
         "intervals over dialogues."
@@ -110,7 +270,7 @@ def _of_ceiling(source: Source) -> list[str]:
     return [*meaning(ceiling), *(f"Noise ceiling: {reason}." for reason in reasons)]
 
 
-def _correlations(pairs: Sequence[Placed], source: Source) -> Table:
+def _correlations(pairs: Sequence[IndexedResult], source: Source) -> Table:
     from giccs.measures.results import read_estimates
     from giccs.report.pairs import main_table
 
@@ -126,7 +286,7 @@ def _correlations(pairs: Sequence[Placed], source: Source) -> Table:
     return source.table(table)
 
 
-def _by_part(pairs: Sequence[Placed], source: Source) -> Table:
+def _by_part(pairs: Sequence[IndexedResult], source: Source) -> Table:
     parts = {
         tuple(group.by.items()): None
         for _, result in pairs
@@ -151,15 +311,15 @@ def _by_part(pairs: Sequence[Placed], source: Source) -> Table:
     return Table("Spearman’s ρ by part of the data", headers, rows, note)
 
 
-def _called(placed: Sequence[Placed]) -> list[str]:
+def _called(placed: Sequence[IndexedResult]) -> list[str]:
     """Return the models' names, with what tells several results of one model apart."""
-    from app.explorer.models.results import key, names
+    from app.explorer.models.data import key, names
 
     known = names([result for _, result in placed])
     return [known[key(result)] for _, result in placed]
 
 
-def _of_part(source: Source, one: Placed, part: Sequence[tuple[str, Any]]) -> Cell:
+def _of_part(source: Source, one: IndexedResult, part: Sequence[tuple[str, Any]]) -> Cell:
     place, result = one
     for number, group in enumerate(result.groups):
         if tuple(group.by.items()) == tuple(part):
@@ -167,10 +327,9 @@ def _of_part(source: Source, one: Placed, part: Sequence[tuple[str, Any]]) -> Ce
     return ""
 
 
-def _leaderboard(pairs: Sequence[Placed], source: Source) -> Figure:
+def _leaderboard(pairs: Sequence[IndexedResult], source: Source) -> Figure:
     from app.explorer.models.charts import leaderboard
-    from app.explorer.models.pairwise_data import leaderboard as frame_of
-    from app.report.svg import svg_of
+    from app.explorer.models.data import leaderboard as frame_of
 
     frame = frame_of([result for _, result in pairs], "spearman")
     top = _ceiling_of(source)
@@ -202,7 +361,7 @@ def _ceiling_of(source: Source) -> tuple[float, float, float] | None:
     return None if math.isnan(value) else (value, low, high)
 
 
-def _made_by(placed: Sequence[Placed]) -> list[str]:
+def _made_by(placed: Sequence[IndexedResult]) -> list[str]:
     """Return for each data set the command that computed the results, or finds them where they lie."""
     models: dict[str, dict[str, None]] = {}
     for _, result in placed:
@@ -216,7 +375,7 @@ def _made_by(placed: Sequence[Placed]) -> list[str]:
     ]
 
 
-def _choices(choices: Sequence[Placed], source: Source) -> Section:
+def _choices(choices: Sequence[IndexedResult], source: Source) -> Section:
     rows: list[Sequence[Cell]] = []
     for name, (place, result) in zip(_called(choices), choices, strict=True):
         for number, group in enumerate(result.groups):
@@ -263,10 +422,9 @@ def _accuracies(source: Source, at: str, known: Mapping[str, Estimate]) -> list[
     ]
 
 
-def _accuracy_chart(choices: Sequence[Placed]) -> Figure:
+def _accuracy_chart(choices: Sequence[IndexedResult]) -> Figure:
     from app.explorer.models.charts import accuracies
-    from app.explorer.models.multiple_choice_data import accuracies as frame_of
-    from app.report.svg import svg_of
+    from app.explorer.models.data import accuracies as frame_of
 
     frame = frame_of([result for _, result in choices], "accuracy")
     return Figure(
@@ -276,7 +434,7 @@ def _accuracy_chart(choices: Sequence[Placed]) -> Figure:
     )
 
 
-def signature_section(inputs: Inputs, results: Source, halves: Source | None) -> Section:
+def _signature_section(inputs: Inputs, results: Source, halves: Source | None) -> Section:
     """Return what all the numbers depend on: data, versions, seeds. halves: what bws-reliability prints."""
     validated = _validated(inputs)
     rows: list[Sequence[Cell]] = [

@@ -344,6 +344,8 @@ class Progress:
     left_out: Mapping[str, int] = field(default_factory=dict)
     """What is no judgment: assignments ``rejected`` or ``unreadable``, answers ``invalid`` or given ``again``
     by the same person, ``rows`` of a file; and ``order``: judgments that do not tell the order shown."""
+    key: str = ""
+    """Changes when the annotation does; what is computed from it is cached by this key."""
 
     @property
     def usual(self) -> int:

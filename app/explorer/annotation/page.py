@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -64,15 +64,6 @@ MOST_JUDGMENTS = 30_000
 """Of more, reliability and agreement are computed when they are asked for."""
 
 
-@dataclass(frozen=True, eq=False)
-class Found:
-    """An annotation as it was read."""
-
-    progress: Progress
-    key: str
-    """Changes when the annotation does: what is computed of it is cached by it."""
-
-
 def show(study: Study) -> None:
     """Show the page."""
     sources = [name for name in ("ledger", "file") if _given(study, name)]
@@ -98,23 +89,23 @@ def _given(study: Study, source: str) -> bool:
 
 
 def _show_file(study: Study) -> None:
-    found = _of_file(study)
+    progress = _of_file(study)
     wanted = links.number(
         "wanted",
         say("annotation.wanted"),
         1,
         MOST_WANTED,
-        min(found.progress.usual, MOST_WANTED),
+        min(progress.usual, MOST_WANTED),
         help=say("annotation.wanted_help"),
         width=260,
     )
-    _show_all(found, wanted)
+    _show_all(progress, wanted)
 
 
 @cached
-def _of_file(study: Study) -> Found:
+def _of_file(study: Study) -> Progress:
     assert study.judgments is not None
-    return Found(from_judgments(study.judgments), study.key)
+    return replace(from_judgments(study.judgments), key=study.key)
 
 
 def _show_ledger(path: str) -> None:
@@ -126,19 +117,19 @@ def _show_ledger(path: str) -> None:
 
 def _look_at_ledger(path: str) -> None:
     try:
-        found = _of_ledger(path, ledger_version(path))
+        progress = _of_ledger(path, ledger_version(path))
     except InputError as error:
         show_problems(say("page.cannot_read"), error.problems)
     else:
-        if found.progress.simulated:
+        if progress.simulated:
             st.caption(say("annotation.simulated"))
-        _show_all(found, found.progress.usual)
+        _show_all(progress, progress.usual)
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)
-def _of_ledger(path: str, version: tuple[int, ...]) -> Found:
+def _of_ledger(path: str, version: tuple[int, ...]) -> Progress:
     """Read a ledger anew only where something was written to it."""
-    return Found(from_ledger(path), f"{path} {version}")
+    return replace(from_ledger(path), key=f"{path} {version}")
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
@@ -151,10 +142,10 @@ def _consistency(key: str, _judgments: Judgments) -> dict[str, ResultTable]:
     return consistency(_judgments)
 
 
-def _show_all(found: Found, wanted: int) -> None:
-    progress, judgments = found.progress, found.progress.judgments
+def _show_all(progress: Progress, wanted: int) -> None:
+    judgments = progress.judgments
     titles = {name: say(f"annotation.title_{name}") for name in TITLES}
-    known = None if judgments is None else _figures(found.key, judgments)
+    known = None if judgments is None else _figures(progress.key, judgments)
     if progress.replaced:
         st.caption(say("annotation.replaced", n=progress.replaced))
     _show_state(progress)
@@ -166,7 +157,7 @@ def _show_all(found: Found, wanted: int) -> None:
     _show_annotators(known, titles)
     _show_times(known, titles)
     _show_places(known, titles)
-    _show_consistency(found)
+    _show_consistency(progress)
     _show_comments(known, titles)
 
 
@@ -287,8 +278,8 @@ def _show_places(known: Figures, titles: Mapping[str, str]) -> None:
     show_chart(places_chart(known.places, titles), "places", known.places)
 
 
-def _show_consistency(found: Found) -> None:
-    judgments = found.progress.judgments
+def _show_consistency(progress: Progress) -> None:
+    judgments = progress.judgments
     assert judgments is not None
     st.subheader(say("annotation.reliability"), anchor=False)
     st.markdown(say("annotation.reliability_said"))
@@ -297,7 +288,7 @@ def _show_consistency(found: Found) -> None:
     ):
         return
     with st.spinner(say("annotation.computing")):
-        tables = _consistency(found.key, judgments)
+        tables = _consistency(progress.key, judgments)
     for name, table in tables.items():
         show_result(table, name)
 
@@ -309,23 +300,23 @@ def _show_comments(known: Figures, titles: Mapping[str, str]) -> None:
         return
     wanted = links.text("comments", say("annotation.search_comments"))
     lower = pl.col("comment").str.to_lowercase()
-    found = known.comments.filter(lower.str.contains(wanted.lower(), literal=True))
-    show_table(found, "comments", column_config=_columns(found, titles))
+    shown = known.comments.filter(lower.str.contains(wanted.lower(), literal=True))
+    show_table(shown, "comments", column_config=_columns(shown, titles))
 
 
 def _columns(frame: pl.DataFrame, titles: Mapping[str, str]) -> dict[str, object]:
     """Return titles and formats of a table's columns."""
-    found: dict[str, object] = {}
+    columns: dict[str, object] = {}
     for name, kind in frame.schema.items():
         place = name.removeprefix("best at ")
         title = titles.get(name) or f"{say('annotation.title_best_at')} {place}"
         if kind.is_float():
             digits = "%.1f" if name in ("seconds", "shortest") else "%.3f"
-            found[name] = st.column_config.NumberColumn(title, format=digits)
+            columns[name] = st.column_config.NumberColumn(title, format=digits)
         elif isinstance(kind, pl.List):
-            found[name] = st.column_config.ListColumn(title)
+            columns[name] = st.column_config.ListColumn(title)
         else:
-            found[name] = st.column_config.Column(
+            columns[name] = st.column_config.Column(
                 title, width="large" if name == "comment" else None
             )
-    return found
+    return columns

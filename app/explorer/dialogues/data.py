@@ -12,13 +12,21 @@ import polars as pl
 from app.explorer.study import Study
 from bws.records import Judgments
 
-__all__ = ["ORDERS", "Wish", "candidates", "dialogues", "letter", "matching", "single_judgments"]
+__all__ = [
+    "ORDERS",
+    "DialogueFilter",
+    "candidates",
+    "dialogues",
+    "letter",
+    "matching",
+    "single_judgments",
+]
 
 ORDERS = ("file", "disagreement", "spread")
 
 
 @dataclass(frozen=True)
-class Wish:
+class DialogueFilter:
     """Which dialogues to show; an empty value asks for all."""
 
     domains: tuple[str, ...] = ()
@@ -59,30 +67,30 @@ def dialogues(study: Study) -> pl.DataFrame:
     return frame.with_columns(everything.str.to_lowercase().alias("text"))
 
 
-def matching(frame: pl.DataFrame, items: pl.DataFrame, wish: Wish) -> pl.DataFrame:
+def matching(frame: pl.DataFrame, items: pl.DataFrame, criteria: DialogueFilter) -> pl.DataFrame:
     """Return the rows of `dialogues` that are asked for, in the order asked for."""
     wanted = [
         pl.col(name).is_in(values)
         for name, values in (
-            ("domain", wish.domains),
-            ("source", wish.sources),
-            ("n_turns", wish.lengths),
+            ("domain", criteria.domains),
+            ("source", criteria.sources),
+            ("n_turns", criteria.lengths),
         )
         if values
     ]
-    if wish.words:
-        wanted.append(pl.col("text").str.contains(wish.words.lower(), literal=True))
-    if within := _of_items(items, wish):
+    if criteria.words:
+        wanted.append(pl.col("text").str.contains(criteria.words.lower(), literal=True))
+    if within := _of_items(items, criteria):
         fitting = items.filter(*within)["dialogue_id"].unique()
         wanted.append(pl.col("dialogue_id").is_in(fitting.implode()))
     found = frame.filter(*wanted) if wanted else frame
-    if wish.order == "file":
+    if criteria.order == "file":
         return found
-    return found.sort(wish.order, descending=True, nulls_last=True, maintain_order=True)
+    return found.sort(criteria.order, descending=True, nulls_last=True, maintain_order=True)
 
 
-def _of_items(items: pl.DataFrame, wish: Wish) -> list[pl.Expr]:
-    ranges = {"score": wish.score, "disagreement": wish.disagreement}
+def _of_items(items: pl.DataFrame, criteria: DialogueFilter) -> list[pl.Expr]:
+    ranges = {"score": criteria.score, "disagreement": criteria.disagreement}
     return [
         pl.col(name).is_between(*ends)
         for name, ends in ranges.items()

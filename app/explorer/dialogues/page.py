@@ -12,7 +12,7 @@ from app.explorer import links
 from app.explorer.caching import cached
 from app.explorer.dialogues import data as frames
 from app.explorer.dialogues.charts import candidates_chart
-from app.explorer.dialogues.data import ORDERS, Wish
+from app.explorer.dialogues.data import ORDERS, DialogueFilter
 from app.explorer.display import show_chart, show_chat, show_table
 from app.explorer.labels import say
 from app.explorer.study import Study
@@ -29,7 +29,7 @@ FILTERS = ("words", "domain", "source", "n_turns", "score", "disagreement")
 def show(study: Study) -> None:
     """Show the filters, the dialogue that they and the link lead to, and what was judged of it."""
     every = _dialogues(study)
-    found = frames.matching(every, study.items, _wish(study, every))
+    found = frames.matching(every, study.items, _choose_filter(study, every))
     if len(found) < len(every):
         _offer_all(len(every))
     if found.is_empty():
@@ -51,7 +51,7 @@ def _dialogues(study: Study) -> pl.DataFrame:
     return frames.dialogues(study)
 
 
-def _wish(study: Study, every: pl.DataFrame) -> Wish:
+def _choose_filter(study: Study, every: pl.DataFrame) -> DialogueFilter:
     """Let a person say which dialogues they want."""
     words = links.text(
         "words",
@@ -83,7 +83,9 @@ def _wish(study: Study, every: pl.DataFrame) -> Wish:
                     say("dialogues.disagreement"),
                     help=say("dialogues.disagreement_help"),
                 )
-    return Wish(tuple(domains), tuple(sources), tuple(lengths), score, disagreement, words, order)
+    return DialogueFilter(
+        tuple(domains), tuple(sources), tuple(lengths), score, disagreement, words, order
+    )
 
 
 def _offer_all(total: int) -> None:

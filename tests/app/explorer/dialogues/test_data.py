@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from app.explorer.dialogues import data as dialogues
-from app.explorer.dialogues.data import Wish
+from app.explorer.dialogues.data import DialogueFilter
 from app.explorer.study import Study, items_of, load
 from bws.records import Judgment, Judgments
 from giccs.benchmark import Benchmark
@@ -36,28 +36,28 @@ def test_each_dialogue_is_a_row_in_the_order_of_the_file(sample, every):
 
 
 def test_an_empty_wish_asks_for_all(sample, every):
-    assert dialogues.matching(every, sample.items, Wish()).equals(every)
+    assert dialogues.matching(every, sample.items, DialogueFilter()).equals(every)
 
 
 @pytest.mark.parametrize(
-    ("wish", "fits"),
+    ("criteria", "fits"),
     [
-        (Wish(domains=("find_hotel",)), lambda one: one["domain"] == "find_hotel"),
-        (Wish(sources=("spoken",)), lambda one: one["source"] == "spoken"),
-        (Wish(lengths=(5,)), lambda one: one["n_turns"] == 5),
-        (Wish(words="ROLLSTUHL"), lambda one: "rollstuhl" in one["text"]),
-        (Wish(domains=("find_hotel", "find_cinema"), lengths=(3,)),
+        (DialogueFilter(domains=("find_hotel",)), lambda one: one["domain"] == "find_hotel"),
+        (DialogueFilter(sources=("spoken",)), lambda one: one["source"] == "spoken"),
+        (DialogueFilter(lengths=(5,)), lambda one: one["n_turns"] == 5),
+        (DialogueFilter(words="ROLLSTUHL"), lambda one: "rollstuhl" in one["text"]),
+        (DialogueFilter(domains=("find_hotel", "find_cinema"), lengths=(3,)),
          lambda one: one["domain"] in ("find_hotel", "find_cinema") and one["n_turns"] == 3),
     ],
 )  # fmt: skip
-def test_a_wish_finds_what_fits_and_nothing_else(sample, every, wish, fits):
-    found = dialogues.matching(every, sample.items, wish)
+def test_a_filter_finds_what_fits_and_nothing_else(sample, every, criteria, fits):
+    found = dialogues.matching(every, sample.items, criteria)
     assert ids(found) == [one["dialogue_id"] for one in every.iter_rows(named=True) if fits(one)]
     assert 0 < len(found) < len(every)
 
 
 def test_search_takes_no_pattern(sample, every):
-    assert dialogues.matching(every, sample.items, Wish(words=".*")).is_empty()
+    assert dialogues.matching(every, sample.items, DialogueFilter(words=".*")).is_empty()
 
 
 def test_score_and_disagreement_hold_for_the_same_candidate():
@@ -68,12 +68,12 @@ def test_score_and_disagreement_hold_for_the_same_candidate():
         score=pl.Series([0.1, 0.9, 0.1, 0.9]), disagreement=pl.Series([0.6, 0.0, 0.0, 0.6])
     )
     study = Study(benchmark, frame)
-    wish = Wish(score=(0.8, 1.0), disagreement=(0.5, 1.0))
-    assert ids(dialogues.matching(dialogues.dialogues(study), frame, wish)) == ["e"]
+    criteria = DialogueFilter(score=(0.8, 1.0), disagreement=(0.5, 1.0))
+    assert ids(dialogues.matching(dialogues.dialogues(study), frame, criteria)) == ["e"]
 
 
 def test_the_order_can_be_by_disagreement(sample, every):
-    found = dialogues.matching(every, sample.items, Wish(order="disagreement"))
+    found = dialogues.matching(every, sample.items, DialogueFilter(order="disagreement"))
     assert found["disagreement"].is_sorted(descending=True)
     assert sorted(ids(found)) == sorted(ids(every))
 

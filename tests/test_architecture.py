@@ -132,7 +132,7 @@ def test_help_shows_an_example_and_loads_no_framework(script):
         "from giccs.benchmark import read_benchmark; read_benchmark('giccs-sample')",
         "from giccs.measures.results import Store; from giccs.report import report",
         "from giccs.models import open_model; open_model('baseline:chance')",
-        "from app.explorer.models import charts, multiple_choice_data, pairwise_data; import app.report.html",
+        "from app.explorer.models import charts, data; import app.report.html",
     ],
 )
 def test_light_work_loads_no_framework(code):

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from mturk.study.status import Pace
 
 __all__ = [
-    "FLAGS",
     "Figures",
     "Progress",
     "annotator_frame",

@@ -93,7 +93,7 @@ BY_PART = {
 def wrong(chosen: pl.DataFrame, history: str, items: pl.DataFrame) -> pl.DataFrame:
     """Return the wrongly answered questions, the surest mistake first.
 
-    chosen: what `multiple_choice_data.options` returns; items: of the benchmark. Columns dialogue_id,
+    chosen: what `data.options` returns; items: of the benchmark. Columns dialogue_id,
     last_turn, chosen and right (the utterances), score_chosen, score_right and margin: how much likelier the
     model finds the option that it chose than the likeliest right one, in the units of the measure.
     """

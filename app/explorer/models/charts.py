@@ -109,7 +109,7 @@ def scatter(
 def cells(frame: pl.DataFrame, x: str, y: str, titles: Titles) -> alt.Chart:
     """Return how many items lie in each cell of `x` against `y`.
 
-    frame: what `pairwise_data.in_cells` returns: `x`, `x` + "_to", the same of `y`, and items.
+    frame: what `data.in_cells` returns: `x`, `x` + "_to", the same of `y`, and items.
     """
     return (
         alt.Chart(frame)
@@ -141,7 +141,7 @@ def cells(frame: pl.DataFrame, x: str, y: str, titles: Titles) -> alt.Chart:
 def accuracies(frame: pl.DataFrame, titles: Titles) -> alt.LayerChart:
     """Return accuracies with their 95 % intervals, best first, and guessing as a dashed line.
 
-    frame: what `multiple_choice_data.accuracies` returns. titles: of value, model, history, n and chance.
+    frame: what `data.accuracies` returns. titles: of value, model, history, n and chance.
     """
     chance = alt.Chart(
         frame.select(pl.lit(titles["chance"]).alias("line"), "chance").fill_nan(None).unique()
@@ -161,7 +161,7 @@ def accuracies(frame: pl.DataFrame, titles: Titles) -> alt.LayerChart:
 def likelihoods(frame: pl.DataFrame, titles: Titles) -> alt.LayerChart:
     """Return how likely a model finds each option of a question, the likeliest first.
 
-    frame: of what `multiple_choice_data.options` returns the rows of a question under a history, with
+    frame: of what `data.options` returns the rows of a question under a history, with
     `utterance` and `role`: whether the option was chosen or is right, in the words of the legend. titles:
     of letter, utterance, likelihood, role and score; and as ``roles`` those of both, chosen, right and
     neither, joined by ``|``.
@@ -199,7 +199,7 @@ def likelihoods(frame: pl.DataFrame, titles: Titles) -> alt.LayerChart:
 def positions(frame: pl.DataFrame, titles: Titles) -> alt.LayerChart:
     """Return how often each letter was chosen (bars) and was right (ticks).
 
-    frame: `multiple_choice_data.Letters.frame`. titles: of letter, count, chosen and gold.
+    frame: `data.Letters.frame`. titles: of letter, count, chosen and gold.
     """
     named = frame.select(
         "letter",

@@ -234,5 +234,5 @@ def _show_prompts(study: Study, result: Result, dialogue: str, history: str) -> 
 
 @cached
 def option_table(stamp: str, measure: str, _found: Predicted) -> pl.DataFrame:
-    """Return what `multiple_choice_data.options` returns, computed once per table and measure."""
+    """Return what `data.options` returns, computed once per table and measure."""
     return frames.options(_found.table, measure)

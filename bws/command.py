@@ -18,6 +18,7 @@ from typing import IO, Any, TypeVar
 import click
 
 from bws.extras import missing_module
+from bws.options import RenamedOption
 from bws.problems import InputError, Problem, summary
 
 __all__ = [
@@ -103,6 +104,27 @@ class Command(click.Command):
         super().__init__(*args, **kwargs)
         self.example, self.logs_itself, self.kept = example, logs_itself, kept
         self.sections = sections or {}
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments, former option names included."""
+        return super().parse_args(ctx, self.use_current_names(args))
+
+    def use_current_names(self, args: Sequence[str]) -> list[str]:
+        """Replace former option names by the current ones, with a warning for each."""
+        current = {
+            former: param.opts[0]
+            for param in self.params
+            if isinstance(param, RenamedOption)
+            for former in param.former_names
+        }
+        end = args.index("--") if "--" in args else len(args)
+        replaced = list(args)
+        for index, argument in enumerate(args[:end]):
+            name, equals, value = argument.partition("=")
+            if name in current:
+                say(f"warning: {name} is deprecated; use {current[name]}")
+                replaced[index] = current[name] + equals + value
+        return replaced
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Show the options in their sections; those before the first one, and --help, have none."""
@@ -237,7 +259,7 @@ class _CommandGroup(Command, _Group):
         if args and not args[0].startswith("-") and not takes_arguments:
             names = ", ".join(self.places)
             raise click.UsageError(f"No such command {args[0]!r}; there are {names}.")
-        return click.Command.parse_args(self, ctx, args)
+        return click.Command.parse_args(self, ctx, self.use_current_names(args))
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that the arguments are of."""

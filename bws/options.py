@@ -23,6 +23,7 @@ __all__ = [
     "Number",
     "Option",
     "RegisteredName",
+    "RenamedOption",
     "check_options",
     "checked_value",
     "click_option",
@@ -81,6 +82,14 @@ class RegisteredName(click.Choice[str]):
         return tuple(self._names())
 
 
+class RenamedOption(click.Option):
+    """An option with former names: hidden from the help, still accepted, with a warning (see `Command`)."""
+
+    def __init__(self, *args: Any, former_names: Iterable[str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.former_names = tuple(former_names)
+
+
 @dataclass(frozen=True, slots=True)
 class Option:
     """The declaration of an option: its help and its allowed values.
@@ -108,6 +117,8 @@ class Option:
     """Placeholder of the value in the help."""
     flag: str = ""
     """Name on the command line; by default that of the field with hyphens."""
+    former_names: tuple[str, ...] = ()
+    """Former names on the command line, which still work and warn."""
     none: str = ""
     """Word for None on the command line."""
 
@@ -259,6 +270,8 @@ def click_option(owner: type, name: str, *names: str, **settings: Any) -> Callab
     else:
         flag += f"/--no-{name}" if default else ""
         own |= {"is_flag": True, "default": default}
+    if declared.former_names and not names:
+        own |= {"cls": RenamedOption, "former_names": declared.former_names}
     return click.option(*(names or (flag, name)), **own | settings)
 
 

@@ -17,7 +17,7 @@ from bws.cli.options import (
     values_by,
     variants_document,
 )
-from bws.command import Console, command
+from bws.command import Console, command, say
 from bws.options import MAX_RESAMPLES, RESAMPLES, Number
 
 if TYPE_CHECKING:
@@ -174,13 +174,15 @@ def agreement(
     from bws.annotators import annotator_report
     from bws.split_items import split_items
 
+    if bootstrap:
+        say("warning: --bootstrap is deprecated; use --intervals")
     data = judgments_from(console, judgments, form, on_invalid, parts, merge_variants)
     with arguments():
         found = agreed(
             data,
             by=values_by(data, metadata, by),
             strong=strong,
-            intervals=intervals or bootstrap > 0,  # what older versions called --bootstrap N
+            intervals=intervals or bootstrap > 0,
         )
     text, document = found.table(), found.document() | variants_document(data)
     if annotators:

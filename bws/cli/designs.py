@@ -42,8 +42,18 @@ __all__ = ["make_tuples", "simulate"]
 @seed_option
 @option("--item-column", "Column of the items in .csv, .tsv, .jsonl.", metavar="COL")
 @option("--group-column", "Column of the groups; each gets a design.", metavar="COL")
-@option("--apart", "Sets of items (a line each) of which no tuple holds two.", metavar="FILE")
-@option("--together", "Sets of items of which some tuple holds all.", metavar="FILE")
+@option(
+    "--keep-apart apart",
+    "Sets of items (a line each) of which no tuple holds two.",
+    metavar="FILE",
+    former_names="--apart",
+)
+@option(
+    "--keep-together together",
+    "Sets of items of which some tuple holds all.",
+    metavar="FILE",
+    former_names="--together",
+)
 @option("--extend", "A running design that gets tuples for the new items.", metavar="TUPLES")
 @option("--compat", "Reproduce the canonical algorithm.", choices="km")
 @option(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.command import Console
-from bws.options import SEED, RegisteredName
+from bws.options import SEED, RegisteredName, RenamedOption
 from bws.problems import InputError, Problem
 from bws.tables import FORMATS
 
@@ -31,16 +31,24 @@ Decorator = Callable[[Any], Any]
 
 
 def option(
-    names: str, text: str, *, choices: str | Callable[[], Iterable[str]] = "", **settings: Any
+    names: str,
+    text: str,
+    *,
+    choices: str | Callable[[], Iterable[str]] = "",
+    former_names: str = "",
+    **settings: Any,
 ) -> Decorator:
     """Return click's option of these names; a default is shown in its help.
 
     choices: the allowed values with spaces between, or a function that returns the names in a registry.
+    former_names: deprecated names with spaces between.
     """
     if callable(choices):
         settings["type"] = RegisteredName(choices)
     elif choices:
         settings["type"] = click.Choice(choices.split())
+    if former_names:
+        settings |= {"cls": RenamedOption, "former_names": former_names.split()}
     settings.setdefault("show_default", "default" in settings)
     return click.option(*names.split(), help=text, **settings)
 
@@ -72,7 +80,7 @@ def _parts(ctx: click.Context, parameter: click.Parameter, given: Sequence[str])
     parts = dict(text.partition("=")[::2] for text in given)
     for part, column in parts.items():
         if part not in PARTS or not column:
-            raise click.BadParameter(f"PART=COLUMN with PART one of {', '.join(PARTS)}")
+            raise click.BadParameter(f"must be ROLE=COLUMN, with ROLE one of {', '.join(PARTS)}")
     return parts
 
 
@@ -87,10 +95,10 @@ def judgments_options(function: Any) -> Any:
     for add in (
         merge_variants_option,
         option(
-            "--part parts",
+            "--column parts",
             "With --from mturk-batch: the column of items (several with commas between), best, worst, "
             "tuple_id, group or annotator; may be given several times.",
-            multiple=True, callback=_parts, metavar="PART=COLUMN",
+            multiple=True, callback=_parts, metavar="ROLE=COLUMN", former_names="--part",
         ),
         option(
             "--on-invalid", "Rows that are no valid judgment: stop, or leave them out and say so.",

@@ -62,9 +62,10 @@ def _methods() -> Sequence[str]:
     default="signed",
 )
 @option(
-    "--intervals --model-interval intervals",
+    "--intervals",
     "95 % intervals from the method's standard errors; none for elo and the learning methods.",
     is_flag=True,
+    former_names="--model-interval",
 )
 @option(
     "--bootstrap",

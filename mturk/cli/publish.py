@@ -184,7 +184,9 @@ def preview(
 @study_options
 @endpoint_option
 @option(
-    "--insist-on-production", "Call Mechanical Turk itself, although it closed.", is_flag=True,
+    "--confirm-production insist_on_production", "Call Mechanical Turk itself, although it closed.",
+    is_flag=True,
+    former_names="--insist-on-production",
     show_default=False,
 )  # fmt: skip
 @ledger_option

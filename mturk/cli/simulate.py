@@ -25,7 +25,7 @@ positive = Number(0, 1e6)
     "mturk-hits simulate",
     example="""
     mturk-hits simulate --truth dialogues.jsonl --workers 20
-    mturk-hits simulate --truth scores.csv --workers 20 --pace 3 --returns 0.02 --abandons 0.01
+    mturk-hits simulate --truth scores.csv --workers 20 --return-rate 0.02 --abandon-rate 0.01
     mturk-hits simulate --truth scores.csv --links links.csv --endpoint https://work.example.org
     """,
     kept="the service has every submitted assignment; the same command goes on with the open HITs",
@@ -50,9 +50,28 @@ positive = Number(0, 1e6)
     metavar="SD",
 )
 @option("--careless", "Share of tuples answered without looking.", type=share, default=0.0)
-@option("--returns", "Share of HITs that are returned.", type=share, default=0.0)
-@option("--abandons", "Share of HITs left lying; the worker goes.", type=share, default=0.0)
-@option("--pace", "Mean seconds spent on a HIT.", type=positive, default=0.0, metavar="SECONDS")
+@option(
+    "--return-rate returns",
+    "Share of HITs that are returned.",
+    type=share,
+    default=0.0,
+    former_names="--returns",
+)
+@option(
+    "--abandon-rate abandons",
+    "Share of HITs left lying; the worker goes.",
+    type=share,
+    default=0.0,
+    former_names="--abandons",
+)
+@option(
+    "--seconds-per-hit pace",
+    "Mean seconds spent on a HIT.",
+    type=positive,
+    default=0.0,
+    metavar="SECONDS",
+    former_names="--pace",
+)
 @option("--country", "Where the workers say they are.", default="DE", metavar="CODE")
 @seed_option
 def simulate(

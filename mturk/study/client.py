@@ -34,7 +34,7 @@ REGION = "us-east-1"  # in any other the service has no host
 STATIC = ("env", "shared-credentials-file", "config-file")
 CLOSED = (
     "Amazon Mechanical Turk closed on 2026-09-30. Run a service of your own with `mturk-hits serve` "
-    "and name it with --endpoint local or its address; --insist-on-production calls the old address all "
+    "and name it with --endpoint local or its address; --confirm-production calls the old address all "
     "the same, where every assignment would cost real money"
 )
 

@@ -143,7 +143,7 @@ def test_an_extended_design_keeps_the_old_tuples(study):
 def test_rules_keep_items_apart_and_bring_them_together(study):
     (study / "apart.csv").write_text('i00,i01\ni02,"i03",i04\n')
     (study / "together.tsv").write_text("i05\ti06\n")
-    rules = ["--apart", "apart.csv", "--together", "together.tsv"]
+    rules = ["--keep-apart", "apart.csv", "--keep-together", "together.tsv"]
     run("make_tuples", "items.txt", "-k", 4, *rules, "-o", "t.csv")
     sets = [set(items) for _, _, items in read_tuples("t.csv").rows()]
     for pair in ({"i00", "i01"}, {"i02", "i03"}, {"i02", "i04"}, {"i03", "i04"}):
@@ -161,9 +161,9 @@ def test_rules_keep_items_apart_and_bring_them_together(study):
         (["-k", 3, "--extend", "tuples.csv"], "have 4 items; give -k 4"),
         (["-k", 4, "--extend", "tuples.csv"], "all items are in tuples.csv already"),
         (["-k", 4, "--extend", "tuples.csv", "--tuples", 4], "--extend does not go with --tuples"),
-        (["-k", 4, "--apart", "missing.csv"], "missing.csv: no such file"),
+        (["-k", 4, "--keep-apart", "missing.csv"], "missing.csv: no such file"),
         (
-            ["-k", 4, "--apart", "apart.csv"],
+            ["-k", 4, "--keep-apart", "apart.csv"],
             "apart.csv:2: 'i00'; a set has two or more distinct items",
         ),
     ],
@@ -270,7 +270,7 @@ def test_a_batch_is_put_on_the_scale_of_an_earlier_one(study):
 
 
 def test_model_intervals(study):
-    out, _ = run("score", "judgments.csv", "--method", "bradley-terry", "--model-interval")
+    out, _ = run("score", "judgments.csv", "--method", "bradley-terry", "--intervals")
     assert out.startswith("item,group,score,appearances,best,worst,low,high\n")
     _, err = run("score", "judgments.csv", "--intervals", "--method", "elo", code=2)
     assert "method elo has no standard errors" in err
@@ -321,17 +321,17 @@ def test_columns_of_a_batch_are_named_on_the_command_line(folder):
         "WorkerId,Input.x1,Input.x2,Answer.q1,Answer.q2\nw,a,b,a,b\nv,a,b,a,b\n"
     )
     parts = [
-        "--part",
+        "--column",
         "items=Input.x1,Input.x2",
-        "--part",
+        "--column",
         "best=Answer.q1",
-        "--part",
+        "--column",
         "worst=Answer.q2",
     ]
     out, _ = run("score", "b.csv", "--from", "mturk-batch", *parts)
     assert out.splitlines()[1:] == ["a,,1.0,2,2,0", "b,,-1.0,2,0,2"]
     assert "only 'mturk-batch' has some" in run("score", "b.csv", *parts, code=2)[1]
-    assert "PART one of items" in run("score", "b.csv", "--part", "bset=x", code=2)[1]
+    assert "ROLE one of items" in run("score", "b.csv", "--column", "bset=x", code=2)[1]
 
 
 # reliability and agreement

@@ -29,7 +29,7 @@ JUDGMENTS = ("judgments.csv", "long.csv", "batch.csv", "pairs.csv", "user_state.
 CALLS = [
     *(("make_tuples", ["{}", "-k", "2"], name) for name in ("items", "items.csv", "d.jsonl")),
     ("make_tuples", ["items.csv", "-k", "3", "--extend", "{}"], "tuples.csv"),
-    ("make_tuples", ["items", "-k", "2", "--apart", "{}"], "items.csv"),
+    ("make_tuples", ["items", "-k", "2", "--keep-apart", "{}"], "items.csv"),
     ("simulate", ["{}", "--truth", "d.jsonl"], "tuples.csv"),
     ("simulate", ["tuples.csv", "--truth", "{}"], "scores.csv"),
     ("simulate", ["tuples.csv", "--truth", "{}"], "d.jsonl"),
@@ -95,7 +95,7 @@ def broken(data, generator):
 @pytest.mark.parametrize(("command", "arguments", "name"), CALLS)
 def test_the_good_files_are_good(folder, command, arguments, name):
     result = ends_well(command, [a.format(name) for a in arguments])
-    expected = 2 if name == "user_state.json" or "--apart" in arguments else 0
+    expected = 2 if name == "user_state.json" or "--keep-apart" in arguments else 0
     assert result.exit_code == expected, result.output
 
 

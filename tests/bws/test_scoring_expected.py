@@ -154,7 +154,7 @@ def test_the_command_scores_on_countings_scale_or_refuses(tmp_path):
     assert (
         "scale 'counting' needs the chances of a choice model, and method counting" in result.stderr
     )
-    for intervals in (["--model-interval"], ["--bootstrap", "10"]):
+    for intervals in (["--intervals"], ["--bootstrap", "10"]):
         result = run("--method", "maxdiff", "--scale", "counting", *intervals)
         assert result.exit_code == 2
         assert "scale 'counting' has no intervals, as a score depends" in result.stderr

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.command import Console, command
-from bws.options import MAX_COUNT, SEED, Number
+from bws.options import MAX_COUNT, SEED, Number, RenamedOption
 from giccs.cli.remarks import warned_of_unknown_tokens
 from giccs.csts.mining.thresholds import PRESETS, Preset
 
@@ -26,7 +26,7 @@ __all__ = ["pairs"]
     example="""
     giccs-csts pairs captions.jsonl --embeddings images.npy --model package:minilm --pairs 1000
     giccs-csts pairs captions.csv --model package:minilm --preset flickr30k --neighbours 10
-    giccs-csts pairs captions.csv --model package:minilm --distance-at-least 0 --distance-at-most 0.6
+    giccs-csts pairs captions.csv --model package:minilm --min-distance 0 --max-distance 0.6
     """,
 )
 @click.argument("captions_file", metavar="CAPTIONS")
@@ -60,25 +60,50 @@ __all__ = ["pairs"]
 @click.option(
     "--neighbours", type=click.IntRange(1, MAX_COUNT), metavar="K", help="Nearest of each source."
 )
-@click.option("--iou-at-most", type=Number(0, 1), metavar="X", help="Shared words over all.")
 @click.option(
-    "--distance-at-least",
+    "--max-iou",
+    "iou_at_most",
+    cls=RenamedOption,
+    former_names=["--iou-at-most"],
+    type=Number(0, 1),
+    metavar="X",
+    help="Shared words over all.",
+)
+@click.option(
+    "--min-distance",
+    "distance_at_least",
+    cls=RenamedOption,
+    former_names=["--distance-at-least"],
     type=Number(0, 2),
     metavar="X",
     help="1 - cosine of the captions' embeddings (d_text).",
 )
-@click.option("--ratio-at-least", type=Number(0, 1), metavar="X", help="Fewer words / more.")
 @click.option(
-    "--length-at-least",
+    "--min-ratio",
+    "ratio_at_least",
+    cls=RenamedOption,
+    former_names=["--ratio-at-least"],
+    type=Number(0, 1),
+    metavar="X",
+    help="Fewer words / more.",
+)
+@click.option(
+    "--min-length",
+    "length_at_least",
+    cls=RenamedOption,
+    former_names=["--length-at-least"],
     type=click.IntRange(0, MAX_COUNT),
     metavar="N",
     help="Characters of the shorter one.",
 )
 @click.option(
-    "--distance-at-most",
+    "--max-distance",
+    "distance_at_most",
+    cls=RenamedOption,
+    former_names=["--distance-at-most"],
     type=Number(0, 2),
     metavar="X",
-    help="Not in Table 6; 0.6 with --distance-at-least 0 is how section 2.2.1 describes d_text.",
+    help="Not in Table 6; 0.6 with --min-distance 0 is how section 2.2.1 describes d_text.",
 )
 @click.option(
     "--search",

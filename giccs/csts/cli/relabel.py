@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from bws.command import Console, command
-from bws.options import SEED, Number
+from bws.options import SEED, Number, RenamedOption
 from bws.problems import InputError, Problem
 from giccs.csts.data import (
     Dataset,
@@ -34,7 +34,10 @@ __all__ = ["relabel"]
     "--labels", required=True, metavar="FILE", help="Second labels: uid, reannotated-label."
 )
 @click.option(
-    "--test",
+    "--test-share",
+    "test",
+    cls=RenamedOption,
+    former_names=["--test"],
     type=Number(0, 1, min_open=True, max_open=True),
     default=0.3,
     show_default=True,
@@ -92,6 +95,8 @@ def _parts(data: str, kept: Dataset, test: float, seed: int) -> tuple[Dataset, D
     """Return the rows to train with, and those to test with; neither may be empty."""
     tested, trained = divide_rows(kept, test, seed)
     if not trained.instances or not tested.instances:
-        message = f"has {len(kept.instances)} rows, of which --test {test:g} leaves one part empty"
+        message = (
+            f"has {len(kept.instances)} rows, of which --test-share {test:g} leaves one part empty"
+        )
         raise InputError(Problem(data, None, message))
     return trained, tested

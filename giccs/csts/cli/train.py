@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.command import Console, command
-from bws.options import SEED, click_option, click_options, declarations
+from bws.options import SEED, RenamedOption, click_option, click_options, declarations
 from bws.problems import InputError, Problem
 from giccs.cli.options import offline_first
 from giccs.cli.remarks import Remarks
@@ -57,7 +57,7 @@ def _sizes(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
 )
 @click.argument("data", metavar="DATA")
 @click.option(
-    "--model", "--base", "models", multiple=True, metavar="NAME",
+    "--model", "models", cls=RenamedOption, former_names=["--base"], multiple=True, metavar="NAME",
     help="Encoder to start from: a folder, a hub id, package:minilm. Repeat it for several.",
 )  # fmt: skip
 @click_option(ModelOptions, "revision")
@@ -93,7 +93,8 @@ def _sizes(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
     help="auto takes the GPU where there is one; several by accelerate launch.",
 )  # fmt: skip
 @click_option(
-    Settings, "batch", "--rows-at-once", "rows_at_once", default=None,
+    Settings, "batch", "--micro-batch-size", "rows_at_once", default=None,
+    cls=RenamedOption, former_names=["--rows-at-once"],
     help="Rows of a batch that a device takes at a time, where memory does not hold all.",
 )  # fmt: skip
 @click_options(ModelOptions, "offline")

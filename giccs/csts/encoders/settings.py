@@ -86,7 +86,12 @@ class Settings:
     weight_decay: float = option(0.1, None, bounds=(0, 10), metavar="X")
     epochs: int = option(3, None, bounds=(1, 10_000), metavar="N")
     batch: int = option(
-        32, "Rows for one step, over all devices.", bounds=(1, 1_000_000), metavar="N"
+        32,
+        "Rows per training step, over all devices.",
+        bounds=(1, 1_000_000),
+        metavar="N",
+        flag="--batch-size",
+        former_names=("--batch",),
     )
     """With a quadruplet loss half as many units, each a pair."""
     select: str = option(

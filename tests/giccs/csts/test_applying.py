@@ -24,7 +24,7 @@ from giccs.models import ModelOptions, open_model  # noqa: E402
 from . import tiny_bert, tiny_roberta  # noqa: E402
 
 SPLITS = {"train": 16, "validation": 12, "test": 20}
-SHORT = ["--epochs", 1, "--batch", 8, "--learning-rate", 0.001, "--device", "cpu"]
+SHORT = ["--epochs", 1, "--batch-size", 8, "--learning-rate", 0.001, "--device", "cpu"]
 WAYS = {
     "bi": ["--encoding", "bi", "--pooling", "mean"],
     "tri": ["--encoding", "tri", "--operation", "concatenation", "--transform"],

@@ -499,7 +499,7 @@ def test_the_command_writes_what_the_arrays_say(files):
     output = files / "out.csv"
     arguments = [files / "captions.csv", "--caption-embeddings", files / "texts.npy"]
     arguments += ["--embeddings", files / "sources.npy", "--neighbours", 2, "-o", output, "--json"]
-    arguments += ["--iou-at-most", 0.5, "--ratio-at-least", 0.2, "--length-at-least", 10]
+    arguments += ["--max-iou", 0.5, "--min-ratio", 0.2, "--min-length", 10]
     done = run(*arguments)
     assert done.exit_code == 0, done.output
     facts = json.loads(done.stdout)
@@ -530,7 +530,7 @@ def test_the_command_writes_what_the_arrays_say(files):
 
 def test_a_draw_has_its_seed_and_the_means_stand_for_missing_images(files):
     arguments = [files / "captions.csv", "--caption-embeddings", files / "texts.npy"]
-    arguments += ["--length-at-least", 0, "--iou-at-most", 1, "--ratio-at-least", 0]
+    arguments += ["--min-length", 0, "--max-iou", 1, "--min-ratio", 0]
     said = []
     for seed in (0, 0, 1):
         done = run(*arguments, "--pairs", 5, "--seed", seed, "-o", files / "out.csv")
@@ -549,8 +549,8 @@ def test_a_draw_has_its_seed_and_the_means_stand_for_missing_images(files):
 
 def test_a_model_encodes_the_captions(files, static_encoder):
     output = files / "out.csv"
-    arguments = ["--model", f"encoder:{static_encoder}", "--distance-at-least", 0, "-o", output]
-    done = run(files / "captions.csv", *arguments, "--length-at-least", 0, "--iou-at-most", 1)
+    arguments = ["--model", f"encoder:{static_encoder}", "--min-distance", 0, "-o", output]
+    done = run(files / "captions.csv", *arguments, "--min-length", 0, "--max-iou", 1)
     assert done.exit_code == 0, done.output
     rows = list(csv.DictReader(output.open(encoding="utf-8")))
     texts = [[row[f"sentence{n}"] for row in rows] for n in (1, 2)]
@@ -565,7 +565,7 @@ def test_a_model_encodes_the_captions(files, static_encoder):
     [
         ([], "either --model or --caption-embeddings"),
         (["--model", "x", "--caption-embeddings", "y"], "either --model or --caption-embeddings"),
-        (["--model", "x", "--distance-at-most", "0.3"], "distance_at_least is 0.4, more than"),
+        (["--model", "x", "--max-distance", "0.3"], "distance_at_least is 0.4, more than"),
         (["--model", "x", "-o", "-"], "-o takes the name of a CSV file"),
         (["--caption-embeddings", "sources.npy"], "a row for each of the captions"),
         (["--caption-embeddings", "texts.npy", "--embeddings", "texts.npy"], "each of the sources"),

@@ -89,7 +89,7 @@ def test_the_first_labels_are_not_overwritten(second, data, monkeypatch):
 def test_no_part_is_empty(second, share, why):
     folder, labels = second
     out = folder / "out"
-    arguments = [str(folder), "--labels", str(labels), "--test", share, "-o", str(out)]
+    arguments = [str(folder), "--labels", str(labels), "--test-share", share, "-o", str(out)]
     done = CliRunner().invoke(relabel, arguments)
     assert done.exit_code == 2
     assert why in done.stderr

@@ -164,7 +164,7 @@ def test_training_predicts_the_test_split_with_every_seed(rows, tmp_path):
         write_csts(read_csts("csts-sample", split).instances[:16], data / f"csts_{split}.csv")
     hidden_file(data / "csts_test.csv", rows)
     command = [
-        "train", data, "--model", model, "--epochs", 1, "--batch", 8, "--learning-rate", 0.001,
+        "train", data, "--model", model, "--epochs", 1, "--batch-size", 8, "--learning-rate", 0.001,
         "--seed", 1, "--seed", 2, "-o", out, "--json",
     ]  # fmt: skip
     done = call(main, *command)

@@ -458,7 +458,7 @@ def test_two_processes_learn_what_one_does_and_one_of_them_writes(still, tmp_pat
     for split in ("train", "validation", "test"):
         write_csts(whole.rows(split), data / f"csts_{split}.csv")
     call = [
-        "train", str(data), "--model", still, "--batch", "8", "--learning-rate", "1e-3",
+        "train", str(data), "--model", still, "--batch-size", "8", "--learning-rate", "1e-3",
         "--epochs", "1", "--device", "cpu", "--json",
     ]  # fmt: skip
     one = CliRunner().invoke(main, [*call, "-o", str(tmp_path / "one")])
@@ -695,7 +695,7 @@ def call(*arguments):
 
 def test_the_command_trains_and_prints_a_table(tiny, splits, tmp_path):
     data = folder_of(tmp_path / "data", train=splits.train, validation=splits.validation)
-    common = [data, "--model", tiny, "--epochs", 1, "--batch", 8, "-o", tmp_path / "out"]
+    common = [data, "--model", tiny, "--epochs", 1, "--batch-size", 8, "-o", tmp_path / "out"]
     done = call(*common, "--encoding", "bi", "--encoding", "cross", "--transform")
     assert done.exit_code == 0, done.output
     table = [line for line in done.stdout.splitlines() if line.startswith(tiny)]
@@ -723,7 +723,17 @@ def test_the_command_says_what_was_left_out_or_cut_off(tiny, splits, tmp_path):
     data = folder_of(
         tmp_path / "data", train=[*equal, long, *splits.train[3:6]], validation=splits.validation
     )
-    common = ["--model", tiny, "--objective", "quad", "--epochs", 1, "--batch", 8, "--no-models"]
+    common = [
+        "--model",
+        tiny,
+        "--objective",
+        "quad",
+        "--epochs",
+        1,
+        "--batch-size",
+        8,
+        "--no-models",
+    ]
     done = call(data, *common, "-o", tmp_path / "out")
     assert done.exit_code == 0, done.output
     # the long sentence has lost its partner, because the pair is no longer the same two sentences
@@ -738,7 +748,18 @@ def test_the_command_says_what_was_left_out_or_cut_off(tiny, splits, tmp_path):
 def test_the_command_draws_a_curve_and_follows_a_sweep(tiny, splits, tmp_path):
     pytest.importorskip("altair")
     data = folder_of(tmp_path / "data", train=splits.train, validation=splits.validation)
-    common = [data, "--model", tiny, "--epochs", 1, "--batch", 8, "-o", tmp_path / "out", "--json"]
+    common = [
+        data,
+        "--model",
+        tiny,
+        "--epochs",
+        1,
+        "--batch-size",
+        8,
+        "-o",
+        tmp_path / "out",
+        "--json",
+    ]
     done = call(*common, "--curve", "8,16")
     assert done.exit_code == 0, done.output
     assert [one["rows"] for one in json.loads(done.stdout)["curve"]] == [8, 16]
@@ -755,7 +776,18 @@ def test_a_sweep_tries_its_values_with_everything_else_that_was_named(tiny, spli
     data = folder_of(tmp_path / "data", train=splits.train, validation=splits.validation)
     path = tmp_path / "sweep.toml"
     path.write_text('[grid]\nobjective = ["mse", "quad"]\n[final]\nseeds = [42]\n')
-    common = [data, "--model", tiny, "--epochs", 1, "--batch", 8, "-o", tmp_path / "out", "--json"]
+    common = [
+        data,
+        "--model",
+        tiny,
+        "--epochs",
+        1,
+        "--batch-size",
+        8,
+        "-o",
+        tmp_path / "out",
+        "--json",
+    ]
     done = call(*common, "--encoding", "bi", "--encoding", "cross", "--sweep", path)
     assert done.exit_code == 0, done.output
     document = json.loads(done.stdout)

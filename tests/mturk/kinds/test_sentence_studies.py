@@ -18,7 +18,7 @@ def rows(path):
 
 def test_from_pairs_to_a_data_set(study, pairs_csv):
     study.publish("conditions", pairs_csv, pairs_per_hit=2)
-    study.simulate("--workers", "2", "--returns", "0.2")
+    study.simulate("--workers", "2", "--return-rate", "0.2")
     collected = study.collect("conditions.csv")
     written = rows(collected)
     assert list(written[0]) == [

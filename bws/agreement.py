@@ -21,9 +21,9 @@ from bws.clusters import (
     ClusterVariance,
     Estimate,
     cluster_sums,
-    few_clusters,
+    few_clusters_note,
     t_quantile,
-    too_few_clusters,
+    too_few_clusters_note,
     two_way_variance,
 )
 from bws.metadata import By, breakdown
@@ -38,12 +38,12 @@ log = logging.getLogger(__name__)
 Floats = NDArray[np.float64]
 BOUNDS = {"alpha": (-math.inf, 1.0), "observed": (0.0, 1.0), "strong": (0.0, 100.0)}
 """The smallest and the largest value of each measure."""
-DECIMALS = 12
+INTERVAL_DECIMALS = 12
 Measures = dict[str, dict[str, Floats]]
 """A measure (alpha, observed, strong), then an answer (both, best, worst, joint), to (...,) values."""
 ANSWERS = ("both", "best", "worst", "joint")
 
-AGREEING, STRONG, ONE, PLACES = 0, 1, 2, slice(3, None)
+AGREEING, STRONG, TUPLE_COUNT, POSITIONS = 0, 1, 2, slice(3, None)
 """The columns of a question's statistics."""
 ROUNDING = 1e-9
 """What a share times a number of annotations may be off: 0.7 * 10 is 7.000000000000001."""
@@ -77,25 +77,25 @@ class AgreementGroup:
             "tuples": self.tuples,
             "annotations": self.annotations,
             **{
-                name: {answer: estimate.value for answer, estimate in found.items()}
-                for name, found in measures.items()
+                name: {answer: estimate.value for answer, estimate in estimates.items()}
+                for name, estimates in measures.items()
             },
-            "intervals": {name: _intervals(found) for name, found in measures.items()},
+            "intervals": {name: _intervals(estimates) for name, estimates in measures.items()},
             "notes": list(self.notes),
         }
 
     def cells(self) -> Iterator[Cell]:
         """Yield the measures, without limits where no interval was requested."""
-        for found in (self.alpha, self.strong, self.observed):
-            for estimate in (found[answer] for answer in ANSWERS if answer in found):
+        for estimates in (self.alpha, self.strong, self.observed):
+            for estimate in (estimates[answer] for answer in ANSWERS if answer in estimates):
                 is_plain = math.isnan(estimate.low) and not self.without_interval
                 yield estimate.value if is_plain else estimate
 
 
-def _intervals(found: Mapping[str, Estimate]) -> dict[str, dict[str, float]]:
+def _intervals(estimates: Mapping[str, Estimate]) -> dict[str, dict[str, float]]:
     return {
         answer: {"low": estimate.low, "high": estimate.high}
-        for answer, estimate in found.items()
+        for answer, estimate in estimates.items()
         if not math.isnan(estimate.low)
     }
 
@@ -208,7 +208,10 @@ def agreement(
     if not len(judgments):
         message = "has no judgments; agreement needs some"
         raise InputError(Problem(judgments.source or "judgments", None, message))
-    groups = [_group(values, part, strong, intervals) for values, part in breakdown(judgments, by)]
+    groups = [
+        _measure_group(values, subset, strong, intervals)
+        for values, subset in breakdown(judgments, by)
+    ]
     settings = {
         "alpha": "nominal, answers are places in the tuple as written",
         "strong": strong,
@@ -217,57 +220,67 @@ def agreement(
     return Agreement(tuple(groups), settings, judgments)
 
 
-def _group(
-    by: Mapping[str, Any], part: Judgments, strong: float, intervals: bool
+def _measure_group(
+    by: Mapping[str, Any], subset: Judgments, strong: float, intervals: bool
 ) -> AgreementGroup:
-    statistics, groups = _of_tuples(part, strong)
-    k = part.tuples.members.shape[1]
-    sums = _total(statistics, k)
-    point = _measures(sums, k)
-    tuples = len(np.unique(part.tuple_of))
-    log.debug("%s: %d judgments of %d tuples", part_name(by), len(part), tuples)
-    notes = _undefined(tuples, len(statistics), point["alpha"])
-    refusal, left_out = "", list[Measures]()
+    statistics, groups = _tuple_statistics(subset, strong)
+    k = subset.tuples.members.shape[1]
+    sums = _sum_exactly(statistics, k)
+    point_estimates = _measures(sums, k)
+    tuples = len(np.unique(subset.tuple_of))
+    log.debug("%s: %d judgments of %d tuples", part_name(by), len(subset), tuples)
+    notes = _undefined_notes(tuples, len(statistics), point_estimates["alpha"])
+    no_interval_reason, jackknife_values = "", list[Measures]()
     if intervals:
-        grouped = len(part.tuples.groups) > 1
-        units = _numbered(groups) if grouped else np.arange(len(statistics))
-        refusal, cluster_notes = _cluster_notes(part, len(np.unique(units)), grouped)
+        has_groups = len(subset.tuples.groups) > 1
+        units = _rank_keys(groups) if has_groups else np.arange(len(statistics))
+        no_interval_reason, cluster_notes = _cluster_notes(
+            subset, len(np.unique(units)), has_groups
+        )
         notes += cluster_notes
-        if not refusal:
-            left_out = [_measures(sums - cluster_sums(statistics, units), k)]
-            if _enough_annotators(part):
+        if not no_interval_reason:
+            jackknife_values = [_measures(sums - cluster_sums(statistics, units), k)]
+            if _enough_annotators(subset):
                 changes = (
-                    sums + cluster_sums(changed, labels) for changed, labels in _rows(part, strong)
+                    sums + cluster_sums(changed, labels)
+                    for changed, labels in _deletions_by_cluster(subset, strong)
                 )
                 by_annotator, by_cell = (_measures(change, k) for change in changes)
-                left_out = [by_annotator, *left_out, by_cell]
+                jackknife_values = [by_annotator, *jackknife_values, by_cell]
     estimates = {
         name: {
-            answer: _estimate(value, [kind[name][answer] for kind in left_out], BOUNDS[name])
+            answer: _estimate(
+                value, [kind[name][answer] for kind in jackknife_values], BOUNDS[name]
+            )
             for answer, value in values.items()
         }
-        for name, values in point.items()
+        for name, values in point_estimates.items()
     }
-    if left_out:
-        notes += _missing_intervals(estimates["alpha"])
+    if jackknife_values:
+        notes += _missing_interval_notes(estimates["alpha"])
     return AgreementGroup(
-        by, tuples, len(part), **estimates, notes=tuple(notes), without_interval=bool(refusal)
+        by,
+        tuples,
+        len(subset),
+        **estimates,
+        notes=tuple(notes),
+        without_interval=bool(no_interval_reason),
     )
 
 
-def _cluster_notes(part: Judgments, units: int, grouped: bool) -> tuple[str, list[str]]:
+def _cluster_notes(subset: Judgments, units: int, has_groups: bool) -> tuple[str, list[str]]:
     """Return why there are no intervals, or an empty string, and what to know of the intervals."""
-    name = "groups" if grouped else "tuples"
-    if refusal := too_few_clusters(units, name):
-        return refusal, [refusal]
-    notes = [few_clusters(units, name)]
-    if not grouped:
+    name = "groups" if has_groups else "tuples"
+    if no_interval_reason := too_few_clusters_note(units, name):
+        return no_interval_reason, [no_interval_reason]
+    notes = [few_clusters_note(units, name)]
+    if not has_groups:
         notes.append(
             "without groups, tuples that share items are taken as independent: the intervals are "
             "conservative"
         )
-    if _enough_annotators(part):
-        notes.append(few_clusters(len(np.unique(part.annotator_of)), "annotators"))
+    if _enough_annotators(subset):
+        notes.append(few_clusters_note(len(np.unique(subset.annotator_of)), "annotators"))
     else:
         notes.append(
             f"fewer than {MIN_CLUSTERS} annotators, or judgments without one: the intervals do not "
@@ -276,42 +289,50 @@ def _cluster_notes(part: Judgments, units: int, grouped: bool) -> tuple[str, lis
     return "", [note for note in notes if note]
 
 
-def _enough_annotators(part: Judgments) -> bool:
+def _enough_annotators(subset: Judgments) -> bool:
     """Return whether all judgments name an annotator, and the annotators are enough for intervals."""
-    annotators = np.unique(part.annotator_of)
+    annotators = np.unique(subset.annotator_of)
     return bool((annotators >= 0).all()) and len(annotators) >= MIN_CLUSTERS
 
 
-def _rows(part: Judgments, strong: float) -> Iterator[tuple[Floats, NDArray[np.int64]]]:
+def _deletions_by_cluster(
+    subset: Judgments, strong: float
+) -> Iterator[tuple[Floats, NDArray[np.int64]]]:
     """Yield (J, S) changes of the sums where a judgment is left out, with its annotator and its cell.
 
     A cell is the judgments of an annotator in a group, or of a tuple where there are no groups.
     """
-    changes = _deletions(part, strong)
-    tuples = part.tuples
-    unit = tuples.group_of_tuple[part.tuple_of] if len(tuples.groups) > 1 else part.tuple_of
-    yield changes, _numbered(part.annotator_of)
-    yield changes, _numbered(part.annotator_of.astype(np.int64) * len(tuples) + unit)
+    changes = _deletions(subset, strong)
+    tuples = subset.tuples
+    unit = tuples.group_of_tuple[subset.tuple_of] if len(tuples.groups) > 1 else subset.tuple_of
+    yield changes, _rank_keys(subset.annotator_of)
+    yield changes, _rank_keys(subset.annotator_of.astype(np.int64) * len(tuples) + unit)
 
 
-def _numbered(keys: NDArray[np.integer]) -> NDArray[np.int64]:
+def _rank_keys(keys: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return the rank of each key among the distinct keys."""
     ranks: NDArray[np.int64] = np.unique(keys, return_inverse=True)[1].ravel().astype(np.int64)
     return ranks
 
 
-def _estimate(value: Floats, left_out: list[Floats], bounds: tuple[float, float]) -> Estimate:
+def _estimate(
+    value: Floats, jackknife_values: list[Floats], bounds: tuple[float, float]
+) -> Estimate:
     """Return a value with its jackknife interval; without one where a cluster is needed to define it.
 
     `left_out`: the values with one cluster left out at a time, of groups, or of annotators, groups and
     the cells where they meet; empty for no interval. `bounds`: the smallest and the largest possible
     value. The ends have 12 decimals, so that the order of sums does not change them.
     """
-    if not left_out or math.isnan(value) or any(np.isnan(values).any() for values in left_out):
+    if (
+        not jackknife_values
+        or math.isnan(value)
+        or any(np.isnan(values).any() for values in jackknife_values)
+    ):
         return Estimate(float(value))
-    error = two_way_variance(*(_jackknife(values) for values in left_out))
-    reach = float((t_quantile(error.df) * np.sqrt(error.variance))[0])
-    low, high = np.clip([value - reach, value + reach], *bounds).round(DECIMALS).tolist()
+    error = two_way_variance(*(_jackknife(values) for values in jackknife_values))
+    margin = float((t_quantile(error.df) * np.sqrt(error.variance))[0])
+    low, high = np.clip([value - margin, value + margin], *bounds).round(INTERVAL_DECIMALS).tolist()
     return Estimate(float(value), low, high)
 
 
@@ -322,24 +343,24 @@ def _jackknife(values: Floats) -> ClusterVariance:
     return ClusterVariance(np.array([squares]), np.array([c]))
 
 
-def _undefined(tuples: int, paired: int, alpha: Mapping[str, Floats]) -> list[str]:
+def _undefined_notes(n_tuples: int, n_paired: int, alpha: Mapping[str, Floats]) -> list[str]:
     notes = []
-    if paired < tuples:
+    if n_paired < n_tuples:
         notes.append(
-            f"{tuples - paired} of {tuples} tuples have one judgment, and count in no measure"
+            f"{n_tuples - n_paired} of {n_tuples} tuples have one judgment, and count in no measure"
         )
-    if not paired:
+    if not n_paired:
         return [*notes, "no tuple has two judgments to compare: no agreement"]
     undefined = [answer for answer, value in alpha.items() if np.isnan(value)]
     if undefined:
-        what = (
+        reason = (
             f"alpha ({', '.join(undefined)}) is not defined: all answers are at one place of their"
         )
-        notes.append(f"{what} tuples; write each tuple's items in random order")
+        notes.append(f"{reason} tuples; write each tuple's items in random order")
     return notes
 
 
-def _missing_intervals(alpha: Mapping[str, Estimate]) -> list[str]:
+def _missing_interval_notes(alpha: Mapping[str, Estimate]) -> list[str]:
     missing = [
         answer
         for answer, estimate in alpha.items()
@@ -350,7 +371,7 @@ def _missing_intervals(alpha: Mapping[str, Estimate]) -> list[str]:
     return [f"no interval of alpha ({', '.join(missing)}): undefined without one of the clusters"]
 
 
-def _of_tuples(judgments: Judgments, strong: float) -> tuple[Floats, NDArray[np.int32]]:
+def _tuple_statistics(judgments: Judgments, strong: float) -> tuple[Floats, NDArray[np.int32]]:
     """Return the statistics of the U tuples with at least two judgments, and their groups (U,).
 
     The statistics are (U, 1 + K (K - 1) + 2 (3 + K)). First those of the pairs (best, worst): pairs of
@@ -359,11 +380,12 @@ def _of_tuples(judgments: Judgments, strong: float) -> tuple[Floats, NDArray[np.
     strong; 1; and how often each place was the answer.
     """
     counts = [
-        _counts(judgments, answers, n).astype(np.float64) for answers, n in _questions(judgments)
+        _count_answers(judgments, answers, n).astype(np.float64)
+        for answers, n in _questions(judgments)
     ]
-    paired = np.flatnonzero(counts[0].sum(axis=1) >= 2)
-    statistics = _statistics([count[paired] for count in counts], strong)
-    return statistics, judgments.tuples.group_of_tuple[paired]
+    paired_tuples = np.flatnonzero(counts[0].sum(axis=1) >= 2)
+    statistics = _statistics([count[paired_tuples] for count in counts], strong)
+    return statistics, judgments.tuples.group_of_tuple[paired_tuples]
 
 
 def _deletions(judgments: Judgments, strong: float) -> Floats:
@@ -374,7 +396,7 @@ def _deletions(judgments: Judgments, strong: float) -> Floats:
     rows = np.arange(len(judgments))
     before, after = [], []
     for answers, n in _questions(judgments):
-        count = _counts(judgments, answers, n).astype(np.float64)[judgments.tuple_of]
+        count = _count_answers(judgments, answers, n).astype(np.float64)[judgments.tuple_of]
         before.append(count)
         after.append(count.copy())
         after[-1][rows, answers] -= 1
@@ -385,7 +407,7 @@ def _deletions(judgments: Judgments, strong: float) -> Floats:
 def _questions(judgments: Judgments) -> list[tuple[NDArray[np.integer], int]]:
     """Return the answers (J,) to each question, and how many there may be: pair, best, worst."""
     k = judgments.tuples.members.shape[1]
-    return [(_pairs(judgments), k * (k - 1)), (judgments.best, k), (judgments.worst, k)]
+    return [(_answer_pairs(judgments), k * (k - 1)), (judgments.best, k), (judgments.worst, k)]
 
 
 def _statistics(counts: list[Floats], strong: float) -> Floats:
@@ -394,43 +416,46 @@ def _statistics(counts: list[Floats], strong: float) -> Floats:
     All are 0 where there are fewer than two answers.
     """
     pairs, *questions = counts
-    columns = [_agreeing(pairs)[:, None], pairs]
+    columns = [_agreeing_pairs(pairs)[:, None], pairs]
     for count in questions:
         total = count.sum(axis=1)
         is_strong = count.max(axis=1) >= strong * total - ROUNDING
-        columns += [np.column_stack((_agreeing(count), is_strong, np.ones(len(count)))), count]
+        columns += [
+            np.column_stack((_agreeing_pairs(count), is_strong, np.ones(len(count)))),
+            count,
+        ]
     statistics: Floats = np.hstack(columns)
     statistics[pairs.sum(axis=1) < 2] = 0
     return statistics
 
 
-def _pairs(judgments: Judgments) -> NDArray[np.int64]:
+def _answer_pairs(judgments: Judgments) -> NDArray[np.int64]:
     """Return (N,) the number, from 0, of each judgment's pair of a best and another, worst place."""
     k = judgments.tuples.members.shape[1]
-    others = judgments.worst - (judgments.worst > judgments.best)
-    pairs: NDArray[np.int64] = judgments.best.astype(np.int64) * (k - 1) + others
+    worst_of_rest = judgments.worst - (judgments.worst > judgments.best)
+    pairs: NDArray[np.int64] = judgments.best.astype(np.int64) * (k - 1) + worst_of_rest
     return pairs
 
 
-def _counts(judgments: Judgments, answers: NDArray[np.integer], n: int) -> NDArray[np.intp]:
+def _count_answers(judgments: Judgments, answers: NDArray[np.integer], n: int) -> NDArray[np.intp]:
     """Return (T, n) how often each of n answers was given on each tuple."""
     n_tuples = len(judgments.tuples.members)
     cell = judgments.tuple_of.astype(np.int64) * n + answers
     return np.bincount(cell, minlength=n_tuples * n).reshape(n_tuples, n)
 
 
-def _agreeing(counts: Floats) -> Floats:
+def _agreeing_pairs(counts: Floats) -> Floats:
     """Return (U,) pairs of equal answers in either order, divided by the answers less one."""
-    others = np.maximum(counts.sum(axis=1) - 1, 1)
-    agreeing: Floats = (counts * (counts - 1)).sum(axis=1) / others
+    divisor = np.maximum(counts.sum(axis=1) - 1, 1)
+    agreeing: Floats = (counts * (counts - 1)).sum(axis=1) / divisor
     return agreeing
 
 
-def _total(statistics: Floats, k: int) -> Floats:
+def _sum_exactly(statistics: Floats, k: int) -> Floats:
     """Return the sums over tuples of k items, to the last bit the same in every order of tuples."""
     sums: Floats = statistics.sum(axis=0)
     first = 1 + k * (k - 1)
-    for column in (0, first + AGREEING, first + PLACES.start + k + AGREEING):
+    for column in (0, first + AGREEING, first + POSITIONS.start + k + AGREEING):
         sums[column] = math.fsum(statistics[:, column])
     return sums
 
@@ -441,37 +466,37 @@ def _measures(sums: Floats, k: int) -> Measures:
     ``both`` pools best and worst questions, ``joint`` takes a judgment's (best, worst) as one answer.
     """
     pairs, questions = np.split(sums, [1 + k * (k - 1)], axis=-1)
-    questions = questions.reshape(*sums.shape[:-1], 2, PLACES.start + k)
-    agreeing, places = questions[..., AGREEING], questions[..., PLACES]
+    questions = questions.reshape(*sums.shape[:-1], 2, POSITIONS.start + k)
+    agreeing, positions = questions[..., AGREEING], questions[..., POSITIONS]
     answers = {
-        "both": (agreeing.sum(axis=-1), places.sum(axis=-2)),
-        "best": (agreeing[..., 0], places[..., 0, :]),
-        "worst": (agreeing[..., 1], places[..., 1, :]),
+        "both": (agreeing.sum(axis=-1), positions.sum(axis=-2)),
+        "best": (agreeing[..., 0], positions[..., 0, :]),
+        "worst": (agreeing[..., 1], positions[..., 1, :]),
         "joint": (pairs[..., 0], pairs[..., 1:]),
     }
     with np.errstate(invalid="ignore", divide="ignore"):
-        strong = 100 * questions[..., STRONG] / questions[..., ONE]
+        strong = 100 * questions[..., STRONG] / questions[..., TUPLE_COUNT]
         return {
-            "alpha": {name: _alpha(*found) for name, found in answers.items()},
-            "observed": {name: _observed(*found) for name, found in answers.items()},
+            "alpha": {name: _alpha(*counts) for name, counts in answers.items()},
+            "observed": {name: _observed(*counts) for name, counts in answers.items()},
             "strong": {"best": strong[..., 0], "worst": strong[..., 1]},
         }
 
 
-def _observed(agreeing: Floats, places: Floats) -> Floats:
+def _observed(agreeing: Floats, positions: Floats) -> Floats:
     """Return the share of pairs of answers to one question on one tuple that agree."""
-    share: Floats = agreeing / places.sum(axis=-1)
+    share: Floats = agreeing / positions.sum(axis=-1)
     return share
 
 
-def _expected(places: Floats) -> Floats:
+def _expected(positions: Floats) -> Floats:
     """Return the share of pairs among all answers that agree; 1 where all are at one place."""
-    n = places.sum(axis=-1)
-    share: Floats = (places * (places - 1)).sum(axis=-1) / (n * (n - 1))
+    n = positions.sum(axis=-1)
+    share: Floats = (positions * (positions - 1)).sum(axis=-1) / (n * (n - 1))
     return share
 
 
-def _alpha(agreeing: Floats, places: Floats) -> Floats:
-    expected = _expected(places)
-    alpha = 1 - (1 - _observed(agreeing, places)) / (1 - expected)
+def _alpha(agreeing: Floats, positions: Floats) -> Floats:
+    expected = _expected(positions)
+    alpha = 1 - (1 - _observed(agreeing, positions)) / (1 - expected)
     return np.where(expected < 1, alpha, math.nan)

@@ -35,13 +35,13 @@ Integers = NDArray[np.int64]
 Stage = tuple[Floats, Floats]
 """(C, L) regressor and (C, L) offset of C choices among L alternatives, the chosen one first."""
 
-FEW = 5
+MIN_JUDGMENTS = 5
 """With fewer judgments than this nobody is suspected."""
-FAR = 3.0
+MAX_SDS_BELOW_MEDIAN = 3.0
 """So many standard deviations below the median compliance is too low."""
-FAST = 1 / 3
+MIN_TIME_SHARE = 1 / 3
 """Less than this share of the annotators' median time is too fast."""
-ALARM = 0.05
+FALSE_ALARM_RATE = 0.05
 """Chance of any false alarm about places on the screen, over all annotators."""
 MAD_TO_SD = 1.4826
 """Standard deviation over median absolute deviation, of a normal distribution."""
@@ -50,9 +50,9 @@ SCALE_PRIOR_SD = 1.0
 POOLED_PRIOR_SD = 10.0
 POSITION_PRIOR_SD = 2.0
 """Standard deviation of the prior of a position effect, in logits; its mean is 0."""
-Z = 1.959963984540054
+Z_95 = 1.959963984540054
 """Quantile of the normal distribution for a 95 % interval."""
-TOLERANCE = 1e-6
+STEP_TOLERANCE = 1e-6
 """Of the last Newton step; what is left after it is far smaller."""
 MAX_STEPS = 200
 
@@ -137,7 +137,7 @@ class AnnotatorReport:
     """Effects of being shown first rather than last over all judgments; NaN where the order is unknown."""
 
     @property
-    def to_look_at(self) -> tuple[Annotator, ...]:
+    def flagged(self) -> tuple[Annotator, ...]:
         """The annotators with reasons. Nothing of theirs is removed: that is for a person to decide."""
         return tuple(annotator for annotator in self.annotators if annotator.reasons)
 
@@ -145,7 +145,7 @@ class AnnotatorReport:
         """Return the report as plain dicts and lists."""
         return {
             "annotators": [asdict(annotator) for annotator in self.annotators],
-            "to_look_at": [annotator.annotator for annotator in self.to_look_at],
+            "to_look_at": [annotator.annotator for annotator in self.flagged],
             "positions": asdict(self.positions),
             "notes": list(self.notes),
         }
@@ -163,7 +163,7 @@ class AnnotatorReport:
             ]
             for a in self.annotators
         ]
-        reasons = [f"look at {a.annotator}: {'; '.join(a.reasons)}" for a in self.to_look_at]
+        reasons = [f"look at {a.annotator}: {'; '.join(a.reasons)}" for a in self.flagged]
         table = tabulate(rows, headers, floatfmt=".3g", disable_numparse=[3, 7, 8])
         return "\n".join([table, *_position_lines(self.positions), *reasons, *self.notes])
 
@@ -171,13 +171,13 @@ class AnnotatorReport:
 def _scale_text(annotator: Annotator) -> str:
     if math.isnan(annotator.scale):
         return "–"
-    margin = Z * annotator.scale_stderr
+    margin = Z_95 * annotator.scale_stderr
     low, high = annotator.scale - margin, annotator.scale + margin
     return f"{annotator.scale:.2f} [{low:.2f}, {high:.2f}]"
 
 
 def _log_odds_text(effect: PositionEffect) -> str:
-    mark = "*" if effect.p < ALARM else ""
+    mark = "*" if effect.p < FALSE_ALARM_RATE else ""
     return "–" if math.isnan(effect.log_odds) else f"{effect.log_odds:+.2f}{mark}"
 
 
@@ -192,7 +192,7 @@ def _position_lines(positions: PositionEffects) -> Iterator[str]:
     if not math.isnan(positions.best.log_odds):
         yield (
             "positions enter the logit linearly; p-values are corrected for the number of tests, "
-            f"* is p < {ALARM} for an annotator"
+            f"* is p < {FALSE_ALARM_RATE} for an annotator"
         )
 
 
@@ -224,48 +224,53 @@ def annotator_report(judgments: Judgments) -> AnnotatorReport:
     w2 0.667
     w3 0.333
     """
-    named = judgments.annotator_of >= 0
-    if not named.any():
+    has_annotator = judgments.annotator_of >= 0
+    if not has_annotator.any():
         message = "names no annotators; give the annotator of each judgment"
         raise InputError(Problem(judgments.source or "judgments", None, message))
-    ids, counts = judgments.annotators, np.bincount(judgments.annotator_of[named])
+    ids, counts = judgments.annotators, np.bincount(judgments.annotator_of[has_annotator])
     compliance, seconds = _compliance(judgments), _median_seconds(judgments)
-    best_at, same_answer = _places(judgments)
-    owner, utility = _owner(judgments), _utilities_of_others(judgments)
-    estimated = _scales(judgments, owner, utility)
-    has_scale = estimated.is_defined & ~np.isnan(estimated.stderr)
-    together, positions = NO_EFFECTS, [NO_EFFECTS] * len(ids)
+    best_at, same_answer = _position_shares(judgments)
+    annotator_of, utility = _annotator_or_last(judgments), _utilities_of_others(judgments)
+    scales = _estimate_scales(judgments, annotator_of, utility)
+    has_scale = scales.is_defined & ~np.isnan(scales.stderr)
+    overall_effects, positions = NO_EFFECTS, [NO_EFFECTS] * len(ids)
     if judgments.shown is not None:
-        together, positions = _position_effects(judgments, owner, utility, estimated)
-    found = [
+        overall_effects, positions = _position_effects(judgments, annotator_of, utility, scales)
+    annotators = [
         Annotator(
             str(ids[a]),
             int(counts[a]),
             float(compliance[a]),
             float(seconds[a]),
             tuple(best_at[a].tolist()),
-            _chance_of(best_at[a] * counts[a]),
+            _uniformity_p(best_at[a] * counts[a]),
             float(same_answer[a]),
-            float(estimated.value[a]) if has_scale[a] else math.nan,
-            float(estimated.stderr[a]) if has_scale[a] else math.nan,
+            float(scales.value[a]) if has_scale[a] else math.nan,
+            float(scales.stderr[a]) if has_scale[a] else math.nan,
             positions[a],
         )
         for a in sorted(np.flatnonzero(counts).tolist(), key=ids.__getitem__)
     ]
-    usual = _Usual.of(found)
-    suspected = [replace(one, reasons=tuple(usual.reasons_against(one))) for one in found]
-    return AnnotatorReport(tuple(suspected), tuple(_notes(judgments, estimated)), together)
+    typical = _TypicalValues.from_annotators(annotators)
+    suspected = [
+        replace(annotator, reasons=tuple(typical.flag_reasons(annotator)))
+        for annotator in annotators
+    ]
+    return AnnotatorReport(tuple(suspected), tuple(_notes(judgments, scales)), overall_effects)
 
 
 def _compliance(judgments: Judgments) -> Floats:
     """Return (A,) shares of the implied pairs that are in the order of the others' scores."""
-    scores, everyone = _scores_of_others(judgments), np.arange(len(judgments))
-    best, worst = (scores[everyone, place][:, None] for place in (judgments.best, judgments.worst))
+    scores, rows = _scores_of_others(judgments), np.arange(len(judgments))
+    best, worst = (
+        scores[rows, position][:, None] for position in (judgments.best, judgments.worst)
+    )
     with np.errstate(invalid="ignore"):
         above, below = np.sign(best - scores), np.sign(scores - worst)
-    above[everyone, judgments.best] = np.nan  # no pair with itself
-    below[everyone, judgments.worst] = np.nan
-    below[everyone, judgments.best] = np.nan  # best over worst counts once
+    above[rows, judgments.best] = np.nan  # no pair with itself
+    below[rows, judgments.worst] = np.nan
+    below[rows, judgments.best] = np.nan  # best over worst counts once
     order = np.concatenate([above, below], axis=1)
     agreeing = _sums(judgments, np.nansum((order + 1) / 2, axis=1))
     return _ratio(agreeing, _sums(judgments, np.count_nonzero(~np.isnan(order), axis=1)))
@@ -286,10 +291,10 @@ def _counts_of_others(judgments: Judgments) -> tuple[NDArray[Any], NDArray[Any]]
     """Return (J, K) best less worst answers of other annotators about a judgment's items, and appearances."""
     tuples, n_items = judgments.tuples, len(judgments.tuples.items)
     items = tuples.members[judgments.tuple_of].astype(np.int64)
-    place = np.arange(tuples.k)
-    balance = (place == judgments.best[:, None]) * 1.0 - (place == judgments.worst[:, None])
-    owner = _owner(judgments)[:, None] * n_items + items
-    _, pair = np.unique(owner, return_inverse=True)  # of annotator and item
+    position = np.arange(tuples.k)
+    balance = (position == judgments.best[:, None]) * 1.0 - (position == judgments.worst[:, None])
+    annotator_item = _annotator_or_last(judgments)[:, None] * n_items + items
+    _, pair = np.unique(annotator_item, return_inverse=True)  # of annotator and item
     pair = pair.reshape(items.shape)
     return (
         np.bincount(items.ravel(), balance.ravel())[items]
@@ -300,15 +305,15 @@ def _counts_of_others(judgments: Judgments) -> tuple[NDArray[Any], NDArray[Any]]
 
 def _median_seconds(judgments: Judgments) -> Floats:
     """Return (A,) medians of the times that are numbers; NaN where there is none."""
-    seconds, owner = _seconds(judgments), _owner(judgments)
-    known = ~np.isnan(seconds)
-    seconds, owner = seconds[known], owner[known]
-    n = np.bincount(owner, minlength=len(judgments.annotators) + 1)[:-1]
+    seconds, annotator_of = _seconds(judgments), _annotator_or_last(judgments)
+    has_time = ~np.isnan(seconds)
+    seconds, annotator_of = seconds[has_time], annotator_of[has_time]
+    n = np.bincount(annotator_of, minlength=len(judgments.annotators) + 1)[:-1]
     medians = np.full(len(n), np.nan)
-    timed, start = np.flatnonzero(n), (np.cumsum(n) - n)[n > 0]
-    ordered = seconds[np.lexsort((seconds, owner))]
-    lower, upper = start + (n[timed] - 1) // 2, start + n[timed] // 2
-    medians[timed] = (ordered[lower] + ordered[upper]) / 2
+    with_times, start = np.flatnonzero(n), (np.cumsum(n) - n)[n > 0]
+    ordered = seconds[np.lexsort((seconds, annotator_of))]
+    lower, upper = start + (n[with_times] - 1) // 2, start + n[with_times] // 2
+    medians[with_times] = (ordered[lower] + ordered[upper]) / 2
     return medians
 
 
@@ -325,23 +330,23 @@ def _seconds(judgments: Judgments) -> Floats:
     return seconds
 
 
-def _places(judgments: Judgments) -> tuple[Floats, Floats]:
+def _position_shares(judgments: Judgments) -> tuple[Floats, Floats]:
     """Return (A, K) shares of best answers at each place on the screen, and (A,) of the commonest answer."""
     k, n_annotators = judgments.tuples.k, len(judgments.annotators)
     if judgments.shown is None:
         return np.full((n_annotators, k), np.nan), np.full(n_annotators, np.nan)
     best, worst = (
-        np.argmax(judgments.shown == chosen[:, None], axis=1)
-        for chosen in (judgments.best, judgments.worst)
+        np.argmax(judgments.shown == answer_position[:, None], axis=1)
+        for answer_position in (judgments.best, judgments.worst)
     )
-    answer = (_owner(judgments) * k + best) * k + worst
+    answer = (_annotator_or_last(judgments) * k + best) * k + worst
     counts = np.bincount(answer, minlength=(n_annotators + 1) * k * k)
     counts = counts.reshape(-1, k, k)[:n_annotators]
     n = counts.sum(axis=(1, 2))
     return _ratio(counts.sum(axis=2), n[:, None]), _ratio(counts.max(axis=(1, 2)), n)
 
 
-def _chance_of(counts: Floats) -> float:
+def _uniformity_p(counts: Floats) -> float:
     """Return the p value of (K,) counts under equal chances (chi-square, K - 1 degrees of freedom)."""
     from scipy.special import chdtrc
 
@@ -351,89 +356,91 @@ def _chance_of(counts: Floats) -> float:
     return float(chdtrc(k - 1, ((counts - n / k) ** 2).sum() / (n / k)))
 
 
-def _owner(judgments: Judgments) -> Ints:
+def _annotator_or_last(judgments: Judgments) -> Ints:
     """Return (J,) annotators, with nobody as one more: A."""
-    owner = judgments.annotator_of.astype(np.int64)
-    return np.where(owner < 0, len(judgments.annotators), owner)
+    annotator_of = judgments.annotator_of.astype(np.int64)
+    return np.where(annotator_of < 0, len(judgments.annotators), annotator_of)
 
 
 def _sums(judgments: Judgments, values: NDArray[Any]) -> Floats:
     """Return (A,) sums of (J,) values by annotator."""
-    sums = np.bincount(_owner(judgments), values, len(judgments.annotators) + 1)
+    sums = np.bincount(_annotator_or_last(judgments), values, len(judgments.annotators) + 1)
     return sums[:-1].astype(np.float64)
 
 
-def _ratio(part: NDArray[Any], whole: NDArray[Any]) -> Floats:
+def _ratio(numerator: NDArray[Any], denominator: NDArray[Any]) -> Floats:
     """Return part / whole; NaN where whole is 0."""
     with np.errstate(invalid="ignore"):
-        return np.where(whole > 0, part / np.where(whole > 0, whole, 1), np.nan)
+        return np.where(
+            denominator > 0, numerator / np.where(denominator > 0, denominator, 1), np.nan
+        )
 
 
 @dataclass(frozen=True)
-class _Usual:
+class _TypicalValues:
     """What is usual among the annotators with enough judgments; NaN where nothing is."""
 
     compliance: float
-    spread: float
+    compliance_sd: float
     """Standard deviation of compliance between annotators, from the median absolute deviation."""
     seconds: float
-    tested: int
+    n_tested: int
     """Annotators whose places were tested."""
 
     @classmethod
-    def of(cls, annotators: list[Annotator]) -> _Usual:
-        enough = [a for a in annotators if a.judgments >= FEW]
-        compliance = np.array([a.compliance for a in enough])
-        middle = _median(compliance)
+    def from_annotators(cls, annotators: list[Annotator]) -> _TypicalValues:
+        eligible = [a for a in annotators if a.judgments >= MIN_JUDGMENTS]
+        compliance = np.array([a.compliance for a in eligible])
+        median_compliance = _median(compliance)
         return cls(
-            middle,
-            MAD_TO_SD * _median(np.abs(compliance - middle)),
-            _median(np.array([a.seconds for a in enough])),
+            median_compliance,
+            MAD_TO_SD * _median(np.abs(compliance - median_compliance)),
+            _median(np.array([a.seconds for a in eligible])),
             sum(not math.isnan(a.place_p) for a in annotators),
         )
 
-    def reasons_against(self, one: Annotator) -> Iterator[str]:
+    def flag_reasons(self, annotator: Annotator) -> Iterator[str]:
         """Yield in words what is unusual about an annotator."""
-        if one.judgments < FEW:
+        if annotator.judgments < MIN_JUDGMENTS:
             return
-        if one.compliance < self._least_compliance(one.judgments):
-            yield f"compliance {one.compliance:.2f}, where {self.compliance:.2f} is usual"
-        if one.seconds < FAST * self.seconds:
-            yield f"{one.seconds:.3g} seconds a judgment, where {self.seconds:.3g} are usual"
-        if one.place_p * self.tested < ALARM:
-            shares = ", ".join(f"{share:.0%}" for share in one.best_at)
-            yield f"best answers by place on the screen: {shares} (p = {one.place_p:.1g})"
-        if one.same_answer == 1:
-            yield f"the same two places in all {one.judgments} judgments"
+        if annotator.compliance < self._min_compliance(annotator.judgments):
+            yield f"compliance {annotator.compliance:.2f}, where {self.compliance:.2f} is usual"
+        if annotator.seconds < MIN_TIME_SHARE * self.seconds:
+            yield f"{annotator.seconds:.3g} seconds a judgment, where {self.seconds:.3g} are usual"
+        if annotator.place_p * self.n_tested < FALSE_ALARM_RATE:
+            shares = ", ".join(f"{share:.0%}" for share in annotator.best_at)
+            yield f"best answers by place on the screen: {shares} (p = {annotator.place_p:.1g})"
+        if annotator.same_answer == 1:
+            yield f"the same two places in all {annotator.judgments} judgments"
 
-    def _least_compliance(self, judgments: int) -> float:
+    def _min_compliance(self, judgments: int) -> float:
         # One success and one failure more keep the variance above 0 where all comply.
         share = (self.compliance * judgments + 1) / (judgments + 2)
-        variance = self.spread**2 + share * (1 - share) / judgments
-        return self.compliance - FAR * math.sqrt(variance)
+        variance = self.compliance_sd**2 + share * (1 - share) / judgments
+        return self.compliance - MAX_SDS_BELOW_MEDIAN * math.sqrt(variance)
 
 
 def _median(values: Floats) -> float:
-    known = values[~np.isnan(values)]
-    return float(np.median(known)) if len(known) else math.nan
+    defined = values[~np.isnan(values)]
+    return float(np.median(defined)) if len(defined) else math.nan
 
 
-def _notes(judgments: Judgments, estimated: _Scales) -> Iterator[str]:
-    unnamed = np.count_nonzero(judgments.annotator_of < 0)
-    if unnamed:
-        yield f"{unnamed} judgments name no annotator; they count among the others' judgments only"
+def _notes(judgments: Judgments, scales: _Scales) -> Iterator[str]:
+    n_unnamed = np.count_nonzero(judgments.annotator_of < 0)
+    if n_unnamed:
+        yield f"{n_unnamed} judgments name no annotator; they count among the others' judgments only"
     if judgments.left_out:
         yield f"{judgments.n_left_out} rows that were left out count for no annotator"
     if judgments.shown is None:
         yield "the order on the screen is not known: nothing is said about places"
-    if not estimated.is_defined:
+    if not scales.is_defined:
         yield "no scales: too few judgments, or answers that do not follow those of the others"
-    untimed = np.count_nonzero(np.isnan(_seconds(judgments)))
-    if untimed:
-        yield f"{untimed} judgments have no time in the column seconds"
+    n_untimed = np.count_nonzero(np.isnan(_seconds(judgments)))
+    if n_untimed:
+        yield f"{n_untimed} judgments have no time in the column seconds"
 
 
-def _scales(judgments: Judgments, owner: Integers, utility: Floats) -> _Scales:
+def _estimate_scales(judgments: Judgments, annotator_of: Integers, utility: Floats) -> _Scales:
     """Estimate the scale of every annotator.
 
     owner: (J,) the annotator of each judgment, below A, or A where it is unknown.
@@ -445,22 +452,22 @@ def _scales(judgments: Judgments, owner: Integers, utility: Floats) -> _Scales:
     the scale of an annotator who always follows the others finite; the standard error is from the curvature
     there. It ignores the error of the utilities.
     """
-    n_owners = len(judgments.annotators) + 1
-    utility = _known(utility)
-    everyone = np.zeros(len(owner), dtype=np.int64)
-    stages = _both_stages(judgments, utility)
-    (slope,), (information,) = _slopes(stages, everyone, np.zeros(1))
-    (pooled,), _ = _modes(stages, everyone, 1, mean=0.0, sd=POOLED_PRIOR_SD)
+    n_labels = len(judgments.annotators) + 1
+    utility = _zero_unknown(utility)
+    single_label = np.zeros(len(annotator_of), dtype=np.int64)
+    stages = _best_worst_stages(judgments, utility)
+    (slope,), (information,) = _log_likelihood_derivatives(stages, single_label, np.zeros(1))
+    (pooled,), _ = _find_modes(stages, single_label, 1, mean=0.0, sd=POOLED_PRIOR_SD)
     unit = pooled if pooled > 0 else 1.0
-    stages = _both_stages(judgments, unit * utility)
-    value, stderr = _modes(stages, owner, n_owners, mean=1.0, sd=SCALE_PRIOR_SD)
-    stderr[_slopes(stages, owner, value)[1] == 0] = np.nan
-    is_defined = bool(slope > Z * np.sqrt(information))
-    return _Scales(_rounded(value), _rounded(stderr), float(pooled), is_defined)
+    stages = _best_worst_stages(judgments, unit * utility)
+    value, stderr = _find_modes(stages, annotator_of, n_labels, mean=1.0, sd=SCALE_PRIOR_SD)
+    stderr[_log_likelihood_derivatives(stages, annotator_of, value)[1] == 0] = np.nan
+    is_defined = bool(slope > Z_95 * np.sqrt(information))
+    return _Scales(_round_digits(value), _round_digits(stderr), float(pooled), is_defined)
 
 
 def _position_effects(
-    judgments: Judgments, owner: Integers, utility: Floats, estimated: _Scales
+    judgments: Judgments, annotator_of: Integers, utility: Floats, scales: _Scales
 ) -> tuple[PositionEffects, list[PositionEffects]]:
     """Return the position effects of all judgments together, and of each of A annotators.
 
@@ -473,55 +480,61 @@ def _position_effects(
         raise ValueError("the order on the page is unknown; position effects need it")
     k, n_annotators = judgments.tuples.k, len(judgments.annotators)
     position = 0.5 - np.argsort(judgments.shown, axis=1) / max(k - 1, 1)
-    unit = estimated.pooled if estimated.pooled > 0 else 1.0
-    offset = unit * estimated.value[owner][:, None] * _known(utility)
+    unit = scales.pooled if scales.pooled > 0 else 1.0
+    offset = unit * scales.value[annotator_of][:, None] * _zero_unknown(utility)
     best_order, worst_order = _chosen_first(judgments)
     answers = (_stage(position, offset, best_order), _stage(position, -offset, worst_order))
-    everyone = np.zeros(len(owner), dtype=np.int64)
-    together = [_effects([stage], everyone, 1, n_tests=2)[0] for stage in answers]
-    enough = np.bincount(owner, minlength=n_annotators + 1)[:n_annotators] >= 5 * k
-    n_tests = 2 * int(np.count_nonzero(enough))
-    best, worst = (_effects([stage], owner, n_annotators + 1, n_tests) for stage in answers)
-    each = [
-        PositionEffects(best[a], worst[a]) if enough[a] else NO_EFFECTS for a in range(n_annotators)
+    single_label = np.zeros(len(annotator_of), dtype=np.int64)
+    overall_effects = [
+        _estimate_effects([stage], single_label, 1, n_tests=2)[0] for stage in answers
     ]
-    return PositionEffects(*together), each
+    has_enough = np.bincount(annotator_of, minlength=n_annotators + 1)[:n_annotators] >= 5 * k
+    n_tests = 2 * int(np.count_nonzero(has_enough))
+    best, worst = (
+        _estimate_effects([stage], annotator_of, n_annotators + 1, n_tests) for stage in answers
+    )
+    effects_by_annotator = [
+        PositionEffects(best[a], worst[a]) if has_enough[a] else NO_EFFECTS
+        for a in range(n_annotators)
+    ]
+    return PositionEffects(*overall_effects), effects_by_annotator
 
 
-def _effects(
-    stages: Sequence[Stage], owner: Integers, n_owners: int, n_tests: int
+def _estimate_effects(
+    stages: Sequence[Stage], annotator_of: Integers, n_labels: int, n_tests: int
 ) -> list[PositionEffect]:
     """Return the effect of each owner."""
     from scipy.special import chdtrc
 
-    slope, information = _slopes(stages, owner, np.zeros(n_owners))
+    slope, information = _log_likelihood_derivatives(stages, annotator_of, np.zeros(n_labels))
     with np.errstate(invalid="ignore", divide="ignore"):
         p = np.minimum(1.0, n_tests * chdtrc(1, slope**2 / information))
-    value, stderr = _modes(stages, owner, n_owners, mean=0.0, sd=POSITION_PRIOR_SD)
-    rows = np.column_stack((value, value - Z * stderr, value + Z * stderr, p))
-    no_choice = information == 0  # the worst of two
+    value, stderr = _find_modes(stages, annotator_of, n_labels, mean=0.0, sd=POSITION_PRIOR_SD)
+    rows = np.column_stack((value, value - Z_95 * stderr, value + Z_95 * stderr, p))
+    has_no_choice = information == 0  # the worst of two
     return [
-        PositionEffect() if empty else PositionEffect(*_rounded(row).tolist())
-        for row, empty in zip(rows, no_choice, strict=True)
+        PositionEffect() if empty else PositionEffect(*_round_digits(row).tolist())
+        for row, empty in zip(rows, has_no_choice, strict=True)
     ]
 
 
-def _rounded(values: Floats) -> Floats:
+def _round_digits(values: Floats) -> Floats:
     """Return numbers with 10 digits, which do not depend on the order in which terms were added."""
     return np.array([float(f"{value:.9e}") for value in values])
 
 
-def _known(utility: Floats) -> Floats:
+def _zero_unknown(utility: Floats) -> Floats:
     """Return utilities that are 0 in every judgment with an unknown one."""
-    unknown: NDArray[np.bool_] = np.any(np.isnan(utility), axis=1)
-    return np.where(unknown[:, None], 0.0, utility)
+    has_unknown: NDArray[np.bool_] = np.any(np.isnan(utility), axis=1)
+    return np.where(has_unknown[:, None], 0.0, utility)
 
 
 def _chosen_first(judgments: Judgments) -> tuple[Integers, Integers]:
     """Return positions in the tuple: (J, K) with the best first, (J, K - 1) without it, the worst first."""
     position = np.arange(judgments.tuples.k)
     is_best, is_worst = (
-        position == chosen[:, None] for chosen in (judgments.best, judgments.worst)
+        position == answer_position[:, None]
+        for answer_position in (judgments.best, judgments.worst)
     )
     order = np.argsort(np.where(is_best, 0, np.where(is_worst, 1, 2)), axis=1, kind="stable")
     return order, order[:, 1:]
@@ -531,43 +544,45 @@ def _stage(value: Floats, offset: Floats, order: Integers) -> Stage:
     return np.take_along_axis(value, order, axis=1), np.take_along_axis(offset, order, axis=1)
 
 
-def _both_stages(judgments: Judgments, utility: Floats) -> list[Stage]:
-    none = np.zeros_like(utility)
+def _best_worst_stages(judgments: Judgments, utility: Floats) -> list[Stage]:
+    zeros = np.zeros_like(utility)
     best_order, worst_order = _chosen_first(judgments)
-    return [_stage(utility, none, best_order), _stage(-utility, none, worst_order)]
+    return [_stage(utility, zeros, best_order), _stage(-utility, zeros, worst_order)]
 
 
-def _modes(
-    stages: Sequence[Stage], owner: Integers, n_owners: int, *, mean: float, sd: float
+def _find_modes(
+    stages: Sequence[Stage], annotator_of: Integers, n_labels: int, *, mean: float, sd: float
 ) -> tuple[Floats, Floats]:
     """Return (n_owners,) modes of the posterior of the regressor's coefficient, and standard errors.
 
     Newton steps from the prior's mean; a step that leaves the interval in which the slope is known to change
     its sign is replaced by the middle of this interval.
     """
-    x = np.full(n_owners, mean)
-    low, high = np.full(n_owners, -np.inf), np.full(n_owners, np.inf)
+    x = np.full(n_labels, mean)
+    low, high = np.full(n_labels, -np.inf), np.full(n_labels, np.inf)
     for _ in range(MAX_STEPS):
-        slope, curvature = _slopes(stages, owner, x)
+        slope, curvature = _log_likelihood_derivatives(stages, annotator_of, x)
         slope, curvature = slope - (x - mean) / sd**2, curvature + 1 / sd**2
         low, high = np.where(slope >= 0, x, low), np.where(slope <= 0, x, high)
         target = x + slope / curvature
         target = np.where((target < low) | (target > high), (low + high) / 2, target)
-        moved, x = np.abs(target - x).max(initial=0.0), target
-        if moved <= TOLERANCE:
+        step, x = np.abs(target - x).max(initial=0.0), target
+        if step <= STEP_TOLERANCE:
             break
-    return x, 1 / np.sqrt(_slopes(stages, owner, x)[1] + 1 / sd**2)
+    return x, 1 / np.sqrt(_log_likelihood_derivatives(stages, annotator_of, x)[1] + 1 / sd**2)
 
 
-def _slopes(stages: Sequence[Stage], owner: Integers, x: Floats) -> tuple[Floats, Floats]:
+def _log_likelihood_derivatives(
+    stages: Sequence[Stage], annotator_of: Integers, x: Floats
+) -> tuple[Floats, Floats]:
     """Return (n_owners,) first and minus second derivatives of the log-likelihood at coefficients x."""
     slope, curvature = np.zeros(len(x)), np.zeros(len(x))
     for value, offset in stages:
-        logit = x[owner][:, None] * value + offset
+        logit = x[annotator_of][:, None] * value + offset
         p = np.exp(logit - logit.max(axis=1, keepdims=True))
         p /= p.sum(axis=1, keepdims=True)
         mean = (p * value).sum(axis=1)
         spread = (p * (value - mean[:, None]) ** 2).sum(axis=1)
-        slope += np.bincount(owner, value[:, 0] - mean, len(x))
-        curvature += np.bincount(owner, spread, len(x))
+        slope += np.bincount(annotator_of, value[:, 0] - mean, len(x))
+        curvature += np.bincount(annotator_of, spread, len(x))
     return slope, curvature

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "FEW", "MANY_CLUSTERS", "MIN_CLUSTERS", "NEEDS", "ClusterVariance", "ErrorVariance", "Estimate",
-    "cluster_sums", "few_clusters", "t_quantile", "too_few_clusters", "two_way_variance",
+    "APPROXIMATE_NOTE", "MANY_CLUSTERS", "MIN_CLUSTERS", "NO_INTERVAL_NOTE", "ClusterVariance",
+    "ErrorVariance", "Estimate", "cluster_sums", "few_clusters_note", "t_quantile",
+    "too_few_clusters_note", "two_way_variance",
 ]  # fmt: skip
 
 Floats = NDArray[np.float64]
@@ -26,13 +27,13 @@ MIN_CLUSTERS = 5
 """The fewest clusters from which an interval is computed."""
 MANY_CLUSTERS = 20
 """The fewest clusters whose intervals have no note: they cover 93 to 97 % (docs/coverage.md)."""
-NEEDS = f"no interval, which needs {MIN_CLUSTERS}"
-FEW = f"the interval is approximate below {MANY_CLUSTERS}"
-LARGEST_DF = 1e6
+NO_INTERVAL_NOTE = f"no interval, which needs {MIN_CLUSTERS}"
+APPROXIMATE_NOTE = f"the interval is approximate below {MANY_CLUSTERS}"
+MAX_T_DF = 1e6
 """Degrees of freedom above which Student's t is the normal distribution."""
 
 
-def too_few_clusters(count: int, unit: str) -> str:
+def too_few_clusters_note(count: int, unit: str) -> str:
     """Return why `count` clusters have no interval; empty where they are enough.
 
     unit: what a cluster is, in the plural.
@@ -40,16 +41,16 @@ def too_few_clusters(count: int, unit: str) -> str:
     >>> too_few_clusters(2, "dialogues"), too_few_clusters(5, "dialogues")
     ('2 dialogues: no interval, which needs 5', '')
     """
-    return "" if count >= MIN_CLUSTERS else f"{count} {unit}: {NEEDS}"
+    return "" if count >= MIN_CLUSTERS else f"{count} {unit}: {NO_INTERVAL_NOTE}"
 
 
-def few_clusters(count: int, unit: str) -> str:
+def few_clusters_note(count: int, unit: str) -> str:
     """Return a warning that an interval rests on few clusters; empty where they are enough.
 
     >>> few_clusters(7, "dialogues")
     '7 dialogues: the interval is approximate below 20'
     """
-    return "" if count >= MANY_CLUSTERS else f"{count} {unit}: {FEW}"
+    return "" if count >= MANY_CLUSTERS else f"{count} {unit}: {APPROXIMATE_NOTE}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +83,8 @@ class ClusterVariance(NamedTuple):
     @property
     def corrected(self) -> Floats:
         """The variance times C / (C - 1); NaN where there is one cluster."""
-        others = np.where(self.clusters > 1, self.clusters - 1, np.nan)
-        product: Floats = self.variance * self.clusters / others
+        divisor = np.where(self.clusters > 1, self.clusters - 1, np.nan)
+        product: Floats = self.variance * self.clusters / divisor
         return product
 
 
@@ -99,8 +100,8 @@ def two_way_variance(
     columns: ClusterVariance | None = None,
     cells: ClusterVariance | None = None,
     *,
-    left_out: Floats | float = 1.0,
-    known: Floats | float = 0.0,
+    population_correction: Floats | float = 1.0,
+    known_variance: Floats | float = 0.0,
 ) -> ErrorVariance:
     """Return the error variance of estimates from judgments in clusters of one or two kinds.
 
@@ -119,9 +120,9 @@ def two_way_variance(
     df_second: Floats | float = 1.0
     if columns is not None and cells is not None:
         between = np.maximum(columns.corrected - cells.corrected, 0)
-        second = np.where(np.asarray(left_out) > 0, left_out * between, 0)
+        second = np.where(np.asarray(population_correction) > 0, population_correction * between, 0)
         df_second = np.maximum(columns.clusters - 1, 1)
-    variance = first + second + known
+    variance = first + second + known_variance
     noise = first**2 / np.maximum(rows.clusters - 1, 1) + second**2 / df_second
     with np.errstate(invalid="ignore", divide="ignore"):
         df = np.where(noise > 0, variance**2 / noise, np.inf)
@@ -136,5 +137,5 @@ def t_quantile(df: Floats) -> Floats:
     """
     from scipy.special import stdtrit
 
-    quantile: Floats = stdtrit(np.minimum(df, LARGEST_DF), 0.975)
+    quantile: Floats = stdtrit(np.minimum(df, MAX_T_DF), 0.975)
     return quantile

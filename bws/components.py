@@ -31,13 +31,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.clusters import MIN_CLUSTERS, Estimate, cluster_sums, few_clusters, too_few_clusters
+from bws.clusters import (
+    MIN_CLUSTERS,
+    Estimate,
+    cluster_sums,
+    few_clusters_note,
+    too_few_clusters_note,
+)
 from bws.records import CanonicalJudgments
 from bws.tables import Column, ResultTable
 
 __all__ = [
-    "Components", "Generalisability", "components", "design_left_out", "generalisability", "is_complete",
-    "item_components", "possible_tuples",
+    "Components", "Generalisability", "components", "finite_population_correction", "generalisability",
+    "is_complete", "item_components", "possible_tuples",
 ]  # fmt: skip
 
 Floats = NDArray[np.float64]
@@ -72,7 +78,9 @@ class Components:
         return self.item / (self.item + float(np.nanmean(self.error)))
 
 
-def components(answers: CanonicalJudgments, *, without: Integers | None = None) -> Components:
+def components(
+    judgments: CanonicalJudgments, *, excluded_annotators: Integers | None = None
+) -> Components:
     """Estimate the variance components of the scores of some judgments.
 
     without: indices of annotators whose values are left out of all pairs; the scores whose errors are
@@ -96,34 +104,40 @@ def components(answers: CanonicalJudgments, *, without: Integers | None = None) 
     >>> found.item > found.design > found.annotator > 0
     True
     """
-    values = _Values.of(answers)
-    compared = values
-    if without is not None:
-        compared = _Values.of(answers.take(np.flatnonzero(~np.isin(answers.annotator_of, without))))
-    squares, pairs = compared.squared_differences
-    design, annotator, residual = _solved(squares.sum(axis=1), pairs.sum(axis=1))
-    error = values.error(_design_shares(answers), *_solved(squares, pairs))
-    if compared is not values:
-        lost = (values.squared_differences[1] > 0) & (pairs == 0)
-        error = np.where(lost.any(axis=0), np.nan, error)
-    counts = answers.counts
+    values = _ItemValues.from_judgments(judgments)
+    included_values = values
+    if excluded_annotators is not None:
+        included_values = _ItemValues.from_judgments(
+            judgments.take(np.flatnonzero(~np.isin(judgments.annotator_of, excluded_annotators)))
+        )
+    squares, pairs = included_values.squared_differences
+    design, annotator, residual = _solve_components(squares.sum(axis=1), pairs.sum(axis=1))
+    error = values.error_variance(
+        _judged_design_shares(judgments), *_solve_components(squares, pairs)
+    )
+    if included_values is not values:
+        has_lost_pairs = (values.squared_differences[1] > 0) & (pairs == 0)
+        error = np.where(has_lost_pairs.any(axis=0), np.nan, error)
+    counts = judgments.counts
     score = (counts.best - counts.worst) / counts.appearances
-    known = ~np.isnan(error)
-    enough = np.count_nonzero(known) > 1
-    item = float(np.var(score[known], ddof=1) - error[known].mean()) if enough else np.nan
+    has_error = ~np.isnan(error)
+    has_enough = np.count_nonzero(has_error) > 1
+    item = (
+        float(np.var(score[has_error], ddof=1) - error[has_error].mean()) if has_enough else np.nan
+    )
     return Components(item, float(design), float(annotator), float(residual), error)
 
 
-def item_components(answers: CanonicalJudgments) -> tuple[Floats, Floats, Floats]:
+def item_components(judgments: CanonicalJudgments) -> tuple[Floats, Floats, Floats]:
     """Return (N,) each the components of design, annotator and residual of every item's own values.
 
     As in `components`, an estimate may be below 0.
     """
-    return _solved(*_Values.of(answers).squared_differences)
+    return _solve_components(*_ItemValues.from_judgments(judgments).squared_differences)
 
 
 @dataclass(frozen=True, eq=False)
-class _Values:
+class _ItemValues:
     """The R = J K values of N items, and of whom and where they are."""
 
     value: Floats
@@ -137,13 +151,13 @@ class _Values:
     n_items: int
 
     @classmethod
-    def of(cls, answers: CanonicalJudgments) -> _Values:
+    def from_judgments(cls, judgments: CanonicalJudgments) -> _ItemValues:
         return cls(
-            answers.values.ravel(),
-            answers.judged_items.ravel(),
-            np.repeat(answers.tuple_of, answers.k),
-            np.repeat(answers.distinct_annotator_of, answers.k),
-            len(answers.items),
+            judgments.values.ravel(),
+            judgments.judged_items.ravel(),
+            np.repeat(judgments.tuple_of, judgments.k),
+            np.repeat(judgments.distinct_annotator_of, judgments.k),
+            len(judgments.items),
         )
 
     @cached_property
@@ -152,7 +166,9 @@ class _Values:
 
         The rows: same tuple, same annotator, both different.
         """
-        everything, tuples, annotators, cells = (self._within(*keys) for keys in self._keys)
+        everything, tuples, annotators, cells = (
+            self._squared_differences_within(*keys) for keys in self._keys
+        )
         kinds = [tuples - cells, annotators - cells, everything - tuples - annotators + cells]
         squares, pairs = np.stack(kinds, axis=1)
         return squares, pairs
@@ -162,47 +178,51 @@ class _Values:
         tuples, annotators = (self.tuple_of,), (self.annotator_of,)
         return (), tuples, annotators, (*tuples, *annotators)
 
-    def _blocks(self, *keys: Integers) -> tuple[Integers, Integers]:
+    def _label_blocks(self, *keys: Integers) -> tuple[Integers, Integers]:
         """Return (R,) the number of each value's block, of equal item and keys, and (B,) its item."""
-        number = self.item
+        block_of_value = self.item
         for key in keys:
-            number = np.unique(number * (key.max() + 1) + key, return_inverse=True)[1]
-        item = np.zeros(number.max() + 1, dtype=np.int64)  # an item without values has no block
-        item[number] = self.item
-        return number, item
+            block_of_value = np.unique(block_of_value * (key.max() + 1) + key, return_inverse=True)[
+                1
+            ]
+        item_of_block = np.zeros(
+            block_of_value.max() + 1, dtype=np.int64
+        )  # an item without values has no block
+        item_of_block[block_of_value] = self.item
+        return block_of_value, item_of_block
 
-    def _within(self, *keys: Integers) -> Floats:
+    def _squared_differences_within(self, *keys: Integers) -> Floats:
         """Return (2, N) `squared_differences` of all pairs of values of an item that share the keys."""
-        block, item = self._blocks(*keys)
+        block, item = self._label_blocks(*keys)
         n = np.bincount(block).astype(np.float64)
         total, squared = np.bincount(block, self.value), np.bincount(block, self.value**2)
         size = self.n_items
         squares = np.bincount(item, n * squared - total**2, size) / 2
         return np.stack((squares, np.bincount(item, n * (n - 1), size) / 2))
 
-    def error(
+    def error_variance(
         self, design_shares: Floats, design: Floats, annotator: Floats, residual: Floats
     ) -> Floats:
         """Return (N,) the variance of each item's mean value, from the components (N,) of its values."""
         annotators, cells = (self._squared_shares(*keys) for keys in self._keys[2:])
-        of_design = np.where(design_shares > 0, design_shares * design, 0)
-        return of_design + annotators * annotator + cells * residual
+        design_error = np.where(design_shares > 0, design_shares * design, 0)
+        return design_error + annotators * annotator + cells * residual
 
     def _squared_shares(self, *keys: Integers) -> Floats:
         """Return (N,) the sum over blocks of the squared share of an item's values that is in the block."""
-        block, item = self._blocks(*keys)
+        block, item = self._label_blocks(*keys)
         n, size = np.bincount(block).astype(np.float64), self.n_items
         shares: Floats = np.bincount(item, n**2, size) / np.bincount(item, n, size) ** 2
         return shares
 
 
-def _design_shares(answers: CanonicalJudgments) -> Floats:
+def _judged_design_shares(judgments: CanonicalJudgments) -> Floats:
     """Return (N,) `_design_share` with tuples weighted by their judgments."""
-    judged = np.bincount(answers.tuple_of, minlength=len(answers.members))
-    return _design_share(answers, judged.astype(np.float64))
+    judgments_per_tuple = np.bincount(judgments.tuple_of, minlength=len(judgments.members))
+    return _design_share(judgments, judgments_per_tuple.astype(np.float64))
 
 
-def _solved(squares: Floats, pairs: Floats) -> tuple[Floats, Floats, Floats]:
+def _solve_components(squares: Floats, pairs: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the components (...) of design, annotator and residual from `squared_differences` (3, ...)."""
     with np.errstate(invalid="ignore", divide="ignore"):
         same_tuple, same_annotator, different = squares / pairs
@@ -216,30 +236,33 @@ def _solved(squares: Floats, pairs: Floats) -> tuple[Floats, Floats, Floats]:
     return design, annotator, np.where(no_tuple & no_annotator, different, residual)
 
 
-def possible_tuples(answers: CanonicalJudgments) -> Floats:
+def possible_tuples(judgments: CanonicalJudgments) -> Floats:
     """Return (N,) how many sets of K items of its group contain an item."""
-    sizes = np.bincount(answers.group_of)
-    possible = np.array([float(comb(int(size) - 1, answers.k - 1)) for size in sizes])
-    return possible[answers.group_of]
+    sizes = np.bincount(judgments.group_of)
+    possible = np.array([float(comb(int(size) - 1, judgments.k - 1)) for size in sizes])
+    return possible[judgments.group_of]
 
 
-def is_complete(answers: CanonicalJudgments) -> bool:
+def is_complete(judgments: CanonicalJudgments) -> bool:
     """Tell whether every set of K items of every group was judged."""
-    shown = np.bincount(answers.members.ravel(), minlength=len(answers.items))
-    return bool((shown >= possible_tuples(answers)).all())
+    n_judged_tuples = np.bincount(judgments.members.ravel(), minlength=len(judgments.items))
+    return bool((n_judged_tuples >= possible_tuples(judgments)).all())
 
 
-def _component_sums(answers: CanonicalJudgments) -> Floats:
+def _component_sums(judgments: CanonicalJudgments) -> Floats:
     """Return (N, 12) what each item adds to the sums of which `_estimates_from_sums` makes estimates.
 
     The columns: 1, the score and its square; by what the components of design, annotator and residual are
     multiplied in the error variance of the score; squared differences, and numbers of pairs, of the three
     kinds. Items without judgments (after `CanonicalJudgments.take`) are rows of 0.
     """
-    values, counts = _Values.of(answers), answers.counts
+    values, counts = _ItemValues.from_judgments(judgments), judgments.counts
     with np.errstate(invalid="ignore"):
         score = (counts.best - counts.worst) / counts.appearances
-        shares = [_design_shares(answers), *(values._squared_shares(*k) for k in values._keys[2:])]
+        shares = [
+            _judged_design_shares(judgments),
+            *(values._squared_shares(*k) for k in values._keys[2:]),
+        ]
     scores = (np.ones_like(score), score, score**2)
     sums = np.stack((*scores, *shares, *np.concatenate(values.squared_differences)), axis=-1)
     return np.where(counts.appearances[:, None] > 0, sums, 0)
@@ -252,17 +275,17 @@ def _estimates_from_sums(sums: Floats) -> Floats:
     of the scores; log(item / error). NaN as in `components`, and for the logarithm where item or error is
     not above 0.
     """
-    n, total, squared, *others = np.moveaxis(sums, -1, 0)
-    shares, squares, pairs = np.split(np.stack(others), 3)
+    n, total, squared, *remaining_sums = np.moveaxis(sums, -1, 0)
+    shares, squares, pairs = np.split(np.stack(remaining_sums), 3)
     with np.errstate(invalid="ignore", divide="ignore"):
-        parts = np.stack(_solved(squares, pairs))
-        error = np.where(shares > 0, shares / n * parts, 0).sum(axis=0)
+        error_components = np.stack(_solve_components(squares, pairs))
+        error = np.where(shares > 0, shares / n * error_components, 0).sum(axis=0)
         item = (squared - total**2 / n) / (n - 1) - error
         log_ratio = np.where((item > 0) & (error > 0), np.log(item / error), np.nan)
-    return np.stack((item, *parts, error, log_ratio), axis=-1)
+    return np.stack((item, *error_components, error, log_ratio), axis=-1)
 
 
-def _design_share(answers: CanonicalJudgments, weight: Floats) -> Floats:
+def _design_share(judgments: CanonicalJudgments, weight: Floats) -> Floats:
     """Return (N,) the variance of an item's mean value for every unit of the design's variance.
 
     weight: (T,) how often each tuple counts.
@@ -275,22 +298,24 @@ def _design_share(answers: CanonicalJudgments, weight: Floats) -> Floats:
     with true scores (docs/coverage.md); tuples drawn at random, which do not regard how evenly opponents met,
     give up to 0.07 less in small groups. 0 where all opponents were met equally often.
     """
-    n, k = len(answers.items), answers.k
-    total = np.bincount(answers.members.ravel(), np.repeat(weight, k), n)
-    met = [(i, o) for i in range(k) for o in range(k) if i != o]
-    key = np.concatenate([answers.members[:, i] * n + answers.members[:, o] for i, o in met])
-    pair, number = np.unique(key, return_inverse=True)
-    share = np.bincount(number, np.tile(weight, len(met))) / total[pair // n]
+    n, k = len(judgments.items), judgments.k
+    total = np.bincount(judgments.members.ravel(), np.repeat(weight, k), n)
+    position_pairs = [(i, o) for i in range(k) for o in range(k) if i != o]
+    key = np.concatenate(
+        [judgments.members[:, i] * n + judgments.members[:, o] for i, o in position_pairs]
+    )
+    pair, pair_index = np.unique(key, return_inverse=True)
+    share = np.bincount(pair_index, np.tile(weight, len(position_pairs))) / total[pair // n]
     squares = np.bincount(pair // n, share**2, n)
-    others = np.bincount(answers.group_of)[answers.group_of] - 1.0
-    uneven = squares - (k - 1) ** 2 / others
-    same_tuple = np.bincount(answers.members.ravel(), np.repeat(weight**2, k), n) / total**2
+    n_opponents = np.bincount(judgments.group_of)[judgments.group_of] - 1.0
+    unevenness = squares - (k - 1) ** 2 / n_opponents
+    same_tuple = np.bincount(judgments.members.ravel(), np.repeat(weight**2, k), n) / total**2
     different = np.maximum(1 - same_tuple, ROUNDING)  # 0 where the design's variance is not known
     distinct = k - 1 - (squares - (k - 1) * same_tuple) / different
-    return np.where(uneven > ROUNDING, uneven / np.maximum(distinct, ROUNDING), 0.0)
+    return np.where(unevenness > ROUNDING, unevenness / np.maximum(distinct, ROUNDING), 0.0)
 
 
-def design_left_out(answers: CanonicalJudgments) -> Floats:
+def finite_population_correction(judgments: CanonicalJudgments) -> Floats:
     """Return (N,) the finite population correction of each item's tuples, all counted once.
 
     The variance of an item's score over designs as uneven as this one, divided by what the variance between
@@ -298,9 +323,9 @@ def design_left_out(answers: CanonicalJudgments) -> Floats:
     often, as in a complete design; 1 where opponents are few of many; above 1 where the design is more
     uneven than random tuples.
     """
-    tuples = np.bincount(answers.members.ravel(), minlength=len(answers.items))
-    left_out: Floats = tuples * _design_share(answers, np.ones(len(answers.members)))
-    return left_out
+    tuples = np.bincount(judgments.members.ravel(), minlength=len(judgments.items))
+    correction: Floats = tuples * _design_share(judgments, np.ones(len(judgments.members)))
+    return correction
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,8 +345,10 @@ class Generalisability:
     @property
     def root(self) -> Estimate:
         """The expected correlation of the scores with the true scores: the root of the reliability."""
-        found = self.reliability
-        return Estimate(*(math.sqrt(each) for each in (found.value, found.low, found.high)))
+        estimate = self.reliability
+        return Estimate(
+            *(math.sqrt(bound) for bound in (estimate.value, estimate.low, estimate.high))
+        )
 
     def document(self) -> dict[str, Any]:
         """Return the study as JSON has it."""
@@ -342,7 +369,7 @@ class Generalisability:
             [
                 name,
                 estimate.value,
-                _interval(estimate, 4),
+                _format_interval(estimate, 4),
                 100 * max(estimate.value, 0) / total if total > 0 else None,
                 self.error_shares[name] * estimate.value if self.error_shares.get(name) else None,
             ]
@@ -356,7 +383,7 @@ class Generalisability:
             Column("score", "in a score", ".4f", align="right"),
         ]
         lines = [
-            f"{name}: {estimate.value:.4f} {_interval(estimate, 4)}".rstrip()
+            f"{name}: {estimate.value:.4f} {_format_interval(estimate, 4)}".rstrip()
             for name, estimate in (
                 ("reliability of the scores, all errors included", self.reliability),
                 ("its root, the correlation with the true scores", self.root),
@@ -365,13 +392,13 @@ class Generalisability:
         return str(ResultTable(columns, rows, [*lines, *self.notes], missing="nan"))
 
 
-def _interval(estimate: Estimate, digits: int) -> str:
+def _format_interval(estimate: Estimate, digits: int) -> str:
     if math.isnan(estimate.low):
         return ""
     return f"[{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]"
 
 
-def generalisability(answers: CanonicalJudgments) -> Generalisability:
+def generalisability(judgments: CanonicalJudgments) -> Generalisability:
     """Estimate the variance components of some judgments and the reliability of their scores.
 
     The reliability is that of `Components`: error of the design, of annotators and of single answers
@@ -387,22 +414,25 @@ def generalisability(answers: CanonicalJudgments) -> Generalisability:
     >>> study.reliability.low < study.reliability.value < study.reliability.high < 1
     True
     """
-    cluster_of, unit = _clusters(answers)
-    sums = cluster_sums(_component_sums(answers), cluster_of)
-    point = components(answers)
-    values = np.array([getattr(point, name) for name in COMPONENTS])
+    cluster_of, unit = _item_clusters(judgments)
+    sums = cluster_sums(_component_sums(judgments), cluster_of)
+    point_estimate = components(judgments)
+    values = np.array([getattr(point_estimate, name) for name in COMPONENTS])
     variances = {
         name: Estimate(float(value)) for name, value in zip(COMPONENTS, values, strict=True)
     }
     shares = sums.sum(axis=0)[3:6] / max(sums[:, 0].sum(), 1)
-    notes = [*_undefined(point, shares), *_warnings(answers, len(sums), unit)]
-    reliability = Estimate(point.reliability if point.item > 0 else math.nan)
+    notes = [
+        *_undefined_notes(point_estimate, shares),
+        *_interval_notes(judgments, len(sums), unit),
+    ]
+    reliability = Estimate(point_estimate.reliability if point_estimate.item > 0 else math.nan)
     if len(sums) >= MIN_CLUSTERS:
-        half = _half_widths(answers, sums, cluster_of)
-        variances = _with_intervals(values, half)
-        reliability = _reliability(reliability.value, half[5])
+        half_widths = _interval_half_widths(judgments, sums, cluster_of)
+        variances = _add_intervals(values, half_widths)
+        reliability = _reliability_estimate(reliability.value, half_widths[5])
     return Generalisability(
-        point,
+        point_estimate,
         variances,
         dict(zip(COMPONENTS[1:], shares.tolist(), strict=True)),
         reliability,
@@ -410,59 +440,69 @@ def generalisability(answers: CanonicalJudgments) -> Generalisability:
     )
 
 
-def _clusters(answers: CanonicalJudgments) -> tuple[NDArray[np.int64], str]:
+def _item_clusters(judgments: CanonicalJudgments) -> tuple[NDArray[np.int64], str]:
     """Return (N,) the cluster of each item, and what a cluster is, in the plural."""
-    if len(answers.groups) >= MIN_CLUSTERS:
-        return answers.group_of, "groups of items"
-    return np.arange(len(answers.items)), "items"
+    if len(judgments.groups) >= MIN_CLUSTERS:
+        return judgments.group_of, "groups of items"
+    return np.arange(len(judgments.items)), "items"
 
 
-def _half_widths(
-    answers: CanonicalJudgments, sums: Floats, cluster_of: NDArray[np.int64]
+def _interval_half_widths(
+    judgments: CanonicalJudgments, sums: Floats, cluster_of: NDArray[np.int64]
 ) -> Floats:
     """Return (6,) half the widths of the intervals of `_estimates_from_sums`, from cluster sums (C, 12)."""
     from scipy.stats import t
 
-    of_clusters, n = _spread(_estimates_from_sums(sums.sum(axis=0) - sums)), len(sums)
-    without = [
-        cluster_sums(_component_sums(answers.take(rows)), cluster_of)
-        for rows in _kept_rows(answers)
+    cluster_variance, n = (
+        _jackknife_variance(_estimates_from_sums(sums.sum(axis=0) - sums)),
+        len(sums),
+    )
+    annotator_sums = [
+        cluster_sums(_component_sums(judgments.take(rows)), cluster_of)
+        for rows in _jackknife_rows(judgments)
     ]
-    of_annotators, a = np.zeros_like(of_clusters), len(without)
+    annotator_variance, a = np.zeros_like(cluster_variance), len(annotator_sums)
     if a > 2:  # of two annotators, one alone has no components
-        totals = np.stack([each.sum(axis=0) for each in without])
-        both = _estimates_from_sums(totals[:, None] - np.stack(without))
-        both = both - both.mean(axis=0) - both.mean(axis=1, keepdims=True) + both.mean(axis=(0, 1))
-        shared = (a - 1) * (n - 1) / (a * n) * (both**2).sum(axis=(0, 1))
-        of_annotators = np.maximum(_spread(_estimates_from_sums(totals)) - shared, 0)
-    variance = of_clusters + of_annotators
+        totals = np.stack([sums_without.sum(axis=0) for sums_without in annotator_sums])
+        cell_estimates = _estimates_from_sums(totals[:, None] - np.stack(annotator_sums))
+        cell_estimates = (
+            cell_estimates
+            - cell_estimates.mean(axis=0)
+            - cell_estimates.mean(axis=1, keepdims=True)
+            + cell_estimates.mean(axis=(0, 1))
+        )
+        cell_variance = (a - 1) * (n - 1) / (a * n) * (cell_estimates**2).sum(axis=(0, 1))
+        annotator_variance = np.maximum(
+            _jackknife_variance(_estimates_from_sums(totals)) - cell_variance, 0
+        )
+    variance = cluster_variance + annotator_variance
     with np.errstate(invalid="ignore", divide="ignore"):
-        freedom = variance**2 / (of_clusters**2 / (n - 1) + of_annotators**2 / max(a - 1, 1))
-    half: Floats = t.ppf(0.975, freedom) * np.sqrt(variance)
-    return half
+        df = variance**2 / (cluster_variance**2 / (n - 1) + annotator_variance**2 / max(a - 1, 1))
+    half_widths: Floats = t.ppf(0.975, df) * np.sqrt(variance)
+    return half_widths
 
 
-def _spread(left_out: Floats) -> Floats:
+def _jackknife_variance(estimates: Floats) -> Floats:
     """Return (6,) the jackknife variance from the estimates (n, 6) without each of n parts."""
-    n = len(left_out)
-    spread: Floats = (n - 1) * left_out.var(axis=0)
-    return spread
+    n = len(estimates)
+    variance: Floats = (n - 1) * estimates.var(axis=0)
+    return variance
 
 
-def _kept_rows(answers: CanonicalJudgments) -> Iterator[NDArray[np.int64]]:
+def _jackknife_rows(judgments: CanonicalJudgments) -> Iterator[NDArray[np.int64]]:
     """Yield the judgments that stay where an annotator, or a random group of them, is left out."""
-    n = len(answers.annotators)
+    n = len(judgments.annotators)
     order = np.random.Generator(np.random.PCG64(SEED)).permutation(n)
-    part_of = order % min(n, MAX_ANNOTATOR_GROUPS) if n else order
-    part = np.append(part_of, -1)[answers.annotator_of]
-    for number in range(min(n, MAX_ANNOTATOR_GROUPS)):
-        yield np.flatnonzero(part != number)
+    block_of_annotator = order % min(n, MAX_ANNOTATOR_GROUPS) if n else order
+    block = np.append(block_of_annotator, -1)[judgments.annotator_of]
+    for block_number in range(min(n, MAX_ANNOTATOR_GROUPS)):
+        yield np.flatnonzero(block != block_number)
 
 
-def _with_intervals(values: Floats, half: Floats) -> dict[str, Estimate]:
+def _add_intervals(values: Floats, half_widths: Floats) -> dict[str, Estimate]:
     """Return the estimates of the components (4,) with intervals; of the item's logarithm."""
-    item, width = float(values[0]), float(half[0])
-    ends = [(value - by, value + by) for value, by in zip(values, half[:4], strict=True)]
+    item, width = float(values[0]), float(half_widths[0])
+    ends = [(value - by, value + by) for value, by in zip(values, half_widths[:4], strict=True)]
     factor = math.exp(min(width / item, 700)) if item > 0 and width == width else math.nan
     ends[0] = (item / factor, item * factor)
     return {
@@ -471,35 +511,37 @@ def _with_intervals(values: Floats, half: Floats) -> dict[str, Estimate]:
     }
 
 
-def _reliability(value: float, half: float) -> Estimate:
+def _reliability_estimate(value: float, half_width: float) -> Estimate:
     if not 0 < value < 1:
         return Estimate(value)
     logit = math.log(value / (1 - value))
-    low, high = (1 / (1 + math.exp(-(logit + sign * half))) for sign in (-1, 1))
+    low, high = (1 / (1 + math.exp(-(logit + sign * half_width))) for sign in (-1, 1))
     return Estimate(value, low, high)
 
 
-def _undefined(point: Components, shares: Floats) -> Iterator[str]:
-    if math.isnan(point.item):
+def _undefined_notes(point_estimate: Components, shares: Floats) -> Iterator[str]:
+    if math.isnan(point_estimate.item):
         yield (
             "no reliability from variance components: it takes two annotators, and where the design is "
             "incomplete items in two tuples"
         )
-    elif point.item <= 0:
+    elif point_estimate.item <= 0:
         yield "no reliability: the scores vary no more than their errors"
-    if point.design != point.design and not shares[0]:
+    if point_estimate.design != point_estimate.design and not shares[0]:
         yield "the variance of the design is not defined: no item is in two tuples"
 
 
-def _warnings(answers: CanonicalJudgments, n_clusters: int, unit: str) -> Iterator[str]:
-    if few := too_few_clusters(n_clusters, unit) or few_clusters(n_clusters, unit):
-        yield few
-    if len(answers.groups) < MIN_CLUSTERS:
+def _interval_notes(judgments: CanonicalJudgments, n_clusters: int, unit: str) -> Iterator[str]:
+    if cluster_note := too_few_clusters_note(n_clusters, unit) or few_clusters_note(
+        n_clusters, unit
+    ):
+        yield cluster_note
+    if len(judgments.groups) < MIN_CLUSTERS:
         yield (
             "intervals over items of the same group are wider than needed: they take scores that depend on "
             "each other for independent"
         )
-    n = len(answers.annotators)
+    n = len(judgments.annotators)
     if n < 3:
-        named = f"{n} named annotators" if n else "no annotators are named"
-        yield f"{named}: the intervals do not contain that other annotators differ"
+        subject = f"{n} named annotators" if n else "no annotators are named"
+        yield f"{subject}: the intervals do not contain that other annotators differ"

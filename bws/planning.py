@@ -67,23 +67,30 @@ class Planner:
     """By what the design's component is multiplied in the error variance of the present scores."""
 
     @classmethod
-    def of(cls, answers: CanonicalJudgments, study: Generalisability) -> Planner | None:
+    def from_study(cls, judgments: CanonicalJudgments, study: Generalisability) -> Planner | None:
         """Return the planner of a study; None where its components are not defined."""
-        parts, shares, reliability = study.components, study.error_shares, study.reliability.value
+        components, shares, reliability = (
+            study.components,
+            study.error_shares,
+            study.reliability.value,
+        )
         if not 0 < reliability < 1:
             return None
-        n_tuples = len(answers.members)
-        sizes = np.bincount(answers.group_of)[answers.group_of]
-        tuples, annotations = n_tuples * answers.k / len(answers.items), len(answers) / n_tuples
+        n_tuples = len(judgments.members)
+        sizes = np.bincount(judgments.group_of)[judgments.group_of]
+        tuples, annotations = (
+            n_tuples * judgments.k / len(judgments.items),
+            len(judgments) / n_tuples,
+        )
         planner = cls(
-            item=parts.item,
-            design=_cut_off(parts.design),
-            annotator=_cut_off(parts.annotator),
-            residual=_cut_off(parts.residual),
-            n_items=len(answers.items),
-            k=answers.k,
+            item=components.item,
+            design=_clip_variance(components.design),
+            annotator=_clip_variance(components.annotator),
+            residual=_clip_variance(components.residual),
+            n_items=len(judgments.items),
+            k=judgments.k,
             group_size=float(sizes.mean()),
-            possible=float(possible_tuples(answers).mean()),
+            possible=float(possible_tuples(judgments).mean()),
             tuples_per_item=tuples,
             annotations_per_tuple=annotations,
             judgments_per_annotator=max(shares["annotator"] * tuples * annotations, 1.0),
@@ -122,16 +129,16 @@ class Planner:
         """Return the reliability of the scores of a design."""
         return self.item / (self.item + self.error(tuples, annotations, per_annotator))
 
-    def repeated(self, tuples: float) -> float:
+    def judgments_per_annotator_at(self, tuples: float) -> float:
         """Return the judgments of an item per annotator who judge the same share of its tuples as now."""
         return max(self.judgments_per_annotator * tuples / self.tuples_per_item, 1.0)
 
     def alternative(
-        self, what: str, tuples: float, annotations: float, per_annotator: float
+        self, label: str, tuples: float, annotations: float, per_annotator: float
     ) -> Alternative:
         """Return the design with its numbers."""
         return Alternative(
-            what,
+            label,
             tuples,
             annotations,
             tuples * annotations / per_annotator,
@@ -140,7 +147,7 @@ class Planner:
         )
 
     @property
-    def limit_of_annotations(self) -> float:
+    def annotation_limit(self) -> float:
         """The reliability that more annotations of the present tuples approach."""
         return self.reliability(self.tuples_per_item, math.inf, 1.0)
 
@@ -149,15 +156,17 @@ class Planner:
 
         Infinite where they cannot: the error of the design alone is too large.
         """
-        allowed = self.item * (1 - target) / target
-        allowed -= self._design_share(self.tuples_per_item) * self.design
+        allowed_error = self.item * (1 - target) / target
+        allowed_error -= self._design_share(self.tuples_per_item) * self.design
         tuples = self.tuples_per_item
-        of_one = (self.judgments_per_annotator * self.annotator + self.residual) / tuples
-        return of_one / allowed if allowed > 0 else math.inf
+        error_per_annotation = (
+            self.judgments_per_annotator * self.annotator + self.residual
+        ) / tuples
+        return error_per_annotation / allowed_error if allowed_error > 0 else math.inf
 
-    def annotations_alone(self, target: float) -> dict[str, float]:
+    def annotation_needs(self, target: float) -> dict[str, float]:
         """Return annotations per tuple that reach the target, and the limit, as JSON has them."""
-        return {"needed": self.annotations_for(target), "limit": self.limit_of_annotations}
+        return {"needed": self.annotations_for(target), "limit": self.annotation_limit}
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,58 +177,58 @@ class Plan:
     price: float | None
     alternatives: tuple[Alternative, ...]
     """The present design first."""
-    reaching: tuple[Alternative, ...]
+    sufficient: tuple[Alternative, ...]
     """The cheapest design for each number of annotations per tuple that reaches the target; by cost."""
     planner: Planner
 
     @property
     def cheapest(self) -> Alternative | None:
         """The design of fewest judgments that reaches the target; None where none does."""
-        return self.reaching[0] if self.reaching else None
+        return self.sufficient[0] if self.sufficient else None
 
     def document(self) -> dict[str, Any]:
         """Return the plan as JSON has it."""
         return {
             "target": self.target,
             "price": self.price,
-            "alternatives": [each.document() for each in self.alternatives],
-            "reaching": [each.document() for each in self.reaching],
+            "alternatives": [alternative.document() for alternative in self.alternatives],
+            "reaching": [alternative.document() for alternative in self.sufficient],
             "cheapest": self.cheapest.document() if self.cheapest else None,
-            "annotations_alone": self.planner.annotations_alone(self.target),
-            "notes": [ASSUMED],
+            "annotations_alone": self.planner.annotation_needs(self.target),
+            "notes": [ASSUMPTION_NOTE],
         }
 
     def table(self) -> str:
         """Return the plan as text."""
         lines = [_table(self.alternatives), ""]
-        if self.reaching:
+        if self.sufficient:
             lines += [
                 f"Designs that reach a reliability of {self.target:g}, the cheapest first:",
-                _table(self.reaching),
+                _table(self.sufficient),
             ]
         else:
             lines.append(f"no design that was compared reaches a reliability of {self.target:g}")
-        alone = annotations_alone(self.target, self.planner)
-        return "\n".join([*lines, alone, ASSUMED])
+        needs_line = describe_annotation_needs(self.target, self.planner)
+        return "\n".join([*lines, needs_line, ASSUMPTION_NOTE])
 
 
-ASSUMED = (
+ASSUMPTION_NOTE = (
     "the plan supposes further items, tuples and annotators like those at hand, and tuples that meet "
     "opponents evenly, as those of bws-make-tuples"
 )
 
 
-def annotations_alone(target: float, planner: Planner) -> str:
+def describe_annotation_needs(target: float, planner: Planner) -> str:
     """Say how many annotations of the present tuples reach a target, or that none do."""
-    needed, now = planner.annotations_for(target), planner.annotations_per_tuple
+    needed, current = planner.annotations_for(target), planner.annotations_per_tuple
     if math.isinf(needed):
         return (
             f"a reliability of {target:g} cannot be reached by annotations alone: more annotations of the "
-            f"same tuples reach at most {planner.limit_of_annotations:.4f}; it takes more tuples per item"
+            f"same tuples reach at most {planner.annotation_limit:.4f}; it takes more tuples per item"
         )
     return (
         f"with the present tuples, a reliability of {target:g} takes {needed:.1f} annotations per tuple "
-        f"(there are {now:.4g})"
+        f"(there are {current:.4g})"
     )
 
 
@@ -234,7 +243,7 @@ def _table(designs: Sequence[Alternative]) -> str:
         Column("reliability", "reliability", ".4f", align="right"),
         Column("root", "root", ".4f", align="right"),
     ]
-    rows = [[getattr(each, column.key) for column in columns] for each in designs]
+    rows = [[getattr(design, column.key) for column in columns] for design in designs]
     return ResultTable(columns, rows, missing="nan").text()
 
 
@@ -259,17 +268,20 @@ def plan(planner: Planner, target: float = 0.9, price: float | None = None) -> P
     check_target(target)
     if price is not None and not 0 <= price < math.inf:
         raise ValueError(f"price is {price}; it must be 0 or more")
-    alternatives, reaching = list(_alternatives(planner)), list(_reaching(planner, target))
-    reaching.sort(key=lambda each: (each.judgments, -each.reliability))
+    alternatives, sufficient = (
+        list(_alternatives(planner)),
+        list(_sufficient_designs(planner, target)),
+    )
+    sufficient.sort(key=lambda design: (design.judgments, -design.reliability))
     if price is not None:
-        alternatives, reaching = (
-            [replace(each, cost=each.judgments * price) for each in designs]
-            for designs in (alternatives, reaching)
+        alternatives, sufficient = (
+            [replace(design, cost=design.judgments * price) for design in designs]
+            for designs in (alternatives, sufficient)
         )
-    return Plan(target, price, tuple(alternatives), tuple(reaching), planner)
+    return Plan(target, price, tuple(alternatives), tuple(sufficient), planner)
 
 
-def _cut_off(variance: float) -> float:
+def _clip_variance(variance: float) -> float:
     """Return 0 for a variance that is not defined or estimated below 0."""
     return max(variance, 0.0) if variance == variance else 0.0
 
@@ -277,34 +289,43 @@ def _cut_off(variance: float) -> float:
 def _alternatives(planner: Planner) -> Iterator[Alternative]:
     """Yield the present design, each lever doubled, and designs of the present number of judgments."""
     tuples, annotations = planner.tuples_per_item, planner.annotations_per_tuple
-    now = planner.judgments_per_annotator
-    yield planner.alternative("present design", tuples, annotations, now)
+    per_annotator = planner.judgments_per_annotator
+    yield planner.alternative("present design", tuples, annotations, per_annotator)
     if 2 * tuples <= planner.possible:
         yield planner.alternative(
-            "twice the tuples", 2 * tuples, annotations, planner.repeated(2 * tuples)
+            "twice the tuples",
+            2 * tuples,
+            annotations,
+            planner.judgments_per_annotator_at(2 * tuples),
         )
-    yield planner.alternative("twice the annotations per tuple", tuples, 2 * annotations, now)
-    if planner.annotator > 0 and now > MIN_REPEATED:
-        yield planner.alternative("twice the annotators", tuples, annotations, max(now / 2, 1))
-    for number in ANNOTATIONS:
-        other = tuples * annotations / number
-        if number != annotations and 1 <= other <= planner.possible:
-            yield planner.alternative("equal cost", other, number, planner.repeated(other))
+    yield planner.alternative(
+        "twice the annotations per tuple", tuples, 2 * annotations, per_annotator
+    )
+    if planner.annotator > 0 and per_annotator > MIN_REPEATED:
+        yield planner.alternative(
+            "twice the annotators", tuples, annotations, max(per_annotator / 2, 1)
+        )
+    for n_annotations in ANNOTATIONS:
+        n_tuples = tuples * annotations / n_annotations
+        if n_annotations != annotations and 1 <= n_tuples <= planner.possible:
+            yield planner.alternative(
+                "equal cost", n_tuples, n_annotations, planner.judgments_per_annotator_at(n_tuples)
+            )
 
 
-def _reaching(planner: Planner, target: float) -> Iterator[Alternative]:
+def _sufficient_designs(planner: Planner, target: float) -> Iterator[Alternative]:
     """Yield, for each number of annotations, the design with the fewest tuples that reaches the target."""
-    most = int(min(planner.possible, MAX_TUPLES_PER_ITEM))
-    levers = {"annotators as now": planner.repeated}
+    max_tuples = int(min(planner.possible, MAX_TUPLES_PER_ITEM))
+    annotator_options = {"annotators as now": planner.judgments_per_annotator_at}
     if planner.annotator > 0 and planner.judgments_per_annotator > MIN_REPEATED:
-        levers["other annotators"] = lambda tuples: 1.0
-    for number in ANNOTATIONS:
+        annotator_options["other annotators"] = lambda tuples: 1.0
+    for n_annotations in ANNOTATIONS:
         designs = (
-            (what, tuples, per_annotator(tuples))
-            for tuples in range(1, most + 1)
-            for what, per_annotator in levers.items()
+            (label, tuples, per_annotator(tuples))
+            for tuples in range(1, max_tuples + 1)
+            for label, per_annotator in annotator_options.items()
         )
-        for what, tuples, repeated in designs:
-            if planner.reliability(tuples, number, repeated) >= target:
-                yield planner.alternative(what, tuples, number, repeated)
+        for label, tuples, judgments_per_annotator in designs:
+            if planner.reliability(tuples, n_annotations, judgments_per_annotator) >= target:
+                yield planner.alternative(label, tuples, n_annotations, judgments_per_annotator)
                 break

@@ -16,7 +16,7 @@ from bws.split_half import Correlation, reliability
 
 __all__ = ["Power", "power"]
 
-TRIALS = 10
+N_TRIALS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,9 +93,9 @@ def power(
     tuples = make_tuples([f"i{n}" for n in range(n_items)], k, factor=factor, seed=seed)
     truth = np.linspace(-1, 1, n_items)[[int(item[1:]) for item in tuples.items]]
     seeds = np.random.Generator(np.random.PCG64(seed)).integers(2**31, size=repeats).tolist()
-    found = []
-    for number in seeds:
-        judged = simulate(
+    results = []
+    for trial_seed in seeds:
+        judgments = simulate(
             tuples,
             truth,
             annotators,
@@ -103,19 +103,21 @@ def power(
             model=model,
             disagreement=disagreement,
             careless=careless,
-            seed=number,
+            seed=trial_seed,
         )
-        halves = reliability(judged, split="annotation", trials=TRIALS, seed=number).groups[0]
-        near = _correlations(score(judged).score, truth)
-        found.append(
+        split_half = reliability(
+            judgments, split="annotation", trials=N_TRIALS, seed=trial_seed
+        ).groups[0]
+        truth_correlations = _correlations(score(judgments).score, truth)
+        results.append(
             [
-                halves.pearson.mean,
-                halves.spearman.mean,
-                components(judged.canonical).reliability,
-                *near,
+                split_half.pearson.mean,
+                split_half.spearman.mean,
+                components(judgments.canonical).reliability,
+                *truth_correlations,
             ]
         )
-    columns = [Correlation(column) for column in np.array(found).T]
+    columns = [Correlation(column) for column in np.array(results).T]
     return Power(len(tuples), len(tuples) * annotators, *columns)
 
 
@@ -123,6 +125,6 @@ def _correlations(scores: Floats, truth: Floats) -> tuple[float, float]:
     """Return Pearson's and Spearman's correlation over the items that have a score."""
     from scipy.stats import pearsonr, spearmanr
 
-    known = ~np.isnan(scores)
-    pair = scores[known], truth[known]
+    is_scored = ~np.isnan(scores)
+    pair = scores[is_scored], truth[is_scored]
     return float(pearsonr(*pair).statistic), float(spearmanr(*pair).statistic)

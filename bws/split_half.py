@@ -1,8 +1,8 @@
 """Split-half reliability: would other answers, other tuples or other annotators give the same scores?
 
 `reliability` splits all judgments; `reliability_curve` draws 2, 3, ... annotations per tuple first. Both
-work on a `Deck`: the judgments arranged so that a random half of every tuple's judgments is drawn in as
-many array operations as the longest tuple has judgments.
+use `JudgmentRounds`, which arranges the judgments so that a random half of every tuple's judgments takes as
+many array operations as the largest tuple has judgments.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from bws.components import generalisability, is_complete
 from bws.metadata import By, breakdown
-from bws.planning import Planner, annotations_alone, check_target
+from bws.planning import Planner, check_target, describe_annotation_needs
 from bws.problems import InputError, Problem
 from bws.records import CanonicalJudgments, Judgments
 from bws.tables import Column, ResultTable, part_name
@@ -44,18 +44,18 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Halves = tuple[NDArray[np.bool_], NDArray[np.bool_]]
 """Twice (J,): which judgments are in the first half, and which in the second."""
-Odd = Literal["coin", "second"]
+OddRule = Literal["coin", "second"]
 """Which half gets one more where a number is odd: a coin decides, or always the second."""
-Missing = Literal["drop", "zero"]
+MissingPolicy = Literal["drop", "zero"]
 """What becomes of an item that one half does not score: left out of the trial, or scored 0."""
 Split = Literal["annotation", "tuple", "annotator"]
-QUESTIONS = {
+SPLIT_QUESTIONS = {
     "annotation": "would other answers to the same tuples give the same scores? "
     "(the split of most published figures)",
     "tuple": "would other tuples of the same items give the same scores?",
     "annotator": "would other annotators give the same scores?",
 }
-MIN_SCORED = 0.5
+MIN_SCORED_SHARE = 0.5
 """Share of the items that halves must score, in the mean trial, for a split that was not chosen."""
 
 
@@ -127,7 +127,7 @@ class ReliabilityGroup:
 
     def document(self) -> dict[str, Any]:
         """Return the group as JSON has it."""
-        both = {"pearson": self.pearson, "spearman": self.spearman}
+        correlations = {"pearson": self.pearson, "spearman": self.spearman}
         return {
             "by": dict(self.by),
             "items": self.items,
@@ -136,8 +136,10 @@ class ReliabilityGroup:
             "trials": len(self.pearson.trials),
             "missing_items": self.missing_items,
             "scored_items": self.scored_items,
-            **{name: found.document() for name, found in both.items()},
-            "spearman_brown": {name: found.spearman_brown for name, found in both.items()},
+            **{name: correlation.document() for name, correlation in correlations.items()},
+            "spearman_brown": {
+                name: correlation.spearman_brown for name, correlation in correlations.items()
+            },
             "notes": list(self.notes),
         }
 
@@ -186,12 +188,12 @@ class Reliability:
             [group.by, split, group.items, group.tuples, group.annotations, *_correlations(group)]
             for split, group in lines
         ]
-        places = [
+        sources = [
             f"/splits/{split}/{n}" if split in self.splits else f"/groups/{n}"
             for n in range(len(self.groups))
             for split in by_split
         ]
-        questions = [f"{split}: {QUESTIONS[split]}" for split in by_split]
+        questions = [f"{split}: {SPLIT_QUESTIONS[split]}" for split in by_split]
         notes = [
             f"{part_name(group.by)}, by {split}: {note}"
             for split, group in lines
@@ -203,7 +205,7 @@ class Reliability:
             [*questions, *notes, *self.notes],
             "Split-half reliability, mean and SD over random splits (GiCCS, Table 3)",
             "nan",
-            places,
+            sources,
         )
 
 
@@ -224,11 +226,11 @@ def _correlation_columns(spec: str) -> list[Column]:
     ]  # fmt: skip
 
 
-def _correlations(measured: ReliabilityGroup | CurvePoint) -> list[float]:
+def _correlations(result: ReliabilityGroup | CurvePoint) -> list[float]:
     return [
         value
-        for found in (measured.pearson, measured.spearman)
-        for value in (found.mean, found.sd, found.spearman_brown)
+        for correlation in (result.pearson, result.spearman)
+        for value in (correlation.mean, correlation.sd, correlation.spearman_brown)
     ]
 
 
@@ -237,8 +239,8 @@ def reliability(
     *,
     trials: int = 100,
     split: Split | None = None,
-    odd: Odd = "coin",
-    missing: Missing = "drop",
+    odd: OddRule = "coin",
+    missing: MissingPolicy = "drop",
     seed: int = 0,
     by: By | None = None,
 ) -> Reliability:
@@ -289,24 +291,32 @@ def reliability(
     (1.0, 12)
     """
     check_options(
-        trials, split=(split or "annotation", Split), odd=(odd, Odd), missing=(missing, Missing)
+        trials,
+        split=(split or "annotation", Split),
+        odd=(odd, OddRule),
+        missing=(missing, MissingPolicy),
     )
-    _check(judgments, split)
+    _check_judgments(judgments, split)
     parts = [(values, part.canonical) for values, part in breakdown(judgments, by)]
     first: Split = split or "annotation"
-    whole = parts[0][1]
+    canonical = parts[0][1]
     groups: dict[str, tuple[ReliabilityGroup, ...]] = {}
     notes = []
-    for name in (first, *(() if split else _further_splits(whole))):
-        halve = partial(_halved, split=name, trials=trials, odd=odd, missing=missing, seed=seed)
-        overall = halve({}, whole)
-        if name != first and overall.scored_items < MIN_SCORED * overall.items:
+    for name in (first, *(() if split else _further_splits(canonical))):
+        measure_part = partial(
+            _measure_split, split=name, trials=trials, odd=odd, missing=missing, seed=seed
+        )
+        overall = measure_part({}, canonical)
+        if name != first and overall.scored_items < MIN_SCORED_SHARE * overall.items:
             notes.append(
                 f"not split by {name}: in the mean trial, both halves score only "
                 f"{overall.scored_items:.1f} of {overall.items} items"
             )
         else:
-            groups[name] = (overall, *(halve(values, answers) for values, answers in parts[1:]))
+            groups[name] = (
+                overall,
+                *(measure_part(values, subset) for values, subset in parts[1:]),
+            )
     signature = {
         "score": "counting",
         "trials": trials,
@@ -314,79 +324,81 @@ def reliability(
         "odd": odd,
         "missing": missing,
         "seed": seed,
-        "judgments": whole.digest(),
+        "judgments": canonical.digest(),
         "version": version("giccs"),
     }
     return Reliability(groups.pop(first), signature, groups, tuple(notes))
 
 
-def _further_splits(answers: CanonicalJudgments) -> Iterator[Split]:
+def _further_splits(judgments: CanonicalJudgments) -> Iterator[Split]:
     """Yield the splits besides annotation that ask something of these judgments."""
-    if not is_complete(answers):
+    if not is_complete(judgments):
         yield "tuple"
-    if len(answers.annotators) > 1:
+    if len(judgments.annotators) > 1:
         yield "annotator"
 
 
-def _halved(
+def _measure_split(
     by: Mapping[str, Any],
-    answers: CanonicalJudgments,
+    judgments: CanonicalJudgments,
     *,
     split: Split,
     trials: int,
-    odd: Odd,
-    missing: Missing,
+    odd: OddRule,
+    missing: MissingPolicy,
     seed: int,
 ) -> ReliabilityGroup:
     """Return the reliability of the judgments of a part."""
-    deck = Deck.of(answers)
-    log.debug("%s by %s: %d trials, %d judgments", part_name(by), split, trials, len(answers))
-    found = run_trials(deck, partial(SPLITS[split], odd=odd), trials, missing, seed)
+    rounds = JudgmentRounds.from_judgments(judgments)
+    log.debug("%s by %s: %d trials, %d judgments", part_name(by), split, trials, len(judgments))
+    trial_results = run_trials(rounds, partial(SPLITS[split], odd=odd), trials, missing, seed)
     return ReliabilityGroup(
         by,
-        deck.n_items,
-        len(deck.sizes),
-        len(deck.tuple_of),
-        found.missing,
-        found.scored,
-        Correlation(found.pearson),
-        Correlation(found.spearman),
-        (*_not_halved(deck, split), *_not_scored(found, missing)),
+        rounds.n_items,
+        len(rounds.sizes),
+        len(rounds.tuple_of),
+        trial_results.n_missing,
+        trial_results.mean_scored,
+        Correlation(trial_results.pearson),
+        Correlation(trial_results.spearman),
+        (*_unsplit_notes(rounds, split), *_score_notes(trial_results, missing)),
     )
 
 
-def _not_halved(deck: Deck, split: Split) -> list[str]:
+def _unsplit_notes(rounds: JudgmentRounds, split: Split) -> list[str]:
     if split == "annotator":
-        count = np.count_nonzero(deck.annotator_of < 0)
+        count = np.count_nonzero(rounds.annotator_of < 0)
         return [f"{count} judgments name no annotator and are in no half"] if count else []
     if split == "tuple":
         return []
-    count = np.count_nonzero(deck.sizes == 1)
-    what = f"{count} of {len(deck.sizes)} tuples have one judgment, which cannot be halved"
-    return [what] if count else []
+    count = np.count_nonzero(rounds.sizes == 1)
+    note = f"{count} of {len(rounds.sizes)} tuples have one judgment, which cannot be halved"
+    return [note] if count else []
 
 
-def _not_scored(found: Trials, missing: Missing) -> list[str]:
+def _score_notes(trial_results: Trials, missing: MissingPolicy) -> list[str]:
     notes = []
-    if found.missing:
+    if trial_results.n_missing:
         policy = (
             "left out of that trial"
             if missing == "drop"
             else "taken as 0 there, if the other has one"
         )
-        notes.append(f"{found.missing} items have no score from a half in some trial: {policy}")
-    undefined = np.count_nonzero(np.isnan(found.pearson))
+        notes.append(
+            f"{trial_results.n_missing} items have no score from a half in some trial: {policy}"
+        )
+    undefined = np.count_nonzero(np.isnan(trial_results.pearson))
     if undefined:
         notes.append(
-            f"{undefined} of {len(found.pearson)} trials have no correlation: a half's scores are "
+            f"{undefined} of {len(trial_results.pearson)} trials have no correlation: a half's scores are "
             "all the same, or fewer than three items have scores"
         )
-    if min(Correlation(found.pearson).mean, Correlation(found.spearman).mean) < 0:
+    if min(Correlation(trial_results.pearson).mean, Correlation(trial_results.spearman).mean) < 0:
         notes.append("the correlation is negative: Spearman-Brown is not defined")
     return notes
 
 
-def _check(judgments: Judgments, split: Split | None) -> None:
+def _check_judgments(judgments: Judgments, split: Split | None) -> None:
     file = judgments.source or "judgments"
     if not len(judgments):
         raise InputError(Problem(file, None, "has no judgments; reliability needs some"))
@@ -408,12 +420,14 @@ class CurvePoint:
 
     def document(self) -> dict[str, Any]:
         """Return the point as JSON has it."""
-        both = {"pearson": self.pearson, "spearman": self.spearman}
+        correlations = {"pearson": self.pearson, "spearman": self.spearman}
         return {
             "annotations": self.annotations,
             "tuples": self.tuples,
-            **{name: found.document() for name, found in both.items()},
-            "spearman_brown": {name: found.spearman_brown for name, found in both.items()},
+            **{name: correlation.document() for name, correlation in correlations.items()},
+            "spearman_brown": {
+                name: correlation.spearman_brown for name, correlation in correlations.items()
+            },
         }
 
 
@@ -423,7 +437,7 @@ class ReliabilityCurve:
 
     points: tuple[CurvePoint, ...]
     """2, 3, ... annotations a tuple."""
-    whole: CurvePoint
+    overall: CurvePoint
     """All annotations of all tuples that have at least two; their mean number a tuple."""
     target: float
     planner: Planner | None = None
@@ -437,12 +451,12 @@ class ReliabilityCurve:
         ``split_half``: until the halves correlate so; ``spearman_brown``: until scores from all
         annotations are so reliable by Spearman-Brown, which takes half as many.
         """
-        means = {"pearson": self.whole.pearson.mean, "spearman": self.whole.spearman.mean}
+        means = {"pearson": self.overall.pearson.mean, "spearman": self.overall.spearman.mean}
         return {
             name: {
-                "split_half": annotations_for(self.target, r, self.whole.annotations),
+                "split_half": annotations_for(self.target, r, self.overall.annotations),
                 "spearman_brown": annotations_for(
-                    self.target, spearman_brown(r), self.whole.annotations
+                    self.target, spearman_brown(r), self.overall.annotations
                 ),
             }
             for name, r in means.items()
@@ -452,13 +466,13 @@ class ReliabilityCurve:
         """Return the curve as plain dicts and lists."""
         return {
             "points": [point.document() for point in self.points],
-            "whole": self.whole.document(),
+            "whole": self.overall.document(),
             "target": self.target,
-            "needed": {name: dict(found) for name, found in self.needed.items()},
-            "annotations_alone": self.planner.annotations_alone(self.target)
+            "needed": {name: dict(estimates) for name, estimates in self.needed.items()},
+            "annotations_alone": self.planner.annotation_needs(self.target)
             if self.planner
             else None,
-            "notes": [_EXTRAPOLATED, *self.notes],
+            "notes": [_EXTRAPOLATION_NOTE, *self.notes],
         }
 
     def table(self) -> str:
@@ -471,33 +485,33 @@ class ReliabilityCurve:
         rows = [[point.annotations, point.tuples, *_correlations(point)] for point in self.points]
         lines = [
             f"reliability of {self.target} (Spearman-Brown, {name}): "
-            f"{_verdict(found['spearman_brown'], self.whole)}"
-            for name, found in self.needed.items()
+            f"{_describe_need(estimates['spearman_brown'], self.overall)}"
+            for name, estimates in self.needed.items()
         ]
         if self.planner:
-            lines = [annotations_alone(self.target, self.planner)]
-        lines += [*self.notes, _EXTRAPOLATED]
+            lines = [describe_annotation_needs(self.target, self.planner)]
+        lines += [*self.notes, _EXTRAPOLATION_NOTE]
         return str(ResultTable(columns, rows, lines, missing="nan"))
 
 
-_INCOMPLETE = {
+_INCOMPLETE_NOTES = {
     True: "the design is incomplete: these halves share the error of which opponents an item met; what the "
     "target takes is estimated from variance components, which contain it",
     False: "the design is incomplete: these halves share the error of which opponents an item met, so that "
     "the scores are less reliable than they say; variance components cannot be estimated",
 }
-_EXTRAPOLATED = (
+_EXTRAPOLATION_NOTE = (
     "the numbers of annotations for the target are extrapolated, by the Spearman-Brown formula or from "
     "variance components; that supposes further annotators like those at hand"
 )
 
 
-def _verdict(needed: float, whole: CurvePoint) -> str:
+def _describe_need(needed: float, overall: CurvePoint) -> str:
     if math.isnan(needed):
         return "no estimate, as the halves do not correlate"
-    more = max(0, math.ceil(needed - whole.annotations))
-    advice = f"{more} more than there are" if more else "there are enough"
-    return f"{needed:.1f} annotations per tuple, {advice} ({whole.annotations:.4g})"
+    n_more = max(0, math.ceil(needed - overall.annotations))
+    advice = f"{n_more} more than there are" if n_more else "there are enough"
+    return f"{needed:.1f} annotations per tuple, {advice} ({overall.annotations:.4g})"
 
 
 def annotations_for(target: float, r: float, annotations: float) -> float:
@@ -516,7 +530,7 @@ def reliability_curve(
     judgments: Judgments,
     *,
     trials: int = 100,
-    odd: Odd = "coin",
+    odd: OddRule = "coin",
     target: float = 0.9,
     seed: int = 0,
 ) -> ReliabilityCurve:
@@ -538,35 +552,41 @@ def reliability_curve(
     [(2, 1.0), (3, 0.989), (4, 1.0), (4.0, 1.0)]
     """
     check_target(target)
-    check_options(trials, odd=(odd, Odd))
-    answers = judgments.canonical if len(judgments) else None
-    deck = Deck.of(answers) if answers else None
-    if answers is None or deck is None or deck.sizes[0] < 2:
+    check_options(trials, odd=(odd, OddRule))
+    canonical = judgments.canonical if len(judgments) else None
+    rounds = JudgmentRounds.from_judgments(canonical) if canonical else None
+    if canonical is None or rounds is None or rounds.sizes[0] < 2:
         message = "no tuple has two judgments; a curve needs that"
         raise InputError(Problem(judgments.source or "judgments", None, message))
-    points = [_point(deck, m, trials, odd, seed) for m in range(2, int(deck.sizes[0]) + 1)]
-    complete = is_complete(answers)
-    planner = None if complete else Planner.of(answers, generalisability(answers))
-    notes = () if complete else (_INCOMPLETE[planner is not None],)
-    whole = _point(deck, None, trials, odd, seed)
-    return ReliabilityCurve(tuple(points), whole, target, planner, notes)
+    points = [
+        _curve_point(rounds, m, trials, odd, seed) for m in range(2, int(rounds.sizes[0]) + 1)
+    ]
+    has_complete_design = is_complete(canonical)
+    planner = (
+        None if has_complete_design else Planner.from_study(canonical, generalisability(canonical))
+    )
+    notes = () if has_complete_design else (_INCOMPLETE_NOTES[planner is not None],)
+    overall = _curve_point(rounds, None, trials, odd, seed)
+    return ReliabilityCurve(tuple(points), overall, target, planner, notes)
 
 
-def _point(deck: Deck, drawn: int | None, trials: int, odd: Odd, seed: int) -> CurvePoint:
-    sizes = deck.sizes[deck.sizes >= (drawn or 2)]
-    log.debug("%s annotations of %d tuples: %d trials", drawn or "all", len(sizes), trials)
-    halve = partial(by_annotation, odd=odd, drawn=drawn)
-    found = run_trials(deck, halve, trials, "drop", seed)
+def _curve_point(
+    rounds: JudgmentRounds, n_annotations: int | None, trials: int, odd: OddRule, seed: int
+) -> CurvePoint:
+    sizes = rounds.sizes[rounds.sizes >= (n_annotations or 2)]
+    log.debug("%s annotations of %d tuples: %d trials", n_annotations or "all", len(sizes), trials)
+    split = partial(split_by_annotation, odd=odd, n_annotations=n_annotations)
+    trial_results = run_trials(rounds, split, trials, "drop", seed)
     return CurvePoint(
-        float(np.mean(sizes)) if drawn is None else drawn,
+        float(np.mean(sizes)) if n_annotations is None else n_annotations,
         len(sizes),
-        Correlation(found.pearson),
-        Correlation(found.spearman),
+        Correlation(trial_results.pearson),
+        Correlation(trial_results.spearman),
     )
 
 
 @dataclass(frozen=True, eq=False)
-class Deck:
+class JudgmentRounds:
     """J judgments of T tuples of K items, N items in all, each tuple and item judged at least once.
 
     Tuples with more judgments come first. The judgments lie in rounds: round j holds the j-th
@@ -578,7 +598,7 @@ class Deck:
     n_items: int
     sizes: Ints
     """(T,) judgments of the tuple, descending."""
-    rounds: tuple[slice, ...]
+    slices: tuple[slice, ...]
     tuple_of: Ints
     """(J,)"""
     best: Ints
@@ -589,24 +609,24 @@ class Deck:
     """(J,) -1 where it is not known."""
 
     @classmethod
-    def of(cls, answers: CanonicalJudgments) -> Deck:
+    def from_judgments(cls, judgments: CanonicalJudgments) -> JudgmentRounds:
         """Lay the answers out, which come sorted by tuple."""
-        counts = np.bincount(answers.tuple_of)
+        counts = np.bincount(judgments.tuple_of)
         order = np.argsort(-counts, kind="stable")
-        new = np.empty_like(order)
-        new[order] = np.arange(len(order))
-        turn = np.arange(len(answers)) - np.repeat(np.cumsum(counts) - counts, counts)
-        rows = np.lexsort((new[answers.tuple_of], turn))
+        new_index = np.empty_like(order)
+        new_index[order] = np.arange(len(order))
+        turn = np.arange(len(judgments)) - np.repeat(np.cumsum(counts) - counts, counts)
+        rows = np.lexsort((new_index[judgments.tuple_of], turn))
         ends = np.cumsum(np.bincount(turn)).tolist()
         return cls(
-            answers.members[order],
-            len(answers.items),
+            judgments.members[order],
+            len(judgments.items),
             counts[order],
             tuple(slice(start, end) for start, end in pairwise([0, *ends])),
-            new[answers.tuple_of[rows]],
-            answers.best_item[rows],
-            answers.worst_item[rows],
-            answers.annotator_of[rows],
+            new_index[judgments.tuple_of[rows]],
+            judgments.best_item[rows],
+            judgments.worst_item[rows],
+            judgments.annotator_of[rows],
         )
 
     def scores(self, half: NDArray[np.bool_]) -> Floats:
@@ -615,8 +635,8 @@ class Deck:
         score = (best - worst) / appearances; equal fractions are equal floats.
         """
         rows = np.flatnonzero(half)
-        judged = np.bincount(self.tuple_of[rows], minlength=len(self.sizes))
-        weights = np.repeat(judged, self.members.shape[1])
+        judgments_per_tuple = np.bincount(self.tuple_of[rows], minlength=len(self.sizes))
+        weights = np.repeat(judgments_per_tuple, self.members.shape[1])
         appearances = np.bincount(self.members.ravel(), weights, self.n_items)
         best = np.bincount(self.best[rows], minlength=self.n_items)
         worst = np.bincount(self.worst[rows], minlength=self.n_items)
@@ -624,80 +644,86 @@ class Deck:
             return (best - worst) / appearances
 
 
-def by_annotation(
-    deck: Deck, rng: np.random.Generator, odd: Odd, drawn: int | None = None
+def split_by_annotation(
+    rounds: JudgmentRounds, rng: np.random.Generator, odd: OddRule, n_annotations: int | None = None
 ) -> Halves:
     """Split each tuple's judgments into two halves at random.
 
     A tuple with n judgments, or with `drawn` picked at random from its n, gives n // 2 to one half
     and the rest to the other. Tuples with one judgment, or with fewer than `drawn`, are in neither.
     """
-    wanted = deck.sizes if drawn is None else np.full_like(deck.sizes, drawn)
-    wanted = np.where((deck.sizes >= 2) & (deck.sizes >= wanted), wanted, 0)
-    first = wanted // 2
+    n_used = rounds.sizes if n_annotations is None else np.full_like(rounds.sizes, n_annotations)
+    n_used = np.where((rounds.sizes >= 2) & (rounds.sizes >= n_used), n_used, 0)
+    first = n_used // 2
     if odd == "coin":
-        first += (wanted % 2) * (rng.random(len(wanted)) < 0.5)
-    return _deal(deck, rng, first, wanted - first)
+        first += (n_used % 2) * (rng.random(len(n_used)) < 0.5)
+    return _sample_halves(rounds, rng, first, n_used - first)
 
 
-def _deal(deck: Deck, rng: np.random.Generator, to_first: Ints, to_second: Ints) -> Halves:
+def _sample_halves(
+    rounds: JudgmentRounds, rng: np.random.Generator, to_first: Ints, to_second: Ints
+) -> Halves:
     """Deal `to_first` (T,) random judgments of each tuple to one half and `to_second` to the other.
 
     Selection sampling (Knuth, The Art of Computer Programming 2, section 3.4.2, algorithm S): each
     place that is still open goes to any of the judgments that are left with equal chances.
     """
-    first, second = np.zeros((2, len(deck.tuple_of)), dtype=np.bool_)
-    open_first, open_any = to_first.copy(), to_first + to_second
-    for turn, places in enumerate(deck.rounds):
-        n = places.stop - places.start
-        draw = rng.random(n) * (deck.sizes[:n] - turn)
-        taken = draw < open_any[:n]
-        first[places] = draw < open_first[:n]
-        second[places] = taken & ~first[places]
-        open_first[:n] -= first[places]
-        open_any[:n] -= taken
+    first, second = np.zeros((2, len(rounds.tuple_of)), dtype=np.bool_)
+    left_first, left_any = to_first.copy(), to_first + to_second
+    for turn, rows in enumerate(rounds.slices):
+        n = rows.stop - rows.start
+        draw = rng.random(n) * (rounds.sizes[:n] - turn)
+        is_used = draw < left_any[:n]
+        first[rows] = draw < left_first[:n]
+        second[rows] = is_used & ~first[rows]
+        left_first[:n] -= first[rows]
+        left_any[:n] -= is_used
     return first, second
 
 
-def by_annotator(deck: Deck, rng: np.random.Generator, odd: Odd) -> Halves:
+def split_by_annotator(rounds: JudgmentRounds, rng: np.random.Generator, odd: OddRule) -> Halves:
     """Split the annotators into two halves at random; who is not known is in neither."""
-    known, annotator_of = np.unique(deck.annotator_of, return_inverse=True)
-    draw = np.where(known < 0, np.inf, rng.random(len(known)))
-    n = np.count_nonzero(known >= 0)
+    annotators, annotator_of = np.unique(rounds.annotator_of, return_inverse=True)
+    draw = np.where(annotators < 0, np.inf, rng.random(len(annotators)))
+    n = np.count_nonzero(annotators >= 0)
     more = n % 2 and odd == "coin" and rng.random() < 0.5
-    in_first = np.zeros(len(known), dtype=np.bool_)
+    in_first = np.zeros(len(annotators), dtype=np.bool_)
     in_first[np.argsort(draw, kind="stable")[: n // 2 + more]] = True
     first = in_first[annotator_of]
-    return first, ~first & (deck.annotator_of >= 0)
+    return first, ~first & (rounds.annotator_of >= 0)
 
 
 BALANCING_ROUNDS = 20
 """Passes over the tuples that make the halves of `by_tuple` equal; few tuples change after ten."""
 
 
-def by_tuple(deck: Deck, rng: np.random.Generator, odd: Odd) -> Halves:
+def split_by_tuple(rounds: JudgmentRounds, rng: np.random.Generator, odd: OddRule) -> Halves:
     """Split the tuples into two halves at random, each with all its judgments.
 
     The halves are balanced, as Spearman-Brown supposes halves of equal size: from a random start, tuples
     whose change of sides reduces the sum over items of (judgments in one half - in the other) squared
     change sides, a random share of them at a time.
     """
-    k = deck.members.shape[1]
-    side = np.where(rng.random(len(deck.sizes)) < 0.5, deck.sizes, -deck.sizes)
-    share = 1 / (1 + math.sqrt(deck.members.size / deck.n_items))  # all at once would overshoot
+    k = rounds.members.shape[1]
+    side = np.where(rng.random(len(rounds.sizes)) < 0.5, rounds.sizes, -rounds.sizes)
+    share = 1 / (1 + math.sqrt(rounds.members.size / rounds.n_items))  # all at once would overshoot
     for _ in range(BALANCING_ROUNDS):
-        surplus = np.bincount(deck.members.ravel(), side.repeat(k), deck.n_items)
-        gain = np.sign(side) * surplus[deck.members].sum(axis=1) - k * deck.sizes
+        surplus = np.bincount(rounds.members.ravel(), side.repeat(k), rounds.n_items)
+        gain = np.sign(side) * surplus[rounds.members].sum(axis=1) - k * rounds.sizes
         if not (gain > 0).any():
             break
         side[(gain > 0) & (rng.random(len(side)) < share)] *= -1
     if odd == "second" and side.sum() > 0:
         side = -side
-    first = (side > 0)[deck.tuple_of]
+    first = (side > 0)[rounds.tuple_of]
     return first, ~first
 
 
-SPLITS = {"annotation": by_annotation, "tuple": by_tuple, "annotator": by_annotator}
+SPLITS = {
+    "annotation": split_by_annotation,
+    "tuple": split_by_tuple,
+    "annotator": split_by_annotator,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -708,17 +734,17 @@ class Trials:
     """(n,)"""
     spearman: Floats
     """(n,)"""
-    missing: int
+    n_missing: int
     """Items that lacked a score from one half or both in any trial."""
-    scored: float
+    mean_scored: float
     """Mean number of items per trial that both halves score."""
 
 
 def run_trials(
-    deck: Deck,
-    split: Callable[[Deck, np.random.Generator], Halves],
+    rounds: JudgmentRounds,
+    split: Callable[[JudgmentRounds, np.random.Generator], Halves],
     n: int,
-    missing: Missing,
+    missing: MissingPolicy,
     seed: int,
 ) -> Trials:
     """Split the judgments n times and correlate the scores of the two halves over the items.
@@ -726,17 +752,19 @@ def run_trials(
     An item that neither half scores is left out of a trial, whatever `missing` says.
     """
     rng = np.random.Generator(np.random.PCG64(seed))
-    found, lacking = np.empty((n, 2)), np.zeros(deck.n_items, dtype=np.bool_)
+    correlations, is_missing = np.empty((n, 2)), np.zeros(rounds.n_items, dtype=np.bool_)
     n_scored = 0
     for trial in range(n):
-        scores = np.array([deck.scores(half) for half in split(deck, rng)])
+        scores = np.array([rounds.scores(half) for half in split(rounds, rng)])
         unscored = np.isnan(scores)
-        lacking |= unscored.any(axis=0)
+        is_missing |= unscored.any(axis=0)
         n_scored += int(np.count_nonzero(~unscored.any(axis=0)))
-        left_out = unscored.any(axis=0) if missing == "drop" else unscored.all(axis=0)
-        first, second = np.nan_to_num(scores, nan=0.0)[:, ~left_out]
-        found[trial] = correlate(first, second), correlate(_ranks(first), _ranks(second))
-    return Trials(found[:, 0], found[:, 1], int(np.count_nonzero(lacking)), n_scored / n)
+        is_dropped = unscored.any(axis=0) if missing == "drop" else unscored.all(axis=0)
+        first, second = np.nan_to_num(scores, nan=0.0)[:, ~is_dropped]
+        correlations[trial] = correlate(first, second), correlate(_ranks(first), _ranks(second))
+    return Trials(
+        correlations[:, 0], correlations[:, 1], int(np.count_nonzero(is_missing)), n_scored / n
+    )
 
 
 def correlate(x: Floats, y: Floats) -> float:
@@ -760,6 +788,6 @@ def check_options(trials: int, **choices: tuple[str, Any]) -> None:
     if trials < 1:
         raise ValueError(f"trials is {trials}; it must be at least 1")
     for name, (value, literal) in choices.items():
-        allowed = get_args(literal)
-        if value not in allowed:
-            raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(allowed)}")
+        expected = get_args(literal)
+        if value not in expected:
+            raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(expected)}")

@@ -95,10 +95,10 @@ class SplitItems:
         headers = ["item", "group", "score", "annotators", "for", "against", "share", "q"]
         rows = [
             [
-                *(one.item[:MAX_ITEM_WIDTH], one.group, one.score, one.annotators),
-                *(one.annotators_for, one.annotators_against, one.share, one.q),
+                *(item.item[:MAX_ITEM_WIDTH], item.group, item.score, item.annotators),
+                *(item.annotators_for, item.annotators_against, item.share, item.q),
             ]
-            for one in self.split[:MAX_ITEMS_SHOWN]
+            for item in self.split[:MAX_ITEMS_SHOWN]
         ]
         table = [tabulate(rows, headers, floatfmt=".2g")] if rows else []
         return "\n".join([*table, *self._summary(), *self.notes])
@@ -128,7 +128,7 @@ def split_items(judgments: Judgments, *, seed: int = 0) -> SplitItems:
 
     Judgments without annotator do not count. `seed`: of the permutations.
     """
-    named = judgments.annotator_of >= 0
+    has_annotator = judgments.annotator_of >= 0
     settings = {
         "seed": seed,
         "permutations": PERMUTATIONS,
@@ -136,24 +136,24 @@ def split_items(judgments: Judgments, *, seed: int = 0) -> SplitItems:
         "min_share": MIN_SHARE,
         "false_discovery_rate": FALSE_DISCOVERY_RATE,
     }
-    if not named.any():
+    if not has_annotator.any():
         note = "split items: not available, because the judgments do not name their annotators"
         return SplitItems((), (note,), settings)
-    answers = judgments.take(named).canonical
-    values = _Values.of(answers)
+    canonical = judgments.take(has_annotator).canonical
+    values = _AnswerValues.from_judgments(canonical)
     p = _p_values(values, seed)
-    counts = answers.counts
+    counts = canonical.counts
     score = (counts.best - counts.worst) / counts.appearances
-    q = _adjusted(p, np.abs(score) <= MAX_MIDDLING_SCORE + 1e-12)
-    _, annotator, residual = item_components(answers)
+    q = _adjust_p_values(p, np.abs(score) <= MAX_MIDDLING_SCORE + 1e-12)
+    _, annotator, residual = item_components(canonical)
     with np.errstate(invalid="ignore", divide="ignore"):
         share = annotator / (annotator + residual)
     share[np.isnan(p)] = np.nan
     signs = values.signs()
     items = tuple(
         ItemDisagreement(
-            answers.items[i],
-            answers.groups[answers.group_of[i]],
+            canonical.items[i],
+            canonical.groups[canonical.group_of[i]],
             float(score[i]),
             int(counts.appearances[i]),
             int(values.annotators[i]),
@@ -166,13 +166,13 @@ def split_items(judgments: Judgments, *, seed: int = 0) -> SplitItems:
             if np.isnan(q[i])
             else bool(q[i] <= FALSE_DISCOVERY_RATE and share[i] >= MIN_SHARE),
         )
-        for i in range(len(answers.items))
+        for i in range(len(canonical.items))
     )
-    return SplitItems(items, tuple(_notes(int(np.count_nonzero(~named)), p)), settings)
+    return SplitItems(items, tuple(_notes(int(np.count_nonzero(~has_annotator)), p)), settings)
 
 
 @dataclass(frozen=True, eq=False)
-class _Values:
+class _AnswerValues:
     """The values that J judgments give N items, and the C cells of one annotator and one item."""
 
     tuple_of: Integers
@@ -187,29 +187,29 @@ class _Values:
     """(C,)"""
     annotators: Integers
     """(N,) annotators who judged the item."""
-    with_pairs: Integers
+    n_with_pairs: Integers
     """(N,) annotators who judged the item in two tuples."""
 
     @classmethod
-    def of(cls, answers: CanonicalJudgments) -> _Values:
-        value, n_items = answers.values, len(answers.items)
-        total = np.zeros(answers.members.shape)
-        np.add.at(total, answers.tuple_of, value)
-        n = np.bincount(answers.tuple_of, minlength=len(total))[:, None]
-        items = answers.judged_items
-        keys = answers.annotator_of[:, None] * n_items + items
+    def from_judgments(cls, judgments: CanonicalJudgments) -> _AnswerValues:
+        value, n_items = judgments.values, len(judgments.items)
+        total = np.zeros(judgments.members.shape)
+        np.add.at(total, judgments.tuple_of, value)
+        n = np.bincount(judgments.tuple_of, minlength=len(total))[:, None]
+        items = judgments.judged_items
+        keys = judgments.annotator_of[:, None] * n_items + items
         distinct, cell = np.unique(keys, return_inverse=True)
         cell, item_of_cell = cell.reshape(items.shape), distinct % n_items
-        tuples = np.unique(cell.ravel() * len(total) + answers.tuple_of.repeat(answers.k))
-        with_pairs = np.bincount(tuples // len(total)) > 1
+        tuples = np.unique(cell.ravel() * len(total) + judgments.tuple_of.repeat(judgments.k))
+        has_pairs = np.bincount(tuples // len(total)) > 1
         return cls(
-            answers.tuple_of,
+            judgments.tuple_of,
             value,
-            value - _expected(answers.annotator_of, value, (total / n)[answers.tuple_of]),
+            value - _expected(judgments.annotator_of, value, (total / n)[judgments.tuple_of]),
             cell,
             item_of_cell,
             np.bincount(item_of_cell, minlength=n_items),
-            np.bincount(item_of_cell[with_pairs], minlength=n_items),
+            np.bincount(item_of_cell[has_pairs], minlength=n_items),
         )
 
     def statistic(self, deviation: Floats) -> Floats:
@@ -234,51 +234,51 @@ def _expected(annotator_of: Integers, value: Floats, mean: Floats) -> Floats:
     for annotators who disagree about an item.
     """
     products, squares = (
-        np.bincount(annotator_of, (mean * other).sum(axis=1)) for other in (value, mean)
+        np.bincount(annotator_of, (mean * factor).sum(axis=1)) for factor in (value, mean)
     )
     slope = np.divide(products, squares, out=np.ones_like(squares), where=squares > 0)
     return slope[annotator_of][:, None] * mean
 
 
-def _p_values(values: _Values, seed: int) -> Floats:
+def _p_values(values: _AnswerValues, seed: int) -> Floats:
     """Return (N,) one-sided p-values of the statistic; NaN where there are too few annotators or pairs."""
     from scipy.special import gammaincc
 
-    random = np.random.Generator(np.random.PCG64(seed))
+    rng = np.random.Generator(np.random.PCG64(seed))
     observed = values.statistic(values.deviation)
-    powers, reached = np.zeros((3, len(observed))), np.zeros(len(observed))
+    powers, n_exceedances = np.zeros((3, len(observed))), np.zeros(len(observed))
     for _ in range(PERMUTATIONS):
-        order = np.argsort(values.tuple_of + random.random(len(values.tuple_of)))
+        order = np.argsort(values.tuple_of + rng.random(len(values.tuple_of)))
         difference = values.statistic(values.deviation[order]) - observed
         powers += [difference, difference**2, difference**3]
-        reached += difference >= -1e-9
+        n_exceedances += difference >= -1e-9
     mean, square, cube = powers / PERMUTATIONS
     variance = square - mean**2
     variance[variance < 1e-12] = np.nan
-    variance[values.with_pairs < MIN_CLUSTERS] = np.nan
+    variance[values.n_with_pairs < MIN_CLUSTERS] = np.nan
     third = cube - 3 * mean * square + 2 * mean**3
     skewness = np.maximum(third / variance**1.5, MIN_SKEWNESS)
     shape = 4 / skewness**2
     tail = gammaincc(shape, np.maximum(shape - mean / np.sqrt(variance) * np.sqrt(shape), 0))
-    share = (reached + 1) / (PERMUTATIONS + 1)
-    p: Floats = np.where(reached >= MIN_EXCEEDANCES, share, tail)
+    share = (n_exceedances + 1) / (PERMUTATIONS + 1)
+    p: Floats = np.where(n_exceedances >= MIN_EXCEEDANCES, share, tail)
     return np.where(np.isnan(variance), np.nan, p)
 
 
-def _adjusted(p: Floats, middling: NDArray[np.bool_]) -> Floats:
+def _adjust_p_values(p: Floats, is_middling: NDArray[np.bool_]) -> Floats:
     """Return (N,) Benjamini–Hochberg adjusted p-values of the middling items; NaN for others."""
     from scipy.stats import false_discovery_control
 
     q = np.full(len(p), np.nan)
-    tested = middling & ~np.isnan(p)
-    if tested.any():
-        q[tested] = false_discovery_control(p[tested])
+    is_tested = is_middling & ~np.isnan(p)
+    if is_tested.any():
+        q[is_tested] = false_discovery_control(p[is_tested])
     return q
 
 
-def _notes(unnamed: int, p: Floats) -> Iterator[str]:
-    if unnamed:
-        yield f"split items: {unnamed} judgments name no annotator and do not count"
+def _notes(n_unnamed: int, p: Floats) -> Iterator[str]:
+    if n_unnamed:
+        yield f"split items: {n_unnamed} judgments name no annotator and do not count"
     if missing := np.count_nonzero(np.isnan(p)):
         yield (
             f"split items: {missing} of {len(p)} items are not tested: fewer than {MIN_CLUSTERS} annotators "

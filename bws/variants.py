@@ -24,32 +24,32 @@ if TYPE_CHECKING:
 
     from bws.files.rows import Rows
 
-__all__ = ["Variants", "merge_variants", "variant_key", "variants_of"]
+__all__ = ["Variants", "find_variants", "merge_variants", "variant_key"]
 
-TEXT = re.compile(
+TEXT_PATTERN = re.compile(
     r"\S\s+\S|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
     r"\U00020000-\U0003ffff]"
 )
 """White space between words; or Thai, Lao, Burmese, Khmer, kana and Han, which are written without it."""
 BETWEEN_DIGITS = re.compile(r"(?<=\d) +(?=\d)")
-KEPT = frozenset({"\u200d", *map(chr, range(0xE0020, 0xE0080))})
+FORMAT_CHARACTERS_OF_EMOJI = frozenset({"\u200d", *map(chr, range(0xE0020, 0xE0080))})
 """Format characters that tell emoji apart: the zero width joiner and tags."""
 MAX_EXAMPLES = 10
-NAMED = 2
+MAX_MESSAGE_EXAMPLES = 2
 
 
-class _Removed(dict[int, str]):
+class _RemovalTable(dict[int, str]):
     """Code point -> a space where it is white space, punctuation, or a control or format character."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
         category = unicodedata.category(character)
         removed = category[0] in "PZ" or category in ("Cc", "Cf")
-        self[code] = " " if removed and character not in KEPT else character
+        self[code] = " " if removed and character not in FORMAT_CHARACTERS_OF_EMOJI else character
         return self[code]
 
 
-REMOVED = _Removed()
+REMOVAL_TABLE = _RemovalTable()
 
 
 def variant_key(text: str) -> str:
@@ -64,7 +64,7 @@ def variant_key(text: str) -> str:
     (False, '')
     """
     folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
-    return BETWEEN_DIGITS.sub("\0", folded.translate(REMOVED)).replace(" ", "")
+    return BETWEEN_DIGITS.sub("\0", folded.translate(REMOVAL_TABLE)).replace(" ", "")
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Variants:
     @property
     def n_distinct(self) -> int:
         """All items, with the variants of one counted once."""
-        return self.n_items - sum(len(each) - 1 for each in self.spellings)
+        return self.n_items - sum(len(spellings) - 1 for spellings in self.spellings)
 
     def message(self, remedy: str = "--merge-variants merges them") -> str:
         """Return the counts and examples in words; `remedy` says what follows of them."""
@@ -90,7 +90,10 @@ class Variants:
         counts = f"{self.n_items} items are {self.n_distinct}"
         if self.merged:
             return f"{counts} after variants in white space, case and punctuation were merged"
-        examples = ", ".join(" and ".join(map(quoted, each[:2])) for each in self.spellings[:NAMED])
+        examples = ", ".join(
+            " and ".join(map(quoted, spellings[:2]))
+            for spellings in self.spellings[:MAX_MESSAGE_EXAMPLES]
+        )
         return f"{counts} when white space, case and punctuation are ignored, such as {examples}; {remedy}"
 
     def document(self) -> dict[str, Any]:
@@ -99,11 +102,11 @@ class Variants:
             "items": self.n_items,
             "distinct": self.n_distinct,
             "merged": self.merged,
-            "examples": [list(each) for each in self.spellings[:MAX_EXAMPLES]],
+            "examples": [list(spellings) for spellings in self.spellings[:MAX_EXAMPLES]],
         }
 
 
-def variants_of(
+def find_variants(
     items: Sequence[str],
     groups: Sequence[str] | Ints | None = None,
     counts: Sequence[int] | Ints | None = None,
@@ -116,27 +119,31 @@ def variants_of(
     >>> variants_of(["A dog barks.", "a dog  barks", "a-1", "a1"]).spellings
     (('A dog barks.', 'a dog  barks'),)
     """
-    if not any(map(TEXT.search, items)):
+    if not any(map(TEXT_PATTERN.search, items)):
         return None
     times = np.zeros(len(items), np.int64) if counts is None else np.asarray(counts)
     spellings = tuple(
-        tuple(items[place] for place in sorted(places, key=lambda place: -times[place]))
-        for places in _texts(items, [0] * len(items) if groups is None else groups).values()
-        if len(places) > 1
+        tuple(items[index] for index in sorted(indices, key=lambda place: -times[place]))
+        for indices in _indices_of_texts(
+            items, [0] * len(items) if groups is None else groups
+        ).values()
+        if len(indices) > 1
     )
     return Variants(len(items), spellings) if spellings else None
 
 
-def _texts(items: Sequence[str], groups: Iterable[Any]) -> dict[tuple[Any, str], list[int]]:
+def _indices_of_texts(
+    items: Sequence[str], groups: Iterable[Any]
+) -> dict[tuple[Any, str], list[int]]:
     """Return the indices of the spellings of each item that is a text, by group and key, in order."""
-    places: dict[tuple[Any, str], list[int]] = {}
+    indices_by_key: dict[tuple[Any, str], list[int]] = {}
     for index, (group, item) in enumerate(zip(groups, items, strict=True)):
         if key := variant_key(item):
-            places.setdefault((group, key), []).append(index)
+            indices_by_key.setdefault((group, key), []).append(index)
     return {
         key: indices
-        for key, indices in places.items()
-        if any(TEXT.search(items[index]) for index in indices)
+        for key, indices in indices_by_key.items()
+        if any(TEXT_PATTERN.search(items[index]) for index in indices)
     }
 
 
@@ -145,16 +152,16 @@ def merge_variants(rows: Rows) -> tuple[Rows, Variants | None]:
 
     Answers that name items and the order shown are replaced along with the items.
     """
-    items, groups, counts = _spellings(rows)
-    found = variants_of(items, groups, counts)
+    items, groups, counts = _count_spellings(rows)
+    variants = find_variants(items, groups, counts)
     spelling = {
-        key: items[max(places, key=lambda place: counts[place])]
-        for key, places in _texts(items, groups).items()
+        key: items[max(indices, key=lambda index: counts[index])]
+        for key, indices in _indices_of_texts(items, groups).items()
     }
-    return _respelled(rows, spelling), replace(found, merged=True) if found else None
+    return _respell_rows(rows, spelling), replace(variants, merged=True) if variants else None
 
 
-def _spellings(rows: Rows) -> tuple[list[str], list[str], list[int]]:
+def _count_spellings(rows: Rows) -> tuple[list[str], list[str], list[int]]:
     """Return the distinct items of rows with the group of each and how often it occurs, by appearance."""
     import polars as pl
 
@@ -165,9 +172,9 @@ def _spellings(rows: Rows) -> tuple[list[str], list[str], list[int]]:
         )
         for number, column in enumerate(rows.items)
     ]
-    written = pl.concat(columns).group_by("group", "item").agg(pl.col("place").min(), pl.len())
+    occurrences = pl.concat(columns).group_by("group", "item").agg(pl.col("place").min(), pl.len())
     counts: dict[tuple[str, str], int] = {}
-    for group, item, _, count in written.filter(pl.col("item") != "").sort("place").iter_rows():
+    for group, item, _, count in occurrences.filter(pl.col("item") != "").sort("place").iter_rows():
         key = (normal_id(group), normal_id(item))
         counts[key] = counts.get(key, 0) + count
     return [item for _, item in counts], [group for group, _ in counts], list(counts.values())
@@ -179,28 +186,33 @@ def _groups(rows: Rows) -> pl.Series:
     return pl.repeat("", len(rows.lines), eager=True) if rows.group is None else rows.group
 
 
-def _respelled(rows: Rows, spelling: Mapping[tuple[str, str], str]) -> Rows:
+def _respell_rows(rows: Rows, spelling: Mapping[tuple[str, str], str]) -> Rows:
     """Return the rows with every item, and what names it, in the spelling of its group and key."""
     from bws.files.judgments import respelled_order
 
-    def respelled(column: pl.Series) -> pl.Series:
-        return _mapped(column, _groups(rows), lambda g, text: spelling.get((g, variant_key(text))))
+    def respell(column: pl.Series) -> pl.Series:
+        return _map_texts(
+            column, _groups(rows), lambda g, text: spelling.get((g, variant_key(text)))
+        )
 
-    items = [respelled(column) for column in rows.items]
+    items = [respell(column) for column in rows.items]
     answers = (rows.best, rows.worst)
-    best, worst = map(respelled, answers) if rows.answers == "item" else answers
-    shown = None if rows.shown is None else respelled_order(rows.shown, rows.items, items)
-    return replace(rows, items=items, best=best, worst=worst, shown=shown)
+    best, worst = map(respell, answers) if rows.answers == "item" else answers
+    order_shown = None if rows.shown is None else respelled_order(rows.shown, rows.items, items)
+    return replace(rows, items=items, best=best, worst=worst, shown=order_shown)
 
 
-def _mapped(
-    column: pl.Series, groups: pl.Series, new: Callable[[str, str], str | None]
+def _map_texts(
+    column: pl.Series, groups: pl.Series, replacement: Callable[[str, str], str | None]
 ) -> pl.Series:
     """Return the column with each text replaced for which `new` has another, given its group and text."""
     import polars as pl
 
     frame = pl.DataFrame({"group": groups, "text": column})
     distinct = frame.unique()
-    texts = [new(normal_id(group), normal_id(text)) or text for group, text in distinct.iter_rows()]
-    named = distinct.with_columns(new=pl.Series(texts, dtype=pl.String))
-    return frame.join(named, on=["group", "text"], how="left", maintain_order="left")["new"]
+    texts = [
+        replacement(normal_id(group), normal_id(text)) or text
+        for group, text in distinct.iter_rows()
+    ]
+    replaced = distinct.with_columns(new=pl.Series(texts, dtype=pl.String))
+    return frame.join(replaced, on=["group", "text"], how="left", maintain_order="left")["new"]

@@ -117,7 +117,7 @@ def reliability(
         study = generalisability(answers)
         text = f"{text}\n\n{study.table()}"
         document["components"] = study.document()
-        planner = Planner.of(answers, study) if planned else None
+        planner = Planner.from_study(answers, study) if planned else None
         if planner:
             plan = design_plan(planner, target, price)
             text, document["plan"] = f"{text}\n\n{plan.table()}", plan.document()

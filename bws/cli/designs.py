@@ -83,7 +83,7 @@ def make_tuples(
     from bws.design import audit
     from bws.files import read_items, write_tuples
     from bws.textio import display_name
-    from bws.variants import variants_of
+    from bws.variants import find_variants
 
     listed = read_items(items, item_column, group_column)
     given = {name: value for name, value in options.items() if value is not None}
@@ -96,7 +96,7 @@ def make_tuples(
     console.note(f"{len(design)} tuples of {len(design.items)} items{groups}")
     for note in design.notes:
         console.note(note)
-    if found_variants := variants_of(listed.items, listed.groups):
+    if found_variants := find_variants(listed.items, listed.groups):
         message = found_variants.message("each spelling is an item of its own")
         console.warn([Problem(display_name(items), None, message)])
     if design.n_repeated:

@@ -159,11 +159,11 @@ def score(
 
 def _warn_of_unlinked_items(console: Console, batches: Sequence[Judgments], path: str) -> None:
     """Warn of items that link no batches because these spell them in different ways."""
-    from bws.variants import variants_of
+    from bws.variants import find_variants
 
     keys = {key for batch in batches for key in _keys(batch)}
     groups, items = zip(*sorted(keys), strict=True)
-    if variants := variants_of(items, groups):
+    if variants := find_variants(items, groups):
         message = variants.message("batches are linked only by items of the same spelling")
         console.warn([Problem(path, None, f"with --anchor, {message}")])
 

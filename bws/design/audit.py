@@ -14,7 +14,7 @@ from bws.records import Tuples
 
 __all__ = ["Audit", "audit"]
 
-TRIPLES_COUNTED = 50_000_000
+MAX_COUNTED_TRIPLES = 50_000_000
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def audit(tuples: Tuples) -> Audit:
     n, members = len(tuples.items), tuples.members
     appearances = np.bincount(members.ravel(), minlength=n)
     sizes = np.bincount(tuples.group_of_item, minlength=len(tuples.groups))
-    times = np.unique(pair_keys(members, n), return_counts=True)[1]
+    meetings = np.unique(pair_keys(members, n), return_counts=True)[1]
     pairs = int((sizes.astype(np.int64) * (sizes - 1) // 2).sum())
     facts: dict[str, Any] = {
         "tuples": len(tuples),
@@ -88,10 +88,10 @@ def audit(tuples: Tuples) -> Audit:
         "appearances_min": int(appearances.min()),
         "appearances_max": int(appearances.max()),
         "pairs": pairs,
-        "pairs_met": len(times),
-        "pairs_repeated": int((times > 1).sum()),
-        "pair_min": int(times.min()) if len(times) == pairs else 0,
-        "pair_max": int(times.max()),
+        "pairs_met": len(meetings),
+        "pairs_repeated": int((meetings > 1).sum()),
+        "pair_min": int(meetings.min()) if len(meetings) == pairs else 0,
+        "pair_max": int(meetings.max()),
         "triples_repeated": _repeated_triples(members, n),
         "duplicate_tuples": tuples.n_repeated,
         "components": _components(members, n),
@@ -102,12 +102,12 @@ def audit(tuples: Tuples) -> Audit:
 
 def _repeated_triples(members: NDArray[np.int32], n: int) -> int | None:
     count, k = members.shape
-    if n > 2_000_000 or count * comb(k, 3) > TRIPLES_COUNTED:
+    if n > 2_000_000 or count * comb(k, 3) > MAX_COUNTED_TRIPLES:
         return None
     if k < 3:
         return 0
-    times = np.unique(combination_keys(members, n, 3), return_counts=True)[1]
-    return int((times > 1).sum())
+    occurrences = np.unique(combination_keys(members, n, 3), return_counts=True)[1]
+    return int((occurrences > 1).sum())
 
 
 def _components(members: NDArray[np.int32], n: int) -> int:
@@ -115,15 +115,15 @@ def _components(members: NDArray[np.int32], n: int) -> int:
     from scipy.sparse.csgraph import connected_components
 
     first = np.repeat(members[:, 0], members.shape[1] - 1)
-    others = members[:, 1:].ravel()
-    graph = coo_matrix((np.ones(len(first), np.int8), (first, others)), shape=(n, n))
+    other_members = members[:, 1:].ravel()
+    graph = coo_matrix((np.ones(len(first), np.int8), (first, other_members)), shape=(n, n))
     return int(connected_components(graph, directed=False, return_labels=False))
 
 
 def _position_spread(members: NDArray[np.int32], n: int) -> int:
     k = members.shape[1]
-    places = np.bincount((members * np.int64(k) + np.arange(k)).ravel(), minlength=n * k)
-    return int(np.ptp(places.reshape(n, k), axis=1).max())
+    position_counts = np.bincount((members * np.int64(k) + np.arange(k)).ravel(), minlength=n * k)
+    return int(np.ptp(position_counts.reshape(n, k), axis=1).max())
 
 
 def _findings(
@@ -132,35 +132,39 @@ def _findings(
     appearances: NDArray[np.int64],
     sizes: NDArray[np.int64],
 ) -> list[str]:
-    found = []
+    findings = []
     never = int((appearances == 0).sum())
     if never:
-        found.append(f"{never} items are in no tuple and will have no score")
-    if facts["appearances_max"] - facts["appearances_min"] > 1 and _uneven_inside(
+        findings.append(f"{never} items are in no tuple and will have no score")
+    if facts["appearances_max"] - facts["appearances_min"] > 1 and _has_uneven_groups(
         tuples, appearances
     ):
         low, high = facts["appearances_min"], facts["appearances_max"]
-        found.append(f"appearances are uneven: {low} to {high} an item")
-    held = np.bincount(tuples.group_of_tuple, minlength=len(sizes))
-    enough = sum(min(int(t), comb(int(n), tuples.k)) for t, n in zip(held, sizes, strict=True))
-    if len(tuples) - facts["duplicate_tuples"] < enough:
-        found.append(f"{facts['duplicate_tuples']} tuples repeat another, though unused ones exist")
+        findings.append(f"appearances are uneven: {low} to {high} an item")
+    tuples_per_group = np.bincount(tuples.group_of_tuple, minlength=len(sizes))
+    max_distinct = sum(
+        min(int(t), comb(int(n), tuples.k)) for t, n in zip(tuples_per_group, sizes, strict=True)
+    )
+    if len(tuples) - facts["duplicate_tuples"] < max_distinct:
+        findings.append(
+            f"{facts['duplicate_tuples']} tuples repeat another, though unused ones exist"
+        )
     elif facts["duplicate_tuples"]:
-        found.append(
+        findings.append(
             f"{facts['duplicate_tuples']} tuples repeat another: there are no more distinct ones"
         )
     if facts["components"] > facts["groups"]:
-        found.append("not every item is comparable with every other, not even over third ones")
-    if facts["groups"] == 1 and facts["pair_max"] > _most_level(facts) + 1:
-        found.append(
+        findings.append("not every item is comparable with every other, not even over third ones")
+    if facts["groups"] == 1 and facts["pair_max"] > _level_pair_count(facts) + 1:
+        findings.append(
             f"pairs are uneven: some meet {facts['pair_max']} times, some {facts['pair_min']}"
         )
     if facts["position_spread"] > 1:
-        found.append(f"positions are uneven: some item's differ by {facts['position_spread']}")
-    return found
+        findings.append(f"positions are uneven: some item's differ by {facts['position_spread']}")
+    return findings
 
 
-def _uneven_inside(tuples: Tuples, appearances: NDArray[np.int64]) -> bool:
+def _has_uneven_groups(tuples: Tuples, appearances: NDArray[np.int64]) -> bool:
     """Tell whether appearances differ by more than one inside a group."""
     low = np.full(len(tuples.groups), np.iinfo(np.int64).max)
     high = np.zeros(len(tuples.groups), np.int64)
@@ -169,7 +173,7 @@ def _uneven_inside(tuples: Tuples, appearances: NDArray[np.int64]) -> bool:
     return bool((high - low > 1).any())
 
 
-def _most_level(facts: dict[str, Any]) -> int:
+def _level_pair_count(facts: dict[str, Any]) -> int:
     """Return how often the most frequent pair meets in a design that is as level as can be."""
-    shown = facts["tuples"] * facts["k"] * (facts["k"] - 1) // 2
-    return int(-(-shown // facts["pairs"]))
+    n_pairs = facts["tuples"] * facts["k"] * (facts["k"] - 1) // 2
+    return int(-(-n_pairs // facts["pairs"]))

@@ -9,7 +9,14 @@ from math import ceil, comb
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.design.balance import MAX_TRIES, Rules, exchange, level_positions, pair_keys, part_repeats
+from bws.design.balance import (
+    MAX_TRIES,
+    ExchangeRules,
+    exchange,
+    level_positions,
+    pair_keys,
+    remove_repeated_tuples,
+)
 from bws.design.make import FACTOR, check_factor, check_total, not_distinct, tuple_names
 from bws.records import Tuples, normal_id
 
@@ -51,23 +58,25 @@ def extend_tuples(
     rng = np.random.Generator(np.random.PCG64(seed))
     ids = [normal_id(item) for item in new_items]
     group_ids = [normal_id(group) for group in groups] if groups is not None else [""] * len(ids)
-    names = {name: place for place, name in enumerate(tuples.groups)}
-    _check(tuples, ids, group_ids, names)
+    index_of_group = {name: index for index, name in enumerate(tuples.groups)}
+    _check(tuples, ids, group_ids, index_of_group)
     old = len(tuples.items)
-    group_of_new = np.array([names[group] for group in group_ids], np.int32)
+    group_of_new = np.array([index_of_group[group] for group in group_ids], np.int32)
     added, notes = [], []
     for group in np.unique(group_of_new):
         new = old + np.flatnonzero(group_of_new == group)
-        count, note = _count(tuples, len(new), group, factor, allow_repeats=allow_repeats)
-        added.append(_linking(tuples, new, group, count, rng, allow_repeats=allow_repeats))
+        count, note = _count_linking_tuples(
+            tuples, len(new), group, factor, allow_repeats=allow_repeats
+        )
+        added.append(_linking_tuples(tuples, new, group, count, rng, allow_repeats=allow_repeats))
         notes += [note] if note else []
     members = np.concatenate([tuples.members, *added])
-    taken = len(tuples)
-    fresh = tuple_names(len(members) - taken, taken)
-    while set(fresh) & set(tuples.ids):  # the old tuples may have been named by others
-        fresh = np.array([f"{name}x" for name in fresh], dtype=object)
+    n_existing = len(tuples)
+    new_ids = tuple_names(len(members) - n_existing, n_existing)
+    while set(new_ids) & set(tuples.ids):  # the old tuples may have been named by others
+        new_ids = np.array([f"{name}x" for name in new_ids], dtype=object)
     return Tuples(
-        ids=np.concatenate([tuples.ids, fresh]),
+        ids=np.concatenate([tuples.ids, new_ids]),
         items=np.concatenate([tuples.items, np.array(ids, dtype=object)]),
         group_of_item=np.concatenate([tuples.group_of_item, group_of_new]),
         groups=tuples.groups,
@@ -77,48 +86,51 @@ def extend_tuples(
 
 
 def _check(
-    tuples: Tuples, ids: Sequence[str], group_ids: Sequence[str], names: dict[str, int]
+    tuples: Tuples, ids: Sequence[str], group_ids: Sequence[str], index_of_group: dict[str, int]
 ) -> None:
     if not ids:
         raise ValueError("there are no new items")
     if len(group_ids) != len(ids):
         raise ValueError(f"{len(group_ids)} groups for {len(ids)} new items; each needs one")
-    known = set(zip(tuples.groups[tuples.group_of_item], tuples.items, strict=True))
+    existing_items = set(zip(tuples.groups[tuples.group_of_item], tuples.items, strict=True))
     for item, group in zip(ids, group_ids, strict=True):
-        if group not in names:
+        if group not in index_of_group:
             raise ValueError(f"there is no group {group!r} in the design; make tuples for it anew")
-        if not item or (group, item) in known:
+        if not item or (group, item) in existing_items:
             raise ValueError(f"item {item!r} is empty or there already; new items are to be added")
-        known.add((group, item))
+        existing_items.add((group, item))
 
 
-def _n_fresh(k: int, n_new: int) -> int:
+def _new_items_per_tuple(k: int, n_new: int) -> int:
     """Return how many places of a new tuple hold new items."""
     return min(n_new, (k + 1) // 2)
 
 
-def _count(
+def _count_linking_tuples(
     tuples: Tuples, n_new: int, group: int, factor: float | None, *, allow_repeats: bool
 ) -> tuple[int, str]:
     """Return how many tuples link the new items of a group, and a note where that is fewer than usual."""
     k, n_old = tuples.k, int(np.count_nonzero(tuples.group_of_item == group))
-    fresh = _n_fresh(k, n_new)
-    if n_old < k - fresh:
+    n_new_slots = _new_items_per_tuple(k, n_new)
+    if n_old < k - n_new_slots:
         raise ValueError(f"{n_old} old items cannot link tuples of {k}; make the design anew")
-    wanted = (FACTOR if factor is None else factor) * k * n_new / fresh
-    check_total(wanted)
-    count = ceil(wanted)
-    every = comb(n_new, fresh) * comb(n_old, k - fresh)
-    if count <= every or allow_repeats:
+    requested = (FACTOR if factor is None else factor) * k * n_new / n_new_slots
+    check_total(requested)
+    count = ceil(requested)
+    n_possible = comb(n_new, n_new_slots) * comb(n_old, k - n_new_slots)
+    if count <= n_possible or allow_repeats:
         return count, ""
-    where = f"group {tuples.groups[group]!r}: " if any(tuples.groups) else ""
-    where += f"{n_new} new items beside {n_old} old ones"
+    location = f"group {tuples.groups[group]!r}: " if any(tuples.groups) else ""
+    location += f"{n_new} new items beside {n_old} old ones"
     if factor is not None:
-        raise ValueError(f"{where}: {not_distinct(count, every)}")
-    return every, f"{where}: all {every} distinct tuples of {k} are taken; there would be {count}"
+        raise ValueError(f"{location}: {not_distinct(count, n_possible)}")
+    return (
+        n_possible,
+        f"{location}: all {n_possible} distinct tuples of {k} are used; there would be {count}",
+    )
 
 
-def _linking(
+def _linking_tuples(
     tuples: Tuples,
     new: NDArray[np.intp],
     group: int,
@@ -130,50 +142,66 @@ def _linking(
     """Return tuples of new and old items of one group."""
     k = tuples.k
     old = np.flatnonzero(tuples.group_of_item == group)
-    fresh = _n_fresh(k, len(new))
-    members = np.hstack([_dealt(new, count, fresh, rng), _dealt(old, count, k - fresh, rng)])
-    kind = np.repeat(np.array([0, 1], np.int8), [fresh, k - fresh])
+    n_new_slots = _new_items_per_tuple(k, len(new))
+    members = np.hstack(
+        [
+            _distribute_items(new, count, n_new_slots, rng),
+            _distribute_items(old, count, k - n_new_slots, rng),
+        ]
+    )
+    kind = np.repeat(np.array([0, 1], np.int8), [n_new_slots, k - n_new_slots])
     n = len(tuples.items) + int(new.max()) + 1
-    exchange(members, n, rng, Rules(kind=kind))
-    before = np.unique(pair_keys(tuples.members, n))
-    apart = members.copy()
-    if exchange(apart, n, rng, Rules(repeats=True, before=before, kind=kind)):
-        members = apart
+    exchange(members, n, rng, ExchangeRules(position_kinds=kind))
+    existing_pairs = np.unique(pair_keys(tuples.members, n))
+    improved = members.copy()
+    if exchange(
+        improved,
+        n,
+        rng,
+        ExchangeRules(forbid_repeats=True, existing_pairs=existing_pairs, position_kinds=kind),
+    ):
+        members = improved
     elif not allow_repeats:
-        sparse = 2 * count <= comb(len(new), fresh) * comb(len(old), k - fresh)
-        if not part_repeats(members, n, rng, Rules(kind=kind), MAX_TRIES if sparse else 0):
-            members = _crowded(new, old, count, k, rng)
-    return _positioned(rng.permuted(members, axis=1))
+        sparse = 2 * count <= comb(len(new), n_new_slots) * comb(len(old), k - n_new_slots)
+        if not remove_repeated_tuples(
+            members, n, rng, ExchangeRules(position_kinds=kind), MAX_TRIES if sparse else 0
+        ):
+            members = _select_least_used(new, old, count, k, rng)
+    return _with_level_positions(rng.permuted(members, axis=1))
 
 
-def _crowded(
+def _select_least_used(
     new: NDArray[np.intp], old: NDArray[np.intp], count: int, k: int, rng: np.random.Generator
 ) -> Members:
     """Return distinct tuples where they are a large share of all that there are.
 
     One after the other, the tuple whose items have been used least is taken; ties go by chance.
     """
-    fresh = _n_fresh(k, len(new))
-    pairs = product(combinations(new.tolist(), fresh), combinations(old.tolist(), k - fresh))
-    every = rng.permutation(np.array([a + b for a, b in pairs], np.int32))
-    used = np.zeros(int(every.max()) + 1, np.int64)
-    free = np.ones(len(every), bool)
+    n_new_slots = _new_items_per_tuple(k, len(new))
+    pairs = product(
+        combinations(new.tolist(), n_new_slots), combinations(old.tolist(), k - n_new_slots)
+    )
+    candidates = rng.permutation(np.array([a + b for a, b in pairs], np.int32))
+    n_uses = np.zeros(int(candidates.max()) + 1, np.int64)
+    is_free = np.ones(len(candidates), bool)
     for _ in range(count):
-        cost = np.where(free, (2 * used[every] + 1).sum(axis=1), np.iinfo(np.int64).max)
+        cost = np.where(is_free, (2 * n_uses[candidates] + 1).sum(axis=1), np.iinfo(np.int64).max)
         row = int(cost.argmin())
-        free[row] = False
-        used[every[row]] += 1
-    return every[~free]
+        is_free[row] = False
+        n_uses[candidates[row]] += 1
+    return candidates[~is_free]
 
 
-def _dealt(items: NDArray[np.intp], count: int, places: int, rng: np.random.Generator) -> Members:
+def _distribute_items(
+    items: NDArray[np.intp], count: int, n_columns: int, rng: np.random.Generator
+) -> Members:
     """Return (count, places) items, each used equally often, to within one."""
-    rounds = -(-count * places // len(items))
+    rounds = -(-count * n_columns // len(items))
     slots = np.concatenate([np.empty(0, np.intp), *(rng.permutation(items) for _ in range(rounds))])
-    return slots[: count * places].reshape(count, places).astype(np.int32)
+    return slots[: count * n_columns].reshape(count, n_columns).astype(np.int32)
 
 
-def _positioned(members: Members) -> Members:
+def _with_level_positions(members: Members) -> Members:
     used, number = np.unique(members, return_inverse=True)
     ordered = level_positions(number.reshape(members.shape).astype(np.int32), len(used))
     return used[ordered].astype(np.int32)

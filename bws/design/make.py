@@ -65,37 +65,49 @@ def make_tuples(
     >>> len(design), np.bincount(design.members.ravel()).tolist()
     (10, [6, 6, 6, 6, 6])
     """
-    ids, group_of_item, names = _checked(items, k, factor, count, groups)
+    ids, group_of_item, names = _validate_items(items, k, factor, count, groups)
     rng = np.random.Generator(np.random.PCG64(seed))
     if compat and (apart or together):
         raise ValueError("compat='km' knows no constraints; leave out apart and together")
-    rules = _Constraints(ids, group_of_item, apart, together)
+    constraints = _Constraints(ids, group_of_item, apart, together)
     by_size = _by_size(group_of_item, len(names))
-    wanted, notes = {n: _wanted(n, factor, count) for n, _ in by_size}, []
-    check_total(sum(wanted[n] * len(of_group) for n, of_group in by_size))
-    few = [(n, of_group) for n, of_group in by_size if wanted[n] > math.comb(n, k)]
-    if few and not allow_repeats:
+    n_tuples, notes = {n: _tuples_per_group(n, factor, count) for n, _ in by_size}, []
+    check_total(sum(n_tuples[n] * len(of_group) for n, of_group in by_size))
+    short_groups = [(n, of_group) for n, of_group in by_size if n_tuples[n] > math.comb(n, k)]
+    if short_groups and not allow_repeats:
         if factor is not None or count is not None or compat:
-            raise ValueError(_too_many(few, k, wanted, names if groups is not None else None))
-        notes = [_all_taken(n, len(of_group), k, wanted[n]) for n, of_group in few]
-        wanted |= {n: math.comb(n, k) for n, _ in few}
-    parts: dict[int, Members] = {}
+            raise ValueError(
+                _too_many_tuples_message(
+                    short_groups, k, n_tuples, names if groups is not None else None
+                )
+            )
+        notes = [
+            _all_tuples_used_note(n, len(of_group), k, n_tuples[n]) for n, of_group in short_groups
+        ]
+        n_tuples |= {n: math.comb(n, k) for n, _ in short_groups}
+    members_by_group: dict[int, Members] = {}
     for n, of_group in by_size:
-        size = wanted[n]
+        size = n_tuples[n]
         log.debug("%d tuples of %d for %d items in each of %d groups", size, k, n, len(of_group))
-        alike = [group for group in of_group if compat is None and group not in rules.groups]
-        if alike:
+        unconstrained = [
+            group for group in of_group if compat is None and group not in constraints.groups
+        ]
+        if unconstrained:
             prototype = level_positions(balanced(n, k, size, rng), n)
-            drawn = _relabelled(prototype, n, len(alike), rng)
-            parts |= dict(zip(alike, drawn, strict=True))
-        for group in sorted(set(of_group) - set(alike)):
-            parts[group] = _own_design(n, k, size, rng, compat, rules, group)
-            if group in rules.groups and not allow_repeats:
-                _check_distinct(parts[group], k)
-    where = np.split(
+            designs = _relabel_design(prototype, n, len(unconstrained), rng)
+            members_by_group |= dict(zip(unconstrained, designs, strict=True))
+        for group in sorted(set(of_group) - set(unconstrained)):
+            members_by_group[group] = _make_group_design(
+                n, k, size, rng, compat, constraints, group
+            )
+            if group in constraints.groups and not allow_repeats:
+                _check_distinct(members_by_group[group], k)
+    items_by_group = np.split(
         np.argsort(group_of_item, kind="stable"), np.cumsum(np.bincount(group_of_item))[:-1]
     )
-    members = np.concatenate([where[group][parts[group]] for group in range(len(names))])
+    members = np.concatenate(
+        [items_by_group[group][members_by_group[group]] for group in range(len(names))]
+    )
     return Tuples(
         ids=tuple_names(len(members)),
         items=ids,
@@ -106,21 +118,21 @@ def make_tuples(
     )
 
 
-def not_distinct(n_wanted: int, n_distinct: int) -> str:
+def not_distinct(n_requested: int, n_distinct: int) -> str:
     """Return why tuples would repeat, and the remedy, for the end of an error message.
 
     >>> not_distinct(8, 1)
     '1 distinct tuple exists, so 7 of 8 would repeat it; ask for 1 or allow repeats (--allow-repeats)'
     """
-    exist, others = ("tuple exists", "it") if n_distinct == 1 else ("tuples exist", "others")
-    most = "1" if n_distinct == 1 else f"at most {n_distinct}"
+    noun, repeated = ("tuple exists", "it") if n_distinct == 1 else ("tuples exist", "others")
+    limit = "1" if n_distinct == 1 else f"at most {n_distinct}"
     return (
-        f"{n_distinct} distinct {exist}, so {n_wanted - n_distinct} of {n_wanted} would repeat {others}; "
-        f"ask for {most} or allow repeats (--allow-repeats)"
+        f"{n_distinct} distinct {noun}, so {n_requested - n_distinct} of {n_requested} would repeat "
+        f"{repeated}; ask for {limit} or allow repeats (--allow-repeats)"
     )
 
 
-def _wanted(n: int, factor: float | None, count: int | None) -> int:
+def _tuples_per_group(n: int, factor: float | None, count: int | None) -> int:
     """Return the number of tuples of a group of `n` items."""
     if count is not None:
         return count
@@ -132,21 +144,23 @@ def _wanted(n: int, factor: float | None, count: int | None) -> int:
     return size
 
 
-def _too_many(
-    few: list[tuple[int, list[int]]],
+def _too_many_tuples_message(
+    short_groups: list[tuple[int, list[int]]],
     k: int,
-    wanted: dict[int, int],
+    n_tuples: dict[int, int],
     names: NDArray[np.object_] | None,
 ) -> str:
     """Return the error of groups that have fewer distinct tuples than are wanted; a line per group size."""
     lines = []
-    for n, of_group in few:
-        where = "" if names is None else f"{_listed(names[of_group].tolist())}: "
-        lines.append(f"{where}{n} items, tuples of {k}: {not_distinct(wanted[n], math.comb(n, k))}")
+    for n, of_group in short_groups:
+        location = "" if names is None else f"{_format_groups(names[of_group].tolist())}: "
+        lines.append(
+            f"{location}{n} items, tuples of {k}: {not_distinct(n_tuples[n], math.comb(n, k))}"
+        )
     return "\n".join(lines)
 
 
-def _listed(groups: Sequence[str]) -> str:
+def _format_groups(groups: Sequence[str]) -> str:
     """Return the first groups by name and how many more there are.
 
     >>> _listed(["a", "b", "c", "d"])
@@ -157,10 +171,13 @@ def _listed(groups: Sequence[str]) -> str:
     return f"group{'s' * (len(groups) > 1)} {first}{f' and {more} more' if more > 0 else ''}"
 
 
-def _all_taken(n: int, n_groups: int, k: int, n_wanted: int) -> str:
-    every = math.comb(n, k)
-    where = f"{n_groups} groups of {n} items" if n_groups > 1 else f"{n} items"
-    return f"{where}: all {every} distinct tuples of {k} are taken; {FACTOR:g} per item would be {n_wanted}"
+def _all_tuples_used_note(n: int, n_groups: int, k: int, n_usual: int) -> str:
+    n_possible = math.comb(n, k)
+    location = f"{n_groups} groups of {n} items" if n_groups > 1 else f"{n} items"
+    return (
+        f"{location}: all {n_possible} distinct tuples of {k} are used; "
+        f"{FACTOR:g} per item would be {n_usual}"
+    )
 
 
 def _check_distinct(members: Members, k: int) -> None:
@@ -193,7 +210,7 @@ def check_total(n_tuples: float) -> None:
         )
 
 
-def _checked(
+def _validate_items(
     items: Sequence[str],
     k: int,
     factor: float | None,
@@ -210,18 +227,18 @@ def _checked(
         raise ValueError(f"{len(groups)} groups for {len(items)} items; each item needs one")
     ids = np.array([normal_id(item) for item in items], dtype=object)
     group_ids = [normal_id(group) for group in groups] if groups is not None else [""] * len(ids)
-    number = {name: place for place, name in enumerate(dict.fromkeys(group_ids))}
-    group_of_item = np.array([number[name] for name in group_ids], np.int32)
-    seen = set(zip(group_ids, ids, strict=True))
-    if len(seen) < len(ids) or "" in ids:
+    index_of_group = {name: index for index, name in enumerate(dict.fromkeys(group_ids))}
+    group_of_item = np.array([index_of_group[name] for name in group_ids], np.int32)
+    distinct_items = set(zip(group_ids, ids, strict=True))
+    if len(distinct_items) < len(ids) or "" in ids:
         raise ValueError("an item is empty or is there twice in its group; each must be there once")
-    for name, size in zip(number, np.bincount(group_of_item).tolist(), strict=True):
+    for name, size in zip(index_of_group, np.bincount(group_of_item).tolist(), strict=True):
         if size < k:
-            where = f"group {name!r} has" if groups is not None else "there are"
-            raise ValueError(f"{where} {size} items; tuples of {k} need {k} or more")
+            subject = f"group {name!r} has" if groups is not None else "there are"
+            raise ValueError(f"{subject} {size} items; tuples of {k} need {k} or more")
     if not len(ids):
         raise ValueError(f"there are 0 items; tuples of {k} need {k} or more")
-    return ids, group_of_item, np.array(list(number), dtype=object)
+    return ids, group_of_item, np.array(list(index_of_group), dtype=object)
 
 
 def _by_size(group_of_item: NDArray[np.int32], groups: int) -> list[tuple[int, list[int]]]:
@@ -230,17 +247,17 @@ def _by_size(group_of_item: NDArray[np.int32], groups: int) -> list[tuple[int, l
     return [(int(size), np.flatnonzero(sizes == size).tolist()) for size in np.unique(sizes)]
 
 
-def _relabelled(design: Members, n: int, times: int, rng: np.random.Generator) -> Members:
+def _relabel_design(design: Members, n: int, n_copies: int, rng: np.random.Generator) -> Members:
     """Return (times, T, K) copies of a design, each with items, tuples and positions drawn anew.
 
     What is level stays level whatever the items are called, so one search serves all groups of a size.
     """
     count, k = design.shape
-    names = np.argsort(rng.random((times, n)), axis=1).astype(np.int32)
-    rows = np.argsort(rng.random((times, count)), axis=1)
-    columns = np.argsort(rng.random((times, k)), axis=1)
-    named = names[np.arange(times)[:, None, None], design[None]]
-    ordered = np.take_along_axis(named, rows[:, :, None], axis=1)
+    names = np.argsort(rng.random((n_copies, n)), axis=1).astype(np.int32)
+    rows = np.argsort(rng.random((n_copies, count)), axis=1)
+    columns = np.argsort(rng.random((n_copies, k)), axis=1)
+    relabelled = names[np.arange(n_copies)[:, None, None], design[None]]
+    ordered = np.take_along_axis(relabelled, rows[:, :, None], axis=1)
     return np.take_along_axis(ordered, columns[:, None, :], axis=2)
 
 
@@ -251,66 +268,70 @@ class _Constraints:
         self,
         ids: NDArray[np.object_],
         group_of_item: NDArray[np.int32],
-        apart: Sequence[Sequence[str]],
+        separate: Sequence[Sequence[str]],
         together: Sequence[Sequence[str]],
     ) -> None:
-        self.apart: dict[int, list[list[int]]] = {}
+        self.separate: dict[int, list[list[int]]] = {}
         self.together: dict[int, list[list[int]]] = {}
-        if apart or together:
-            place = _places(ids, group_of_item)
-            for sets, of_group in ((apart, self.apart), (together, self.together)):
-                for chosen in sets:
-                    group, numbers = _in_one_group([normal_id(item) for item in chosen], place)
+        if separate or together:
+            positions = _positions_in_groups(ids, group_of_item)
+            for sets, of_group in ((separate, self.separate), (together, self.together)):
+                for item_set in sets:
+                    group, numbers = _locate_in_one_group(
+                        [normal_id(item) for item in item_set], positions
+                    )
                     of_group.setdefault(group, []).append(numbers)
-        self.groups = self.apart.keys() | self.together.keys()
+        self.groups = self.separate.keys() | self.together.keys()
 
 
-def _places(
+def _positions_in_groups(
     ids: NDArray[np.object_], group_of_item: NDArray[np.int32]
 ) -> dict[str, list[tuple[int, int]]]:
     """Return for each id (group, number of the item in its group); an id may be in several groups."""
-    seen: dict[int, int] = {}
-    place: dict[str, list[tuple[int, int]]] = {}
+    n_seen: dict[int, int] = {}
+    positions: dict[str, list[tuple[int, int]]] = {}
     for item, group in zip(ids, group_of_item.tolist(), strict=True):
-        place.setdefault(item, []).append((group, seen.setdefault(group, 0)))
-        seen[group] += 1
-    return place
+        positions.setdefault(item, []).append((group, n_seen.setdefault(group, 0)))
+        n_seen[group] += 1
+    return positions
 
 
-def _in_one_group(
-    chosen: Sequence[str], place: dict[str, list[tuple[int, int]]]
+def _locate_in_one_group(
+    item_set: Sequence[str], positions: dict[str, list[tuple[int, int]]]
 ) -> tuple[int, list[int]]:
-    unknown = [item for item in chosen if item not in place]
+    unknown = [item for item in item_set if item not in positions]
     if unknown:
         raise ValueError(f"there is no item {unknown[0]!r} to keep apart or together")
-    common = set.intersection(*({group for group, _ in place[item]} for item in chosen))
+    common = set.intersection(*({group for group, _ in positions[item]} for item in item_set))
     if len(common) != 1:
         raise ValueError(
-            f"items {', '.join(chosen)} are not in one group; constraints hold inside a group"
+            f"items {', '.join(item_set)} are not in one group; constraints hold inside a group"
         )
     group = common.pop()
-    return group, [number for item in chosen for where, number in place[item] if where == group]
+    return group, [
+        number for item in item_set for item_group, number in positions[item] if item_group == group
+    ]
 
 
-def _own_design(
+def _make_group_design(
     n: int,
     k: int,
     size: int,
     rng: np.random.Generator,
     compat: Literal["km"] | None,
-    rules: _Constraints,
+    constraints: _Constraints,
     group: int,
 ) -> Members:
     if compat == "km":
-        return _canonical(n, k, size, rng)
+        return _canonical_design(n, k, size, rng)
     if compat is not None:
         raise ValueError(f"compat is {compat!r}; 'km' is allowed")
-    apart, together = rules.apart.get(group, []), rules.together.get(group, [])
-    members = balanced(n, k, size, rng, apart, together)
+    separate, together = constraints.separate.get(group, []), constraints.together.get(group, [])
+    members = balanced(n, k, size, rng, separate, together)
     return level_positions(rng.permutation(rng.permuted(members, axis=1)), n)
 
 
-def _canonical(n: int, k: int, count: int, rng: np.random.Generator) -> Members:
+def _canonical_design(n: int, k: int, count: int, rng: np.random.Generator) -> Members:
     """Return (count, k) item numbers: the random design, of a hundred, with the most level pairs.
 
     Level is the smallest standard deviation of pair counts over all pairs, which for a fixed number of
@@ -318,22 +339,22 @@ def _canonical(n: int, k: int, count: int, rng: np.random.Generator) -> Members:
     """
     if not 2 <= k <= n:
         raise ValueError(f"tuples of {k} need {max(k, 2)} or more items; there are {n}")
-    designs = (_cut(n, k, count, rng) for _ in range(CANONICAL_ITERATIONS))
+    designs = (_cut_shuffled_items(n, k, count, rng) for _ in range(CANONICAL_ITERATIONS))
     return min(designs, key=lambda members: _sum_of_squares(members, n))  # min keeps the first
 
 
-def _cut(n: int, k: int, count: int, rng: np.random.Generator) -> Members:
+def _cut_shuffled_items(n: int, k: int, count: int, rng: np.random.Generator) -> Members:
     """Shuffle the items and cut tuples off; when they run short, take the rest and shuffle all again."""
-    left = rng.permutation(n).tolist()
+    remaining = rng.permutation(n).tolist()
     tuples = []
     for _ in range(count):
-        chosen, left = left[:k], left[k:]
-        if len(chosen) < k:
-            left = rng.permutation(n).tolist()
-            fill = [item for item in left if item not in chosen][: k - len(chosen)]
-            left = [item for item in left if item not in fill]
-            chosen += fill
-        tuples.append(chosen)
+        members, remaining = remaining[:k], remaining[k:]
+        if len(members) < k:
+            remaining = rng.permutation(n).tolist()
+            fill = [item for item in remaining if item not in members][: k - len(members)]
+            remaining = [item for item in remaining if item not in fill]
+            members += fill
+        tuples.append(members)
     return np.array(tuples, np.int32)
 
 

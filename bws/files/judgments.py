@@ -19,7 +19,7 @@ from bws.files.tuples import item_columns
 from bws.problems import InputError, Problem
 from bws.records import Ints, Judgment, Judgments, Tuples, normal_id
 from bws.textio import write_atomic
-from bws.variants import Variants, variants_of
+from bws.variants import Variants, find_variants
 from bws.variants import merge_variants as merged_rows
 
 if TYPE_CHECKING:
@@ -71,7 +71,11 @@ def judgments_of(
     annotator_of, annotators = _annotators(rows)
     _check_once(faults, found.tuple_of, annotator_of, annotators)
     shown = orders_shown(faults, rows, found)
-    if on_invalid == "error" and faults.wrong.any() and (known := variants_of(found.ids.tolist())):
+    if (
+        on_invalid == "error"
+        and faults.wrong.any()
+        and (known := find_variants(found.ids.tolist()))
+    ):
         faults.add_other(known.message())
     faults.stop("judgments", always=on_invalid == "error")
     log.debug(
@@ -103,7 +107,7 @@ def _variants(judgments: Judgments) -> Variants | None:
     tuples = judgments.tuples
     times = np.bincount(judgments.tuple_of, minlength=len(tuples))
     counts = np.bincount(tuples.members.ravel(), times.repeat(tuples.k), len(tuples.items))
-    return variants_of(tuples.items.tolist(), tuples.group_of_item, counts.astype(np.int64))
+    return find_variants(tuples.items.tolist(), tuples.group_of_item, counts.astype(np.int64))
 
 
 def _without_unused(judgments: Judgments) -> Judgments:

@@ -38,11 +38,24 @@ from numpy.typing import NDArray
 
 from bws.records import CanonicalJudgments, Counts, Judgments, Scores
 from bws.scoring.anchoring import anchor
-from bws.scoring.clustering import Cluster, Clusters, clusters_of, default_cluster
-from bws.scoring.counting import SMOOTHED
+from bws.scoring.clustering import Cluster, Clusters, cluster_judgments, default_cluster
+from bws.scoring.counting import SMOOTHED_COUNTING
 from bws.scoring.expected import expected_counting
-from bws.scoring.intervals import Source, bootstrap_errors, interval_of, interval_source
-from bws.scoring.methods import METHODS, Floats, Interval, Method, Utilities, all_methods, method_of
+from bws.scoring.intervals import (
+    IntervalSource,
+    bootstrap_errors,
+    compute_interval,
+    resolve_interval_source,
+)
+from bws.scoring.methods import (
+    METHODS,
+    Floats,
+    Interval,
+    Method,
+    Utilities,
+    all_methods,
+    get_method,
+)
 
 __all__ = ["METHODS", "Method", "Scale", "Utilities", "all_methods", "anchor", "score", "utilities"]
 
@@ -50,13 +63,13 @@ log = logging.getLogger(__name__)
 
 Scale = Literal["signed", "unit", "counting"]
 Number = TypeVar("Number", np.float64, np.int64)
-ALLOWED = {
+CHOICES = {
     "scale": ("signed", "unit", "counting"),
     "interval": ("bootstrap", "model"),
     "cluster": get_args(Cluster),
 }
 NO_INTERVAL = Interval(None, None)
-NAMED = 5
+MAX_NAMED_ITEMS = 5
 UNIT_DECIMALS = 15
 
 
@@ -69,7 +82,7 @@ def score(
     method: str = "counting",
     *,
     scale: Scale = "signed",
-    interval: Source = "bootstrap",
+    interval: IntervalSource = "bootstrap",
     bootstrap: int = 0,
     cluster: Cluster | None = None,
     seed: int = 0,
@@ -115,62 +128,66 @@ def score(
     >>> score(judged, "bradley-terry", scale="counting", prior=3).score.round(2).tolist()
     [0.94, -0.47, -0.47]
     """
-    _check_allowed(scale=scale, interval=interval, cluster=cluster or "both")
-    chosen, settings = method_of(method, options)
-    source = interval_source(method, interval, bootstrap)
+    _check_choices(scale=scale, interval=interval, cluster=cluster or "both")
+    scoring_method, settings = get_method(method, options)
+    source = resolve_interval_source(method, interval, bootstrap)
     _check_scale(method, scale, source)
-    answers = judgments.canonical
+    canonical = judgments.canonical
     clusters: Clusters | None = None
     cluster_note = ""
-    if source is not None and len(answers):
+    if source is not None and len(canonical):
         if cluster is None:
-            cluster, cluster_note = default_cluster(answers)
-        clusters = clusters_of(judgments, cluster)
+            cluster, cluster_note = default_cluster(canonical)
+        clusters = cluster_judgments(judgments, cluster)
     log.debug(
         "scoring by %s %s: %d judgments of %d items",
         method,
         settings,
-        len(answers),
-        len(answers.items),
+        len(canonical),
+        len(canonical.items),
     )
-    fitted = chosen.fit(answers, clusters=None if bootstrap else clusters, seed=seed, **settings)
+    fitted = scoring_method.fit(
+        canonical, clusters=None if bootstrap else clusters, seed=seed, **settings
+    )
     settings |= fitted.estimated
-    signed = _signed(chosen, fitted, answers, scale, seed)
-    ends = _interval(chosen, fitted, signed, answers, clusters, bootstrap, seed, settings)
-    if source is not None and not len(answers):
-        ends = Interval(signed, signed)
-    return _scores(
+    signed = _signed_scores(scoring_method, fitted, canonical, scale, seed)
+    bounds = _compute_interval(
+        scoring_method, fitted, signed, canonical, clusters, bootstrap, seed, settings
+    )
+    if source is not None and not len(canonical):
+        bounds = Interval(signed, signed)
+    return _build_scores(
         judgments,
         scale,
         signed,
-        ends,
+        bounds,
         [
             *_missing_notes(judgments),
             *([cluster_note] if cluster_note else []),
-            *dict.fromkeys([*fitted.notes, *ends.notes]),
+            *dict.fromkeys([*fitted.notes, *bounds.notes]),
         ],
         {
             "method": method,
             **settings,
-            **_estimated(chosen, fitted),
+            **_estimation_flags(scoring_method, fitted),
             "scale": scale,
             "seed": seed,
             "interval": source,
             "bootstrap": bootstrap,
             "cluster": clusters.kind if clusters else None,
-            "standard_error": ends.standard_error,
+            "standard_error": bounds.standard_error,
             "judgments": len(judgments),
-            "sha256": answers.digest(),
+            "sha256": canonical.digest(),
             "version": version("giccs"),
         },
     )
 
 
-def _interval(
+def _compute_interval(
     method: Method,
     fitted: Utilities,
     signed: Floats,
-    answers: CanonicalJudgments,
+    canonical: CanonicalJudgments,
     clusters: Clusters | None,
     bootstrap: int,
     seed: int,
@@ -179,17 +196,19 @@ def _interval(
     """Return the intervals of the scores `signed`, from standard errors of the method or its bootstrap."""
     if clusters is None:
         return NO_INTERVAL
-    if clusters.refusal or not fitted.has_signal:
+    if clusters.no_interval_reason or not fitted.has_signal:
         missing = np.full(len(signed), np.nan)
-        return Interval(missing, missing, [clusters.refusal] if clusters.refusal else [])
+        return Interval(
+            missing, missing, [clusters.no_interval_reason] if clusters.no_interval_reason else []
+        )
     if method.formula is not None:
-        method, settings = SMOOTHED, {}
-        fitted = method.fit(answers, clusters=None if bootstrap else clusters, seed=seed)
+        method, settings = SMOOTHED_COUNTING, {}
+        fitted = method.fit(canonical, clusters=None if bootstrap else clusters, seed=seed)
     if bootstrap:
         log.debug("%d resamples clustered by %s", bootstrap, clusters.kind)
         fixed = {name: value for name, value in settings.items() if value is not None}
-        fitted = bootstrap_errors(method, fitted, answers, clusters, bootstrap, seed, **fixed)
-    return interval_of(method, fitted, signed, clusters)
+        fitted = bootstrap_errors(method, fitted, canonical, clusters, bootstrap, seed, **fixed)
+    return compute_interval(method, fitted, signed, clusters)
 
 
 def utilities(
@@ -213,35 +232,35 @@ def utilities(
     >>> found.utility.round(3).tolist(), found.stderr.round(3).tolist()
     ([2.708, -2.708], [1.461, 1.461])
     """
-    chosen, settings = method_of(method, options)
+    scoring_method, settings = get_method(method, options)
     if cluster is not None:
-        _check_allowed(cluster=cluster)
-    clusters = None if cluster is None else clusters_of(judgments, cluster)
-    found = chosen.fit(judgments.canonical, clusters=clusters, seed=seed, **settings)
+        _check_choices(cluster=cluster)
+    clusters = None if cluster is None else cluster_judgments(judgments, cluster)
+    fitted = scoring_method.fit(judgments.canonical, clusters=clusters, seed=seed, **settings)
     return replace(
-        found,
-        utility=_spread(found.utility, judgments),
-        stderr=None if found.stderr is None else _spread(found.stderr, judgments),
-        df=None if found.df is None else _spread(found.df, judgments),
-        notes=[*_missing_notes(judgments), *found.notes],
+        fitted,
+        utility=_expand_to_all_items(fitted.utility, judgments),
+        stderr=None if fitted.stderr is None else _expand_to_all_items(fitted.stderr, judgments),
+        df=None if fitted.df is None else _expand_to_all_items(fitted.df, judgments),
+        notes=[*_missing_notes(judgments), *fitted.notes],
     )
 
 
-def _check_allowed(**values: str) -> None:
+def _check_choices(**values: str) -> None:
     for name, value in values.items():
-        if value not in ALLOWED[name]:
-            raise ValueError(f"{name} is {value!r}; it is one of: {', '.join(ALLOWED[name])}")
+        if value not in CHOICES[name]:
+            raise ValueError(f"{name} is {value!r}; it is one of: {', '.join(CHOICES[name])}")
 
 
-def _check_scale(method: str, scale: Scale, source: Source | None) -> None:
+def _check_scale(method: str, scale: Scale, source: IntervalSource | None) -> None:
     """Raise ValueError for a scale that the method or its intervals do not have."""
     if scale != "counting":
         return
     if METHODS[method].stages is None:
-        able = ", ".join(name for name, other in METHODS.items() if other.stages is not None)
+        supported = ", ".join(name for name, entry in METHODS.items() if entry.stages is not None)
         raise ValueError(
             f"scale 'counting' needs the chances of a choice model, and method {method} has none; "
-            f"expected one of: {able}"
+            f"expected one of: {supported}"
         )
     if source:
         raise ValueError(
@@ -250,25 +269,25 @@ def _check_scale(method: str, scale: Scale, source: Source | None) -> None:
         )
 
 
-def _signed(
-    method: Method, found: Utilities, answers: CanonicalJudgments, scale: Scale, seed: int
+def _signed_scores(
+    method: Method, fitted: Utilities, canonical: CanonicalJudgments, scale: Scale, seed: int
 ) -> Floats:
     """Return the scores in [-1, 1]."""
     if scale != "counting" or method.stages is None:
-        return method.to_score(found.utility)
-    return expected_counting(found.utility, answers.group_of, answers.k, method.stages, seed)
+        return method.to_score(fitted.utility)
+    return expected_counting(fitted.utility, canonical.group_of, canonical.k, method.stages, seed)
 
 
-def _estimated(method: Method, found: Utilities) -> dict[str, bool]:
+def _estimation_flags(method: Method, fitted: Utilities) -> dict[str, bool]:
     """Return, for each option that the judgments can give, whether they gave it."""
     return {
-        f"{name}_estimated": name in found.estimated
+        f"{name}_estimated": name in fitted.estimated
         for name, default in method.options.items()
         if default is None
     }
 
 
-def _unit(signed: Floats, counts: Counts | None) -> Floats:
+def _unit_scores(signed: Floats, counts: Counts | None) -> Floats:
     """Return (signed + 1) / 2 without the noise that this leaves in the last bits: 0.1 for -0.8.
 
     A score that is that of counting is computed from `counts`, the nearest number to
@@ -281,11 +300,11 @@ def _unit(signed: Floats, counts: Counts | None) -> Floats:
     return np.where(np.abs(exact - unit) <= 10.0**-UNIT_DECIMALS, exact, unit)
 
 
-def _scores(
+def _build_scores(
     judgments: Judgments,
     scale: Scale,
     signed: Floats,
-    ends: Interval,
+    bounds: Interval,
     notes: list[str],
     signature: dict[str, object],
 ) -> Scores:
@@ -293,30 +312,30 @@ def _scores(
 
     tuples, counts = judgments.tuples, judgments.canonical.counts
 
-    def placed(values: Floats, exact: Counts | None = None) -> Floats:
-        scaled = _unit(values, exact) if scale == "unit" else values
-        return _spread(scaled, judgments)
+    def scaled_for_all_items(values: Floats, exact: Counts | None = None) -> Floats:
+        scaled = _unit_scores(values, exact) if scale == "unit" else values
+        return _expand_to_all_items(scaled, judgments)
 
     return Scores(
         tuples.items,
         tuples.groups[tuples.group_of_item],
-        placed(signed, counts),
-        _spread(counts.appearances, judgments),
-        _spread(counts.best, judgments),
-        _spread(counts.worst, judgments),
-        None if ends.low is None else placed(ends.low),
-        None if ends.high is None else placed(ends.high),
+        scaled_for_all_items(signed, counts),
+        _expand_to_all_items(counts.appearances, judgments),
+        _expand_to_all_items(counts.best, judgments),
+        _expand_to_all_items(counts.worst, judgments),
+        None if bounds.low is None else scaled_for_all_items(bounds.low),
+        None if bounds.high is None else scaled_for_all_items(bounds.high),
         notes,
         signature,
     )
 
 
-def _spread(values: NDArray[Number], judgments: Judgments) -> NDArray[Number]:
+def _expand_to_all_items(values: NDArray[Number], judgments: Judgments) -> NDArray[Number]:
     """Return the values of the judged items for all items; NaN (or a count of 0) where never judged."""
-    nothing = np.nan if values.dtype.kind == "f" else 0
-    spread = np.full(len(judgments.tuples.items), nothing, dtype=values.dtype)
-    spread[judgments.canonical.origin] = values
-    return spread
+    fill_value = np.nan if values.dtype.kind == "f" else 0
+    expanded = np.full(len(judgments.tuples.items), fill_value, dtype=values.dtype)
+    expanded[judgments.canonical.origin] = values
+    return expanded
 
 
 def _missing_notes(judgments: Judgments) -> Iterator[str]:
@@ -324,12 +343,12 @@ def _missing_notes(judgments: Judgments) -> Iterator[str]:
     if judgments.n_left_out:
         yield f"{judgments.n_left_out} rows of the judgments were left out"
     tuples = judgments.tuples
-    judged = np.zeros(len(tuples.items), dtype=bool)
-    judged[judgments.canonical.origin] = True
-    missing = np.flatnonzero(~judged)
+    is_judged = np.zeros(len(tuples.items), dtype=bool)
+    is_judged[judgments.canonical.origin] = True
+    missing = np.flatnonzero(~is_judged)
     if missing.size:
-        first = tuples.items[missing[:NAMED]].tolist()
-        shown = ", ".join(map(str, first)) + (", ..." if len(missing) > NAMED else "")
+        first = tuples.items[missing[:MAX_NAMED_ITEMS]].tolist()
+        item_list = ", ".join(map(str, first)) + (", ..." if len(missing) > MAX_NAMED_ITEMS else "")
         yield (
-            f"{len(missing)} of {len(tuples.items)} items were never judged and have no score: {shown}"
+            f"{len(missing)} of {len(tuples.items)} items were never judged and have no score: {item_list}"
         )

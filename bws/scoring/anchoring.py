@@ -45,18 +45,18 @@ def anchor(scores_by_batch: Sequence[Scores]) -> list[Scores]:
     >>> second.score.round(3).tolist()  # b and c: -0.4 -> 0 and 0.6 -> 0.5, so that x -> 0.2 + x / 2
     [0.0, 0.5, 0.7]
     """
-    _check_alike(scores_by_batch)
-    known: dict[Key, float] = {}
+    _check_comparable(scores_by_batch)
+    reference_scores: dict[Key, float] = {}
     anchored: list[Scores] = []
-    for number, scores in enumerate(scores_by_batch, start=1):
-        mapped = _linked(scores, known, number) if anchored else scores
+    for batch_number, scores in enumerate(scores_by_batch, start=1):
+        mapped = _link_batch(scores, reference_scores, batch_number) if anchored else scores
         pairs = zip(_keys(mapped), mapped.score.tolist(), strict=True)
-        known = {key: score for key, score in pairs if score == score} | known
+        reference_scores = {key: score for key, score in pairs if score == score} | reference_scores
         anchored.append(mapped)
     return anchored
 
 
-def _check_alike(scores_by_batch: Sequence[Scores]) -> None:
+def _check_comparable(scores_by_batch: Sequence[Scores]) -> None:
     for name in ("method", "scale"):
         values = {str(scores.signature.get(name)) for scores in scores_by_batch}
         if len(values) > 1:
@@ -70,17 +70,19 @@ def _keys(scores: Scores) -> list[Key]:
     return list(zip(scores.groups.tolist(), scores.items.tolist(), strict=True))
 
 
-def _linked(scores: Scores, known: dict[Key, float], number: int) -> Scores:
-    there = np.array([known.get(key, np.nan) for key in _keys(scores)])
-    shared = ~np.isnan(there) & ~np.isnan(scores.score)
-    slope, offset = _mean_sigma(scores.score[shared], there[shared], number)
+def _link_batch(scores: Scores, reference_scores: dict[Key, float], batch_number: int) -> Scores:
+    reference = np.array([reference_scores.get(key, np.nan) for key in _keys(scores)])
+    shared = ~np.isnan(reference) & ~np.isnan(scores.score)
+    slope, offset = _mean_sigma(scores.score[shared], reference[shared], batch_number)
 
-    def mapped(values: Floats) -> Floats:
+    def to_reference_scale(values: Floats) -> Floats:
         return offset + slope * values
 
-    low, high = (None if end is None else mapped(end) for end in (scores.low, scores.high))
+    low, high = (
+        None if end is None else to_reference_scale(end) for end in (scores.low, scores.high)
+    )
     link = {"slope": slope, "offset": offset, "shared": int(shared.sum())}
-    score = mapped(scores.score)
+    score = to_reference_scale(scores.score)
     return replace(
         scores,
         score=score,
@@ -91,16 +93,19 @@ def _linked(scores: Scores, known: dict[Key, float], number: int) -> Scores:
     )
 
 
-def _mean_sigma(here: Floats, there: Floats, number: int) -> tuple[float, float]:
+def _mean_sigma(
+    batch_scores: Floats, reference_scores: Floats, batch_number: int
+) -> tuple[float, float]:
     """Return slope b and offset a of mean–sigma linking: b = sd(there) / sd(here)."""
-    if len(here) < 2 or not np.ptp(here) > 0 or not np.ptp(there) > 0:
+    if len(batch_scores) < 2 or not np.ptp(batch_scores) > 0 or not np.ptp(reference_scores) > 0:
         raise ValueError(
-            f"batch {number} shares {len(here)} scored items with the batches before it, with "
-            f"{len(np.unique(here))} different scores here and {len(np.unique(there))} there; at "
-            "least two shared items with different scores are needed to link the scales"
+            f"batch {batch_number} shares {len(batch_scores)} scored items with earlier batches, with "
+            f"{len(np.unique(batch_scores))} different scores in this batch and "
+            f"{len(np.unique(reference_scores))} in the earlier ones; expected at least two shared items "
+            "with different scores"
         )
-    slope = float(there.std() / here.std())
-    return slope, float(there.mean() - slope * here.mean())
+    slope = float(reference_scores.std() / batch_scores.std())
+    return slope, float(reference_scores.mean() - slope * batch_scores.mean())
 
 
 def _range_notes(score: Floats, scale: object) -> list[str]:

@@ -39,22 +39,22 @@ from bws.clusters import ErrorVariance
 from bws.records import CanonicalJudgments
 from bws.scoring.clustering import Clusters
 from bws.scoring.methods import METHODS, Fit, Floats, Integers, Method, Utilities, logistic
-from bws.scoring.posterior import Outcomes, Posterior, Solution, maximum, prior_of
+from bws.scoring.posterior import Outcomes, Posterior, Solution, estimate_prior, maximize
 
 __all__ = [
-    "LARGEST_DENSE", "ConnectedSet", "Model", "best_worst_logit", "bradley_terry", "connected_labels",
-    "connected_sets", "fit_with", "maxdiff", "plackett_luce",
+    "MAX_STDERR_ITEMS", "ChoiceModel", "ConnectedSet", "best_worst_logit", "bradley_terry",
+    "connected_labels", "connected_sets", "make_fit", "maxdiff", "plackett_luce",
 ]  # fmt: skip
 
-NO_SIGNAL = (
+NO_SIGNAL_NOTE = (
     "the judgments hold no signal: the prior's estimated standard deviation is 0, and so are all "
     "utilities; they have no standard errors or intervals"
 )
-LARGEST_DENSE = 2000
+MAX_STDERR_ITEMS = 2000
 """Items of a connected set up to which standard errors are computed: they need a dense inverse."""
-NAMED = 5
+MAX_NAMED_GROUPS = 5
 Stages = list[Floats]
-Model = Callable[[int], Stages]
+ChoiceModel = Callable[[int], Stages]
 """K -> the stages of a judgment of K items."""
 
 
@@ -64,13 +64,13 @@ def bradley_terry(k: int) -> Stages:
     >>> [stage.astype(int).tolist() for stage in bradley_terry(2)]
     [[[1, 0], [0, 1]]]
     """
-    best_beats = [(0, other) for other in range(1, k)]
-    return _pairs(best_beats, k) + _pairs(_beat_worst(k), k)
+    best_beats = [(0, position) for position in range(1, k)]
+    return _pair_stages(best_beats, k) + _pair_stages(_pairs_beating_worst(k), k)
 
 
 def plackett_luce(k: int) -> Stages:
     """Return the stages of Plackett–Luce: the best of K, then K-2 choices against the worst."""
-    return [np.eye(k), *_pairs(_beat_worst(k), k)]
+    return [np.eye(k), *_pair_stages(_pairs_beating_worst(k), k)]
 
 
 def best_worst_logit(k: int) -> Stages:
@@ -84,19 +84,19 @@ def maxdiff(k: int) -> Stages:
     return [np.array([np.eye(k)[i] - np.eye(k)[j] for i, j in pairs])]
 
 
-def _pairs(pairs: list[tuple[int, int]], k: int) -> Stages:
+def _pair_stages(pairs: list[tuple[int, int]], k: int) -> Stages:
     return [np.eye(k)[list(pair)] for pair in pairs]
 
 
-def _beat_worst(k: int) -> list[tuple[int, int]]:
-    return [(other, k - 1) for other in range(1, k - 1)]
+def _pairs_beating_worst(k: int) -> list[tuple[int, int]]:
+    return [(position, k - 1) for position in range(1, k - 1)]
 
 
-def fit_with(stages: Model) -> Fit:
+def make_fit(model: ChoiceModel) -> Fit:
     """Return the `Fit` of a model; `prior` is estimated where it is None."""
 
     def fit(
-        answers: CanonicalJudgments,
+        judgments: CanonicalJudgments,
         *,
         clusters: Clusters | None,
         seed: int,
@@ -104,67 +104,67 @@ def fit_with(stages: Model) -> Fit:
     ) -> Utilities:
         if prior is not None and not 0 < prior < np.inf:
             raise ValueError(f"prior is {prior}; it is a standard deviation: a number above 0")
-        if not len(answers):
+        if not len(judgments):
             return Utilities(np.empty(0))
-        label = connected_labels(answers)
-        posterior = Posterior(Outcomes.of(answers), stages(answers.k), prior or 1.0)
+        label = connected_labels(judgments)
+        posterior = Posterior(Outcomes.from_judgments(judgments), model(judgments.k), prior or 1.0)
         if prior is not None:
-            return _fitted(posterior, None, answers, label, clusters)
-        estimate, start = prior_of(posterior, label)
+            return _fit_posterior(posterior, None, judgments, label, clusters)
+        estimate, start = estimate_prior(posterior, label)
         if not estimate:
-            return _without_signal(label, clusters)
-        found = _fitted(posterior.with_prior(estimate), start, answers, label, clusters)
-        return replace(found, estimated={"prior": estimate})
+            return _zero_utilities(label, clusters)
+        fitted = _fit_posterior(posterior.with_prior(estimate), start, judgments, label, clusters)
+        return replace(fitted, estimated={"prior": estimate})
 
     return fit
 
 
-def _fitted(
+def _fit_posterior(
     posterior: Posterior,
     start: Floats | None,
-    answers: CanonicalJudgments,
+    judgments: CanonicalJudgments,
     label: Integers,
     clusters: Clusters | None,
 ) -> Utilities:
-    solution = maximum(posterior, start)
+    solution = maximize(posterior, start)
     utility = np.where(label >= 0, solution.utility, np.nan)
-    notes = [*_fit_notes(solution), *_connection_notes(answers, label)]
+    notes = [*_fit_notes(solution), *_connection_notes(judgments, label)]
     if clusters is None:
         return Utilities(utility, None, notes, solution.converged)
     sets, reasons = connected_sets(posterior, solution.utility, label)
     if clusters.kind == "judgment" and _is_likelihood(posterior.stages):
-        variance, df, how = _inverse_hessian(sets, len(label)), None, "inverse Hessian"
+        variance, df, stderr_method = _inverse_hessian(sets, len(label)), None, "inverse Hessian"
     else:
         variance, df = _sandwich(sets, len(label), posterior.precision, clusters)
-        how = "sandwich"
-    if any(np.isnan(variance[connected.items]).any() for connected in sets):
+        stderr_method = "sandwich"
+    if any(np.isnan(variance[item_set.items]).any() for item_set in sets):
         reasons.append("no standard errors where all judgments of an item are of one cluster")
     notes += reasons
     return Utilities(
-        utility, np.sqrt(variance), notes, solution.converged, df=df, stderr_method=how
+        utility, np.sqrt(variance), notes, solution.converged, df=df, stderr_method=stderr_method
     )
 
 
-def _without_signal(label: Integers, clusters: Clusters | None) -> Utilities:
+def _zero_utilities(label: Integers, clusters: Clusters | None) -> Utilities:
     """Return utilities of 0 without standard errors."""
     utility = np.where(label >= 0, 0.0, np.nan)
     stderr = None if clusters is None else np.full(len(label), np.nan)
-    return Utilities(utility, stderr, [NO_SIGNAL], estimated={"prior": 0.0})
+    return Utilities(utility, stderr, [NO_SIGNAL_NOTE], estimated={"prior": 0.0})
 
 
-def connected_labels(answers: CanonicalJudgments) -> Integers:
+def connected_labels(judgments: CanonicalJudgments) -> Integers:
     """Return (N,) the number of each item's connected set, -1 where no answer shows the item."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    n = len(answers.items)
-    shown = answers.members[np.unique(answers.tuple_of)]
-    first = np.repeat(shown[:, 0], answers.k)
-    graph = coo_array((np.ones(shown.size), (first, shown.ravel())), shape=(n, n))
+    n = len(judgments.items)
+    judged_tuples = judgments.members[np.unique(judgments.tuple_of)]
+    first = np.repeat(judged_tuples[:, 0], judgments.k)
+    graph = coo_array((np.ones(judged_tuples.size), (first, judged_tuples.ravel())), shape=(n, n))
     _, label = connected_components(graph, directed=False)
-    seen = np.zeros(n, dtype=bool)
-    seen[shown] = True
-    return np.where(seen, label, -1).astype(np.int64)
+    is_judged = np.zeros(n, dtype=bool)
+    is_judged[judged_tuples] = True
+    return np.where(is_judged, label, -1).astype(np.int64)
 
 
 def _fit_notes(solution: Solution) -> list[str]:
@@ -172,24 +172,29 @@ def _fit_notes(solution: Solution) -> list[str]:
         return []
     return [
         f"the fit did not converge in {solution.steps} steps: the last one moved a utility by "
-        f"{solution.moved:.1g}; a smaller prior makes it easier"
+        f"{solution.last_step:.1g}; a smaller prior makes it easier"
     ]
 
 
-def _connection_notes(answers: CanonicalJudgments, label: Integers) -> list[str]:
+def _connection_notes(judgments: CanonicalJudgments, label: Integers) -> list[str]:
     """Say which groups fall into sets of items that no judgment connects."""
-    seen = label >= 0
-    sets = np.unique(np.column_stack((answers.group_of[seen], label[seen])), axis=0)
-    count = np.bincount(sets[:, 0], minlength=len(answers.groups))
-    split = np.flatnonzero(count > 1)
-    if not split.size:
+    is_judged = label >= 0
+    sets = np.unique(np.column_stack((judgments.group_of[is_judged], label[is_judged])), axis=0)
+    count = np.bincount(sets[:, 0], minlength=len(judgments.groups))
+    split_groups = np.flatnonzero(count > 1)
+    if not split_groups.size:
         return []
-    named = ", ".join(
-        f"{answers.groups[g] or 'all items'} ({count[g]} sets)" for g in split[:NAMED]
+    group_list = ", ".join(
+        f"{judgments.groups[g] or 'all items'} ({count[g]} sets)"
+        for g in split_groups[:MAX_NAMED_GROUPS]
     )
-    more = f" and {len(split) - NAMED} more" if len(split) > NAMED else ""
+    more = (
+        f" and {len(split_groups) - MAX_NAMED_GROUPS} more"
+        if len(split_groups) > MAX_NAMED_GROUPS
+        else ""
+    )
     return [
-        f"no judgments connect all items of {named}{more}: the scores of items in different sets "
+        f"no judgments connect all items of {group_list}{more}: the scores of items in different sets "
         "of a group cannot be compared (each set has mean utility 0)"
     ]
 
@@ -200,7 +205,7 @@ class ConnectedSet:
 
     items: Integers
     """(n,)"""
-    answers: Integers
+    judgments: Integers
     """(j,)"""
     positions: Integers
     """(j, K) the judged items, as indices into `items`."""
@@ -218,21 +223,23 @@ def connected_sets(
     """Return the sets that are small enough for a dense inverse, and what of the others."""
     hessian = posterior.hessian(utility)
     outcomes, gradients = posterior.outcomes, posterior.gradients(utility).T
-    set_of_answer = label[outcomes.items[0, outcomes.of_answer]]
+    set_of_judgment = label[outcomes.items[0, outcomes.outcome_of_judgment]]
     sets, notes = [], set()
-    for items, answers in zip(_members(label), _members(set_of_answer), strict=True):
-        if len(items) > LARGEST_DENSE:
+    for items, judgments in zip(
+        _indices_by_label(label), _indices_by_label(set_of_judgment), strict=True
+    ):
+        if len(items) > MAX_STDERR_ITEMS:
             notes.add(
                 f"no standard errors for a connected set of {len(items)} items (the limit is "
-                f"{LARGEST_DENSE}, they need a dense matrix); use the bootstrap"
+                f"{MAX_STDERR_ITEMS}, they need a dense matrix); use the bootstrap"
             )
             continue
-        outcome = outcomes.of_answer[answers]
+        outcome = outcomes.outcome_of_judgment[judgments]
         positions = np.searchsorted(items, outcomes.items[:, outcome].T)
         dense = hessian[items][:, items].toarray()
         inverse = np.linalg.inv(dense)
         bread = inverse - inverse.mean(axis=0)
-        sets.append(ConnectedSet(items, answers, positions, gradients[outcome], dense, bread))
+        sets.append(ConnectedSet(items, judgments, positions, gradients[outcome], dense, bread))
     return sets, sorted(notes)
 
 
@@ -245,21 +252,21 @@ def _is_likelihood(stages: Stages) -> bool:
     k = stages[0].shape[1]
     u = np.linspace(-1, 1, k)
     orders = [
-        [best, *(other for other in range(k) if other not in (best, worst)), worst]
+        [best, *(position for position in range(k) if position not in (best, worst)), worst]
         for best, worst in permutations(range(k), 2)
     ]
     total = 0.0
     for order in orders:
-        utilities = [np.exp(stage @ u[order]) for stage in stages]
-        total += float(np.prod([chance[0] / chance.sum() for chance in utilities]))
+        stage_weights = [np.exp(stage @ u[order]) for stage in stages]
+        total += float(np.prod([weights[0] / weights.sum() for weights in stage_weights]))
     return abs(total - 1) < 1e-9
 
 
 def _inverse_hessian(sets: list[ConnectedSet], n: int) -> Floats:
     """Return (N,) variances; NaN for items that are in none of the sets."""
     variance = np.full(n, np.nan)
-    for connected in sets:
-        variance[connected.items] = connected.bread.diagonal()
+    for item_set in sets:
+        variance[item_set.items] = item_set.bread.diagonal()
     return variance
 
 
@@ -268,42 +275,42 @@ def _sandwich(
 ) -> ErrorVariance:
     """Return the clustered sandwich of each item; NaN for items that are in none of the sets."""
     prior = np.full(n, np.nan)
-    for connected in sets:
-        prior[connected.items] = precision * (connected.bread**2).sum(axis=1)
+    for item_set in sets:
+        prior[item_set.items] = precision * (item_set.bread**2).sum(axis=1)
 
     def variance(labels: Integers) -> Floats:
         summed = np.full(n, np.nan)
-        for connected in sets:
-            bread, meat = connected.bread, _scatter(connected, labels[connected.answers])
-            summed[connected.items] = ((bread @ meat) * bread).sum(axis=1)
+        for item_set in sets:
+            bread, meat = item_set.bread, _scatter(item_set, labels[item_set.judgments])
+            summed[item_set.items] = ((bread @ meat) * bread).sum(axis=1)
         return summed
 
     return clusters.error_variance(variance, prior)
 
 
-def _scatter(connected: ConnectedSet, labels: Integers) -> Floats:
+def _scatter(item_set: ConnectedSet, labels: Integers) -> Floats:
     """Return (n, n) Σ_c g_c g_cᵀ, g_c the sum of the gradients of a cluster's answers."""
     from scipy.sparse import csr_array
 
     cluster = np.unique(labels, return_inverse=True)[1].ravel()
-    rows = np.repeat(cluster, connected.positions.shape[1])
-    shape = (int(cluster.max()) + 1, len(connected.items))
-    entries = (connected.gradients.ravel(), (rows, connected.positions.ravel()))
+    rows = np.repeat(cluster, item_set.positions.shape[1])
+    shape = (int(cluster.max()) + 1, len(item_set.items))
+    entries = (item_set.gradients.ravel(), (rows, item_set.positions.ravel()))
     summed = csr_array(entries, shape=shape)
     meat: Floats = (summed.T @ summed).toarray()
     return meat
 
 
-def _members(label: Integers) -> list[Integers]:
+def _indices_by_label(label: Integers) -> list[Integers]:
     """Return the places of each label, ascending by label; those labelled -1 are left out."""
     order = np.argsort(label, kind="stable")
     starts = np.flatnonzero(np.diff(label[order], prepend=-1))
     return np.split(order, starts)[1:] if starts.size else []
 
 
-def _register(name: str, summary: str, stages: Model) -> None:
+def _register(name: str, summary: str, stages: ChoiceModel) -> None:
     METHODS[name] = Method(
-        summary, fit_with(stages), logistic, {"prior": None}, has_stderr=True, stages=stages
+        summary, make_fit(stages), logistic, {"prior": None}, has_stderr=True, stages=stages
     )
 
 

@@ -17,7 +17,8 @@ from bws.scoring.clustering import Clusters
 from bws.scoring.methods import METHODS, Fit, Floats, Formula, Integers, Method, Utilities, logistic
 
 __all__ = [
-    "SMOOTHED", "abw", "analytical", "analytical_stderr", "counting", "pseudo_variance", "smoothed_logit",
+    "SMOOTHED_COUNTING", "abw", "analytical", "analytical_stderr", "counting", "pseudo_variance",
+    "smoothed_logit",
 ]  # fmt: skip
 
 Numbers = NDArray[Any]
@@ -30,7 +31,7 @@ def counting(appearances: Numbers, best: Numbers, worst: Numbers) -> Floats:
     >>> counting(np.array([6, 0]), np.array([4, 0]), np.array([1, 0]))
     array([0.5, nan])
     """
-    balance: Floats = (best - worst) / _or_nan(appearances)
+    balance: Floats = (best - worst) / _nan_if_zero(appearances)
     return balance
 
 
@@ -56,7 +57,7 @@ def analytical_stderr(appearances: Numbers, best: Numbers, worst: Numbers) -> Fl
     array([0.6667])
     """
     p = _proportion(appearances, best, worst)
-    return 1 / np.sqrt(2 * _or_nan(appearances) * p * (1 - p))
+    return 1 / np.sqrt(2 * _nan_if_zero(appearances) * p * (1 - p))
 
 
 def abw(appearances: Numbers, best: Numbers, worst: Numbers) -> Floats:
@@ -81,7 +82,7 @@ def smoothed_logit(appearances: Numbers, best: Numbers, worst: Numbers) -> Float
     >>> smoothed_logit(np.array([9, 9]), np.array([0, 9]), np.array([0, 0])).round(4)
     array([0.    , 2.9444])
     """
-    smoothed: Floats = 2 * np.arctanh((best - worst) / (_or_nan(appearances) + 1))
+    smoothed: Floats = 2 * np.arctanh((best - worst) / (_nan_if_zero(appearances) + 1))
     return smoothed
 
 
@@ -90,7 +91,7 @@ def pseudo_variance(appearances: Numbers, best: Numbers, worst: Numbers) -> Floa
 
     Its two halves count as clusters of their own: (1 + s²) / 2 / (n + 1)² on the scale of s.
     """
-    s = (best - worst) / (_or_nan(appearances) + 1)
+    s = (best - worst) / (_nan_if_zero(appearances) + 1)
     variance: Floats = (1 + s**2) / 2 / (appearances + 1) ** 2 * _logit_slope(s) ** 2
     return variance
 
@@ -101,22 +102,22 @@ def _logit_slope(s: Floats) -> Floats:
 
 
 def _fit_smoothed(
-    answers: CanonicalJudgments, *, clusters: Clusters | None, seed: int
+    judgments: CanonicalJudgments, *, clusters: Clusters | None, seed: int
 ) -> Utilities:
     """Fit `smoothed_logit`, with standard errors by linearisation.
 
     A cluster's influence on s is the sum of its values (1 best, -1 worst, 0 neither) less s, divided
     by n + 1; the delta method takes it to the logit.
     """
-    count = answers.counts
-    counts = (count.appearances, count.best, count.worst)
+    item_counts = judgments.counts
+    counts = (item_counts.appearances, item_counts.best, item_counts.worst)
     utility = smoothed_logit(*counts)
     if clusters is None:
         return Utilities(utility)
     s = np.tanh(utility / 2)
-    weight = _logit_slope(s) / (count.appearances + 1)
+    weight = _logit_slope(s) / (item_counts.appearances + 1)
     items = clusters.items
-    influence = (answers.values - s[items]) * weight[items]
+    influence = (judgments.values - s[items]) * weight[items]
 
     def variance(labels: Integers) -> Floats:
         size = int(labels.max(initial=0)) + 1
@@ -130,50 +131,50 @@ def _fit_smoothed(
     )
 
 
-def _from_formula(formula: Formula) -> Fit:
+def _make_formula_fit(formula: Formula) -> Fit:
     """Return the `Fit` of a formula on counts."""
 
-    def fit(answers: CanonicalJudgments, *, clusters: Clusters | None, seed: int) -> Utilities:
-        count = answers.counts
-        return Utilities(formula(count.appearances, count.best, count.worst))
+    def fit(judgments: CanonicalJudgments, *, clusters: Clusters | None, seed: int) -> Utilities:
+        item_counts = judgments.counts
+        return Utilities(formula(item_counts.appearances, item_counts.best, item_counts.worst))
 
     return fit
 
 
 def _fit_analytical(
-    answers: CanonicalJudgments, *, clusters: Clusters | None, seed: int
+    judgments: CanonicalJudgments, *, clusters: Clusters | None, seed: int
 ) -> Utilities:
     """Fit `analytical` with standard errors: those of `_fit_smoothed`, or of its formula without clusters.
 
     The formula takes all judgments for independent, with other annotators and tuples every time.
     """
-    count = answers.counts
-    counts = (count.appearances, count.best, count.worst)
+    item_counts = judgments.counts
+    counts = (item_counts.appearances, item_counts.best, item_counts.worst)
     if clusters is None:
         return Utilities(analytical(*counts), analytical_stderr(*counts), stderr_method="formula")
-    smoothed = _fit_smoothed(answers, clusters=clusters, seed=seed)
+    smoothed = _fit_smoothed(judgments, clusters=clusters, seed=seed)
     return replace(smoothed, utility=analytical(*counts))
 
 
 def _proportion(appearances: Numbers, best: Numbers, worst: Numbers) -> Floats:
-    twice = 2 * _or_nan(appearances)
-    p = (appearances + best - worst) / twice
-    half_count = 0.5 / twice
+    denominator = 2 * _nan_if_zero(appearances)
+    p = (appearances + best - worst) / denominator
+    half_count = 0.5 / denominator
     return np.clip(p, half_count, 1 - half_count)
 
 
-def _or_nan(appearances: Numbers) -> Floats:
+def _nan_if_zero(appearances: Numbers) -> Floats:
     return np.where(appearances > 0, appearances, np.nan)
 
 
-def _same(u: Floats) -> Floats:
+def _identity(u: Floats) -> Floats:
     return u
 
 
 METHODS["counting"] = Method(
     "(best - worst) / appearances",
-    _from_formula(counting),
-    _same,
+    _make_formula_fit(counting),
+    _identity,
     formula=counting,
     has_stderr=True,
 )
@@ -185,9 +186,9 @@ METHODS["analytical"] = Method(
     has_stderr=True,
 )
 METHODS["abw"] = Method(
-    "analytic best-worst score", _from_formula(abw), logistic, formula=abw, has_stderr=True
+    "analytic best-worst score", _make_formula_fit(abw), logistic, formula=abw, has_stderr=True
 )
-SMOOTHED = Method(
+SMOOTHED_COUNTING = Method(
     "logit of the counting score with a pseudo-judgment",
     _fit_smoothed,
     logistic,

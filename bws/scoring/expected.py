@@ -24,22 +24,22 @@ from itertools import combinations, permutations
 
 import numpy as np
 
-from bws.scoring.choice import Model
+from bws.scoring.choice import ChoiceModel
 from bws.scoring.methods import Floats, Integers
-from bws.scoring.posterior import log_chance_of_first
+from bws.scoring.posterior import log_probability_of_first
 
-__all__ = ["answer_chances", "expected_counting", "expected_of_draws"]
+__all__ = ["answer_probabilities", "expected_counting", "expected_of_draws"]
 
 MAX_EXACT_SETS = 100_000
 SAMPLED_SETS = 200_000
 MIN_ROUNDS = 64
-MAX_SETS_OF_DRAWS = 500
+MAX_EXACT_SETS_PER_DRAW = 500
 """Sets of a group up to which every draw is computed exactly."""
-SETS_AT_ONCE = 1 << 14
+SET_BATCH_SIZE = 1 << 14
 
 
 def expected_counting(
-    utility: Floats, group_of: Integers, k: int, stages: Model, seed: int = 0
+    utility: Floats, group_of: Integers, k: int, model: ChoiceModel, seed: int = 0
 ) -> Floats:
     """Return (N,) the expected counting scores of items with (N,) utilities.
 
@@ -58,15 +58,17 @@ def expected_counting(
     for size in np.unique(size_of):
         items = order[size_of == size].reshape(-1, size)
         if math.comb(size, k) <= MAX_EXACT_SETS:
-            score[items] = _mean(utility[items], _all_sets(size, k), k, stages)
+            score[items] = _mean_balance(utility[items], _all_sets(size, k), k, model)
             continue
         for group in items:
-            sampled = _mean(utility[group][np.newaxis], _sampled_sets(size, k, rng), k, stages)
-            score[group] = _increasing(sampled[0], utility[group])
+            sampled = _mean_balance(
+                utility[group][np.newaxis], _sampled_sets(size, k, rng), k, model
+            )
+            score[group] = _make_monotone(sampled[0], utility[group])
     return score
 
 
-def expected_of_draws(draws: Floats, group_of: Integers, k: int, stages: Model) -> Floats:
+def expected_of_draws(draws: Floats, group_of: Integers, k: int, model: ChoiceModel) -> Floats:
     """Return (R, N) the expected counting scores of R draws of N utilities.
 
     In groups with more than 500 sets a score depends on an item's own utility alone: it is interpolated
@@ -79,33 +81,33 @@ def expected_of_draws(draws: Floats, group_of: Integers, k: int, stages: Model) 
     """
     score = np.empty(draws.shape)
     sizes = np.bincount(group_of)
-    few = np.array([math.comb(int(size), k) <= MAX_SETS_OF_DRAWS for size in sizes])
-    small = np.flatnonzero(few[group_of])
+    has_few_sets = np.array([math.comb(int(size), k) <= MAX_EXACT_SETS_PER_DRAW for size in sizes])
+    small = np.flatnonzero(has_few_sets[group_of])
     if small.size:
         groups = group_of[small] + len(sizes) * np.arange(len(draws))[:, np.newaxis]
-        number = np.unique(groups, return_inverse=True)[1].ravel()
-        found = expected_counting(draws[:, small].ravel(), number, k, stages)
-        score[:, small] = found.reshape(len(draws), -1)
-    for group in np.flatnonzero(~few):
+        group_number = np.unique(groups, return_inverse=True)[1].ravel()
+        scores = expected_counting(draws[:, small].ravel(), group_number, k, model)
+        score[:, small] = scores.reshape(len(draws), -1)
+    for group in np.flatnonzero(~has_few_sets):
         items = np.flatnonzero(group_of == group)
-        chance = np.tanh(draws[:, items] / 2)
-        known = expected_counting(draws[0, items], np.zeros_like(items), k, stages)
-        order = np.argsort(chance[0])
-        at, there = chance[0][order], known[order]
-        score[:, items] = np.interp(chance, [-1, *at, 1], [-1, *there, 1])
+        half_tanh = np.tanh(draws[:, items] / 2)
+        first_scores = expected_counting(draws[0, items], np.zeros_like(items), k, model)
+        order = np.argsort(half_tanh[0])
+        grid, grid_scores = half_tanh[0][order], first_scores[order]
+        score[:, items] = np.interp(half_tanh, [-1, *grid, 1], [-1, *grid_scores, 1])
     return score
 
 
-def _mean(utility: Floats, sets: Iterator[Integers], k: int, stages: Model) -> Floats:
+def _mean_balance(utility: Floats, sets: Iterator[Integers], k: int, model: ChoiceModel) -> Floats:
     """Return (G, n) the mean P(best) - P(worst) in (M, K) sets of the n items of each of G groups."""
     total, count = np.zeros(utility.shape), np.zeros(utility.shape[1])
-    alternatives = stages(k)
+    stages = model(k)
     for members in sets:
         count += np.bincount(members.ravel(), minlength=len(count))
-        step = max(SETS_AT_ONCE // len(members), 1)
+        step = max(SET_BATCH_SIZE // len(members), 1)
         for start in range(0, len(utility), step):
             x = utility[start : start + step, members]
-            balance = _balance(alternatives, x.reshape(-1, k).T).T.reshape(x.shape)
+            balance = _balance(stages, x.reshape(-1, k).T).T.reshape(x.shape)
             for group, values in enumerate(balance, start):
                 total[group] += np.bincount(members.ravel(), values.ravel(), len(count))
     mean: Floats = total / count
@@ -114,48 +116,48 @@ def _mean(utility: Floats, sets: Iterator[Integers], k: int, stages: Model) -> F
 
 def _balance(stages: list[Floats], x: Floats) -> Floats:
     """Return (K, M) P(best) - P(worst) of each item in M sets, from (K, M) utilities."""
-    answers, chance = answer_chances(stages, x)
+    answers, probability = answer_probabilities(stages, x)
     sign = np.array(
         [[(i == best) - (i == worst) for best, worst in answers] for i in range(len(x))]
     )
-    balance: Floats = sign.astype(np.float64) @ chance
+    balance: Floats = sign.astype(np.float64) @ probability
     return balance
 
 
-def answer_chances(stages: list[Floats], x: Floats) -> tuple[list[tuple[int, int]], Floats]:
+def answer_probabilities(stages: list[Floats], x: Floats) -> tuple[list[tuple[int, int]], Floats]:
     """Return the L = K(K-1) answers (best, worst), and (L, M) their chances in M sets of (K, M) utilities."""
     answers = list(permutations(range(len(x)), 2))
     logs = np.empty((len(answers), x.shape[1]))
     for row, (best, worst) in enumerate(answers):
-        others = [i for i in range(len(x)) if i not in (best, worst)]
-        shown = x[[best, *others, worst]]
-        logs[row] = sum(log_chance_of_first(stage, shown) for stage in stages)
-    chance = np.exp(logs)
-    chance /= chance.sum(axis=0)
-    return answers, chance
+        middle = [i for i in range(len(x)) if i not in (best, worst)]
+        ordered = x[[best, *middle, worst]]
+        logs[row] = sum(log_probability_of_first(stage, ordered) for stage in stages)
+    probability = np.exp(logs)
+    probability /= probability.sum(axis=0)
+    return answers, probability
 
 
 def _all_sets(n: int, k: int) -> Iterator[Integers]:
     """Yield all sets of K of n items."""
     sets = np.array(list(combinations(range(n), k)))
-    yield from np.array_split(sets, -(-len(sets) // SETS_AT_ONCE))
+    yield from np.array_split(sets, -(-len(sets) // SET_BATCH_SIZE))
 
 
 def _sampled_sets(n: int, k: int, rng: np.random.Generator) -> Iterator[Integers]:
     """Yield random sets in which every item is equally often."""
     rounds = max(MIN_ROUNDS, -(-SAMPLED_SETS // n))
     neighbours = (np.arange(n)[:, np.newaxis] + np.arange(k)) % n
-    step = max(SETS_AT_ONCE // n, 1)
+    step = max(SET_BATCH_SIZE // n, 1)
     for start in range(0, rounds, step):
-        circles = rng.random((min(step, rounds - start), n)).argsort(axis=1)
-        yield circles[:, neighbours].reshape(-1, k)
+        circular_orders = rng.random((min(step, rounds - start), n)).argsort(axis=1)
+        yield circular_orders[:, neighbours].reshape(-1, k)
 
 
-def _increasing(score: Floats, utility: Floats) -> Floats:
+def _make_monotone(score: Floats, utility: Floats) -> Floats:
     """Return the nearest scores that do not fall where utilities rise; the sum stays."""
     from scipy.optimize import isotonic_regression
 
     order = np.argsort(utility, kind="stable")
-    smooth = np.empty_like(score)
-    smooth[order] = isotonic_regression(score[order]).x
-    return smooth
+    monotone = np.empty_like(score)
+    monotone[order] = isotonic_regression(score[order]).x
+    return monotone

@@ -22,14 +22,16 @@ from bws.scoring.clustering import Clusters
 from bws.scoring.counting import pseudo_variance
 from bws.scoring.methods import METHODS, Floats, Integers, Interval, Method, Utilities
 
-__all__ = ["Source", "bootstrap_errors", "interval_of", "interval_source"]
+__all__ = ["IntervalSource", "bootstrap_errors", "compute_interval", "resolve_interval_source"]
 
-Source = Literal["bootstrap", "model"]
-TOGETHER = 16
+IntervalSource = Literal["bootstrap", "model"]
+RESAMPLE_BATCH_SIZE = 16
 """Resamples drawn at once; part of what a seed means, as the random numbers come in this order."""
 
 
-def interval_source(method: str, interval: Source, bootstrap: int) -> Source | None:
+def resolve_interval_source(
+    method: str, interval: IntervalSource, bootstrap: int
+) -> IntervalSource | None:
     """Return what to take intervals from, None where none are wanted; ValueError where it cannot be."""
     if bootstrap < 0:
         raise ValueError(f"bootstrap is {bootstrap}; it is a number of resamples: 0 or more")
@@ -40,37 +42,39 @@ def interval_source(method: str, interval: Source, bootstrap: int) -> Source | N
             f"bootstrap is {bootstrap} but the interval is to come from standard errors; ask for one"
         )
     if not METHODS[method].has_stderr:
-        able = ", ".join(name for name, other in METHODS.items() if other.has_stderr)
+        supported = ", ".join(name for name, entry in METHODS.items() if entry.has_stderr)
         raise ValueError(
-            f"method {method} has no standard errors; use the bootstrap, or one of: {able}"
+            f"method {method} has no standard errors; use the bootstrap, or one of: {supported}"
         )
     return "model"
 
 
-def interval_of(method: Method, estimate: Utilities, score: Floats, clusters: Clusters) -> Interval:
+def compute_interval(
+    method: Method, estimate: Utilities, score: Floats, clusters: Clusters
+) -> Interval:
     """Return the ends of estimate ± t standard errors as scores, widened to contain the score.
 
     t is the 97.5 % quantile of Student's t for the degrees of freedom of each standard error. NaN for items
     that fewer than `MIN_CLUSTERS` clusters judged; the notes say so.
     """
     df = np.full(len(score), np.inf) if estimate.df is None else estimate.df
-    reach = t_quantile(df) * np.asarray(estimate.stderr)
-    reach[clusters.too_few] = np.nan
-    low = np.minimum(method.to_score(estimate.utility - reach), score)
-    high = np.maximum(method.to_score(estimate.utility + reach), score)
-    notes = [*estimate.notes, *_notes(low, high, clusters), *clusters.notes]
+    margin = t_quantile(df) * np.asarray(estimate.stderr)
+    margin[clusters.too_few] = np.nan
+    low = np.minimum(method.to_score(estimate.utility - margin), score)
+    high = np.maximum(method.to_score(estimate.utility + margin), score)
+    notes = [*estimate.notes, *_interval_notes(low, high, clusters), *clusters.notes]
     return Interval(low, high, notes, estimate.stderr_method)
 
 
-def _notes(low: Floats, high: Floats, clusters: Clusters) -> list[str]:
+def _interval_notes(low: Floats, high: Floats, clusters: Clusters) -> list[str]:
     notes = []
-    if few := np.count_nonzero(clusters.too_few):
+    if n_without_interval := np.count_nonzero(clusters.too_few):
         notes.append(
-            f"{few} items have no interval: fewer than {MIN_CLUSTERS} clusters judged them"
+            f"{n_without_interval} items have no interval: fewer than {MIN_CLUSTERS} clusters judged them"
         )
-    if same := np.count_nonzero(low == high):
+    if n_zero_width := np.count_nonzero(low == high):
         notes.append(
-            f"the intervals of {same} items have no width, as the items score the same in every "
+            f"the intervals of {n_zero_width} items have no width, as the items score the same in every "
             "resample; that is not certainty"
         )
     return notes
@@ -79,7 +83,7 @@ def _notes(low: Floats, high: Floats, clusters: Clusters) -> list[str]:
 def bootstrap_errors(
     method: Method,
     estimate: Utilities,
-    answers: CanonicalJudgments,
+    judgments: CanonicalJudgments,
     clusters: Clusters,
     resamples: int,
     seed: int,
@@ -94,16 +98,16 @@ def bootstrap_errors(
 
     def variance(labels: Integers) -> Floats:
         if method.formula is None:
-            batches = _refitted(method, answers, labels, resamples, seed, options, notes)
+            batches = _refit_utilities(method, judgments, labels, resamples, seed, options, notes)
         else:
-            batches = _from_counts(method, answers, labels, resamples, seed)
+            batches = _utilities_from_counts(method, judgments, labels, resamples, seed)
         return _variance(batches, estimate.utility, resamples, ~clusters.too_few, notes)
 
-    count = answers.counts
-    known = 0.0 if method.formula is None else pseudo_variance(
-        count.appearances, count.best, count.worst
+    counts = judgments.counts
+    known_variance = 0.0 if method.formula is None else pseudo_variance(
+        counts.appearances, counts.best, counts.worst
     )  # fmt: skip
-    error = clusters.error_variance(variance, known)
+    error = clusters.error_variance(variance, known_variance)
     return replace(
         estimate, stderr=np.sqrt(error.variance), df=error.df, stderr_method="bootstrap",
         notes=list(dict.fromkeys(notes)),
@@ -114,7 +118,7 @@ def _variance(
     batches: Iterator[Floats],
     center: Floats,
     resamples: int,
-    counted: NDArray[np.bool_],
+    is_included: NDArray[np.bool_],
     notes: list[str],
 ) -> Floats:
     """Return (N,) the variance of the utilities in (N, few) batches of resamples, NaN left out.
@@ -129,7 +133,7 @@ def _variance(
         present += appears.sum(axis=1)
         total += difference.sum(axis=1)
         squares += (difference**2).sum(axis=1)
-    if (absent := (resamples - present) * counted).any():
+    if (absent := (resamples - present) * is_included).any():
         notes.append(
             f"{np.count_nonzero(absent)} items are absent from some of the {resamples} resamples "
             f"(at most {absent.max():.0f}); their intervals rest on the others"
@@ -139,7 +143,7 @@ def _variance(
     return np.maximum(variance, 0)
 
 
-def _by_cluster(items: Integers, clusters: Integers, n: int) -> Any:
+def _count_by_cluster(items: Integers, clusters: Integers, n: int) -> Any:
     """Return sparse (N, C) counts of `items`, (J,) or (J, K), in each cluster."""
     from scipy.sparse import coo_array
 
@@ -148,25 +152,25 @@ def _by_cluster(items: Integers, clusters: Integers, n: int) -> Any:
     return coo_array(entries, shape=(n, clusters.max() + 1)).tocsr()
 
 
-def _from_counts(
-    method: Method, answers: CanonicalJudgments, labels: Integers, resamples: int, seed: int
+def _utilities_from_counts(
+    method: Method, judgments: CanonicalJudgments, labels: Integers, resamples: int, seed: int
 ) -> Iterator[Floats]:
     """Yield (N, few) utilities of resamples, from the counts of each."""
     assert method.formula is not None
-    n = len(answers.items)
-    chosen = (
-        answers.judged_items,
-        answers.best_item,
-        answers.worst_item,
+    n = len(judgments.items)
+    item_arrays = (
+        judgments.judged_items,
+        judgments.best_item,
+        judgments.worst_item,
     )
-    tables = [_by_cluster(items, labels, n) for items in chosen]
-    for times in _weights(int(labels.max()) + 1, resamples, seed):
-        yield method.formula(*(table @ times for table in tables))
+    tables = [_count_by_cluster(items, labels, n) for items in item_arrays]
+    for weights in _resample_weights(int(labels.max()) + 1, resamples, seed):
+        yield method.formula(*(table @ weights for table in tables))
 
 
-def _refitted(
+def _refit_utilities(
     method: Method,
-    answers: CanonicalJudgments,
+    judgments: CanonicalJudgments,
     labels: Integers,
     resamples: int,
     seed: int,
@@ -174,21 +178,28 @@ def _refitted(
     notes: list[str],
 ) -> Iterator[Floats]:
     """Yield (N, 1) utilities of each resample; note how many of the fits did not converge."""
-    failed = 0
-    for batch in _weights(int(labels.max()) + 1, resamples, seed):
-        for times in batch.T:
-            rows = np.repeat(np.arange(len(answers)), times[labels])
-            fitted = method.fit(answers.take(rows), clusters=None, seed=seed, **options)
-            failed += not fitted.converged
+    n_failed = 0
+    for batch in _resample_weights(int(labels.max()) + 1, resamples, seed):
+        for weights in batch.T:
+            rows = np.repeat(np.arange(len(judgments)), weights[labels])
+            fitted = method.fit(judgments.take(rows), clusters=None, seed=seed, **options)
+            n_failed += not fitted.converged
             yield fitted.utility[:, None]
-    if failed:
-        notes.append(f"{failed} of {resamples} resamples did not converge")
+    if n_failed:
+        notes.append(f"{n_failed} of {resamples} resamples did not converge")
 
 
-def _weights(clusters: int, resamples: int, seed: int) -> Iterator[Integers]:
+def _resample_weights(n_clusters: int, resamples: int, seed: int) -> Iterator[Integers]:
     """Yield (C, few) how often each cluster was drawn, until there were R columns."""
     rng = np.random.Generator(np.random.PCG64(seed))
-    for start in range(0, resamples, TOGETHER):
-        few = min(TOGETHER, resamples - start)
-        drawn = rng.integers(0, clusters, (few, clusters)) + clusters * np.arange(few)[:, None]
-        yield np.bincount(drawn.ravel(), minlength=few * clusters).reshape(few, clusters).T
+    for start in range(0, resamples, RESAMPLE_BATCH_SIZE):
+        batch_size = min(RESAMPLE_BATCH_SIZE, resamples - start)
+        draws = (
+            rng.integers(0, n_clusters, (batch_size, n_clusters))
+            + n_clusters * np.arange(batch_size)[:, None]
+        )
+        yield (
+            np.bincount(draws.ravel(), minlength=batch_size * n_clusters)
+            .reshape(batch_size, n_clusters)
+            .T
+        )

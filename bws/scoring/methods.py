@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "METHODS", "Fit", "Floats", "Formula", "Integers", "Interval", "Method", "Utilities",
-    "all_methods", "logistic", "method_of",
+    "METHODS", "Fit", "Floats", "Formula", "Integers", "Interval", "Method", "Utilities", "all_methods",
+    "get_method", "logistic",
 ]  # fmt: skip
 
 Floats = NDArray[np.float64]
@@ -93,8 +93,8 @@ METHODS: dict[str, Method] = {}
 @cache
 def all_methods() -> Mapping[str, Method]:
     """Return the methods by name, those of other packages included."""
-    for point in entry_points(group="bws.scoring_methods"):
-        METHODS[point.name] = point.load()
+    for entry_point in entry_points(group="bws.scoring_methods"):
+        METHODS[entry_point.name] = entry_point.load()
     return METHODS
 
 
@@ -103,7 +103,7 @@ def logistic(u: Floats) -> Floats:
     return np.tanh(u / 2)
 
 
-def method_of(
+def get_method(
     name: str, options: dict[str, float | None]
 ) -> tuple[Method, dict[str, float | None]]:
     """Return the method and its options, defaults filled in; ValueError where there is none such."""
@@ -113,6 +113,6 @@ def method_of(
     method = methods[name]
     for option in options:
         if option not in method.options:
-            own = ", ".join(method.options) or "none"
-            raise ValueError(f"method {name} has no option {option!r}; its options: {own}")
+            available = ", ".join(method.options) or "none"
+            raise ValueError(f"method {name} has no option {option!r}; its options: {available}")
     return method, {**method.options, **options}

@@ -38,19 +38,20 @@ from bws.records import CanonicalJudgments
 from bws.scoring.methods import Floats, Integers
 
 __all__ = [
-    "Outcomes", "Posterior", "Solution", "log_chance_of_first", "log_evidence", "maximum", "prior_of",
+    "Outcomes", "Posterior", "Solution", "estimate_prior", "log_evidence", "log_probability_of_first",
+    "maximize",
 ]  # fmt: skip
 
-BLOCK = 1 << 14
-MOST_STEPS = 100
-SMALLEST_STEP = 1e-8
+BLOCK_SIZE = 1 << 14
+MAX_STEPS = 100
+STEP_TOLERANCE = 1e-8
 PRIOR_RANGE = (0.05, 5.0)
 LOG_PRIOR_TOLERANCE = 0.05
 SEARCH_TOLERANCE = 5e-2
 """The last step of a fit during the search moves no utility by more; what is left is far smaller."""
-DECIMALS = 3
+PRIOR_DECIMALS = 3
 MAX_DENSE_ITEMS = 200
-PROBES = 4
+N_PROBES = 4
 LANCZOS_STEPS = 15
 
 
@@ -62,20 +63,20 @@ class Outcomes:
     """(K, M) item indices: the best first, the worst last."""
     weight: Floats
     """(M,) how often."""
-    of_answer: Integers
+    outcome_of_judgment: Integers
     """(J,) the outcome of each answer."""
-    size: int
+    n_items: int
     """N: item indices are below it."""
 
     @classmethod
-    def of(cls, answers: CanonicalJudgments) -> Outcomes:
+    def from_judgments(cls, judgments: CanonicalJudgments) -> Outcomes:
         """Collect the distinct answers."""
-        key = (answers.tuple_of * answers.k + answers.best) * answers.k + answers.worst
-        _, first, of_answer, weight = np.unique(
+        key = (judgments.tuple_of * judgments.k + judgments.best) * judgments.k + judgments.worst
+        _, first, outcome_of_judgment, weight = np.unique(
             key, return_index=True, return_inverse=True, return_counts=True
         )
-        items = np.ascontiguousarray(answers.take(first).best_first().T)
-        return cls(items, weight.astype(np.float64), of_answer, len(answers.items))
+        items = np.ascontiguousarray(judgments.take(first).best_first().T)
+        return cls(items, weight.astype(np.float64), outcome_of_judgment, len(judgments.items))
 
     @cached_property
     def pairs(self) -> tuple[Integers, Integers]:
@@ -87,7 +88,7 @@ class Outcomes:
     def edges(self) -> tuple[Integers, Integers]:
         """Distinct pairs of items (low, high) as low * N + high, ascending; (P * M,) each pair's edge."""
         first, second = (self.items[position] for position in self.pairs)
-        keys = np.minimum(first, second) * self.size + np.maximum(first, second)
+        keys = np.minimum(first, second) * self.n_items + np.maximum(first, second)
         distinct, index = np.unique(keys, return_inverse=True)
         return distinct, index.ravel()
 
@@ -102,31 +103,33 @@ class Posterior:
 
     def with_prior(self, prior: float) -> Posterior:
         """Return the posterior under another prior."""
-        other = copy(self)
-        other.precision = 1 / prior**2
-        return other
+        updated = copy(self)
+        updated.precision = 1 / prior**2
+        return updated
 
     def value(self, u: Floats) -> float:
         """Return the log posterior at (N,) utilities."""
         total = 0.0
         for block in self._blocks():
             x, weight = u[self.outcomes.items[:, block]], self.outcomes.weight[block]
-            total += sum(float(weight @ log_chance_of_first(stage, x)) for stage in self.stages)
+            total += sum(
+                float(weight @ log_probability_of_first(stage, x)) for stage in self.stages
+            )
         return total - self.precision / 2 * float(u @ u)
 
     def gradients(self, u: Floats) -> Floats:
         """Return (K, M) the derivative of each outcome's log-likelihood by its items' utilities."""
-        found = np.zeros(self.outcomes.items.shape)
+        derivatives = np.zeros(self.outcomes.items.shape)
         for block in self._blocks():
             x = u[self.outcomes.items[:, block]]
             for stage in self.stages:
-                found[:, block] += stage[0][:, None] - stage.T @ _chances(stage, x)
-        return found
+                derivatives[:, block] += stage[0][:, None] - stage.T @ _probabilities(stage, x)
+        return derivatives
 
     def gradient(self, u: Floats) -> Floats:
         """Return (N,) the derivative of the log posterior."""
         weighted = self.gradients(u) * self.outcomes.weight
-        summed = np.bincount(self.outcomes.items.ravel(), weighted.ravel(), self.outcomes.size)
+        summed = np.bincount(self.outcomes.items.ravel(), weighted.ravel(), self.outcomes.n_items)
         slope: Floats = summed - self.precision * u
         return slope
 
@@ -135,37 +138,37 @@ class Posterior:
         from scipy.sparse import csr_array, diags_array
 
         edges, edge = self.outcomes.edges
-        ties = np.bincount(edge, self._ties(u).ravel(), len(edges))
-        n = self.outcomes.size
+        curvatures = np.bincount(edge, self._pair_curvatures(u).ravel(), len(edges))
+        n = self.outcomes.n_items
         low, high = np.divmod(edges, n)
-        upper = csr_array((ties, high, np.searchsorted(low, np.arange(n + 1))), shape=(n, n))
-        both = upper + upper.T
-        return diags_array(both.sum(axis=1) + self.precision) - both
+        upper = csr_array((curvatures, high, np.searchsorted(low, np.arange(n + 1))), shape=(n, n))
+        adjacency = upper + upper.T
+        return diags_array(adjacency.sum(axis=1) + self.precision) - adjacency
 
-    def _ties(self, u: Floats) -> Floats:
+    def _pair_curvatures(self, u: Floats) -> Floats:
         """Return (P, M) how strongly each outcome ties each of its pairs of items.
 
         With the alternatives' chances p and q = Σ_l p_l a_l a stage's curvature is
         Σ_l p_l a_l a_lᵀ - q qᵀ; the tie of i and j is minus its entry (i, j).
         """
         i, j = self.outcomes.pairs
-        found: Floats = np.zeros((len(i), self.outcomes.items.shape[1]))
+        curvatures: Floats = np.zeros((len(i), self.outcomes.items.shape[1]))
         for block in self._blocks():
             x = u[self.outcomes.items[:, block]]
             for stage in self.stages:
-                p = _chances(stage, x)
+                p = _probabilities(stage, x)
                 q = stage.T @ p
-                found[:, block] += q[i] * q[j] - (stage[:, i] * stage[:, j]).T @ p
-        found *= self.outcomes.weight
-        return found
+                curvatures[:, block] += q[i] * q[j] - (stage[:, i] * stage[:, j]).T @ p
+        curvatures *= self.outcomes.weight
+        return curvatures
 
     def _blocks(self) -> Iterator[slice]:
         """Yield slices of outcomes that fit into a processor's cache."""
-        for start in range(0, self.outcomes.items.shape[1], BLOCK):
-            yield slice(start, start + BLOCK)
+        for start in range(0, self.outcomes.items.shape[1], BLOCK_SIZE):
+            yield slice(start, start + BLOCK_SIZE)
 
 
-def _chances(stage: Floats, x: Floats) -> Floats:
+def _probabilities(stage: Floats, x: Floats) -> Floats:
     """Return (L, M) the chance of each alternative, from (K, M) utilities."""
     z = stage @ x
     z -= z.max(axis=0)
@@ -174,12 +177,12 @@ def _chances(stage: Floats, x: Floats) -> Floats:
     return z
 
 
-def log_chance_of_first(stage: Floats, x: Floats) -> Floats:
+def log_probability_of_first(stage: Floats, x: Floats) -> Floats:
     """Return (M,) the log chance of the first alternative, the chosen one."""
     z = stage @ x
     z -= z.max(axis=0)
-    log_chance: Floats = z[0] - np.log(np.exp(z).sum(axis=0))
-    return log_chance
+    log_probability: Floats = z[0] - np.log(np.exp(z).sum(axis=0))
+    return log_probability
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,30 +191,30 @@ class Solution:
 
     utility: Floats
     steps: int
-    moved: float
+    last_step: float
     """The most that the last step moved a utility."""
 
     @property
     def converged(self) -> bool:
         """Whether the last step was small enough."""
-        return self.moved <= SMALLEST_STEP
+        return self.last_step <= STEP_TOLERANCE
 
 
-def maximum(
-    posterior: Posterior, start: Floats | None = None, tolerance: float = SMALLEST_STEP
+def maximize(
+    posterior: Posterior, start: Floats | None = None, tolerance: float = STEP_TOLERANCE
 ) -> Solution:
     """Maximise a posterior by Newton steps from `start` (default: 0), solved by conjugate gradients.
 
     The posterior is strictly concave. The search ends when a step moves no utility by more than
     `tolerance`: the steps shrink so fast that what is left is far smaller.
     """
-    u = np.zeros(posterior.outcomes.size) if start is None else start
-    steps, moved = 0, np.inf
+    u = np.zeros(posterior.outcomes.n_items) if start is None else start
+    steps, last_step = 0, np.inf
     value = posterior.value(u)
-    while moved > tolerance and steps < MOST_STEPS:
-        u, value, moved = _line_search(posterior, u, value, _newton_step(posterior, u))
+    while last_step > tolerance and steps < MAX_STEPS:
+        u, value, last_step = _line_search(posterior, u, value, _newton_step(posterior, u))
         steps += 1
-    return Solution(u, steps, moved)
+    return Solution(u, steps, last_step)
 
 
 def _newton_step(posterior: Posterior, u: Floats) -> Floats:
@@ -229,48 +232,48 @@ def _line_search(
 ) -> tuple[Floats, float, float]:
     """Go along the step, halved until the posterior does not fall (but for rounding)."""
     rounding = 1e-12 * abs(value)
-    moved = float(np.abs(step).max(initial=0.0))
+    step_size = float(np.abs(step).max(initial=0.0))
     while True:
-        there = u + step
-        reached = posterior.value(there)
-        if reached >= value - rounding or moved <= SMALLEST_STEP:
-            return there, reached, moved
-        step, moved = step / 2, moved / 2
+        candidate = u + step
+        candidate_value = posterior.value(candidate)
+        if candidate_value >= value - rounding or step_size <= STEP_TOLERANCE:
+            return candidate, candidate_value, step_size
+        step, step_size = step / 2, step_size / 2
 
 
-def prior_of(posterior: Posterior, label: Integers) -> tuple[float, Floats]:
+def estimate_prior(posterior: Posterior, label: Integers) -> tuple[float, Floats]:
     """Return the standard deviation with the highest evidence, to 3 decimals, and the utilities near it.
 
     label: (N,) the connected set of each item, -1 where no judgment shows it.
     """
     from scipy.optimize import minimize_scalar
 
-    utility = np.zeros(posterior.outcomes.size)
-    nothing = _weight(posterior.stages) * posterior.value(utility)
+    utility = np.zeros(posterior.outcomes.n_items)
+    null_value = _likelihood_weight(posterior.stages) * posterior.value(utility)
 
     def loss(log_prior: float) -> float:
         nonlocal utility
         trial = posterior.with_prior(math.exp(log_prior))
-        utility = maximum(trial, utility, SEARCH_TOLERANCE).utility
-        return nothing - log_evidence(trial, utility, label)
+        utility = maximize(trial, utility, SEARCH_TOLERANCE).utility
+        return null_value - log_evidence(trial, utility, label)
 
     bounds = [math.log(end) for end in PRIOR_RANGE]
     options = {"xatol": LOG_PRIOR_TOLERANCE}
     best = minimize_scalar(loss, bounds=bounds, method="bounded", options=options)
     if best.fun >= 0:
         return 0.0, np.zeros_like(utility)
-    return round(math.exp(best.x), DECIMALS), utility
+    return round(math.exp(best.x), PRIOR_DECIMALS), utility
 
 
 def log_evidence(posterior: Posterior, utility: Floats, label: Integers) -> float:
     """Return log Z of the posterior's prior, from the most probable utilities (up to a constant)."""
     items = np.count_nonzero(label >= 0)  # the others' terms cancel
     determinant = _log_determinant(posterior.hessian(utility), posterior.precision, label)
-    weighted = _weight(posterior.stages) * posterior.value(utility)
+    weighted = _likelihood_weight(posterior.stages) * posterior.value(utility)
     return weighted + items * math.log(posterior.precision) / 2 - determinant / 2
 
 
-def _weight(stages: list[Floats]) -> float:
+def _likelihood_weight(stages: list[Floats]) -> float:
     """Return tr H / tr J of an answer between equal items.
 
     >>> from bws.scoring.choice import bradley_terry, maxdiff
@@ -284,32 +287,36 @@ def _weight(stages: list[Floats]) -> float:
 
 def _log_determinant(hessian: Any, precision: float, label: Integers) -> float:
     """Return log |H| over the items that judgments show."""
-    seen = np.flatnonzero(label >= 0)
-    number = np.unique(label[seen], return_inverse=True)[1]
-    sizes = np.bincount(number)
-    shown = hessian.tocsr()[seen][:, seen]
+    judged_items = np.flatnonzero(label >= 0)
+    set_of_item = np.unique(label[judged_items], return_inverse=True)[1]
+    sizes = np.bincount(set_of_item)
+    submatrix = hessian.tocsr()[judged_items][:, judged_items]
     if sizes.max(initial=0) <= MAX_DENSE_ITEMS:
-        return _exact(shown.tocoo(), number, sizes)
-    return _lanczos(shown, precision, number, sizes)
+        return _exact_log_determinant(submatrix.tocoo(), set_of_item, sizes)
+    return _lanczos_log_determinant(submatrix, precision, set_of_item, sizes)
 
 
-def _exact(hessian: Any, number: Integers, sizes: Integers) -> float:
+def _exact_log_determinant(hessian: Any, set_of_item: Integers, sizes: Integers) -> float:
     """Return log |H| from dense blocks, those of sets of one size together."""
-    order = np.argsort(number, kind="stable")
+    order = np.argsort(set_of_item, kind="stable")
     position = np.empty_like(order)
     position[order] = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    set_of, total = number[hessian.row], 0.0
+    set_of_entry, total = set_of_item[hessian.row], 0.0
     for size in np.unique(sizes):
         sets = np.flatnonzero(sizes == size)
         block = np.zeros((len(sets), size, size))
-        entry = sizes[set_of] == size
-        row, column = position[hessian.row[entry]], position[hessian.col[entry]]
-        block[np.searchsorted(sets, set_of[entry]), row, column] = hessian.data[entry]
+        is_in_sets = sizes[set_of_entry] == size
+        row, column = position[hessian.row[is_in_sets]], position[hessian.col[is_in_sets]]
+        block[np.searchsorted(sets, set_of_entry[is_in_sets]), row, column] = hessian.data[
+            is_in_sets
+        ]
         total += float(np.linalg.slogdet(block).logabsdet.sum())
     return total
 
 
-def _lanczos(hessian: Any, precision: float, number: Integers, sizes: Integers) -> float:
+def _lanczos_log_determinant(
+    hessian: Any, precision: float, set_of_item: Integers, sizes: Integers
+) -> float:
     """Return an estimate of log |H| = tr log H.
 
     The constant vector of each connected set is an eigenvector with eigenvalue `precision`, the smallest
@@ -317,10 +324,10 @@ def _lanczos(hessian: Any, precision: float, number: Integers, sizes: Integers) 
     """
     from scipy.sparse import csr_array
 
-    n, sets = len(number), len(sizes)
-    member = csr_array((np.ones(n), number, np.arange(n + 1)), shape=(n, sets))
+    n, sets = len(set_of_item), len(sizes)
+    member = csr_array((np.ones(n), set_of_item, np.arange(n + 1)), shape=(n, sets))
     rng = np.random.Generator(np.random.PCG64(0))
-    start = np.where(rng.random((n, PROBES)) < 0.5, -1.0, 1.0)
+    start = np.where(rng.random((n, N_PROBES)) < 0.5, -1.0, 1.0)
     start -= member @ ((member.T @ start) / sizes[:, np.newaxis])
     nodes, weights = _quadrature(hessian, start)
     mean_log = float((weights * np.log(np.maximum(nodes, precision))).sum(axis=1).mean())

@@ -34,11 +34,11 @@ __all__ = [
 ]  # fmt: skip
 
 PASSES = 100
-RATE = 0.025
+LEARNING_RATE = 0.025
 """Learning rate of the first pass; pass number s learns at RATE / s (Elo does not use it)."""
 ELO_START = 1000.0
 ELO_K = 30.0
-BARELY = 1e-4
+INITIAL_ASSOCIATION = 1e-4
 MIN_ROUND_MATCHES = 32
 """Mean matches per round from which an array operation per round is faster than a loop over matches."""
 MATCHES_PER_ITEM = 16
@@ -47,7 +47,7 @@ State = tuple[Any, ...]
 """What an item has learned: numbers, or arrays of one number an item."""
 Update = Callable[[State, State, float], tuple[State, State]]
 """(winner, loser, rate) -> (winner, loser) after the match."""
-Player = Callable[[Update, Floats, float], Iterator[Floats]]
+PassRunner = Callable[[Update, Floats, float], Iterator[Floats]]
 """(update, states, rate) -> the states, changed by the matches of a pass, several times during it."""
 
 
@@ -69,8 +69,8 @@ def value_learning(winner: State, loser: State, rate: float) -> tuple[State, Sta
     ((0.525,), (0.475,))
     """
     w, l = winner[0], loser[0]  # noqa: E741
-    learned = rate * _surprise(w, l)
-    return (w + learned * (1 - w),), (l - learned * l,)
+    step = rate * _surprise(w, l)
+    return (w + step * (1 - w),), (l - step * l,)
 
 
 def rescorla_wagner(winner: State, loser: State, rate: float) -> tuple[State, State]:
@@ -81,11 +81,11 @@ def rescorla_wagner(winner: State, loser: State, rate: float) -> tuple[State, St
     >>> rescorla_wagner((0.25, 0.25), (0.25, 0.25), 0.1)
     ((0.275, 0.25), (0.25, 0.275))
     """
-    learned = rate * _surprise(_win_share(winner), _win_share(loser))
+    step = rate * _surprise(_win_share(winner), _win_share(loser))
     (w_won, w_lost), (l_won, l_lost) = winner, loser
-    w_won_now = w_won + learned * (1 - w_won - w_lost)
-    l_lost_now = l_lost + learned * (1 - l_won - l_lost)
-    return (w_won_now, w_lost), (l_won, l_lost_now)
+    new_w_won = w_won + step * (1 - w_won - w_lost)
+    new_l_lost = l_lost + step * (1 - l_won - l_lost)
+    return (new_w_won, w_lost), (l_won, new_l_lost)
 
 
 def _surprise(w: Any, l: Any) -> Any:  # noqa: E741
@@ -99,12 +99,12 @@ def _win_share(state: State) -> Any:
     return won / (won + lost)
 
 
-def _fit_by(
+def _make_fit(
     update: Update,
     start: State,
-    read: Callable[[Floats, CanonicalJudgments], Floats],
+    to_utility: Callable[[Floats, CanonicalJudgments], Floats],
     *,
-    averaged: bool = False,
+    average: bool = False,
 ) -> Fit:
     """Return the `Fit` of a rule: its update, an item's first state, the utilities in the states.
 
@@ -112,59 +112,75 @@ def _fit_by(
     """
 
     def fit(
-        answers: CanonicalJudgments, *, clusters: Integers | None, seed: int, passes: float = PASSES
+        judgments: CanonicalJudgments,
+        *,
+        clusters: Integers | None,
+        seed: int,
+        passes: float = PASSES,
     ) -> Utilities:
         if passes != int(passes) or passes < 1:
             raise ValueError(f"passes is {passes}; it is a whole number, at least 1")
         rng = np.random.Generator(np.random.PCG64(seed))
-        last, mean = _learned(answers, update, start, int(passes), rng)
-        state = mean if averaged else last
-        seen = answers.counts.appearances > 0
-        return Utilities(np.where(seen, read(np.where(seen, state, np.nan), answers), np.nan))
+        last, mean = _run_passes(judgments, update, start, int(passes), rng)
+        state = mean if average else last
+        is_judged = judgments.counts.appearances > 0
+        return Utilities(
+            np.where(is_judged, to_utility(np.where(is_judged, state, np.nan), judgments), np.nan)
+        )
 
     return fit
 
 
-def _centred_ratings(state: Floats, answers: CanonicalJudgments) -> Floats:
+def _centre_ratings(state: Floats, judgments: CanonicalJudgments) -> Floats:
     """Shift ratings so that every group has mean 1000: only their differences mean something."""
     rating = state[0]
-    seen = ~np.isnan(rating)
-    size, groups = len(answers.groups), answers.group_of[seen]
-    number = np.maximum(np.bincount(groups, minlength=size), 1)
-    mean = np.bincount(groups, rating[seen], size) / number
-    centred: Floats = rating - mean[answers.group_of] + ELO_START
+    is_judged = ~np.isnan(rating)
+    size, groups = len(judgments.groups), judgments.group_of[is_judged]
+    counts = np.maximum(np.bincount(groups, minlength=size), 1)
+    mean = np.bincount(groups, rating[is_judged], size) / counts
+    centred: Floats = rating - mean[judgments.group_of] + ELO_START
     return centred
 
 
-fit_elo = _fit_by(elo, (ELO_START,), _centred_ratings, averaged=True)
-fit_value_learning = _fit_by(value_learning, (0.5,), lambda state, _: state[0])
+fit_elo = _make_fit(elo, (ELO_START,), _centre_ratings, average=True)
+fit_value_learning = _make_fit(value_learning, (0.5,), lambda state, _: state[0])
 # Hollis starts from no associations; a trace of both gives the first match its even odds.
-fit_rescorla_wagner = _fit_by(
-    rescorla_wagner, (BARELY, BARELY), lambda state, _: _win_share((state[0], state[1]))
+fit_rescorla_wagner = _make_fit(
+    rescorla_wagner,
+    (INITIAL_ASSOCIATION, INITIAL_ASSOCIATION),
+    lambda state, _: _win_share((state[0], state[1])),
 )
 
 
-def _learned(
-    answers: CanonicalJudgments, update: Update, start: State, passes: int, rng: np.random.Generator
+def _run_passes(
+    judgments: CanonicalJudgments,
+    update: Update,
+    start: State,
+    passes: int,
+    rng: np.random.Generator,
 ) -> tuple[Floats, Floats]:
     """Return (S, N) the items' states after all passes, and their mean during the second half of them."""
-    n, groups = len(answers.items), len(answers.groups)
+    n, groups = len(judgments.items), len(judgments.groups)
     state = np.repeat(np.array(start)[:, None], n, axis=1)
     total, count = np.zeros_like(state), 0
     dummies = [[start] * groups, [start] * groups]
-    play = _player(*_matches(answers), n, rng)
-    seen = np.unique(answers.judged_items)
-    for number in range(1, passes + 1):
-        rate = RATE / number
+    play = _make_pass_runner(*_matches(judgments), n, rng)
+    judged_items = np.unique(judgments.judged_items)
+    for pass_number in range(1, passes + 1):
+        rate = LEARNING_RATE / pass_number
         for current in play(update, state, rate):
-            if number > passes // 2:
+            if pass_number > passes // 2:
                 total += current
                 count += 1
-        _play_dummies(update, state, dummies, answers.group_of, rng.permutation(seen), rate)
+        _play_dummies(
+            update, state, dummies, judgments.group_of, rng.permutation(judged_items), rate
+        )
     return state, total / max(count, 1)
 
 
-def _player(winner: Integers, loser: Integers, n: int, rng: np.random.Generator) -> Player:
+def _make_pass_runner(
+    winner: Integers, loser: Integers, n: int, rng: np.random.Generator
+) -> PassRunner:
     """Return how to play the matches of n items in the least time."""
     if n >= 2 * MIN_ROUND_MATCHES:  # a round has at most n / 2
         rounds = list(_rounds(winner, loser, n, rng))
@@ -200,19 +216,19 @@ def _play_singly(
     order, step = rng.permutation(len(winner)), max(MATCHES_PER_ITEM * state.shape[1], 1)
     values: list[State] = list(zip(*state.tolist(), strict=True))
     for start in range(0, len(order), step):
-        played = order[start : start + step]
-        for w, l in zip(winner[played].tolist(), loser[played].tolist(), strict=True):  # noqa: E741
+        batch = order[start : start + step]
+        for w, l in zip(winner[batch].tolist(), loser[batch].tolist(), strict=True):  # noqa: E741
             values[w], values[l] = update(values[w], values[l], rate)
         state[:] = np.array(values).T
         yield state
 
 
-def _matches(answers: CanonicalJudgments) -> tuple[Integers, Integers]:
+def _matches(judgments: CanonicalJudgments) -> tuple[Integers, Integers]:
     """Return the (J * (2K-3),) winners and losers."""
-    shown = answers.best_first()
-    best, middle, worst = shown[:, :1], shown[:, 1:-1], shown[:, -1:]
-    winner = np.hstack((np.broadcast_to(best, shown[:, 1:].shape), middle))
-    loser = np.hstack((shown[:, 1:], np.broadcast_to(worst, middle.shape)))
+    ordered = judgments.best_first()
+    best, middle, worst = ordered[:, :1], ordered[:, 1:-1], ordered[:, -1:]
+    winner = np.hstack((np.broadcast_to(best, ordered[:, 1:].shape), middle))
+    loser = np.hstack((ordered[:, 1:], np.broadcast_to(worst, middle.shape)))
     return winner.ravel(), loser.ravel()
 
 
@@ -224,19 +240,19 @@ def _rounds(
     N matches wait at a time, in shuffled order; a round takes those before which neither item waits.
     """
     queue = rng.permutation(len(winner))
-    waiting, called = queue[:0], 0
-    while len(waiting) or called < len(queue):
+    waiting, n_queued = queue[:0], 0
+    while len(waiting) or n_queued < len(queue):
         more = max(n - len(waiting), 1)
-        waiting = np.concatenate((waiting, queue[called : called + more]))
-        called += more
+        waiting = np.concatenate((waiting, queue[n_queued : n_queued + more]))
+        n_queued += more
         w, l = winner[waiting], loser[waiting]  # noqa: E741
-        place = np.arange(len(waiting))
+        positions = np.arange(len(waiting))
         first = np.full(n, len(waiting))
-        np.minimum.at(first, w, place)
-        np.minimum.at(first, l, place)
-        free = (first[w] == place) & (first[l] == place)
-        yield w[free], l[free]
-        waiting = waiting[~free]
+        np.minimum.at(first, w, positions)
+        np.minimum.at(first, l, positions)
+        is_ready = (first[w] == positions) & (first[l] == positions)
+        yield w[is_ready], l[is_ready]
+        waiting = waiting[~is_ready]
 
 
 def _play_dummies(
@@ -257,23 +273,23 @@ def _play_dummies(
     state[:] = np.array(values).T
 
 
-def _from_share(u: Floats) -> Floats:
+def _share_to_score(u: Floats) -> Floats:
     return np.clip(2 * u - 1, -1, 1)  # the end of an interval may be outside of [0, 1]
 
 
-def _from_rating(u: Floats) -> Floats:
+def _rating_to_score(u: Floats) -> Floats:
     return logistic((u - ELO_START) * np.log(10) / 400)
 
 
 METHODS["elo"] = Method(
-    "Elo ratings from shuffled passes", fit_elo, _from_rating, {"passes": PASSES}
+    "Elo ratings from shuffled passes", fit_elo, _rating_to_score, {"passes": PASSES}
 )
 METHODS["rescorla-wagner"] = Method(
     "associations with winning and losing from shuffled passes",
     fit_rescorla_wagner,
-    _from_share,
+    _share_to_score,
     {"passes": PASSES},
 )
 METHODS["value-learning"] = Method(
-    "values learned from shuffled passes", fit_value_learning, _from_share, {"passes": PASSES}
+    "values learned from shuffled passes", fit_value_learning, _share_to_score, {"passes": PASSES}
 )

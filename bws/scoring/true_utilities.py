@@ -26,22 +26,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bws.records import CanonicalJudgments
-from bws.scoring.choice import ConnectedSet, Model, connected_labels, connected_sets
-from bws.scoring.expected import answer_chances
+from bws.scoring.choice import ChoiceModel, ConnectedSet, connected_labels, connected_sets
+from bws.scoring.expected import answer_probabilities
 from bws.scoring.methods import Floats, Integers
-from bws.scoring.posterior import Outcomes, Posterior, maximum
+from bws.scoring.posterior import Outcomes, Posterior, maximize
 
-__all__ = ["TrueUtilities", "tastes_of", "true_utilities"]
+__all__ = ["TrueUtilities", "estimate_taste_variance", "true_utilities"]
 
 BURN_IN = 10
-STEPS, STEP = 4, 0.35
+LEAPFROG_STEPS, LEAPFROG_STEP_SIZE = 4, 0.35
 """Leapfrog steps of a draw and their length; together about a quarter of a normal distribution's period."""
-REPLICATES = 6
+N_REPLICATES = 6
 """Simulated studies behind what annotators without tastes give."""
-TOLERANCE = 1e-3
+REPLICATE_TOLERANCE = 1e-3
 """The last step of a replicate's fit moves no utility by more."""
-SMALLEST_TASTES = 1e-3
-TOGETHER = 1000
+MIN_TASTE_VARIANCE = 1e-3
+ANNOTATOR_BATCH_SIZE = 1000
 """Annotators whose influence on all items is computed at a time."""
 
 
@@ -49,36 +49,40 @@ TOGETHER = 1000
 class TrueUtilities:
     """R draws of the true utilities of N items, and the variance t of the annotators' tastes."""
 
-    alike: Floats
+    without_tastes: Floats
     """(R, N) for annotators without tastes."""
-    tasteful: Floats
+    with_tastes: Floats
     """(R, N) for annotators whose tastes have the variance `assumed`."""
-    assumed: float
+    assumed_variance: float
     """|t|, but at least 0.001."""
-    kept: Floats
+    non_taste_share: Floats
     """(N,) 1 - e/σ² for such tastes, at least 0: the share of the variance that is not tastes."""
     excess: Floats
     """(N,) what annotators add to the variance of the utilities; NaN where one judged the item."""
-    per_unit: Floats
+    excess_per_unit: Floats
     """(N,) what they would add for t = 1."""
-    without: Floats
+    excess_without_block: Floats
     """(B, N) `excess` without each block of annotators; NaN where no other judged the item."""
 
     @property
-    def tastes(self) -> float:
+    def taste_variance(self) -> float:
         """The variance t of the annotators' tastes; below 0 where chance has it so."""
-        return tastes_of(self.excess, self.per_unit)
+        return estimate_taste_variance(self.excess, self.excess_per_unit)
 
 
-def tastes_of(excess: Floats, per_unit: Floats) -> float:
+def estimate_taste_variance(excess: Floats, excess_per_unit: Floats) -> float:
     """Return t from `TrueUtilities.excess` and `per_unit` of some items; NaN where none is known."""
-    known = ~np.isnan(excess)
-    return float(excess[known].sum() / per_unit[known].sum()) if known.any() else np.nan
+    is_defined = ~np.isnan(excess)
+    return (
+        float(excess[is_defined].sum() / excess_per_unit[is_defined].sum())
+        if is_defined.any()
+        else np.nan
+    )
 
 
 def true_utilities(
-    answers: CanonicalJudgments,
-    stages: Model,
+    judgments: CanonicalJudgments,
+    model: ChoiceModel,
     utility: Floats,
     prior: float,
     draws: int,
@@ -93,151 +97,170 @@ def true_utilities(
     Where the tastes account for all of an item's variance, its draws in `tasteful` do not depend on the
     judgments.
     """
-    random = np.random.Generator(np.random.PCG64(seed))
-    label = connected_labels(answers)
-    posterior = Posterior(Outcomes.of(answers), stages(answers.k), prior)
+    rng = np.random.Generator(np.random.PCG64(seed))
+    label = connected_labels(judgments)
+    posterior = Posterior(Outcomes.from_judgments(judgments), model(judgments.k), prior)
     sets, notes = connected_sets(posterior, utility, label)
     if notes:
         return None
-    alike = _centred(_draws(posterior, utility, label, draws, random), label)
-    judged = _Judged.of(answers, block_of)
-    observed, expected, per_unit = judged.sums(posterior, utility, sets)
-    of_model = np.zeros(2)
-    for start in np.linspace(0, draws - 1, REPLICATES).astype(int):
-        said = _simulated(answers, stages, alike[start], random)
-        again = Posterior(Outcomes.of(said), posterior.stages, prior)
-        found = maximum(again, alike[start], TOLERANCE).utility
-        squares, of_hessian, _ = judged.sums(again, found, connected_sets(again, found, label)[0])
-        known = ~np.isnan(squares[-1])
-        of_model += squares[-1, known].sum(), of_hessian[known].sum()
-    ratio = of_model[0] / of_model[1] if of_model[1] else np.nan
+    without_tastes = _centred(_draw_utilities(posterior, utility, label, draws, rng), label)
+    annotator_items = _AnnotatorItems.from_judgments(judgments, block_of)
+    observed, expected, excess_per_unit = annotator_items.influence_sums(posterior, utility, sets)
+    model_sums = np.zeros(2)
+    for start in np.linspace(0, draws - 1, N_REPLICATES).astype(int):
+        simulated = _simulate_judgments(judgments, model, without_tastes[start], rng)
+        replicate = Posterior(Outcomes.from_judgments(simulated), posterior.stages, prior)
+        replicate_utility = maximize(replicate, without_tastes[start], REPLICATE_TOLERANCE).utility
+        squares, replicate_expected, _ = annotator_items.influence_sums(
+            replicate, replicate_utility, connected_sets(replicate, replicate_utility, label)[0]
+        )
+        is_defined = ~np.isnan(squares[-1])
+        model_sums += squares[-1, is_defined].sum(), replicate_expected[is_defined].sum()
+    ratio = model_sums[0] / model_sums[1] if model_sums[1] else np.nan
     excess = observed - ratio * expected
-    assumed = np.nanmax([abs(tastes_of(excess[-1], per_unit)), SMALLEST_TASTES])
-    kept = np.clip(1 - assumed * judged.share / prior**2, 0, 1)
-    noise = _centred(random.standard_normal(alike.shape), label)
-    tasteful = kept * alike + prior * np.sqrt(kept * (1 - kept)) * noise
-    return TrueUtilities(alike, tasteful, float(assumed), kept, excess[-1], per_unit, excess[:-1])
+    assumed_variance = np.nanmax(
+        [abs(estimate_taste_variance(excess[-1], excess_per_unit)), MIN_TASTE_VARIANCE]
+    )
+    non_taste_share = np.clip(1 - assumed_variance * annotator_items.share / prior**2, 0, 1)
+    noise = _centred(rng.standard_normal(without_tastes.shape), label)
+    with_tastes = (
+        non_taste_share * without_tastes
+        + prior * np.sqrt(non_taste_share * (1 - non_taste_share)) * noise
+    )
+    return TrueUtilities(
+        without_tastes,
+        with_tastes,
+        float(assumed_variance),
+        non_taste_share,
+        excess[-1],
+        excess_per_unit,
+        excess[:-1],
+    )
 
 
 @dataclass(frozen=True, eq=False)
-class _Judged:
+class _AnnotatorItems:
     """Who judged which of N items."""
 
     annotator_of: Integers
     """(J,) another one for every judgment that names none."""
     block_of: Integers
     """(A,) each annotator's block, -1 for those in none."""
-    number: Floats
+    n_annotators: Floats
     """(1 + B, N) how many annotators judged each item: without each block, and last of all."""
     share: Floats
     """(N,) Σ f_a² over the shares of an item's judgments."""
 
     @classmethod
-    def of(cls, answers: CanonicalJudgments, block_of: Integers) -> _Judged:
-        annotator_of = answers.distinct_annotator_of
-        unknown = np.count_nonzero(answers.annotator_of < 0)
-        block_of = np.concatenate([block_of, np.full(unknown, -1)])
-        n, size = len(answers.items), len(block_of)
-        keys = answers.judged_items * size + annotator_of[:, np.newaxis]
+    def from_judgments(cls, judgments: CanonicalJudgments, block_of: Integers) -> _AnnotatorItems:
+        annotator_of = judgments.distinct_annotator_of
+        n_unknown = np.count_nonzero(judgments.annotator_of < 0)
+        block_of = np.concatenate([block_of, np.full(n_unknown, -1)])
+        n, size = len(judgments.items), len(block_of)
+        keys = judgments.judged_items * size + annotator_of[:, np.newaxis]
         pairs, times = np.unique(keys, return_counts=True)
         item, annotator = np.divmod(pairs, size)
         share = np.bincount(item, times**2.0, n) / np.bincount(item, times, n) ** 2
         blocks = int(block_of.max(initial=-1)) + 1
         of_block = np.bincount((block_of[annotator] + 1) * n + item, minlength=(blocks + 1) * n)
         by_block = of_block.reshape(blocks + 1, n)
-        everybody = by_block.sum(axis=0)
-        number = np.concatenate([everybody - by_block[1:], everybody[np.newaxis]]).astype(
-            np.float64
-        )
-        return cls(annotator_of, block_of, number, share)
+        total = by_block.sum(axis=0)
+        n_annotators = np.concatenate([total - by_block[1:], total[np.newaxis]]).astype(np.float64)
+        return cls(annotator_of, block_of, n_annotators, share)
 
-    def sums(
+    def influence_sums(
         self, posterior: Posterior, utility: Floats, sets: list[ConnectedSet]
     ) -> tuple[Floats, Floats, Floats]:
         """Return Σ_a (B g_a)² (1 + B, N), what the Hessian says of it, and what t = 1 adds (N,) each.
 
         The rows are without each block and, last, of all annotators; NaN where one judged the item.
         """
-        observed = np.full(self.number.shape, np.nan)
-        expected, per_unit = np.full((2, len(utility)), np.nan)
-        everyone = self.number[-1]
-        scale = everyone**2 / np.where(everyone > 1, everyone - 1, np.nan)
-        scale = scale / np.where(self.number > 0, self.number, np.nan)
+        observed = np.full(self.n_annotators.shape, np.nan)
+        expected, excess_per_unit = np.full((2, len(utility)), np.nan)
+        n_total = self.n_annotators[-1]
+        scale = n_total**2 / np.where(n_total > 1, n_total - 1, np.nan)
+        scale = scale / np.where(self.n_annotators > 0, self.n_annotators, np.nan)
         weight = (1 - np.tanh(utility / 2) ** 2) ** 2
-        for one in sets:
-            items = one.items
-            information = one.hessian - posterior.precision * np.eye(len(items))
-            by_block = self._squares(one)
-            everybody = by_block.sum(axis=0)
-            squares = np.concatenate([everybody - by_block[1:], everybody[np.newaxis]])
-            shrinkage = one.bread @ information
+        for item_set in sets:
+            items = item_set.items
+            information = item_set.hessian - posterior.precision * np.eye(len(items))
+            by_block = self._influence_squares(item_set)
+            total = by_block.sum(axis=0)
+            squares = np.concatenate([total - by_block[1:], total[np.newaxis]])
+            shrinkage = item_set.bread @ information
             observed[:, items] = weight[items] * squares * scale[:, items]
-            expected[items] = weight[items] * (shrinkage * one.bread).sum(axis=1)
-            per_unit[items] = weight[items] * self.share[items] * (shrinkage**2).sum(axis=1)
-        return observed, expected, per_unit
+            expected[items] = weight[items] * (shrinkage * item_set.bread).sum(axis=1)
+            excess_per_unit[items] = weight[items] * self.share[items] * (shrinkage**2).sum(axis=1)
+        return observed, expected, excess_per_unit
 
-    def _squares(self, one: ConnectedSet) -> Floats:
+    def _influence_squares(self, item_set: ConnectedSet) -> Floats:
         """Return (1 + B, n) the sums of squares of the influence of those in no block, and in each."""
         from scipy.sparse import csr_array
 
-        annotators, number = np.unique(self.annotator_of[one.answers], return_inverse=True)
-        rows = np.repeat(number.ravel(), one.positions.shape[1])
-        entries = (one.gradients.ravel(), (rows, one.positions.ravel()))
-        gradient = csr_array(entries, shape=(len(annotators), len(one.items)))
-        centre = gradient.sum(axis=0) @ one.bread / len(annotators)
-        squares = np.zeros((len(self.number), len(one.items)))
-        for start in range(0, len(annotators), TOGETHER):
-            part = slice(start, start + TOGETHER)
-            influence = gradient[part] @ one.bread - centre
-            np.add.at(squares, self.block_of[annotators[part]] + 1, influence**2)
+        annotators, row_of_judgment = np.unique(
+            self.annotator_of[item_set.judgments], return_inverse=True
+        )
+        rows = np.repeat(row_of_judgment.ravel(), item_set.positions.shape[1])
+        entries = (item_set.gradients.ravel(), (rows, item_set.positions.ravel()))
+        gradient = csr_array(entries, shape=(len(annotators), len(item_set.items)))
+        centre = gradient.sum(axis=0) @ item_set.bread / len(annotators)
+        squares = np.zeros((len(self.n_annotators), len(item_set.items)))
+        for start in range(0, len(annotators), ANNOTATOR_BATCH_SIZE):
+            batch = slice(start, start + ANNOTATOR_BATCH_SIZE)
+            influence = gradient[batch] @ item_set.bread - centre
+            np.add.at(squares, self.block_of[annotators[batch]] + 1, influence**2)
         return squares
 
 
-def _draws(
-    posterior: Posterior, mode: Floats, label: Integers, count: int, random: np.random.Generator
+def _draw_utilities(
+    posterior: Posterior, mode: Floats, label: Integers, count: int, rng: np.random.Generator
 ) -> Floats:
     """Return (R, N) draws of the posterior, from a chain that starts near its mode."""
     from scipy.sparse import block_diag
 
     hessian, order = posterior.hessian(mode), np.argsort(label, kind="stable")
-    each = np.split(order, np.cumsum(np.bincount(label))[:-1])
-    factors = [np.linalg.inv(np.linalg.cholesky(hessian[i][:, i].toarray())) for i in each]
+    items_by_set = np.split(order, np.cumsum(np.bincount(label))[:-1])
+    factors = [np.linalg.inv(np.linalg.cholesky(hessian[i][:, i].toarray())) for i in items_by_set]
     to_whitened = block_diag(factors, format="csr")
     from_whitened = to_whitened.T.tocsr()
-    back = np.argsort(order)
+    inverse_order = np.argsort(order)
 
-    def place(z: Floats) -> Floats:
-        return np.asarray(mode + (from_whitened @ z)[back])
+    def to_utilities(z: Floats) -> Floats:
+        return np.asarray(mode + (from_whitened @ z)[inverse_order])
 
-    def slope(z: Floats) -> Floats:
-        return np.asarray(to_whitened @ posterior.gradient(place(z))[order])
+    def whitened_gradient(z: Floats) -> Floats:
+        return np.asarray(to_whitened @ posterior.gradient(to_utilities(z))[order])
 
-    z = random.standard_normal(len(mode))
-    value, gradient, drawn = posterior.value(place(z)), slope(z), []
+    z = rng.standard_normal(len(mode))
+    value, gradient, samples = posterior.value(to_utilities(z)), whitened_gradient(z), []
     for _ in range(BURN_IN + count):
-        step = STEP * random.uniform(0.8, 1.2)
-        start = random.standard_normal(len(z))
-        there, momentum, uphill = z, start + step / 2 * gradient, gradient
-        for left in range(STEPS, 0, -1):
-            there = there + step * momentum
-            uphill = slope(there)
-            momentum = momentum + (step if left > 1 else step / 2) * uphill
-        reached = posterior.value(place(there))
-        gain = reached - value + (start @ start - momentum @ momentum) / 2
-        if np.log(random.random()) < gain:
-            z, value, gradient = there, reached, uphill
-        drawn.append(place(z))
-    return np.array(drawn[BURN_IN:])
+        step = LEAPFROG_STEP_SIZE * rng.uniform(0.8, 1.2)
+        initial_momentum = rng.standard_normal(len(z))
+        proposal, momentum, proposal_gradient = z, initial_momentum + step / 2 * gradient, gradient
+        for steps_left in range(LEAPFROG_STEPS, 0, -1):
+            proposal = proposal + step * momentum
+            proposal_gradient = whitened_gradient(proposal)
+            momentum = momentum + (step if steps_left > 1 else step / 2) * proposal_gradient
+        proposal_value = posterior.value(to_utilities(proposal))
+        log_ratio = (
+            proposal_value - value + (initial_momentum @ initial_momentum - momentum @ momentum) / 2
+        )
+        if np.log(rng.random()) < log_ratio:
+            z, value, gradient = proposal, proposal_value, proposal_gradient
+        samples.append(to_utilities(z))
+    return np.array(samples[BURN_IN:])
 
 
-def _simulated(
-    answers: CanonicalJudgments, stages: Model, utility: Floats, random: np.random.Generator
+def _simulate_judgments(
+    judgments: CanonicalJudgments, model: ChoiceModel, utility: Floats, rng: np.random.Generator
 ) -> CanonicalJudgments:
     """Return answers of the same annotators to the same tuples, by the model with (N,) utilities."""
-    pairs, chances = answer_chances(stages(answers.k), utility[answers.judged_items].T)
-    drawn = (chances.cumsum(axis=0) < random.random(len(answers))).sum(axis=0)
-    best, worst = np.array(pairs)[np.minimum(drawn, len(pairs) - 1)].T
-    return replace(answers, best=best, worst=worst)
+    pairs, probabilities = answer_probabilities(
+        model(judgments.k), utility[judgments.judged_items].T
+    )
+    answer_index = (probabilities.cumsum(axis=0) < rng.random(len(judgments))).sum(axis=0)
+    best, worst = np.array(pairs)[np.minimum(answer_index, len(pairs) - 1)].T
+    return replace(judgments, best=best, worst=worst)
 
 
 def _centred(values: Floats, label: Integers) -> Floats:

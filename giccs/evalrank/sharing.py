@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.clusters import too_few_clusters
+from bws.clusters import too_few_clusters_note
 from giccs.evalrank.dependence import variances
 from giccs.measures.metrics import Estimate
 
@@ -108,7 +108,7 @@ def _estimate(
     found = variances(moves, left, right)
     variance = max(found.alone, found.shared)
     error = math.sqrt(variance * (free + 1) / max(free, 1))
-    why = too_few_clusters(free + 1, "pairs" if free + 1 == len(moves) else "texts")
+    why = too_few_clusters_note(free + 1, "pairs" if free + 1 == len(moves) else "texts")
     if not why and (1 - abs(value) < CONSTANT or error == 0):
         why = "the correlation is exact: no interval"
     if why:

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.clusters import too_few_clusters
+from bws.clusters import too_few_clusters_note
 from giccs.evalrank.data import BACKGROUND, read_sentences, read_words
 from giccs.evalrank.dependence import variances
 from giccs.evalrank.records import RankingData
@@ -130,7 +130,7 @@ def alignment(units: Matrix, pairs: Places, known: NDArray[np.bool_] | None = No
     found = variances(off, *kept.T)
     error = math.sqrt(max(found.shared, found.alone)) / len(kept)
     low, high = max(0.0, mean - NORMAL * error), min(4.0, mean + NORMAL * error)
-    if few := too_few_clusters(len(kept), "pairs"):
+    if few := too_few_clusters_note(len(kept), "pairs"):
         low = high = math.nan
         said = "; ".join(filter(None, [said, few]))
     return Estimate(mean, low, high, len(kept), said, {"stderr": error})
@@ -152,7 +152,7 @@ def uniformity(units: Matrix, progress: Progress = silent) -> Estimate:
     error = 2 * float(means.std()) / (math.sqrt(n) * mean)
     value = min(0.0, max(-4.0 * T, math.log(mean)))  # never rounded out of its range
     low, high = max(-4.0 * T, value - NORMAL * error), min(0.0, value + NORMAL * error)
-    if few := too_few_clusters(n, "texts"):
+    if few := too_few_clusters_note(n, "texts"):
         low = high = math.nan
     return Estimate(value, low, high, n, few, {"stderr": error})
 

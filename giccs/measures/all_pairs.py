@@ -17,7 +17,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.clusters import too_few_clusters
+from bws.clusters import too_few_clusters_note
 from giccs.measures.comparison import paired_shares
 from giccs.measures.detectable import (
     ALPHA,
@@ -174,7 +174,7 @@ def _t_tested(pair: PairDifference, stderr: float, target: float, n_pairs: int) 
 
 
 def _why_untested(pair: PairDifference, stderr: float) -> str:
-    if few := too_few_clusters(pair.n, "dialogues"):
+    if few := too_few_clusters_note(pair.n, "dialogues"):
         return few
     if math.isnan(stderr):
         return "a correlation is not defined without one of the dialogues: no test"
@@ -189,7 +189,7 @@ def _mcnemar_tested(
     shares = paired_shares(correct[first] == 1, correct[second] == 1)
     pair = PairDifference(first, second, shares.value, shares.n)
     discordant = (shares.extra["only_first"] + shares.extra["only_second"]) / shares.n
-    if few := too_few_clusters(pair.n, "dialogues"):
+    if few := too_few_clusters_note(pair.n, "dialogues"):
         return replace(pair, reason=few)
     tested = replace(
         pair, low=shares.low, high=shares.high, stderr=shares.extra["stderr"], p=shares.extra["p"]

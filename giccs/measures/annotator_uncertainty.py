@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.clusters import few_clusters, too_few_clusters
+from bws.clusters import few_clusters_note, too_few_clusters_note
 from bws.problems import InputError, Problem
 from bws.records import Judgments
 from giccs.benchmark import Benchmark
@@ -95,7 +95,7 @@ def correlations_over_annotators(
             if judged.method == "counting"
             else f"the scores are those of {judged.method}: {NEEDS_COUNTING}"
         )
-        or too_few_clusters(len(without), "annotators")
+        or too_few_clusters_note(len(without), "annotators")
         or _why_not_left_out(without)
     )
     estimates = []
@@ -204,7 +204,7 @@ def _variance_between(z: Floats) -> float:
 
 def _remarks(judged: JudgedItems) -> Iterator[str]:
     """Yield what a reader of the intervals must know of the annotators and the design."""
-    if few := few_clusters(len(judged.answers.annotators), "annotators"):
+    if few := few_clusters_note(len(judged.answers.annotators), "annotators"):
         yield few
     if judged.unnamed:
         yield (

@@ -26,11 +26,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.clusters import few_clusters, too_few_clusters
+from bws.clusters import few_clusters_note, too_few_clusters_note
 from bws.command import json_ready
 from bws.files import read_judgments
 from bws.records import CanonicalJudgments, Judgments
-from bws.scoring.choice import LARGEST_DENSE
+from bws.scoring.choice import MAX_STDERR_ITEMS
 from bws.textio import read_text, write_atomic
 from giccs.benchmark import SAMPLE, Benchmark
 from giccs.measures.judged_items import (
@@ -78,9 +78,7 @@ EQUAL_MEANS = (
     "A model that knew how similar items are in absolute terms would therefore stay below the ceiling "
     "over all items, even without noise; the within-dialogue ρ is the fair measure of such a model."
 )
-TOO_MANY_CONNECTED = (
-    f"judgments connect more than {LARGEST_DENSE} items, too many for the errors of a choice model"
-)
+TOO_MANY_CONNECTED = f"judgments connect more than {MAX_STDERR_ITEMS} items, too many for the errors of a choice model"
 OF_MODEL = (
     "The scores are those of {method}, whose ceiling takes the model for true in what it says of other "
     "tuples."
@@ -208,7 +206,7 @@ def _with_intervals(items: Items, between: tuple[Floats, int], remark: str) -> d
     n, n_dialogues = len(items.score), int(items.dialogue.max()) + 1
     changes = np.empty((0, 2))
     freedom = 0
-    if few := too_few_clusters(n_dialogues, "dialogues"):
+    if few := too_few_clusters_note(n_dialogues, "dialogues"):
         remark = "; ".join(filter(None, [remark, few]))
     else:
         changes, freedom = _without_dialogues(items)
@@ -293,7 +291,7 @@ def _remarks(judged: JudgedItems) -> Iterator[str]:
             f"{judged.unnamed} of {len(judged.answers)} judgments name no annotator: lasting differences "
             "between annotators are not part of the error, and the ceiling may be too high"
         )
-    elif few := few_clusters(len(judged.answers.annotators), "annotators"):
+    elif few := few_clusters_note(len(judged.answers.annotators), "annotators"):
         yield few
     if not judged.has_tuples_within_dialogues:
         yield ACROSS_DIALOGUES

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.clusters import too_few_clusters
+from bws.clusters import too_few_clusters_note
 from giccs.measures.metrics import (
     Estimate,
     Statistic,
@@ -79,7 +79,7 @@ def clustered_share(
     squares = float(np.sum((right - p * answers) ** 2))
     stderr = math.sqrt(clusters / (clusters - 1) * squares) / total if clusters > 1 else math.nan
     low = high = math.nan
-    why = too_few_clusters(clusters, unit)
+    why = too_few_clusters_note(clusters, unit)
     if not why:
         effective = min(total, p * (1 - p) / stderr**2) if stderr > 0 else clusters
         low, high = wilson(p * effective, effective)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from bws.clusters import FEW, NEEDS
+from bws.clusters import APPROXIMATE_NOTE, NO_INTERVAL_NOTE
 from bws.tables import limits_text
 from giccs.measures.metrics import SELECTED, Estimate
 
@@ -49,7 +49,7 @@ def few_clusters_note(estimates: Iterable[Estimate | None]) -> list[str]:
     """
     parts = [part for e in estimates if e is not None for part in e.reason.split("; ")]
     lines = []
-    for mark, remark in (("[–]: ", NEEDS), ("", FEW)):
+    for mark, remark in (("[–]: ", NO_INTERVAL_NOTE), ("", APPROXIMATE_NOTE)):
         ending = f": {remark}"
         counts = dict.fromkeys(p.removesuffix(ending) for p in parts if p.endswith(ending))
         lines += [f"{mark}{', '.join(counts)}{ending}"] if counts else []
@@ -59,7 +59,11 @@ def few_clusters_note(estimates: Iterable[Estimate | None]) -> list[str]:
 def other_reasons(estimate: Estimate) -> str:
     """Return the reason of an estimate without what `few_clusters_note` says."""
     parts = estimate.reason.split("; ")
-    return "; ".join(part for part in parts if not part.endswith((f": {NEEDS}", f": {FEW}")))
+    return "; ".join(
+        part
+        for part in parts
+        if not part.endswith((f": {NO_INTERVAL_NOTE}", f": {APPROXIMATE_NOTE}"))
+    )
 
 
 def plus_minus(estimate: Estimate | None, decimals: int = 3) -> str:

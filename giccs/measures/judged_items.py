@@ -21,7 +21,7 @@ from bws.records import CanonicalJudgments, Judgments, normal_id
 from bws.scoring import Scale, score
 from bws.scoring.expected import expected_counting, expected_of_draws
 from bws.scoring.methods import METHODS, Method
-from bws.scoring.true_utilities import TrueUtilities, tastes_of, true_utilities
+from bws.scoring.true_utilities import TrueUtilities, estimate_taste_variance, true_utilities
 from giccs.benchmark import Benchmark
 
 __all__ = [
@@ -294,7 +294,9 @@ class CountedItems:
         blocks = int(block_of.max(initial=-1)) + 1 if total > 0 else 0
         changes = np.zeros((blocks, len(self.score), 2))
         for block in range(blocks):
-            left = components(self.answers, without=np.flatnonzero(block_of == block)).error
+            left = components(
+                self.answers, excluded_annotators=np.flatnonzero(block_of == block)
+            ).error
             changes[block] = np.nan_to_num(left[self.index] - self.error)[:, np.newaxis] / total
         return changes
 
@@ -364,7 +366,7 @@ class ModelledItems:
             return None
         observed, alike, tasteful = (
             _scores(values, answers, model, scale)[:, index]
-            for values in (fitted.utility[np.newaxis], true.alike, true.tasteful)
+            for values in (fitted.utility[np.newaxis], true.without_tastes, true.with_tastes)
         )
         _, chosen = _counted(answers, index)
         return cls(
@@ -391,9 +393,9 @@ class ModelledItems:
     @property
     def no_ceiling(self) -> str:
         """Why there is no ceiling; empty where there is one."""
-        if np.isnan(self.true.tastes):
+        if np.isnan(self.true.taste_variance):
             return "no item was judged by two annotators, so the errors of the scores are not known"
-        drowned = self.true.tastes > 0 and not self.true.kept[self.index].any()
+        drowned = self.true.taste_variance > 0 and not self.true.non_taste_share[self.index].any()
         if drowned or np.isnan(self.ceilings()).any():
             return "the errors of the scores are as large as their differences"
         return ""
@@ -413,20 +415,22 @@ class ModelledItems:
 
     def ceilings(self) -> Floats:
         """Return Pearson's and Spearman's (2,); NaN where the draws do not agree with the scores."""
-        tastes = tastes_of(self.true.excess[self.index], self.true.per_unit[self.index])
+        tastes = estimate_taste_variance(
+            self.true.excess[self.index], self.true.excess_per_unit[self.index]
+        )
         start, slope = self._line()
         return np.sqrt(np.where((left := np.exp(start + slope * tastes)) < 1, 1 - left, math.nan))
 
     def without_annotators(self, block_of: Ints) -> Floats:
         """Return (B, N, 2) what log(1 - ceiling^2) changes by through each item without each block."""
         true, (_, slope) = self.true, self._line()
-        changes = np.nan_to_num(true.without - true.excess)[:, self.index]
-        return changes[..., np.newaxis] * slope / np.nansum(true.per_unit[self.index])
+        changes = np.nan_to_num(true.excess_without_block - true.excess)[:, self.index]
+        return changes[..., np.newaxis] * slope / np.nansum(true.excess_per_unit[self.index])
 
     def _line(self) -> tuple[Floats, Floats]:
         """Return log(1 - ceiling^2) for t = 0, and its slope (2,) each."""
         start, there = (_log_left(draws, self.score) for draws in (self.alike, self.tasteful))
-        return start, (there - start) / self.true.assumed
+        return start, (there - start) / self.true.assumed_variance
 
 
 def _log_left(draws: Floats, score: Floats) -> Floats:

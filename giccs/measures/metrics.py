@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.clusters import MIN_CLUSTERS, few_clusters, too_few_clusters
+from bws.clusters import MIN_CLUSTERS, few_clusters_note, too_few_clusters_note
 
 __all__ = [
     "CORRELATION",
@@ -305,7 +305,7 @@ def jackknife_interval(
         return Estimate(math.nan, math.nan, math.nan, n, remark or "not defined")
     deleted = np.concatenate([np.empty(0), *without])
     low = high = stderr = math.nan
-    why = too_few_clusters(n_dialogues, unit) or _why_no_interval(deleted, bounds, unit)
+    why = too_few_clusters_note(n_dialogues, unit) or _why_no_interval(deleted, bounds, unit)
     if not why:
         moves = unbounded(deleted, bounds)
         stderr = widening * math.sqrt((len(moves) - 1) * float(np.var(moves)))
@@ -313,20 +313,20 @@ def jackknife_interval(
         if added[0]:
             half = math.hypot(half, _student_half(math.sqrt(added[0]), added[1]))
         low, high = _limits(value, half, bounds)
-        why = few_clusters(n_dialogues, unit)
+        why = few_clusters_note(n_dialogues, unit)
     extra = {} if bounds else {"stderr": stderr}
     return Estimate(value, low, high, n, "; ".join(filter(None, [remark, why])), extra)
 
 
 def _why_no_interval(deleted: Floats, bounds: tuple[float, float] | None, unit: str) -> str:
     """Return why jackknife resamples (G,) give no interval; empty where they do."""
-    if few := too_few_clusters(len(deleted), "resamples"):
+    if few := too_few_clusters_note(len(deleted), "resamples"):
         return few
     if np.isnan(deleted).any():
         return f"not defined without some of the {unit}: no interval"
     scale = max(1.0, float(np.abs(deleted).max()))
     most = int(np.unique(np.round(deleted / scale, 12), return_counts=True)[1].max())
-    few = too_few_clusters(len(deleted) - most, f"{unit} that differ from the others")
+    few = too_few_clusters_note(len(deleted) - most, f"{unit} that differ from the others")
     if few and 2 * most > len(deleted):
         return few
     certain = np.isinf(unbounded(deleted, bounds)).any()
@@ -375,7 +375,7 @@ def estimated(
     """
     if math.isnan(value):
         return Estimate(math.nan, math.nan, math.nan, n, remark or "not defined")
-    if few := too_few_clusters(n_dialogues, unit):
+    if few := too_few_clusters_note(n_dialogues, unit):
         reason = "; ".join(filter(None, [remark, few]))
         return Estimate(value, math.nan, math.nan, n, reason)
     defined = drawn[~np.isnan(drawn)]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from bws.clusters import too_few_clusters
+from bws.clusters import too_few_clusters_note
 from bws.problems import InputError, Problem
 from bws.records import normal_id
 from giccs.benchmark import Benchmark
@@ -289,7 +289,7 @@ def agreement_share(agree: int, n: int, dialogues: int) -> Estimate:
 
     if not n:
         return Estimate(math.nan, math.nan, math.nan, 0, "no judged item has a side")
-    if few := too_few_clusters(dialogues, "dialogues"):
+    if few := too_few_clusters_note(dialogues, "dialogues"):
         return Estimate(agree / n, math.nan, math.nan, n, few)
     yes = agree / n * dialogues
     no = dialogues - yes

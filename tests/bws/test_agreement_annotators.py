@@ -123,7 +123,7 @@ def test_compliance_is_unknown_where_nobody_else_judged():
     rows = [Judgment(("a", "b"), "a", "b", "w1"), Judgment(("c", "d"), "c", "d", "w2")]
     report = annotator_report(Judgments.from_records(rows))
     assert all(math.isnan(found.compliance) for found in report.annotators)
-    assert report.to_look_at == ()
+    assert report.flagged == ()
 
 
 # Times and places ---------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ def test_without_the_order_on_the_screen_nothing_is_said_about_places():
 def test_careful_annotators_are_left_in_peace():
     for seed in range(5):
         report = annotator_report(judged(CROWD, seed=seed))
-        assert report.to_look_at == ()
+        assert report.flagged == ()
 
 
 @pytest.mark.parametrize(
@@ -193,8 +193,8 @@ def test_careful_annotators_are_left_in_peace():
 )
 def test_careless_annotators_are_to_be_looked_at(judge, words):
     report = annotator_report(judged({**CROWD, "odd": judge}))
-    assert [found.annotator for found in report.to_look_at] == ["odd"]
-    assert any(reason.startswith(words) for reason in report.to_look_at[0].reasons)
+    assert [found.annotator for found in report.flagged] == ["odd"]
+    assert any(reason.startswith(words) for reason in report.flagged[0].reasons)
     assert len(report.annotators) == 9  # nobody is removed
     assert report.document()["to_look_at"] == ["odd"]
     assert "look at odd: " in report.table()
@@ -204,7 +204,7 @@ def test_fast_annotators_are_to_be_looked_at():
     judgments = judged(CROWD)
     seconds = np.where(judgments.annotator_of == 3, "3", "10").astype(object)
     report = annotator_report(replace(judgments, columns={"seconds": seconds}))
-    assert [(a.annotator, a.reasons) for a in report.to_look_at] == [
+    assert [(a.annotator, a.reasons) for a in report.flagged] == [
         (judgments.annotators[3], ("3 seconds a judgment, where 10 are usual",))
     ]
 
@@ -214,7 +214,7 @@ def test_few_judgments_raise_no_suspicion():
     odd = judgments.annotators.tolist().index("odd")
     rows = np.flatnonzero(judgments.annotator_of == odd)[4:]
     few = judgments.take(np.setdiff1d(np.arange(len(judgments)), rows))
-    assert annotator_report(few).to_look_at == ()
+    assert annotator_report(few).flagged == ()
 
 
 def test_one_slip_among_perfect_annotators_raises_no_suspicion():

@@ -110,7 +110,7 @@ def test_tuples_that_would_repeat_are_refused_or_all_distinct_ones_taken(dialogu
     assert len(out.splitlines()) == 1 + 20  # of 160 tuples, 140 repeated another
     assert err.splitlines() == [
         "20 tuples of 80 items in 20 groups",
-        "20 groups of 4 items: all 1 distinct tuples of 4 are taken; 2 per item would be 8",
+        "20 groups of 4 items: all 1 distinct tuples of 4 are used; 2 per item would be 8",
     ]
     for asked in (["--tuples", 8], ["--factor", 2]):
         out, err = run("make_tuples", "d.jsonl", "-k", 4, *asked, code=2)

@@ -99,7 +99,7 @@ def test_opponents_met_equally_often_leave_no_error_of_the_design():
 def test_leaving_annotators_out_keeps_the_scores_of_all():
     judgments = judged(2, annotators=5, disagreement=0.5).canonical
     whole = components(judgments)
-    parts = [components(judgments, without=np.array([one])) for one in range(5)]
+    parts = [components(judgments, excluded_annotators=np.array([one])) for one in range(5)]
     # each pair of annotators is in three of the five
     assert np.mean([one.error for one in parts], axis=0) == pytest.approx(whole.error)
     assert np.ptp([one.error.mean() for one in parts]) > 0

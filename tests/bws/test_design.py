@@ -123,7 +123,7 @@ def test_without_a_number_a_group_gets_at_most_all_distinct_tuples():
     assert np.bincount(design.group_of_tuple).tolist() == [1, 18, 1]
     assert design.n_repeated == repeated(design) == 0
     assert design.notes == (
-        "2 groups of 4 items: all 1 distinct tuples of 4 are taken; 2 per item would be 8",
+        "2 groups of 4 items: all 1 distinct tuples of 4 are used; 2 per item would be 8",
     )
     repeats = make_tuples(names(17), 4, groups=groups, allow_repeats=True)
     assert (np.bincount(repeats.group_of_tuple).tolist(), repeats.notes) == ([8, 18, 8], ())
@@ -299,7 +299,7 @@ def test_an_extension_takes_all_distinct_tuples_where_there_are_fewer():
     both = extend_tuples(design, ["new"])
     assert len(both) - len(design) == 3
     assert both.notes == (
-        "1 new items beside 3 old ones: all 3 distinct tuples of 3 are taken; there would be 6",
+        "1 new items beside 3 old ones: all 3 distinct tuples of 3 are used; there would be 6",
     )
     with pytest.raises(ValueError, match="3 distinct tuples exist, so 3 of 6 would repeat others"):
         extend_tuples(design, ["new"], factor=2)

@@ -26,7 +26,7 @@ def judged(seed, annotators=4, k=3, factor=2.0, groups=0, count=None, disagreeme
 
 def planner_of(judgments):
     answers = judgments.canonical
-    return Planner.of(answers, generalisability(answers))
+    return Planner.from_study(answers, generalisability(answers))
 
 
 def parallel_correlation(seeds, **options):
@@ -102,7 +102,7 @@ def test_planned_reliability_comes_true(pilot, other, sizes):
     planned = []
     for seed in range(8):
         planner = planner_of(judged(seed, **pilot))
-        planned.append(planner.reliability(*sizes, planner.repeated(sizes[0])))
+        planned.append(planner.reliability(*sizes, planner.judgments_per_annotator_at(sizes[0])))
     actual = parallel_correlation(range(100, 112), **(pilot | other))
     assert np.mean(planned) == pytest.approx(actual, abs=0.02)
 
@@ -115,15 +115,15 @@ def test_the_plan_has_the_present_design_and_the_cheapest_that_reaches_the_targe
     study = generalisability(judged(0).canonical)
     assert present.reliability == pytest.approx(study.reliability.value)
     assert present.cost == 240
-    assert all(design.reliability >= 0.95 for design in found.reaching)
-    assert found.cheapest.judgments == min(design.judgments for design in found.reaching)
+    assert all(design.reliability >= 0.95 for design in found.sufficient)
+    assert found.cheapest.judgments == min(design.judgments for design in found.sufficient)
     same_cost = [each for each in found.alternatives if each.what == "equal cost"]
     assert len(same_cost) > 2
     for design in same_cost:
         assert design.judgments == pytest.approx(present.judgments, abs=1)
     table = found.table()
     assert "cannot be reached by annotations alone" in table
-    assert found.planner.limit_of_annotations < 0.95
+    assert found.planner.annotation_limit < 0.95
     doubled = {each.what: each.reliability for each in found.alternatives if "twice" in each.what}
     assert doubled.keys() == {
         "twice the tuples", "twice the annotations per tuple", "twice the annotators"
@@ -133,12 +133,14 @@ def test_the_plan_has_the_present_design_and_the_cheapest_that_reaches_the_targe
 
 def test_a_complete_design_has_no_limit_and_no_more_tuples():
     planner = planner_of(judged(0, groups=12, count=10))
-    assert planner.limit_of_annotations == 1
+    assert planner.annotation_limit == 1
     found = plan(planner, 0.97)
     assert "twice the tuples" not in {each.what for each in found.alternatives}
-    assert all(each.tuples_per_item <= 6 for each in (*found.alternatives, *found.reaching))
+    assert all(each.tuples_per_item <= 6 for each in (*found.alternatives, *found.sufficient))
     needed = planner.annotations_for(0.97)
-    assert planner.reliability(6, needed, planner.repeated(6)) == pytest.approx(0.97)
+    assert planner.reliability(6, needed, planner.judgments_per_annotator_at(6)) == pytest.approx(
+        0.97
+    )
 
 
 def test_wrong_arguments_of_a_plan():

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from scipy.stats import t as student
 
 from bws.cli import score as score_command
-from bws.components import design_left_out
+from bws.components import finite_population_correction
 from bws.records import Judgment, Judgments, Scores
 from bws.scoring import METHODS, anchor, score, utilities
-from bws.scoring.clustering import clusters_of
-from bws.scoring.counting import SMOOTHED, pseudo_variance
-from bws.scoring.intervals import _weights, bootstrap_errors
+from bws.scoring.clustering import cluster_judgments
+from bws.scoring.counting import SMOOTHED_COUNTING, pseudo_variance
+from bws.scoring.intervals import _resample_weights, bootstrap_errors
 
 
 def random_judgments(n=8, k=3, judgments=40, annotators=5, seed=0):
@@ -69,7 +69,7 @@ def test_intervals_of_counts_are_those_of_a_slow_computation(cluster):
     if cluster in ("both", "tuple"):
         between, tuples, *_ = slow_variance(answers, answers.tuple_of)
         within, *_ = slow_variance(answers, cells)
-        second = design_left_out(answers) * np.maximum(between - within, 0)
+        second = finite_population_correction(answers) * np.maximum(between - within, 0)
     variance = first + second + known
     df = variance**2 / (first**2 / (count - 1) + second**2 / (tuples - 1))
     reach = student.ppf(0.975, df) * np.sqrt(variance)
@@ -88,13 +88,13 @@ def test_intervals_of_counts_are_those_of_a_slow_computation(cluster):
 def test_resampled_variance_is_that_of_a_slow_bootstrap(cluster):
     judged = random_judgments()
     answers = judged.canonical
-    clusters = clusters_of(judged, "annotator")
+    clusters = cluster_judgments(judged, "annotator")
     index = answers.annotator_of if cluster == "annotator" else answers.tuple_of
     clusters = replace(clusters, rows=index)
-    estimate = SMOOTHED.fit(answers, clusters=None, seed=0)
-    found = bootstrap_errors(SMOOTHED, estimate, answers, clusters, 50, 7)
+    estimate = SMOOTHED_COUNTING.fit(answers, clusters=None, seed=0)
+    found = bootstrap_errors(SMOOTHED_COUNTING, estimate, answers, clusters, 50, 7)
     logits = []
-    for times in np.hstack(list(_weights(index.max() + 1, 50, 7))).T:
+    for times in np.hstack(list(_resample_weights(index.max() + 1, 50, 7))).T:
         shown, balance = np.zeros(8), np.zeros(8)
         for t, b, w, c in zip(answers.tuple_of, answers.best, answers.worst, index, strict=True):
             shown[answers.members[t]] += times[c]
@@ -121,11 +121,12 @@ def test_methods_with_a_formula_share_their_intervals(method):
 def test_counts_give_the_variances_that_fitting_anew_gives():
     judged = random_judgments(judgments=15)
     answers = judged.canonical
-    clusters = clusters_of(judged, "both")
-    estimate = SMOOTHED.fit(answers, clusters=None, seed=0)
-    slow = replace(SMOOTHED, formula=None)
+    clusters = cluster_judgments(judged, "both")
+    estimate = SMOOTHED_COUNTING.fit(answers, clusters=None, seed=0)
+    slow = replace(SMOOTHED_COUNTING, formula=None)
     fast, refitted = (
-        bootstrap_errors(method, estimate, answers, clusters, 40, 3) for method in (SMOOTHED, slow)
+        bootstrap_errors(method, estimate, answers, clusters, 40, 3)
+        for method in (SMOOTHED_COUNTING, slow)
     )
     count = answers.counts
     known = pseudo_variance(count.appearances, count.best, count.worst)
@@ -135,7 +136,7 @@ def test_counts_give_the_variances_that_fitting_anew_gives():
 
 @given(st.integers(1, 30), st.integers(1, 40), st.integers(0, 99))
 def test_every_resample_draws_as_many_clusters_as_there_are(clusters, resamples, seed):
-    times = np.hstack(list(_weights(clusters, resamples, seed)))
+    times = np.hstack(list(_resample_weights(clusters, resamples, seed)))
     assert times.shape == (clusters, resamples)
     assert (times.sum(axis=0) == clusters).all()
 
@@ -261,7 +262,7 @@ def test_items_of_few_clusters_or_absent_from_resamples_are_counted():
     # e and f are absent where only w5 to w9 are drawn: 1 resample in 1024.
     answers = judged.canonical
     judged_both = [answers.annotators.index(f"w{n}") for n in range(5)]
-    absent = np.hstack(list(_weights(10, 4000, 1)))[judged_both].sum(axis=0) == 0
+    absent = np.hstack(list(_resample_weights(10, 4000, 1)))[judged_both].sum(axis=0) == 0
     assert absent.any()
     assert found.notes == [
         f"2 items are absent from some of the 4000 resamples (at most {absent.sum()}); their "
@@ -313,7 +314,7 @@ def test_a_score_without_interval_is_shown_with_a_dash(tmp_path):
 
 
 def test_resamples_that_do_not_converge_are_counted(monkeypatch):
-    monkeypatch.setattr("bws.scoring.posterior.MOST_STEPS", 1)
+    monkeypatch.setattr("bws.scoring.posterior.MAX_STEPS", 1)
     found = score(random_judgments(), "maxdiff", bootstrap=4, prior=3.0)
     assert "4 of 4 resamples did not converge" in found.notes
 
@@ -371,9 +372,15 @@ def test_anchoring_maps_intervals_and_says_how():
 @pytest.mark.parametrize(
     ("second", "message"),
     [
-        (batch({"b": 0.1, "x": 0.4}), "batch 2 shares 1 scored items .* 1 different scores here"),
-        (batch({"a": 0.1, "b": 0.1, "x": 1}), "shares 2 .* 1 different scores here and 2 there"),
-        (batch({"b": 0.1, "c": 0.2}), "shares 2 .* 2 different scores here and 1 there"),
+        (
+            batch({"b": 0.1, "x": 0.4}),
+            "batch 2 shares 1 scored items .* 1 different scores in this batch",
+        ),
+        (
+            batch({"a": 0.1, "b": 0.1, "x": 1}),
+            "shares 2 .* 1 different scores in this batch and 2 ",
+        ),
+        (batch({"b": 0.1, "c": 0.2}), "shares 2 .* 2 different scores in this batch and 1 "),
         (batch({"a": np.nan, "b": 0.2, "x": 1}), "batch 2 shares 1 scored items"),
         (batch({"a": 0.1, "b": 0.2}, group="g"), "batch 2 shares 0 scored items"),
         (batch({"a": 0.1, "b": 0.2}, signature={"method": "elo"}), "different methods"),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from bws.components import design_left_out
+from bws.components import finite_population_correction
 from bws.records import Judgment, Judgments, Tuples
 from bws.scoring import METHODS, choice, score, utilities
 from bws.scoring.choice import best_worst_logit, bradley_terry, maxdiff, plackett_luce
@@ -259,7 +259,7 @@ def slow_log_posterior(model, records, names, prior):
 
 
 def posterior_of(model, records, prior=3.0):
-    outcomes = Outcomes.of(Judgments.from_records(records).canonical)
+    outcomes = Outcomes.from_judgments(Judgments.from_records(records).canonical)
     return Posterior(outcomes, MODELS[model](len(records[0].items)), prior)
 
 
@@ -357,7 +357,7 @@ def test_sets_of_items_that_no_judgment_connects_are_named(model):
 
 
 def test_a_fit_that_does_not_converge_says_so(monkeypatch):
-    monkeypatch.setattr("bws.scoring.posterior.MOST_STEPS", 2)
+    monkeypatch.setattr("bws.scoring.posterior.MAX_STEPS", 2)
     judged, _ = simulated(n=10, k=4, judgments=40)
     found = utilities(judged, "bradley-terry", prior=3.0)
     assert not found.converged
@@ -440,7 +440,7 @@ def test_standard_errors_are_the_clustered_sandwich(model, cluster):
 
     expected = variance(cell if cluster == "tuple" else lambda record: record.annotator)
     if cluster != "annotator":
-        left_out = design_left_out(judged.canonical)
+        left_out = finite_population_correction(judged.canonical)
         expected += left_out * np.maximum(variance(tuple_of) - variance(cell), 0)
     expected += np.diag(bread @ bread) / 3.0**2
     np.testing.assert_allclose(found.stderr[order], np.sqrt(expected), rtol=1e-5)
@@ -475,7 +475,7 @@ def test_standard_errors_that_cannot_be_had_are_nan_with_a_reason(monkeypatch):
         ),
     ]
     judged = Judgments.from_records(records)
-    monkeypatch.setattr(choice, "LARGEST_DENSE", 3)
+    monkeypatch.setattr(choice, "MAX_STDERR_ITEMS", 3)
     found = utilities(judged, "bradley-terry", cluster="annotator", prior=3.0)
     groups = judged.tuples.groups[judged.tuples.group_of_item]
     assert np.isfinite(found.stderr[groups == "g"]).all()

@@ -19,10 +19,10 @@ from bws.scoring.posterior import (
     PRIOR_RANGE,
     Outcomes,
     Posterior,
-    _weight,
+    _likelihood_weight,
+    estimate_prior,
     log_evidence,
-    maximum,
-    prior_of,
+    maximize,
 )
 from bws.simulate import simulate
 
@@ -43,16 +43,16 @@ def study(n=40, sd=1.0, seed=0, annotators=4, factor=2):
 
 def parts(judgments, model):
     answers = judgments.canonical
-    posterior = Posterior(Outcomes.of(answers), MODELS[model](answers.k), 1.0)
+    posterior = Posterior(Outcomes.from_judgments(answers), MODELS[model](answers.k), 1.0)
     return posterior, connected_labels(answers)
 
 
 def dense_evidence(posterior, prior):
     """Return log Z(prior) - log Z(0) with NumPy alone."""
     trial = posterior.with_prior(prior)
-    u = maximum(trial).utility
+    u = maximize(trial).utility
     determinant = np.linalg.slogdet(trial.hessian(u).toarray())[1]
-    weight = _weight(posterior.stages)
+    weight = _likelihood_weight(posterior.stages)
     gain = weight * (trial.value(u) - trial.value(np.zeros(len(u))))
     return gain - len(u) * np.log(prior) - determinant / 2
 
@@ -63,12 +63,12 @@ def test_no_prior_has_more_evidence_than_the_estimate(model, sd):
     posterior, label = parts(study(sd=sd)[0], model)
     grid = np.exp(np.linspace(*np.log(PRIOR_RANGE), 60))
     evidence = [dense_evidence(posterior, prior) for prior in grid]
-    found, near = prior_of(posterior, label)
+    found, near = estimate_prior(posterior, label)
     if not found:  # as for two models at the smallest scale
         assert (sd, max(evidence) <= 0) == (0.3, True)
         return
     assert dense_evidence(posterior, found) > max(evidence) - 0.02
-    exact = maximum(posterior.with_prior(found)).utility
+    exact = maximize(posterior.with_prior(found)).utility
     assert np.abs(near - exact).max() < 0.1
 
 
@@ -84,7 +84,7 @@ def test_evidence_is_close_to_the_integral():
         values = np.exp([flat.value(point) for point in points * prior])
         integral = np.log(share @ values / share.sum())
         trial = posterior.with_prior(prior)
-        found = log_evidence(trial, maximum(trial).utility, label)
+        found = log_evidence(trial, maximize(trial).utility, label)
         assert found == pytest.approx(integral, abs=0.15)
 
 
@@ -96,14 +96,14 @@ def test_determinants_of_blocks_and_of_random_vectors(monkeypatch):
         posterior, label = parts(judgments, "best-worst-logit")
         assert len(label) <= 300
         monkeypatch.setattr("bws.scoring.posterior.MAX_DENSE_ITEMS", 1 if monkey else 200)
-        u = maximum(posterior).utility
+        u = maximize(posterior).utility
         determinant = np.linalg.slogdet(posterior.hessian(u).toarray())[1]
         found = -2 * (log_evidence(posterior, u, label) - posterior.value(u))
         assert found == pytest.approx(determinant, abs=10 if monkey else 1e-8)
         if monkey:
-            estimate = prior_of(posterior, label)[0]
+            estimate = estimate_prior(posterior, label)[0]
             monkeypatch.setattr("bws.scoring.posterior.MAX_DENSE_ITEMS", 300)
-            assert estimate == pytest.approx(prior_of(posterior, label)[0], rel=0.02)
+            assert estimate == pytest.approx(estimate_prior(posterior, label)[0], rel=0.02)
 
 
 @pytest.mark.parametrize(("model", "k", "weight"), [
@@ -111,7 +111,7 @@ def test_determinants_of_blocks_and_of_random_vectors(monkeypatch):
     ("bradley-terry", 2, 1), ("bradley-terry", 4, 5 / 9), ("plackett-luce", 4, 7 / 9),
 ])  # fmt: skip
 def test_comparisons_of_one_answer_count_as_one_answer(model, k, weight):
-    assert _weight(MODELS[model](k)) == pytest.approx(weight)
+    assert _likelihood_weight(MODELS[model](k)) == pytest.approx(weight)
 
 
 @pytest.mark.parametrize("model", ["best-worst-logit", "maxdiff"])
@@ -156,11 +156,11 @@ def test_judgments_without_signal_say_so(model, options):
 def claim(judgments, truth, rng, **options):
     """Return the correlation with the truth that the fit expects of its utilities, and the real one."""
     posterior, label = parts(judgments, "best-worst-logit")
-    prior = options.get("prior") or prior_of(posterior, label)[0]
+    prior = options.get("prior") or estimate_prior(posterior, label)[0]
     if not prior:
         return 0.0, 0.0, prior
     trial = posterior.with_prior(prior)
-    u = maximum(trial).utility
+    u = maximize(trial).utility
     root = np.linalg.cholesky(np.linalg.inv(trial.hessian(u).toarray()))
     draws = u[:, np.newaxis] + root @ rng.normal(size=(len(u), 200))
     expected = np.mean([np.corrcoef(u, draw)[0, 1] for draw in draws.T])

@@ -11,7 +11,7 @@ from bws.records import Judgment, Judgments
 from bws.scoring import utilities
 from bws.scoring.choice import best_worst_logit
 from bws.scoring.expected import expected_counting, expected_of_draws
-from bws.scoring.true_utilities import tastes_of, true_utilities
+from bws.scoring.true_utilities import estimate_taste_variance, true_utilities
 from bws.simulate import simulate
 
 
@@ -41,7 +41,7 @@ def test_draws_have_the_moments_of_the_exact_posterior():
     density /= density.sum()
     mean = float(density @ d)
     sd = math.sqrt(float(density @ (d - mean) ** 2))
-    alike = drawn(said, 2.0, draws=8000).alike
+    alike = drawn(said, 2.0, draws=8000).without_tastes
     difference = alike[:, 0] - alike[:, 1]
     assert difference.mean() == pytest.approx(mean, abs=0.1)
     assert difference.std() == pytest.approx(sd, rel=0.05)
@@ -51,26 +51,30 @@ def test_draws_have_the_moments_of_the_exact_posterior():
 @pytest.mark.parametrize("tastes", [0.0, 0.5, 1.0])
 def test_the_variance_of_tastes_is_found(tastes):
     """Tastes enter before the answer's noise, so that logits shrink: by 1 / sqrt(1 + tastes²/1.7²)."""
-    found = np.mean([drawn(study(tastes, seed=seed), 1.5, 20).tastes for seed in range(8)])
+    found = np.mean([drawn(study(tastes, seed=seed), 1.5, 20).taste_variance for seed in range(8)])
     expected = tastes**2 / (1 + tastes**2 / 1.7**2)
     assert found == pytest.approx(expected, abs=0.06 + 0.15 * expected)
 
 
 def test_tastes_pull_true_utilities_towards_the_mean_and_spread_them():
     found = drawn(study(1.0), 1.5)
-    shift, noise = found.tasteful.mean(axis=0), found.tasteful.std(axis=0)
-    kept = 1 - found.assumed / 8 / 1.5**2  # eight annotators judged every tuple
-    assert np.polyfit(found.alike.mean(axis=0), shift, 1)[0] == pytest.approx(kept, abs=0.01)
-    assert (noise > found.alike.std(axis=0)).all()
-    assert found.assumed == pytest.approx(found.tastes)
+    shift, noise = found.with_tastes.mean(axis=0), found.with_tastes.std(axis=0)
+    kept = 1 - found.assumed_variance / 8 / 1.5**2  # eight annotators judged every tuple
+    assert np.polyfit(found.without_tastes.mean(axis=0), shift, 1)[0] == pytest.approx(
+        kept, abs=0.01
+    )
+    assert (noise > found.without_tastes.std(axis=0)).all()
+    assert found.assumed_variance == pytest.approx(found.taste_variance)
 
 
 def test_the_excess_without_a_block_is_that_of_the_others():
     judgments = study(1.0, annotators=6)
     found = drawn(judgments, 1.5, 20, blocks=6)
-    assert found.without.shape == (6, 60)
-    every = [tastes_of(one, found.per_unit) for one in found.without]
-    assert np.mean(every) == pytest.approx(found.tastes, abs=1e-9)
+    assert found.excess_without_block.shape == (6, 60)
+    every = [
+        estimate_taste_variance(one, found.excess_per_unit) for one in found.excess_without_block
+    ]
+    assert np.mean(every) == pytest.approx(found.taste_variance, abs=1e-9)
     assert np.ptp(every) > 0
     alone = Judgments.from_records(
         Judgment(items, items[0], items[-1], name)
@@ -78,7 +82,7 @@ def test_the_excess_without_a_block_is_that_of_the_others():
     )
     unknown = drawn(alone, 1.5, 4)
     assert np.isnan(unknown.excess).all()
-    assert math.isnan(unknown.tastes)
+    assert math.isnan(unknown.taste_variance)
 
 
 def test_judgments_without_names_are_of_one_annotator_each():
@@ -88,8 +92,8 @@ def test_judgments_without_names_are_of_one_annotator_each():
         Judgment(record.items, record.best, record.worst) for record in records
     )
     found = drawn(nameless, 1.5, 20)
-    assert found.without.shape == (0, 60)
-    assert abs(found.tastes) < 2.0
+    assert found.excess_without_block.shape == (0, 60)
+    assert abs(found.taste_variance) < 2.0
 
 
 def test_expected_scores_of_draws_are_those_of_each_draw():

@@ -25,13 +25,13 @@ from bws.records import Judgment, Judgments
 from bws.scoring import score
 from bws.simulate import simulate
 from bws.split_half import (
-    Deck,
-    by_annotation,
-    by_annotator,
-    by_tuple,
+    JudgmentRounds,
     reliability,
     run_trials,
     spearman_brown,
+    split_by_annotation,
+    split_by_annotator,
+    split_by_tuple,
 )
 
 SHARED = Path(os.environ.get("GICCS_SHARED", Path(__file__).parents[3] / "shared"))
@@ -61,8 +61,8 @@ def whole(rows, split="annotation", **options):
     return reliability(Judgments.from_records(rows), split=split, **options).groups[0]
 
 
-def deck_of(rows) -> Deck:
-    return Deck.of(Judgments.from_records(rows).canonical)
+def deck_of(rows) -> JudgmentRounds:
+    return JudgmentRounds.from_judgments(Judgments.from_records(rows).canonical)
 
 
 def generator(seed: int = 0) -> np.random.Generator:
@@ -126,8 +126,8 @@ def test_the_slow_program_finds_the_same(annotations, odd):
 def test_each_trial_is_what_the_definition_says_of_its_halves():
     rows = simulated(20, 40, 5, noise=1.0)
     answers = Judgments.from_records(rows).canonical
-    deck = Deck.of(answers)
-    found = run_trials(deck, partial(by_annotation, odd="coin"), 10, "drop", seed=7)
+    deck = JudgmentRounds.from_judgments(answers)
+    found = run_trials(deck, partial(split_by_annotation, odd="coin"), 10, "drop", seed=7)
     rng = generator(7)
     for trial in range(10):
         halves = [
@@ -139,7 +139,7 @@ def test_each_trial_is_what_the_definition_says_of_its_halves():
                 )
                 for j in np.flatnonzero(half)
             ]
-            for half in by_annotation(deck, rng, "coin")
+            for half in split_by_annotation(deck, rng, "coin")
         ]
         pearson, spearman = slow_correlations(*halves)
         assert found.pearson[trial] == pytest.approx(pearson, abs=1e-12)
@@ -173,7 +173,9 @@ def test_every_way_to_split_is_as_likely(drawn, kinds):
     deck = deck_of(simulated(4, 1, 5, noise=3.0))
     rng, seen = generator(), defaultdict(int)
     for _ in range(6000):
-        seen[b"".join(half.tobytes() for half in by_annotation(deck, rng, "second", drawn))] += 1
+        seen[
+            b"".join(half.tobytes() for half in split_by_annotation(deck, rng, "second", drawn))
+        ] += 1
     assert len(seen) == kinds
     assert scipy.stats.chisquare(list(seen.values())).pvalue > 0.001
 
@@ -181,7 +183,7 @@ def test_every_way_to_split_is_as_likely(drawn, kinds):
 def test_five_go_two_against_three_with_second_and_by_coin_either_way():
     deck = deck_of(simulated(30, 200, 5, noise=1.0))
     sizes = {
-        odd: np.bincount(deck.tuple_of[by_annotation(deck, generator(), odd)[0]])
+        odd: np.bincount(deck.tuple_of[split_by_annotation(deck, generator(), odd)[0]])
         for odd in ("second", "coin")
     }
     assert set(sizes["second"]) == {2}
@@ -192,7 +194,7 @@ def test_five_go_two_against_three_with_second_and_by_coin_either_way():
 def test_the_halves_share_nothing_and_leave_nothing():
     rows = [row for n, row in enumerate(simulated(30, 40, 4, noise=1.0)) if n % 7]  # 4 or 3 each
     deck = deck_of(rows)
-    first, second = by_annotation(deck, generator(), "coin")
+    first, second = split_by_annotation(deck, generator(), "coin")
     assert not (first & second).any()
     assert (first | second).all()
 
@@ -200,7 +202,7 @@ def test_the_halves_share_nothing_and_leave_nothing():
 def test_annotators_go_to_one_half_whole():
     rows = simulated(30, 40, 7, noise=1.0)
     deck = deck_of([*rows, Judgment(("i0", "i1", "i2", "i3"), "i0", "i1")])  # by nobody
-    first, second = by_annotator(deck, generator(), "second")
+    first, second = split_by_annotator(deck, generator(), "second")
     one, two = (set(deck.annotator_of[half].tolist()) for half in (first, second))
     assert (len(one), len(two)) == (3, 4)
     assert not one & two
@@ -211,10 +213,10 @@ def test_annotators_go_to_one_half_whole():
 def test_tuples_go_to_one_half_and_items_to_both(factor):
     design = make_tuples([f"i{n}" for n in range(60)], 4, factor=factor)
     answers = simulate(design, np.linspace(-1, 1, 60), annotators=3).canonical
-    deck, rng, worst = Deck.of(answers), generator(), []
+    deck, rng, worst = JudgmentRounds.from_judgments(answers), generator(), []
     lacking = []
     for _ in range(30):
-        first, second = by_tuple(deck, rng, "coin")
+        first, second = split_by_tuple(deck, rng, "coin")
         assert (first ^ second).all()
         assert not set(deck.tuple_of[first]) & set(deck.tuple_of[second])
         shown = np.bincount(deck.members[np.unique(deck.tuple_of[first])].ravel(), minlength=60)
@@ -228,7 +230,7 @@ def test_tuples_go_to_one_half_and_items_to_both(factor):
 def test_the_second_half_of_the_tuples_has_more_where_that_is_chosen():
     deck = deck_of(simulated(20, 41, 3, noise=1.0))
     for _ in range(10):
-        first, second = by_tuple(deck, generator(), "second")
+        first, second = split_by_tuple(deck, generator(), "second")
         assert np.count_nonzero(first) < np.count_nonzero(second)
 
 
@@ -382,7 +384,7 @@ def test_hindi_judgments_of_other_tuples_agree_less():
         return in_first[deck.tuple_of], ~in_first[deck.tuple_of]
 
     # halves of the tuples at random, as an independent program makes them
-    known = run_trials(Deck.of(answers), unbalanced, 100, "zero", 0)
+    known = run_trials(JudgmentRounds.from_judgments(answers), unbalanced, 100, "zero", 0)
     assert known.pearson.mean() == pytest.approx(0.845, abs=0.01)
     # balanced halves judge each item as often, as Spearman-Brown supposes
     found = whole(hindi_records(), split="tuple")

@@ -34,7 +34,7 @@ def test_the_last_point_and_the_whole_are_the_reliability():
     curve = reliability_curve(judgments, seed=4)
     found = reliability(judgments, split="annotation", seed=4).groups[0]
     assert [point.annotations for point in curve.points] == [2, 3, 4, 5]
-    for point in (curve.points[-1], curve.whole):
+    for point in (curve.points[-1], curve.overall):
         assert point.pearson.mean == found.pearson.mean
         assert point.spearman.sd == found.spearman.sd
 
@@ -83,7 +83,7 @@ def test_tuples_with_fewer_annotations_are_not_in_a_point():
         judgments.take(left), trials=5
     )  # 10 tuples have 1, 20 have 3, 30 have 4
     assert [point.tuples for point in curve.points] == [50, 50, 30]
-    assert (curve.whole.tuples, curve.whole.annotations) == (50, (20 * 3 + 30 * 4) / 50)
+    assert (curve.overall.tuples, curve.overall.annotations) == (50, (20 * 3 + 30 * 4) / 50)
 
 
 def test_guessing_gives_no_estimate():
@@ -126,7 +126,7 @@ def test_the_target_is_the_reliability_of_the_scores():
 
 def test_annotations_do_not_remove_the_error_of_the_design():
     curve = reliability_curve(simulated(100, 4, noise=0.2), trials=5, target=0.97)
-    assert curve.whole.pearson.spearman_brown > 0.97  # the halves share the tuples
+    assert curve.overall.pearson.spearman_brown > 0.97  # the halves share the tuples
     document = curve.document()
     assert math.isinf(document["annotations_alone"]["needed"])
     assert 0.8 < document["annotations_alone"]["limit"] < 0.97

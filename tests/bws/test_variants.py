@@ -14,7 +14,7 @@ from bws.cli import agreement, make_tuples, reliability, score
 from bws.files import judgments_from_records, read_judgments
 from bws.problems import InputError
 from bws.records import Judgment
-from bws.variants import variant_key, variants_of
+from bws.variants import find_variants, variant_key
 
 ARABIC = Path(os.environ.get("GICCS_SHARED", "../shared")) / "data/semrel2024/arq_bws.csv"
 
@@ -33,7 +33,7 @@ ARABIC = Path(os.environ.get("GICCS_SHARED", "../shared")) / "data/semrel2024/ar
     ],
 )
 def test_texts_that_differ_in_white_space_case_and_punctuation_are_variants(one, other):
-    found = variants_of([one, "another text", other])
+    found = find_variants([one, "another text", other])
     assert found.spellings == ((one, other),)
     assert (found.n_items, found.n_distinct) == (3, 2)
 
@@ -60,16 +60,16 @@ def test_texts_that_differ_in_white_space_case_and_punctuation_are_variants(one,
     ],
 )
 def test_ids_words_digits_marks_and_symbols_are_not_variants(one, other):
-    assert variants_of([one, other]) is None
+    assert find_variants([one, other]) is None
 
 
 def test_items_of_different_groups_are_not_compared():
-    assert variants_of(["a b", "A b"], ["g", "h"]) is None
-    assert variants_of(["a b", "A b"], ["g", "g"]).spellings == (("a b", "A b"),)
+    assert find_variants(["a b", "A b"], ["g", "h"]) is None
+    assert find_variants(["a b", "A b"], ["g", "g"]).spellings == (("a b", "A b"),)
 
 
 def test_the_most_frequent_spelling_comes_first_and_of_equal_ones_the_first():
-    assert variants_of(["a b", "A b", "A B"], counts=[1, 3, 3]).spellings == (
+    assert find_variants(["a b", "A b", "A B"], counts=[1, 3, 3]).spellings == (
         ("A b", "A B", "a b"),
     )
 

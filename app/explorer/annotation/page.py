@@ -233,7 +233,7 @@ def _show_progress(progress: Progress, wanted: int, titles: Mapping[str, str]) -
 
 
 def _show_annotators(known: Figures, titles: Mapping[str, str]) -> None:
-    from bws.annotators import ALARM, FAR, FEW
+    from bws.annotators import FALSE_ALARM_RATE, MAX_SDS_BELOW_MEDIAN, MIN_JUDGMENTS
 
     st.subheader(say("annotation.annotators"), anchor=False)
     frame = known.annotators
@@ -255,7 +255,14 @@ def _show_annotators(known: Figures, titles: Mapping[str, str]) -> None:
         told_frame.select(known_of_some), "annotators", column_config=_columns(frame, titles)
     )
     with st.expander(say("annotation.flags_title")):
-        st.markdown(say("annotation.flags", few=FEW, far=FAR, alarm=ALARM))
+        st.markdown(
+            say(
+                "annotation.flags",
+                few=MIN_JUDGMENTS,
+                far=MAX_SDS_BELOW_MEDIAN,
+                alarm=FALSE_ALARM_RATE,
+            )
+        )
 
 
 def _show_times(known: Figures, titles: Mapping[str, str]) -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from bws.clusters import FEW, MANY_CLUSTERS, MIN_CLUSTERS, NEEDS
+from bws.clusters import APPROXIMATE_NOTE, MANY_CLUSTERS, MIN_CLUSTERS, NO_INTERVAL_NOTE
 from giccs.measures.metrics import correlations, left_out, mean_over_dialogues, quadratic_excess
 
 
@@ -151,7 +151,7 @@ def test_fewer_than_five_dialogues_have_a_value_but_no_interval(n_dialogues):
     found = correlations(x, y, dialogue, resamples=50)
     assert found["spearman"].value == pytest.approx(stats.spearmanr(x, y).statistic)
     few = n_dialogues < MIN_CLUSTERS
-    reason = f"{n_dialogues} dialogues: " + (NEEDS if few else FEW)
+    reason = f"{n_dialogues} dialogues: " + (NO_INTERVAL_NOTE if few else APPROXIMATE_NOTE)
     for name in ("pearson", "spearman", "rank_spearman"):
         assert np.isnan([found[name].low, found[name].high]).all() == few
     assert found["spearman"].reason == reason

@@ -78,7 +78,10 @@ EQUAL_MEANS = (
     "A model that knew how similar items are in absolute terms would therefore stay below the ceiling "
     "over all items, even without noise; the within-dialogue ρ is the fair measure of such a model."
 )
-TOO_MANY_CONNECTED = f"judgments connect more than {MAX_STDERR_ITEMS} items, too many for the errors of a choice model"
+TOO_MANY_CONNECTED = (
+    f"judgments connect more than {MAX_STDERR_ITEMS} items, too many for the errors "
+    "of a choice model"
+)
 OF_MODEL = (
     "The scores are those of {method}, whose ceiling takes the model for true in what it says of other "
     "tuples."

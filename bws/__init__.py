@@ -1,6 +1,6 @@
-"""Best–worst scaling: tuples, scores, reliability and agreement. Knows ids, nothing of dialogues.
+"""Best–worst scaling: tuples, scores, reliability and agreement, independent of dialogues.
 
-Everything here is loaded when it is first used, so that `import bws` is quick.
+All names are imported on first use, so that `import bws` is fast.
 
 >>> import bws
 >>> judged = bws.judgments_from_records([
@@ -72,7 +72,7 @@ __all__ = [
     "write_tuples",
 ]
 
-_HOMES = {
+_EXPORTS = {
     "agreement": ("agreement",),
     "annotators": ("annotator_report",),
     "design": ("audit", "extend_tuples", "make_tuples"),
@@ -94,11 +94,11 @@ _HOMES = {
     "simulate": ("simulate",),
     "split_half": ("reliability", "reliability_curve"),
 }
-_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+_HOME_OF = {name: module for module, names in _EXPORTS.items() for name in names}
 
 
 class _Package(ModuleType):
-    """A package in which `bws.agreement` is the function, also once the module is loaded."""
+    """A package in which `bws.agreement` is the function, even after its module is imported."""
 
     def __getattr__(self, name: str) -> Any:
         if name not in _HOME_OF:
@@ -108,7 +108,7 @@ class _Package(ModuleType):
         return value
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # importing the module bws.agreement would put it where the function of that name is
+        # importing the module bws.agreement must not replace the function of that name
         if not (isinstance(value, ModuleType) and name in _HOME_OF):
             super().__setattr__(name, value)
 

@@ -320,8 +320,8 @@ def _estimate(
 ) -> Estimate:
     """Return a value with its jackknife interval; without one where a cluster is needed to define it.
 
-    `left_out`: the values with one cluster left out at a time, of groups, or of annotators, groups and
-    the cells where they meet; empty for no interval. `bounds`: the smallest and the largest possible
+    `jackknife_values`: the values without one cluster at a time, of groups, or of annotators, groups and
+    their intersections; empty for no interval. `bounds`: the smallest and the largest possible
     value. The ends have 12 decimals, so that the order of sums does not change them.
     """
     if (
@@ -389,7 +389,7 @@ def _tuple_statistics(judgments: Judgments, strong: float) -> tuple[Floats, NDAr
 
 
 def _deletions(judgments: Judgments, strong: float) -> Floats:
-    """Return (J, S) how the sum of `_of_tuples` changes where a judgment is left out.
+    """Return (J, S) how the sum of `_tuple_statistics` changes where a judgment is left out.
 
     The changes of judgments of different tuples add up: those of an annotator, who judges a tuple once.
     """
@@ -411,7 +411,7 @@ def _questions(judgments: Judgments) -> list[tuple[NDArray[np.integer], int]]:
 
 
 def _statistics(counts: list[Floats], strong: float) -> Floats:
-    """Return (U, S) statistics, as `_of_tuples` has them, of (U, n) counts of each question's answers.
+    """Return (U, S) statistics, as `_tuple_statistics` has them, of (U, n) counts of each question's answers.
 
     All are 0 where there are fewer than two answers.
     """
@@ -461,7 +461,7 @@ def _sum_exactly(statistics: Floats, k: int) -> Floats:
 
 
 def _measures(sums: Floats, k: int) -> Measures:
-    """Return all measures from (..., S) sums over tuples of k items, columns as `_of_tuples` has them.
+    """Return all measures from (..., S) sums over tuples of k items, columns as `_tuple_statistics` has them.
 
     ``both`` pools best and worst questions, ``joint`` takes a judgment's (best, worst) as one answer.
     """

@@ -443,7 +443,7 @@ def _notes(judgments: Judgments, scales: _Scales) -> Iterator[str]:
 def _estimate_scales(judgments: Judgments, annotator_of: Integers, utility: Floats) -> _Scales:
     """Estimate the scale of every annotator.
 
-    owner: (J,) the annotator of each judgment, below A, or A where it is unknown.
+    annotator_of: (J,) the annotator of each judgment, below A, or A where it is unknown.
     utility: (J, K) of each judgment's items, from the judgments of all other annotators; NaN where there are
         none. A judgment with such an item does not count.
 
@@ -471,8 +471,8 @@ def _position_effects(
 ) -> tuple[PositionEffects, list[PositionEffects]]:
     """Return the position effects of all judgments together, and of each of A annotators.
 
-    The arguments are those of `_scales`, and its result. Judgments with items that no other annotator judged
-    count as if these items were equal. An annotator has effects from 5 K judgments. The p-values of
+    The arguments are those of `_estimate_scales` and its result. Judgments with items that no other
+    annotator judged count as if these items were equal. An annotator has effects from 5 K judgments. The p-values of
     annotators are corrected for the number of annotators with effects and the two answers, those of all
     judgments for the two answers (Bonferroni). ValueError: the order on the page is unknown.
     """

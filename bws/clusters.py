@@ -1,9 +1,9 @@
-"""How many clusters an interval needs, and the error variance of estimates from clustered judgments.
+"""Minimum numbers of clusters for intervals, and error variances of estimates from clustered judgments.
 
-Intervals resample clusters (dialogues, annotators, tuples, sentence pairs) as a whole. A bootstrap of few
-clusters has few distinct resamples (of two clusters three, of four 35), its percentiles are then values
-of single resamples, and the interval covers far less than its level. An interval of
-somewhat more clusters is printed with a warning.
+Intervals resample whole clusters (dialogues, annotators, tuples, sentence pairs). A bootstrap of few
+clusters has few distinct resamples (two clusters have three, four have 35). Its percentiles are then values
+of single resamples, and the interval covers far less than its level. Intervals of moderately few clusters
+have a warning.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 MIN_CLUSTERS = 5
-"""The fewest clusters from which an interval is computed."""
+"""Minimum number of clusters for an interval."""
 MANY_CLUSTERS = 20
-"""The fewest clusters whose intervals have no note: they cover 93 to 97 % (docs/coverage.md)."""
+"""Minimum number of clusters for an interval without a note: coverage 93 to 97 % (docs/coverage.md)."""
 NO_INTERVAL_NOTE = f"no interval, which needs {MIN_CLUSTERS}"
 APPROXIMATE_NOTE = f"the interval is approximate below {MANY_CLUSTERS}"
 MAX_T_DF = 1e6
-"""Degrees of freedom above which Student's t is the normal distribution."""
+"""Degrees of freedom above which Student's t is treated as the normal distribution."""
 
 
 def too_few_clusters_note(count: int, unit: str) -> str:
-    """Return why `count` clusters have no interval; empty where they are enough.
+    """Return the reason why `count` clusters have no interval; empty if they suffice.
 
-    unit: what a cluster is, in the plural.
+    unit: plural name of the clusters.
 
-    >>> too_few_clusters(2, "dialogues"), too_few_clusters(5, "dialogues")
+    >>> too_few_clusters_note(2, "dialogues"), too_few_clusters_note(5, "dialogues")
     ('2 dialogues: no interval, which needs 5', '')
     """
     return "" if count >= MIN_CLUSTERS else f"{count} {unit}: {NO_INTERVAL_NOTE}"
 
 
 def few_clusters_note(count: int, unit: str) -> str:
-    """Return a warning that an interval rests on few clusters; empty where they are enough.
+    """Return a warning about an interval from few clusters; empty if they suffice.
 
-    >>> few_clusters(7, "dialogues")
+    >>> few_clusters_note(7, "dialogues")
     '7 dialogues: the interval is approximate below 20'
     """
     return "" if count >= MANY_CLUSTERS else f"{count} {unit}: {APPROXIMATE_NOTE}"
@@ -55,41 +55,41 @@ def few_clusters_note(count: int, unit: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number and its 95 % interval; NaN where there is none."""
+    """A value and its 95 % interval; NaN where undefined."""
 
     value: float
     low: float = math.nan
     high: float = math.nan
 
     def document(self) -> dict[str, float]:
-        """Return the estimate as JSON has it."""
+        """Return the estimate in JSON form."""
         return {"value": self.value, "low": self.low, "high": self.high}
 
 
 def cluster_sums(rows: Floats, cluster_of: NDArray[np.int64]) -> Floats:
-    """Return (C, S) the sums of the rows (R, S) of each cluster, given each row's cluster (R,)."""
+    """Return (C, S) sums of the rows (R, S) per cluster, given the cluster of each row (R,)."""
     sums = np.zeros((int(cluster_of.max(initial=-1)) + 1, rows.shape[1]))
     np.add.at(sums, cluster_of, rows)
     return sums
 
 
 class ClusterVariance(NamedTuple):
-    """The variance of N estimates between clusters, and the number of clusters of each; (N,) each."""
+    """Variances of N estimates between clusters and the numbers of clusters; (N,) each."""
 
     variance: Floats
-    """Sum over clusters of the squared influence of a cluster, without a correction for their number."""
+    """Sum over clusters of the squared influence of a cluster, not corrected for their number."""
     clusters: NDArray[np.int64]
 
     @property
     def corrected(self) -> Floats:
-        """The variance times C / (C - 1); NaN where there is one cluster."""
+        """The variance times C / (C - 1); NaN for a single cluster."""
         divisor = np.where(self.clusters > 1, self.clusters - 1, np.nan)
         product: Floats = self.variance * self.clusters / divisor
         return product
 
 
 class ErrorVariance(NamedTuple):
-    """The error variance of N estimates and its degrees of freedom; (N,) each."""
+    """Error variances of N estimates and their degrees of freedom; (N,) each."""
 
     variance: Floats
     df: Floats
@@ -105,11 +105,11 @@ def two_way_variance(
 ) -> ErrorVariance:
     """Return the error variance of estimates from judgments in clusters of one or two kinds.
 
-    V = V_rows + left_out * max(V_columns - V_cells, 0) + known (Cameron, Gelbach and Miller 2011, Robust
-    Inference with Multiway Clustering, section 2.1), each cluster variance times C / (C - 1). `cells` are
-    the intersections of rows and columns. `left_out` is the finite population correction of the
-    columns: 0 where every column of the population was judged. `known` is a variance without error.
-    The degrees of freedom are those of Satterthwaite (1946).
+    V = V_rows + population_correction * max(V_columns - V_cells, 0) + known_variance (Cameron, Gelbach and
+    Miller 2011, Robust Inference with Multiway Clustering, section 2.1), each cluster variance times
+    C / (C - 1). `cells` are the intersections of rows and columns. `population_correction` is the finite
+    population correction of the columns: 0 if every column of the population was judged. `known_variance` is
+    a variance without estimation error. The degrees of freedom are those of Satterthwaite (1946).
 
     >>> four = ClusterVariance(np.array([0.3]), np.array([4]))
     >>> two_way_variance(four)
@@ -130,7 +130,7 @@ def two_way_variance(
 
 
 def t_quantile(df: Floats) -> Floats:
-    """Return the 97.5 % quantile of Student's t distribution; NaN where df is NaN.
+    """Return the 97.5 % quantile of Student's t distribution; NaN for NaN degrees of freedom.
 
     >>> t_quantile(np.array([4.0, np.inf])).round(3)
     array([2.776, 1.96 ])

@@ -83,8 +83,8 @@ def components(
 ) -> Components:
     """Estimate the variance components of the scores of some judgments.
 
-    without: indices of annotators whose values are left out of all pairs; the scores whose errors are
-    estimated remain those of all judgments. An item that loses all pairs of a kind has no error: NaN.
+    excluded_annotators: indices of annotators whose values are excluded from all pairs; the errors are
+    those of the scores from all judgments. The error of an item that loses all pairs of a kind is NaN.
 
     Where no annotator judged an item in two tuples, or no tuple has two annotators, the component that
     needs such pairs cannot be told from the residual, and is in it. The design counts in an item's error

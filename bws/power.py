@@ -1,4 +1,4 @@
-"""Before any money is spent: how reliable will the scores of such a design be?"""
+"""Expected reliability of a planned design, by simulation."""
 
 from __future__ import annotations
 
@@ -21,19 +21,20 @@ N_TRIALS = 10
 
 @dataclass(frozen=True, eq=False)
 class Power:
-    """What to expect of a design, each number over the repeats of a simulation."""
+    """Expected results of a design; each value is a distribution over simulated studies."""
 
     tuples: int
     annotations: int
-    """Judgments in all."""
+    """Total number of judgments."""
     pearson: Correlation
-    """Split-half reliability: the correlation of the scores from either half of the judgments."""
+    """Split-half reliability: the correlation of scores from two halves of the judgments."""
     spearman: Correlation
     scores: Correlation
-    """Reliability of the scores from all judgments, by `bws.components`: errors of the design and of
-    annotators included."""
+    """Reliability of the scores from all judgments, by `bws.components`, including the errors of the design
+    and of annotators.
+    """
     truth_pearson: Correlation
-    """The correlation of the scores from all judgments with the true scores."""
+    """Correlation of the scores from all judgments with the true scores."""
     truth_spearman: Correlation
 
     def document(self) -> dict[str, Any]:
@@ -70,26 +71,26 @@ def power(
     repeats: int = 10,
     seed: int = 0,
 ) -> Power:
-    """Simulate a study `repeats` times; return its split-half reliability and how near it is to the truth.
+    """Simulate a study `repeats` times; return its split-half reliability and its correlation with the truth.
 
-    The true scores of the `n_items` items lie evenly from -1 to 1. Tuples of `k` items, `factor` an item,
-    are made as by `make_tuples` and judged as by `simulate`, each by every annotator; the items are
-    scored by counting. `disagreement` and `careless` are those of `simulate`: annotators with tastes of
-    their own, and judgments at random. Split-half reliability is that of `bws.reliability`, split by
-    annotation: the halves share tuples and annotators, so that it promises more than the reliability of the
-    `scores`. With one annotator there is neither (NaN). The noise is the greatest unknown: choose it so that
-    the simulated reliability is that of a pilot study.
+    The true scores of the `n_items` items are evenly spaced from -1 to 1. Tuples of `k` items, `factor` per
+    item, are made by `make_tuples` and judged by `simulate`, each by every annotator; the items are scored
+    by counting. `disagreement` and `careless` are options of `simulate`: individual tastes and random
+    judgments. Split-half reliability is that of `bws.reliability`, split by annotation. The halves share
+    tuples and annotators, so it is higher than the reliability of the `scores`. With one annotator both are
+    NaN. The noise is the main unknown: choose it such that the simulated reliability matches that of a pilot
+    study.
 
     Raises ValueError for arguments out of range.
 
-    >>> found = power(50, 4, annotators=4, seed=1)
-    >>> found.tuples, found.annotations
+    >>> result = power(50, 4, annotators=4, seed=1)
+    >>> result.tuples, result.annotations
     (100, 400)
-    >>> found.truth_pearson.mean > found.pearson.mean > 0.8
+    >>> result.truth_pearson.mean > result.pearson.mean > 0.8
     True
     """
     if repeats < 1:
-        raise ValueError(f"repeats is {repeats}; it must be 1 or more")
+        raise ValueError(f"repeats is {repeats}; expected at least 1")
     tuples = make_tuples([f"i{n}" for n in range(n_items)], k, factor=factor, seed=seed)
     truth = np.linspace(-1, 1, n_items)[[int(item[1:]) for item in tuples.items]]
     seeds = np.random.Generator(np.random.PCG64(seed)).integers(2**31, size=repeats).tolist()
@@ -122,7 +123,7 @@ def power(
 
 
 def _correlations(scores: Floats, truth: Floats) -> tuple[float, float]:
-    """Return Pearson's and Spearman's correlation over the items that have a score."""
+    """Return Pearson's and Spearman's correlation over the items with scores."""
     from scipy.stats import pearsonr, spearmanr
 
     is_scored = ~np.isnan(scores)

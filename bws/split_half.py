@@ -548,7 +548,7 @@ def reliability_curve(
     >>> from bws.records import Judgment, Judgments
     >>> rows = [(("a", "b", "c"), "a", "c"), (("b", "c", "d"), "b", "d"), (("a", "b", "d"), "a", "d")]
     >>> curve = reliability_curve(Judgments.from_records([Judgment(*row) for row in rows * 4]))
-    >>> [(point.annotations, round(point.pearson.mean, 3)) for point in (*curve.points, curve.whole)]
+    >>> [(point.annotations, round(point.pearson.mean, 3)) for point in (*curve.points, curve.overall)]
     [(2, 1.0), (3, 0.989), (4, 1.0), (4.0, 1.0)]
     """
     check_target(target)
@@ -649,8 +649,8 @@ def split_by_annotation(
 ) -> Halves:
     """Split each tuple's judgments into two halves at random.
 
-    A tuple with n judgments, or with `drawn` picked at random from its n, gives n // 2 to one half
-    and the rest to the other. Tuples with one judgment, or with fewer than `drawn`, are in neither.
+    A tuple with n judgments, or with `n_annotations` picked at random from its n, gives n // 2 to one half
+    and the rest to the other. Tuples with one judgment, or with fewer than `n_annotations`, are in neither.
     """
     n_used = rounds.sizes if n_annotations is None else np.full_like(rounds.sizes, n_annotations)
     n_used = np.where((rounds.sizes >= 2) & (rounds.sizes >= n_used), n_used, 0)
@@ -694,7 +694,7 @@ def split_by_annotator(rounds: JudgmentRounds, rng: np.random.Generator, odd: Od
 
 
 BALANCING_ROUNDS = 20
-"""Passes over the tuples that make the halves of `by_tuple` equal; few tuples change after ten."""
+"""Passes over the tuples that make the halves of `split_by_tuple` equal; few tuples change after ten."""
 
 
 def split_by_tuple(rounds: JudgmentRounds, rng: np.random.Generator, odd: OddRule) -> Halves:

@@ -116,7 +116,7 @@ def find_variants(
     groups: (N,) the group of each item; only items of one group are compared. counts: (N,) how often each
     occurs.
 
-    >>> variants_of(["A dog barks.", "a dog  barks", "a-1", "a1"]).spellings
+    >>> find_variants(["A dog barks.", "a dog  barks", "a-1", "a1"]).spellings
     (('A dog barks.', 'a dog  barks'),)
     """
     if not any(map(TEXT_PATTERN.search, items)):
@@ -205,7 +205,7 @@ def _respell_rows(rows: Rows, spelling: Mapping[tuple[str, str], str]) -> Rows:
 def _map_texts(
     column: pl.Series, groups: pl.Series, replacement: Callable[[str, str], str | None]
 ) -> pl.Series:
-    """Return the column with each text replaced for which `new` has another, given its group and text."""
+    """Return the column with the `replacement` of each (group, text), or the text itself if it has none."""
     import polars as pl
 
     frame = pl.DataFrame({"group": groups, "text": column})

@@ -61,7 +61,7 @@ def balanced(
     """Return (count, k) item numbers below n.
 
     Appearances differ by at most one. Tuples are distinct while enough exist, afterwards each has been
-    used equally often, give or take one. `apart`: sets of items of which no tuple holds two; `together`:
+    used equally often, give or take one. `separate`: sets of items of which no tuple holds two; `together`:
     sets that one tuple holds whole; with either, tuples are distinct where exchanges of items find such
     tuples. ValueError where that cannot be.
 
@@ -214,7 +214,7 @@ class ExchangeRules:
     forbidden_pairs: NDArray[np.int64] = field(default_factory=_no_keys)
     """Sorted keys of pairs that must never meet."""
     existing_pairs: NDArray[np.int64] = field(default_factory=_no_keys)
-    """Sorted keys of pairs that have met in tuples that stay as they are; counts with `repeats`."""
+    """Sorted keys of pairs that have met in tuples that stay as they are; used with `forbid_repeats`."""
     movable: NDArray[np.bool_] | None = None
     """(T, K) which places may be exchanged; None: all."""
     position_kinds: NDArray[np.int8] | None = None

@@ -163,7 +163,7 @@ def _too_many_tuples_message(
 def _format_groups(groups: Sequence[str]) -> str:
     """Return the first groups by name and how many more there are.
 
-    >>> _listed(["a", "b", "c", "d"])
+    >>> _format_groups(["a", "b", "c", "d"])
     "groups 'a', 'b', 'c' and 1 more"
     """
     first = ", ".join(map(repr, groups[:MAX_GROUPS_NAMED]))

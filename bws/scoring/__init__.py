@@ -1,27 +1,27 @@
-"""Judgments to item scores: counting first, choice models behind the same call.
+"""Item scores from judgments, by counting or by other methods such as choice models.
 
-Every method finds utilities on a scale of its own and maps them to scores in [-1, 1], strictly
-increasing, so that methods compare; `scale="unit"` is (score + 1) / 2, in [0, 1].
+Each method estimates utilities on its own scale. A strictly increasing function maps them to scores in
+[-1, 1], so that methods are comparable. `scale="unit"` is (score + 1) / 2, in [0, 1].
 
 | method | utility u | score |
 |---|---|---|
 | counting | (best - worst) / appearances | u |
 | analytical, abw | logit ln(p / (1 - p)) | 2 / (1 + exp(-u)) - 1 |
-| elo | rating; each group's mean is 1000 | 2 / (1 + 10^((1000 - u) / 400)) - 1 |
-| rescorla-wagner, value-learning | share of wins learned, in [0, 1] | 2u - 1 |
+| elo | rating; the mean of each group is 1000 | 2 / (1 + 10^((1000 - u) / 400)) - 1 |
+| rescorla-wagner, value-learning | learned share of wins, in [0, 1] | 2u - 1 |
 | bradley-terry, plackett-luce, best-worst-logit, maxdiff | logit | 2 / (1 + exp(-u)) - 1 |
 
-The logits of the choice models have mean 0 in each set of items that judgments connect.
-`scale="counting"` gives the choice models' scores on counting's scale instead: the mean chance to be best
-minus the chance to be worst in a random tuple of the item's group (`bws.scoring.expected`).
+The logits of the choice models have mean 0 in each set of items connected by judgments.
+`scale="counting"` puts the scores of choice models on the scale of counting: the mean probability of being
+best minus that of being worst in a random tuple of the item's group (`bws.scoring.expected`).
 
-So the unit score of Bradley–Terry, Plackett–Luce and Elo is the chance to beat an item of the
-group's average utility. The score of `analytical` and `abw` is that of counting but for items that
-were always best or always worst: what they add are the logits, which `utilities` returns.
+The unit score of Bradley–Terry, Plackett–Luce and Elo is the probability of beating an item of the group's
+average utility. The scores of `analytical` and `abw` equal those of counting except for items that are
+always best or always worst; these methods add the logits, which `utilities` returns.
 
-A method that has options takes them by name: `prior` (choice models; the standard deviation of the
-utilities' Gaussian prior, in logits; by default estimated from the judgments, `bws.scoring.posterior`)
-and `passes` (elo, rescorla-wagner, value-learning).
+Options of a method are passed by name. `prior` (choice models) is the standard deviation of the Gaussian
+prior of the utilities, in logits; by default it is estimated from the judgments (`bws.scoring.posterior`).
+`passes` is an option of elo, rescorla-wagner and value-learning.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ MAX_NAMED_ITEMS = 5
 UNIT_DECIMALS = 15
 
 
-for _module in ("counting", "sequential", "choice"):  # they fill the table, in this order
+for _module in ("counting", "sequential", "choice"):  # registers its methods, in this order
     import_module(f"bws.scoring.{_module}")
 
 
@@ -88,33 +88,33 @@ def score(
     seed: int = 0,
     **options: float | None,
 ) -> Scores:
-    """Score every item of the judgments.
+    """Score each item of the judgments.
 
-    `scale`: "signed" in [-1, 1], "unit" in [0, 1], or for choice models "counting": in [-1, 1], with the sum
-    0 in a group, and without intervals. In groups with more than 100,000 possible tuples these are sampled
+    `scale`: "signed" in [-1, 1], "unit" in [0, 1], or, for choice models, "counting": in [-1, 1], with sum 0
+    per group and without intervals. In groups with more than 100,000 possible tuples, tuples are sampled
     with `seed`.
 
-    95 % intervals are utility ± t standard errors, mapped to scores; t is the quantile of Student's t
-    distribution for the item's own clusters. `interval="model"`: standard errors of the method, from counts
-    or the curvature of a likelihood, for methods that have them. `interval="bootstrap"`: from
-    `bootstrap` resamples of clusters, for all methods; 0 gives no intervals. Those of counting,
-    analytical and abw, whose scores differ only at the ends, are computed on the logit scale with one
-    pseudo-judgment, half best and half worst (`counting.smoothed_logit`).
+    95 % intervals are utility ± t standard errors, mapped to scores. t is the quantile of Student's t
+    distribution, with degrees of freedom from the clusters of the item. `interval="model"` uses the standard
+    errors of the method, from counts or from the curvature of the likelihood, if the method has them.
+    `interval="bootstrap"` uses `bootstrap` resamples of clusters, for all methods; 0 means no intervals. The
+    intervals of counting, analytical and abw, whose scores differ only at the extremes, are computed on the
+    logit scale with one pseudo-judgment, half best and half worst (`counting.smoothed_logit`).
 
-    `cluster` says what a score may vary with (table in `bws.scoring.clustering`); None takes ``both``
-    where annotators are named and judged more than one tuple, ``tuple`` with a note where they are not
-    named. ``judgment`` is for independent judgments; the choice models then have the inverse
-    Hessian. The signature contains both (`cluster`, `standard_error`). Fewer than `MIN_CLUSTERS`
-    clusters, in all or of the judgments of an item, have no interval: NaN, and a note; fewer than 20
-    have a note. The items are in the order of `judgments.tuples.items`; the numbers do not depend on
-    the order of items, rows or annotators. An item that nobody judged scores NaN, and `notes` says so.
+    `cluster` is the source of the error of a score (table in `bws.scoring.clustering`). None means ``both``
+    if annotators are named and judged several tuples, and ``tuple`` with a note if annotators are missing.
+    ``judgment`` assumes independent judgments; choice models then use the inverse Hessian. The
+    signature contains both choices (`cluster`, `standard_error`). With fewer than `MIN_CLUSTERS` clusters,
+    overall or for an item, the interval is NaN, with a note; fewer than 20 clusters also give a note.
 
-    The signature has the value of `prior`, and whether it was estimated; resamples are fitted with the
+    The items are in the order of `judgments.tuples.items`; the numbers do not depend on the order of items,
+    rows or annotators. Unjudged items score NaN, with a note.
+
+    The signature contains the value of `prior` and whether it was estimated. Resamples are fitted with the
     same value.
 
-    Raises ValueError for an unknown method, option or value, and for a combination of them that has no
-    meaning; InputError where the judgments cannot
-    be clustered as asked.
+    Raises ValueError for an unknown method, option or value or an invalid combination of them, and
+    InputError if the judgments cannot be clustered as requested.
 
     >>> from bws.records import Judgment, Judgments
     >>> judged = Judgments.from_records([
@@ -193,7 +193,7 @@ def _compute_interval(
     seed: int,
     settings: dict[str, float | None],
 ) -> Interval:
-    """Return the intervals of the scores `signed`, from standard errors of the method or its bootstrap."""
+    """Return the intervals of the scores `signed`, from standard errors of the method or the bootstrap."""
     if clusters is None:
         return NO_INTERVAL
     if clusters.no_interval_reason or not fitted.has_signal:
@@ -219,10 +219,10 @@ def utilities(
     seed: int = 0,
     **options: float | None,
 ) -> Utilities:
-    """Return what a method finds on its own scale, for the items in the judgments' order.
+    """Return the utilities of a method on its own scale, in the item order of the judgments.
 
-    `cluster`: what the standard errors of `analytical` and of the choice models contain, as in `score`; None
-    leaves these out, but for the analytical logit's, which its formula gives for independent judgments.
+    `cluster`: the source of the standard errors of `analytical` and of the choice models, as in `score`. With
+    None there are no standard errors, except those of the analytical formula, for independent judgments.
 
     >>> from bws.records import Judgment, Judgments
     >>> judged = Judgments.from_records([Judgment(("a", "b"), best="a", worst="b")] * 4)
@@ -249,17 +249,17 @@ def utilities(
 def _check_choices(**values: str) -> None:
     for name, value in values.items():
         if value not in CHOICES[name]:
-            raise ValueError(f"{name} is {value!r}; it is one of: {', '.join(CHOICES[name])}")
+            raise ValueError(f"{name} is {value!r}; expected one of: {', '.join(CHOICES[name])}")
 
 
 def _check_scale(method: str, scale: Scale, source: IntervalSource | None) -> None:
-    """Raise ValueError for a scale that the method or its intervals do not have."""
+    """Raise ValueError for a scale that the method or its intervals do not support."""
     if scale != "counting":
         return
     if METHODS[method].stages is None:
         supported = ", ".join(name for name, entry in METHODS.items() if entry.stages is not None)
         raise ValueError(
-            f"scale 'counting' needs the chances of a choice model, and method {method} has none; "
+            f"scale 'counting' needs the probabilities of a choice model, which method {method} lacks; "
             f"expected one of: {supported}"
         )
     if source:
@@ -279,7 +279,7 @@ def _signed_scores(
 
 
 def _estimation_flags(method: Method, fitted: Utilities) -> dict[str, bool]:
-    """Return, for each option that the judgments can give, whether they gave it."""
+    """Return, for each option that can be estimated from the judgments, whether it was."""
     return {
         f"{name}_estimated": name in fitted.estimated
         for name, default in method.options.items()
@@ -288,10 +288,10 @@ def _estimation_flags(method: Method, fitted: Utilities) -> dict[str, bool]:
 
 
 def _unit_scores(signed: Floats, counts: Counts | None) -> Floats:
-    """Return (signed + 1) / 2 without the noise that this leaves in the last bits: 0.1 for -0.8.
+    """Return (signed + 1) / 2 without rounding errors in the last bits: 0.1 for -0.8.
 
-    A score that is that of counting is computed from `counts`, the nearest number to
-    (appearances + best - worst) / (2 appearances); others, and the ends of intervals, have 15 decimals.
+    A counting score is computed from `counts`, as the nearest number to
+    (appearances + best - worst) / (2 appearances). Others, and the ends of intervals, have 15 decimals.
     """
     unit = np.round((signed + 1) / 2, UNIT_DECIMALS)
     if counts is None:
@@ -308,7 +308,7 @@ def _build_scores(
     notes: list[str],
     signature: dict[str, object],
 ) -> Scores:
-    """Put scores and intervals on their scale, and everything in the judgments' order of items."""
+    """Convert scores and intervals to the scale, in the item order of the judgments."""
 
     tuples, counts = judgments.tuples, judgments.canonical.counts
 
@@ -331,7 +331,7 @@ def _build_scores(
 
 
 def _expand_to_all_items(values: NDArray[Number], judgments: Judgments) -> NDArray[Number]:
-    """Return the values of the judged items for all items; NaN (or a count of 0) where never judged."""
+    """Expand values of the judged items to all items, with NaN (or a count of 0) for unjudged ones."""
     fill_value = np.nan if values.dtype.kind == "f" else 0
     expanded = np.full(len(judgments.tuples.items), fill_value, dtype=values.dtype)
     expanded[judgments.canonical.origin] = values
@@ -339,9 +339,9 @@ def _expand_to_all_items(values: NDArray[Number], judgments: Judgments) -> NDArr
 
 
 def _missing_notes(judgments: Judgments) -> Iterator[str]:
-    """Say which items have no score, and how many rows were not used."""
+    """Yield notes on unscored items and on skipped rows."""
     if judgments.n_left_out:
-        yield f"{judgments.n_left_out} rows of the judgments were left out"
+        yield f"{judgments.n_left_out} rows of the judgments were skipped"
     tuples = judgments.tuples
     is_judged = np.zeros(len(tuples.items), dtype=bool)
     is_judged[judgments.canonical.origin] = True

@@ -1,13 +1,12 @@
-"""Scores of several batches on the scale of the first, through the items that they share.
+"""Linking of batches: scores of several batches on the scale of the first, through shared items.
 
-A score says how an item fares against the items of its own batch, so that scores of batches with
-different items do not compare. Items that stand in both batches link them: mean–sigma linking
-(Marco 1977) maps a batch by x -> a + b x so that the shared items get the mean and the standard
-deviation that they have on the scale of the first batch. Unlike a regression it is symmetrical:
-noise in the shared items' scores does not shrink the slope.
+A score compares an item with the items of its own batch, so scores of batches with different items are not
+comparable. Items in both batches link them. Mean–sigma linking (Marco 1977) maps a batch by x -> a + b x,
+such that the shared items get the mean and standard deviation that they have on the scale of the first
+batch. Unlike regression it is symmetric: noise in the scores of shared items does not shrink the slope.
 
-Where all judgments are at hand, scoring them together by a choice model is better still: then every
-comparison links, not only the shared items' scores.
+If all judgments are available, it is better to score them together with a choice model: then every
+comparison links the batches, not only the scores of the shared items.
 """
 
 from __future__ import annotations
@@ -26,16 +25,14 @@ Key = tuple[str, str]
 
 
 def anchor(scores_by_batch: Sequence[Scores]) -> list[Scores]:
-    """Map the scores (and intervals) of all batches to the scale of the first.
+    """Map the scores and intervals of all batches to the scale of the first.
 
-    Items are the same where group id and item id are. The batches are taken in order; each is
-    linked by all items that it shares with those before it, an item counting with its score in
-    the first batch that has it. Mapped scores can lie outside [-1, 1] (or [0, 1]); a note says how
-    many do. They are not clipped, which would bend the scale.
+    Items are identified by group id and item id. Batches are processed in order; each is linked by all items
+    that it shares with earlier batches. An item has its score in the first batch that contains it. Mapped
+    scores can be outside [-1, 1] (or [0, 1]); they are not clipped, and a note gives their number.
 
-    Raises ValueError where a batch has fewer than two scored items in common with those before it,
-    or where the shared items all score the same in one of the two; and where the batches were
-    scored by different methods or on different scales.
+    Raises ValueError if a batch shares fewer than two scored items with earlier batches, if all shared items
+    have the same score in one of the two, or if the batches have different methods or scales.
 
     >>> def batch(**score):
     ...     zeros = np.zeros(len(score), dtype=np.int64)
@@ -96,7 +93,7 @@ def _link_batch(scores: Scores, reference_scores: dict[Key, float], batch_number
 def _mean_sigma(
     batch_scores: Floats, reference_scores: Floats, batch_number: int
 ) -> tuple[float, float]:
-    """Return slope b and offset a of mean–sigma linking: b = sd(there) / sd(here)."""
+    """Return slope b and offset a of mean–sigma linking: b = sd(reference) / sd(batch)."""
     if len(batch_scores) < 2 or not np.ptp(batch_scores) > 0 or not np.ptp(reference_scores) > 0:
         raise ValueError(
             f"batch {batch_number} shares {len(batch_scores)} scored items with earlier batches, with "
@@ -113,4 +110,4 @@ def _range_notes(score: Floats, scale: object) -> list[str]:
     outside = np.count_nonzero((score < lowest) | (score > 1))
     if not outside:
         return []
-    return [f"{outside} anchored scores lie outside [{lowest}, 1], the scale of the first batch"]
+    return [f"{outside} anchored scores are outside [{lowest}, 1], the range of the scale"]

@@ -1,30 +1,30 @@
-"""Choice models: utilities under which the judgments are likely.
+"""Choice models: maximum a posteriori utilities under models of the judgments.
 
-Each model takes a judgment for a few choices, each made by a logit rule over alternatives that are
-linear in the utilities u of the judged items: the chance of alternative l is exp(a_l·u) / sum over
-all alternatives. `stages` writes the choices as matrices: a stage is (L, K) rows a_l, the chosen one
-first, over the judged items with the best first and the worst last.
+Each model treats a judgment as a few choices. Each choice follows a logit rule over alternatives that are
+linear in the utilities u of the judged items: the probability of alternative l is exp(a_l·u) divided by the
+sum over all alternatives. `stages` writes the choices as matrices: a stage has (L, K) rows a_l, the chosen
+one first, over the judged items with the best first and the worst last.
 
-- Bradley–Terry (1952): the 2K-3 comparisons that a judgment implies, the best beats every other
-  item and every other item beats the worst, each a choice between two.
-- Plackett–Luce (1959, 1975): the best is chosen among all K; the order of the others is unknown but
-  for the worst, which every one of them beats. For K = 3 this is the ranking's whole likelihood.
+- Bradley–Terry (1952): the 2K-3 comparisons implied by a judgment (the best beats every other item, every
+  other item beats the worst), each a choice between two items.
+- Plackett–Luce (1959, 1975): the best is chosen among all K; the order of the others is unknown, except that
+  each of them beats the worst. For K = 3 this is the full likelihood of the ranking.
 - Best–worst logit (Marley and Louviere 2005, the sequential model): the best is chosen among all K
   with utilities u, then the worst among the remaining K-1 with utilities -u.
 - MaxDiff logit (Marley and Louviere 2005): the pair (best, worst) is chosen among all K(K-1) ordered
   pairs (i, j) with utility u_i - u_j.
 
-The utilities have a Gaussian prior with mean 0 and standard deviation `prior` (in logits), by default
-the one with the highest evidence (`posterior`). It makes those of an item that always wins finite, and
-their mean is 0 in every set of items that the judgments connect.
+The utilities have a Gaussian prior with mean 0 and standard deviation `prior` (in logits), by default the
+one with the highest evidence (`posterior`). It keeps the utilities of items that always win finite. The mean
+utility is 0 in every set of items connected by judgments.
 
 Standard errors: with M = Σ_c g_c g_cᵀ over clusters c and the prior's precision τ, the variance of the
-utilities is the diagonal of H⁻¹ (M + τ I) H⁻¹, their mean projected out; C/(C-1) corrects M (`clustering`).
-The term τ I is what the prior's pull towards 0 adds: for judgments that follow the model M estimates
-H - τ I, and the variance is that of the inverse Hessian. The inverse Hessian itself is taken where
-judgments are independent (cluster ``judgment``) and the model is a likelihood of whole judgments:
-best–worst logit, MaxDiff, and Plackett–Luce for K = 3. Else a judgment counts more than once in the
-comparisons that it implies, and the curvature overstates what is known.
+utilities is the diagonal of H⁻¹ (M + τ I) H⁻¹, with the mean projected out; C/(C-1) corrects M
+(`clustering`). The term τ I accounts for the prior's pull towards 0: for judgments that follow the model, M
+estimates H - τ I, and the variance is that of the inverse Hessian. The inverse Hessian itself is used for
+independent judgments (cluster ``judgment``) if the model is a likelihood of whole judgments: best–worst
+logit, MaxDiff, and Plackett–Luce for K = 3. Otherwise a judgment counts more than once in its implied
+comparisons, and the curvature overstates the information.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ __all__ = [
 ]  # fmt: skip
 
 NO_SIGNAL_NOTE = (
-    "the judgments hold no signal: the prior's estimated standard deviation is 0, and so are all "
+    "the judgments contain no signal: the estimated standard deviation of the prior is 0, and so are all "
     "utilities; they have no standard errors or intervals"
 )
 MAX_STDERR_ITEMS = 2000
-"""Items of a connected set up to which standard errors are computed: they need a dense inverse."""
+"""Maximum items of a connected set for which standard errors are computed; they need a dense inverse."""
 MAX_NAMED_GROUPS = 5
 Stages = list[Floats]
 ChoiceModel = Callable[[int], Stages]
@@ -59,7 +59,7 @@ ChoiceModel = Callable[[int], Stages]
 
 
 def bradley_terry(k: int) -> Stages:
-    """Return the stages of Bradley–Terry: 2K-3 choices between two.
+    """Return the stages of Bradley–Terry: 2K-3 choices between two items.
 
     >>> [stage.astype(int).tolist() for stage in bradley_terry(2)]
     [[[1, 0], [0, 1]]]
@@ -74,12 +74,12 @@ def plackett_luce(k: int) -> Stages:
 
 
 def best_worst_logit(k: int) -> Stages:
-    """Return the stages of the sequential logit: the best of K, then the worst of the K-1 left."""
+    """Return the stages of the sequential logit: the best of K, then the worst of the remaining K-1."""
     return [np.eye(k), -np.eye(k)[:0:-1]]
 
 
 def maxdiff(k: int) -> Stages:
-    """Return the one stage of MaxDiff: an ordered pair among K(K-1)."""
+    """Return the single stage of MaxDiff: an ordered pair among K(K-1)."""
     pairs = sorted(permutations(range(k), 2), key=lambda pair: pair != (0, k - 1))
     return [np.array([np.eye(k)[i] - np.eye(k)[j] for i, j in pairs])]
 
@@ -93,7 +93,7 @@ def _pairs_beating_worst(k: int) -> list[tuple[int, int]]:
 
 
 def make_fit(model: ChoiceModel) -> Fit:
-    """Return the `Fit` of a model; `prior` is estimated where it is None."""
+    """Return the `Fit` of a model; `prior` is estimated if it is None."""
 
     def fit(
         judgments: CanonicalJudgments,
@@ -103,7 +103,7 @@ def make_fit(model: ChoiceModel) -> Fit:
         prior: float | None = None,
     ) -> Utilities:
         if prior is not None and not 0 < prior < np.inf:
-            raise ValueError(f"prior is {prior}; it is a standard deviation: a number above 0")
+            raise ValueError(f"prior is {prior}; expected a standard deviation above 0")
         if not len(judgments):
             return Utilities(np.empty(0))
         label = connected_labels(judgments)
@@ -138,7 +138,7 @@ def _fit_posterior(
         variance, df = _sandwich(sets, len(label), posterior.precision, clusters)
         stderr_method = "sandwich"
     if any(np.isnan(variance[item_set.items]).any() for item_set in sets):
-        reasons.append("no standard errors where all judgments of an item are of one cluster")
+        reasons.append("no standard errors for items with a single cluster")
     notes += reasons
     return Utilities(
         utility, np.sqrt(variance), notes, solution.converged, df=df, stderr_method=stderr_method
@@ -153,7 +153,7 @@ def _zero_utilities(label: Integers, clusters: Clusters | None) -> Utilities:
 
 
 def connected_labels(judgments: CanonicalJudgments) -> Integers:
-    """Return (N,) the number of each item's connected set, -1 where no answer shows the item."""
+    """Return (N,) the index of each item's connected set; -1 for items without judgments."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -171,13 +171,13 @@ def _fit_notes(solution: Solution) -> list[str]:
     if solution.converged:
         return []
     return [
-        f"the fit did not converge in {solution.steps} steps: the last one moved a utility by "
-        f"{solution.last_step:.1g}; a smaller prior makes it easier"
+        f"the fit did not converge in {solution.steps} steps: the last step changed a utility by "
+        f"{solution.last_step:.1g}; a smaller prior helps convergence"
     ]
 
 
 def _connection_notes(judgments: CanonicalJudgments, label: Integers) -> list[str]:
-    """Say which groups fall into sets of items that no judgment connects."""
+    """Return a note on groups whose items are not all connected by judgments."""
     is_judged = label >= 0
     sets = np.unique(np.column_stack((judgments.group_of[is_judged], label[is_judged])), axis=0)
     count = np.bincount(sets[:, 0], minlength=len(judgments.groups))
@@ -194,14 +194,14 @@ def _connection_notes(judgments: CanonicalJudgments, label: Integers) -> list[st
         else ""
     )
     return [
-        f"no judgments connect all items of {group_list}{more}: the scores of items in different sets "
-        "of a group cannot be compared (each set has mean utility 0)"
+        f"judgments do not connect all items of {group_list}{more}: scores of items in different sets "
+        "of a group are not comparable (each set has mean utility 0)"
     ]
 
 
 @dataclass(frozen=True, eq=False)
 class ConnectedSet:
-    """A set of n items that judgments connect, and its j judgments."""
+    """A set of n items connected by judgments, and its j judgments."""
 
     items: Integers
     """(n,)"""
@@ -210,17 +210,17 @@ class ConnectedSet:
     positions: Integers
     """(j, K) the judged items, as indices into `items`."""
     gradients: Floats
-    """(j, K) of each answer's log-likelihood by the utilities of its items."""
+    """(j, K) gradients of each judgment's log-likelihood with respect to the utilities of its items."""
     hessian: Floats
     """(n, n)"""
     bread: Floats
-    """(n, n) inverse Hessian, the mean utility projected out."""
+    """(n, n) inverse Hessian with the mean utility projected out."""
 
 
 def connected_sets(
     posterior: Posterior, utility: Floats, label: Integers
 ) -> tuple[list[ConnectedSet], list[str]]:
-    """Return the sets that are small enough for a dense inverse, and what of the others."""
+    """Return the sets that are small enough for a dense inverse, and notes on the others."""
     hessian = posterior.hessian(utility)
     outcomes, gradients = posterior.outcomes, posterior.gradients(utility).T
     set_of_judgment = label[outcomes.items[0, outcomes.outcome_of_judgment]]
@@ -230,8 +230,8 @@ def connected_sets(
     ):
         if len(items) > MAX_STDERR_ITEMS:
             notes.add(
-                f"no standard errors for a connected set of {len(items)} items (the limit is "
-                f"{MAX_STDERR_ITEMS}, they need a dense matrix); use the bootstrap"
+                f"no standard errors for a connected set of {len(items)} items (limit: "
+                f"{MAX_STDERR_ITEMS}, dense matrix required); use the bootstrap"
             )
             continue
         outcome = outcomes.outcome_of_judgment[judgments]
@@ -244,7 +244,7 @@ def connected_sets(
 
 
 def _is_likelihood(stages: Stages) -> bool:
-    """Return whether the chances of all pairs of best and worst sum to 1, so that judgments count once.
+    """Return whether the probabilities of all (best, worst) pairs sum to 1, so that judgments count once.
 
     >>> [_is_likelihood(model(4)) for model in (best_worst_logit, maxdiff, plackett_luce)]
     [True, True, False]
@@ -263,7 +263,7 @@ def _is_likelihood(stages: Stages) -> bool:
 
 
 def _inverse_hessian(sets: list[ConnectedSet], n: int) -> Floats:
-    """Return (N,) variances; NaN for items that are in none of the sets."""
+    """Return (N,) variances; NaN for items outside the sets."""
     variance = np.full(n, np.nan)
     for item_set in sets:
         variance[item_set.items] = item_set.bread.diagonal()
@@ -273,7 +273,7 @@ def _inverse_hessian(sets: list[ConnectedSet], n: int) -> Floats:
 def _sandwich(
     sets: list[ConnectedSet], n: int, precision: float, clusters: Clusters
 ) -> ErrorVariance:
-    """Return the clustered sandwich of each item; NaN for items that are in none of the sets."""
+    """Return the clustered sandwich variance of each item; NaN for items outside the sets."""
     prior = np.full(n, np.nan)
     for item_set in sets:
         prior[item_set.items] = precision * (item_set.bread**2).sum(axis=1)
@@ -289,7 +289,7 @@ def _sandwich(
 
 
 def _scatter(item_set: ConnectedSet, labels: Integers) -> Floats:
-    """Return (n, n) Σ_c g_c g_cᵀ, g_c the sum of the gradients of a cluster's answers."""
+    """Return (n, n) Σ_c g_c g_cᵀ, where g_c is the sum of the gradients of cluster c."""
     from scipy.sparse import csr_array
 
     cluster = np.unique(labels, return_inverse=True)[1].ravel()
@@ -302,7 +302,7 @@ def _scatter(item_set: ConnectedSet, labels: Integers) -> Floats:
 
 
 def _indices_by_label(label: Integers) -> list[Integers]:
-    """Return the places of each label, ascending by label; those labelled -1 are left out."""
+    """Return the indices of each label, in ascending label order, ignoring -1."""
     order = np.argsort(label, kind="stable")
     starts = np.flatnonzero(np.diff(label[order], prepend=-1))
     return np.split(order, starts)[1:] if starts.size else []
@@ -315,6 +315,8 @@ def _register(name: str, summary: str, stages: ChoiceModel) -> None:
 
 
 _register("bradley-terry", "logit model of the implied comparisons", bradley_terry)
-_register("plackett-luce", "best of all, and all beat the worst", plackett_luce)
-_register("best-worst-logit", "best of all, then worst of the rest", best_worst_logit)
-_register("maxdiff", "the pair of best and worst among all pairs", maxdiff)
+_register("plackett-luce", "choice of the best, and comparisons with the worst", plackett_luce)
+_register(
+    "best-worst-logit", "choice of the best, then of the worst of the others", best_worst_logit
+)
+_register("maxdiff", "choice of the (best, worst) pair among all pairs", maxdiff)

@@ -1,14 +1,14 @@
-"""Which judgments belong together: clusters for the error variance of scores.
+"""Clusters of judgments for the error variance of scores.
 
 | cluster | error of a score | V |
 |---|---|---|
-| both | other annotators and, where tuples were left out, other tuples | V_annotator + f (V_tuple - V_cell) |
+| both | other annotators and, for incomplete designs, other tuples | V_annotator + f (V_tuple - V_cell) |
 | annotator | other annotators, the same tuples | V_annotator |
 | tuple | the same annotators, other tuples | V_cell + f (V_tuple - V_cell) |
 | judgment | the same tuples, all judgments independent | V_judgment |
 
-A cell is an annotator's judgments of a tuple; V - V_cell is never taken below 0. f is the finite
-population correction of the design (`bws.components`).
+A cell contains the judgments of one annotator on one tuple; V_tuple - V_cell is clipped at 0. f is the
+finite population correction of the design (`bws.components`).
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ Cluster = Literal["both", "annotator", "tuple", "judgment"]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 VarianceFunction = Callable[[Integers], Floats]
-"""(J,) numbers of clusters, from 0 -> (N,) variances between them, without correction for their number."""
+"""(J,) cluster indices, from 0 -> (N,) variances between clusters, not corrected for their number."""
 REMEDIES = {
-    "both": "cluster by tuple (then intervals hold for these annotators alone), or collect judgments "
+    "both": "cluster by tuple (intervals then apply to these annotators only), or collect judgments "
     "of more annotators",
     "annotator": "cluster by tuple, or collect judgments of more annotators",
     "tuple": "cluster by annotator, or judge more tuples",
@@ -57,18 +57,18 @@ class Clusters:
     items: Integers
     """(J, K) the items of each judgment."""
     rows: Integers
-    """(J,) the number of each judgment's cluster, from 0: annotator, cell or judgment."""
+    """(J,) index of each judgment's cluster, from 0: annotator, cell or judgment."""
     columns: Integers | None
-    """(J,) the number of each judgment's tuple; None where tuples do not count as error."""
+    """(J,) index of each judgment's tuple; None if tuples do not count as error."""
     cells: Integers
-    """(J,) the number of each judgment's cell."""
+    """(J,) index of each judgment's cell."""
     population_correction: Floats
-    """(N,) finite population correction of the design, 0 where it is complete."""
+    """(N,) finite population correction of the design; 0 for a complete design."""
 
     def error_variance(
         self, variance: VarianceFunction, known_variance: Floats | float = 0.0
     ) -> ErrorVariance:
-        """Combine the variances between clusters of each kind; NaN for an item of one cluster."""
+        """Combine the variances between clusters of each kind; NaN for items with a single cluster."""
 
         def between(labels: Integers) -> ClusterVariance:
             return ClusterVariance(variance(labels), self._per_item(labels))
@@ -84,7 +84,7 @@ class Clusters:
         )
 
     def _per_item(self, labels: Integers) -> Integers:
-        """Return (N,) how many clusters judged each item."""
+        """Return (N,) the number of clusters per item."""
         size = int(labels.max(initial=0)) + 1
         pairs = np.unique(self.items * size + labels[:, None])
         return np.bincount(pairs // size, minlength=len(self.population_correction)).astype(
@@ -93,7 +93,7 @@ class Clusters:
 
     @cached_property
     def too_few(self) -> NDArray[np.bool_]:
-        """(N,) whether fewer than `MIN_CLUSTERS` clusters judged an item."""
+        """(N,) whether fewer than `MIN_CLUSTERS` clusters contain the item."""
         few: NDArray[np.bool_] = self._per_item(self.rows) < MIN_CLUSTERS
         if self.columns is None:
             return few
@@ -103,7 +103,7 @@ class Clusters:
 
     @property
     def _cluster_counts(self) -> Iterator[tuple[int, str]]:
-        """Yield the number of clusters of each kind that counts, and its name in the plural."""
+        """Yield the number and the plural name of each relevant kind of clusters."""
         if self.kind != "tuple":
             name = "judgments" if self.kind == "judgment" else "annotators"
             yield int(self.rows.max(initial=-1)) + 1, name
@@ -112,7 +112,7 @@ class Clusters:
 
     @property
     def no_interval_reason(self) -> str:
-        """Why no item has an interval; empty where some may have one."""
+        """The reason why no item has an interval; empty if intervals are possible."""
         reasons = [
             reason for count in self._cluster_counts if (reason := too_few_clusters_note(*count))
         ]
@@ -120,25 +120,28 @@ class Clusters:
 
     @property
     def notes(self) -> list[str]:
-        """What to know of the intervals."""
+        """Notes on the precision of the intervals."""
         return [note for count in self._cluster_counts if (note := few_clusters_note(*count))]
 
 
 def default_cluster(judgments: CanonicalJudgments) -> tuple[Cluster, str]:
-    """Return the clusters with all error that the judgments can show, and a note on what is missing."""
+    """Return the clusters that contain all observable error, and a note on missing sources of error."""
     has_several_tuples = np.any(judgments.tuple_of != judgments.tuple_of[:1])
     n_unknown = np.count_nonzero(judgments.annotator_of < 0)
     if not n_unknown and judgments.annotator_of.any():
         return ("both" if has_several_tuples else "annotator"), ""
-    reason = f"{n_unknown} of {len(judgments)} judgments name no annotator"
+    reason = f"{n_unknown} of {len(judgments)} judgments have no annotator"
     if not n_unknown:
         reason = "all judgments are of one annotator"
     cluster: Cluster = "tuple" if has_several_tuples else "judgment"
-    return cluster, f"{reason}: the intervals do not hold for other annotators"
+    return cluster, f"{reason}: the intervals do not apply to other annotators"
 
 
 def cluster_judgments(judgments: Judgments, cluster: Cluster) -> Clusters:
-    """Return the clusters of judgments in canonical order; InputError where they cannot be clustered so."""
+    """Return the clusters of judgments in canonical order.
+
+    Raises InputError if the judgments cannot be clustered in this way.
+    """
     canonical = judgments.canonical
     _check_clusters(judgments, cluster)
     tuple_of, all_rows = canonical.tuple_of, np.arange(len(canonical))
@@ -167,13 +170,11 @@ def _check_clusters(judgments: Judgments, cluster: Cluster) -> None:
     if cluster != "tuple":
         alternative = "tuple"
         if n_unknown:
-            problem = f"{n_unknown} of {len(canonical)} judgments name no annotator"
+            problem = f"{n_unknown} of {len(canonical)} judgments have no annotator"
         elif not canonical.annotator_of.any():
             problem = "all judgments are of one annotator"
     if not problem and cluster != "annotator" and not canonical.tuple_of.any():
         problem, alternative = "all judgments are of one tuple", "annotator"
     if problem:
-        message = (
-            f"{problem}, so that they cannot be clustered by {cluster}; cluster by {alternative}"
-        )
+        message = f"{problem}, so they cannot be clustered by {cluster}; cluster by {alternative}"
         raise InputError(Problem(judgments.source or "judgments", None, message))

@@ -1,7 +1,7 @@
-"""Scores from counts alone: counting, and its two logit forms.
+"""Scores from counts: counting and its two logit forms.
 
-All take the number of appearances, best and worst answers as arrays of one shape, return utilities
-of that shape, and give NaN where an item never appeared. Swapping best and worst changes the sign.
+All functions take the numbers of appearances, best and worst answers as arrays of the same shape and return
+utilities of that shape, NaN for items without appearances. Swapping best and worst changes the sign.
 """
 
 from __future__ import annotations
@@ -38,10 +38,9 @@ def counting(appearances: Numbers, best: Numbers, worst: Numbers) -> Floats:
 def analytical(appearances: Numbers, best: Numbers, worst: Numbers) -> Floats:
     """Return the analytical estimate of a logit model's utility (Lipovetsky and Conklin 2014).
 
-    p = (n + B - W) / 2n, b = ln(p / (1 - p)), for n appearances, B best and W worst answers. An item
-    that was always best (p = 1) or always worst (p = 0) has no finite logit; there p is taken half
-    a count away from the end: p = 1 - 1/4n or 1/4n. The nearest p that other counts can give is
-    1/2n away, so the order of items stays.
+    p = (n + B - W) / 2n, b = ln(p / (1 - p)), for n appearances, B best and W worst answers. An item that is
+    always best (p = 1) or always worst (p = 0) has no finite logit; its p is moved by half a count:
+    p = 1 - 1/4n or 1/4n. The nearest other p is 1/2n away, so the order of items does not change.
 
     >>> analytical(np.array([6, 6]), np.array([4, 6]), np.array([1, 0])).round(4)
     array([1.0986, 3.1355])
@@ -61,10 +60,10 @@ def analytical_stderr(appearances: Numbers, best: Numbers, worst: Numbers) -> Fl
 
 
 def abw(appearances: Numbers, best: Numbers, worst: Numbers) -> Floats:
-    """Return the analytic best-worst score (Marley, Islam and Hawkins 2016, in Hollis 2018).
+    """Return the analytic best–worst score (Marley, Islam and Hawkins 2016, in Hollis 2018).
 
-    ln((1 + r) / (1 - r)) with r = (B - W) / n clipped to ±0.9999. Away from the ends this is the
-    same number as `analytical`; at the ends it is ±9.9, whatever the number of appearances.
+    ln((1 + r) / (1 - r)) with r = (B - W) / n clipped to ±0.9999. Except at the extremes this equals
+    `analytical`; at the extremes it is ±9.9 for any number of appearances.
 
     >>> abw(np.array([6, 6]), np.array([4, 6]), np.array([1, 0])).round(4)
     array([1.0986, 9.9034])
@@ -76,7 +75,7 @@ def abw(appearances: Numbers, best: Numbers, worst: Numbers) -> Floats:
 def smoothed_logit(appearances: Numbers, best: Numbers, worst: Numbers) -> Floats:
     """Return ln((1 + s) / (1 - s)) of s = (B - W) / (n + 1): the score with one pseudo-judgment.
 
-    The pseudo-judgment is half best and half worst, so that the logit is finite where all judgments agree
+    The pseudo-judgment is half best and half worst, which makes the logit finite if all judgments agree
     (compare Agresti and Coull 1998).
 
     >>> smoothed_logit(np.array([9, 9]), np.array([0, 9]), np.array([0, 0])).round(4)
@@ -87,9 +86,9 @@ def smoothed_logit(appearances: Numbers, best: Numbers, worst: Numbers) -> Float
 
 
 def pseudo_variance(appearances: Numbers, best: Numbers, worst: Numbers) -> Floats:
-    """Return the part of the variance of `smoothed_logit` that is that of its pseudo-judgment.
+    """Return the variance of `smoothed_logit` that is due to its pseudo-judgment.
 
-    Its two halves count as clusters of their own: (1 + s²) / 2 / (n + 1)² on the scale of s.
+    Its two halves count as separate clusters: (1 + s²) / 2 / (n + 1)² on the scale of s.
     """
     s = (best - worst) / (_nan_if_zero(appearances) + 1)
     variance: Floats = (1 + s**2) / 2 / (appearances + 1) ** 2 * _logit_slope(s) ** 2
@@ -106,8 +105,8 @@ def _fit_smoothed(
 ) -> Utilities:
     """Fit `smoothed_logit`, with standard errors by linearisation.
 
-    A cluster's influence on s is the sum of its values (1 best, -1 worst, 0 neither) less s, divided
-    by n + 1; the delta method takes it to the logit.
+    A cluster's influence on s is the sum of its values (1 best, -1 worst, 0 neither) minus s, divided by
+    n + 1; the delta method transforms it to the logit scale.
     """
     item_counts = judgments.counts
     counts = (item_counts.appearances, item_counts.best, item_counts.worst)
@@ -144,9 +143,9 @@ def _make_formula_fit(formula: Formula) -> Fit:
 def _fit_analytical(
     judgments: CanonicalJudgments, *, clusters: Clusters | None, seed: int
 ) -> Utilities:
-    """Fit `analytical` with standard errors: those of `_fit_smoothed`, or of its formula without clusters.
+    """Fit `analytical` with standard errors from `_fit_smoothed`, or from its formula without clusters.
 
-    The formula takes all judgments for independent, with other annotators and tuples every time.
+    The formula assumes independent judgments, each with a different annotator and tuple.
     """
     item_counts = judgments.counts
     counts = (item_counts.appearances, item_counts.best, item_counts.worst)
@@ -195,4 +194,4 @@ SMOOTHED_COUNTING = Method(
     formula=smoothed_logit,
     has_stderr=True,
 )
-"""The basis of the intervals of all methods with a formula; their scores differ only at the ends."""
+"""The basis of the intervals of all methods with a formula; their scores differ only at the extremes."""

@@ -1,19 +1,19 @@
-"""Scores of choice models on counting's scale: the counting scores to be expected under the model.
+"""Scores of choice models on the scale of counting: the expected counting scores under the model.
 
-The score of an item is the mean of P(best) - P(worst) over the sets of K items of its group that hold it,
-K the size of the tuples: what counting would give if annotators who answer by the model, with the fitted
-utilities, judged every set again and again. Which opponents an item happened to meet does not matter.
-A score is in [-1, 1], scores sum to 0 in a group, and in a group they increase with the utilities.
+The score of an item is the mean of P(best) - P(worst) over all sets of K items of its group that contain it,
+where K is the size of the tuples. It is the counting score of infinitely many judgments of every set by
+annotators who follow the model with the fitted utilities. It does not depend on the opponents in the actual
+design. Scores are in [-1, 1], sum to 0 per group, and increase with the utilities within a group.
 
-The chances are those of the method's own model. Best–worst logit and MaxDiff define P(best, worst).
-Bradley–Terry and Plackett–Luce (K > 3) multiply the chances of overlapping comparisons; here P(best, worst)
-is proportional to that product and sums to 1 over the K(K-1) answers.
+The probabilities are those of the method's model. Best–worst logit and MaxDiff define P(best, worst).
+Bradley–Terry and Plackett–Luce (K > 3) multiply the probabilities of overlapping comparisons; here
+P(best, worst) is proportional to this product and sums to 1 over the K(K-1) answers.
 
-A group with at most 100,000 sets is computed exactly. In others the sets are random: in each of at least
-64 rounds the group is shuffled into a circle, and all K neighbours in it are a set, so that every item is
-in K sets of a round and the sum of the scores stays 0. There are enough rounds for 200,000 sets. Isotonic
-regression on the utilities then removes the order that chance gave to items with nearly equal scores. A
-test holds the standard deviation from seed to seed below 0.006 in groups of 41 and 300 items.
+Groups with at most 100,000 sets are computed exactly. In larger groups the sets are random: in each of at
+least 64 rounds, the group is put into a random circular order, and every K adjacent items form a set. Every
+item is then in K sets per round and the scores sum to 0. The rounds yield 200,000 sets or more. Isotonic
+regression on the utilities removes random order inversions between items with nearly equal scores. A test
+keeps the standard deviation across seeds below 0.006 in groups of 41 and 300 items.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MAX_EXACT_SETS = 100_000
 SAMPLED_SETS = 200_000
 MIN_ROUNDS = 64
 MAX_EXACT_SETS_PER_DRAW = 500
-"""Sets of a group up to which every draw is computed exactly."""
+"""Maximum number of sets per group for which every draw is computed exactly."""
 SET_BATCH_SIZE = 1 << 14
 
 
@@ -43,7 +43,7 @@ def expected_counting(
 ) -> Floats:
     """Return (N,) the expected counting scores of items with (N,) utilities.
 
-    A group has at least K items.
+    Each group needs at least K items.
 
     >>> from bws.scoring.choice import best_worst_logit
     >>> three, one_group = np.array([np.log(2), 0, 0]), np.zeros(3, dtype=np.int64)
@@ -71,8 +71,8 @@ def expected_counting(
 def expected_of_draws(draws: Floats, group_of: Integers, k: int, model: ChoiceModel) -> Floats:
     """Return (R, N) the expected counting scores of R draws of N utilities.
 
-    In groups with more than 500 sets a score depends on an item's own utility alone: it is interpolated
-    between the scores that the first draw has there.
+    In groups with more than 500 sets, the score is treated as a function of the item's own utility and
+    interpolated from the scores of the first draw.
 
     >>> from bws.scoring.choice import best_worst_logit
     >>> pair = np.array([[0.0, np.log(3)], [0.0, 0.0]])
@@ -99,7 +99,7 @@ def expected_of_draws(draws: Floats, group_of: Integers, k: int, model: ChoiceMo
 
 
 def _mean_balance(utility: Floats, sets: Iterator[Integers], k: int, model: ChoiceModel) -> Floats:
-    """Return (G, n) the mean P(best) - P(worst) in (M, K) sets of the n items of each of G groups."""
+    """Return (G, n) the mean P(best) - P(worst) over (M, K) sets of the n items of each of G groups."""
     total, count = np.zeros(utility.shape), np.zeros(utility.shape[1])
     stages = model(k)
     for members in sets:
@@ -125,7 +125,9 @@ def _balance(stages: list[Floats], x: Floats) -> Floats:
 
 
 def answer_probabilities(stages: list[Floats], x: Floats) -> tuple[list[tuple[int, int]], Floats]:
-    """Return the L = K(K-1) answers (best, worst), and (L, M) their chances in M sets of (K, M) utilities."""
+    """Return the L = K(K-1) answers (best, worst) and their probabilities (L, M) in M sets, from (K, M)
+    utilities.
+    """
     answers = list(permutations(range(len(x)), 2))
     logs = np.empty((len(answers), x.shape[1]))
     for row, (best, worst) in enumerate(answers):
@@ -138,13 +140,13 @@ def answer_probabilities(stages: list[Floats], x: Floats) -> tuple[list[tuple[in
 
 
 def _all_sets(n: int, k: int) -> Iterator[Integers]:
-    """Yield all sets of K of n items."""
+    """Yield all sets of K of n items, in batches."""
     sets = np.array(list(combinations(range(n), k)))
     yield from np.array_split(sets, -(-len(sets) // SET_BATCH_SIZE))
 
 
 def _sampled_sets(n: int, k: int, rng: np.random.Generator) -> Iterator[Integers]:
-    """Yield random sets in which every item is equally often."""
+    """Yield random sets that contain every item equally often."""
     rounds = max(MIN_ROUNDS, -(-SAMPLED_SETS // n))
     neighbours = (np.arange(n)[:, np.newaxis] + np.arange(k)) % n
     step = max(SET_BATCH_SIZE // n, 1)
@@ -154,7 +156,7 @@ def _sampled_sets(n: int, k: int, rng: np.random.Generator) -> Iterator[Integers
 
 
 def _make_monotone(score: Floats, utility: Floats) -> Floats:
-    """Return the nearest scores that do not fall where utilities rise; the sum stays."""
+    """Return the nearest scores that do not decrease with the utilities, with the same sum."""
     from scipy.optimize import isotonic_regression
 
     order = np.argsort(utility, kind="stable")

@@ -1,10 +1,10 @@
-"""The intervals of scores: estimate ± t standard errors on the scale of a method's utilities.
+"""Intervals of scores: estimate ± t standard errors on the scale of a method's utilities.
 
-Standard errors are those of a method, or of the bootstrap from resampled clusters (Efron and Tibshirani
-1993, chapter 6). Each of R resamples draws as many clusters as there are, with replacement, and takes all
-answers of a cluster as often as it was drawn. The variance of an item's utility over those resamples in
-which it appears is its variance between clusters. With clusters of two kinds (annotators and tuples) there
-are R resamples of annotators, R of tuples and R of the cells where they meet.
+Standard errors are those of a method or of a cluster bootstrap (Efron and Tibshirani 1993, chapter 6). Each
+of R resamples draws as many clusters as there are, with replacement, and repeats all judgments of a cluster
+as often as it is drawn. The variance of an item's utility over the resamples that contain it is its variance
+between clusters. For clusters of two kinds (annotators and tuples) there are R resamples of annotators, R of
+tuples and R of their intersections.
 """
 
 from __future__ import annotations
@@ -26,25 +26,28 @@ __all__ = ["IntervalSource", "bootstrap_errors", "compute_interval", "resolve_in
 
 IntervalSource = Literal["bootstrap", "model"]
 RESAMPLE_BATCH_SIZE = 16
-"""Resamples drawn at once; part of what a seed means, as the random numbers come in this order."""
+"""Resamples per batch; a change would change the results of a seed."""
 
 
 def resolve_interval_source(
     method: str, interval: IntervalSource, bootstrap: int
 ) -> IntervalSource | None:
-    """Return what to take intervals from, None where none are wanted; ValueError where it cannot be."""
+    """Return the source of intervals, or None for no intervals.
+
+    Raises ValueError if the method does not support the source.
+    """
     if bootstrap < 0:
-        raise ValueError(f"bootstrap is {bootstrap}; it is a number of resamples: 0 or more")
+        raise ValueError(f"bootstrap is {bootstrap}; expected a number of resamples, at least 0")
     if interval == "bootstrap":
         return "bootstrap" if bootstrap else None
     if bootstrap:
         raise ValueError(
-            f"bootstrap is {bootstrap} but the interval is to come from standard errors; ask for one"
+            f"bootstrap is {bootstrap}, but interval='model' uses standard errors; choose one of them"
         )
     if not METHODS[method].has_stderr:
         supported = ", ".join(name for name, entry in METHODS.items() if entry.has_stderr)
         raise ValueError(
-            f"method {method} has no standard errors; use the bootstrap, or one of: {supported}"
+            f"method {method} has no standard errors; use the bootstrap or one of: {supported}"
         )
     return "model"
 
@@ -52,10 +55,10 @@ def resolve_interval_source(
 def compute_interval(
     method: Method, estimate: Utilities, score: Floats, clusters: Clusters
 ) -> Interval:
-    """Return the ends of estimate ± t standard errors as scores, widened to contain the score.
+    """Return estimate ± t standard errors as scores, extended to contain the score.
 
-    t is the 97.5 % quantile of Student's t for the degrees of freedom of each standard error. NaN for items
-    that fewer than `MIN_CLUSTERS` clusters judged; the notes say so.
+    t is the 97.5 % quantile of Student's t distribution with the degrees of freedom of each standard error.
+    NaN, with a note, for items with fewer than `MIN_CLUSTERS` clusters.
     """
     df = np.full(len(score), np.inf) if estimate.df is None else estimate.df
     margin = t_quantile(df) * np.asarray(estimate.stderr)
@@ -70,12 +73,12 @@ def _interval_notes(low: Floats, high: Floats, clusters: Clusters) -> list[str]:
     notes = []
     if n_without_interval := np.count_nonzero(clusters.too_few):
         notes.append(
-            f"{n_without_interval} items have no interval: fewer than {MIN_CLUSTERS} clusters judged them"
+            f"{n_without_interval} items have no interval: fewer than {MIN_CLUSTERS} clusters per item"
         )
     if n_zero_width := np.count_nonzero(low == high):
         notes.append(
-            f"the intervals of {n_zero_width} items have no width, as the items score the same in every "
-            "resample; that is not certainty"
+            f"the intervals of {n_zero_width} items have zero width, because all resamples give the same "
+            "score; this does not imply certainty"
         )
     return notes
 
@@ -91,8 +94,8 @@ def bootstrap_errors(
 ) -> Utilities:
     """Return the estimate with bootstrap standard errors, and notes on the resamples.
 
-    A method that is a formula on counts costs three sparse products per resample; the others are fitted
-    anew to every resample.
+    A method with a formula on counts takes three sparse products per resample; other methods are refitted to
+    every resample.
     """
     notes: list[str] = []
 
@@ -121,9 +124,9 @@ def _variance(
     is_included: NDArray[np.bool_],
     notes: list[str],
 ) -> Floats:
-    """Return (N,) the variance of the utilities in (N, few) batches of resamples, NaN left out.
+    """Return (N,) the variance of the utilities in (N, batch) arrays of resamples, ignoring NaN.
 
-    A note says how many of the `counted` items are absent from some resamples.
+    A note gives the number of items of `is_included` that are absent from some resamples.
     """
     present, total, squares = (np.zeros(len(center)) for _ in range(3))
     for utilities in batches:
@@ -136,7 +139,7 @@ def _variance(
     if (absent := (resamples - present) * is_included).any():
         notes.append(
             f"{np.count_nonzero(absent)} items are absent from some of the {resamples} resamples "
-            f"(at most {absent.max():.0f}); their intervals rest on the others"
+            f"(at most {absent.max():.0f}); their intervals are based on the others"
         )
     n = np.where(present > 0, present, np.nan)
     variance: Floats = squares / n - (total / n) ** 2
@@ -144,7 +147,7 @@ def _variance(
 
 
 def _count_by_cluster(items: Integers, clusters: Integers, n: int) -> Any:
-    """Return sparse (N, C) counts of `items`, (J,) or (J, K), in each cluster."""
+    """Return sparse (N, C) counts of `items`, (J,) or (J, K), per cluster."""
     from scipy.sparse import coo_array
 
     columns = np.repeat(clusters, items.size // max(len(clusters), 1))
@@ -155,7 +158,7 @@ def _count_by_cluster(items: Integers, clusters: Integers, n: int) -> Any:
 def _utilities_from_counts(
     method: Method, judgments: CanonicalJudgments, labels: Integers, resamples: int, seed: int
 ) -> Iterator[Floats]:
-    """Yield (N, few) utilities of resamples, from the counts of each."""
+    """Yield (N, batch) utilities of resamples, computed from the counts of each."""
     assert method.formula is not None
     n = len(judgments.items)
     item_arrays = (
@@ -177,7 +180,7 @@ def _refit_utilities(
     options: dict[str, float],
     notes: list[str],
 ) -> Iterator[Floats]:
-    """Yield (N, 1) utilities of each resample; note how many of the fits did not converge."""
+    """Yield (N, 1) utilities of each resample; add a note on fits that did not converge."""
     n_failed = 0
     for batch in _resample_weights(int(labels.max()) + 1, resamples, seed):
         for weights in batch.T:
@@ -190,7 +193,7 @@ def _refit_utilities(
 
 
 def _resample_weights(n_clusters: int, resamples: int, seed: int) -> Iterator[Integers]:
-    """Yield (C, few) how often each cluster was drawn, until there were R columns."""
+    """Yield (C, batch) draw counts of the clusters, R columns in all."""
     rng = np.random.Generator(np.random.PCG64(seed))
     for start in range(0, resamples, RESAMPLE_BATCH_SIZE):
         batch_size = min(RESAMPLE_BATCH_SIZE, resamples - start)

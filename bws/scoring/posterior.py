@@ -1,26 +1,26 @@
-"""The posterior of utilities under a logit model of choices: its maximum, and the evidence for its prior.
+"""Posterior of utilities under a logit model of choices: its mode and the evidence for its prior.
 
-All models of `choice` are sums of log p(chosen | u) over stages of linear alternatives, so that one
-gradient and one curvature serve them all. Adding a constant to u changes no chance: the curvature is the
-Laplacian of a weighted graph on the items, sparse as the tuples are.
+All models of `choice` are sums of log p(chosen | u) over stages of linear alternatives, so they share one
+gradient and one Hessian. Adding a constant to u changes no probability: the Hessian is the Laplacian of a
+weighted graph on the items, as sparse as the tuples.
 
 The standard deviation of the prior is estimated from the judgments (empirical Bayes). The evidence for a
-standard deviation τ is the probability of the judgments with the utilities integrated out, by Laplace's
-approximation at the utilities û that are most probable under τ:
+standard deviation τ is the marginal likelihood of the judgments. It is computed by Laplace's approximation
+at the mode û under τ:
 
-    log Z(τ) = ℓ(û) - |û|² / 2τ² - N log τ - log |H| / 2,  H the curvature at û; log Z(0) = ℓ(0).
+    log Z(τ) = ℓ(û) - |û|² / 2τ² - N log τ - log |H| / 2, with H the Hessian at û; log Z(0) = ℓ(0).
 
-τ maximises it over {0} and [0.05, 5]. Where judgments hold no signal, the maximum is at or near 0, and all
-scores are 0 or nearly so; a prior of fixed width would take the noise for differences between items.
+τ maximises the evidence over {0} and [0.05, 5]. For judgments without signal the maximum is at or near 0,
+and all scores are about 0; a prior of fixed width would treat noise as differences between items.
 
-Bradley–Terry and Plackett–Luce count the comparisons of a judgment as if they were independent. Their
-log-likelihood is multiplied by tr H / tr J of a random answer between equal items, J the variance of the
-answer's gradient (a composite likelihood's magnitude adjustment: Pauli, Racugno and Ventura 2011), so that
-curvature and variance agree where there is no signal. The factor is 1 for the models whose choices are
-those of the judgment (best–worst logit, MaxDiff, Plackett–Luce of triples).
+Bradley–Terry and Plackett–Luce treat the comparisons of a judgment as independent. Their log-likelihood is
+multiplied by tr H / tr J of a random answer between equal items, where J is the variance of the answer's
+gradient (magnitude adjustment of a composite likelihood: Pauli, Racugno and Ventura 2011). Without signal,
+curvature and variance then agree. The factor is 1 for models whose choices are those of the judgment
+(best–worst logit, MaxDiff, Plackett–Luce for K = 3).
 
-The determinant is exact where no connected set has more than 200 items. Beyond that it is a stochastic
-Lanczos quadrature (Ubaru, Chen and Saad 2017) with the same random vectors for every τ.
+The determinant is exact if no connected set has more than 200 items. Otherwise it is estimated by
+stochastic Lanczos quadrature (Ubaru, Chen and Saad 2017) with the same random vectors for every τ.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ STEP_TOLERANCE = 1e-8
 PRIOR_RANGE = (0.05, 5.0)
 LOG_PRIOR_TOLERANCE = 0.05
 SEARCH_TOLERANCE = 5e-2
-"""The last step of a fit during the search moves no utility by more; what is left is far smaller."""
+"""Tolerance of fits during the search; the remaining error is far smaller than the last step."""
 PRIOR_DECIMALS = 3
 MAX_DENSE_ITEMS = 200
 N_PROBES = 4
@@ -57,16 +57,16 @@ LANCZOS_STEPS = 15
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
-    """M distinct answers (tuple, best, worst) and how often each was given."""
+    """M distinct answers (tuple, best, worst) and their frequencies."""
 
     items: Integers
-    """(K, M) item indices: the best first, the worst last."""
+    """(K, M) item indices, the best first and the worst last."""
     weight: Floats
-    """(M,) how often."""
+    """(M,) frequency of each outcome."""
     outcome_of_judgment: Integers
-    """(J,) the outcome of each answer."""
+    """(J,) the outcome of each judgment."""
     n_items: int
-    """N: item indices are below it."""
+    """N; all item indices are less than N."""
 
     @classmethod
     def from_judgments(cls, judgments: CanonicalJudgments) -> Outcomes:
@@ -86,7 +86,7 @@ class Outcomes:
 
     @cached_property
     def edges(self) -> tuple[Integers, Integers]:
-        """Distinct pairs of items (low, high) as low * N + high, ascending; (P * M,) each pair's edge."""
+        """Distinct item pairs (low, high) as low * N + high, ascending; (P * M,) the edge of each pair."""
         first, second = (self.items[position] for position in self.pairs)
         keys = np.minimum(first, second) * self.n_items + np.maximum(first, second)
         distinct, index = np.unique(keys, return_inverse=True)
@@ -118,7 +118,7 @@ class Posterior:
         return total - self.precision / 2 * float(u @ u)
 
     def gradients(self, u: Floats) -> Floats:
-        """Return (K, M) the derivative of each outcome's log-likelihood by its items' utilities."""
+        """Return (K, M) gradients of each outcome's log-likelihood with respect to its items' utilities."""
         derivatives = np.zeros(self.outcomes.items.shape)
         for block in self._blocks():
             x = u[self.outcomes.items[:, block]]
@@ -127,14 +127,14 @@ class Posterior:
         return derivatives
 
     def gradient(self, u: Floats) -> Floats:
-        """Return (N,) the derivative of the log posterior."""
+        """Return (N,) the gradient of the log posterior."""
         weighted = self.gradients(u) * self.outcomes.weight
         summed = np.bincount(self.outcomes.items.ravel(), weighted.ravel(), self.outcomes.n_items)
         slope: Floats = summed - self.precision * u
         return slope
 
     def hessian(self, u: Floats) -> Any:
-        """Return the sparse (N, N) negative second derivative of the log posterior."""
+        """Return the sparse (N, N) Hessian of the negative log posterior."""
         from scipy.sparse import csr_array, diags_array
 
         edges, edge = self.outcomes.edges
@@ -146,10 +146,10 @@ class Posterior:
         return diags_array(adjacency.sum(axis=1) + self.precision) - adjacency
 
     def _pair_curvatures(self, u: Floats) -> Floats:
-        """Return (P, M) how strongly each outcome ties each of its pairs of items.
+        """Return (P, M) the negated off-diagonal Hessian entries of each outcome's pairs of items.
 
-        With the alternatives' chances p and q = Σ_l p_l a_l a stage's curvature is
-        Σ_l p_l a_l a_lᵀ - q qᵀ; the tie of i and j is minus its entry (i, j).
+        With the probabilities p of the alternatives and q = Σ_l p_l a_l, the Hessian of a stage is
+        Σ_l p_l a_l a_lᵀ - q qᵀ; the value for i and j is minus its entry (i, j).
         """
         i, j = self.outcomes.pairs
         curvatures: Floats = np.zeros((len(i), self.outcomes.items.shape[1]))
@@ -169,7 +169,7 @@ class Posterior:
 
 
 def _probabilities(stage: Floats, x: Floats) -> Floats:
-    """Return (L, M) the chance of each alternative, from (K, M) utilities."""
+    """Return (L, M) probabilities of the alternatives, from (K, M) utilities."""
     z = stage @ x
     z -= z.max(axis=0)
     np.exp(z, out=z)
@@ -178,7 +178,7 @@ def _probabilities(stage: Floats, x: Floats) -> Floats:
 
 
 def log_probability_of_first(stage: Floats, x: Floats) -> Floats:
-    """Return (M,) the log chance of the first alternative, the chosen one."""
+    """Return (M,) log probabilities of the first alternative, the chosen one."""
     z = stage @ x
     z -= z.max(axis=0)
     log_probability: Floats = z[0] - np.log(np.exp(z).sum(axis=0))
@@ -187,16 +187,16 @@ def log_probability_of_first(stage: Floats, x: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Where the posterior is highest, or how far the search came."""
+    """Mode of a posterior, or the last iterate if the fit did not converge."""
 
     utility: Floats
     steps: int
     last_step: float
-    """The most that the last step moved a utility."""
+    """Largest change of a utility in the last step."""
 
     @property
     def converged(self) -> bool:
-        """Whether the last step was small enough."""
+        """Whether the last step was within the tolerance."""
         return self.last_step <= STEP_TOLERANCE
 
 
@@ -205,8 +205,8 @@ def maximize(
 ) -> Solution:
     """Maximise a posterior by Newton steps from `start` (default: 0), solved by conjugate gradients.
 
-    The posterior is strictly concave. The search ends when a step moves no utility by more than
-    `tolerance`: the steps shrink so fast that what is left is far smaller.
+    The posterior is strictly concave. The iteration ends when no utility changes by more than `tolerance`;
+    quadratic convergence makes the remaining error far smaller.
     """
     u = np.zeros(posterior.outcomes.n_items) if start is None else start
     steps, last_step = 0, np.inf
@@ -230,7 +230,7 @@ def _newton_step(posterior: Posterior, u: Floats) -> Floats:
 def _line_search(
     posterior: Posterior, u: Floats, value: float, step: Floats
 ) -> tuple[Floats, float, float]:
-    """Go along the step, halved until the posterior does not fall (but for rounding)."""
+    """Take the step, halved until the posterior does not decrease (within rounding)."""
     rounding = 1e-12 * abs(value)
     step_size = float(np.abs(step).max(initial=0.0))
     while True:
@@ -242,9 +242,9 @@ def _line_search(
 
 
 def estimate_prior(posterior: Posterior, label: Integers) -> tuple[float, Floats]:
-    """Return the standard deviation with the highest evidence, to 3 decimals, and the utilities near it.
+    """Return the standard deviation with the highest evidence, to 3 decimals, and utilities near its mode.
 
-    label: (N,) the connected set of each item, -1 where no judgment shows it.
+    label: (N,) the connected set of each item; -1 for items without judgments.
     """
     from scipy.optimize import minimize_scalar
 
@@ -266,8 +266,8 @@ def estimate_prior(posterior: Posterior, label: Integers) -> tuple[float, Floats
 
 
 def log_evidence(posterior: Posterior, utility: Floats, label: Integers) -> float:
-    """Return log Z of the posterior's prior, from the most probable utilities (up to a constant)."""
-    items = np.count_nonzero(label >= 0)  # the others' terms cancel
+    """Return log Z of the posterior's prior, from the utilities at the mode (up to a constant)."""
+    items = np.count_nonzero(label >= 0)  # the terms of the others cancel
     determinant = _log_determinant(posterior.hessian(utility), posterior.precision, label)
     weighted = _likelihood_weight(posterior.stages) * posterior.value(utility)
     return weighted + items * math.log(posterior.precision) / 2 - determinant / 2
@@ -277,7 +277,7 @@ def _likelihood_weight(stages: list[Floats]) -> float:
     """Return tr H / tr J of an answer between equal items.
 
     >>> from bws.scoring.choice import bradley_terry, maxdiff
-    >>> round(_weight(maxdiff(4)), 6), round(_weight(bradley_terry(4)), 6)
+    >>> round(_likelihood_weight(maxdiff(4)), 6), round(_likelihood_weight(bradley_terry(4)), 6)
     (1.0, 0.555556)
     """
     curvature = sum(stage.var(axis=0).sum() for stage in stages)
@@ -286,7 +286,7 @@ def _likelihood_weight(stages: list[Floats]) -> float:
 
 
 def _log_determinant(hessian: Any, precision: float, label: Integers) -> float:
-    """Return log |H| over the items that judgments show."""
+    """Return log |H| over the judged items."""
     judged_items = np.flatnonzero(label >= 0)
     set_of_item = np.unique(label[judged_items], return_inverse=True)[1]
     sizes = np.bincount(set_of_item)
@@ -297,7 +297,7 @@ def _log_determinant(hessian: Any, precision: float, label: Integers) -> float:
 
 
 def _exact_log_determinant(hessian: Any, set_of_item: Integers, sizes: Integers) -> float:
-    """Return log |H| from dense blocks, those of sets of one size together."""
+    """Return log |H| from dense blocks, one batch per set size."""
     order = np.argsort(set_of_item, kind="stable")
     position = np.empty_like(order)
     position[order] = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
@@ -319,8 +319,8 @@ def _lanczos_log_determinant(
 ) -> float:
     """Return an estimate of log |H| = tr log H.
 
-    The constant vector of each connected set is an eigenvector with eigenvalue `precision`, the smallest
-    one by far. It is taken out of the random vectors, so that the others' eigenvalues need few steps.
+    The constant vector of each connected set is an eigenvector with eigenvalue `precision`, by far the
+    smallest. It is projected out of the random vectors, so that few steps suffice for the others.
     """
     from scipy.sparse import csr_array
 
@@ -335,7 +335,10 @@ def _lanczos_log_determinant(
 
 
 def _quadrature(matrix: Any, start: Floats) -> tuple[Floats, Floats]:
-    """Return (P, M) nodes and weights for vᵀ f(A) v / |v|² = Σ weight f(node), v the P columns of `start`."""
+    """Return (P, M) nodes and weights for vᵀ f(A) v / |v|² = Σ weight f(node).
+
+    The vectors v are the P columns of `start`.
+    """
     vector, previous = start / np.linalg.norm(start, axis=0), np.zeros_like(start)
     beta = np.zeros(start.shape[1])
     tridiagonal = np.zeros((start.shape[1], LANCZOS_STEPS, LANCZOS_STEPS))

@@ -1,20 +1,20 @@
-"""Elo, Rescorla–Wagner and value learning (Hollis 2018): items learn from match after match.
+"""Elo, Rescorla–Wagner and value learning (Hollis 2018): sequential updates from matches.
 
-A judgment is 2K-3 matches: the best beats every other item, and every other item beats the worst.
-All matches are played in `passes` passes, in shuffled order. At the end of each pass every item, in
-shuffled order, loses to a dummy item and beats another; the two dummies of a group learn as the items
-do and keep the items' values in a bounded range.
+A judgment is 2K-3 matches: the best beats every other item, and every other item beats the worst. All
+matches are played in `passes` passes, in shuffled order. At the end of each pass, every item, in shuffled
+order, loses to one dummy item and beats another. The two dummies of a group are updated like items and keep
+the values of the items in a bounded range.
 
-The matches of few items are played one by one, in a new order in each pass. Those of many items are
-drawn once, at random, into rounds in which no item plays twice, and a pass plays the rounds in shuffled
-order: matches of different items do not affect each other, so a round is one array operation and gives
-the numbers that its matches would give one after another. Only the dummies' matches run one by one.
+With few items, matches are played one at a time, in a new order per pass. With many items, matches are
+assigned once, at random, to rounds in which no item plays twice, and each pass plays the rounds in shuffled
+order. Matches of different items do not affect each other, so a round is one array operation with the same
+result as playing its matches in sequence. Only the matches with dummies are played one at a time.
 
-The learning rate of Rescorla–Wagner and value learning falls from pass to pass, so that the last matches
-hardly matter. Elo's does not: a rating keeps moving with the latest results. Hollis (2018) therefore
-averages the ratings at the end of 100 orders of the matches. Here an item's rating is its mean during the
-second half of the passes, taken after every round (or every 16N single matches of N items): more ratings of
-the same matches, and less that depends on their order.
+The learning rate of Rescorla–Wagner and value learning decreases from pass to pass, so that the last matches
+have little influence. Elo has a constant rate, and ratings keep following the latest results. Hollis (2018)
+therefore averages the final ratings of 100 orders of the matches. Here an item's rating is its mean during
+the second half of the passes, sampled after every round (or every 16N single matches of N items). This
+averages more ratings of the same matches and depends less on their order.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ __all__ = [
 
 PASSES = 100
 LEARNING_RATE = 0.025
-"""Learning rate of the first pass; pass number s learns at RATE / s (Elo does not use it)."""
+"""Learning rate of the first pass; the rate of pass s is LEARNING_RATE / s (not used by Elo)."""
 ELO_START = 1000.0
 ELO_K = 30.0
 INITIAL_ASSOCIATION = 1e-4
 MIN_ROUND_MATCHES = 32
 """Mean matches per round from which an array operation per round is faster than a loop over matches."""
 MATCHES_PER_ITEM = 16
-"""Matches per item between two ratings that enter a mean, where matches are played one by one."""
+"""Matches per item between two samples of the ratings, if matches are played one at a time."""
 State = tuple[Any, ...]
-"""What an item has learned: numbers, or arrays of one number an item."""
+"""The learned state of an item: numbers, or arrays of one number per item."""
 Update = Callable[[State, State, float], tuple[State, State]]
 """(winner, loser, rate) -> (winner, loser) after the match."""
 PassRunner = Callable[[Update, Floats, float], Iterator[Floats]]
-"""(update, states, rate) -> the states, changed by the matches of a pass, several times during it."""
+"""(update, states, rate) -> the states, updated in place by the matches of a pass; yielded repeatedly."""
 
 
 def elo(winner: State, loser: State, rate: float) -> tuple[State, State]:
-    """Move both ratings by 30 (1 - E), E the winner's expected result 1 / (1 + 10^((l - w) / 400)).
+    """Move both ratings by 30 (1 - E), with the winner's expected result E = 1 / (1 + 10^((l - w) / 400)).
 
     >>> elo((1000.0,), (1000.0,), 0)
     ((1015.0,), (985.0,))
@@ -63,7 +63,7 @@ def elo(winner: State, loser: State, rate: float) -> tuple[State, State]:
 
 
 def value_learning(winner: State, loser: State, rate: float) -> tuple[State, State]:
-    """Move the winner's value towards 1 and the loser's towards 0, further the greater the surprise.
+    """Move the winner's value towards 1 and the loser's towards 0, in proportion to the surprise.
 
     >>> value_learning((0.5,), (0.5,), 0.1)
     ((0.525,), (0.475,))
@@ -76,7 +76,7 @@ def value_learning(winner: State, loser: State, rate: float) -> tuple[State, Sta
 def rescorla_wagner(winner: State, loser: State, rate: float) -> tuple[State, State]:
     """Strengthen the winner's association with winning and the loser's with losing.
 
-    What an item can still learn is 1 minus the sum of its two associations.
+    The remaining capacity of an item is 1 minus the sum of its two associations.
 
     >>> rescorla_wagner((0.25, 0.25), (0.25, 0.25), 0.1)
     ((0.275, 0.25), (0.25, 0.275))
@@ -89,7 +89,7 @@ def rescorla_wagner(winner: State, loser: State, rate: float) -> tuple[State, St
 
 
 def _surprise(w: Any, l: Any) -> Any:  # noqa: E741
-    """Return 1 - o_w / (o_w + o_l) for chances of winning w and l with odds o = p / (1 - p)."""
+    """Return 1 - o_w / (o_w + o_l) for win probabilities w and l with odds o = p / (1 - p)."""
     upset = l * (1 - w)
     return upset / (upset + w * (1 - l))
 
@@ -106,9 +106,10 @@ def _make_fit(
     *,
     average: bool = False,
 ) -> Fit:
-    """Return the `Fit` of a rule: its update, an item's first state, the utilities in the states.
+    """Return the `Fit` of an update rule, given an item's initial state and a function from states to
+    utilities.
 
-    averaged: read the mean state during the second half of the passes, not the last one.
+    average: use the mean state during the second half of the passes instead of the last state.
     """
 
     def fit(
@@ -119,7 +120,7 @@ def _make_fit(
         passes: float = PASSES,
     ) -> Utilities:
         if passes != int(passes) or passes < 1:
-            raise ValueError(f"passes is {passes}; it is a whole number, at least 1")
+            raise ValueError(f"passes is {passes}; expected a whole number, at least 1")
         rng = np.random.Generator(np.random.PCG64(seed))
         last, mean = _run_passes(judgments, update, start, int(passes), rng)
         state = mean if average else last
@@ -132,7 +133,7 @@ def _make_fit(
 
 
 def _centre_ratings(state: Floats, judgments: CanonicalJudgments) -> Floats:
-    """Shift ratings so that every group has mean 1000: only their differences mean something."""
+    """Shift ratings to mean 1000 per group; only differences are meaningful."""
     rating = state[0]
     is_judged = ~np.isnan(rating)
     size, groups = len(judgments.groups), judgments.group_of[is_judged]
@@ -144,7 +145,7 @@ def _centre_ratings(state: Floats, judgments: CanonicalJudgments) -> Floats:
 
 fit_elo = _make_fit(elo, (ELO_START,), _centre_ratings, average=True)
 fit_value_learning = _make_fit(value_learning, (0.5,), lambda state, _: state[0])
-# Hollis starts from no associations; a trace of both gives the first match its even odds.
+# Hollis starts without associations; a small initial value of both gives the first match even odds.
 fit_rescorla_wagner = _make_fit(
     rescorla_wagner,
     (INITIAL_ASSOCIATION, INITIAL_ASSOCIATION),
@@ -159,7 +160,7 @@ def _run_passes(
     passes: int,
     rng: np.random.Generator,
 ) -> tuple[Floats, Floats]:
-    """Return (S, N) the items' states after all passes, and their mean during the second half of them."""
+    """Return (S, N) the items' states after all passes, and their mean during the second half."""
     n, groups = len(judgments.items), len(judgments.groups)
     state = np.repeat(np.array(start)[:, None], n, axis=1)
     total, count = np.zeros_like(state), 0
@@ -181,7 +182,7 @@ def _run_passes(
 def _make_pass_runner(
     winner: Integers, loser: Integers, n: int, rng: np.random.Generator
 ) -> PassRunner:
-    """Return how to play the matches of n items in the least time."""
+    """Return the fastest way to play the matches of n items."""
     if n >= 2 * MIN_ROUND_MATCHES:  # a round has at most n / 2
         rounds = list(_rounds(winner, loser, n, rng))
         if len(winner) >= MIN_ROUND_MATCHES * len(rounds):
@@ -196,7 +197,7 @@ def _play_rounds(
     state: Floats,
     rate: float,
 ) -> Iterator[Floats]:
-    """Play all rounds in shuffled order; changes the (S, N) states, and yields them after each round."""
+    """Play all rounds in shuffled order; update the (S, N) states in place and yield them per round."""
     for index in rng.permutation(len(rounds)):
         winner, loser = rounds[index]
         after = update(tuple(state[:, winner]), tuple(state[:, loser]), rate)
@@ -212,7 +213,7 @@ def _play_singly(
     state: Floats,
     rate: float,
 ) -> Iterator[Floats]:
-    """Play all matches in shuffled order; changes the (S, N) states, and yields them after some matches."""
+    """Play all matches in shuffled order; update the (S, N) states in place and yield them at intervals."""
     order, step = rng.permutation(len(winner)), max(MATCHES_PER_ITEM * state.shape[1], 1)
     values: list[State] = list(zip(*state.tolist(), strict=True))
     for start in range(0, len(order), step):
@@ -237,7 +238,8 @@ def _rounds(
 ) -> Iterator[tuple[Integers, Integers]]:
     """Yield all matches in rounds (winners, losers) in which each of n items plays at most once.
 
-    N matches wait at a time, in shuffled order; a round takes those before which neither item waits.
+    N matches wait at a time, in shuffled order; a round contains those with no earlier waiting match of
+    either item.
     """
     queue = rng.permutation(len(winner))
     waiting, n_queued = queue[:0], 0
@@ -263,7 +265,7 @@ def _play_dummies(
     order: Integers,
     rate: float,
 ) -> None:
-    """Let every item in turn lose to its group's first dummy and beat the second; changes both."""
+    """Let every item in turn lose to the first dummy of its group and beat the second, in place."""
     values: list[State] = list(zip(*state.tolist(), strict=True))
     (unbeaten, beaten), groups = dummies, group_of.tolist()
     for item in order.tolist():
@@ -274,7 +276,7 @@ def _play_dummies(
 
 
 def _share_to_score(u: Floats) -> Floats:
-    return np.clip(2 * u - 1, -1, 1)  # the end of an interval may be outside of [0, 1]
+    return np.clip(2 * u - 1, -1, 1)  # ends of intervals can be outside [0, 1]
 
 
 def _rating_to_score(u: Floats) -> Floats:

@@ -1,12 +1,13 @@
-"""The utilities that very many judgments would give: draws given the judgments that there are.
+"""Draws of the true utilities, those of infinitely many judgments, given the actual judgments.
 
-A choice model's utilities, shrunk by a prior, are no sum of truth and error whose variances could be
-compared: the error has been shrunk with the truth. But the model says how the true utilities are
-distributed given the judgments, and how well scores agree with them is the mean over draws of that.
+The utilities of a choice model are shrunk by a prior. They are not a sum of truth and error with comparable
+variances, because the error is shrunk together with the truth. However, the model gives the distribution of
+the true utilities given the judgments. The expected agreement of scores with the truth is its mean over
+draws.
 
-The draws are those of a Hamiltonian Monte Carlo chain (Duane and others 1987; Neal 2011), with the inverse
-Hessian as the metric, as Laplace's normal approximation is too wide where few judgments bound a utility.
-They are the utilities v that all answers of these annotators would give.
+The draws come from a Hamiltonian Monte Carlo chain (Duane and others 1987; Neal 2011) with the inverse
+Hessian as the metric. Laplace's normal approximation is too wide for utilities bounded by few judgments. The
+draws are the utilities v that infinitely many answers of the same annotators would give.
 
 Other annotators have other tastes. Let an annotator's own utilities have the variance t around the
 population's u. An item judged by annotators in shares f_a has v = u + a mean taste with the variance
@@ -14,9 +15,9 @@ e = t Σ f_a², and v has the prior's variance σ². Given v, u is then normal w
 variance (1 - e/σ²) e.
 
 t is estimated by moments. With g_a the gradient of annotator a's judgments and B the inverse Hessian,
-Σ_a (B g_a)² exceeds what annotators without tastes give, which is found by simulating the judgments anew
-from draws. The excess for every unit of t is Σ f_a² times the squared rows of B H. Items have the weight of
-the squared derivative of their score. The estimate is not cut off at 0, so that means have no bias.
+Σ_a (B g_a)² exceeds its value for annotators without tastes, which is estimated by simulating judgments from
+draws. The excess per unit of t is Σ f_a² times the squared rows of B H. Items are weighted by the squared
+derivative of their score. The estimate is not clipped at 0, so that means are unbiased.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ __all__ = ["TrueUtilities", "estimate_taste_variance", "true_utilities"]
 
 BURN_IN = 10
 LEAPFROG_STEPS, LEAPFROG_STEP_SIZE = 4, 0.35
-"""Leapfrog steps of a draw and their length; together about a quarter of a normal distribution's period."""
+"""Leapfrog steps per draw and their size; together about a quarter of the period of a normal distribution."""
 N_REPLICATES = 6
-"""Simulated studies behind what annotators without tastes give."""
+"""Simulated studies for the value expected without tastes."""
 REPLICATE_TOLERANCE = 1e-3
-"""The last step of a replicate's fit moves no utility by more."""
+"""Tolerance of the last step of a replicate's fit."""
 MIN_TASTE_VARIANCE = 1e-3
 ANNOTATOR_BATCH_SIZE = 1000
-"""Annotators whose influence on all items is computed at a time."""
+"""Annotators per batch in the computation of influences."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,26 +53,26 @@ class TrueUtilities:
     without_tastes: Floats
     """(R, N) for annotators without tastes."""
     with_tastes: Floats
-    """(R, N) for annotators whose tastes have the variance `assumed`."""
+    """(R, N) for annotators whose tastes have the variance `assumed_variance`."""
     assumed_variance: float
     """|t|, but at least 0.001."""
     non_taste_share: Floats
-    """(N,) 1 - e/σ² for such tastes, at least 0: the share of the variance that is not tastes."""
+    """(N,) 1 - e/σ² for such tastes, at least 0: the share of the variance that is not due to tastes."""
     excess: Floats
-    """(N,) what annotators add to the variance of the utilities; NaN where one judged the item."""
+    """(N,) contribution of annotators to the variance of the utilities; NaN for items with one annotator."""
     excess_per_unit: Floats
-    """(N,) what they would add for t = 1."""
+    """(N,) contribution expected for t = 1."""
     excess_without_block: Floats
-    """(B, N) `excess` without each block of annotators; NaN where no other judged the item."""
+    """(B, N) `excess` without each block of annotators; NaN for items without other annotators."""
 
     @property
     def taste_variance(self) -> float:
-        """The variance t of the annotators' tastes; below 0 where chance has it so."""
+        """The variance t of the annotators' tastes; random variation can make it negative."""
         return estimate_taste_variance(self.excess, self.excess_per_unit)
 
 
 def estimate_taste_variance(excess: Floats, excess_per_unit: Floats) -> float:
-    """Return t from `TrueUtilities.excess` and `per_unit` of some items; NaN where none is known."""
+    """Return t from `TrueUtilities.excess` and `excess_per_unit` of some items; NaN if undefined for all."""
     is_defined = ~np.isnan(excess)
     return (
         float(excess[is_defined].sum() / excess_per_unit[is_defined].sum())
@@ -89,13 +90,12 @@ def true_utilities(
     block_of: Integers,
     seed: int = 0,
 ) -> TrueUtilities | None:
-    """Return draws of the true utilities; None where a connected set has too many items for dense matrices.
+    """Return draws of the true utilities; None if a connected set is too large for dense matrices.
 
-    utility: (N,) most probable under the `prior`, a standard deviation. block_of: (A,) a number from 0 for
-    each annotator, where -1 in the answers is another annotator for every judgment, in no block.
+    utility: (N,) mode under the `prior`, a standard deviation. block_of: (A,) the block of each annotator,
+    from 0. Each judgment with annotator -1 counts as a separate annotator outside all blocks.
 
-    Where the tastes account for all of an item's variance, its draws in `tasteful` do not depend on the
-    judgments.
+    If tastes account for all variance of an item, its draws in `with_tastes` do not depend on the judgments.
     """
     rng = np.random.Generator(np.random.PCG64(seed))
     label = connected_labels(judgments)
@@ -140,14 +140,14 @@ def true_utilities(
 
 @dataclass(frozen=True, eq=False)
 class _AnnotatorItems:
-    """Who judged which of N items."""
+    """The annotators of each of N items."""
 
     annotator_of: Integers
-    """(J,) another one for every judgment that names none."""
+    """(J,) annotators; a separate one for each judgment without annotator."""
     block_of: Integers
-    """(A,) each annotator's block, -1 for those in none."""
+    """(A,) each annotator's block, or -1."""
     n_annotators: Floats
-    """(1 + B, N) how many annotators judged each item: without each block, and last of all."""
+    """(1 + B, N) annotators per item: without each block and, in the last row, in total."""
     share: Floats
     """(N,) Σ f_a² over the shares of an item's judgments."""
 
@@ -171,9 +171,10 @@ class _AnnotatorItems:
     def influence_sums(
         self, posterior: Posterior, utility: Floats, sets: list[ConnectedSet]
     ) -> tuple[Floats, Floats, Floats]:
-        """Return Σ_a (B g_a)² (1 + B, N), what the Hessian says of it, and what t = 1 adds (N,) each.
+        """Return Σ_a (B g_a)² (1 + B, N), its expectation from the Hessian (N,), and the t = 1 excess (N,).
 
-        The rows are without each block and, last, of all annotators; NaN where one judged the item.
+        The rows are without each block and, in the last row, for all annotators; NaN for items with one
+        annotator.
         """
         observed = np.full(self.n_annotators.shape, np.nan)
         expected, excess_per_unit = np.full((2, len(utility)), np.nan)
@@ -194,7 +195,7 @@ class _AnnotatorItems:
         return observed, expected, excess_per_unit
 
     def _influence_squares(self, item_set: ConnectedSet) -> Floats:
-        """Return (1 + B, n) the sums of squares of the influence of those in no block, and in each."""
+        """Return (1 + B, n) sums of squared influences: of annotators outside all blocks, then per block."""
         from scipy.sparse import csr_array
 
         annotators, row_of_judgment = np.unique(
@@ -215,7 +216,7 @@ class _AnnotatorItems:
 def _draw_utilities(
     posterior: Posterior, mode: Floats, label: Integers, count: int, rng: np.random.Generator
 ) -> Floats:
-    """Return (R, N) draws of the posterior, from a chain that starts near its mode."""
+    """Return (R, N) draws of the posterior from a chain that starts near its mode."""
     from scipy.sparse import block_diag
 
     hessian, order = posterior.hessian(mode), np.argsort(label, kind="stable")
@@ -254,7 +255,7 @@ def _draw_utilities(
 def _simulate_judgments(
     judgments: CanonicalJudgments, model: ChoiceModel, utility: Floats, rng: np.random.Generator
 ) -> CanonicalJudgments:
-    """Return answers of the same annotators to the same tuples, by the model with (N,) utilities."""
+    """Return simulated judgments of the same annotators and tuples under the model with (N,) utilities."""
     pairs, probabilities = answer_probabilities(
         model(judgments.k), utility[judgments.judged_items].T
     )
@@ -264,7 +265,7 @@ def _simulate_judgments(
 
 
 def _centred(values: Floats, label: Integers) -> Floats:
-    """Return (R, N) values less their means in each connected set."""
+    """Return (R, N) values minus their means per connected set."""
     sizes = np.bincount(label)
     means = np.array([np.bincount(label, row) / sizes for row in values])
     centred: Floats = values - means[:, label]

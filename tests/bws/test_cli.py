@@ -293,7 +293,10 @@ def test_one_flag_gives_intervals_over_annotators_and_tuples(study):
 
 def test_options_that_a_method_lacks_are_refused(study):
     _, err = run("score", "judgments.csv", "--prior", 2, code=2)
-    assert err.splitlines()[-1] == "Error: method counting has no option 'prior'; its options: none"
+    assert (
+        err.splitlines()[-1]
+        == "Error: method counting has no option 'prior'; available options: none"
+    )
 
 
 def test_invalid_rows_stop_the_command_or_are_left_out_and_counted(study):

@@ -157,7 +157,7 @@ def test_a_repeated_header_leaves_nothing_behind(tmp_path):
     assert found.tuples.members.tolist() == whole.tuples.members.tolist()
     assert found.annotator_of.tolist() == whole.annotator_of.tolist()
     notes = score(found).notes
-    assert notes == ["2 rows of the judgments were left out"]
+    assert notes == ["2 rows of the judgments were skipped"]
 
 
 def test_a_group_that_only_invalid_rows_have_is_not_there(tmp_path):

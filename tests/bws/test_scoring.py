@@ -231,7 +231,7 @@ def test_no_judgments_at_all(method):
 def test_rows_left_out_by_the_reader_are_said():
     judged = Judgments.from_records([Judgment(("a", "b", "c"), "a", "b", "w")])
     object.__setattr__(judged, "left_out", (Problem("j.csv", 3, "best is empty"),))
-    assert score(judged).notes == ["1 rows of the judgments were left out"]
+    assert score(judged).notes == ["1 rows of the judgments were skipped"]
 
 
 def test_signature_says_all_that_produced_the_scores():
@@ -285,30 +285,33 @@ def test_digest_changes_with_any_answer(records, data):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"method": "borda"}, "method is 'borda'; it is one of: counting, analytical"),
-        ({"scale": "percent"}, "scale is 'percent'; it is one of: signed, unit, counting"),
-        ({"scale": "counting"}, "method counting has none; expected one of: bradley-terry,"),
+        ({"method": "borda"}, "method is 'borda'; expected one of: counting, analytical"),
+        ({"scale": "percent"}, "scale is 'percent'; expected one of: signed, unit, counting"),
+        ({"scale": "counting"}, "method counting lacks; expected one of: bradley-terry,"),
         (
             {"method": "elo", "scale": "counting"},
-            "scale 'counting' needs the chances of a choice model",
+            "scale 'counting' needs the probabilities of a choice model",
         ),
         (
             {"method": "maxdiff", "scale": "counting", "interval": "model"},
             "scale 'counting' has no intervals",
         ),
         ({"method": "maxdiff", "scale": "counting", "bootstrap": 5}, "scale 'counting' has no"),
-        ({"cluster": "group"}, "cluster is 'group'; it is one of: both, annotator, tuple"),
-        ({"interval": "exact"}, "interval is 'exact'; it is one of: bootstrap, model"),
-        ({"prior": 1.0}, "method counting has no option 'prior'; its options: none"),
-        ({"method": "elo", "prior": 1.0}, "method elo has no option 'prior'; its options: passes"),
-        ({"method": "elo", "passes": 0}, "passes is 0; it is a whole number, at least 1"),
-        ({"method": "maxdiff", "prior": 0.0}, "prior is 0.0; it is a standard deviation"),
-        ({"bootstrap": -1}, "bootstrap is -1; it is a number of resamples: 0 or more"),
+        ({"cluster": "group"}, "cluster is 'group'; expected one of: both, annotator, tuple"),
+        ({"interval": "exact"}, "interval is 'exact'; expected one of: bootstrap, model"),
+        ({"prior": 1.0}, "method counting has no option 'prior'; available options: none"),
+        (
+            {"method": "elo", "prior": 1.0},
+            "method elo has no option 'prior'; available options: passes",
+        ),
+        ({"method": "elo", "passes": 0}, "passes is 0; expected a whole number, at least 1"),
+        ({"method": "maxdiff", "prior": 0.0}, "prior is 0.0; expected a standard deviation"),
+        ({"bootstrap": -1}, "bootstrap is -1; expected a number of resamples"),
         (
             {"method": "elo", "interval": "model"},
-            "method elo has no standard errors; use the bootstrap, or one of: counting",
+            "method elo has no standard errors; use the bootstrap or one of: counting",
         ),
-        ({"method": "maxdiff", "interval": "model", "bootstrap": 9}, "ask for one"),
+        ({"method": "maxdiff", "interval": "model", "bootstrap": 9}, "choose one of them"),
     ],
 )
 def test_wrong_arguments_say_what_is_allowed(arguments, message):
@@ -320,7 +323,7 @@ def test_wrong_arguments_say_what_is_allowed(arguments, message):
 @pytest.mark.parametrize(
     ("annotators", "message"),
     [
-        (["w", ""], "2 of 4 judgments name no annotator, .* cluster by tuple"),
+        (["w", ""], "2 of 4 judgments have no annotator, .* cluster by tuple"),
         (["w"], "all judgments are of one annotator, .* cluster by tuple"),
     ],
 )

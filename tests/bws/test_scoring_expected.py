@@ -152,7 +152,8 @@ def test_the_command_scores_on_countings_scale_or_refuses(tmp_path):
     result = run("--scale", "counting", "-o", output)
     assert result.exit_code == 2
     assert (
-        "scale 'counting' needs the chances of a choice model, and method counting" in result.stderr
+        "scale 'counting' needs the probabilities of a choice model, which method counting"
+        in result.stderr
     )
     for intervals in (["--intervals"], ["--bootstrap", "10"]):
         result = run("--method", "maxdiff", "--scale", "counting", *intervals)

@@ -220,7 +220,7 @@ def test_judgments_without_annotators_have_intervals_and_a_note(n_tuples):
     found = score(Judgments.from_records(records), interval="model")
     assert found.signature["cluster"] == ("tuple" if n_tuples > 1 else "judgment")
     assert (
-        f"{len(records)} of {len(records)} judgments name no annotator: the intervals do not hold for "
+        f"{len(records)} of {len(records)} judgments have no annotator: the intervals do not apply to "
         "other annotators" in found.notes
     )
     assert found.low[0] < found.score[0] < found.high[0]
@@ -266,8 +266,8 @@ def test_items_of_few_clusters_or_absent_from_resamples_are_counted():
     assert absent.any()
     assert found.notes == [
         f"2 items are absent from some of the 4000 resamples (at most {absent.sum()}); their "
-        "intervals rest on the others",
-        "2 items have no interval: fewer than 5 clusters judged them",
+        "intervals are based on the others",
+        "2 items have no interval: fewer than 5 clusters per item",
         "10 annotators: the interval is approximate below 20",
     ]
 
@@ -365,7 +365,7 @@ def test_anchoring_maps_intervals_and_says_how():
     assert found.signature["anchor"] == pytest.approx({"slope": 2, "offset": -0.5, "shared": 2})
     assert found.notes == [
         "1 of 4 items were never judged and have no score: d",
-        "1 anchored scores lie outside [-1, 1], the scale of the first batch",
+        "1 anchored scores are outside [-1, 1], the range of the scale",
     ]
 
 

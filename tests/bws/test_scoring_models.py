@@ -349,8 +349,8 @@ def test_sets_of_items_that_no_judgment_connects_are_named(model):
     ]
     found = score(Judgments.from_records(records), model, prior=3.0)
     assert found.notes == [
-        "no judgments connect all items of g (2 sets): the scores of items in different sets of a "
-        "group cannot be compared (each set has mean utility 0)"
+        "judgments do not connect all items of g (2 sets): scores of items in different sets of a "
+        "group are not comparable (each set has mean utility 0)"
     ]
     u = utilities(Judgments.from_records(records), model, prior=3.0).utility
     np.testing.assert_allclose(u.reshape(3, 3).mean(axis=1), 0, atol=1e-9)
@@ -361,7 +361,7 @@ def test_a_fit_that_does_not_converge_says_so(monkeypatch):
     judged, _ = simulated(n=10, k=4, judgments=40)
     found = utilities(judged, "bradley-terry", prior=3.0)
     assert not found.converged
-    assert found.notes[0].startswith("the fit did not converge in 2 steps: the last one moved")
+    assert found.notes[0].startswith("the fit did not converge in 2 steps: the last step changed")
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -482,7 +482,7 @@ def test_standard_errors_that_cannot_be_had_are_nan_with_a_reason(monkeypatch):
     assert np.isnan(found.stderr[groups == "h"]).all()
     assert np.isnan(found.stderr[groups == "i"]).all()
     assert found.notes == [
-        "no standard errors for a connected set of 4 items (the limit is 3, they need a dense "
-        "matrix); use the bootstrap",
-        "no standard errors where all judgments of an item are of one cluster",
+        "no standard errors for a connected set of 4 items (limit: 3, dense "
+        "matrix required); use the bootstrap",
+        "no standard errors for items with a single cluster",
     ]

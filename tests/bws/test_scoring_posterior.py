@@ -147,7 +147,7 @@ def test_judgments_without_signal_say_so(model, options):
     found = score(judged, model, **options)
     assert found.score.tolist() == pytest.approx([0] * 4, abs=1e-12)
     assert found.signature["prior"] == 0
-    assert found.notes[0].startswith("the judgments hold no signal: the prior's estimated")
+    assert found.notes[0].startswith("the judgments contain no signal: the estimated")
     if options.keys() & {"bootstrap", "interval"}:
         assert np.isnan([found.low, found.high]).all()
     assert np.isnan(utilities(judged, model, cluster="annotator").stderr).all()

@@ -75,7 +75,7 @@ def test_the_scores_have_the_reliability_of_their_correlation_with_the_truth():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"repeats": 0}, "repeats is 0; it must be 1 or more"),
+        ({"repeats": 0}, "repeats is 0; expected at least 1"),
         ({"k": 13}, "k is 13"),
         ({"n_items": 2}, "there are 2 items; tuples of 4 need 4 or more"),
         ({"noise": -1}, "noise is -1; it must be 0 or more"),

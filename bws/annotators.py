@@ -472,9 +472,9 @@ def _position_effects(
     """Return the position effects of all judgments together, and of each of A annotators.
 
     The arguments are those of `_estimate_scales` and its result. Judgments with items that no other
-    annotator judged count as if these items were equal. An annotator has effects from 5 K judgments. The p-values of
-    annotators are corrected for the number of annotators with effects and the two answers, those of all
-    judgments for the two answers (Bonferroni). ValueError: the order on the page is unknown.
+    annotator judged count as if these items were equal. An annotator has effects from 5 K judgments. The
+    p-values of annotators are corrected for the number of annotators with effects and the two answers, those
+    of all judgments for the two answers (Bonferroni). ValueError: the order on the page is unknown.
     """
     if judgments.shown is None:
         raise ValueError("the order on the page is unknown; position effects need it")

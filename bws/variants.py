@@ -188,7 +188,7 @@ def _groups(rows: Rows) -> pl.Series:
 
 def _respell_rows(rows: Rows, spelling: Mapping[tuple[str, str], str]) -> Rows:
     """Return the rows with every item, and what names it, in the spelling of its group and key."""
-    from bws.files.judgments import respell_orders
+    from bws.files.judgments import respelled_order
 
     def respell(column: pl.Series) -> pl.Series:
         return _map_texts(
@@ -198,12 +198,8 @@ def _respell_rows(rows: Rows, spelling: Mapping[tuple[str, str], str]) -> Rows:
     items = [respell(column) for column in rows.items]
     answers = (rows.best, rows.worst)
     best, worst = map(respell, answers) if rows.answers == "item" else answers
-    order_shown = (
-        None
-        if rows.display_order is None
-        else respell_orders(rows.display_order, rows.items, items)
-    )
-    return replace(rows, items=items, best=best, worst=worst, display_order=order_shown)
+    order_shown = None if rows.shown is None else respelled_order(rows.shown, rows.items, items)
+    return replace(rows, items=items, best=best, worst=worst, shown=order_shown)
 
 
 def _map_texts(

@@ -1,4 +1,4 @@
-"""Results computed from a study are cached and shared by all visitors: the study, its noise ceiling."""
+"""Caches shared by all sessions: studies, and results computed from them."""
 
 from __future__ import annotations
 
@@ -17,45 +17,46 @@ R = TypeVar("R")
 
 
 def cached(function: Callable[P, R]) -> Callable[P, R]:
-    """Keep what a function of a study (and of plain values) returns until its benchmark or judgments change.
+    """Cache the return value of a function of a study (and plain values) until the study changes.
 
-    Results and ledgers change without the study: what depends on them takes what tells them apart as a plain
-    value. What is returned is shared, not copied: nobody may change it.
+    The key of a study covers the benchmark and the judgments only. A function that depends on results or
+    ledgers therefore needs a further argument that changes with them. Return values are shared, so callers
+    must not modify them.
     """
-    keep = st.cache_resource(
+    cache = st.cache_resource(
         show_spinner=False, max_entries=64, hash_funcs={Study: lambda study: study.key}
     )
-    return keep(function)
+    return cache(function)
 
 
 def study_of(data: str, judgments: str | None, results: str | None, ledger: str | None) -> Study:
-    """Return what `load` reads, read again only when one of the files has changed."""
-    return _loaded(data, judgments, results, ledger, stamp(data, judgments))
+    """Return the study that `load` reads; it is read again if the benchmark or the judgments changed."""
+    return _load(data, judgments, results, ledger, stamp(data, judgments))
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
-def _loaded(
+def _load(
     data: str, judgments: str | None, results: str | None, ledger: str | None, state: str
 ) -> Study:
     return load(data, judgments, results, ledger)
 
 
 def ceiling_of(study: Study) -> Mapping[str, Estimate] | None:
-    """Return the noise ceiling that is stored with the results, or else computed from the judgments, once.
+    """Return the noise ceiling stored with the results, or else compute it from the judgments.
 
-    None where there are no judgments and no ceiling is stored.
+    None if there are neither judgments nor a stored ceiling.
     """
     from giccs.measures.ceiling import read_ceiling
 
-    judged = None if study.judgments is None else _digest(study)
+    digest = None if study.judgments is None else _judgments_digest(study)
     stored = None
     if study.store is not None:
-        stored = read_ceiling(study.store.folder, study.benchmark.fingerprint, judged)
-    return _computed(study) if stored is None and study.judgments is not None else stored
+        stored = read_ceiling(study.store.folder, study.benchmark.fingerprint, digest)
+    return _compute_ceiling(study) if stored is None and study.judgments is not None else stored
 
 
 @cached
-def _digest(study: Study) -> str:
+def _judgments_digest(study: Study) -> str:
     from giccs.measures.ceiling import judgments_digest
 
     assert study.judgments is not None
@@ -63,7 +64,7 @@ def _digest(study: Study) -> str:
 
 
 @cached
-def _computed(study: Study) -> Mapping[str, Estimate]:
+def _compute_ceiling(study: Study) -> Mapping[str, Estimate]:
     from giccs.measures.ceiling import noise_ceiling
 
     assert study.judgments is not None

@@ -26,8 +26,8 @@ SETTINGS = {
     "browser.gatherUsageStats": "false",
     "runner.magicEnabled": "false",
     "client.toolbarMode": "minimal",
-    "client.showErrorDetails": "none",  # an error nobody foresaw is told in the terminal
-    "theme.light.primaryColor": "#00609A",  # the blue of the charts, dark enough for its own tint
+    "client.showErrorDetails": "none",  # unexpected errors are shown in the terminal
+    "theme.light.primaryColor": "#00609A",  # the blue of the charts, with sufficient contrast on its own tint
     "theme.light.textColor": "#000000",
     "theme.light.codeTextColor": "#000000",
     "theme.dark.primaryColor": SKY,
@@ -42,7 +42,7 @@ SETTINGS = {
     giccs-explore --data benchmark.jsonl --judgments judgments.csv --results results
     giccs-explore --ledger ledger.db --port 8600 --no-browser
     """,
-    kept="the files that were shown are unchanged",
+    kept="all files are unchanged",
 )
 @click.option(
     "--data",
@@ -54,63 +54,73 @@ SETTINGS = {
 @click.option(
     "--judgments",
     metavar="FILE",
-    help="The judgments behind the scores, in any format that bws-score reads.",
+    help="Judgments of the benchmark, in any format that bws-score reads.",
 )
-@click.option("--results", metavar="FOLDER", help="A folder that giccs-eval writes; it is watched.")
-@click.option("--ledger", metavar="FILE", help="A running study's ledger, as mturk-hits keeps it.")
+@click.option(
+    "--results",
+    metavar="FOLDER",
+    help="Results directory of giccs-eval; new results appear automatically.",
+)
+@click.option("--ledger", metavar="FILE", help="Ledger of a running study, written by mturk-hits.")
 @click.option(
     "--port",
     type=click.IntRange(1, 65535),
     default=8501,
     show_default=True,
-    help="Where the page is served.",
+    help="Port of the web server.",
 )
-@click.option("--no-browser", is_flag=True, help="Only serve; open no browser.")
+@click.option("--no-browser", is_flag=True, help="Do not open a browser.")
 def explore(
     console: Console, data: str, port: int, no_browser: bool, **files: str | None
 ) -> None:  # fmt: skip
-    """Open the score explorer: the scores and what they rest on, the dialogues, the models."""
+    """Open the score explorer: scores, dialogues, annotation, models and errors."""
     if find_spec("streamlit") is None:
-        raise click.ClickException("needs Streamlit; install it with: pip install 'giccs[app]'")
+        raise click.ClickException(
+            "Streamlit is required; install it with: pip install 'giccs[app]'"
+        )
     _check_free(port)
-    from app.explorer.uploads import MOST_MEGABYTES
+    from app.explorer.uploads import MAX_UPLOAD_MEGABYTES
 
     settings = SETTINGS | {"server.port": port, "server.headless": str(no_browser).lower()}
-    settings["server.maxUploadSize"] = MOST_MEGABYTES
-    asked = {"data": data, **{name: path for name, path in files.items() if path is not None}}
+    settings["server.maxUploadSize"] = MAX_UPLOAD_MEGABYTES
+    arguments = {"data": data, **{name: path for name, path in files.items() if path is not None}}
     warm_up(data, **files)
-    console.note(f"http://{HOST}:{port}  (Ctrl-C ends it)")
+    console.note(f"http://{HOST}:{port}  (stop with Ctrl-C)")
     _serve(
         [f"--{name}={value}" for name, value in settings.items()],
-        [f"--{name}={path}" for name, path in asked.items()],
+        [f"--{name}={path}" for name, path in arguments.items()],
     )
 
 
 def warm_up(data: str, judgments: str | None, results: str | None, ledger: str | None) -> None:
-    """Import and read beforehand, so that the first to look at the page need not wait for it."""
-    logging.getLogger("streamlit").setLevel(logging.ERROR)  # caches warn that nothing is served yet
-    for early in ("pandas", "altair", "app.explorer.overview.page", "giccs.measures.ceiling"):
-        import_module(early)
+    """Import modules and read the data in advance, so that the first page loads quickly."""
+    logging.getLogger("streamlit").setLevel(
+        logging.ERROR
+    )  # hides warnings that caches are used before the server runs
+    for module in ("pandas", "altair", "app.explorer.overview.page", "giccs.measures.ceiling"):
+        import_module(module)
     from app.explorer.caching import study_of
 
-    with suppress(InputError):  # the page says what is wrong
+    with suppress(InputError):  # reported on the page
         _ = study_of(data, judgments, results, ledger).benchmark.fingerprint
 
 
-def _serve(settings: list[str], asked: list[str]) -> None:
-    """Run Streamlit in this process until it is told to end."""
+def _serve(settings: list[str], arguments: list[str]) -> None:
+    """Run Streamlit in this process until it is stopped."""
     from streamlit.web.cli import main
 
     page = str(Path(__file__).with_name("streamlit_app.py"))
-    main(["run", page, *settings, "--", *asked], prog_name="streamlit")
+    main(["run", page, *settings, "--", *arguments], prog_name="streamlit")
 
 
 def _check_free(port: int) -> None:
-    """Raise ClickException where something else listens on the port."""
+    """Raise ClickException if the port is in use."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((HOST, port))
         except OSError:
-            message = f"port {port} is taken; end what listens there, or name another with --port"
+            message = (
+                f"port {port} is in use; stop the program that uses it, or choose another --port"
+            )
             raise click.ClickException(message) from None

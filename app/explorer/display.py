@@ -1,6 +1,6 @@
-"""What pages show: tables and charts with their downloads, dialogues as chats, and messages.
+"""Elements shared by the pages: tables and charts with downloads, dialogues as chats, and messages.
 
-A download is created when it is requested, not on each run of the page.
+Downloads are created on request, not on each run of the page.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import altair as alt
 import polars as pl
 import streamlit as st
 
-from app.explorer.labels import literal, say
+from app.explorer.labels import current_language, literal, say
 from app.explorer.study import Study
 from app.explorer.uploads import FOLDER_PREFIX
 from bws.command import json_ready
@@ -22,10 +22,11 @@ from bws.problems import Problem
 from bws.tables import Interval, ResultTable
 
 __all__ = [
-    "MOST_ROWS",
+    "MAX_ROWS_SHOWN",
     "as_csv",
     "as_drawing",
     "as_json",
+    "number_column",
     "show_chart",
     "show_chat",
     "show_missing_package",
@@ -34,18 +35,45 @@ __all__ = [
     "show_table",
 ]
 
-MOST_ROWS = 500
-"""Rows of a table that are sent to the page; a download has all."""
+MAX_ROWS_SHOWN = 500
+"""Maximum number of rows sent to the browser; downloads contain all rows."""
+LOCALES: Mapping[str, Mapping[str, Any]] = {
+    "en": {},
+    "de": {
+        "locale": {
+            "number": {
+                "decimal": ",", "thousands": ".", "grouping": [3], "percent": "\u00a0%",
+                "currency": ["", "\u00a0€"],
+            },
+            "time": {
+                "dateTime": "%A, %e. %B %Y, %X", "date": "%d.%m.%Y", "time": "%H:%M:%S",
+                "periods": ["", ""],
+                "days": [
+                    "Sonntag", "Montag", "Dienstag", "Mittwoch", "Donnerstag", "Freitag", "Samstag"
+                ],
+                "shortDays": ["So", "Mo", "Di", "Mi", "Do", "Fr", "Sa"],
+                "months": [
+                    "Januar", "Februar", "März", "April", "Mai", "Juni",
+                    "Juli", "August", "September", "Oktober", "November", "Dezember",
+                ],
+                "shortMonths": [
+                    "Jan", "Feb", "Mär", "Apr", "Mai", "Jun", "Jul", "Aug", "Sep", "Okt", "Nov", "Dez"
+                ],
+            },
+        }
+    },
+}  # fmt: skip
+"""Language -> configuration of the formats of numbers and times in charts."""
 AVATARS = {"user": ":material/person:", "system": ":material/support_agent:"}
-PROBLEMS_SHOWN = 10
+MAX_PROBLEMS_SHOWN = 10
 UPLOADED = re.compile(rf"\S*{FOLDER_PREFIX}\w+/\w+/")
-"""The folder of an uploaded file: its own name says more."""
+"""Directory of an uploaded file, removed from messages."""
 
 
 def show_result(table: ResultTable, name: str) -> None:
-    """Show a table of results and its notes, and offer its numbers as CSV and JSON.
+    """Show a table of results with its notes, and offer the numbers as CSV and JSON.
 
-    name: of the files, and unique on the page.
+    name: name of the files; unique on the page.
     """
     frame, specs = table.frame(), {column.key: column.spec for column in table.columns}
     texts = [
@@ -54,47 +82,61 @@ def show_result(table: ResultTable, name: str) -> None:
         if any(isinstance(cell, Interval) for cell in cells)
     ]
     limits = [f"{text.name}_{limit}" for text in texts for limit in ("low", "high")]
-    parts = [key for key in frame.columns if key not in (*specs, *limits)]
-    whole = pl.col(parts).cast(pl.String).fill_null(say("page.all"))
-    shown = frame.drop(limits).with_columns(whole, *texts)
-    number, other = st.column_config.NumberColumn, st.column_config.Column
+    subset_columns = [key for key in frame.columns if key not in (*specs, *limits)]
+    filled = pl.col(subset_columns).cast(pl.String).fill_null(say("page.all"))
+    table_frame = frame.drop(limits).with_columns(filled, *texts)
+    number, column_type = number_column, st.column_config.Column
     config = {
         key: number(say(f"tables.{key}"), format=f"%{specs[key]}")
         if kind.is_float()
-        else other(say(f"tables.{key}"))
-        for key, kind in shown.schema.items()
+        else column_type(say(f"tables.{key}"))
+        for key, kind in table_frame.schema.items()
     }
-    show_table(shown, name, frame, column_config=config)
+    show_table(table_frame, name, frame, column_config=config)
     for note in table.notes:
         st.caption(literal(note))
+
+
+def number_column(title: str, format: str | None = None, **settings: Any) -> object:  # noqa: A002
+    """Return a column configuration of numbers.
+
+    format: printf format. It always has a decimal point; in German the format of the browser's locale is
+    used.
+    """
+    if format is not None and current_language() != "en":
+        format = "localized"  # noqa: A001
+    return st.column_config.NumberColumn(title, format=format, **settings)
 
 
 def show_table(
     frame: pl.DataFrame, name: str, offered: pl.DataFrame | None = None, **settings: Any
 ) -> None:
-    """Show a table, its first 500 rows where it has more, and offer it whole as CSV and JSON.
+    """Show a table (at most 500 rows), and offer all rows as CSV and JSON.
 
-    name: of the files, and unique on the page. offered: what the files have, where that is not `frame`.
-    settings: those of ``st.dataframe``.
+    name: name of the files; unique on the page. offered: content of the files, by default `frame`.
+    settings: passed to ``st.dataframe``.
     """
     whole = frame if offered is None else offered
     st.dataframe(
-        frame.head(MOST_ROWS).fill_nan(None), **{"hide_index": True, "placeholder": "–", **settings}
+        frame.head(MAX_ROWS_SHOWN).fill_nan(None),
+        **{"hide_index": True, "placeholder": "–", **settings},
     )
     with st.container(horizontal=True, vertical_alignment="center"):
-        if len(frame) > MOST_ROWS:
-            st.caption(say("page.rows_shown", shown=MOST_ROWS, total=len(frame)))
+        if len(frame) > MAX_ROWS_SHOWN:
+            st.caption(say("page.rows_shown", shown=MAX_ROWS_SHOWN, total=len(frame)))
         _offer(name, {"csv": lambda: as_csv(whole), "json": lambda: as_json(whole)})
 
 
 def show_chart(
     chart: alt.Chart | alt.LayerChart, name: str, frame: pl.DataFrame, **settings: Any
 ) -> None:
-    """Show a chart, and offer it as PNG and SVG and what it shows as CSV.
+    """Show a chart, and offer it as PNG and SVG and its data as CSV.
 
-    name: of the files, and unique on the page. settings: those of ``st.altair_chart``.
+    name: name of the files; unique on the page. settings: passed to ``st.altair_chart``.
     """
-    st.altair_chart(chart, **{"width": "stretch", **settings})
+    st.altair_chart(
+        chart.configure(**LOCALES[current_language()]), **{"width": "stretch", **settings}
+    )
     forms = {
         "png": lambda: as_drawing(chart, "png"),
         "svg": lambda: as_drawing(chart, "svg"),
@@ -105,7 +147,7 @@ def show_chart(
 
 
 def as_csv(frame: pl.DataFrame) -> bytes:
-    """Return a table as CSV; lists in a cell are joined by `` | ``.
+    """Return a table as CSV; the elements of a list are joined by `` | ``.
 
     >>> as_csv(pl.DataFrame({"a": [1], "b": [["x", "y"]]}))
     b'a,b\\n1,x | y\\n'
@@ -116,12 +158,12 @@ def as_csv(frame: pl.DataFrame) -> bytes:
 
 
 def as_json(frame: pl.DataFrame) -> bytes:
-    """Return a table as a JSON list of objects; a number that is none is null."""
+    """Return a table as a JSON list of objects; NaN becomes null."""
     return json.dumps(json_ready(frame.to_dicts()), ensure_ascii=False, indent=2).encode("utf-8")
 
 
 def as_drawing(chart: alt.Chart | alt.LayerChart, form: str) -> bytes:
-    """Return a chart as ``svg``, or as ``png`` at twice its size; on white, without the network."""
+    """Return a chart as ``svg``, or as ``png`` at twice its size, on a white background."""
     from giccs.description.figures import chart_bytes
 
     return chart_bytes(chart.properties(background="white"), f".{form}")
@@ -135,10 +177,10 @@ def _offer(name: str, forms: Mapping[str, Callable[[], bytes]]) -> None:
         "svg": "image/svg+xml",
     }
     file = re.sub(r"[^\w.-]+", "-", name)
-    for form, make in forms.items():
+    for form, content in forms.items():
         st.download_button(
             form.upper(),
-            make,
+            content,
             f"{file}.{form}",
             mime[form],
             key=f"download {name}.{form}",
@@ -149,13 +191,13 @@ def _offer(name: str, forms: Mapping[str, Callable[[], bytes]]) -> None:
         )
 
 
-def show_chat(study: Study, dialogue: str, *about: str) -> None:
-    """Show the turns of a dialogue as they are, nothing in them rendered; `about` stands above them."""
+def show_chat(study: Study, dialogue: str, *details: str) -> None:
+    """Show the turns of a dialogue without rendering their text, below a line with its id and `details`."""
     turns = study.turns[dialogue]
-    told = [literal(part) for part in (dialogue, *about) if part]
-    st.caption(" · ".join([*told, say("dialogues.turns", n=len(turns))]))
-    for place, turn in enumerate(turns, start=1):
-        last = place == len(turns)
+    caption = [literal(part) for part in (dialogue, *details) if part]
+    st.caption(" · ".join([*caption, say("dialogues.turns", n=len(turns))]))
+    for index, turn in enumerate(turns, start=1):
+        last = index == len(turns)
         avatar = AVATARS.get(turn.speaker, ":material/chat_bubble:")
         with st.container(border=last), st.chat_message(turn.speaker or "?", avatar=avatar):
             if last:
@@ -163,14 +205,16 @@ def show_chat(study: Study, dialogue: str, *about: str) -> None:
             st.text(turn.text)
 
 
-def show_problems(what: str, problems: Sequence[Problem]) -> None:
-    """Show a sentence and the first problems below it, what they quote as it is."""
-    lines = [literal(UPLOADED.sub("", str(problem))) for problem in problems[:PROBLEMS_SHOWN]]
+def show_problems(headline: str, problems: Sequence[Problem]) -> None:
+    """Show a headline and the first problems, without rendering their text."""
+    lines = [literal(UPLOADED.sub("", str(problem))) for problem in problems[:MAX_PROBLEMS_SHOWN]]
     more = len(problems) - len(lines)
-    st.error("\n\n".join([what, *lines, *([say("page.more_problems", n=more)] if more else [])]))
+    st.error(
+        "\n\n".join([headline, *lines, *([say("page.more_problems", n=more)] if more else [])])
+    )
 
 
-def show_missing_package(what: str, needs: str, extra: str) -> None:
-    """Say that a part of the page needs a package that is not there: ``spaCy``, of the extra ``stats``."""
+def show_missing_package(feature: str, packages: str, extra: str) -> None:
+    """Show that a feature requires packages of an extra that are not installed."""
     command = literal(f"pip install 'giccs[{extra}]'")
-    st.info(say("page.missing_extra", what=what, needs=needs, command=command))
+    st.info(say("page.missing_extra", what=feature, needs=packages, command=command))

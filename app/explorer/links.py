@@ -1,12 +1,11 @@
-"""What the explorer shows right now, as query parameters: every view has a link that restores it.
+"""State of the explorer as query parameters: every view has a link that restores it.
 
-`begin` reads the address at the start of a run. A widget of this module takes its value from there, whatever
-it held before, and writes what a person chooses back; a value that stands for the default is not written. A
-value that is not allowed is ignored and counted in `ignored`.
+`begin` reads the address at the start of a run. The widgets of this module take their value from the query
+parameter of the same name and write changes back; default values are not written. Invalid values are ignored
+and reported by `ignored`.
 
-Going back or forward in the browser, and opening a link, run the page without any widget having changed: then
-the address is right. Where a widget changed, the browser's address may be older than what was already chosen,
-so what was chosen is right.
+Browser navigation and links run the page without a changed widget; then the address takes precedence. After a
+widget has changed, the address of the browser may be outdated, so the stored parameters take precedence.
 """
 
 from __future__ import annotations
@@ -41,46 +40,50 @@ Texts = tuple[str, ...]
 Read = Callable[[Texts], T]
 Write = Callable[[T], Texts]
 
-AT, CHANGED, IGNORED = "link: parameters", "link: changed", "link: ignored"
-LONGEST = 200
-"""Characters of a text that a link can hold."""
+PARAMETERS, CHANGED, IGNORED = "link: parameters", "link: changed", "link: ignored"
+MAX_TEXT_LENGTH = 200
+"""Maximum length of a text parameter."""
 
 
 def begin() -> None:
-    """Find out what is to be shown; call this first in each run."""
-    at = {key: tuple(st.query_params.get_all(key)) for key in st.query_params}
-    if AT not in st.session_state or not st.session_state.pop(CHANGED, False):
-        st.session_state[AT] = at
-    elif at != st.session_state[AT]:
+    """Read the parameters from the address; call this first in each run."""
+    parameters = {key: tuple(st.query_params.get_all(key)) for key in st.query_params}
+    if PARAMETERS not in st.session_state or not st.session_state.pop(CHANGED, False):
+        st.session_state[PARAMETERS] = parameters
+    elif parameters != st.session_state[PARAMETERS]:
         _write_address()
     st.session_state[IGNORED] = {}
 
 
 def value(key: str) -> str | None:
-    """Return a parameter as it stands in the link, unchecked; None where it has none."""
-    return (_at().get(key) or (None,))[-1]
+    """Return the unchecked value of a parameter; None if it is missing."""
+    return (_parameters().get(key) or (None,))[-1]
 
 
 def ignored() -> Mapping[str, str]:
-    """Return the parameters of this run whose values are not allowed, with these values."""
+    """Return the parameters of this run that have invalid values, with these values."""
     return dict(st.session_state.get(IGNORED, {}))
 
 
-def ignore(key: str, asked: str) -> None:
-    """Count a parameter as one whose value is not allowed."""
-    st.session_state[IGNORED][key] = asked
+def ignore(key: str, value: str) -> None:
+    """Report a parameter as one with an invalid value."""
+    st.session_state[IGNORED][key] = value
 
 
 def go(**parameters: str | None) -> None:
-    """Set parameters, or take them away (None); a callback for buttons: ``on_click=links.go``."""
+    """Set or remove (None) parameters; a callback for buttons: ``on_click=links.go``."""
     _set({key: None if new is None else (str(new),) for key, new in parameters.items()})
 
 
 def link(**parameters: str | None) -> str:
-    """Return the address of this view with some parameters changed, from the question mark on."""
-    at = _at() | {key: (str(new),) for key, new in parameters.items() if new is not None}
-    gone = {key for key, new in parameters.items() if new is None}
-    return "?" + urlencode({key: list(at[key]) for key in at if key not in gone}, doseq=True)
+    """Return the query string of this view with changed parameters, including the question mark."""
+    parameters_now = _parameters() | {
+        key: (str(new),) for key, new in parameters.items() if new is not None
+    }
+    removed = {key for key, new in parameters.items() if new is None}
+    return "?" + urlencode(
+        {key: list(parameters_now[key]) for key in parameters_now if key not in removed}, doseq=True
+    )
 
 
 def selectbox(
@@ -89,16 +92,20 @@ def selectbox(
     options: Sequence[T],
     default: T | None = None,
     *,
-    shown: Callable[[T], str] = str,
+    format_option: Callable[[T], str] = str,
     quiet: bool = False,
     **settings: Any,
 ) -> T:
-    """Let one of `options` be chosen (the first, or `default`); its ``str`` stands in the link.
+    """Show a select box (default: the first option); the ``str`` of the selected option is in the link.
 
-    quiet: a value in the link that is not among the options counts as none, not as ignored.
+    quiet: do not report a value in the link that is not an option.
     """
-    bound = _Bound(key, options[0] if default is None else default, _one_of(options), _as_text)
-    return bound.show(st.selectbox, label, options, quiet=quiet, format_func=shown, **settings)
+    bound = _LinkedWidget(
+        key, options[0] if default is None else default, _option_parser(options), _as_text
+    )
+    return bound.show(
+        st.selectbox, label, options, quiet=quiet, format_func=format_option, **settings
+    )
 
 
 def segmented(
@@ -107,12 +114,14 @@ def segmented(
     options: Sequence[T],
     default: T | None = None,
     *,
-    shown: Callable[[T], str] = str,
+    format_option: Callable[[T], str] = str,
     **settings: Any,
 ) -> T:
-    """As `selectbox`, for a few options side by side. What `shown` returns is Markdown: no data here."""
-    bound = _Bound(key, options[0] if default is None else default, _one_of(options), _as_text)
-    settings |= {"format_func": shown, "required": True}
+    """Show a segmented control; like `selectbox`. `shown` returns Markdown, so it must not return data."""
+    bound = _LinkedWidget(
+        key, options[0] if default is None else default, _option_parser(options), _as_text
+    )
+    settings |= {"format_func": format_option, "required": True}
     return bound.show(st.segmented_control, label, options, **settings)
 
 
@@ -121,50 +130,53 @@ def multiselect(
     label: str,
     options: Sequence[T],
     *,
-    shown: Callable[[T], str] = str,
+    format_option: Callable[[T], str] = str,
     **settings: Any,
 ) -> list[T]:
-    """Let any number of `options` be chosen; none is the default."""
-    bound: _Bound[list[T]] = _Bound(key, [], _some_of(options), _as_texts)
-    return bound.show(st.multiselect, label, options, format_func=shown, **settings)
+    """Show a multi-select box; by default no option is selected."""
+    bound: _LinkedWidget[list[T]] = _LinkedWidget(key, [], _options_parser(options), _as_texts)
+    return bound.show(st.multiselect, label, options, format_func=format_option, **settings)
 
 
 def text(key: str, label: str, **settings: Any) -> str:
-    """Let a text of at most 200 characters be written; the empty one is the default."""
-    bound = _Bound(key, "", _short, _as_text)
-    return bound.show(st.text_input, label, max_chars=LONGEST, **settings)
+    """Show a text input for at most 200 characters; by default empty."""
+    bound = _LinkedWidget(key, "", _check_length, _as_text)
+    return bound.show(st.text_input, label, max_chars=MAX_TEXT_LENGTH, **settings)
 
 
 def toggle(key: str, label: str, default: bool = False, **settings: Any) -> bool:
-    """Let something be on or off; ``yes`` or ``no`` stands in the link."""
-    bound = _Bound(key, default, _on_or_off, lambda on: ("yes" if on else "no",))
+    """Show a toggle; ``yes`` or ``no`` is in the link."""
+    bound = _LinkedWidget(key, default, _parse_flag, lambda on: ("yes" if on else "no",))
     return bound.show(st.toggle, label, **settings)
 
 
 def number(key: str, label: str, low: int, high: int, default: int, **settings: Any) -> int:
-    """Let a whole number from `low` to `high` be chosen."""
-    bound = _Bound(key, default, partial(_within, low, high), _as_text)
+    """Show an input for an integer from `low` to `high`."""
+    bound = _LinkedWidget(key, default, partial(_parse_integer, low, high), _as_text)
     return bound.show(st.number_input, label, low, high, **settings)
 
 
 def score_range(
     key: str, label: str, low: float = 0.0, high: float = 1.0, **settings: Any
 ) -> tuple[float, float]:
-    """Let a part of [low, high] be chosen, all of it by default; ``0.2..0.8`` stands in the link."""
-    bound = _Bound(
-        key, (low, high), partial(_ends, low, high), lambda ends: (f"{ends[0]:g}..{ends[1]:g}",)
+    """Show a range slider on [low, high], by default the whole range; ``0.2..0.8`` is in the link."""
+    bound = _LinkedWidget(
+        key,
+        (low, high),
+        partial(_parse_range, low, high),
+        lambda ends: (f"{ends[0]:g}..{ends[1]:g}",),
     )
     return bound.show(st.slider, label, low, high, step=0.05, **settings)
 
 
-def _at() -> dict[str, Texts]:
-    at: dict[str, Texts] = st.session_state.get(AT, {})
-    return at
+def _parameters() -> dict[str, Texts]:
+    parameters: dict[str, Texts] = st.session_state.get(PARAMETERS, {})
+    return parameters
 
 
 @dataclass(frozen=True)
-class _Bound(Generic[T]):
-    """A widget's value and the link's parameter of the same name."""
+class _LinkedWidget(Generic[T]):
+    """A widget whose value is synchronised with the query parameter of the same name."""
 
     key: str
     default: T
@@ -176,26 +188,26 @@ class _Bound(Generic[T]):
     ) -> T:
         """Show the widget, and return its value."""
         self._prepare(quiet)
-        widget(*arguments, key=self.key, on_change=self._chosen, **settings)
+        widget(*arguments, key=self.key, on_change=self._store_choice, **settings)
         value: T = st.session_state[self.key]
         return value
 
     def _prepare(self, quiet: bool) -> None:
-        """Give the widget its value: that of the link where it is allowed, else the default."""
-        found = self.default
-        if texts := _at().get(self.key):
+        """Set the value of the widget: that of the link if valid, else the default."""
+        value = self.default
+        if texts := _parameters().get(self.key):
             try:
-                found = self.read(texts)
+                value = self.read(texts)
             except ValueError:
                 if not quiet:
                     ignore(self.key, texts[-1])
-        if self.key not in st.session_state or st.session_state[self.key] != found:
-            st.session_state[self.key] = found
+        if self.key not in st.session_state or st.session_state[self.key] != value:
+            st.session_state[self.key] = value
 
-    def _chosen(self) -> None:
-        """Keep what a person chose; called by Streamlit before the run.
+    def _store_choice(self) -> None:
+        """Store a changed value; called by Streamlit before the run.
 
-        A browser may send what is no value any more: the label of an option in the language shown before.
+        A browser may send an outdated value, for example the label of an option in the previous language.
         """
         new = st.session_state[self.key]
         with suppress(ValueError):
@@ -204,19 +216,19 @@ class _Bound(Generic[T]):
 
 
 def _set(parameters: Mapping[str, Texts | None]) -> None:
-    at = _at() | {key: new for key, new in parameters.items() if new is not None}
+    current = _parameters() | {key: new for key, new in parameters.items() if new is not None}
     for key, new in parameters.items():
         if new is None:
-            at.pop(key, None)
-    st.session_state[AT], st.session_state[CHANGED] = at, True
+            current.pop(key, None)
+    st.session_state[PARAMETERS], st.session_state[CHANGED] = current, True
     _write_address()
 
 
 def _write_address() -> None:
-    st.query_params.from_dict({key: list(texts) for key, texts in _at().items()})
+    st.query_params.from_dict({key: list(texts) for key, texts in _parameters().items()})
 
 
-def _one_of(options: Sequence[T]) -> Read[T]:
+def _option_parser(options: Sequence[T]) -> Read[T]:
     def read(texts: Texts) -> T:
         for option in options:
             if str(option) == texts[-1]:
@@ -226,50 +238,50 @@ def _one_of(options: Sequence[T]) -> Read[T]:
     return read
 
 
-def _some_of(options: Sequence[T]) -> Read[list[T]]:
-    known = {str(option): option for option in options}
+def _options_parser(options: Sequence[T]) -> Read[list[T]]:
+    by_text = {str(option): option for option in options}
 
     def read(texts: Texts) -> list[T]:
-        if not all(text in known for text in texts):
-            raise ValueError(next(text for text in texts if text not in known))
-        return [known[text] for text in dict.fromkeys(texts)]
+        if not all(text in by_text for text in texts):
+            raise ValueError(next(text for text in texts if text not in by_text))
+        return [by_text[text] for text in dict.fromkeys(texts)]
 
     return read
 
 
-def _short(texts: Texts) -> str:
-    if len(texts[-1]) > LONGEST:
-        raise ValueError(f"longer than {LONGEST} characters")
+def _check_length(texts: Texts) -> str:
+    if len(texts[-1]) > MAX_TEXT_LENGTH:
+        raise ValueError(f"longer than {MAX_TEXT_LENGTH} characters")
     return texts[-1]
 
 
-def _on_or_off(texts: Texts) -> bool:
-    return _one_of(["no", "yes"])(texts) == "yes"
+def _parse_flag(texts: Texts) -> bool:
+    return _option_parser(["no", "yes"])(texts) == "yes"
 
 
-def _within(low: int, high: int, texts: Texts) -> int:
+def _parse_integer(low: int, high: int, texts: Texts) -> int:
     number = int(texts[-1])
     if not low <= number <= high:
         raise ValueError(f"{number} is not from {low} to {high}")
     return number
 
 
-def _ends(low: float, high: float, texts: Texts) -> tuple[float, float]:
-    """Return the two ends of ``0.2..0.8``; ValueError where they are not two numbers in their order.
+def _parse_range(low: float, high: float, texts: Texts) -> tuple[float, float]:
+    """Return the limits of ``0.2..0.8``; ValueError unless they are two numbers in ascending order.
 
-    >>> _ends(0, 1, ("0.2..0.8",))
+    >>> _parse_range(0, 1, ("0.2..0.8",))
     (0.2, 0.8)
     """
     first, _, last = texts[-1].partition("..")
     ends = float(first), float(last)
-    if not low <= ends[0] <= ends[1] <= high:  # so for NaN, too
+    if not low <= ends[0] <= ends[1] <= high:  # False for NaN, too
         raise ValueError(f"{texts[-1]} is not a range in {low}..{high}")
     return ends
 
 
-def _as_text(new: object) -> Texts:
-    return (str(new),)
+def _as_text(value: object) -> Texts:
+    return (str(value),)
 
 
-def _as_texts(new: Sequence[object]) -> Texts:
-    return tuple(map(str, new))
+def _as_texts(values: Sequence[object]) -> Texts:
+    return tuple(map(str, values))

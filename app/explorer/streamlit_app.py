@@ -1,4 +1,4 @@
-"""The script that Streamlit runs on each visit and each change; `giccs-explore` starts it."""
+"""The script that Streamlit runs for each session and each change; started by `giccs-explore`."""
 
 from __future__ import annotations
 
@@ -14,32 +14,34 @@ from app.explorer.caching import study_of
 from app.explorer.display import show_problems
 from app.explorer.labels import LANGUAGES, literal, say
 from app.explorer.study import Study
-from app.explorer.uploads import dropped
+from app.explorer.uploads import upload_files
 from bws.problems import InputError
 from giccs.benchmark import SAMPLE
 
 PAGES = ("overview", "dialogues", "annotation", "models", "errors")
-MOST_TOLD = 40  # characters of a link's wrong value that are repeated
+MAX_VALUE_LENGTH = 40  # characters of an invalid value in a link that are shown
 
 
 def main() -> None:
-    """Show the page that the link names, of the data that the command names or a visitor uploads.
+    """Show the page given by the link, for the data given on the command line or uploaded.
 
-    Streamlit knows of one page only: all of ours have the same address, see `app.explorer.links`.
+    For Streamlit this is a single page: all pages have the same address, see `app.explorer.links`.
     """
     st.set_page_config(page_title="giccs explorer", layout="wide")
     links.begin()
-    told = st.container()
+    warnings = st.container()
     name = _choose_page()
     try:
-        study = _chosen_study(_arguments())
-        _tell_about(study)
+        study = _load_study(_arguments())
+        _show_notes(study)
         import_module(f"app.explorer.{name}.page").show(study)
     except InputError as error:
         show_problems(say("page.cannot_read"), error.problems)
-    with told:
-        for key, asked in links.ignored().items():
-            st.warning(say("page.ignored", key=literal(key), value=literal(asked[:MOST_TOLD])))
+    with warnings:
+        for key, value in links.ignored().items():
+            st.warning(
+                say("page.ignored", key=literal(key), value=literal(value[:MAX_VALUE_LENGTH]))
+            )
 
 
 def _arguments() -> argparse.Namespace:
@@ -55,34 +57,36 @@ def _choose_page() -> str:
         "page",
         say("page.pages"),
         PAGES,
-        shown=lambda name: say(f"page.{name}"),
+        format_option=lambda name: say(f"page.{name}"),
         label_visibility="collapsed",
     )
 
 
-def _chosen_study(asked: argparse.Namespace) -> Study:
-    """Return what the command names, with what was uploaded in its place."""
+def _load_study(arguments: argparse.Namespace) -> Study:
+    """Return the study given on the command line, with uploaded files in place of its files."""
     with st.sidebar:
         st.header(say("page.title"), anchor=False)
-        links.segmented("lang", say("page.language"), list(LANGUAGES), shown=LANGUAGES.__getitem__)
-        about = st.container()
+        links.segmented(
+            "lang", say("page.language"), list(LANGUAGES), format_option=LANGUAGES.__getitem__
+        )
+        summary = st.container()
         st.button(say("page.reload"), icon=":material/refresh:", help=say("page.reload_help"))
-        uploaded, problems = dropped()
-    data = uploaded.get("benchmark", asked.data)
-    judgments = uploaded.get("judgments", asked.judgments if data == asked.data else None)
-    results = uploaded.get("results", asked.results)
+        uploaded, problems = upload_files()
+    data = uploaded.get("benchmark", arguments.data)
+    judgments = uploaded.get("judgments", arguments.judgments if data == arguments.data else None)
+    results = uploaded.get("results", arguments.results)
     with st.spinner(say("page.reading")):
-        study = study_of(data, judgments, results, asked.ledger)
-    about.caption(say("page.data_is", data=literal(_name(study.benchmark.name))))
+        study = study_of(data, judgments, results, arguments.ledger)
+    summary.caption(say("page.data_is", data=literal(_short_name(study.benchmark.name))))
     return replace(study, problems=(*problems, *study.problems)) if problems else study
 
 
-def _name(path: str) -> str:
+def _short_name(path: str) -> str:
     return path if path == SAMPLE else Path(path).name or path
 
 
-def _tell_about(study: Study) -> None:
-    if study.simulated:
+def _show_notes(study: Study) -> None:
+    if study.is_simulated:
         st.caption(say("page.simulated"))
     if study.problems:
         show_problems(say("page.left_out"), study.problems)

@@ -1,7 +1,7 @@
-"""Colours that the colour-blind tell apart and that stand out on white and on black.
+"""Colour-blind-safe palette (Okabe and Ito, Color Universal Design, 2008) for light and dark themes.
 
-Okabe and Ito, Color Universal Design (2008). Marks take them; text and axes take none, so that the page's
-theme (light or dark) colours these. A second channel (shape, dash, place) says what colour says.
+Only marks are coloured; the theme of the page colours text and axes. A second channel (shape, dash, position)
+always encodes the same information as the colour.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PURPLE = "#CC79A7"
 VERMILION = "#D55E00"
 SKY = "#56B4E9"
 GREY = "#8C8C8C"
-"""For what stands back: reference lines, intervals, what is not chosen. 3.4:1 on white, 5.6:1 on black."""
+"""For reference lines, intervals and unselected marks. Contrast 3.4:1 on white, 5.6:1 on black."""
 
 PALETTE = (BLUE, ORANGE, GREEN, PURPLE, VERMILION, SKY)
-"""In the order in which categories take them; yellow is left out, as it is hard to see on white."""
+"""Colours of categories, in order; yellow is omitted because of its low contrast on white."""

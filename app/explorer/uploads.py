@@ -1,6 +1,7 @@
-"""Uploaded files: where they are dropped on the page, and the folder that keeps them while the visit lasts.
+"""Uploaded files: their widgets, and the temporary directory that stores them during a session.
 
-A file's name decides nothing but its ending, out of those that a reader takes; nothing is unpacked or run.
+Of the name of a file only the extension is used, which must be a supported one; nothing is unpacked or
+executed.
 """
 
 from __future__ import annotations
@@ -21,20 +22,20 @@ from bws.problems import InputError, Problem
 __all__ = [
     "ENDINGS",
     "FOLDER_PREFIX",
-    "MOST_MEGABYTES",
-    "MOST_ROWS",
+    "MAX_UPLOAD_MEGABYTES",
+    "MAX_UPLOAD_ROWS",
     "Upload",
-    "dropped",
-    "keep",
-    "keep_results",
+    "store_file",
+    "store_results",
+    "upload_files",
 ]
 
 FOLDER_PREFIX = "giccs-explore-"
-"""How the name of the folder begins in which a visit's uploads are kept, each in a folder of its own."""
-MOST_MEGABYTES = 200
-MOST_ROWS = 2_000_000
-FOLDER, KEPT = "uploads: folder", "uploads: kept"
-"""Keys of the session's state."""
+"""Prefix of the temporary directory of a session; each upload has its own subdirectory."""
+MAX_UPLOAD_MEGABYTES = 200
+MAX_UPLOAD_ROWS = 2_000_000
+FOLDER_KEY, FILES_KEY = "uploads: folder", "uploads: kept"
+"""Keys of the session state."""
 ENDINGS = {
     "benchmark": ("jsonl",),
     "judgments": ("csv", "tsv", "txt", "json", "jsonl"),
@@ -44,14 +45,14 @@ ENDINGS = {
 
 @dataclass(frozen=True)
 class Upload:
-    """A file as the browser sent it."""
+    """An uploaded file."""
 
     name: str
     content: bytes
 
     @property
     def ending(self) -> str:
-        """What follows the last dot, in lower case.
+        """File extension in lower case, without the dot.
 
         >>> Upload("../Mine.JSONL", b"").ending
         'jsonl'
@@ -60,7 +61,7 @@ class Upload:
 
     @property
     def stem(self) -> str:
-        """The name without folders and ending, of harmless characters only.
+        """Sanitised file name without directories and extension.
 
         >>> Upload("..\\\\..\\\\my file.jsonl", b"").stem
         'my-file'
@@ -69,69 +70,71 @@ class Upload:
         return re.sub(r"[^\w.-]+", "-", last).strip(".-")[:80] or "upload"
 
 
-def dropped() -> tuple[dict[str, str], list[Problem]]:
-    """Let files be uploaded; return the paths that they are kept at, and what of them cannot be used."""
+def upload_files() -> tuple[dict[str, str], list[Problem]]:
+    """Show the upload widgets; return the path of each kind of upload, and problems."""
     paths: dict[str, str] = {}
     problems: list[Problem] = []
     with st.expander(say("page.own_files"), icon=":material/upload_file:"):
         for kind, endings in ENDINGS.items():
-            given = st.file_uploader(
+            uploaded = st.file_uploader(
                 say(f"page.upload_{kind}"),
                 type=list(endings),
                 accept_multiple_files=kind == "results",
                 key=f"upload {kind}",
                 help=say(f"page.upload_{kind}_help"),
-                max_upload_size=MOST_MEGABYTES,
+                max_upload_size=MAX_UPLOAD_MEGABYTES,
             )
-            files = given if isinstance(given, list) else [given] if given else []
-            path, found = _kept(kind, files) if files else (None, [])
+            files = uploaded if isinstance(uploaded, list) else [uploaded] if uploaded else []
+            path, file_problems = _store_once(kind, files) if files else (None, [])
             paths |= {kind: path} if path else {}
-            problems += found
+            problems += file_problems
         st.caption(say("page.upload_no_link"))
     return paths, problems
 
 
-def _kept(kind: str, files: Sequence[UploadedFile]) -> tuple[str | None, list[Problem]]:
-    """Return where uploaded files are kept, and what of them cannot be used; each is written once."""
-    kept = st.session_state.setdefault(KEPT, {})
-    which = tuple(file.file_id for file in files)
-    if kept.get(kind, (None,))[0] != which:
-        kept[kind] = (
-            which,
-            *_written(kind, [Upload(file.name, file.getvalue()) for file in files]),
+def _store_once(kind: str, files: Sequence[UploadedFile]) -> tuple[str | None, list[Problem]]:
+    """Return the path of uploaded files and their problems; each upload is written once."""
+    stored = st.session_state.setdefault(FILES_KEY, {})
+    file_ids = tuple(file.file_id for file in files)
+    if stored.get(kind, (None,))[0] != file_ids:
+        stored[kind] = (
+            file_ids,
+            *_store(kind, [Upload(file.name, file.getvalue()) for file in files]),
         )
-    path, problems = kept[kind][1:]
+    path, problems = stored[kind][1:]
     return path, problems
 
 
-def _written(kind: str, uploads: Sequence[Upload]) -> tuple[str | None, list[Problem]]:
-    if FOLDER not in st.session_state:
-        st.session_state[FOLDER] = TemporaryDirectory(prefix=FOLDER_PREFIX)  # gone with the session
-    folder = Path(mkdtemp(dir=st.session_state[FOLDER].name))
+def _store(kind: str, uploads: Sequence[Upload]) -> tuple[str | None, list[Problem]]:
+    if FOLDER_KEY not in st.session_state:
+        st.session_state[FOLDER_KEY] = TemporaryDirectory(
+            prefix=FOLDER_PREFIX
+        )  # deleted with the session
+    folder = Path(mkdtemp(dir=st.session_state[FOLDER_KEY].name))
     if kind == "results":
-        return str(folder), keep_results(uploads, folder)
+        return str(folder), store_results(uploads, folder)
     try:
-        return str(keep(uploads[0], kind, folder)), []
+        return str(store_file(uploads[0], kind, folder)), []
     except InputError as error:
         return None, list(error.problems)
 
 
-def keep(upload: Upload, kind: str, folder: Path) -> Path:
-    """Write an uploaded benchmark or judgments to `folder`; InputError where it is too large."""
+def store_file(upload: Upload, kind: str, folder: Path) -> Path:
+    """Write an uploaded benchmark or judgments file to `folder`; InputError if it is too large."""
     _check(upload, kind)
     rows = upload.content.count(b"\n")
-    if rows > MOST_ROWS:
-        message = f"has {rows} lines; at most {MOST_ROWS} can be uploaded, more with --data or --judgments"
+    if rows > MAX_UPLOAD_ROWS:
+        message = f"has {rows} lines; expected at most {MAX_UPLOAD_ROWS} (larger files: --data, --judgments)"
         raise InputError(Problem(upload.name, None, message))
     path = folder / f"{upload.stem}.{upload.ending}"
     path.write_bytes(upload.content)
     return path
 
 
-def keep_results(uploads: Sequence[Upload], folder: Path) -> list[Problem]:
-    """Write uploaded results to `folder` as `Store` lays them out; return what could not be used.
+def store_results(uploads: Sequence[Upload], folder: Path) -> list[Problem]:
+    """Write uploaded results to `folder` in the layout of `Store`; return the problems.
 
-    A result is a JSON file of giccs-eval; its predictions are a Parquet file of the same name.
+    A result is a JSON file of giccs-eval with the predictions in a Parquet file of the same name.
     """
     problems: list[Problem] = []
     tables = {upload.stem: upload for upload in uploads if upload.ending == "parquet"}
@@ -139,15 +142,15 @@ def keep_results(uploads: Sequence[Upload], folder: Path) -> list[Problem]:
         if upload.ending == "parquet":
             continue
         try:
-            path = _keep_result(upload, folder)
+            path = _store_result(upload, folder)
             if table := tables.pop(upload.stem, None):
-                _keep_table(table, path.with_suffix(".parquet"))
+                _store_predictions(table, path.with_suffix(".parquet"))
         except InputError as error:
             problems += error.problems
-    return [*problems, *_left(tables.values())]
+    return [*problems, *_unmatched_predictions(tables.values())]
 
 
-def _keep_result(upload: Upload, folder: Path) -> Path:
+def _store_result(upload: Upload, folder: Path) -> Path:
     from giccs.measures.results import Result, Store
 
     _check(upload, "results")
@@ -162,32 +165,32 @@ def _keep_result(upload: Upload, folder: Path) -> Path:
     return path
 
 
-def _keep_table(upload: Upload, path: Path) -> None:
+def _store_predictions(upload: Upload, path: Path) -> None:
     from giccs.benchmark.parquet import count_rows
 
     _check(upload, "results")
     try:
         rows = count_rows(upload.content)
     except (ValueError, OSError):
-        raise InputError(Problem(upload.name, None, "is not a whole Parquet file")) from None
-    if rows > MOST_ROWS:
-        message = f"has {rows} rows; at most {MOST_ROWS} can be uploaded, more with --results"
+        raise InputError(Problem(upload.name, None, "is not a valid Parquet file")) from None
+    if rows > MAX_UPLOAD_ROWS:
+        message = f"has {rows} rows; expected at most {MAX_UPLOAD_ROWS} (larger files: --results)"
         raise InputError(Problem(upload.name, None, message))
     path.write_bytes(upload.content)
 
 
-def _left(tables: Iterable[Upload]) -> Iterator[Problem]:
+def _unmatched_predictions(tables: Iterable[Upload]) -> Iterator[Problem]:
     for table in tables:
-        message = "has no result of the same name beside it; upload the .json file too"
+        message = "is missing the result of the same name; upload the .json file, too"
         yield Problem(table.name, None, message)
 
 
 def _check(upload: Upload, kind: str) -> None:
     allowed = ENDINGS[kind]
     if upload.ending not in allowed:
-        message = f"is no {kind} file; allowed endings: {', '.join(allowed)}"
+        message = f"unsupported file extension for {kind}; expected one of: {', '.join(allowed)}"
         raise InputError(Problem(upload.name, None, message))
     size = len(upload.content)
-    if size > MOST_MEGABYTES * 1_000_000:
-        message = f"has {size // 1_000_000} MB; at most {MOST_MEGABYTES} MB can be uploaded"
+    if size > MAX_UPLOAD_MEGABYTES * 1_000_000:
+        message = f"has {size // 1_000_000} MB; expected at most {MAX_UPLOAD_MEGABYTES} MB"
         raise InputError(Problem(upload.name, None, message))

@@ -42,7 +42,7 @@ class Assembled:
     """(K, D) the items as codes, in the order of the row."""
     ids: NDArray[np.object_]
     """The ids behind the codes."""
-    member_position: NDArray[np.int8]
+    place: NDArray[np.int8]
     """(K, D) the position in `tuples.members` of the row's first, second, ... item."""
 
 
@@ -61,104 +61,98 @@ def assemble_tuples(
     """
     if tuple_id is not None and not (tuple_id != "").any():
         tuple_id = None
-    new, row_of = _distinct_runs(
-        [column for column in (*items, group, tuple_id) if column is not None]
-    )
+    new, row_of = _new_rows([column for column in (*items, group, tuple_id) if column is not None])
     inner = Faults(faults.file, faults.lines[new])
-    codes, ids = encode([_select_rows(column, new) for column in items])
+    codes, ids = encode([_at(column, new) for column in items])
     _check_items(inner, codes, ids)
-    group_of_row, groups = _encode_optional(inner, "group", group, new)
-    name_of_row, names = _encode_optional(inner, "tuple_id", tuple_id, new)
+    group_of_row, groups = _encoded(inner, "group", group, new)
+    name_of_row, names = _encoded(inner, "tuple_id", tuple_id, new)
     if tuple_id is None:
-        name_of_row, names = _name_item_sets(codes, group_of_row)
+        name_of_row, names = _named_by_items(codes, group_of_row)
     else:
         missing = "tuple_id is empty; give it in every row or in none"
         inner.add((names == "")[name_of_row], lambda _: missing)
-    usable = (
-        ~inner.is_invalid | inner.is_invalid.all()
-    )  # with no right row, go on: there may be other faults
+    usable = ~inner.wrong | inner.wrong.all()  # with no right row, go on: there may be other faults
     first, tuple_of = _first_rows(name_of_row, usable)
-    member_position, same = _member_positions(codes, first[tuple_of])
+    place, same = _places(codes, first[tuple_of])
     same &= group_of_row == group_of_row[first[tuple_of]]
     inner.add(
-        ~same & ~inner.is_invalid,
+        ~same & ~inner.wrong,
         lambda row: (
             "this tuple_id has another group or other items in line "
             f"{inner.lines[first[tuple_of[row]]]}; a tuple keeps both"
         ),
     )
-    faults.add_from_runs(inner, row_of)
+    faults.add_repeated(inner, row_of)
     tuples = _tuples(codes[:, first].T, ids, group_of_row[first], groups, names[name_of_row[first]])
-    return Assembled(tuples, tuple_of[row_of], row_of, codes, ids, member_position)
+    return Assembled(tuples, tuple_of[row_of], row_of, codes, ids, place)
 
 
-def _distinct_runs(columns: Sequence[pl.Series]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _new_rows(columns: Sequence[pl.Series]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the D rows that differ from the row before, and for each row which of them it repeats.
 
     Files often give a tuple's judgments one after the other; looking its ids up once saves much time.
     """
-    is_start = np.zeros(len(columns[0]), bool)
-    is_start[:1] = True
+    new = np.zeros(len(columns[0]), bool)
+    new[:1] = True
     for column in columns:
-        is_start[1:] |= (column[1:] != column[:-1]).to_numpy()
-    return np.flatnonzero(is_start), np.cumsum(is_start) - 1
+        new[1:] |= (column[1:] != column[:-1]).to_numpy()
+    return np.flatnonzero(new), np.cumsum(new) - 1
 
 
-def _select_rows(column: pl.Series, rows: NDArray[np.intp]) -> pl.Series:
+def _at(column: pl.Series, rows: NDArray[np.intp]) -> pl.Series:
     return column if len(rows) == len(column) else column.gather(rows)
 
 
-def _encode_optional(
-    faults: Faults, column_name: str, column: pl.Series | None, rows: NDArray[np.intp]
+def _encoded(
+    faults: Faults, what: str, column: pl.Series | None, rows: NDArray[np.intp]
 ) -> tuple[Ints, NDArray[np.object_]]:
     """Return the codes and ids of a column; of none, a single empty id."""
     if column is None:
         return np.zeros(len(rows), np.int32), np.array([""], dtype=object)
-    (codes,), ids = encode([_select_rows(column, rows)])
-    _check_lengths(faults, column_name, codes, ids)
+    (codes,), ids = encode([_at(column, rows)])
+    _check_lengths(faults, what, codes, ids)
     return codes, ids
 
 
 def _check_items(faults: Faults, codes: Ints, ids: NDArray[np.object_]) -> None:
     k = len(codes)
-    for first, second in combinations(range(k), 2):
+    for place, other in combinations(range(k), 2):
         faults.add(
-            (codes[first] == codes[second]) & (ids != "")[codes[first]],
-            lambda row, p=first, o=second: (  # type: ignore[misc]
+            (codes[place] == codes[other]) & (ids != "")[codes[place]],
+            lambda row, p=place, o=other: (  # type: ignore[misc]
                 f"item{p + 1} and item{o + 1} are both {quoted(str(ids[codes[p, row]]))}; "
                 "the items of a tuple must be distinct"
             ),
         )
-    for first in range(k):
-        empty = f"item{first + 1} is empty; every row must have {k} items"
-        faults.add((ids == "")[codes[first]], lambda _, message=empty: message)  # type: ignore[misc]
-        _check_lengths(faults, f"item{first + 1}", codes[first], ids)
+    for place in range(k):
+        empty = f"item{place + 1} is empty; every row must have {k} items"
+        faults.add((ids == "")[codes[place]], lambda _, message=empty: message)  # type: ignore[misc]
+        _check_lengths(faults, f"item{place + 1}", codes[place], ids)
 
 
-def _check_lengths(faults: Faults, column_name: str, codes: Ints, ids: NDArray[np.object_]) -> None:
+def _check_lengths(faults: Faults, what: str, codes: Ints, ids: NDArray[np.object_]) -> None:
     if max(map(len, ids), default=0) <= MAX_ID:
         return
     faults.add(
         np.array([len(text) > MAX_ID for text in ids], bool)[codes],
-        lambda row: (
-            f"{column_name} has {len(ids[codes[row]])} characters; at most {MAX_ID} are allowed"
-        ),
+        lambda row: f"{what} has {len(ids[codes[row]])} characters; at most {MAX_ID} are allowed",
     )
 
 
-def _name_item_sets(codes: Ints, group_of_row: Ints) -> tuple[Ints, NDArray[np.object_]]:
+def _named_by_items(codes: Ints, group_of_row: Ints) -> tuple[Ints, NDArray[np.object_]]:
     """Return which set of items each row has, in the order of appearance, and names t1, t2, ..."""
     key = group_of_row.astype(np.int64)
     size = int(codes.max(initial=0)) + 1
     for column in np.sort(codes, axis=0):
         key = np.unique(key * size + column, return_inverse=True)[1]  # dense again: no overflow
-    name_of_row = _codes_by_appearance(key)
+    name_of_row = _by_appearance(key)
     count = int(name_of_row.max(initial=-1)) + 1
     width = len(str(count))
     return name_of_row, np.array([f"t{n:0{width}}" for n in range(1, count + 1)], dtype=object)
 
 
-def _codes_by_appearance(key: NDArray[np.int64]) -> Ints:
+def _by_appearance(key: NDArray[np.int64]) -> Ints:
     """Return the keys as codes from 0 in the order of their first appearance."""
     if key.max(initial=0) <= len(key):  # a table is quicker than sorting, where it is not too long
         inverse, first = key, np.full(int(key.max(initial=0)) + 1, len(key))
@@ -170,9 +164,9 @@ def _codes_by_appearance(key: NDArray[np.int64]) -> Ints:
     return rank[inverse]
 
 
-def _first_rows(name_of_row: Ints, valid: NDArray[np.bool_]) -> tuple[NDArray[np.intp], Ints]:
+def _first_rows(name_of_row: Ints, right: NDArray[np.bool_]) -> tuple[NDArray[np.intp], Ints]:
     """Return the first right row of each tuple, in the order of the rows, and each row's tuple."""
-    rows = np.flatnonzero(valid)[::-1]
+    rows = np.flatnonzero(right)[::-1]
     first_of_name = np.full(int(name_of_row.max()) + 1, -1)
     first_of_name[name_of_row[rows]] = rows  # the last value given stays: the first row
     first = np.sort(first_of_name[first_of_name >= 0])
@@ -181,20 +175,18 @@ def _first_rows(name_of_row: Ints, valid: NDArray[np.bool_]) -> tuple[NDArray[np
     return first, tuple_of_name[name_of_row]
 
 
-def _member_positions(
-    codes: Ints, first: NDArray[np.intp]
-) -> tuple[NDArray[np.int8], NDArray[np.bool_]]:
+def _places(codes: Ints, first: NDArray[np.intp]) -> tuple[NDArray[np.int8], NDArray[np.bool_]]:
     """Return where each item of a row stands in the row `first`, and whether both have the same set."""
     k, rows = codes.shape
-    position = np.repeat(np.arange(k, dtype=np.int8)[:, np.newaxis], rows, axis=1)
+    place = np.repeat(np.arange(k, dtype=np.int8)[:, np.newaxis], rows, axis=1)
     same = np.ones(rows, bool)
     moved = np.flatnonzero((codes != codes[:, first]).any(axis=0))
-    tuple_codes = codes[:, first[moved]]
+    wanted = codes[:, first[moved]]
     for column in range(k):
-        equal = tuple_codes == codes[column, moved]
-        position[column, moved] = equal.argmax(axis=0)
+        equal = wanted == codes[column, moved]
+        place[column, moved] = equal.argmax(axis=0)
         same[moved] &= equal.any(axis=0)  # the items are distinct, and as many
-    return position, same
+    return place, same
 
 
 def _tuples(
@@ -206,7 +198,7 @@ def _tuples(
 ) -> Tuples:
     """Return the tuples of (T, K) codes; an item is a group and an id together."""
     pair = (codes + group_of_tuple[:, np.newaxis].astype(np.int64) * len(ids)).ravel()
-    item = _codes_by_appearance(pair)
+    item = _by_appearance(pair)
     pair_of_item = np.empty(int(item.max()) + 1, np.int64)
     pair_of_item[item] = pair
     used, group_of_item = np.unique(pair_of_item // len(ids), return_inverse=True)

@@ -28,9 +28,7 @@ __all__ = [
 
 MAX_ID = 10_000
 """The longest id that is taken for one."""
-NORMAL_ASCII = (
-    r"^(?:[!-~](?:[ -~]*[!-~])?)?$"  # printable ASCII without outer white space: normal already
-)
+PLAIN = r"^(?:[!-~](?:[ -~]*[!-~])?)?$"  # printable ASCII without outer white space: normal already
 
 
 def encode(columns: Sequence[pl.Series]) -> tuple[Ints, NDArray[np.object_]]:
@@ -48,35 +46,35 @@ def encode(columns: Sequence[pl.Series]) -> tuple[Ints, NDArray[np.object_]]:
 
     stacked = pl.concat(columns) if len(columns) > 1 else columns[0]
     raw = stacked.cast(pl.Categorical).to_physical().to_numpy().reshape(len(columns), -1)
-    first_index = _first_indices(raw)
-    order = np.argsort(first_index)[: np.count_nonzero(first_index < raw.size)]
-    column, row = first_index[order] % len(columns), first_index[order] // len(columns)
-    distinct_texts = stacked.gather(column * raw.shape[1] + row)
-    normal, ids = _normalize_ids(distinct_texts)
-    code_of_raw = np.zeros(len(first_index), np.int32)
+    place = _first_places(raw)
+    order = np.argsort(place)[: np.count_nonzero(place < raw.size)]
+    column, row = place[order] % len(columns), place[order] // len(columns)
+    written = stacked.gather(column * raw.shape[1] + row)
+    normal, ids = _normalised(written)
+    code_of_raw = np.zeros(len(place), np.int32)
     code_of_raw[order] = normal
     return code_of_raw[raw], ids
 
 
-def _first_indices(raw: NDArray[np.uint32]) -> NDArray[np.int64]:
+def _first_places(raw: NDArray[np.uint32]) -> NDArray[np.int64]:
     """Return for each raw code where it first stands, reading row by row; `raw.size` where nowhere."""
     columns, rows = raw.shape
-    first_index = np.full(int(raw.max()) + 1 if raw.size else 0, raw.size, np.int64)
+    place = np.full(int(raw.max()) + 1 if raw.size else 0, raw.size, np.int64)
     for column in range(columns):
-        column_index = np.full(len(first_index), raw.size, np.int64)
+        here = np.full(len(place), raw.size, np.int64)
         # of several values given to one index the last stays, hence the way backwards
-        column_index[raw[column, ::-1]] = np.arange(rows - 1, -1, -1) * columns + column
-        np.minimum(first_index, column_index, out=first_index)
-    return first_index
+        here[raw[column, ::-1]] = np.arange(rows - 1, -1, -1) * columns + column
+        np.minimum(place, here, out=place)
+    return place
 
 
-def _normalize_ids(distinct_texts: pl.Series) -> tuple[Ints, NDArray[np.object_]]:
+def _normalised(written: pl.Series) -> tuple[Ints, NDArray[np.object_]]:
     """Return the code of each distinct text and the distinct normalised texts."""
-    ids = texts(distinct_texts)
-    abnormal = np.flatnonzero(~distinct_texts.str.contains(NORMAL_ASCII).to_numpy())
-    if not len(abnormal):
+    ids = texts(written)
+    odd = np.flatnonzero(~written.str.contains(PLAIN).to_numpy())
+    if not len(odd):
         return np.arange(len(ids), dtype=np.int32), ids
-    ids[abnormal] = [normal_id(text) for text in ids[abnormal]]
+    ids[odd] = [normal_id(text) for text in ids[odd]]
     codes: dict[str, int] = {}
     code = np.array([codes.setdefault(text, len(codes)) for text in ids], np.int32)
     return code, np.array(list(codes), dtype=object)
@@ -94,69 +92,64 @@ MAX_QUOTED = 60
 class Faults:
     """What is wrong with the rows of a file."""
 
-    def __init__(
-        self, file: str, lines: NDArray[np.int64], file_problems: Iterable[Problem] = ()
-    ) -> None:
+    def __init__(self, file: str, lines: NDArray[np.int64], others: Iterable[Problem] = ()) -> None:
         self.file, self.lines = file, lines
-        self.is_invalid = np.zeros(len(lines), bool)
+        self.wrong = np.zeros(len(lines), bool)
         """(R,) the rows that have a fault."""
-        self._file_problems = tuple(file_problems)
+        self._others = tuple(others)
         self._messages: list[tuple[int, str]] = []
 
     def add(self, rows: NDArray[np.bool_], message: Callable[[int], str]) -> None:
         """Note a fault of every row in the mask; `message` words it for one row."""
         self._messages += [(row, message(row)) for row in np.flatnonzero(rows).tolist()]
-        self.is_invalid |= rows
+        self.wrong |= rows
 
     def add_repeats(
         self,
         keys: pl.Series | NDArray[np.int64],
-        key_name: Callable[[int], str],
+        what: Callable[[int], str],
         present: NDArray[np.bool_],
     ) -> None:
         """Note each present row whose key an earlier row has; `what` names the key of a row."""
         import polars as pl
 
         column = pl.Series("key", keys)
-        repeated = ~column.is_first_distinct().to_numpy() & present
-        if repeated.any():
+        again = ~column.is_first_distinct().to_numpy() & present
+        if again.any():
             row_of_first = pl.int_range(pl.len()).first().over("key")
             lines = self.lines[column.to_frame().select(row_of_first).to_series().to_numpy()]
             self.add(
-                repeated,
-                lambda row: f"repeats {key_name(row)} of line {lines[row]}; each must be unique",
+                again, lambda row: f"repeats {what(row)} of line {lines[row]}; each must be unique"
             )
 
-    def add_file_problem(self, message: str) -> None:
+    def add_other(self, message: str) -> None:
         """Note something about the file as a whole."""
-        self._file_problems += (Problem(self.file, None, message),)
+        self._others += (Problem(self.file, None, message),)
 
-    def add_from_runs(self, run_faults: Faults, row_of: NDArray[np.intp]) -> None:
+    def add_repeated(self, other: Faults, row_of: NDArray[np.intp]) -> None:
         """Note the faults of `other` for all rows that repeat its rows: row r repeats row_of[r]."""
         messages: dict[int, list[str]] = {}
-        for row, message in run_faults._messages:
+        for row, message in other._messages:
             messages.setdefault(row, []).append(message)
-        for row in np.flatnonzero(run_faults.is_invalid[row_of]).tolist():
+        for row in np.flatnonzero(other.wrong[row_of]).tolist():
             self._messages += [(row, message) for message in messages[int(row_of[row])]]
-        self.is_invalid |= run_faults.is_invalid[row_of]
+        self.wrong |= other.wrong[row_of]
 
     @property
     def problems(self) -> tuple[Problem, ...]:
         """All faults and the other problems, by line."""
         lines = self.lines.tolist()
-        row_problems = [
+        found = [
             Problem(self.file, lines[row] or None, message, None if lines[row] else row)
             for row, message in self._messages
         ]
-        return tuple(
-            sorted([*self._file_problems, *row_problems], key=lambda problem: problem.line or 0)
-        )
+        return tuple(sorted([*self._others, *found], key=lambda problem: problem.line or 0))
 
-    def raise_if_invalid(self, row_kind: str, *, always: bool) -> None:
+    def stop(self, what: str, *, always: bool) -> None:
         """Raise InputError where no row is right, or, with `always`, where anything is wrong."""
-        if self.is_invalid.all() or (always and (self._file_problems or self._messages)):
-            no_rows = Problem(self.file, None, f"holds no {row_kind}")
-            raise InputError(self.problems or no_rows)
+        if self.wrong.all() or (always and (self._others or self._messages)):
+            nothing = Problem(self.file, None, f"holds no {what}")
+            raise InputError(self.problems or nothing)
 
 
 def quoted(text: str) -> str:
@@ -191,11 +184,9 @@ def tabbed(columns: Mapping[str, pl.Series], file: str) -> str:
 
     frame = pl.DataFrame(dict(columns))
     for name in frame.columns:
-        unsupported = frame[name].filter(frame[name].cast(pl.String).str.contains(r"[\t\r\n]"))
-        if len(unsupported):
-            message = (
-                f"{unsupported[0]!r} holds a tab or a line break; the format km cannot carry it"
-            )
+        unfit = frame[name].filter(frame[name].cast(pl.String).str.contains(r"[\t\r\n]"))
+        if len(unfit):
+            message = f"{unfit[0]!r} holds a tab or a line break; the format km cannot carry it"
             raise InputError(Problem(file, None, message))
     return frame.write_csv(include_header=False, separator="\t", quote_style="never")
 

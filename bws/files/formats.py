@@ -19,7 +19,7 @@ import numpy as np
 from bws.file_kinds import BEST, WORST, first_of, numbered, remark
 from bws.files import mturk, potato
 from bws.files.columns import quoted, series
-from bws.files.judgments import OnInvalid, count_valid_answers, judgments_of
+from bws.files.judgments import OnInvalid, judgments_of, right_answers
 from bws.files.pairs import pair_id, pair_of_list
 from bws.files.rows import Format, Rows, rows_of
 from bws.files.table import Table, table_of, text_bytes
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 __all__ = ["format_names", "formats", "read_judgments"]
 
 GROUP_OF_FORMATS = "bws.formats"
-DETECTION_ROWS = 200
+SAMPLE = 200
 """Rows that tell formats apart whose headers are alike."""
-LONG_COLUMNS = ("id", "block", "item", "value")
+LONG_PARTS = ("id", "block", "item", "value")
 LONG_VALUES = {
     "1": "best", "+1": "best", "1.0": "best", "-1": "worst", "-1.0": "worst", "0": "", "0.0": "",
 }  # fmt: skip
@@ -78,8 +78,8 @@ def format_names() -> tuple[str, ...]:
 @cache
 def formats() -> dict[str, Format]:
     """Return the formats that are tables, by name; the more special a header, the earlier it stands."""
-    plugin_formats = [point.load() for point in entry_points(group=GROUP_OF_FORMATS)]
-    return {form.name: form for form in (*plugin_formats, *FORMATS)}
+    others = [point.load() for point in entry_points(group=GROUP_OF_FORMATS)]
+    return {form.name: form for form in (*others, *FORMATS)}
 
 
 def _rows(path: str | os.PathLike[str], form: str, parts: Mapping[str, str] | None) -> Rows:
@@ -103,44 +103,40 @@ def _detected_rows(table: Table) -> Rows:
     Where it fits several, the one in which most of the first rows are right. Raises InputError that lists
     the candidates where that leaves more than one, and the known formats where none fits.
     """
-    candidates = [form for form in formats().values() if form.fits(table.frame.columns)]
-    if not candidates:
+    fitting = [form for form in formats().values() if form.fits(table.frame.columns)]
+    if not fitting:
         header = ", ".join(table.frame.columns[:20])
-        format_list = "; ".join(f"{name}: {form.expected}" for name, form in formats().items())
-        message = (
-            f"has the columns {header}, which is no format of judgments; known are {format_list}"
-        )
+        known = "; ".join(f"{name}: {form.expected}" for name, form in formats().items())
+        message = f"has the columns {header}, which is no format of judgments; known are {known}"
         message += remark(table.frame.columns)
         raise InputError(Problem(table.file, None, message))
-    if len(candidates) > 1:
-        head = Table(table.file, table.frame.head(DETECTION_ROWS), table.lines[:DETECTION_ROWS])
-        n_valid = {form.name: count_valid_answers(form.rows(head)) for form in candidates}
-        candidates = [form for form in candidates if n_valid[form.name] == max(n_valid.values())]
-        if len(candidates) > 1 and max(n_valid.values()) > 0:
-            names = " or ".join(form.name for form in candidates)
+    if len(fitting) > 1:
+        head = Table(table.file, table.frame.head(SAMPLE), table.lines[:SAMPLE])
+        right = {form.name: right_answers(form.rows(head)) for form in fitting}
+        fitting = [form for form in fitting if right[form.name] == max(right.values())]
+        if len(fitting) > 1 and max(right.values()) > 0:
+            names = " or ".join(form.name for form in fitting)
             raise InputError(Problem(table.file, None, f"may be of format {names}; say which"))
-    return candidates[0].rows(table)  # where nothing is right, the most special header counts
+    return fitting[0].rows(table)  # where nothing is right, the most special header counts
 
 
-def _numbered_format(name: str, item: str, best: str, worst: str, expected: str) -> Format:
+def _with_items(name: str, item: str, best: str, worst: str, expected: str) -> Format:
     """Return a format with columns of items that end in 1, 2, ..., and two that name one of these."""
 
     def rows(table: Table) -> Rows:
         columns = table.frame.columns
-        column_of_name = {column.lower(): column for column in columns}
-        return rows_of(
-            table, name, numbered(columns, item), column_of_name[best], column_of_name[worst]
-        )
+        named = {column.lower(): column for column in columns}
+        return rows_of(table, name, numbered(columns, item), named[best], named[worst])
 
     return Format(
         name,
         expected,
-        lambda columns: bool(numbered(columns, item)) and {best, worst} <= _lowercase(columns),
+        lambda columns: bool(numbered(columns, item)) and {best, worst} <= _lower(columns),
         rows,
     )
 
 
-def _lowercase(columns: Sequence[str]) -> set[str]:
+def _lower(columns: Sequence[str]) -> set[str]:
     return {column.lower() for column in columns}
 
 
@@ -148,11 +144,11 @@ def _semeval_rows(table: Table) -> Rows:
     """Return the rows; the names of the columns vary and have typos, items are pairs as Python lists."""
     columns = table.frame.columns
     best, worst = (first_of(columns, names) or "" for names in (BEST, WORST))
-    rows = rows_of(table, "semeval", numbered(columns), best, worst, "position")
-    return replace(rows, items=[_pair_ids(column) for column in rows.items])
+    found = rows_of(table, "semeval", numbered(columns), best, worst, "position")
+    return replace(found, items=[_pairs(column) for column in found.items])
 
 
-def _pair_ids(column: pl.Series) -> pl.Series:
+def _pairs(column: pl.Series) -> pl.Series:
     import polars as pl
 
     distinct = column.unique()
@@ -161,30 +157,26 @@ def _pair_ids(column: pl.Series) -> pl.Series:
 
 
 def _semrel_rows(table: Table) -> Rows:
-    column_of_name = {column.lower(): column for column in table.frame.columns}
-    pair_columns = _pair_columns(table.frame.columns)
-    first = [name for name, _ in pair_columns]
-    rows = rows_of(
-        table, "semrel", first, column_of_name["best-pair"], column_of_name["worst-pair"], "letter"
-    )
-    second = {name for _, name in pair_columns}
-    columns = {name: column for name, column in rows.columns.items() if name not in second}
-    sentence_pairs = [zip(table.frame[a], table.frame[b], strict=True) for a, b in pair_columns]
+    named = {column.lower(): column for column in table.frame.columns}
+    halves = _halves(table.frame.columns)
+    first = [name for name, _ in halves]
+    found = rows_of(table, "semrel", first, named["best-pair"], named["worst-pair"], "letter")
+    second = {name for _, name in halves}
+    rest = {name: column for name, column in found.columns.items() if name not in second}
+    both = [zip(table.frame[a], table.frame[b], strict=True) for a, b in halves]
     return replace(
-        rows,
-        items=[series(pair_id(*pair) for pair in pairs) for pairs in sentence_pairs],
-        columns=columns,
+        found, items=[series(pair_id(*pair) for pair in pairs) for pairs in both], columns=rest
     )
 
 
-def _pair_columns(columns: Sequence[str]) -> list[tuple[str, str]]:
+def _halves(columns: Sequence[str]) -> list[tuple[str, str]]:
     """Return the columns of each pair: (pair1a, pair1b), (pair2a, pair2b), ..."""
-    column_of_name = {column.lower(): column for column in columns}
-    bare = [name[:-1] for name in column_of_name if name.startswith("pair") and name.endswith("a")]
+    named = {column.lower(): column for column in columns}
+    bare = [name[:-1] for name in named if name.startswith("pair") and name.endswith("a")]
     pairs = numbered(bare, "pair")
-    if not all(f"{pair}b" in column_of_name for pair in pairs):
+    if not all(f"{pair}b" in named for pair in pairs):
         return []
-    return [(column_of_name[f"{pair}a"], column_of_name[f"{pair}b"]) for pair in pairs]
+    return [(named[f"{pair}a"], named[f"{pair}b"]) for pair in pairs]
 
 
 def _long_rows(table: Table) -> Rows:
@@ -193,64 +185,64 @@ def _long_rows(table: Table) -> Rows:
     A block in which more than one item is best or worst, or which has not as many items as the first, is a
     problem.
     """
-    column_of_name = {column.lower(): column for column in table.frame.columns}
-    columns = [table.frame[column_of_name[part]].str.strip_chars() for part in LONG_COLUMNS]
+    named = {column.lower(): column for column in table.frame.columns}
+    written = [table.frame[named[part]].str.strip_chars() for part in LONG_PARTS]
     blocks: dict[tuple[str, str], _Block] = {}
     problems = list(table.problems)
-    for line, person, block, item, value in zip(table.lines.tolist(), *columns, strict=True):
-        rows_of_block = blocks.setdefault((person, block), _Block(line, person))
+    for line, person, block, item, value in zip(table.lines.tolist(), *written, strict=True):
+        found = blocks.setdefault((person, block), _Block(line, person))
         if value in LONG_VALUES:
-            rows_of_block.add(item, LONG_VALUES[value])
+            found.add(item, LONG_VALUES[value])
         else:
             message = f"value is {quoted(value)}; it must be 1 (best), -1 (worst) or 0"
             problems.append(Problem(table.file, line, message))
-            rows_of_block.is_invalid = True
-    return _rows_of_blocks(table.file, list(blocks.values()), problems)
+            found.broken = True
+    return _of_blocks(table.file, list(blocks.values()), problems)
 
 
 class _Block:
     """The items that one person saw together."""
 
     def __init__(self, line: int, annotator: str) -> None:
-        self.line, self.annotator, self.is_invalid = line, annotator, False
+        self.line, self.annotator, self.broken = line, annotator, False
         self.items: list[str] = []
-        self.items_of_role: dict[str, list[str]] = {"best": [], "worst": [], "": []}
+        self.chosen: dict[str, list[str]] = {"best": [], "worst": [], "": []}
 
     def add(self, item: str, role: str) -> None:
         self.items.append(item)
-        self.items_of_role[role].append(item)
+        self.chosen[role].append(item)
 
     def faults(self, k: int) -> list[str]:
         found = []
         if len(self.items) != k:
             found.append(f"{len(self.items)} items in this block; the first block has {k}")
         for role in ("best", "worst"):
-            if len(self.items_of_role[role]) > 1:
+            if len(self.chosen[role]) > 1:
                 found.append(
-                    f"{len(self.items_of_role[role])} items of this block are {role}; one is allowed"
+                    f"{len(self.chosen[role])} items of this block are {role}; one is allowed"
                 )
         return found
 
 
-def _rows_of_blocks(file: str, blocks: Sequence[_Block], problems: list[Problem]) -> Rows:
+def _of_blocks(file: str, blocks: Sequence[_Block], problems: list[Problem]) -> Rows:
     if not blocks:
         raise InputError(Problem(file, None, "holds no judgments"))
     k = len(blocks[0].items)
-    valid = []
+    right = []
     for block in blocks:
-        block_faults = block.faults(k) if not block.is_invalid else []
-        problems += [Problem(file, block.line, fault) for fault in block_faults]
-        if not block_faults and not block.is_invalid:
-            valid.append(block)
+        faults = block.faults(k) if not block.broken else []
+        problems += [Problem(file, block.line, fault) for fault in faults]
+        if not faults and not block.broken:
+            right.append(block)
 
     return Rows(
         file=file,
         form="long",
-        lines=np.array([block.line for block in valid], np.int64),
-        items=[series([block.items[position] for block in valid]) for position in range(k)],
-        best=series(["".join(block.items_of_role["best"]) for block in valid]),
-        worst=series(["".join(block.items_of_role["worst"]) for block in valid]),
-        annotator=series([block.annotator for block in valid]),
+        lines=np.array([block.line for block in right], np.int64),
+        items=[series([block.items[place] for block in right]) for place in range(k)],
+        best=series(["".join(block.chosen["best"]) for block in right]),
+        worst=series(["".join(block.chosen["worst"]) for block in right]),
+        annotator=series([block.annotator for block in right]),
         problems=tuple(problems),
     )
 
@@ -260,22 +252,18 @@ FORMATS = (
     Format(  # Label Studio's export of SemRel, answers A to D
         "semrel",
         "pair1a, pair1b, pair2a, ..., best-pair, worst-pair",
-        lambda columns: (
-            bool(_pair_columns(columns)) and {"best-pair", "worst-pair"} <= _lowercase(columns)
-        ),
+        lambda columns: bool(_halves(columns)) and {"best-pair", "worst-pair"} <= _lower(columns),
         _semrel_rows,
     ),
     Format(  # bwsTools: 1 best, -1 worst, 0 neither
         "long",
-        ", ".join(LONG_COLUMNS),
-        lambda columns: set(LONG_COLUMNS) <= _lowercase(columns),
+        ", ".join(LONG_PARTS),
+        lambda columns: set(LONG_PARTS) <= _lower(columns),
         _long_rows,
     ),
-    _numbered_format("hollis", "option", "best", "worst", "best, worst, option1, option2, ..."),
-    _numbered_format(
-        "km", "item", "bestitem", "worstitem", "Item1, Item2, ..., BestItem, WorstItem"
-    ),
-    _numbered_format("csv", "item", "best", "worst", "item1, item2, ..., best, worst"),
+    _with_items("hollis", "option", "best", "worst", "best, worst, option1, option2, ..."),
+    _with_items("km", "item", "bestitem", "worstitem", "Item1, Item2, ..., BestItem, WorstItem"),
+    _with_items("csv", "item", "best", "worst", "item1, item2, ..., best, worst"),
     Format(  # positions from 1
         "semeval",
         "columns that end in 1, 2, ..., and Best, Worst or Most_Related, Least_Related",

@@ -21,7 +21,7 @@ __all__ = ["Items", "read_item_sets", "read_items"]
 ITEM_COLUMNS = ("item", "item_id", "utterance_id", "id")
 GROUP_COLUMNS = ("group", "dialogue_id")
 SCORE_COLUMNS = frozenset({"item", "group", "score", "appearances", "best", "worst", "low", "high"})
-UNSUPPORTED_SUFFIXES = ("xlsx", "xls", "ods", "json", "parquet", "html", "htm")
+OTHER_NAMES = ("xlsx", "xls", "ods", "json", "parquet", "html", "htm")
 """Ends of names that no list of items has."""
 
 
@@ -32,13 +32,13 @@ class Items(NamedTuple):
     groups: list[str] | None
 
 
-class _ItemRow(NamedTuple):
+class _Written(NamedTuple):
     line: int
     item: str
     group: str
 
 
-ITEM = Unique[_ItemRow]("item", lambda row: (row.item, row.group), normal_ids)
+ITEM = Unique[_Written]("item", lambda row: (row.item, row.group), normal_ids)
 
 
 def read_items(
@@ -64,13 +64,13 @@ def read_items(
     name = display_name(path)
     kind = name.removesuffix(".gz").rpartition(".")[2].lower()
     if kind in ("jsonl", "ndjson"):
-        rows, has_groups = _rows_of_objects(path, name, item_column, group_column)
+        written, grouped = _of_objects(path, name, item_column, group_column)
     elif kind in ("csv", "tsv"):
         data = text_bytes(read_bytes(path), name)
         table = table_of(data, name, separator="\t" if kind == "tsv" else None)
         if len(table.frame.columns) == 1:
             _check_is_no_table(data.decode("utf-8"), name)
-        rows, has_groups = _rows_of_table(table, item_column, group_column)
+        written, grouped = _of_table(table, item_column, group_column)
     else:
         if item_column or group_column:
             message = (
@@ -79,11 +79,13 @@ def read_items(
             raise InputError(Problem(name, None, message))
         text = text_bytes(read_bytes(path), name).decode("utf-8")
         _check_is_list(text, name, kind)
-        rows = [_ItemRow(n, line, "") for n, line in enumerate(text.split("\n"), 1) if line.strip()]
-        has_groups = False
-    items = [normal_id(row.item) for row in rows]
-    groups = [normal_id(row.group) for row in rows] if has_groups else None
-    problems = _problems(name, rows, Items(items, groups))
+        written = [
+            _Written(n, line, "") for n, line in enumerate(text.split("\n"), 1) if line.strip()
+        ]
+        grouped = False
+    items = [normal_id(row.item) for row in written]
+    groups = [normal_id(row.group) for row in written] if grouped else None
+    problems = _problems(name, written, Items(items, groups))
     if problems:
         raise InputError(problems)
     return Items(items, groups)
@@ -129,7 +131,7 @@ def _check_is_list(text: str, name: str, kind: str) -> None:
         )
         raise InputError(Problem(name, None, message))
     _check_is_no_table(text, name)
-    if kind in UNSUPPORTED_SUFFIXES:
+    if kind in OTHER_NAMES:
         message = f"is named .{kind} but holds text; name a list of items .txt and a table .csv"
         raise InputError(Problem(name, None, message))
 
@@ -144,9 +146,7 @@ def _check_is_no_table(text: str, name: str) -> None:
         raise InputError(Problem(name, None, message))
 
 
-def _rows_of_table(
-    table: Table, item: str | None, group: str | None
-) -> tuple[list[_ItemRow], bool]:
+def _of_table(table: Table, item: str | None, group: str | None) -> tuple[list[_Written], bool]:
     if table.problems:
         raise InputError(table.problems)
     columns = table.frame.columns
@@ -154,13 +154,13 @@ def _rows_of_table(
     group = _group_column(table.file, columns, group)
     groups = table.frame[group].to_list() if group else [""] * len(table.frame)
     rows = zip(table.lines.tolist(), table.frame[item].to_list(), groups, strict=True)
-    return [_ItemRow(*row) for row in rows], group is not None
+    return [_Written(*row) for row in rows], group is not None
 
 
 def _item_column(name: str, columns: Sequence[str], wanted: str | None) -> str:
     """Return the column of the items; InputError where it is not there or not clear, see `read_items`."""
     if wanted is not None:
-        return _existing_column(name, columns, wanted)
+        return _present(name, columns, wanted)
     if len(columns) == 1:
         return columns[0]
     items = [column for column in columns if column in ITEM_COLUMNS]
@@ -178,74 +178,72 @@ def _item_column(name: str, columns: Sequence[str], wanted: str | None) -> str:
 
 def _group_column(name: str, columns: Sequence[str], wanted: str | None) -> str | None:
     if wanted is not None:
-        return _existing_column(name, columns, wanted)
+        return _present(name, columns, wanted)
     return next((column for column in GROUP_COLUMNS if column in columns), None)
 
 
-def _existing_column(name: str, columns: Sequence[str], column: str) -> str:
-    if column not in columns:
-        message = f"no column {column!r}; there are {', '.join(columns)}"
+def _present(name: str, columns: Sequence[str], wanted: str) -> str:
+    if wanted not in columns:
+        message = f"no column {wanted!r}; there are {', '.join(columns)}"
         raise InputError(Problem(name, None, message))
-    return column
+    return wanted
 
 
-def _rows_of_objects(
+def _of_objects(
     path: str | os.PathLike[str], name: str, item: str | None, group: str | None
-) -> tuple[list[_ItemRow], bool]:
-    objects = json_objects(path)
-    if item is None and any("candidates" in value for _, value in objects):
+) -> tuple[list[_Written], bool]:
+    placed = json_objects(path)
+    if item is None and any("candidates" in value for _, value in placed):
         if group is not None:
             message = (
                 "holds dialogues, which are the groups; a group column goes with an item column"
             )
             raise InputError(Problem(name, None, message))
-        return _rows_of_dialogues(objects, name), True
-    columns = list(dict.fromkeys(key for _, value in objects for key in value))
+        return _of_dialogues(placed, name), True
+    columns = list(dict.fromkeys(key for _, value in placed for key in value))
     item = _item_column(name, columns, item)
     group = _group_column(name, columns, group)
     rows = [
-        _ItemRow(line, _text(value.get(item)), _text(value.get(group)) if group else "")
-        for line, value in objects
+        _Written(line, _text(value.get(item)), _text(value.get(group)) if group else "")
+        for line, value in placed
     ]
     return rows, group is not None
 
 
-def _rows_of_dialogues(
-    objects: Iterable[tuple[int, Mapping[str, Any]]], name: str
-) -> list[_ItemRow]:
-    rows, problems = [], []
-    for line, value in objects:
+def _of_dialogues(placed: Iterable[tuple[int, Mapping[str, Any]]], name: str) -> list[_Written]:
+    written, problems = [], []
+    for line, value in placed:
         dialogue, candidates = value.get("dialogue_id"), value.get("candidates")
-        valid = isinstance(candidates, list) and all(isinstance(c, dict) for c in candidates)
-        if not _text(dialogue).strip() or not valid:
+        right = isinstance(candidates, list) and all(isinstance(c, dict) for c in candidates)
+        if not _text(dialogue).strip() or not right:
             message = (
                 "a dialogue needs dialogue_id and candidates, a list of objects with utterance_id"
             )
             problems.append(Problem(name, line, message))
             continue
         ids = [_text(candidate.get("utterance_id")) for candidate in value["candidates"]]
-        rows += [_ItemRow(line, identity, _text(dialogue)) for identity in ids]
+        written += [_Written(line, identity, _text(dialogue)) for identity in ids]
     if problems:
         raise InputError(problems)
-    return rows
+    return written
 
 
 def _text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _problems(name: str, rows: Sequence[_ItemRow], items: Items) -> list[Problem]:
+def _problems(name: str, written: Sequence[_Written], read: Items) -> list[Problem]:
     problems = []
-    if not rows:
+    if not written:
         problems.append(Problem(name, None, "holds no items"))
-    for row in rows:
+    for row in written:
         if not row.item.strip():
             problems.append(Problem(name, row.line, "the item is empty; each must have an id"))
         elif len(row.item) > MAX_ID and (length := len(normal_id(row.item))) > MAX_ID:
             message = f"the item has {length} characters; at most {MAX_ID} are allowed"
             problems.append(Problem(name, row.line, message))
-    keys = zip(items.items, items.groups, strict=True) if items.groups else items.items
-    if len(set(keys)) < len(rows):
-        non_empty = (row for row in rows if row.item.strip())
-        problems += ITEM.problems(LocatedRecord(row, Location(name, row.line)) for row in non_empty)
+    keys = zip(read.items, read.groups, strict=True) if read.groups else read.items
+    if len(set(keys)) < len(written):
+        named = (row for row in written if row.item.strip())
+        problems += ITEM.problems(LocatedRecord(row, Location(name, row.line)) for row in named)
     return sorted(problems, key=lambda problem: problem.line or 0)

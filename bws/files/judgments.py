@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bws.files.assemble import MAX_K, Assembled, assemble_tuples, check_k
 from bws.files.columns import Faults, delimited, encode, quoted, series, texts
-from bws.files.pairs import SENTENCE_SEPARATOR
+from bws.files.pairs import BETWEEN
 from bws.files.rows import Rows
 from bws.files.tuples import item_columns
 from bws.problems import InputError, Problem
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 __all__ = [
     "JudgmentForm",
     "OnInvalid",
-    "count_valid_answers",
     "judgments_from_records",
     "judgments_of",
-    "respell_orders",
+    "respelled_order",
+    "right_answers",
     "write_judgments",
 ]
 
 log = logging.getLogger(__name__)
 
 OnInvalid = Literal["error", "skip"]
-MAX_BITMAP_SIZE = 1 << 26
+ROOM = 1 << 26
 
 
 def judgments_of(
@@ -55,69 +55,69 @@ def judgments_of(
     if on_invalid not in ("error", "skip"):
         raise ValueError(f"on_invalid is {on_invalid!r}; 'error' and 'skip' are allowed")
     if not len(rows.lines):
-        no_judgments = [Problem(rows.file, None, "holds no judgments")]
-        raise InputError(rows.problems or no_judgments)
+        nothing = [Problem(rows.file, None, "holds no judgments")]
+        raise InputError(rows.problems or nothing)
     k = len(rows.items)
     check_k(rows.file, k)
-    rows, variants = merged_rows(rows) if merge_variants else (rows, None)
+    rows, merged = merged_rows(rows) if merge_variants else (rows, None)
     faults = Faults(rows.file, rows.lines, rows.problems)
-    assembled = assemble_tuples(faults, rows.items, rows.group, rows.tuple_id)
-    best = chosen_positions(faults, rows, "best", rows.best, assembled)
-    worst = chosen_positions(faults, rows, "worst", rows.worst, assembled)
+    found = assemble_tuples(faults, rows.items, rows.group, rows.tuple_id)
+    best = chosen_places(faults, rows, "best", rows.best, found)
+    worst = chosen_places(faults, rows, "worst", rows.worst, found)
     faults.add(
         (best == worst) & (best >= 0),
         lambda row: f"best and worst are both {quoted(str(rows.best[row]))}; they must differ",
     )
     annotator_of, annotators = _annotators(rows)
-    _check_repeated_judgments(faults, assembled.tuple_of, annotator_of, annotators)
-    display_order = display_orders(faults, rows, assembled)
+    _check_once(faults, found.tuple_of, annotator_of, annotators)
+    shown = orders_shown(faults, rows, found)
     if (
         on_invalid == "error"
-        and faults.is_invalid.any()
-        and (spelling_variants := find_variants(assembled.ids.tolist()))
+        and faults.wrong.any()
+        and (known := find_variants(found.ids.tolist()))
     ):
-        faults.add_file_problem(spelling_variants.message())
-    faults.raise_if_invalid("judgments", always=on_invalid == "error")
+        faults.add_other(known.message())
+    faults.stop("judgments", always=on_invalid == "error")
     log.debug(
         "%s (%s): %d rows, %d tuples of %d, %d items, %d annotators; %d rows with faults",
-        rows.file, rows.form, len(rows.lines), len(assembled.tuples), k, len(assembled.tuples.items),
-        len(annotators), np.count_nonzero(faults.is_invalid),
+        rows.file, rows.form, len(rows.lines), len(found.tuples), k, len(found.tuples.items),
+        len(annotators), np.count_nonzero(faults.wrong),
     )  # fmt: skip
     judgments = Judgments(
-        tuples=assembled.tuples,
-        tuple_of=assembled.tuple_of,
-        best=assembled.member_position[best, assembled.row_of],
-        worst=assembled.member_position[worst, assembled.row_of],
+        tuples=found.tuples,
+        tuple_of=found.tuple_of,
+        best=found.place[best, found.row_of],
+        worst=found.place[worst, found.row_of],
         annotator_of=annotator_of,
         annotators=annotators,
-        shown=display_order,
+        shown=shown,
         columns={name: texts(column) for name, column in rows.columns.items()},
         source=f"{rows.file} ({rows.form})",
         left_out=faults.problems,
     )
-    if faults.is_invalid.any():
-        judgments = _drop_unused(judgments.take(~faults.is_invalid))
-    if variants is None:
+    if faults.wrong.any():
+        judgments = _without_unused(judgments.take(~faults.wrong))
+    if merged is None:
         return replace(judgments, variants=_variants(judgments))
-    n_items = variants.n_items - len(judgments.items_left_out)
-    return replace(judgments, variants=replace(variants, n_items=n_items))
+    n_items = merged.n_items - len(judgments.items_left_out)
+    return replace(judgments, variants=replace(merged, n_items=n_items))
 
 
 def _variants(judgments: Judgments) -> Variants | None:
     tuples = judgments.tuples
-    n_judgments = np.bincount(judgments.tuple_of, minlength=len(tuples))
-    counts = np.bincount(tuples.members.ravel(), n_judgments.repeat(tuples.k), len(tuples.items))
+    times = np.bincount(judgments.tuple_of, minlength=len(tuples))
+    counts = np.bincount(tuples.members.ravel(), times.repeat(tuples.k), len(tuples.items))
     return find_variants(tuples.items.tolist(), tuples.group_of_item, counts.astype(np.int64))
 
 
-def _drop_unused(judgments: Judgments) -> Judgments:
+def _without_unused(judgments: Judgments) -> Judgments:
     """Return the judgments without tuples, items, groups and annotators that none of them is about."""
     tuples = judgments.tuples
     used, tuple_of = np.unique(judgments.tuple_of, return_inverse=True)
     items, members = np.unique(tuples.members[used], return_inverse=True)
     groups, group_of_item = np.unique(tuples.group_of_item[items], return_inverse=True)
-    annotators, annotator_of = np.unique(judgments.annotator_of, return_inverse=True)
-    n_unnamed = int(annotators[:1].tolist() == [-1])  # -1 comes first, and stays
+    people, annotator_of = np.unique(judgments.annotator_of, return_inverse=True)
+    unnamed = int(people[:1].tolist() == [-1])  # -1 comes first, and stays
     return replace(
         judgments,
         items_left_out=tuple(np.delete(tuples.items, items).tolist()),
@@ -129,8 +129,8 @@ def _drop_unused(judgments: Judgments) -> Judgments:
             members=members.reshape(len(used), tuples.k).astype(np.int32),
         ),
         tuple_of=tuple_of.astype(np.int32),
-        annotator_of=(annotator_of - n_unnamed).astype(np.int32),
-        annotators=judgments.annotators[annotators[n_unnamed:]],
+        annotator_of=(annotator_of - unnamed).astype(np.int32),
+        annotators=judgments.annotators[people[unnamed:]],
     )
 
 
@@ -139,28 +139,26 @@ def _annotators(rows: Rows) -> tuple[Ints, NDArray[np.object_]]:
     if rows.annotator is None:
         return np.full(len(rows.lines), -1, np.int32), np.empty(0, dtype=object)
     (codes,), ids = encode([rows.annotator])
-    code_of_id = np.cumsum(ids != "", dtype=np.int32) - 1
-    code_of_id[ids == ""] = -1
-    return code_of_id[codes], ids[ids != ""]
+    new = np.cumsum(ids != "", dtype=np.int32) - 1
+    new[ids == ""] = -1
+    return new[codes], ids[ids != ""]
 
 
-def _check_repeated_judgments(
+def _check_once(
     faults: Faults, tuple_of: Ints, annotator_of: Ints, annotators: NDArray[np.object_]
 ) -> None:
     """Note the rows in which an annotator judges a tuple that he or she has judged before."""
     import polars as pl
 
-    rows = np.flatnonzero(~faults.is_invalid & (annotator_of >= 0))
+    rows = np.flatnonzero(~faults.wrong & (annotator_of >= 0))
     key = tuple_of[rows].astype(np.int64) * len(annotators) + annotator_of[rows]
-    if _are_distinct(key, int(tuple_of.max()) * len(annotators) + len(annotators)):
+    if _distinct(key, int(tuple_of.max()) * len(annotators) + len(annotators)):
         return
-    is_repeat = ~pl.Series(key).is_first_distinct().to_numpy()
-    earlier = dict(
-        zip(key[~is_repeat].tolist(), faults.lines[rows[~is_repeat]].tolist(), strict=True)
-    )
-    key_of_row = dict(zip(rows[is_repeat].tolist(), key[is_repeat].tolist(), strict=True))
+    again = ~pl.Series(key).is_first_distinct().to_numpy()
+    earlier = dict(zip(key[~again].tolist(), faults.lines[rows[~again]].tolist(), strict=True))
+    key_of_row = dict(zip(rows[again].tolist(), key[again].tolist(), strict=True))
     mask = np.zeros(len(tuple_of), bool)
-    mask[rows[is_repeat]] = True
+    mask[rows[again]] = True
     faults.add(
         mask,
         lambda row: (
@@ -170,11 +168,11 @@ def _check_repeated_judgments(
     )
 
 
-def _are_distinct(keys: NDArray[np.int64], size: int) -> bool:
+def _distinct(keys: NDArray[np.int64], size: int) -> bool:
     """Tell whether keys below `size` are all different, by ticking them off where there is room."""
     import polars as pl
 
-    if size > MAX_BITMAP_SIZE:
+    if size > ROOM:
         return pl.Series(keys).n_unique() == len(keys)
     seen = np.zeros(size, bool)
     seen[keys] = True
@@ -186,199 +184,185 @@ def judgments_from_records(records: Iterable[Judgment]) -> Judgments:
 
     Every record gives its items in the order in which they were shown. Raises InputError as for a file.
     """
-    judgment_list = list(records)
+    given = list(records)
     file = "records"
-    if not judgment_list:
+    if not given:
         raise InputError(Problem(file, None, "there are none; judgments are expected"))
-    k = len(judgment_list[0].items)
+    k = len(given[0].items)
     problems = [
         Problem(file, number, f"{len(record.items)} items; the first record has {k}")
-        for number, record in enumerate(judgment_list, start=1)
+        for number, record in enumerate(given, start=1)
         if len(record.items) != k
     ]
-    numbers = [
-        number for number, record in enumerate(judgment_list, start=1) if len(record.items) == k
-    ]
-    valid = [judgment_list[number - 1] for number in numbers]
+    numbers = [number for number, record in enumerate(given, start=1) if len(record.items) == k]
+    same = [given[number - 1] for number in numbers]
     return judgments_of(
         Rows(
             file=file,
             form="records",
             lines=np.array(numbers, np.int64),
-            items=[series([r.items[position] for r in valid]) for position in range(k)],
-            best=series([r.best for r in valid]),
-            worst=series([r.worst for r in valid]),
-            tuple_id=series([r.tuple_id for r in valid]),
-            group=series([r.group for r in valid]),
-            annotator=series([r.annotator for r in valid]),
-            items_in_display_order=True,
+            items=[series([r.items[place] for r in same]) for place in range(k)],
+            best=series([r.best for r in same]),
+            worst=series([r.worst for r in same]),
+            tuple_id=series([r.tuple_id for r in same]),
+            group=series([r.group for r in same]),
+            annotator=series([r.annotator for r in same]),
+            as_shown=True,
             problems=tuple(problems),
         )
     )
 
 
 LETTERS = "ABCDEFGHIJKL"
-POSITION_NUMBER = r"^(\d{1,2})(?:\.0)?$"  # spreadsheets write 2 as 2.0
-EXPECTED_ANSWER = {
+POSITION = r"^(\d{1,2})(?:\.0)?$"  # spreadsheets write 2 as 2.0
+ALLOWED = {
     "item": "one of the row's items",
     "position": "a position from 1 to {k}",
     "letter": "a letter from A to {last}",
 }
 
 
-def chosen_positions(
-    faults: Faults, rows: Rows, role: str, answers: pl.Series, assembled: Assembled
+def chosen_places(
+    faults: Faults, rows: Rows, what: str, answers: pl.Series, found: Assembled
 ) -> NDArray[np.int8]:
     """Return (J,) the place in the row of each answer, -1 and a fault where it names none of the items.
 
     what: how messages call the answers: best or worst.
     """
-    positions = POSITION_PARSERS[rows.answers](rows, answers)
+    place = PLACE[rows.answers](rows, answers)
     if rows.answers == "item":
-        _match_normalized(positions, answers, assembled)
+        _find_unlike(place, answers, found)
     k = len(rows.items)
-    expected = EXPECTED_ANSWER[rows.answers].format(k=k, last=LETTERS[k - 1])
+    allowed = ALLOWED[rows.answers].format(k=k, last=LETTERS[k - 1])
 
     def message(row: int) -> str:
-        answer = str(answers[row])
-        description = f"is {quoted(answer)}" if answer.strip() else "is empty"
-        return f"{role} {description}; it must be {expected}"
+        written = str(answers[row])
+        said = f"is {quoted(written)}" if written.strip() else "is empty"
+        return f"{what} {said}; it must be {allowed}"
 
-    faults.add(positions < 0, message)
-    return positions
+    faults.add(place < 0, message)
+    return place
 
 
-def count_valid_answers(rows: Rows) -> int:
+def right_answers(rows: Rows) -> int:
     """Return how many rows name two of their items as best and worst, as the format says."""
     if len(rows.items) > MAX_K:
         return 0
-    normalized = replace(rows, items=[_normalize(column) for column in rows.items])
-    sets = ({"", *items} for items in zip(*normalized.items, strict=True))
+    normal = replace(rows, items=[_normal(column) for column in rows.items])
+    sets = ({"", *items} for items in zip(*normal.items, strict=True))
     distinct = np.array([len(items) > len(rows.items) for items in sets], bool)
-    best, worst = (
-        POSITION_PARSERS[rows.answers](normalized, _normalize(a)) for a in (rows.best, rows.worst)
-    )
+    best, worst = (PLACE[rows.answers](normal, _normal(a)) for a in (rows.best, rows.worst))
     return int(np.count_nonzero((best >= 0) & (worst >= 0) & (best != worst) & distinct))
 
 
-def _normalize(column: pl.Series) -> pl.Series:
+def _normal(column: pl.Series) -> pl.Series:
     return series(normal_id(text) for text in column)
 
 
-def _positions_of_items(rows: Rows, answers: pl.Series) -> NDArray[np.int8]:
-    positions = np.full(len(answers), -1, np.int8)
+def _place_of_item(rows: Rows, answers: pl.Series) -> NDArray[np.int8]:
+    place = np.full(len(answers), -1, np.int8)
     for position, column in enumerate(rows.items):
-        positions[(answers == column).to_numpy()] = position
-    positions[(answers == "").to_numpy()] = -1
-    return positions
+        place[(answers == column).to_numpy()] = position
+    place[(answers == "").to_numpy()] = -1
+    return place
 
 
-def _match_normalized(
-    positions: NDArray[np.int8], answers: pl.Series, assembled: Assembled
-) -> None:
+def _find_unlike(place: NDArray[np.int8], answers: pl.Series, found: Assembled) -> None:
     """Find the items of answers that no item is written like: empty, foreign, or in another Unicode form."""
-    unmatched = np.flatnonzero((positions < 0) & (answers != "").to_numpy())
-    if len(unmatched):
-        (code_of_answer,), answer_ids = encode([answers.gather(unmatched)])
-        code_of_id = {identity: code for code, identity in enumerate(assembled.ids)}
-        answer_codes = np.array([code_of_id.get(text, -1) for text in answer_ids])[code_of_answer]
-        equal = assembled.codes[:, assembled.row_of[unmatched]] == answer_codes
-        positions[unmatched] = np.where(equal.any(axis=0), equal.argmax(axis=0), -1)
+    unlike = np.flatnonzero((place < 0) & (answers != "").to_numpy())
+    if len(unlike):
+        (code_of_answer,), written = encode([answers.gather(unlike)])
+        code_of_id = {identity: code for code, identity in enumerate(found.ids)}
+        chosen = np.array([code_of_id.get(text, -1) for text in written])[code_of_answer]
+        equal = found.codes[:, found.row_of[unlike]] == chosen
+        place[unlike] = np.where(equal.any(axis=0), equal.argmax(axis=0), -1)
 
 
-def _positions_of_numbers(rows: Rows, answers: pl.Series) -> NDArray[np.int8]:
+def _place_of_position(rows: Rows, answers: pl.Series) -> NDArray[np.int8]:
     import polars as pl
 
-    digits = answers.str.strip_chars().str.extract(POSITION_NUMBER)
-    positions = digits.cast(pl.Int8).fill_null(0).to_numpy() - 1
-    return np.where(positions < len(rows.items), positions, -1).astype(np.int8)
+    digits = answers.str.strip_chars().str.extract(POSITION)
+    place = digits.cast(pl.Int8).fill_null(0).to_numpy() - 1
+    return np.where(place < len(rows.items), place, -1).astype(np.int8)
 
 
-def _positions_of_letters(rows: Rows, answers: pl.Series) -> NDArray[np.int8]:
+def _place_of_letter(rows: Rows, answers: pl.Series) -> NDArray[np.int8]:
     import polars as pl
 
     letters = answers.str.strip_chars().str.to_uppercase()
-    alphabet, positions = list(LETTERS[: len(rows.items)]), list(range(len(rows.items)))
-    return letters.replace_strict(alphabet, positions, default=-1, return_dtype=pl.Int8).to_numpy()
+    old, new = list(LETTERS[: len(rows.items)]), list(range(len(rows.items)))
+    return letters.replace_strict(old, new, default=-1, return_dtype=pl.Int8).to_numpy()
 
 
-POSITION_PARSERS = {
-    "item": _positions_of_items,
-    "position": _positions_of_numbers,
-    "letter": _positions_of_letters,
-}
+PLACE = {"item": _place_of_item, "position": _place_of_position, "letter": _place_of_letter}
 
 
-def display_orders(faults: Faults, rows: Rows, assembled: Assembled) -> NDArray[np.int8] | None:
+def orders_shown(faults: Faults, rows: Rows, found: Assembled) -> NDArray[np.int8] | None:
     """Return (J, K) which position of the tuple was shown first, second, ...; None where not told."""
-    if rows.items_in_display_order:
-        return assembled.member_position.T[assembled.row_of]
-    if rows.display_order is None or not (rows.display_order != "").any():
+    if rows.as_shown:
+        return found.place.T[found.row_of]
+    if rows.shown is None or not (rows.shown != "").any():
         return None
-    order_texts = rows.display_order
-    order = _match_orders(order_texts, rows.items)
-    is_invalid = (np.sort(order, axis=1) != np.arange(len(rows.items))).any(axis=1)
-    for row in np.flatnonzero(
-        is_invalid & ~faults.is_invalid
-    ):  # other Unicode forms, ids with semicolons
-        items = assembled.ids[assembled.codes[:, assembled.row_of[row]]].tolist()
-        positions = _parse_order(normal_id(order_texts[int(row)]), items)
-        if positions:
-            order[row], is_invalid[row] = positions, False
+    written = rows.shown
+    order = _orders_alike(written, rows.items)
+    wrong = (np.sort(order, axis=1) != np.arange(len(rows.items))).any(axis=1)
+    for row in np.flatnonzero(wrong & ~faults.wrong):  # other Unicode forms, ids with semicolons
+        items = found.ids[found.codes[:, found.row_of[row]]].tolist()
+        places = _order_of(normal_id(written[int(row)]), items)
+        if places:
+            order[row], wrong[row] = places, False
     faults.add(
-        is_invalid & ~faults.is_invalid,
+        wrong & ~faults.wrong,
         lambda row: (
-            f"shown is {quoted(str(order_texts[row]))}; it must be the row's items in some order, "
+            f"shown is {quoted(str(written[row]))}; it must be the row's items in some order, "
             "with ; between them, in every row or in none"
         ),
     )
-    return assembled.member_position.T[assembled.row_of[:, np.newaxis], order]
+    return found.place.T[found.row_of[:, np.newaxis], order]
 
 
-def respell_orders(
-    orders: pl.Series, before: Sequence[pl.Series], after: Sequence[pl.Series]
+def respelled_order(
+    shown: pl.Series, before: Sequence[pl.Series], after: Sequence[pl.Series]
 ) -> pl.Series:
     """Return the orders shown in the new spellings of the items; one that cannot be read stays as it is."""
     changed = np.any([(b != a).to_numpy() for b, a in zip(before, after, strict=True)], axis=0)
-    texts = orders.to_list()
-    for row in np.flatnonzero(changed & (orders != "").to_numpy()).tolist():
-        positions = _parse_order(
-            normal_id(texts[row]), [normal_id(column[row]) for column in before]
-        )
-        if positions:
-            texts[row] = ";".join(after[position][row] for position in positions)
+    texts = shown.to_list()
+    for row in np.flatnonzero(changed & (shown != "").to_numpy()).tolist():
+        places = _order_of(normal_id(texts[row]), [normal_id(column[row]) for column in before])
+        if places:
+            texts[row] = ";".join(after[place][row] for place in places)
     return series(texts)
 
 
-def _match_orders(orders: pl.Series, items: Sequence[pl.Series]) -> NDArray[np.int8]:
+def _orders_alike(shown: pl.Series, items: Sequence[pl.Series]) -> NDArray[np.int8]:
     """Return (J, K) the place in the row of each part of `shown`, -1 where no item is written like it."""
-    parts = orders.str.splitn(";", len(items)).struct.unnest()
-    order = np.full((len(orders), len(items)), -1, np.int8)
+    parts = shown.str.splitn(";", len(items)).struct.unnest()
+    order = np.full((len(shown), len(items)), -1, np.int8)
     for column, part in enumerate(parts.iter_columns()):
-        for position, item in enumerate(items):
-            order[(part == item).fill_null(False).to_numpy(), column] = position
+        for place, item in enumerate(items):
+            order[(part == item).fill_null(False).to_numpy(), column] = place
     return order
 
 
-def _parse_order(text: str, items: Sequence[str]) -> list[int] | None:
+def _order_of(text: str, items: Sequence[str]) -> list[int] | None:
     """Return the places in `items` in the order in which `text` joins them with semicolons.
 
-    >>> _parse_order("b;a; c", ["a", "b", "c"]), _parse_order("y;x;y", ["y", "x;y"]), _parse_order("a", ["b"])
+    >>> _order_of("b;a; c", ["a", "b", "c"]), _order_of("y;x;y", ["y", "x;y"]), _order_of("a", ["b"])
     ([1, 0, 2], [0, 1], None)
     """
 
-    def parse(text: str, unused: Sequence[int]) -> list[int] | None:
-        if not unused:
+    def rest(text: str, left: Sequence[int]) -> list[int] | None:
+        if not left:
             return [] if text == "" else None
-        for position in unused:
-            remainder = text.strip().removeprefix(items[position]).lstrip()
-            if text.strip().startswith(items[position]) and remainder[:1] in (";", ""):
-                order = parse(remainder[1:], [index for index in unused if index != position])
-                if order is not None:
-                    return [position, *order]
+        for place in left:
+            after = text.strip().removeprefix(items[place]).lstrip()
+            if text.strip().startswith(items[place]) and after[:1] in (";", ""):
+                found = rest(after[1:], [other for other in left if other != place])
+                if found is not None:
+                    return [place, *found]
         return None
 
-    return parse(text, range(len(items)))
+    return rest(text, range(len(items)))
 
 
 JudgmentForm = Literal["csv", "km", "semrel"]
@@ -393,13 +377,13 @@ def write_judgments(
     ``Item1..ItemK,BestItem,WorstItem``; ``semrel`` is ``pair1a,pair1b,..,best-pair,worst-pair`` with
     letters, for items that are pairs (others stand in the first half).
     """
-    columns = {"csv": _standard_columns, "km": _km_columns, "semrel": _semrel_columns}.get(form)
+    columns = {"csv": _own, "km": _km, "semrel": _semrel}.get(form)
     if columns is None:
         raise ValueError(f"form is {form!r}; 'csv', 'km' and 'semrel' are allowed")
     write_atomic(path, delimited(columns(judgments)))
 
 
-def _standard_columns(judgments: Judgments) -> dict[str, pl.Series]:
+def _own(judgments: Judgments) -> dict[str, pl.Series]:
     tuples = judgments.tuples
     ids, items = series(tuples.ids), series(tuples.items)
     groups = series(tuples.groups)
@@ -409,41 +393,39 @@ def _standard_columns(judgments: Judgments) -> dict[str, pl.Series]:
         **item_columns(tuples, judgments.tuple_of),
         "best": items.gather(judgments.best_item),
         "worst": items.gather(judgments.worst_item),
-        "annotator": series([*judgments.annotators, ""]).gather(_annotator_indices(judgments)),
+        "annotator": series([*judgments.annotators, ""]).gather(_last_for_none(judgments)),
     }
     columns |= {name: series(column) for name, column in judgments.columns.items()}
-    return columns | ({} if judgments.shown is None else {"shown": _order_texts(judgments)})
+    return columns | ({} if judgments.shown is None else {"shown": _shown_text(judgments)})
 
 
-def _annotator_indices(judgments: Judgments) -> Ints:
+def _last_for_none(judgments: Judgments) -> Ints:
     return np.where(
         judgments.annotator_of < 0, len(judgments.annotators), judgments.annotator_of
     ).astype(np.int32)
 
 
-def _order_texts(judgments: Judgments) -> pl.Series:
+def _shown_text(judgments: Judgments) -> pl.Series:
     import polars as pl
 
     items, members = series(judgments.tuples.items), judgments.tuples.members
     order = np.zeros((len(judgments), 0), np.int8) if judgments.shown is None else judgments.shown
-    item_columns_in_order = [
-        items.gather(members[judgments.tuple_of, positions]) for positions in order.T
-    ]
-    return pl.select(pl.concat_str(item_columns_in_order, separator=";")).to_series()
+    places = [items.gather(members[judgments.tuple_of, place]) for place in order.T]
+    return pl.select(pl.concat_str(places, separator=";")).to_series()
 
 
-def _km_columns(judgments: Judgments) -> dict[str, pl.Series]:
-    standard = _standard_columns(judgments)
-    items = {f"Item{n}": standard[f"item{n}"] for n in range(1, judgments.tuples.k + 1)}
-    return items | {"BestItem": standard["best"], "WorstItem": standard["worst"]}
+def _km(judgments: Judgments) -> dict[str, pl.Series]:
+    own = _own(judgments)
+    items = {f"Item{n}": own[f"item{n}"] for n in range(1, judgments.tuples.k + 1)}
+    return items | {"BestItem": own["best"], "WorstItem": own["worst"]}
 
 
-def _semrel_columns(judgments: Judgments) -> dict[str, pl.Series]:
+def _semrel(judgments: Judgments) -> dict[str, pl.Series]:
     columns = {}
-    for number, column in enumerate(item_columns(judgments.tuples, judgments.tuple_of).values(), 1):
-        halves = column.str.splitn(SENTENCE_SEPARATOR, 2).struct.unnest().iter_columns()
+    for place, column in enumerate(item_columns(judgments.tuples, judgments.tuple_of).values(), 1):
+        halves = column.str.splitn(BETWEEN, 2).struct.unnest().iter_columns()
         for half, text in zip("ab", halves, strict=True):
-            columns[f"pair{number}{half}"] = text.fill_null("")
-    for name, positions in (("best-pair", judgments.best), ("worst-pair", judgments.worst)):
-        columns[name] = series(list(LETTERS)).gather(positions.astype(np.int32))
+            columns[f"pair{place}{half}"] = text.fill_null("")
+    for name, chosen in (("best-pair", judgments.best), ("worst-pair", judgments.worst)):
+        columns[name] = series(list(LETTERS)).gather(chosen.astype(np.int32))
     return columns

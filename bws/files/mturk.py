@@ -26,14 +26,14 @@ __all__ = ["FORMAT", "PARTS", "rows"]
 
 NAME = "mturk-batch"
 PARTS = ("items", "best", "worst", "tuple_id", "group", "annotator")
-BUTTON_NAME = r"^[A-Za-z_ ]+(\d{1,2})$"
+BUTTON = r"^[A-Za-z_ ]+(\d{1,2})$"
 TASK_ANSWERS = "Answer.taskAnswers"
-EXTRA_COLUMNS = {
+KEPT = {
     "AssignmentId": "assignment_id",
     "WorkTimeInSeconds": "seconds",
     "Answer.comment": "comment",
 }
-EXTRA_COLUMNS_OF_PARTS = {
+KEPT_OF_PARTS = {
     "AssignmentId": "assignment_id",
     "Answer.seconds": "seconds",  # WorkTimeInSeconds is that of all parts together
     "Answer.comment": "comment",
@@ -58,32 +58,28 @@ def rows(table: Table, parts: Mapping[str, str] | None = None) -> Rows:
     table = replace(table, frame=_with_task_answers(table))
     table, rejected = _without_rejected(table)
     numbers = [] if parts else _part_numbers(table.frame.columns)
-    table = _split_parts(table, numbers) if numbers else table
+    table = _one_part_a_row(table, numbers) if numbers else table
     table = replace(table, frame=_with_radio_answers(table.frame))
     items = [name.strip() for name in parts["items"].split(",")] if "items" in parts else None
     items = items or _item_columns(table)
     best = parts.get("best") or _answer_column(table, "best", ("best", "most"))
     worst = parts.get("worst") or _answer_column(table, "worst", ("worst", "least"))
     roles = {
-        "tuple_id": _find_column(table, "Input.", ("tupleid", "tuple")),
-        "group": _find_column(table, "Input.", ("group", "dialogueid")),
+        "tuple_id": _named(table, "Input.", ("tupleid", "tuple")),
+        "group": _named(table, "Input.", ("group", "dialogueid")),
         "annotator": first_of(table.frame.columns, ("workerid",)),
     }
     roles |= {part: name for part, name in parts.items() if part in roles}
     if numbers:
-        roles["shown"] = _find_column(table, "Answer.", ("shown",))
-    _check_columns(table, [*items, best, worst, *filter(None, roles.values())])
+        roles["shown"] = _named(table, "Answer.", ("shown",))
+    _check_present(table, [*items, best, worst, *filter(None, roles.values())])
     table = replace(table, frame=_with_plain_positions(table.frame, items, (best, worst)))
-    answers = _answer_kind(table.frame, items, best)
-    judgment_rows = rows_of(table, NAME, items, best, worst, answers, **roles)
-    new_names = EXTRA_COLUMNS_OF_PARTS if numbers else EXTRA_COLUMNS
-    columns = {
-        new_names[name]: column
-        for name, column in judgment_rows.columns.items()
-        if name in new_names
-    }
-    problems = (*judgment_rows.problems, *rejected)
-    return replace(judgment_rows, columns=columns, problems=problems)
+    answers = _kind(table.frame, items, best)
+    found = rows_of(table, NAME, items, best, worst, answers, **roles)
+    kept = KEPT_OF_PARTS if numbers else KEPT
+    columns = {kept[name]: column for name, column in found.columns.items() if name in kept}
+    problems = (*found.problems, *rejected)
+    return replace(found, columns=columns, problems=problems)
 
 
 def _part_numbers(columns: Sequence[str]) -> list[int]:
@@ -94,51 +90,49 @@ def _part_numbers(columns: Sequence[str]) -> list[int]:
     >>> _part_numbers(["Input.1", "Input.2", "Answer.best.1", "Answer.best.2"])
     []
     """
-    matches = [match.groups() for match in map(PART.fullmatch, columns) if match]
-    input_numbers = {int(number) for kind, number, _ in matches if kind == "Input"}
-    answer_numbers = {int(number) for kind, number, _ in matches if kind == "Answer"}
-    return sorted(input_numbers & answer_numbers)
+    found = [match.groups() for match in map(PART.fullmatch, columns) if match]
+    asked = {int(number) for kind, number, _ in found if kind == "Input"}
+    answered = {int(number) for kind, number, _ in found if kind == "Answer"}
+    return sorted(asked & answered)
 
 
-def _split_parts(table: Table, numbers: Sequence[int]) -> Table:
+def _one_part_a_row(table: Table, numbers: Sequence[int]) -> Table:
     """Return a row for each part of each row, in this order; its columns have the names without number."""
     import polars as pl
 
-    frames = [_rows_of_part(table, number) for number in numbers]
+    frames = [_part(table, number) for number in numbers]
     frame = pl.concat(frames, how="diagonal").sort(LINE, maintain_order=True)
     lines = frame[LINE].to_numpy()
     return replace(table, frame=frame.drop(LINE).with_columns(pl.all().fill_null("")), lines=lines)
 
 
-def _rows_of_part(table: Table, number: int) -> pl.DataFrame:
+def _part(table: Table, number: int) -> pl.DataFrame:
     import polars as pl
 
-    matches = {name: PART.fullmatch(name) for name in table.frame.columns}
+    found = {name: PART.fullmatch(name) for name in table.frame.columns}
     names = {
         name: f"{match[1]}.{match[3]}"
-        for name, match in matches.items()
+        for name, match in found.items()
         if match and int(match[2]) == number
     }
-    part_names = set(names.values())  # what stands under a part's own number counts
-    names |= {name: name for name, match in matches.items() if not match and name not in part_names}
-    inputs = [name for name in names if matches[name] and name.startswith("Input.")]
-    has_items = pl.any_horizontal(pl.col(name) != "" for name in inputs)
+    taken = set(names.values())  # what stands under a part's own number counts
+    names |= {name: name for name, match in found.items() if not match and name not in taken}
+    inputs = [name for name in names if found[name] and name.startswith("Input.")]
+    there = pl.any_horizontal(pl.col(name) != "" for name in inputs)
     lines = pl.Series(LINE, table.lines)
-    return table.frame.with_columns(lines).filter(has_items).select(LINE, *names).rename(names)
+    return table.frame.with_columns(lines).filter(there).select(LINE, *names).rename(names)
 
 
-def _find_column(table: Table, prefix: str, names: Sequence[str]) -> str | None:
-    unprefixed = [
-        name.removeprefix(prefix) for name in table.frame.columns if name.startswith(prefix)
-    ]
-    match = first_of(unprefixed, names)
-    return None if match is None else prefix + match
+def _named(table: Table, prefix: str, wanted: Sequence[str]) -> str | None:
+    bare = [name.removeprefix(prefix) for name in table.frame.columns if name.startswith(prefix)]
+    found = first_of(bare, wanted)
+    return None if found is None else prefix + found
 
 
-def _check_columns(table: Table, names: Sequence[str]) -> None:
-    missing_columns = [name for name in names if name not in table.frame.columns]
-    if missing_columns:
-        raise missing(table, NAME, f"{', '.join(missing_columns)}")
+def _check_present(table: Table, names: Sequence[str]) -> None:
+    absent = [name for name in names if name not in table.frame.columns]
+    if absent:
+        raise missing(table, NAME, f"{', '.join(absent)}")
 
 
 def _item_columns(table: Table) -> list[str]:
@@ -147,11 +141,9 @@ def _item_columns(table: Table) -> list[str]:
     stems = dict.fromkeys(re.sub(r"[ _.-]?\d+$", "", name) for name in inputs)
     sets = {stem: numbered(inputs, re.escape(stem)) for stem in stems}
     sets = {stem: names for stem, names in sets.items() if len(names) > 1}
-    item_stems = [
-        stem for stem in sets if stem.lower() in ("input.item", "input.item_id", "input.id")
-    ]
-    if len(item_stems) == 1:
-        return sets[item_stems[0]]
+    named = [stem for stem in sets if stem.lower() in ("input.item", "input.item_id", "input.id")]
+    if len(named) == 1:
+        return sets[named[0]]
     if len(sets) == 1:
         return next(iter(sets.values()))
     choices = "; ".join(", ".join(names) for names in sets.values()) or "none is numbered from 1"
@@ -161,10 +153,10 @@ def _item_columns(table: Table) -> list[str]:
 
 def _answer_column(table: Table, part: str, words: Sequence[str]) -> str:
     answers = [name for name in table.frame.columns if name.startswith("Answer.")]
-    matches = [name for name in answers if any(word in name.lower() for word in words)]
-    exact = _find_column(table, "Answer.", words)
-    if exact or len(matches) == 1:
-        return exact or matches[0]
+    found = [name for name in answers if any(word in name.lower() for word in words)]
+    exact = _named(table, "Answer.", words)
+    if exact or len(found) == 1:
+        return exact or found[0]
     message = (
         f"which Answer column is the {part} item? ({', '.join(answers)}); name it as part {part!r}"
     )
@@ -188,18 +180,14 @@ def _with_plain_positions(
     """Turn button names such as item2 into positions, where they are no item's id."""
     import polars as pl
 
-    def position(name: str) -> pl.Expr:
-        is_item = pl.any_horizontal(pl.col(name) == pl.col(item) for item in items)
-        return (
-            pl.when(is_item)
-            .then(pl.col(name))
-            .otherwise(pl.col(name).str.replace(BUTTON_NAME, "$1"))
-        )
+    def bare(name: str) -> pl.Expr:
+        own = pl.any_horizontal(pl.col(name) == pl.col(item) for item in items)
+        return pl.when(own).then(pl.col(name)).otherwise(pl.col(name).str.replace(BUTTON, "$1"))
 
-    return frame.with_columns(position(name).alias(name) for name in dict.fromkeys(answers))
+    return frame.with_columns(bare(name).alias(name) for name in dict.fromkeys(answers))
 
 
-def _answer_kind(frame: pl.DataFrame, items: Sequence[str], best: str) -> Answers:
+def _kind(frame: pl.DataFrame, items: Sequence[str], best: str) -> Answers:
     """Return what most answers are."""
     answers = frame[best].str.strip_chars()
     equal = [(answers == frame[name].str.strip_chars()).to_numpy() for name in items]
@@ -220,7 +208,7 @@ def _with_radio_answers(frame: pl.DataFrame) -> pl.DataFrame:
         stem, _, button = name.rpartition(".")
         if stem.startswith("Answer.") and button and stem not in frame.columns:
             groups.setdefault(stem, []).append(name)
-    pressed_buttons = [
+    chosen = [
         pl.concat_str(
             pl.when(pl.col(name).str.to_lowercase() == "true")
             .then(pl.lit(name.removeprefix(f"{stem}.")))
@@ -229,7 +217,7 @@ def _with_radio_answers(frame: pl.DataFrame) -> pl.DataFrame:
         ).alias(stem)
         for stem, names in groups.items()
     ]
-    return frame.with_columns(pressed_buttons)
+    return frame.with_columns(chosen)
 
 
 def _with_task_answers(table: Table) -> pl.DataFrame:

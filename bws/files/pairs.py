@@ -7,9 +7,9 @@ import warnings
 
 from bws.records import normal_id
 
-__all__ = ["SENTENCE_SEPARATOR", "pair_id", "pair_of_list"]
+__all__ = ["BETWEEN", "pair_id", "pair_of_list"]
 
-SENTENCE_SEPARATOR = " ||| "
+BETWEEN = " ||| "
 
 
 def pair_id(first: str, second: str) -> str:
@@ -18,7 +18,7 @@ def pair_id(first: str, second: str) -> str:
     >>> pair_id(" A dog  barks.", "It rains.")
     'A dog barks. ||| It rains.'
     """
-    return SENTENCE_SEPARATOR.join(" ".join(normal_id(text).split()) for text in (first, second))
+    return BETWEEN.join(" ".join(normal_id(text).split()) for text in (first, second))
 
 
 def pair_of_list(cell: str) -> str:

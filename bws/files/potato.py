@@ -48,12 +48,12 @@ def rows(path: str | os.PathLike[str]) -> Rows:
     for file in _files(path):
         for line, value in _objects(file):
             keys = keys or list(value)
-            _add_tuple(value, tuples)
+            _take_tuple(value, tuples)
             answers += _answers(value, display_name(file), line)
     if not answers:
         kind = remark(keys, "judgments")
-        message_of_kind = f"no judgments; expected a file of judgments{kind}"
-        message = message_of_kind if kind else f"holds no answers of Potato; expected {EXPECTED}"
+        other = f"no judgments; expected a file of judgments{kind}"
+        message = other if kind else f"holds no answers of Potato; expected {EXPECTED}"
         raise InputError(Problem(name, None, message))
     if not tuples:
         message = "has no _bws_items; give the folder that also holds Potato's tuples"
@@ -74,21 +74,21 @@ def _objects(file: str) -> Iterator[tuple[int, dict[str, Any]]]:
         documents = [(1, json.loads(text))]
     except (ValueError, RecursionError):
         lines = enumerate(text.split("\n"), start=1)
-        documents = [(n, _parse_line(line)) for n, line in lines if line.strip()]
+        documents = [(n, _loaded(line)) for n, line in lines if line.strip()]
     for line, document in documents:
         for value in document if isinstance(document, list) else [document]:
             if isinstance(value, dict):
                 yield line, value
 
 
-def _parse_line(line: str) -> Any:
+def _loaded(line: str) -> Any:
     try:
         return json.loads(line)
     except (ValueError, RecursionError):
         return None
 
 
-def _add_tuple(value: Mapping[str, Any], tuples: dict[str, dict[str, str]]) -> None:
+def _take_tuple(value: Mapping[str, Any], tuples: dict[str, dict[str, str]]) -> None:
     items = value.get("_bws_items")
     if isinstance(items, list) and all(isinstance(item, dict) for item in items):
         tuples[str(value.get("id"))] = {
@@ -100,31 +100,31 @@ def _answers(value: Mapping[str, Any], file: str, line: int) -> Iterator[_Answer
     labels = next((value[key] for key in LABELS if isinstance(value.get(key), dict)), None)
     if labels is not None:  # a user's state
         user = str(value.get("user_id") or Path(file).parent.name)
-        for tuple_id, label_values in labels.items():
-            best_worst = _best_and_worst(label_values)
-            if best_worst:
-                yield _Answer(file, None, tuple_id, user, *best_worst)
+        for tuple_id, given in labels.items():
+            chosen = _chosen(given)
+            if chosen:
+                yield _Answer(file, None, tuple_id, user, *chosen)
     elif isinstance(value.get("annotation"), dict) or isinstance(value.get("annotations"), dict):
-        best_worst = _best_and_worst(value.get("annotation") or value.get("annotations"))
+        chosen = _chosen(value.get("annotation") or value.get("annotations"))
         user = str(value.get("annotator") or value.get("user_id") or Path(file).stem)
-        if best_worst:
-            yield _Answer(file, line, str(value.get("id")), user, *best_worst)
+        if chosen:
+            yield _Answer(file, line, str(value.get("id")), user, *chosen)
 
 
-def _best_and_worst(label_values: Any) -> tuple[str, str] | None:
+def _chosen(given: Any) -> tuple[str, str] | None:
     """Return (best, worst) of {schema: {best, worst}} or [[{schema, name}, value], ...]."""
-    if isinstance(label_values, list):
-        value_of_name = {
+    if isinstance(given, list):
+        named = {
             label.get("name"): value
             for label, value in (
-                pair for pair in label_values if isinstance(pair, list) and len(pair) == 2
+                pair for pair in given if isinstance(pair, list) and len(pair) == 2
             )
             if isinstance(label, dict)
         }
-        label_values = {"": value_of_name}
-    if not isinstance(label_values, dict):
+        given = {"": named}
+    if not isinstance(given, dict):
         return None
-    for schema in label_values.values():
+    for schema in given.values():
         if isinstance(schema, dict) and {"best", "worst"} & schema.keys():
             return str(schema.get("best") or ""), str(schema.get("worst") or "")
     return None
@@ -132,7 +132,7 @@ def _best_and_worst(label_values: Any) -> tuple[str, str] | None:
 
 def _rows(name: str, tuples: Mapping[str, Mapping[str, str]], answers: list[_Answer]) -> Rows:
     k = len(next(iter(tuples.values())))
-    problems, valid = [], []
+    problems, right = [], []
     for answer in answers:
         items = tuples.get(answer.tuple_id)
         if items is None:
@@ -140,21 +140,19 @@ def _rows(name: str, tuples: Mapping[str, Mapping[str, str]], answers: list[_Ans
         elif len(items) != k:
             message = f"tuple {answer.tuple_id!r} has {len(items)} items; the first one has {k}"
         else:
-            valid.append(answer)
+            right.append(answer)
             continue
         problems.append(Problem(answer.file, answer.line, message))
 
-    items_of = [tuples[answer.tuple_id] for answer in valid]
+    items_of = [tuples[answer.tuple_id] for answer in right]
     return Rows(
         file=name,
         form=NAME,
-        lines=np.array([answer.line or 0 for answer in valid], np.int64),
-        items=[
-            series([list(items.values())[position] for items in items_of]) for position in range(k)
-        ],
-        best=series([i.get(a.best, a.best) for i, a in zip(items_of, valid, strict=True)]),
-        worst=series([i.get(a.worst, a.worst) for i, a in zip(items_of, valid, strict=True)]),
-        tuple_id=series([answer.tuple_id for answer in valid]),
-        annotator=series([answer.annotator for answer in valid]),
+        lines=np.array([answer.line or 0 for answer in right], np.int64),
+        items=[series([list(items.values())[place] for items in items_of]) for place in range(k)],
+        best=series([i.get(a.best, a.best) for i, a in zip(items_of, right, strict=True)]),
+        worst=series([i.get(a.worst, a.worst) for i, a in zip(items_of, right, strict=True)]),
+        tuple_id=series([answer.tuple_id for answer in right]),
+        annotator=series([answer.annotator for answer in right]),
         problems=tuple(problems),
     )

@@ -39,9 +39,9 @@ class Rows:
     tuple_id: pl.Series | None = None
     group: pl.Series | None = None
     annotator: pl.Series | None = None
-    display_order: pl.Series | None = None
+    shown: pl.Series | None = None
     """The order on the screen, item ids with ``;`` between them."""
-    items_in_display_order: bool = False
+    as_shown: bool = False
     """Whether the order of `items` is the order on the screen."""
     columns: Mapping[str, pl.Series] = field(default_factory=dict)
     """What else the file tells of each row."""
@@ -82,15 +82,15 @@ def rows_of(
     names are looked for.
     """
     frame = table.frame
-    default_names = {"tuple_id": TUPLE, "group": GROUP, "annotator": ANNOTATOR, "shown": ("shown",)}
-    column_names = {
+    usual = {"tuple_id": TUPLE, "group": GROUP, "annotator": ANNOTATOR, "shown": ("shown",)}
+    found = {
         part: roles[part] if part in roles else first_of(frame.columns, names)
-        for part, names in default_names.items()
+        for part, names in usual.items()
     }
-    used = {*items, best, worst, *column_names.values()}
+    used = {*items, best, worst, *found.values()}
 
     def column(part: str) -> pl.Series | None:
-        name = column_names[part]
+        name = found[part]
         return None if name is None else frame[name]
 
     return Rows(
@@ -106,13 +106,13 @@ def rows_of(
         tuple_id=column("tuple_id"),
         group=column("group"),
         annotator=column("annotator"),
-        display_order=column("shown"),
+        shown=column("shown"),
     )
 
 
-def column_of(table: Table, names: Sequence[str]) -> pl.Series | None:
+def column_of(table: Table, wanted: Sequence[str]) -> pl.Series | None:
     """Return the column whose plain name is wanted most; None where there is none."""
-    name = first_of(table.frame.columns, names)
+    name = first_of(table.frame.columns, wanted)
     return None if name is None else table.frame[name]
 
 

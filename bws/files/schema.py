@@ -36,7 +36,7 @@ __all__ = [
     "table_rows",
 ]
 
-INVISIBLE_DIFFERENCE = "they differ only in Unicode normalisation or outer white space"
+INVISIBLY = "they differ only in Unicode normalisation or outer white space"
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -63,7 +63,7 @@ class Row:
         self.problems: list[Problem] = []
         self.warnings: list[Problem] = []
 
-    def add_problem(self, message: str) -> None:
+    def wrong(self, message: str) -> None:
         """Note a problem of this row."""
         self.problems.append(self.location.problem(message))
 
@@ -72,17 +72,17 @@ class Row:
         value = self.values.get(name)
         if value is None:
             if field.required:
-                self.add_problem(f"{name} is missing")
+                self.wrong(f"{name} is missing")
             return field.fallback
         try:
             return field.parse(value)
         except ValueError as error:
-            self.add_problem(f"{name} is {message_text(value)}; {error}")
+            self.wrong(f"{name} is {message_text(value)}; {error}")
             return field.fallback
 
-    def warn_of_unknown_keys(self, known_keys: frozenset[str]) -> None:
+    def warn_of_unknown(self, known: frozenset[str]) -> None:
         """Warn of keys that nothing reads."""
-        if unknown := sorted(self.values.keys() - known_keys):
+        if unknown := sorted(self.values.keys() - known):
             message = f"unknown keys are ignored: {', '.join(unknown)}"
             self.warnings.append(self.location.problem(message))
 
@@ -98,11 +98,11 @@ class LocatedRecord(NamedTuple, Generic[R]):
 class Unique(Generic[R]):
     """A key that no two records may share."""
 
-    key_name: str
+    what: str
     """What messages call it."""
     key: Callable[[R], str | tuple[str, ...]]
     """The key as written; an empty text is not compared."""
-    normalize: Callable[[Any], Hashable] = lambda key: key
+    normal: Callable[[Any], Hashable] = lambda key: key
     """Makes keys equal that count as the same, such as `normal_ids`."""
 
     def problems(self, rows: Iterable[LocatedRecord[R]]) -> Iterator[Problem]:
@@ -115,15 +115,15 @@ class Unique(Generic[R]):
         first: dict[Hashable, LocatedRecord[R]] = {}
         for row in rows:
             written = self.key(row.record)
-            earlier = first.setdefault(self.normalize(written), row)
+            earlier = first.setdefault(self.normal(written), row)
             if earlier is row or written == "":
                 continue
             parts = (written,) if isinstance(written, str) else written
-            key_text = ", ".join(quoted(str(part)) for part in parts if part)
-            earlier_location = earlier.location.as_seen_from(row.location)
-            note = "" if self.key(earlier.record) == written else f" ({INVISIBLE_DIFFERENCE})"
+            key = ", ".join(quoted(str(part)) for part in parts if part)
+            where = earlier.location.as_seen_from(row.location)
+            note = "" if self.key(earlier.record) == written else f" ({INVISIBLY})"
             yield row.location.problem(
-                f"repeats the {self.key_name} {key_text} of {earlier_location}; each must be unique{note}"
+                f"repeats the {self.what} {key} of {where}; each must be unique{note}"
             )
 
 
@@ -136,13 +136,13 @@ class Records(Generic[R]):
     problems: list[Problem]
     warnings: list[Problem] = field(default_factory=list)
 
-    def checked(self, record_kind: str = "") -> tuple[R, ...]:
+    def checked(self, what: str = "") -> tuple[R, ...]:
         """Return the records; InputError with every problem, by line.
 
         what: of what there must be one, in the plural; empty: there may be no record.
         """
-        if record_kind and not self.rows and not self.problems:
-            raise InputError(Problem(self.file, None, f"holds no {record_kind}"))
+        if what and not self.rows and not self.problems:
+            raise InputError(Problem(self.file, None, f"holds no {what}"))
         if self.problems:
             raise InputError(sorted(self.problems, key=lambda problem: problem.line or 0))
         return tuple(row.record for row in self.rows)
@@ -156,15 +156,15 @@ def records(
     problems: Iterable[Problem] = (),
 ) -> Records[R]:
     """Make a record of each row that has values, also of one with problems; `problems` come first."""
-    result = Records[R](file, located_records := [], [*problems])
+    found = Records[R](file, placed := [], [*problems])
     for row in rows:
         if row.values:
-            located_records.append(LocatedRecord(make(row), row.location))
-        result.problems.extend(row.problems)
-        result.warnings.extend(row.warnings)
+            placed.append(LocatedRecord(make(row), row.location))
+        found.problems.extend(row.problems)
+        found.warnings.extend(row.warnings)
     for key in unique:
-        result.problems.extend(key.problems(located_records))
-    return result
+        found.problems.extend(key.problems(placed))
+    return found
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ class Schema(Generic[R]):
 
     def read(self, table: Table) -> Records[R]:
         """Read a table; InputError where a required column is missing."""
-        table.require(name for name, field in self.fields.items() if field.required)
+        table.need(name for name, field in self.fields.items() if field.required)
         rows = table_rows(table, self.fields)
         return records(table.file, rows, self._record, self.unique, table.problems)
 
@@ -199,7 +199,7 @@ class Schema(Generic[R]):
             values["line"] = row.location.line
         record = self.make(**values)
         for message in self.check(record):
-            row.add_problem(message)
+            row.wrong(message)
         return record
 
 
@@ -225,12 +225,12 @@ def json_rows(path: str | os.PathLike[str], kind: str = "") -> Iterator[Row]:
         if not text.strip():
             continue
         values, reason = _json_object(text)
-        if first and kind and (kind_remark := remark(values, kind)):
-            raise InputError(Problem(file, line, f"{KINDS[kind].title} is expected{kind_remark}"))
+        if first and kind and (other := remark(values, kind)):
+            raise InputError(Problem(file, line, f"{KINDS[kind].title} is expected{other}"))
         first = False
         row = Row(Location(file, line), values)
         if reason:
-            row.add_problem(f"not a JSON object ({reason}); each line must be one")
+            row.wrong(f"not a JSON object ({reason}); each line must be one")
         yield row
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bws.file_kinds import ITEM, SCORE, first_of
 from bws.files.columns import Faults, delimited, encode, quoted, series, tabbed
-from bws.files.pairs import SENTENCE_SEPARATOR
+from bws.files.pairs import BETWEEN
 from bws.files.rows import missing
 from bws.files.table import Table, tabbed_first_line, table_of, text_bytes
 from bws.records import Floats, Ints, Scores
@@ -53,7 +53,7 @@ def _scores(table: Table, item: str, score: str) -> Scores:
     present = [name for name in (*COUNTS, "low", "high") if name in frame.columns]
     columns = {"score": frame[score]} | {name: frame[name] for name in present}
     numbers = {name: _numbers(faults, name, column) for name, column in columns.items()}
-    faults.raise_if_invalid("scores", always=True)
+    faults.stop("scores", always=True)
     appearances, best, worst = (_counts(numbers, name, len(frame)) for name in COUNTS)
     return Scores(
         items=items[item_of],
@@ -78,7 +78,7 @@ def _check_items(
     group_of: Ints,
     groups: NDArray[np.object_],
 ) -> None:
-    def item_name(row: int) -> str:
+    def what(row: int) -> str:
         group = groups[group_of[row]]
         of_group = f" of group {quoted(group)}" if group else ""
         return f"the item {quoted(items[item_of[row]])}{of_group}"
@@ -86,17 +86,17 @@ def _check_items(
     empty = (items == "")[item_of].astype(bool)
     faults.add(empty, lambda _: "item is empty; every row must name one")
     keys = group_of.astype(np.int64) * len(items) + item_of
-    faults.add_repeats(keys, item_name, ~empty)
+    faults.add_repeats(keys, what, ~empty)
 
 
 def _numbers(faults: Faults, name: str, column: pl.Series) -> Floats:
     import polars as pl
 
-    texts = column.str.strip_chars()
-    values = texts.cast(pl.Float64, strict=False)
-    is_valid = values.is_finite().fill_null(False) | texts.str.to_lowercase().is_in(["", "nan"])
+    written = column.str.strip_chars()
+    values = written.cast(pl.Float64, strict=False)
+    right = values.is_finite().fill_null(False) | written.str.to_lowercase().is_in(["", "nan"])
     faults.add(
-        ~is_valid.to_numpy(),
+        ~right.to_numpy(),
         lambda row: f"{name} is {quoted(column[row])}; it must be a number, or empty",
     )
     return values.fill_null(np.nan).to_numpy()
@@ -109,17 +109,15 @@ def write_scores(scores: Scores, path: str | os.PathLike[str], form: ScoreForm =
     three places, the highest first; ``semrel`` is ``PairID,Text,Score``, in the order of the items, to
     two places, a pair's sentences on two lines.
     """
-    make_columns = {"csv": _standard_columns, "km": _km_columns, "semrel": _semrel_columns}.get(
-        form
-    )
-    if make_columns is None:
+    columns = {"csv": _own, "km": _km, "semrel": _semrel}.get(form)
+    if columns is None:
         raise ValueError(f"form is {form!r}; 'csv', 'km' and 'semrel' are allowed")
-    columns = make_columns(scores)
-    text = tabbed(columns, display_name(path)) if form == "km" else delimited(columns)
+    found = columns(scores)
+    text = tabbed(found, display_name(path)) if form == "km" else delimited(found)
     write_atomic(path, text)
 
 
-def _standard_columns(scores: Scores) -> dict[str, pl.Series]:
+def _own(scores: Scores) -> dict[str, pl.Series]:
     import polars as pl
 
     columns = {
@@ -135,16 +133,16 @@ def _standard_columns(scores: Scores) -> dict[str, pl.Series]:
     return columns
 
 
-def _km_columns(scores: Scores) -> dict[str, pl.Series]:
+def _km(scores: Scores) -> dict[str, pl.Series]:
     order = np.argsort(-scores.score, kind="stable")  # NaN last
     rounded = [f"{score:.3f}" for score in scores.score[order]]
     return {"item": series(scores.items[order]), "score": series(rounded)}
 
 
-def _semrel_columns(scores: Scores) -> dict[str, pl.Series]:
+def _semrel(scores: Scores) -> dict[str, pl.Series]:
     width = max(5, len(str(len(scores))))
     numbers = [f"{number:0{width}}" for number in range(1, len(scores) + 1)]
-    texts = [item.replace(SENTENCE_SEPARATOR, "\n") for item in scores.items]
+    texts = [item.replace(BETWEEN, "\n") for item in scores.items]
     rounded = [f"{score:.2f}" for score in scores.score]
-    columns = {"PairID": numbers, "Text": texts, "Score": rounded}
-    return {name: series(values) for name, values in columns.items()}
+    written = {"PairID": numbers, "Text": texts, "Score": rounded}
+    return {name: series(values) for name, values in written.items()}

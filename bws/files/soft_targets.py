@@ -75,8 +75,8 @@ def soft_targets(judgments: Judgments) -> SoftTargets:
     tuples, k = judgments.tuples, judgments.tuples.k
     size = len(tuples) * k
     best, worst = (
-        np.bincount(judgments.tuple_of.astype(np.int64) * k + positions, minlength=size)
-        for positions in (judgments.best, judgments.worst)
+        np.bincount(judgments.tuple_of.astype(np.int64) * k + chosen, minlength=size)
+        for chosen in (judgments.best, judgments.worst)
     )
     annotations = np.bincount(judgments.tuple_of, minlength=len(tuples)).repeat(k)
     rows = np.flatnonzero(annotations)
@@ -125,12 +125,12 @@ def read_soft_targets(path: str | os.PathLike[str]) -> SoftTargets:
     faults.add((tuple_ids == "").astype(bool), lambda _: "tuple_id is empty")
     faults.add((items == "").astype(bool), lambda _: "item is empty")
     annotations, best, worst = (_counts(faults, table, n) for n in ("annotations", "best", "worst"))
-    faults.raise_if_invalid("soft targets", always=True)
+    faults.stop("soft targets", always=True)
     targets = SoftTargets(tuple_ids, groups[group_of], items, annotations, best, worst, table.file)
     _check_tuples(faults, targets, tuple_of, item_of, group_of)
     for name, shares in (("p_best", targets.p_best), ("p_worst", targets.p_worst)):
         _check_shares(faults, name, table.frame[name], shares)
-    faults.raise_if_invalid("soft targets", always=True)
+    faults.stop("soft targets", always=True)
     return targets
 
 
@@ -139,14 +139,12 @@ def _counts(faults: Faults, table: Table, name: str) -> NDArray[np.int64]:
 
     column = table.frame[name]
     values = column.str.strip_chars().cast(pl.Int64, strict=False)
-    minimum = 1 if name == "annotations" else 0
+    least = 1 if name == "annotations" else 0
     faults.add(
-        ~(values >= minimum).fill_null(False).to_numpy(),
-        lambda row: (
-            f"{name} is {quoted(column[row])}; expected a whole number of at least {minimum}"
-        ),
+        ~(values >= least).fill_null(False).to_numpy(),
+        lambda row: f"{name} is {quoted(column[row])}; expected a whole number of at least {least}",
     )
-    return values.fill_null(minimum).to_numpy()
+    return values.fill_null(least).to_numpy()
 
 
 def _check_tuples(
@@ -157,8 +155,8 @@ def _check_tuples(
     group_of: NDArray[np.int32],
 ) -> None:
     """Note rows that contradict another row of their tuple; faults of a whole tuple at its first row."""
-    _, first, tuple_index = np.unique(tuple_of, return_index=True, return_inverse=True)
-    first_row = first[tuple_index]
+    _, first, number = np.unique(tuple_of, return_index=True, return_inverse=True)
+    first_row = first[number]
     pairs = tuple_of.astype(np.int64) * (int(item_of.max(initial=0)) + 1) + item_of
 
     def name(row: int) -> str:
@@ -180,7 +178,7 @@ def _check_tuples(
     is_first = np.zeros(len(targets), bool)
     is_first[first] = True
     best, worst = (
-        np.bincount(tuple_index, counts)[tuple_index].astype(np.int64)
+        np.bincount(number, counts)[number].astype(np.int64)
         for counts in (targets.best, targets.worst)
     )
     faults.add(

@@ -42,13 +42,11 @@ class Table:
     problems: tuple[Problem, ...] = ()
     """Rows that had the wrong number of fields; they are not in `frame`."""
 
-    def require(self, columns: Iterable[str]) -> None:
+    def need(self, columns: Iterable[str]) -> None:
         """Raise InputError where a column is missing, along with what else is wrong."""
-        existing = self.frame.columns
-        if missing := [name for name in columns if name not in existing]:
-            message = (
-                f"no column {', '.join(missing)}; there are {', '.join(existing)}{remark(existing)}"
-            )
+        there = self.frame.columns
+        if missing := [name for name in columns if name not in there]:
+            message = f"no column {', '.join(missing)}; there are {', '.join(there)}{remark(there)}"
             raise InputError([Problem(self.file, 1, message), *self.problems])
 
 
@@ -95,13 +93,13 @@ def table_of(data: bytes, name: str, *, separator: str | None = None, header: bo
         raise InputError(Problem(name, line, message))
     quoted = header and b'"' in body
     if not header:
-        names = [f"item{number}" for number in range(1, width + 1)]
+        names = [f"item{place}" for place in range(1, width + 1)]
     else:
         rows = _rows(name, body, line, separator, csv.QUOTE_MINIMAL)
         names = _column_names(name, *next(rows))
-    return _read_regular(
-        name, body, line, separator, names, header=header, quoted=quoted
-    ) or _read_rows(name, body, line, separator, names, header=header)
+    return _fast(name, body, line, separator, names, header=header, quoted=quoted) or _careful(
+        name, body, line, separator, names, header=header
+    )
 
 
 def tabbed_first_line(data: bytes) -> list[str]:
@@ -110,17 +108,17 @@ def tabbed_first_line(data: bytes) -> list[str]:
     return first.split("\t") if "\t" in first else []
 
 
-def _column_names(name: str, line: int, header: list[str]) -> list[str]:
+def _column_names(name: str, line: int, written: list[str]) -> list[str]:
     """Return the header's names; one left empty is called by its place."""
-    names = [normal_id(cell) or f"column {number}" for number, cell in enumerate(header, start=1)]
-    repeated = sorted({column for column in names if names.count(column) > 1})
-    if repeated:
-        message = f"the header repeats {', '.join(repeated)}; each column needs a name of its own"
+    names = [normal_id(cell) or f"column {place}" for place, cell in enumerate(written, start=1)]
+    twice = sorted({column for column in names if names.count(column) > 1})
+    if twice:
+        message = f"the header repeats {', '.join(twice)}; each column needs a name of its own"
         raise InputError(Problem(name, line, message))
     return names
 
 
-def _read_regular(
+def _fast(
     name: str,
     body: bytes,
     line: int,
@@ -160,24 +158,24 @@ def _read_regular(
     return Table(name, frame.filter(~blank), line + layout.lines[header:][~blank])
 
 
-def _read_rows(
+def _careful(
     name: str, body: bytes, line: int, separator: str, names: list[str], *, header: bool
 ) -> Table:
     """Return the table of any text, row by row; the rows of another width are its problems."""
     import polars as pl
 
-    fields: list[list[str]] = []
+    found: list[list[str]] = []
     lines: list[int] = []
     problems: list[Problem] = []
     rows = _rows(name, body, line, separator, csv.QUOTE_MINIMAL if header else csv.QUOTE_NONE)
     for start, row in islice(rows, int(header), None):
         if len(row) == len(names):
-            fields.append(row)
+            found.append(row)
             lines.append(start)
         else:
             message = f"{len(row)} fields; the first row has {len(names)}, and so must every row"
             problems.append(Problem(name, start, message))
-    columns = list(zip(*fields, strict=True)) or [()] * len(names)
+    columns = list(zip(*found, strict=True)) or [()] * len(names)
     schema = dict.fromkeys(names, pl.String)
     frame = pl.DataFrame(dict(zip(names, columns, strict=True)), schema=schema)
     return Table(name, frame, np.array(lines, np.int64), tuple(problems))
@@ -224,20 +222,20 @@ def _layout_of(body: bytes, separator: str, *, quoted: bool) -> _Layout | None:
     True
     """
     text = np.frombuffer(body, np.uint8)
-    breaks, separators = text == LINE_FEED, text == ord(separator)
+    breaks, marks = text == LINE_FEED, text == ord(separator)
     line_ends = row_ends = np.flatnonzero(breaks)
     if quoted:
-        if not _quotes_enclose_fields(text, breaks | separators):
+        if not _around_fields(text, breaks | marks):
             return None
         outside = np.bitwise_and(np.cumsum(text == QUOTE, dtype=np.uint8), 1) == 0
-        separators &= outside
+        marks &= outside
         row_ends = np.flatnonzero(breaks & outside)
-    n_separators = np.searchsorted(np.flatnonzero(separators), row_ends)
+    before = np.searchsorted(np.flatnonzero(marks), row_ends)
     lines = np.searchsorted(line_ends, row_ends) + 1
-    return _Layout(np.append(0, lines[:-1]), np.diff(n_separators, prepend=0) + 1)
+    return _Layout(np.append(0, lines[:-1]), np.diff(before, prepend=0) + 1)
 
 
-def _quotes_enclose_fields(text: Bytes, limits: NDArray[np.bool_]) -> bool:
+def _around_fields(text: Bytes, limits: NDArray[np.bool_]) -> bool:
     """Tell whether quotes come in pairs that begin and end a field, or are doubled inside one."""
     quotes = np.flatnonzero(text == QUOTE)
     if len(quotes) % 2:

@@ -35,8 +35,8 @@ def read_tuples(path: str | os.PathLike[str]) -> Tuples:
     first = tabbed_first_line(data)
     if first and not numbered(first, "item") and not kind_of(first):
         table = table_of(data, name, separator="\t", header=False)
-        other_fields = (field for row in table.frame[1:].iter_rows() for field in row)
-        if not is_header(first, other_fields):
+        others = (field for row in table.frame[1:].iter_rows() for field in row)
+        if not is_header(first, others):
             return _tuples(table)
     return _tuples(table_of(data, name))
 
@@ -48,20 +48,20 @@ def _tuples(table: Table) -> Tuples:
         raise missing(table, "csv", "tuple_id, group, item1, item2, ...", "tuples")
     check_k(table.file, len(columns))
     faults = Faults(table.file, table.lines, table.problems)
-    faults.raise_if_invalid("tuples", always=False)
+    faults.stop("tuples", always=False)
     ids = _ids(table)
     present = (ids != "").to_numpy()
     faults.add_repeats(ids, lambda row: f"the tuple_id {quoted(ids[row])}", present)
     items = [table.frame[column] for column in columns]
-    assembled = assemble_tuples(faults, items, column_of(table, GROUP), ids)
-    faults.raise_if_invalid("tuples", always=True)
-    return assembled.tuples
+    found = assemble_tuples(faults, items, column_of(table, GROUP), ids)
+    faults.stop("tuples", always=True)
+    return found.tuples
 
 
 def _ids(table: Table) -> pl.Series:
-    column = column_of(table, TUPLE)
-    if column is not None and (column != "").any():
-        return column.str.strip_chars()
+    written = column_of(table, TUPLE)
+    if written is not None and (written != "").any():
+        return written.str.strip_chars()
     count = len(table.frame)
     return series(f"t{n:0{len(str(count))}}" for n in range(1, count + 1))
 
@@ -83,6 +83,4 @@ def item_columns(tuples: Tuples, tuple_of: Ints) -> dict[str, pl.Series]:
     """Return the columns item1, item2, ... of rows that are of these tuples."""
     items = series(tuples.items)
     members = tuples.members[tuple_of]
-    return {
-        f"item{position + 1}": items.gather(members[:, position]) for position in range(tuples.k)
-    }
+    return {f"item{place + 1}": items.gather(members[:, place]) for place in range(tuples.k)}

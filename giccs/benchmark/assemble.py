@@ -82,7 +82,7 @@ def _row(dialogue: Dialogue) -> dict[str, Any]:
 def _dialogue(row: Row, *, candidates: bool) -> Dialogue:
     given = row.values.get("candidates")
     if candidates and given in (None, []):
-        row.add_problem("there are no candidates; giccs-build candidates adds them")
+        row.wrong("there are no candidates; giccs-build candidates adds them")
     dialogue = Dialogue(
         dialogue_id=row.get("dialogue_id", TEXT),
         source=row.get("source", ANY_TEXT),
@@ -93,7 +93,7 @@ def _dialogue(row: Row, *, candidates: bool) -> Dialogue:
         language=row.get("language", LANGUAGE),
     )
     for message in turn_problems(row):
-        row.add_problem(message)
+        row.wrong(message)
     return dialogue
 
 

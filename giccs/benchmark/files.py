@@ -214,15 +214,15 @@ def _read(rows: Iterable[Row], file: str, name: str) -> tuple[Benchmark, list[Pr
 
 
 def _item(row: Row) -> Item:
-    row.warn_of_unknown_keys(KEYS)
+    row.warn_of_unknown(KEYS)
     item = Item(**{name: row.get(name, field) for name, field in FIELDS.items()})
     for message in turn_problems(row):
-        row.add_problem(message)
+        row.wrong(message)
     declared = row.values.get("n_turns")
     if declared is None:
-        row.add_problem("n_turns is missing")
+        row.wrong("n_turns is missing")
     elif isinstance(turns := row.values.get("turns"), list) and declared != len(turns):
-        row.add_problem(f"n_turns is {json.dumps(declared)}, but there are {len(turns)} turns")
+        row.wrong(f"n_turns is {json.dumps(declared)}, but there are {len(turns)} turns")
     return item
 
 

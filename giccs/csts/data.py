@@ -254,7 +254,7 @@ def _read_file(
     uid_column = next((name for name in UID_COLUMNS if name in table.frame.columns), None)
     unknown = [name for name in table.frame.columns if name not in (*COLUMNS, uid_column)]
     # with another column the labels may be there under another name
-    table.require(COLUMNS if unknown else COLUMNS[:3])
+    table.need(COLUMNS if unknown else COLUMNS[:3])
     found.problems += table.problems
     if "label" not in table.frame.columns:
         found.flaws.append(

@@ -210,7 +210,7 @@ def read_row_answers(path: str | os.PathLike[str]) -> dict[str, RowAnswers]:
     that are empty.
     """
     table = read_table(path)
-    table.require(COLUMNS)
+    table.need(COLUMNS)
     problems, given = list(table.problems), {}
     for line, row in zip(table.lines.tolist(), table.frame.iter_rows(named=True), strict=True):
         uid = row["uid"].strip()

@@ -198,7 +198,7 @@ def _object(file: str, line: int, text: str) -> Row:
         return Row(Location(file, line), values)
     row = Row(Location(file, line), {})
     reason = reason or f"it is {message_text(values)}"
-    row.add_problem(f"not a JSON object ({reason}); the file must be one, or one a line")
+    row.wrong(f"not a JSON object ({reason}); the file must be one, or one a line")
     return row
 
 
@@ -215,7 +215,7 @@ def _no_number(written: str) -> NoReturn:
 
 
 def _comparison(row: Row) -> Comparison:
-    row.warn_of_unknown_keys(KEYS)
+    row.warn_of_unknown(KEYS)
     uid, condition, sentence1, sentence2 = (
         row.get(key, TEXT) for key in ("uid", "condition", "sentence1", "sentence2")
     )
@@ -226,17 +226,17 @@ def _comparison(row: Row) -> Comparison:
 def _features(row: Row) -> Iterator[Feature]:
     """Yield the features of an object and note what is wrong with them, alone and together."""
     if row.values.get("features") == []:
-        row.add_problem("features is empty; it must be a list of one or more objects")
+        row.wrong("features is empty; it must be a list of one or more objects")
     names: set[str] = set()
     for place, values in enumerate(row.get("features", OBJECTS), start=1):
         where = f"feature {place}"
         name = values.get("feature")
         if not isinstance(name, str) or not name.strip():
-            row.add_problem(f"{where} has no name; its key feature must hold text")
+            row.wrong(f"{where} has no name; its key feature must hold text")
         else:
             where, name = f"{where} ({name})", normal_id(name)
             if name in names:
-                row.add_problem(f"{where} is there already; each feature is named once")
+                row.wrong(f"{where} is there already; each feature is named once")
             names.add(name)
         yield _feature(row, where, str(name), values)
 
@@ -244,7 +244,7 @@ def _features(row: Row) -> Iterator[Feature]:
 def _feature(row: Row, where: str, name: str, values: dict[str, Any]) -> Feature:
     before = len(row.problems)
     inner = Row(row.location, values)
-    inner.warn_of_unknown_keys(FEATURE_KEYS)
+    inner.warn_of_unknown(FEATURE_KEYS)
     row.warnings += [
         Problem(one.file, one.line, f"{where}: {one.message}") for one in inner.warnings
     ]
@@ -256,7 +256,7 @@ def _feature(row: Row, where: str, name: str, values: dict[str, Any]) -> Feature
     )
     feature = Feature(name, value1, value2, similarity, weight)
     if len(row.problems) == before and (fault := _fault(feature)):
-        row.add_problem(f"{where}: {fault}")
+        row.wrong(f"{where}: {fault}")
     return feature
 
 
@@ -283,7 +283,7 @@ def _number(row: Row, where: str, written: Any, kind: str) -> float | None:
     allowed, is_allowed = NUMBERS[kind]
     if math.isfinite(number) and is_allowed(number):
         return number
-    row.add_problem(f"{where} is {message_text(written)}; it must be {allowed}")
+    row.wrong(f"{where} is {message_text(written)}; it must be {allowed}")
     return None
 
 
@@ -293,7 +293,7 @@ def _value(row: Row, where: str, written: Any) -> Value | None:
         return None
     fault = _value_fault(written)
     if fault:
-        row.add_problem(f"{where} is {message_text(written)}; {fault}")
+        row.wrong(f"{where} is {message_text(written)}; {fault}")
         return None
     value: Value = written
     return value

@@ -243,7 +243,7 @@ def _table(path: str, columns: Sequence[str]) -> Table:
     from bws.files.table import read_table
 
     table = read_table(path)
-    table.require(columns)
+    table.need(columns)
     return table
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bws.files import read_judgments
-from bws.files.pairs import SENTENCE_SEPARATOR, pair_id
+from bws.files.pairs import BETWEEN, pair_id
 from bws.scoring import score
 
 SHARED = Path(os.environ.get("GICCS_SHARED", Path(__file__).parents[2] / ".." / "shared"))
@@ -30,7 +30,7 @@ def test_scores_equal_the_published_ones():
     assert (len(judgments), len(judgments.tuples), len(judgments.tuples.items)) == (2400, 600, 300)
     found = score(judgments, scale="unit")
     ours = {
-        bare(*item.split(SENTENCE_SEPARATOR)): value
+        bare(*item.split(BETWEEN)): value
         for item, value in zip(found.items, found.score, strict=True)
     }
     with open(DATA / "hin_dev_with_labels.csv", encoding="utf-8", newline="") as lines:

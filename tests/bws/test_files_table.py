@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bws.files.table import _read_regular, _read_rows, read_table, table_of, text_bytes
+from bws.files.table import _careful, _fast, read_table, table_of, text_bytes
 from bws.problems import InputError
 
 
@@ -52,9 +52,9 @@ def test_rows_of_another_width_are_problems(first):
 
 def test_columns_that_are_missing_are_told_with_what_else_is_wrong():
     table = table_of(b"a,b\n1\n2,3\n", "f")
-    table.require(["b", "a"])
+    table.need(["b", "a"])
     with pytest.raises(InputError) as caught:
-        table.require(["c", "a", "d"])
+        table.need(["c", "a", "d"])
     assert [str(one) for one in caught.value.problems] == [
         "f:1: no column c, d; there are a, b",
         "f:2: 1 fields; the first row has 2, and so must every row",
@@ -133,9 +133,9 @@ PIECES = st.lists(
 def test_both_ways_of_reading_find_the_same(pieces):
     body = ("x,y\n" + "".join(pieces) + "\n").encode()
     names = ["x", "y"]
-    fast = _read_regular("f", body, 1, ",", names, header=True, quoted=b'"' in body)
+    fast = _fast("f", body, 1, ",", names, header=True, quoted=b'"' in body)
     if fast is not None:
-        careful = _read_rows("f", body, 1, ",", names, header=True)
+        careful = _careful("f", body, 1, ",", names, header=True)
         assert fast.frame.rows() == careful.frame.rows()
         assert fast.lines.tolist() == careful.lines.tolist()
         assert careful.problems == ()
@@ -144,9 +144,7 @@ def test_both_ways_of_reading_find_the_same(pieces):
 @pytest.mark.parametrize("text", ["x,y\na,b\n\n1,2\n", 'x,y\n"a,""",b\n\n"1\n",2\n'])
 def test_regular_text_is_read_fast(text):
     body = text.encode()
-    assert (
-        _read_regular("f", body, 1, ",", ["x", "y"], header=True, quoted=b'"' in body) is not None
-    )
+    assert _fast("f", body, 1, ",", ["x", "y"], header=True, quoted=b'"' in body) is not None
 
 
 CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_size=4)

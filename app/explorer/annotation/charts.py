@@ -1,7 +1,7 @@
 """The charts of the page "Annotation": progress, annotators, times, positions on the screen.
 
-Each is a function of a data frame of `app.explorer.annotation.data` and of titles: column -> title of the
-axis, in the reader's language.
+Each chart is a function of a data frame of `app.explorer.annotation.data` and of titles: column -> title of
+the axis in the current language.
 """
 
 from __future__ import annotations
@@ -13,30 +13,36 @@ import polars as pl
 
 from app.explorer.theme import BLUE, GREY, ORANGE, VERMILION
 
-__all__ = ["annotators_chart", "places_chart", "seconds_chart", "time_chart", "tuples_chart"]
+__all__ = ["annotators_chart", "positions_chart", "seconds_chart", "time_chart", "tuples_chart"]
 
 Titles = Mapping[str, str]
-MOST_BARS = 25
-"""With more different numbers of judgments only those that occur have a place."""
+MAX_BARS = 25
+"""With more bars, numbers of judgments that do not occur are omitted."""
 
 
-def tuples_chart(counts: pl.DataFrame, wanted: int, titles: Titles) -> alt.LayerChart:
-    """Show how many tuples have how many judgments; those with too few stand out by colour and label.
+def tuples_chart(counts: pl.DataFrame, requested: int, titles: Titles) -> alt.LayerChart:
+    """Return a bar chart of the tuples per number of judgments; incomplete tuples have another colour.
 
     counts: judgments, tuples, share. titles: also of ``complete`` and ``behind``.
     """
     state = (
-        pl.when(pl.col("judgments") < wanted).then(pl.lit("behind")).otherwise(pl.lit("complete"))
+        pl.when(pl.col("judgments") < requested)
+        .then(pl.lit("behind"))
+        .otherwise(pl.lit("complete"))
     )
     names = {name: titles[name] for name in ("complete", "behind")}
-    most = max(wanted, *counts["judgments"].to_list())
-    places = list(range(most + 1)) if most < MOST_BARS else counts["judgments"].to_list()
+    max_judgments = max(requested, *counts["judgments"].to_list())
+    domain = (
+        list(range(max_judgments + 1))
+        if max_judgments < MAX_BARS
+        else counts["judgments"].to_list()
+    )
     base = alt.Chart(counts.with_columns(state=state.replace(names))).encode(
         x=alt.X(
             "judgments:O",
             title=titles["judgments"],
             axis=alt.Axis(labelAngle=0),
-            scale=alt.Scale(domain=places),
+            scale=alt.Scale(domain=domain),
         ),
         y=alt.Y("tuples:Q", title=titles["tuples"], axis=alt.Axis(tickMinStep=1)),
         tooltip=[
@@ -56,7 +62,7 @@ def tuples_chart(counts: pl.DataFrame, wanted: int, titles: Titles) -> alt.Layer
 
 
 def time_chart(frame: pl.DataFrame, titles: Titles) -> alt.Chart:
-    """Show how the judgments came in. frame: time, judgments."""
+    """Return the cumulative number of judgments over time. frame: time, judgments."""
     return (
         alt.Chart(frame)
         .mark_area(
@@ -78,25 +84,25 @@ def time_chart(frame: pl.DataFrame, titles: Titles) -> alt.Chart:
 
 
 def annotators_chart(frame: pl.DataFrame, titles: Titles) -> alt.LayerChart:
-    """Show each annotator's compliance over time, or over judgments where no time is known.
+    """Return a scatter plot of compliance against time per annotator, or against judgments without times.
 
-    Whom to look at is a triangle in another colour. The rule at 0.5 is what guessing gets.
+    Flagged annotators are triangles in another colour. The line at 0.5 is the chance level.
     titles: also of ``look`` and ``fine``.
     """
-    timed = frame["seconds"].count() > 0
-    marked = frame.with_columns(
+    has_times = frame["seconds"].count() > 0
+    frame_with_state = frame.with_columns(
         state=pl.when(pl.col("flags").list.len() > 0)
         .then(pl.lit(titles["look"]))
         .otherwise(pl.lit(titles["fine"]))
     ).drop("flags")
     states = [titles["fine"], titles["look"]]
-    name = "seconds" if timed else "judgments"
+    name = "seconds" if has_times else "judgments"
     scale, axis = alt.Scale(zero=True), alt.Axis(tickMinStep=1, format=",")
-    if timed:
-        scale, axis = alt.Scale(type="log", nice=False, padding=12), alt.Axis(format="~g")
-    shown = ["annotator", "judgments", "compliance", "majority", "seconds", "shortest", "reasons"]
+    if has_times:
+        scale, axis = alt.Scale(type="log", nice=False, padding=12), alt.Axis(format=",~r")
+    columns = ["annotator", "judgments", "compliance", "majority", "seconds", "shortest", "reasons"]
     dots = (
-        alt.Chart(marked)
+        alt.Chart(frame_with_state)
         .mark_point(filled=True, size=90, opacity=0.85)
         .encode(
             x=alt.X(f"{name}:Q", title=titles[name], scale=scale, axis=axis),
@@ -112,13 +118,11 @@ def annotators_chart(frame: pl.DataFrame, titles: Titles) -> alt.LayerChart:
             shape=alt.Shape(
                 "state:N", scale=alt.Scale(domain=states, range=["circle", "triangle-up"])
             ),
-            tooltip=[_tooltip(column, titles) for column in shown],
+            tooltip=[_tooltip(column, titles) for column in columns],
         )
     )
-    guessing = alt.Chart(pl.DataFrame({"compliance": [0.5]})).mark_rule(
-        color=GREY, strokeDash=[4, 4]
-    )
-    return (guessing.encode(y="compliance:Q") + dots).properties(height=300)
+    chance = alt.Chart(pl.DataFrame({"compliance": [0.5]})).mark_rule(color=GREY, strokeDash=[4, 4])
+    return (chance.encode(y="compliance:Q") + dots).properties(height=300)
 
 
 def _tooltip(column: str, titles: Titles) -> alt.Tooltip:
@@ -130,7 +134,7 @@ def _tooltip(column: str, titles: Titles) -> alt.Tooltip:
 
 
 def seconds_chart(frame: pl.DataFrame, titles: Titles) -> alt.Chart:
-    """Show how the times are distributed, on a log scale. frame: low, high, judgments."""
+    """Return a histogram of the times on a log scale. frame: low, high, judgments."""
     return (
         alt.Chart(frame)
         .mark_bar(color=BLUE, binSpacing=1)
@@ -140,7 +144,7 @@ def seconds_chart(frame: pl.DataFrame, titles: Titles) -> alt.Chart:
                 bin="binned",
                 title=titles["seconds"],
                 scale=alt.Scale(type="log", nice=False),
-                axis=alt.Axis(format="~g"),
+                axis=alt.Axis(format=",~r"),
             ),
             x2="high:Q",
             y=alt.Y("judgments:Q", title=titles["judgments"], axis=alt.Axis(tickMinStep=1)),
@@ -154,14 +158,16 @@ def seconds_chart(frame: pl.DataFrame, titles: Titles) -> alt.Chart:
     )
 
 
-def places_chart(frame: pl.DataFrame, titles: Titles) -> alt.LayerChart:
-    """Show the shares of best and worst answers at each place, with intervals, against 1 / K (dashed).
+def positions_chart(frame: pl.DataFrame, titles: Titles) -> alt.LayerChart:
+    """Return the shares of best and worst answers per position, with intervals and 1 / K (dashed).
 
     frame: answer, place, count, share, low, high, expected.
     """
     answers = [titles["best"], titles["worst"]]
-    named = frame.with_columns(pl.col("answer").replace({n: titles[n] for n in ("best", "worst")}))
-    base = alt.Chart(named).encode(
+    translated = frame.with_columns(
+        pl.col("answer").replace({n: titles[n] for n in ("best", "worst")})
+    )
+    base = alt.Chart(translated).encode(
         x=alt.X("place:O", title=titles["place"], axis=alt.Axis(labelAngle=0)),
         xOffset=alt.XOffset("answer:N", scale=alt.Scale(domain=answers, paddingOuter=0.6)),
         color=alt.Color(
@@ -181,14 +187,14 @@ def places_chart(frame: pl.DataFrame, titles: Titles) -> alt.LayerChart:
         ],
     )
     percent = alt.Axis(format="%")
-    span = alt.Y("low:Q", title=titles["share"], scale=alt.Scale(zero=False), axis=percent)
-    intervals = base.mark_rule(strokeWidth=2).encode(y=span, y2="high:Q")
+    interval = alt.Y("low:Q", title=titles["share"], scale=alt.Scale(zero=False), axis=percent)
+    intervals = base.mark_rule(strokeWidth=2).encode(y=interval, y2="high:Q")
     dots = base.mark_point(filled=True, size=80, opacity=1).encode(
         y="share:Q",
         shape=alt.Shape("answer:N", scale=alt.Scale(domain=answers, range=["circle", "diamond"])),
     )
     expected = (
-        alt.Chart(named.select("expected").head(1))
+        alt.Chart(translated.select("expected").head(1))
         .mark_rule(color=GREY, strokeDash=[4, 4])
         .encode(y="expected:Q")
     )

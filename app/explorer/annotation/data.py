@@ -1,4 +1,4 @@
-"""The data of the page "Annotation": progress by a file or a ledger, annotators, times, comments."""
+"""The data of the page "Annotation": progress from a file or a ledger, annotators, times, comments."""
 
 from __future__ import annotations
 
@@ -28,71 +28,71 @@ if TYPE_CHECKING:
     from mturk.study.status import Pace
 
 __all__ = [
-    "Figures",
-    "Progress",
+    "AnnotationFigures",
+    "AnnotationProgress",
     "annotator_frame",
-    "behind",
     "comment_frame",
+    "compute_figures",
     "consistency",
-    "figures",
+    "cumulative_judgments",
     "from_judgments",
     "from_ledger",
+    "incomplete_tuples",
     "ledger_version",
-    "over_time",
-    "place_frame",
+    "position_frame",
     "seconds_frame",
     "seconds_of",
     "tuple_counts",
     "wilson",
 ]
 
-POINTS = 400
-"""A line over time has at most so many points."""
-SIMULATED = 1000
-"""So many of the ids that mturk-hits rehearse gives its workers are known by their pseudonyms."""
-Z = 1.959963984540054
-"""Of a 95 % interval."""
+MAX_POINTS = 400
+"""Maximum number of points of a line over time."""
+MAX_SIMULATED_WORKERS = 1000
+"""Number of worker ids of ``mturk-hits simulate`` whose pseudonyms are recognised."""
+Z_95 = 1.959963984540054
+"""0.975 quantile of the standard normal distribution."""
 FLAGS = {
     "compliance ": "compliance",
     "best answers by place": "places",
     "the same two places": "same",
 }
-"""How bws.annotators begins its reasons -> what they are about; every other one is about time."""
+"""Prefix of a reason of bws.annotators -> flag; all other reasons have the flag ``seconds``."""
 
 
 @dataclass(frozen=True, eq=False)
-class Figures:
-    """What judgments tell about annotators and answers."""
+class AnnotationFigures:
+    """Tables on annotators, times, positions and comments."""
 
     annotators: pl.DataFrame | None
-    """None: no judgment names its annotator."""
+    """None if no judgment names its annotator."""
     unnamed: int
-    """Judgments that name no annotator."""
+    """Number of judgments without an annotator."""
     seconds: pl.DataFrame
     untimed: int
-    """Judgments whose time is not known."""
-    places: pl.DataFrame | None
-    """None: the order shown is not known."""
+    """Number of judgments without a time."""
+    positions: pl.DataFrame | None
+    """None if the order of the items on the screen is unknown."""
     comments: pl.DataFrame
 
 
-def figures(judgments: Judgments) -> Figures:
-    """Compute all of them."""
+def compute_figures(judgments: Judgments) -> AnnotationFigures:
+    """Compute all tables."""
     from bws.annotators import annotator_report
 
-    named, seconds = judgments.annotator_of >= 0, seconds_of(judgments)
-    return Figures(
-        annotator_frame(judgments, annotator_report(judgments)) if named.any() else None,
-        int(np.count_nonzero(~named)),
+    is_named, seconds = judgments.annotator_of >= 0, seconds_of(judgments)
+    return AnnotationFigures(
+        annotator_frame(judgments, annotator_report(judgments)) if is_named.any() else None,
+        int(np.count_nonzero(~is_named)),
         seconds_frame(seconds),
         seconds.null_count(),
-        place_frame(judgments),
+        position_frame(judgments),
         comment_frame(judgments),
     )
 
 
 def consistency(judgments: Judgments) -> dict[str, ResultTable]:
-    """Return ``reliability``, over 100 random halves, and ``agreement`` with its intervals."""
+    """Return ``reliability`` over 100 random splits and ``agreement`` with intervals."""
     from bws.agreement import agreement
     from bws.split_half import reliability
 
@@ -102,90 +102,99 @@ def consistency(judgments: Judgments) -> dict[str, ResultTable]:
     }
 
 
-def tuple_counts(of_tuple: Mapping[str, int]) -> pl.DataFrame:
-    """Return how many tuples have how many judgments: judgments, tuples, share.
+def tuple_counts(n_by_tuple: Mapping[str, int]) -> pl.DataFrame:
+    """Return the number of tuples per number of judgments: judgments, tuples, share.
 
     >>> tuple_counts({"t1": 2, "t2": 0, "t3": 2, "t4": 2}).rows()
     [(0, 1, 0.25), (2, 3, 0.75)]
     """
-    judged = pl.DataFrame({"judgments": list(of_tuple.values())}, schema={"judgments": pl.Int64})
-    counts = judged.group_by("judgments").agg(pl.len().cast(pl.Int64).alias("tuples"))
+    frame = pl.DataFrame({"judgments": list(n_by_tuple.values())}, schema={"judgments": pl.Int64})
+    counts = frame.group_by("judgments").agg(pl.len().cast(pl.Int64).alias("tuples"))
     return counts.sort("judgments").with_columns(share=pl.col("tuples") / pl.sum("tuples"))
 
 
-def behind(of_tuple: Mapping[str, int], wanted: int) -> pl.DataFrame:
-    """Return the tuples that have fewer judgments than wanted, those that lack most first.
+def incomplete_tuples(n_by_tuple: Mapping[str, int], requested: int) -> pl.DataFrame:
+    """Return the tuples with fewer judgments than requested, those with most missing judgments first.
 
-    >>> behind({"t1": 5, "t2": 3, "t3": 0}, 5).rows()
+    >>> incomplete_tuples({"t1": 5, "t2": 3, "t3": 0}, 5).rows()
     [('t3', 0, 5), ('t2', 3, 2)]
     """
     return (
         pl.DataFrame(
-            {"tuple": list(of_tuple), "judgments": list(of_tuple.values())},
+            {"tuple": list(n_by_tuple), "judgments": list(n_by_tuple.values())},
             schema={"tuple": pl.String, "judgments": pl.Int64},
         )
-        .with_columns(missing=wanted - pl.col("judgments"))
+        .with_columns(missing=requested - pl.col("judgments"))
         .filter(pl.col("missing") > 0)
         .sort("missing", "tuple", descending=[True, False])
     )
 
 
-def over_time(submitted: NDArray[np.float64]) -> pl.DataFrame:
-    """Return how many judgments were in by when: time (UTC), judgments.
+def cumulative_judgments(submitted: NDArray[np.float64]) -> pl.DataFrame:
+    """Return the cumulative number of judgments over time: time (UTC), judgments.
 
-    submitted: seconds since 1970; NaN where the time is not known, which does not count. At most 400
-    points, the first and the last among them.
+    submitted: Unix times in seconds; NaN (unknown) is ignored. At most 400 points, including the first and
+    the last.
 
-    >>> over_time(np.array([60.0, 0.0, 60.0, np.nan])).rows(named=True)[-1]["judgments"]
+    >>> cumulative_judgments(np.array([60.0, 0.0, 60.0, np.nan])).rows(named=True)[-1]["judgments"]
     3
     """
     times = np.sort(submitted[~np.isnan(submitted)])
-    at, last = np.unique(times[::-1], return_index=True)
+    unique_times, last = np.unique(times[::-1], return_index=True)
     counts = len(times) - last
-    kept = np.linspace(0, max(len(at) - 1, 0), min(POINTS, len(at))).round().astype(int)
+    indices = (
+        np.linspace(0, max(len(unique_times) - 1, 0), min(MAX_POINTS, len(unique_times)))
+        .round()
+        .astype(int)
+    )
     return pl.DataFrame(
-        {"time": (at[kept] * 1000).astype(np.int64), "judgments": counts[kept].astype(np.int64)}
+        {
+            "time": (unique_times[indices] * 1000).astype(np.int64),
+            "judgments": counts[indices].astype(np.int64),
+        }
     ).with_columns(pl.from_epoch("time", time_unit="ms").dt.replace_time_zone("UTC"))
 
 
 def annotator_frame(judgments: Judgments, report: AnnotatorReport) -> pl.DataFrame:
-    """Return a row an annotator, those to look at first.
+    """Return one row per annotator, flagged annotators first.
 
-    annotator, judgments, compliance (share of the implied pairs in the order of the others' scores),
-    majority (share of the best and worst answers that most of the others gave to the same tuple),
-    seconds and shortest (median and least time), place_p, same_answer, flags (what to look at: see
-    `FLAGS`), reasons (in words), and a column ``best at PLACE`` for each place on the screen. Null
-    where it is not known.
+    Columns: annotator, judgments, compliance (share of the implied pairs that agree with the scores from the
+    other annotators), majority (share of the best and worst answers that agree with the majority of the
+    others), seconds and shortest (median and minimum time), place_p, same_answer, flags (see `FLAGS`),
+    reasons (texts), and ``best at N`` for each position on the screen. Unknown values are null.
     """
     k = judgments.tuples.k
     extra = _shortest(judgments).join(_majority(judgments), on="annotator", how="left")
     rows = [
         {
-            "annotator": one.annotator,
-            "judgments": one.judgments,
-            "compliance": one.compliance,
-            "seconds": one.seconds,
-            "place_p": one.place_p,
-            "same_answer": one.same_answer,
-            "flags": [_flag(reason) for reason in one.reasons],
-            "reasons": "; ".join(one.reasons),
+            "annotator": annotator.annotator,
+            "judgments": annotator.judgments,
+            "compliance": annotator.compliance,
+            "seconds": annotator.seconds,
+            "place_p": annotator.place_p,
+            "same_answer": annotator.same_answer,
+            "flags": [_flag(reason) for reason in annotator.reasons],
+            "reasons": "; ".join(annotator.reasons),
         }
-        | {f"best at {place}": share for place, share in enumerate(one.best_at, start=1)}
-        for one in report.annotators
+        | {
+            f"best at {position}": share
+            for position, share in enumerate(annotator.best_at, start=1)
+        }
+        for annotator in report.annotators
     ]
     lists = {"flags": pl.List(pl.String)}
     frame = pl.DataFrame(rows, schema_overrides=lists, infer_schema_length=None).fill_nan(None)
-    first = ["annotator", "judgments", "flags", "compliance", "majority", "seconds", "shortest"]
-    first += ["place_p", "same_answer", *(f"best at {n}" for n in range(1, k + 1)), "reasons"]
+    columns = ["annotator", "judgments", "flags", "compliance", "majority", "seconds", "shortest"]
+    columns += ["place_p", "same_answer", *(f"best at {n}" for n in range(1, k + 1)), "reasons"]
     frame = frame.join(extra, on="annotator", how="left")
     order = pl.col("flags").list.len()
-    return frame.select(first).sort(
+    return frame.select(columns).sort(
         order, "compliance", "annotator", descending=[True, False, False], nulls_last=True
     )
 
 
 def _flag(reason: str) -> str:
-    return next((flag for begin, flag in FLAGS.items() if reason.startswith(begin)), "seconds")
+    return next((flag for prefix, flag in FLAGS.items() if reason.startswith(prefix)), "seconds")
 
 
 def _shortest(judgments: Judgments) -> pl.DataFrame:
@@ -195,96 +204,95 @@ def _shortest(judgments: Judgments) -> pl.DataFrame:
 
 
 def _majority(judgments: Judgments) -> pl.DataFrame:
-    """Return for each annotator the share of answers that most of the others gave to the same question.
+    """Return the share of answers of each annotator that agree with the majority of the others.
 
-    Of equally frequent answers each counts its part of one; a question that nobody else answered does not
-    count.
+    Tied majority answers count equal fractions of one; questions without other answers are ignored.
     """
     answers = pl.concat(
         pl.DataFrame(
             {
-                "question": judgments.tuple_of.astype(np.int64) * 2 + which,
-                "answer": place.astype(np.int64),
+                "question": judgments.tuple_of.astype(np.int64) * 2 + question,
+                "answer": positions.astype(np.int64),
                 "annotator": _annotator_names(judgments),
             }
         )
-        for which, place in enumerate((judgments.best, judgments.worst))
+        for question, positions in enumerate((judgments.best, judgments.worst))
     )
-    table = _votes(answers, judgments.tuples.k)
-    own = answers["answer"].to_numpy()
-    others = table[answers["question"].to_numpy()]
-    others[np.arange(len(own)), own] -= 1
-    most = others.max(axis=1)
-    tops = others == most[:, None]
-    agreed = tops[np.arange(len(own)), own] / tops.sum(axis=1)
-    majority = pl.Series("majority", np.where(most > 0, agreed, np.nan)).fill_nan(None)
+    votes = _count_votes(answers, judgments.tuples.k)
+    answer_index = answers["answer"].to_numpy()
+    other_votes = votes[answers["question"].to_numpy()]
+    other_votes[np.arange(len(answer_index)), answer_index] -= 1
+    max_votes = other_votes.max(axis=1)
+    is_top = other_votes == max_votes[:, None]
+    credit = is_top[np.arange(len(answer_index)), answer_index] / is_top.sum(axis=1)
+    majority = pl.Series("majority", np.where(max_votes > 0, credit, np.nan)).fill_nan(None)
     scored = answers.with_columns(majority).drop_nulls("annotator")
     return scored.group_by("annotator").agg(pl.col("majority").mean())
 
 
-def _votes(answers: pl.DataFrame, k: int) -> NDArray[np.int64]:
-    """Return (questions, K) counts of answers."""
+def _count_votes(answers: pl.DataFrame, k: int) -> NDArray[np.int64]:
+    """Return (questions, K) the counts of the answers."""
     question, answer = answers["question"].to_numpy(), answers["answer"].to_numpy()
     size = int(question.max(initial=-1)) + 1
     return np.bincount(question * k + answer, minlength=size * k).reshape(size, k)
 
 
 def _annotator_names(judgments: Judgments) -> pl.Series:
-    """Return (J,) names; null where none is named."""
+    """Return (J,) the annotator of each judgment; null if unknown."""
     names = pl.Series(judgments.annotators.tolist(), dtype=pl.String)
-    at = pl.Series(judgments.annotator_of.astype(np.int64))
-    return names.gather(at.set(at < 0, None))
+    indices = pl.Series(judgments.annotator_of.astype(np.int64))
+    return names.gather(indices.set(indices < 0, None))
 
 
 def seconds_of(judgments: Judgments) -> pl.Series:
-    """Return (J,) times in seconds; null where none is known, or the text is no number of at least 0."""
+    """Return (J,) times in seconds; null if missing or not a non-negative number."""
     column = judgments.columns.get("seconds")
     if column is None:
         return pl.Series([None] * len(judgments), dtype=pl.Float64)
-    found = pl.Series(column.tolist(), dtype=pl.String).str.strip_chars()
-    seconds = found.cast(pl.Float64, strict=False)
+    texts = pl.Series(column.tolist(), dtype=pl.String).str.strip_chars()
+    seconds = texts.cast(pl.Float64, strict=False)
     return seconds.set(~(seconds.is_finite() & (seconds >= 0)), None)
 
 
 def seconds_frame(seconds: pl.Series, bins: int = 30) -> pl.DataFrame:
-    """Return how the times are distributed: low, high, judgments; bins of equal width on a log scale.
+    """Return a histogram of the times with bins of equal width on a log scale: low, high, judgments.
 
-    Times under a tenth of a second are in the first bin; unknown ones do not count.
+    Times below 0.1 s count as 0.1 s; unknown times are ignored.
 
     >>> seconds_frame(pl.Series([1.0, 2.0, 100.0, None]), bins=2).rows()
     [(1.0, 10.0, 2), (10.0, 100.0, 1)]
     """
-    known = np.maximum(seconds.drop_nulls().to_numpy(), 0.1)
-    if not len(known):
+    known_seconds = np.maximum(seconds.drop_nulls().to_numpy(), 0.1)
+    if not len(known_seconds):
         return pl.DataFrame(schema={"low": pl.Float64, "high": pl.Float64, "judgments": pl.Int64})
-    low, high = float(known.min()), float(known.max())
+    low, high = float(known_seconds.min()), float(known_seconds.max())
     edges = np.geomspace(low, high if high > low else low * 1.1, bins + 1)
-    counts, _ = np.histogram(known, np.array([0.0, *edges[1:-1], np.inf]))
+    counts, _ = np.histogram(known_seconds, np.array([0.0, *edges[1:-1], np.inf]))
     return pl.DataFrame({"low": edges[:-1], "high": edges[1:], "judgments": counts})
 
 
-def place_frame(judgments: Judgments) -> pl.DataFrame | None:
-    """Return how often what was shown at each place was chosen; None where the order shown is not known.
+def position_frame(judgments: Judgments) -> pl.DataFrame | None:
+    """Return how often the item at each position was chosen; None if the order on the screen is unknown.
 
-    answer (best or worst), place (from 1), count, share, low and high (95 %, Wilson 1927, as if all
-    judgments were independent), expected (1 / K).
+    Columns: answer (best or worst), place (from 1), count, share, low and high (95 %, Wilson 1927, for
+    independent judgments), expected (1 / K).
     """
     if judgments.shown is None:
         return None
     n, k = len(judgments), judgments.tuples.k
     rows = []
-    for answer, chosen in (("best", judgments.best), ("worst", judgments.worst)):
-        counts = np.bincount(np.argmax(judgments.shown == chosen[:, None], axis=1), minlength=k)
-        for place, count in enumerate(counts.tolist(), start=1):
+    for answer, positions in (("best", judgments.best), ("worst", judgments.worst)):
+        counts = np.bincount(np.argmax(judgments.shown == positions[:, None], axis=1), minlength=k)
+        for position, count in enumerate(counts.tolist(), start=1):
             low, high = wilson(count, n)
             share = count / n if n else math.nan
-            rows.append((answer, place, count, share, low, high, 1 / k))
+            rows.append((answer, position, count, share, low, high, 1 / k))
     names = ["answer", "place", "count", "share", "low", "high", "expected"]
     return pl.DataFrame(rows, schema=names, orient="row")
 
 
 def wilson(count: int, n: int) -> tuple[float, float]:
-    """Return the 95 % interval of a share (Wilson 1927); from 0 to 1 where n is 0.
+    """Return the 95 % interval of a share (Wilson 1927); (0, 1) if n is 0.
 
     >>> low, high = wilson(5, 10)
     >>> round(low, 4), round(high, 4)
@@ -292,193 +300,202 @@ def wilson(count: int, n: int) -> tuple[float, float]:
     """
     if not n:
         return 0.0, 1.0
-    share, extra = count / n, Z**2 / n
+    share, extra = count / n, Z_95**2 / n
     middle = (share + extra / 2) / (1 + extra)
-    half = Z / (1 + extra) * math.sqrt(share * (1 - share) / n + extra / (4 * n))
+    half = Z_95 / (1 + extra) * math.sqrt(share * (1 - share) / n + extra / (4 * n))
     return max(middle - half, 0.0), min(middle + half, 1.0)
 
 
 def comment_frame(judgments: Judgments) -> pl.DataFrame:
-    """Return the comments, longest first: comment, annotator, tuple; one row an assignment."""
+    """Return the comments, longest first, one row per assignment: comment, annotator, tuple."""
     column = judgments.columns.get("comment")
     texts = [""] * len(judgments) if column is None else column.tolist()
     assignment = judgments.columns.get("assignment_id")
-    own = range(len(judgments)) if assignment is None else assignment.tolist()
+    assignment_ids = range(len(judgments)) if assignment is None else assignment.tolist()
     frame = pl.DataFrame(
         {
             "comment": pl.Series(texts, dtype=pl.String).str.strip_chars(),
             "annotator": _annotator_names(judgments),
             "tuple": pl.Series(judgments.tuples.ids[judgments.tuple_of].tolist(), dtype=pl.String),
-            "assignment": pl.Series(list(map(str, own)), dtype=pl.String),
+            "assignment": pl.Series(list(map(str, assignment_ids)), dtype=pl.String),
         }
     ).filter(pl.col("comment") != "")
-    once = frame.unique(["comment", "assignment"], keep="first", maintain_order=True)
-    longest = pl.col("comment").str.len_chars()
-    return once.sort(longest, descending=True, maintain_order=True).drop("assignment")
+    distinct = frame.unique(["comment", "assignment"], keep="first", maintain_order=True)
+    length = pl.col("comment").str.len_chars()
+    return distinct.sort(length, descending=True, maintain_order=True).drop("assignment")
 
 
 @dataclass(frozen=True, eq=False)
-class Progress:
-    """What annotators have said so far, under pseudonyms."""
+class AnnotationProgress:
+    """The judgments collected so far, with pseudonymous annotators, and the state of the study."""
 
     judgments: Judgments | None
-    """None: there are none yet."""
-    of_tuple: Mapping[str, int]
-    """Tuple id -> judgments."""
-    wanted: int | None
-    """Judgments that each tuple is to have; None where the source does not tell."""
+    """None if there are none yet."""
+    n_by_tuple: Mapping[str, int]
+    """Tuple id -> number of judgments."""
+    requested: int | None
+    """Requested judgments per tuple; None if unknown."""
     submitted: NDArray[np.float64] | None
-    """(J,) when each judgment was submitted, seconds since 1970; None where the source does not tell."""
+    """(J,) Unix time of the submission of each judgment, in seconds; None if unknown."""
     simulated: bool
     """Whether the annotators are simulated."""
     replaced: int = 0
-    """Annotators whose names are no pseudonyms, and who are numbered here instead."""
+    """Number of annotators whose names were replaced by numbers."""
     hits: Mapping[str, int] = field(default_factory=dict)
-    """HITs by state: meant, sent, created or closed; empty where there is no ledger."""
+    """Number of HITs by state: meant, sent, created or closed; empty without a ledger."""
     assignments: Mapping[str, int] = field(default_factory=dict)
-    """Assignments by state: Submitted, Approved, Rejected."""
+    """Number of assignments by state: Submitted, Approved, Rejected."""
     pace: Pace | None = None
     collected: float | None = None
-    """When the last answer was collected, seconds since 1970."""
+    """Unix time of the last collection, in seconds."""
     left_out: Mapping[str, int] = field(default_factory=dict)
-    """What is no judgment: assignments ``rejected`` or ``unreadable``, answers ``invalid`` or given ``again``
-    by the same person, ``rows`` of a file; and ``order``: judgments that do not tell the order shown."""
+    """Skipped assignments (``rejected``, ``unreadable``), answers (``invalid``, ``again``: repeated)
+    and ``rows`` of a file; and ``order``: judgments whose order on the screen is unknown."""
     key: str = ""
-    """Changes when the annotation does; what is computed from it is cached by this key."""
+    """Cache key; changes with the annotation."""
 
     @property
-    def usual(self) -> int:
-        """How many judgments a tuple is to have: what is wanted, or else what most tuples have."""
-        counts = Counter(self.of_tuple.values())
-        most = max(counts, key=lambda n: (counts[n], n), default=1)
-        return self.wanted or max(most, 1)
+    def judgments_per_tuple(self) -> int:
+        """Requested judgments per tuple, by default the most frequent number of judgments."""
+        counts = Counter(self.n_by_tuple.values())
+        most_frequent = max(counts, key=lambda n: (counts[n], n), default=1)
+        return self.requested or max(most_frequent, 1)
 
 
-def from_judgments(judgments: Judgments) -> Progress:
-    """Return what a judgments file tells.
+def from_judgments(judgments: Judgments) -> AnnotationProgress:
+    """Return the progress of a judgments file.
 
     >>> from bws.records import Judgment, Judgments
-    >>> said = [Judgment(("a", "b", "c"), "a", "c", annotator="AB12", tuple_id="t1")]
-    >>> found = from_judgments(Judgments.from_records(said))
-    >>> found.of_tuple, found.usual, found.judgments.annotators.tolist()
+    >>> records = [Judgment(("a", "b", "c"), "a", "c", annotator="AB12", tuple_id="t1")]
+    >>> progress = from_judgments(Judgments.from_records(records))
+    >>> progress.n_by_tuple, progress.judgments_per_tuple, progress.judgments.annotators.tolist()
     ({'t1': 1}, 1, ['annotator 1'])
     """
-    shown, replaced = under_pseudonyms(judgments)
+    pseudonymous, n_replaced = under_pseudonyms(judgments)
     counts = np.bincount(judgments.tuple_of, minlength=len(judgments.tuples))
-    return Progress(
-        shown,
+    return AnnotationProgress(
+        pseudonymous,
         dict(zip(judgments.tuples.ids.tolist(), counts.tolist(), strict=True)),
         None,
         None,
         any(map(is_simulated, judgments.annotators)),
-        replaced,
+        n_replaced,
         left_out={"rows": judgments.n_left_out},
     )
 
 
 def ledger_version(path: str) -> tuple[int, ...]:
-    """Return what changes whenever something is written to a ledger: times and sizes of its files."""
-    found = []
+    """Return a value that changes with each write to a ledger: modification times and sizes of its files."""
+    version = []
     for name in (path, f"{path}-wal"):
         with suppress(OSError):
-            at = os.stat(name)
-            found += [at.st_mtime_ns, at.st_size]
-    return tuple(found)
+            status = os.stat(name)
+            version += [status.st_mtime_ns, status.st_size]
+    return tuple(version)
 
 
-def from_ledger(path: str) -> Progress:
-    """Return what a ledger tells; nothing is written to it, and it is open only meanwhile.
+def from_ledger(path: str) -> AnnotationProgress:
+    """Return the progress of a study from its ledger, which is opened read-only.
 
-    It knows what ``mturk-hits collect`` and ``status`` have collected, not what the service has besides.
-    Raises InputError where there is no ledger, or no study in it.
+    Only assignments collected by ``mturk-hits collect`` or ``status`` are included. Raises InputError if
+    there is no ledger or the ledger has no study.
     """
     from mturk.study.valid_answers import judged
 
-    with _read_only(path) as book:
-        study = book.study()
-        found = judged(book)
-        assignments = book.assignments()
-        hits = book.hits()
-        simulated = not _simulated(book).isdisjoint(one.worker for one in assignments)
-    states = Counter(one.status for one in assignments)
-    shown, replaced = under_pseudonyms(found.judgments) if found.judgments else (None, 0)
-    return Progress(
-        judgments=shown,
-        of_tuple=found.of_tuple,
-        wanted=study.settings.assignments,
-        submitted=_submitted(found.judgments, assignments),
+    with _read_only(path) as ledger:
+        study = ledger.study()
+        collected = judged(ledger)
+        assignments = ledger.assignments()
+        hits = ledger.hits()
+        simulated = not _simulated_workers(ledger).isdisjoint(
+            assignment.worker for assignment in assignments
+        )
+    states = Counter(assignment.status for assignment in assignments)
+    pseudonymous, n_replaced = (
+        under_pseudonyms(collected.judgments) if collected.judgments else (None, 0)
+    )
+    return AnnotationProgress(
+        judgments=pseudonymous,
+        n_by_tuple=collected.of_tuple,
+        requested=study.settings.assignments,
+        submitted=_submission_times(collected.judgments, assignments),
         simulated=simulated,
-        replaced=replaced,
+        replaced=n_replaced,
         hits=Counter(hit.state for hit in hits),
         assignments=states,
         pace=_pace(assignments, sum(hit.max_assignments for hit in hits if hit.hit_id)),
-        collected=max((one.collected_at for one in assignments), default=None),
-        left_out={**dict(found.counts.items()), "order": found.order_unknown},
+        collected=max((assignment.collected_at for assignment in assignments), default=None),
+        left_out={**dict(collected.counts.items()), "order": collected.order_unknown},
     )
 
 
 @contextmanager
 def _read_only(path: str) -> Iterator[Ledger]:
-    """Open a ledger so that SQLite refuses every write, and see one state of it throughout."""
+    """Open a ledger read-only, with one consistent snapshot."""
     from mturk.study.ledger import APPLICATION, VERSION, Ledger
 
     if not os.path.isfile(path):
-        raise _refused(path, "no such ledger; mturk-hits publish makes it")
+        raise _input_error(path, "no such ledger; expected a file created by mturk-hits publish")
     connection = sqlite3.connect(f"{Path(path).resolve().as_uri()}?mode=ro", uri=True)
     connection.isolation_level = None
     try:
         connection.execute("BEGIN")
-        said = [connection.execute(f"PRAGMA {name}").fetchone()[0]
+        versions = [connection.execute(f"PRAGMA {name}").fetchone()[0]
                 for name in ("application_id", "user_version")]  # fmt: skip
-        if said != [APPLICATION, VERSION]:
-            raise _refused(path, f"is no ledger of a study of version {VERSION}")
+        if versions != [APPLICATION, VERSION]:
+            raise _input_error(path, f"not a ledger of version {VERSION}")
         yield Ledger(connection, path)
     except sqlite3.DatabaseError as error:
-        raise _refused(path, f"cannot be read as a ledger ({error})") from None
+        raise _input_error(path, f"cannot read the ledger: {error}") from None
     finally:
         connection.close()
 
 
-def _simulated(book: Ledger) -> set[str]:
-    """Return what the workers of a rehearsal are called in this ledger, as far as its key is there."""
+def _simulated_workers(ledger: Ledger) -> set[str]:
+    """Return the ids or pseudonyms of simulated workers in this ledger; empty if its key is missing."""
     from mturk.study.privacy import key_path, pseudonyms_of
     from mturk.study.simulated_workers import worker_ids
 
-    ids = worker_ids(SIMULATED)
-    if not book.study().settings.pseudonyms:
+    ids = worker_ids(MAX_SIMULATED_WORKERS)
+    if not ledger.study().settings.pseudonyms:
         return set(ids)
     with suppress(InputError, OSError):
-        if key_path(book).exists():
-            return set(map(pseudonyms_of(book), ids))
+        if key_path(ledger).exists():
+            return set(map(pseudonyms_of(ledger), ids))
     return set()
 
 
-def _submitted(
+def _submission_times(
     judgments: Judgments | None, assignments: Sequence[Assignment]
 ) -> NDArray[np.float64] | None:
     if judgments is None:
         return None
-    times = {one.assignment_id: one.submit_time for one in assignments}
-    return np.array([times.get(one) for one in judgments.columns["assignment_id"]], dtype=float)
+    times = {assignment.assignment_id: assignment.submit_time for assignment in assignments}
+    return np.array(
+        [times.get(assignment_id) for assignment_id in judgments.columns["assignment_id"]],
+        dtype=float,
+    )
 
 
-def _pace(assignments: Sequence[Assignment], places: int) -> Pace:
-    """Return the pace as of the last answer collected: the ledger does not know who works just now."""
+def _pace(assignments: Sequence[Assignment], max_assignments: int) -> Pace:
+    """Return the pace at the time of the last submission; the ledger has no accepted assignments."""
     from mturk.study.status import Counts, pace
 
-    back = Counter(one.status for one in assignments)
+    n_by_status = Counter(assignment.status for assignment in assignments)
     counts = Counts(
-        wanted=places,
-        open=max(places - len(assignments), 0),
+        wanted=max_assignments,
+        open=max(max_assignments - len(assignments), 0),
         closed=0,
         accepted=0,
-        submitted=back["Submitted"],
-        approved=back["Approved"],
-        rejected=back["Rejected"],
+        submitted=n_by_status["Submitted"],
+        approved=n_by_status["Approved"],
+        rejected=n_by_status["Rejected"],
     )
-    times = [one.submit_time for one in assignments if one.submit_time is not None]
+    times = [
+        assignment.submit_time for assignment in assignments if assignment.submit_time is not None
+    ]
     return pace(times, counts, max(times, default=0.0))
 
 
-def _refused(path: str, message: str) -> InputError:
+def _input_error(path: str, message: str) -> InputError:
     return InputError(Problem(path, None, message))

@@ -12,26 +12,26 @@ import streamlit as st
 from app.explorer import links
 from app.explorer.annotation.charts import (
     annotators_chart,
-    places_chart,
+    positions_chart,
     seconds_chart,
     time_chart,
     tuples_chart,
 )
 from app.explorer.annotation.data import (
-    Figures,
-    Progress,
-    behind,
+    AnnotationFigures,
+    AnnotationProgress,
+    compute_figures,
     consistency,
-    figures,
+    cumulative_judgments,
     from_judgments,
     from_ledger,
+    incomplete_tuples,
     ledger_version,
-    over_time,
     tuple_counts,
 )
 from app.explorer.caching import cached
-from app.explorer.display import show_chart, show_problems, show_result, show_table
-from app.explorer.labels import say
+from app.explorer.display import number_column, show_chart, show_problems, show_result, show_table
+from app.explorer.labels import format_number, say
 from app.explorer.study import Study
 from bws.problems import InputError
 
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 
 __all__ = ["show"]
 
-SECONDS = 10
-"""Between two looks at a ledger."""
-MOST_WANTED = 1000
+UPDATE_INTERVAL_SECONDS = 10
+"""Interval of automatic updates from a ledger."""
+MAX_REQUESTED = 1000
 TITLES = (
     *(
         "tuple",
@@ -60,13 +60,13 @@ TITLES = (
     *("same_answer", "look", "fine", "from", "to", "answer", "best", "worst", "place"),
     *("count", "low", "high", "expected", "comment"),
 )
-MOST_JUDGMENTS = 30_000
-"""Of more, reliability and agreement are computed when they are asked for."""
+MAX_JUDGMENTS_AT_ONCE = 30_000
+"""Reliability and agreement of more judgments are computed on request only."""
 
 
 def show(study: Study) -> None:
     """Show the page."""
-    sources = [name for name in ("ledger", "file") if _given(study, name)]
+    sources = [name for name in ("ledger", "file") if _is_available(study, name)]
     if not sources:
         st.info(say("annotation.nothing"))
         return
@@ -76,7 +76,7 @@ def show(study: Study) -> None:
             "source",
             say("annotation.source"),
             sources,
-            shown=lambda name: say(f"annotation.from_{name}"),
+            format_option=lambda name: say(f"annotation.from_{name}"),
         )
     if source == "file":
         _show_file(study)
@@ -84,57 +84,57 @@ def show(study: Study) -> None:
         _show_ledger(str(study.ledger))
 
 
-def _given(study: Study, source: str) -> bool:
+def _is_available(study: Study, source: str) -> bool:
     return bool(study.ledger) if source == "ledger" else study.judgments is not None
 
 
 def _show_file(study: Study) -> None:
-    progress = _of_file(study)
-    wanted = links.number(
+    progress = _file_progress(study)
+    requested = links.number(
         "wanted",
         say("annotation.wanted"),
         1,
-        MOST_WANTED,
-        min(progress.usual, MOST_WANTED),
+        MAX_REQUESTED,
+        min(progress.judgments_per_tuple, MAX_REQUESTED),
         help=say("annotation.wanted_help"),
         width=260,
     )
-    _show_all(progress, wanted)
+    _show_all(progress, requested)
 
 
 @cached
-def _of_file(study: Study) -> Progress:
+def _file_progress(study: Study) -> AnnotationProgress:
     assert study.judgments is not None
     return replace(from_judgments(study.judgments), key=study.key)
 
 
 def _show_ledger(path: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
-        live = links.toggle("live", say("annotation.live"))
+        is_live = links.toggle("live", say("annotation.live"))
         st.button(say("annotation.refresh"), key="refresh", icon=":material/refresh:")
-    st.fragment(_look_at_ledger, run_every=SECONDS if live else None)(path)
+    st.fragment(_show_ledger_progress, run_every=UPDATE_INTERVAL_SECONDS if is_live else None)(path)
 
 
-def _look_at_ledger(path: str) -> None:
+def _show_ledger_progress(path: str) -> None:
     try:
-        progress = _of_ledger(path, ledger_version(path))
+        progress = _ledger_progress(path, ledger_version(path))
     except InputError as error:
         show_problems(say("page.cannot_read"), error.problems)
     else:
         if progress.simulated:
             st.caption(say("annotation.simulated"))
-        _show_all(progress, progress.usual)
+        _show_all(progress, progress.judgments_per_tuple)
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)
-def _of_ledger(path: str, version: tuple[int, ...]) -> Progress:
-    """Read a ledger anew only where something was written to it."""
+def _ledger_progress(path: str, version: tuple[int, ...]) -> AnnotationProgress:
+    """Return the progress of a ledger; it is read again only if it has changed."""
     return replace(from_ledger(path), key=f"{path} {version}")
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
-def _figures(key: str, _judgments: Judgments) -> Figures:
-    return figures(_judgments)
+def _figures(key: str, _judgments: Judgments) -> AnnotationFigures:
+    return compute_figures(_judgments)
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
@@ -142,155 +142,159 @@ def _consistency(key: str, _judgments: Judgments) -> dict[str, ResultTable]:
     return consistency(_judgments)
 
 
-def _show_all(progress: Progress, wanted: int) -> None:
+def _show_all(progress: AnnotationProgress, requested: int) -> None:
     judgments = progress.judgments
     titles = {name: say(f"annotation.title_{name}") for name in TITLES}
-    known = None if judgments is None else _figures(progress.key, judgments)
+    figures = None if judgments is None else _figures(progress.key, judgments)
     if progress.replaced:
         st.caption(say("annotation.replaced", n=progress.replaced))
     _show_state(progress)
-    _show_numbers(progress, known, wanted)
-    _show_progress(progress, wanted, titles)
-    if known is None:
+    _show_numbers(progress, figures, requested)
+    _show_progress(progress, requested, titles)
+    if figures is None:
         st.info(say("annotation.no_judgments"))
         return
-    _show_annotators(known, titles)
-    _show_times(known, titles)
-    _show_places(known, titles)
+    _show_annotators(figures, titles)
+    _show_times(figures, titles)
+    _show_positions(figures, titles)
     _show_consistency(progress)
-    _show_comments(known, titles)
+    _show_comments(figures, titles)
 
 
-def _show_state(progress: Progress) -> None:
-    """Say what the ledger knows besides judgments, and what is left out."""
+def _show_state(progress: AnnotationProgress) -> None:
+    """Show the state of HITs and assignments, and skipped data."""
     from mturk.study.status import local_time
 
     if progress.hits:
-        at = progress.collected
-        known = say("annotation.collected", time=local_time(at)) if at else None
-        st.caption(known or say("annotation.none_collected"))
-        lines = [say("annotation.hits", said=_counted("hit", progress.hits))]
+        collected_at = progress.collected
+        caption = (
+            say("annotation.collected", time=local_time(collected_at)) if collected_at else None
+        )
+        st.caption(caption or say("annotation.none_collected"))
+        lines = [say("annotation.hits", said=_describe_counts("hit", progress.hits))]
         if progress.assignments:
             lines.append(
-                say("annotation.assignments", said=_counted("state", progress.assignments))
+                say("annotation.assignments", said=_describe_counts("state", progress.assignments))
             )
         st.text("\n".join(lines))
-    if left := _counted("left", progress.left_out):
-        st.warning(say("annotation.left_out", said=left))
+    if skipped := _describe_counts("left", progress.left_out):
+        st.warning(say("annotation.left_out", said=skipped))
 
 
-def _counted(prefix: str, counts: Mapping[str, int]) -> str:
-    said = [say(f"annotation.{prefix}_{name}", n=n) for name, n in counts.items() if n]
-    return ", ".join(said)
+def _describe_counts(prefix: str, counts: Mapping[str, int]) -> str:
+    texts = [say(f"annotation.{prefix}_{name}", n=n) for name, n in counts.items() if n]
+    return ", ".join(texts)
 
 
-def _show_numbers(progress: Progress, known: Figures | None, wanted: int) -> None:
+def _show_numbers(
+    progress: AnnotationProgress, figures: AnnotationFigures | None, requested: int
+) -> None:
     from mturk.study.status import local_time
 
-    total = len(progress.of_tuple)
-    complete = sum(n >= wanted for n in progress.of_tuple.values())
-    annotators = 0 if known is None or known.annotators is None else len(known.annotators)
+    total = len(progress.n_by_tuple)
+    complete = sum(n >= requested for n in progress.n_by_tuple.values())
+    annotators = 0 if figures is None or figures.annotators is None else len(figures.annotators)
     with st.container(horizontal=True):
-        st.metric(say("annotation.judgments_in"), f"{sum(progress.of_tuple.values()):,}")
+        st.metric(
+            say("annotation.judgments_in"), format_number(sum(progress.n_by_tuple.values()), ",")
+        )
         st.metric(
             say("annotation.tuples_complete"),
             say("annotation.complete_of", n=complete, total=total),
-            f"{complete / total:.0%}" if total else None,
+            format_number(complete / total, ".0%") if total else None,
             delta_color="off",
             delta_arrow="off",
         )
         st.metric(say("annotation.annotators_in"), annotators)
         if progress.pace is not None and progress.pace.per_hour == progress.pace.per_hour:
             end = progress.pace.end
-            ends = say("annotation.pace_end", time=local_time(end)) if end == end else None
+            end_text = say("annotation.pace_end", time=local_time(end)) if end == end else None
             st.metric(
                 say("annotation.pace"),
-                f"{progress.pace.per_hour:,.0f}",
-                ends,
+                format_number(progress.pace.per_hour, ",.0f"),
+                end_text,
                 delta_color="off",
                 delta_arrow="off",
             )
 
 
-def _show_progress(progress: Progress, wanted: int, titles: Mapping[str, str]) -> None:
+def _show_progress(progress: AnnotationProgress, requested: int, titles: Mapping[str, str]) -> None:
     st.subheader(say("annotation.progress"), anchor=False)
     left, right = st.columns(2)
     with left:
         st.markdown(f"**{say('annotation.per_tuple')}**")
-        counts = tuple_counts(progress.of_tuple)
-        show_chart(tuples_chart(counts, wanted, titles), "tuples", counts)
+        counts = tuple_counts(progress.n_by_tuple)
+        show_chart(tuples_chart(counts, requested, titles), "tuples", counts)
     with right:
         if progress.submitted is None:
             st.info(say("annotation.no_judgments" if progress.hits else "annotation.no_times"))
         else:
             st.markdown(f"**{say('annotation.over_time')}**")
-            grown = over_time(progress.submitted)
-            show_chart(time_chart(grown, titles), "judgments-over-time", grown)
-    lacking = behind(progress.of_tuple, wanted)
-    if len(lacking):
-        with st.expander(say("annotation.behind_title", n=len(lacking))):
-            show_table(lacking, "tuples-behind", column_config=_columns(lacking, titles))
+            cumulative = cumulative_judgments(progress.submitted)
+            show_chart(time_chart(cumulative, titles), "judgments-over-time", cumulative)
+    incomplete = incomplete_tuples(progress.n_by_tuple, requested)
+    if len(incomplete):
+        with st.expander(say("annotation.behind_title", n=len(incomplete))):
+            show_table(incomplete, "tuples-behind", column_config=_columns(incomplete, titles))
 
 
-def _show_annotators(known: Figures, titles: Mapping[str, str]) -> None:
+def _show_annotators(figures: AnnotationFigures, titles: Mapping[str, str]) -> None:
     from bws.annotators import FALSE_ALARM_RATE, MAX_SDS_BELOW_MEDIAN, MIN_JUDGMENTS
 
     st.subheader(say("annotation.annotators"), anchor=False)
-    frame = known.annotators
+    frame = figures.annotators
     if frame is None:
         st.info(say("annotation.no_annotators"))
         return
-    unusual = frame.filter(pl.col("flags").list.len() > 0).height
-    told = say("annotation.look_at", n=unusual, total=len(frame))
-    st.markdown(told if unusual else say("annotation.nobody_to_look_at"))
-    if known.unnamed:
-        st.caption(say("annotation.unnamed", n=known.unnamed))
+    n_flagged = frame.filter(pl.col("flags").list.len() > 0).height
+    summary = say("annotation.look_at", n=n_flagged, total=len(frame))
+    st.markdown(summary if n_flagged else say("annotation.nobody_to_look_at"))
+    if figures.unnamed:
+        st.caption(say("annotation.unnamed", n=figures.unnamed))
     show_chart(annotators_chart(frame, titles), "annotators-chart", frame)
-    words = {
+    flag_names = {
         flag: say(f"annotation.flag_{flag}") for flag in ("compliance", "seconds", "places", "same")
     }
-    told_frame = frame.with_columns(pl.col("flags").list.eval(pl.element().replace(words)))
-    known_of_some = [column.name for column in told_frame if column.null_count() < len(column)]
-    show_table(
-        told_frame.select(known_of_some), "annotators", column_config=_columns(frame, titles)
-    )
+    translated = frame.with_columns(pl.col("flags").list.eval(pl.element().replace(flag_names)))
+    columns = [column.name for column in translated if column.null_count() < len(column)]
+    show_table(translated.select(columns), "annotators", column_config=_columns(frame, titles))
     with st.expander(say("annotation.flags_title")):
         st.markdown(
             say(
                 "annotation.flags",
                 few=MIN_JUDGMENTS,
-                far=MAX_SDS_BELOW_MEDIAN,
-                alarm=FALSE_ALARM_RATE,
+                far=format_number(MAX_SDS_BELOW_MEDIAN, "g"),
+                alarm=format_number(FALSE_ALARM_RATE, "g"),
             )
         )
 
 
-def _show_times(known: Figures, titles: Mapping[str, str]) -> None:
+def _show_times(figures: AnnotationFigures, titles: Mapping[str, str]) -> None:
     st.subheader(say("annotation.times"), anchor=False)
-    if not len(known.seconds):
+    if not len(figures.seconds):
         st.info(say("annotation.no_seconds"))
         return
-    if known.untimed:
-        st.caption(say("annotation.untimed", n=known.untimed))
-    axis = {**titles, "seconds": titles["duration"]}
-    show_chart(seconds_chart(known.seconds, axis), "times", known.seconds)
+    if figures.untimed:
+        st.caption(say("annotation.untimed", n=figures.untimed))
+    chart_titles = {**titles, "seconds": titles["duration"]}
+    show_chart(seconds_chart(figures.seconds, chart_titles), "times", figures.seconds)
 
 
-def _show_places(known: Figures, titles: Mapping[str, str]) -> None:
+def _show_positions(figures: AnnotationFigures, titles: Mapping[str, str]) -> None:
     st.subheader(say("annotation.places"), anchor=False)
-    if known.places is None:
+    if figures.positions is None:
         st.info(say("annotation.no_shown"))
         return
-    st.markdown(say("annotation.places_said", k=known.places["place"].max()))
-    show_chart(places_chart(known.places, titles), "places", known.places)
+    st.markdown(say("annotation.places_said", k=figures.positions["place"].max()))
+    show_chart(positions_chart(figures.positions, titles), "places", figures.positions)
 
 
-def _show_consistency(progress: Progress) -> None:
+def _show_consistency(progress: AnnotationProgress) -> None:
     judgments = progress.judgments
     assert judgments is not None
     st.subheader(say("annotation.reliability"), anchor=False)
     st.markdown(say("annotation.reliability_said"))
-    if len(judgments) > MOST_JUDGMENTS and not links.toggle(
+    if len(judgments) > MAX_JUDGMENTS_AT_ONCE and not links.toggle(
         "consistency", say("annotation.compute")
     ):
         return
@@ -300,26 +304,26 @@ def _show_consistency(progress: Progress) -> None:
         show_result(table, name)
 
 
-def _show_comments(known: Figures, titles: Mapping[str, str]) -> None:
+def _show_comments(figures: AnnotationFigures, titles: Mapping[str, str]) -> None:
     st.subheader(say("annotation.comments"), anchor=False)
-    if not len(known.comments):
+    if not len(figures.comments):
         st.info(say("annotation.no_comments"))
         return
-    wanted = links.text("comments", say("annotation.search_comments"))
-    lower = pl.col("comment").str.to_lowercase()
-    shown = known.comments.filter(lower.str.contains(wanted.lower(), literal=True))
-    show_table(shown, "comments", column_config=_columns(shown, titles))
+    query = links.text("comments", say("annotation.search_comments"))
+    lower_case = pl.col("comment").str.to_lowercase()
+    matches = figures.comments.filter(lower_case.str.contains(query.lower(), literal=True))
+    show_table(matches, "comments", column_config=_columns(matches, titles))
 
 
 def _columns(frame: pl.DataFrame, titles: Mapping[str, str]) -> dict[str, object]:
-    """Return titles and formats of a table's columns."""
+    """Return the titles and formats of the columns of a table."""
     columns: dict[str, object] = {}
     for name, kind in frame.schema.items():
-        place = name.removeprefix("best at ")
-        title = titles.get(name) or f"{say('annotation.title_best_at')} {place}"
+        position = name.removeprefix("best at ")
+        title = titles.get(name) or f"{say('annotation.title_best_at')} {position}"
         if kind.is_float():
-            digits = "%.1f" if name in ("seconds", "shortest") else "%.3f"
-            columns[name] = st.column_config.NumberColumn(title, format=digits)
+            number_format = "%.1f" if name in ("seconds", "shortest") else "%.3f"
+            columns[name] = number_column(title, format=number_format)
         elif isinstance(kind, pl.List):
             columns[name] = st.column_config.ListColumn(title)
         else:

@@ -1,4 +1,4 @@
-"""The page "Dialogues": one dialogue as a chat, its candidates by score, and each judgment of them."""
+"""The page "Dialogues": a dialogue as a chat, its candidates by score, and their judgments."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from app.explorer.caching import cached
 from app.explorer.dialogues import data as frames
 from app.explorer.dialogues.charts import candidates_chart
 from app.explorer.dialogues.data import ORDERS, DialogueFilter
-from app.explorer.display import show_chart, show_chat, show_table
-from app.explorer.labels import say
+from app.explorer.display import number_column, show_chart, show_chat, show_table
+from app.explorer.labels import format_number, say
 from app.explorer.study import Study
 
 __all__ = ["show"]
 
-MOST_OPTIONS = 300
-"""Dialogues that a list offers; beyond it they are searched and leafed through."""
-MOST_CANDIDATES = 50
+MAX_OPTIONS = 300
+"""Maximum length of the list of dialogues; of more dialogues no list is shown."""
+MAX_CANDIDATES_SHOWN = 50
 FILTERS = ("words", "domain", "source", "n_turns", "score", "disagreement")
-"""The parameters that leave dialogues out."""
+"""The parameters that filter dialogues."""
 
 
 def show(study: Study) -> None:
-    """Show the filters, the dialogue that they and the link lead to, and what was judged of it."""
-    every = _dialogues(study)
-    found = frames.matching(every, study.items, _choose_filter(study, every))
-    if len(found) < len(every):
-        _offer_all(len(every))
-    if found.is_empty():
+    """Show the filters, the selected dialogue and its judgments."""
+    all_dialogues = _dialogues(study)
+    matches = frames.matching(all_dialogues, study.items, _choose_filter(study, all_dialogues))
+    if len(matches) < len(all_dialogues):
+        _offer_all(len(all_dialogues))
+    if matches.is_empty():
         st.info(say("dialogues.none"))
         return
-    dialogue = _choose(found, every)
+    dialogue = _choose_dialogue(matches, all_dialogues)
     chat, ranked = st.columns([2, 3], gap="large")
     with chat:
-        row = found.row(by_predicate=pl.col("dialogue_id") == dialogue, named=True)
+        row = matches.row(by_predicate=pl.col("dialogue_id") == dialogue, named=True)
         show_chat(study, dialogue, row["source"], row["domain"])
     with ranked:
-        own = _show_candidates(study, dialogue)
-    _show_counts(own, dialogue, study.interval_notes)
+        candidates = _show_candidates(study, dialogue)
+    _show_candidate_table(candidates, dialogue, study.interval_notes)
     _show_judgments(study, dialogue)
 
 
@@ -51,8 +51,8 @@ def _dialogues(study: Study) -> pl.DataFrame:
     return frames.dialogues(study)
 
 
-def _choose_filter(study: Study, every: pl.DataFrame) -> DialogueFilter:
-    """Let a person say which dialogues they want."""
+def _choose_filter(study: Study, all_dialogues: pl.DataFrame) -> DialogueFilter:
+    """Show the filter widgets."""
     words = links.text(
         "words",
         say("dialogues.words"),
@@ -62,15 +62,15 @@ def _choose_filter(study: Study, every: pl.DataFrame) -> DialogueFilter:
     with st.expander(say("dialogues.filters"), icon=":material/filter_alt:"):
         left, middle, right = st.columns(3)
         with left:
-            domains = _values(every, "domain")
-            sources = _values(every, "source")
+            domains = _choose_values(all_dialogues, "domain")
+            sources = _choose_values(all_dialogues, "source")
         with middle:
-            lengths = _values(every, "n_turns")
+            lengths = _choose_values(all_dialogues, "n_turns")
             order = links.selectbox(
                 "order",
                 say("dialogues.order"),
                 _orders(study),
-                shown=lambda o: say(f"dialogues.order_{o}"),
+                format_option=lambda o: say(f"dialogues.order_{o}"),
             )
         with right:
             score = links.score_range(
@@ -89,7 +89,7 @@ def _choose_filter(study: Study, every: pl.DataFrame) -> DialogueFilter:
 
 
 def _offer_all(total: int) -> None:
-    """Say that filters are set, which a link may have done, and offer to take them away."""
+    """Show that filters are active (possibly set by a link), and a button to remove them."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(say("dialogues.filtered", total=total), width="content")
         st.button(
@@ -102,9 +102,9 @@ def _offer_all(total: int) -> None:
         )
 
 
-def _values(every: pl.DataFrame, column: str) -> list[Any]:
-    """Let some of a column's values be chosen; nothing to choose from is not shown."""
-    options = every[column].unique().sort().to_list()
+def _choose_values(all_dialogues: pl.DataFrame, column: str) -> list[Any]:
+    """Show a widget to select values of a column; hidden if there is only one value."""
+    options = all_dialogues[column].unique().sort().to_list()
     if len(options) < 2:
         return []
     return links.multiselect(
@@ -116,72 +116,78 @@ def _orders(study: Study) -> list[str]:
     return [order for order in ORDERS if order != "disagreement" or study.judgments is not None]
 
 
-def _choose(found: pl.DataFrame, every: pl.DataFrame) -> str:
-    """Return the dialogue that the link asks for, else the first; let others be chosen."""
-    ids = found["dialogue_id"]
-    asked = links.value("dialogue")
-    if asked is not None and not every["dialogue_id"].eq(asked).any():
-        links.ignore("dialogue", asked)
-    place = _place(ids, asked)
-    chosen: str = ids[place]
+def _choose_dialogue(matches: pl.DataFrame, all_dialogues: pl.DataFrame) -> str:
+    """Return the dialogue given by the link, by default the first; show widgets to choose another one."""
+    ids = matches["dialogue_id"]
+    linked = links.value("dialogue")
+    if linked is not None and not all_dialogues["dialogue_id"].eq(linked).any():
+        links.ignore("dialogue", linked)
+    index = _index_of(ids, linked)
+    chosen: str = ids[index]
     with st.container(horizontal=True, vertical_alignment="center"):
-        _step("previous", "P", ids, place, -1)
-        st.markdown(f"**{say('page.counted', n=place + 1, total=len(ids))}**", width="content")
-        _step("next", "N", ids, place, 1)
-        if len(ids) <= MOST_OPTIONS:
-            titles = dict(zip(ids, found["last_turn"].str.head(70), strict=True))
+        _show_step_button("previous", "P", ids, index, -1)
+        st.markdown(f"**{say('page.counted', n=index + 1, total=len(ids))}**", width="content")
+        _show_step_button("next", "N", ids, index, 1)
+        if len(ids) <= MAX_OPTIONS:
+            titles = dict(zip(ids, matches["last_turn"].str.head(70), strict=True))
             chosen = links.selectbox(
                 "dialogue",
                 say("dialogues.dialogue"),
                 ids.to_list(),
-                shown=lambda one: f"{one} · {titles[one]}",
+                format_option=lambda dialogue: f"{dialogue} · {titles[dialogue]}",
                 label_visibility="collapsed",
                 quiet=True,
             )
         else:
-            st.caption(say("dialogues.too_many", most=MOST_OPTIONS))
+            st.caption(say("dialogues.too_many", most=MAX_OPTIONS))
     return chosen
 
 
-def _step(which: str, key: str, ids: pl.Series, place: int, by: int) -> None:
-    back = by < 0
+def _show_step_button(label: str, key: str, ids: pl.Series, index: int, step: int) -> None:
+    is_back = step < 0
     st.button(
-        say(f"dialogues.{which}"),
-        key=which,
+        say(f"dialogues.{label}"),
+        key=label,
         shortcut=key,
-        disabled=not 0 <= place + by < len(ids),
-        icon=f":material/chevron_{'left' if back else 'right'}:",
-        icon_position="left" if back else "right",
+        disabled=not 0 <= index + step < len(ids),
+        icon=f":material/chevron_{'left' if is_back else 'right'}:",
+        icon_position="left" if is_back else "right",
         on_click=_go_by,
-        args=(ids, by),
+        args=(ids, step),
     )
 
 
-def _go_by(ids: pl.Series, by: int) -> None:
-    """Go on from where the link is by now: keys can be pressed faster than the page is drawn."""
-    place = _place(ids, links.value("dialogue"))
-    links.go(dialogue=ids[min(max(place + by, 0), len(ids) - 1)])
+def _go_by(ids: pl.Series, step: int) -> None:
+    """Step from the current dialogue of the link: keys can be pressed faster than the page is drawn."""
+    index = _index_of(ids, links.value("dialogue"))
+    links.go(dialogue=ids[min(max(index + step, 0), len(ids) - 1)])
 
 
-def _place(ids: pl.Series, dialogue: str | None) -> int:
-    """Return where a dialogue stands among those found; the first place where it does not."""
+def _index_of(ids: pl.Series, dialogue: str | None) -> int:
+    """Return the index of a dialogue among the matches, 0 if it is not one of them."""
     return (ids.index_of(dialogue) or 0) if dialogue is not None else 0
 
 
 def _show_candidates(study: Study, dialogue: str) -> pl.DataFrame:
-    """Draw the candidates, and return them."""
-    own = frames.candidates(study.items, dialogue)
-    if len(own) > MOST_CANDIDATES:
-        st.caption(say("dialogues.most_candidates", most=MOST_CANDIDATES, total=len(own)))
-    titles = {name: say(f"dialogues.{name}") for name in TITLED}
+    """Show the chart of the candidates, and return them."""
+    candidates = frames.candidates(study.items, dialogue)
+    if len(candidates) > MAX_CANDIDATES_SHOWN:
+        st.caption(
+            say("dialogues.most_candidates", most=MAX_CANDIDATES_SHOWN, total=len(candidates))
+        )
+    titles = {name: say(f"dialogues.{name}") for name in CHART_FIELDS}
     titles["score"] = say("dialogues.chart_score")
-    chart = candidates_chart(own.head(MOST_CANDIDATES), titles)
+    chart = candidates_chart(
+        candidates.head(MAX_CANDIDATES_SHOWN),
+        titles,
+        format_score=lambda score: format_number(score, ".2f"),
+    )
     alt = f"{say('dialogues.candidate')}: {titles['score']}"
-    show_chart(chart, f"candidates {dialogue}", _plain(own), alt=alt)
-    return own
+    show_chart(chart, f"candidates {dialogue}", _table_columns(candidates), alt=alt)
+    return candidates
 
 
-TITLED = ("interval", "candidate", "best", "worst", "appearances")
+CHART_FIELDS = ("interval", "candidate", "best", "worst", "appearances")
 COLUMNS = (
     "letter",
     "utterance",
@@ -195,17 +201,17 @@ COLUMNS = (
 )
 
 
-def _plain(own: pl.DataFrame) -> pl.DataFrame:
-    return own.select(name for name in COLUMNS if name in own.columns)
+def _table_columns(candidates: pl.DataFrame) -> pl.DataFrame:
+    return candidates.select(name for name in COLUMNS if name in candidates.columns)
 
 
-def _show_counts(own: pl.DataFrame, dialogue: str, notes: Sequence[str]) -> None:
-    number = st.column_config.NumberColumn
+def _show_candidate_table(candidates: pl.DataFrame, dialogue: str, notes: Sequence[str]) -> None:
+    number = number_column
     decimals = {
         name: number(say(f"dialogues.{name}"), format="%.2f") for name in ("score", "low", "high")
     }
     counts = {name: number(say(f"dialogues.{name}")) for name in ("best", "worst", "appearances")}
-    shown = {
+    columns = {
         "letter": st.column_config.TextColumn("", width=30),
         "utterance": st.column_config.TextColumn(say("dialogues.candidate"), width=280),
         **decimals,
@@ -214,7 +220,7 @@ def _show_counts(own: pl.DataFrame, dialogue: str, notes: Sequence[str]) -> None
             say("dialogues.disagreement"), format="%.2f", help=say("dialogues.disagreement_help")
         ),
     }
-    show_table(_plain(own), f"candidates {dialogue} table", column_config=shown)
+    show_table(_table_columns(candidates), f"candidates {dialogue} table", column_config=columns)
     for note in notes:
         st.caption(note)
 
@@ -229,11 +235,11 @@ def _show_judgments(study: Study, dialogue: str) -> None:
         st.caption(say("dialogues.not_judged"))
         return
     text = st.column_config.TextColumn
-    shown = {
+    columns = {
         name: text(say(f"dialogues.{name}"))
         for name in ("tuple", "annotator", "items", "best", "worst", "comment", "seconds")
     }
     alone = st.column_config.CheckboxColumn(
         say("dialogues.alone"), help=say("dialogues.alone_help")
     )
-    show_table(rows, f"judgments {dialogue}", column_config={**shown, "alone": alone})
+    show_table(rows, f"judgments {dialogue}", column_config={**columns, "alone": alone})

@@ -13,8 +13,8 @@ from app.explorer.theme import BLUE, GREEN, GREY, ORANGE
 
 __all__ = [
     "accuracies",
-    "cells",
-    "dots",
+    "dot_plot",
+    "heatmap",
     "leaderboard",
     "likelihoods",
     "positions",
@@ -22,16 +22,16 @@ __all__ = [
 ]
 
 Titles = Mapping[str, str]
-ROW = 28
-"""Pixels a row of a dot plot."""
-AXIS, LEGEND, LINE = 75, 75, 50
-"""Pixels for the axis with its title, the legend of the histories on top, and that of a line below."""
-TICKS = 8
-NAME = 170
-"""Pixels that a name may take: on a phone the dots need the rest. The tooltip has it whole."""
+ROW_HEIGHT = 28
+"""Height of a row of a dot plot in pixels."""
+AXIS_HEIGHT, LEGEND_HEIGHT, LINE_LEGEND_HEIGHT = 75, 75, 50
+"""Heights in pixels of the axis with title, the legend of the histories, and the legend of a line."""
+TICK_COUNT = 8
+MAX_NAME_WIDTH = 170
+"""Maximum width of a name in pixels, for small screens; the tooltip contains the full name."""
 HISTORIES = ("with", "without")
 COLOURS, SHAPES = (ORANGE, BLUE), ("diamond", "circle")
-"""Of the histories: colour and shape say the same."""
+"""Colours and shapes of the history conditions."""
 
 
 def leaderboard(
@@ -39,35 +39,36 @@ def leaderboard(
     ceiling: tuple[float, float, float] | None = None,
     titles: Titles | None = None,
 ) -> alt.LayerChart:
-    """Return models with their 95 % intervals as a dot plot, best first; the noise ceiling as a band.
+    """Return a dot plot of models with 95 % intervals, best first, and the noise ceiling as a band.
 
-    frame: model, value, low, high; where they are there, `history` (with, without: colour and shape) and
-    `baseline` (true: a hollow mark). A row whose value is NaN is not drawn; an interval that is NaN
-    neither. ceiling: its value, low and high; not drawn where it is NaN. titles: of value, model,
-    history, with, without and ceiling, where they are to be others than the English ones.
+    frame: model, value, low, high; optionally `history` (with, without: colour and shape) and `baseline`
+    (true: hollow mark). Rows with a NaN value and NaN intervals are not drawn. ceiling: value, low and high;
+    not drawn if NaN. titles: of value, model, history, with, without and ceiling, by default in English.
     """
-    said = {"value": "Spearman's ρ", "model": "model", "ceiling": "noise ceiling"} | dict(
+    labels = {"value": "Spearman's ρ", "model": "model", "ceiling": "noise ceiling"} | dict(
         titles or {}
     )
     best_first = frame.fill_nan(None).sort("value", descending=True, nulls_last=True)
-    drawn = [] if ceiling is None or math.isnan(ceiling[0]) else _ceiling(ceiling, said)
-    return _dot_plot(best_first, "model", said, drawn)
+    ceiling_layers = (
+        [] if ceiling is None or math.isnan(ceiling[0]) else _ceiling_layers(ceiling, labels)
+    )
+    return _dot_plot(best_first, "model", labels, ceiling_layers)
 
 
-def dots(
+def dot_plot(
     frame: pl.DataFrame,
     name: str,
     titles: Titles | None = None,
-    zero: bool = False,
-    line: Sequence[alt.Chart] = (),
+    mark_zero: bool = False,
+    background_layers: Sequence[alt.Chart] = (),
 ) -> alt.LayerChart:
-    """Return a value and its interval for each of some names, in the order of the frame.
+    """Return a dot plot of values and intervals, in the order of the frame.
 
-    frame: a column called `name`, value, low, high; where they are there `history` and `baseline` as in
-    `leaderboard`, and `n`, which the tooltip shows. titles: of columns, and of ``with`` and ``without``.
-    zero: mark 0. line: layers to be drawn first, with a legend below.
+    frame: the column `name`, value, low, high; optionally `history` and `baseline` as in `leaderboard`, and
+    `n` for the tooltip. titles: of columns, and of ``with`` and ``without``. mark_zero: draw a line at 0.
+    background_layers: layers drawn first, with a legend at the bottom.
     """
-    return _dot_plot(frame.fill_nan(None), name, titles or {}, line, zero)
+    return _dot_plot(frame.fill_nan(None), name, titles or {}, background_layers, mark_zero)
 
 
 def scatter(
@@ -76,40 +77,40 @@ def scatter(
     y: str,
     titles: Titles,
     texts: Sequence[str] = (),
-    kinds: tuple[str, Sequence[str]] | None = None,
+    categories: tuple[str, Sequence[str]] | None = None,
     diagonal: bool = False,
 ) -> alt.LayerChart:
-    """Return a point an item, `x` against `y`, with `texts` in the tooltip.
+    """Return a scatter plot with one point per item and `texts` in the tooltip.
 
-    titles: of all columns shown. kinds: a column and its values, at most three, told apart by colour and
-    shape. diagonal: mark where x equals y. Thousands of points are too many: see `cells`.
+    titles: of all columns. categories: a column and its values (at most three), shown by colour and shape.
+    diagonal: draw the line x = y. For thousands of points use `heatmap`.
     """
     tooltip = [alt.Tooltip(f"{text}:N", title=titles[text]) for text in texts]
-    tooltip += [_in_tooltip(frame, column, titles) for column in (x, y)]
+    tooltip += [_tooltip_field(frame, column, titles) for column in (x, y)]
     encoding: dict[str, Any] = {
         "x": alt.X(f"{x}:Q", title=titles[x]),
         "y": alt.Y(f"{y}:Q", title=titles[y]),
         "tooltip": tooltip,
         "color": alt.value(BLUE),
     }
-    if kinds:
-        column, values = kinds
-        legend = alt.Legend(title=None, labelLimit=2 * NAME, columns=1, orient="top")
-        for channel, of, looks in (
+    if categories:
+        column, values = categories
+        legend = alt.Legend(title=None, labelLimit=2 * MAX_NAME_WIDTH, columns=1, orient="top")
+        for channel, channel_type, channel_range in (
             ("color", alt.Color, (*COLOURS, GREY)),
             ("shape", alt.Shape, (*SHAPES, "cross")),
         ):
-            scale = alt.Scale(domain=list(values), range=list(looks[: len(values)]))
-            encoding[channel] = of(f"{column}:N", scale=scale, legend=legend)
+            scale = alt.Scale(domain=list(values), range=list(channel_range[: len(values)]))
+            encoding[channel] = channel_type(f"{column}:N", scale=scale, legend=legend)
     points = alt.Chart(frame).mark_point(filled=True, size=45, opacity=0.85).encode(**encoding)
     line = _diagonal(frame, x, y) if diagonal and len(frame) else []
     return alt.LayerChart(layer=[*line, points]).properties(height=420)
 
 
-def cells(frame: pl.DataFrame, x: str, y: str, titles: Titles) -> alt.Chart:
-    """Return how many items lie in each cell of `x` against `y`.
+def heatmap(frame: pl.DataFrame, x: str, y: str, titles: Titles) -> alt.Chart:
+    """Return a heat map of the number of items per cell of a grid.
 
-    frame: what `data.in_cells` returns: `x`, `x` + "_to", the same of `y`, and items.
+    frame: as returned by `data.bin_counts`: `x`, `x` + "_to", the same for `y`, and items.
     """
     return (
         alt.Chart(frame)
@@ -139,9 +140,9 @@ def cells(frame: pl.DataFrame, x: str, y: str, titles: Titles) -> alt.Chart:
 
 
 def accuracies(frame: pl.DataFrame, titles: Titles) -> alt.LayerChart:
-    """Return accuracies with their 95 % intervals, best first, and guessing as a dashed line.
+    """Return a dot plot of accuracies with 95 % intervals, best first, and the chance level as a dashed line.
 
-    frame: what `data.accuracies` returns. titles: of value, model, history, n and chance.
+    frame: as returned by `data.accuracies`. titles: of value, model, history, n and chance.
     """
     chance = alt.Chart(
         frame.select(pl.lit(titles["chance"]).alias("line"), "chance").fill_nan(None).unique()
@@ -155,16 +156,15 @@ def accuracies(frame: pl.DataFrame, titles: Titles) -> alt.LayerChart:
         ),
         tooltip=[alt.Tooltip("chance:Q", title=titles["chance"], format=".3f")],
     )
-    return dots(frame, "model", titles, line=[line])
+    return dot_plot(frame, "model", titles, background_layers=[line])
 
 
 def likelihoods(frame: pl.DataFrame, titles: Titles) -> alt.LayerChart:
-    """Return how likely a model finds each option of a question, the likeliest first.
+    """Return a dot plot of the likelihoods of the options of a question, the most likely first.
 
-    frame: of what `data.options` returns the rows of a question under a history, with
-    `utterance` and `role`: whether the option was chosen or is right, in the words of the legend. titles:
-    of letter, utterance, likelihood, role and score; and as ``roles`` those of both, chosen, right and
-    neither, joined by ``|``.
+    frame: the rows of `data.option_likelihoods` for one question and history, with `utterance` and `role`
+    (the label of the role in the legend). titles: of letter, utterance, likelihood, role and score;
+    ``roles``: labels of both, chosen, right and neither, joined by ``|``.
     """
     roles = titles["roles"].split("|")
     y = alt.Y(
@@ -197,9 +197,9 @@ def likelihoods(frame: pl.DataFrame, titles: Titles) -> alt.LayerChart:
 
 
 def positions(frame: pl.DataFrame, titles: Titles) -> alt.LayerChart:
-    """Return how often each letter was chosen (bars) and was right (ticks).
+    """Return a bar chart of chosen letters with ticks for gold letters.
 
-    frame: `data.Letters.frame`. titles: of letter, count, chosen and gold.
+    frame: `data.LetterCounts.frame`. titles: of letter, count, chosen and gold.
     """
     named = frame.select(
         "letter",
@@ -229,66 +229,83 @@ def positions(frame: pl.DataFrame, titles: Titles) -> alt.LayerChart:
 
 
 def _dot_plot(
-    frame: pl.DataFrame, name: str, titles: Titles, line: Sequence[alt.Chart], zero: bool = False
+    frame: pl.DataFrame,
+    name: str,
+    titles: Titles,
+    background_layers: Sequence[alt.Chart],
+    mark_zero: bool = False,
 ) -> alt.LayerChart:
-    said = {"value": "value", "low": "2.5 %", "high": "97.5 %", "history": "history"} | dict(titles)
-    drawn = _in_words(frame.filter(pl.col("value").is_not_null()), said)
-    names = drawn[name].unique(maintain_order=True).to_list()
-    base = _rows(drawn, name, names, said)
-    interval = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2)
-    colour = {key: how for key, how in _coloured(drawn, said).items() if key == "color"}
-    ends = interval.encode(x="low:Q", x2="high:Q", **colour)
-    points = _points(base, drawn, said, _tooltip(drawn, name, said))
-    nought = alt.Chart(pl.DataFrame({"zero": [0.0]})).mark_rule(color=GREY).encode(x="zero:Q")
-    rows = ROW * max(1, len(names)) * (1.6 if _two_histories(drawn) else 1)
-    height = AXIS + rows + (LEGEND if "history" in drawn.columns else 0) + (LINE if line else 0)
-    return alt.LayerChart(layer=[*line, *([nought] if zero else []), ends, *points]).properties(
-        height=round(height)
+    labels = {"value": "value", "low": "2.5 %", "high": "97.5 %", "history": "history"} | dict(
+        titles
     )
+    visible = _translate_histories(frame.filter(pl.col("value").is_not_null()), labels)
+    names = visible[name].unique(maintain_order=True).to_list()
+    base = _rows(visible, name, names, labels)
+    interval = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2)
+    colour = {
+        key: encoding
+        for key, encoding in _history_encoding(visible, labels).items()
+        if key == "color"
+    }
+    intervals = interval.encode(x="low:Q", x2="high:Q", **colour)
+    points = _points(base, visible, labels, _tooltip(visible, name, labels))
+    zero_line = alt.Chart(pl.DataFrame({"zero": [0.0]})).mark_rule(color=GREY).encode(x="zero:Q")
+    rows = ROW_HEIGHT * max(1, len(names)) * (1.6 if _has_two_histories(visible) else 1)
+    height = (
+        AXIS_HEIGHT
+        + rows
+        + (LEGEND_HEIGHT if "history" in visible.columns else 0)
+        + (LINE_LEGEND_HEIGHT if background_layers else 0)
+    )
+    return alt.LayerChart(
+        layer=[*background_layers, *([zero_line] if mark_zero else []), intervals, *points]
+    ).properties(height=round(height))
 
 
-def _in_words(frame: pl.DataFrame, said: Titles) -> pl.DataFrame:
-    """Return the frame with its histories as the legend calls them."""
+def _translate_histories(frame: pl.DataFrame, titles: Titles) -> pl.DataFrame:
+    """Return the frame with the titles of the history conditions."""
     if "history" not in frame.columns:
         return frame
-    return frame.with_columns(pl.col("history").replace(_words(said)))
+    return frame.with_columns(pl.col("history").replace(_history_titles(titles)))
 
 
-def _words(said: Titles) -> dict[str, str]:
-    return {name: said.get(name, name) for name in HISTORIES}
+def _history_titles(titles: Titles) -> dict[str, str]:
+    return {name: titles.get(name, name) for name in HISTORIES}
 
 
-def _rows(frame: pl.DataFrame, name: str, names: Sequence[str], said: Titles) -> alt.Chart:
+def _rows(frame: pl.DataFrame, name: str, names: Sequence[str], titles: Titles) -> alt.Chart:
     axis = alt.Axis(
-        labelLimit=NAME, title=None, grid=False, ticks=False, domain=False, labelPadding=6
+        labelLimit=MAX_NAME_WIDTH, title=None, grid=False, ticks=False, domain=False, labelPadding=6
     )
     base = alt.Chart(frame).encode(y=alt.Y(f"{name}:N", sort=names, axis=axis))
-    offset = alt.YOffset("history:N", sort=list(_words(said).values()))
-    return base.encode(yOffset=offset) if _two_histories(frame) else base
+    offset = alt.YOffset("history:N", sort=list(_history_titles(titles).values()))
+    return base.encode(yOffset=offset) if _has_two_histories(frame) else base
 
 
-def _two_histories(frame: pl.DataFrame) -> bool:
+def _has_two_histories(frame: pl.DataFrame) -> bool:
     return "history" in frame.columns and frame["history"].n_unique() > 1
 
 
 def _points(
-    base: alt.Chart, frame: pl.DataFrame, said: Titles, tooltip: list[alt.Tooltip]
+    base: alt.Chart, frame: pl.DataFrame, titles: Titles, tooltip: list[alt.Tooltip]
 ) -> list[alt.Chart]:
     encoding: dict[str, Any] = {
-        "x": alt.X("value:Q", title=said["value"], axis=alt.Axis(tickCount=TICKS)),
+        "x": alt.X("value:Q", title=titles["value"], axis=alt.Axis(tickCount=TICK_COUNT)),
         "tooltip": tooltip,
     }
-    encoding |= _coloured(frame, said)
+    encoding |= _history_encoding(frame, titles)
     if "baseline" not in frame.columns:
         return [_marks(base, filled=True).encode(**encoding)]
-    there = set(frame["baseline"].to_list())  # a layer without marks is an image without a name
+    baseline_values = set(
+        frame["baseline"].to_list()
+    )  # an empty layer would be an image without an accessible name
     return [
-        _marks(base.transform_filter(which), filled).encode(**encoding)
-        for baseline, which, filled in (
+        _marks(base.transform_filter(condition), filled).encode(**encoding)
+        for baseline, condition, filled in (
             (False, "!datum.baseline", True),
             (True, "datum.baseline", False),
         )
-        if baseline in there
+        if baseline in baseline_values
     ]
 
 
@@ -296,45 +313,47 @@ def _marks(base: alt.Chart, filled: bool) -> alt.Chart:
     return base.mark_point(filled=filled, size=90, opacity=1, strokeWidth=2)
 
 
-def _coloured(frame: pl.DataFrame, said: Titles) -> dict[str, Any]:
-    """Return colour and shape by history, where there is one."""
+def _history_encoding(frame: pl.DataFrame, titles: Titles) -> dict[str, Any]:
+    """Return colour and shape by history condition, if the frame has this column."""
     if frame.is_empty() or "history" not in frame.columns:
         return {"color": alt.value(BLUE)}
-    there = set(frame["history"].to_list())
-    drawn = zip(_words(said).values(), COLOURS, SHAPES, strict=True)
-    domain, colours, shapes = zip(*[one for one in drawn if one[0] in there], strict=True)
+    histories = set(frame["history"].to_list())
+    styles = zip(_history_titles(titles).values(), COLOURS, SHAPES, strict=True)
+    domain, colours, shapes = zip(
+        *[style for style in styles if style[0] in histories], strict=True
+    )
     channels = {"color": (alt.Color, colours), "shape": (alt.Shape, shapes)}
     return {
-        channel: of(
+        channel: channel_type(
             "history:N",
             scale=alt.Scale(domain=domain, range=values),
             legend=alt.Legend(title=None, orient="top", columns=1),
         )
-        for channel, (of, values) in channels.items()
+        for channel, (channel_type, values) in channels.items()
     }
 
 
-def _tooltip(frame: pl.DataFrame, name: str, said: Titles) -> list[alt.Tooltip]:
+def _tooltip(frame: pl.DataFrame, name: str, titles: Titles) -> list[alt.Tooltip]:
     columns = [name, *(c for c in ("history", "value", "low", "high", "n") if c in frame.columns)]
-    return [_in_tooltip(frame, column, said) for column in columns]
+    return [_tooltip_field(frame, column, titles) for column in columns]
 
 
-def _in_tooltip(frame: pl.DataFrame, column: str, said: Titles) -> alt.Tooltip:
-    title = said.get(column, column)
+def _tooltip_field(frame: pl.DataFrame, column: str, titles: Titles) -> alt.Tooltip:
+    title = titles.get(column, column)
     if frame.schema[column].is_float():
         return alt.Tooltip(f"{column}:Q", title=title, format=".3f")
     return alt.Tooltip(f"{column}:N", title=title)
 
 
-def _ceiling(ceiling: tuple[float, float, float], said: Titles) -> list[alt.Chart]:
+def _ceiling_layers(ceiling: tuple[float, float, float], titles: Titles) -> list[alt.Chart]:
     value, low, high = ceiling
     frame = pl.DataFrame(
-        {"ceiling": [said["ceiling"]], "value": [value], "low": [low], "high": [high]}
+        {"ceiling": [titles["ceiling"]], "value": [value], "low": [low], "high": [high]}
     )
     tooltip = [
         alt.Tooltip("ceiling:N", title=" "),
         *(
-            _in_tooltip(frame, column, {"low": "2.5 %", "high": "97.5 %", **said})
+            _tooltip_field(frame, column, {"low": "2.5 %", "high": "97.5 %", **titles})
             for column in ("value", "low", "high")
         ),
     ]
@@ -350,8 +369,8 @@ def _ceiling(ceiling: tuple[float, float, float], said: Titles) -> list[alt.Char
 
 
 def _diagonal(frame: pl.DataFrame, x: str, y: str) -> list[alt.Chart]:
-    ends = frame.select(
+    limits = frame.select(
         pl.max_horizontal(pl.min(x), pl.min(y)).append(pl.min_horizontal(pl.max(x), pl.max(y)))
     ).to_series()
-    line = alt.Chart(pl.DataFrame({x: ends, y: ends})).mark_line(color=GREY, strokeDash=[5, 3])
+    line = alt.Chart(pl.DataFrame({x: limits, y: limits})).mark_line(color=GREY, strokeDash=[5, 3])
     return [line.encode(x=f"{x}:Q", y=f"{y}:Q")]

@@ -1,6 +1,6 @@
-"""The data of the page "Models": results by name and order, and the tables behind each view.
+"""The data of the page "Models": names and order of results, and the table of each view.
 
-Used by the pages "Models" and "Errors" and by the report; needs no Streamlit.
+Also used by the page "Errors" and by the report; does not import Streamlit.
 """
 
 from __future__ import annotations
@@ -28,47 +28,47 @@ __all__ = [
     "METRICS",
     "NEARER",
     "NUMBERS",
-    "Letters",
+    "LetterCounts",
     "accuracies",
-    "answered",
+    "answers_by_question",
     "best_first",
-    "compared",
+    "bin_counts",
+    "compare_accuracies",
+    "compare_ranks",
+    "correct_answers",
+    "count_letters",
     "dialogue_index",
-    "in_cells",
-    "joined",
+    "join_predictions",
     "key",
     "leaderboard",
-    "letters",
     "metric_of",
     "names",
     "numbers_of",
-    "options",
-    "paired",
+    "option_likelihoods",
     "pairs_of_histories",
-    "parts",
-    "questions",
     "ranks",
     "read_predictions",
     "read_prompts",
     "sample",
     "side_by_side",
+    "subset_metrics",
 ]
 
 METRICS = ("spearman", "pearson", "rank_spearman")
 NEARER = ("first", "second", "same")
 ROUNDING = 1e-12
 HISTORY_FIELDS = ("history", "template")
-"""Of a pairwise signature: in what two histories differ."""
+"""Fields of a pairwise signature that depend on the history condition."""
 MEASURES: Mapping[str, pl.Expr] = {
     "accuracy": pl.col("logprob"),
     "accuracy_tokens": pl.col("logprob") / pl.col("tokens"),
     "accuracy_bytes": pl.col("logprob") / pl.col("bytes"),
     "accuracy_pmi": pl.col("logprob") - pl.col("logprob_alone"),
 }
-"""Name of an accuracy -> how likely an option is by it; as `giccs.tasks.questions.MEASURES` has it."""
+"""Name of an accuracy -> likelihood of an option; the same as `giccs.tasks.questions.MEASURES`."""
 QUESTION = ("history", "dialogue_id")
-FEWEST_EXPECTED = 5
-"""Pearson's chi-square needs so many expected of each kind (Cochran 1954, Biometrics 10)."""
+MIN_EXPECTED_COUNT = 5
+"""Minimum expected count per category of Pearson's chi-square test (Cochran 1954, Biometrics 10)."""
 DIVISIONS = ("domain", "n_turns", "source")
 NUMBERS = {
     "value": pl.Float64,
@@ -78,7 +78,7 @@ NUMBERS = {
     "reason": pl.String,
 }
 COMMON_FIELDS = frozenset(["task", "model", "history", "data"])
-"""What of a signature a name need not tell: it tells model and history, and the rest is the same for all."""
+"""Fields of a signature that are omitted from names."""
 COLUMNS: Mapping[str, Mapping[str, type[pl.DataType]]] = {
     "pairs": {"item_id": pl.String, "prediction": pl.Float64},
     "choices": {
@@ -97,27 +97,27 @@ COLUMNS: Mapping[str, Mapping[str, type[pl.DataType]]] = {
         "logprob_alone": pl.Float64,
     },
 }
-"""`ResultKind.tables` -> the columns of predictions that the views read: all but the prompts."""
+"""`ResultKind.tables` -> columns of the predictions, except the prompts."""
 
 
 def key(result: Result) -> str:
-    """Return what names a result in a link: the first 12 hexadecimal digits of its signature's digest."""
+    """Return the key of a result in links: the first 12 hexadecimal digits of the digest of its signature."""
     return digest(result.signature)[:12]
 
 
 def names(results: Sequence[Result]) -> dict[str, str]:
-    """Return a name for each result by its key: the model, and what tells it from others of the same model.
+    """Return the display name of each result by its key: the model and, if needed, distinguishing fields.
 
-    The history stays out of it. Results that share model and history are told apart by their settings, or by
-    the fields of their signatures in which they differ: ``all-minilm (dtype bfloat16)``.
+    The history is not part of the name. Results of the same model and history are distinguished by their
+    settings, or by the signature fields in which they differ: ``all-minilm (dtype bfloat16)``.
     """
-    twins: dict[tuple[str, str, str], list[Result]] = {}
+    groups: dict[tuple[str, str, str], list[Result]] = {}
     for result in results:
-        twins.setdefault((result.task, result.model, history_of(result)), []).append(result)
+        groups.setdefault((result.task, result.model, history_of(result)), []).append(result)
     return {
-        key(result): f"{result.model}{_distinction(result, same)}"
-        for same in twins.values()
-        for result in same
+        key(result): f"{result.model}{_distinction(result, group)}"
+        for group in groups.values()
+        for result in group
     }
 
 
@@ -126,50 +126,50 @@ def _distinction(result: Result, twins: Sequence[Result]) -> str:
     settings = [str(twin.signature.get("setting", "")) for twin in twins]
     if len(set(settings)) == len(twins) > 1:
         return f" ({result.signature.get('setting', '')})"
-    told = [
-        f"{field} {_plain(result.signature.get(field))}"
+    differences = [
+        f"{field} {_format_field(result.signature.get(field))}"
         for field in fields
         if len({str(twin.signature.get(field)) for twin in twins}) > 1
     ]
-    return f" ({', '.join(told)})" if told else ""
+    return f" ({', '.join(differences)})" if differences else ""
 
 
-def _plain(value: object) -> str:
-    """Return a field of a signature as words.
+def _format_field(value: object) -> str:
+    """Return a field of a signature as text.
 
-    >>> _plain({"name": "figure2-de-1", "sha256": "4b7d"})
+    >>> _format_field({"name": "figure2-de-1", "sha256": "4b7d"})
     'figure2-de-1'
     """
     if isinstance(value, Mapping):
-        return str(value.get("name", ", ".join(f"{name} {of}" for name, of in value.items())))
+        return str(value.get("name", ", ".join(f"{name} {value}" for name, value in value.items())))
     return str(value)
 
 
 def metric_of(result: Result, metric: str) -> Estimate:
-    """Return a metric of a result; NaN with a reason where it has none of this name."""
+    """Return a metric of a result; NaN with a reason if it is missing."""
     undefined = Estimate(math.nan, math.nan, math.nan, 0, "not computed")
     return result.metrics.get(metric, undefined)
 
 
 def best_first(results: Sequence[Result], metric: str = METRICS[0]) -> list[Result]:
-    """Return the results, best by a metric first; those without a number last."""
-    return sorted(results, key=lambda result: (_best_first(result, metric), result.model))
+    """Return the results sorted by a metric, best first; undefined values last."""
+    return sorted(results, key=lambda result: (_sort_key(result, metric), result.model))
 
 
-def numbers_of(found: Estimate) -> dict[str, object]:
-    """Return an estimate as cells of the columns `NUMBERS`."""
-    numbers = {"value": found.value, "low": found.low, "high": found.high}
-    return numbers | {"n": found.n, "reason": found.reason}
+def numbers_of(estimate: Estimate) -> dict[str, object]:
+    """Return an estimate as values of the columns `NUMBERS`."""
+    numbers = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
+    return numbers | {"n": estimate.n, "reason": estimate.reason}
 
 
-def _best_first(result: Result, metric: str) -> float:
+def _sort_key(result: Result, metric: str) -> float:
     value = metric_of(result, metric).value
-    order = value if metric in LOWER_IS_BETTER else -value
-    return math.inf if math.isnan(value) else order
+    sort_value = value if metric in LOWER_IS_BETTER else -value
+    return math.inf if math.isnan(value) else sort_value
 
 
 def read_predictions(path: str | os.PathLike[str], kind: str) -> pl.DataFrame:
-    """Return the `COLUMNS` of a table of giccs-eval; InputError if it is missing, broken or another one."""
+    """Return the `COLUMNS` of a predictions file of giccs-eval; InputError if missing or invalid."""
     columns = COLUMNS[kind]
     try:
         table = read_table(Path(path), list(columns))
@@ -177,31 +177,31 @@ def read_predictions(path: str | os.PathLike[str], kind: str) -> pl.DataFrame:
             return table.select(pl.col(name).cast(kind) for name, kind in columns.items())
     except FileNotFoundError:
         message = (
-            "is missing; the result beside it says how to make it again with giccs-eval --force"
+            "is missing; compute it again with giccs-eval --force (settings: see the .json file)"
         )
     except (ValueError, OSError) as error:
-        message = f"holds no predictions that can be read ({error})"
+        message = f"cannot read the predictions: {error}"
     raise InputError(Problem(os.fspath(path), None, message))
 
 
 def read_prompts(path: str | os.PathLike[str], dialogue_id: str) -> pl.DataFrame:
-    """Return what was asked about a dialogue: history, order, prompt, prompt_alone; InputError as above."""
-    wanted = ["history", "order", "prompt", "prompt_alone"]
+    """Return the prompts of a dialogue: history, order, prompt, prompt_alone; InputError if unreadable."""
+    columns = ["history", "order", "prompt", "prompt_alone"]
     try:
         with faults_in_words():
             rows = pl.scan_parquet(Path(path)).filter(pl.col("dialogue_id") == dialogue_id)
-            return rows.select(wanted).unique(maintain_order=True).collect()
+            return rows.select(columns).unique(maintain_order=True).collect()
     except (ValueError, OSError) as error:
-        message = f"holds no prompts that can be read ({error})"
+        message = f"cannot read the prompts: {error}"
     raise InputError(Problem(os.fspath(path), None, message))
 
 
 def leaderboard(results: Sequence[Result], metric: str) -> pl.DataFrame:
-    """Return a row a result, best first: model, history, baseline, value, low, high, n, reason, key."""
-    named = names(results)
+    """Return one row per result, best first: model, history, baseline, value, low, high, n, reason, key."""
+    result_names = names(results)
     rows = [
         {
-            "model": named[key(result)],
+            "model": result_names[key(result)],
             "history": history_of(result),
             "baseline": result.model.startswith("baseline:"),
             **numbers_of(metric_of(result, metric)),
@@ -209,14 +209,14 @@ def leaderboard(results: Sequence[Result], metric: str) -> pl.DataFrame:
         }
         for result in best_first(results, metric)
     ]
-    first = {"model": pl.String, "history": pl.String, "baseline": pl.Boolean}
-    return pl.DataFrame(rows, schema={**first, **NUMBERS, "key": pl.String})
+    key_columns = {"model": pl.String, "history": pl.String, "baseline": pl.Boolean}
+    return pl.DataFrame(rows, schema={**key_columns, **NUMBERS, "key": pl.String})
 
 
-def parts(results: Sequence[Result], metric: str, division: str) -> pl.DataFrame:
-    """Return a row a part of the data and result: part, history, value, low, high, n, reason.
+def subset_metrics(results: Sequence[Result], metric: str, division: str) -> pl.DataFrame:
+    """Return one row per subset and result: part, history, value, low, high, n, reason.
 
-    Only divisions that tell the items apart are in a result; the frame is empty for others.
+    The frame is empty if the results have no such division.
     """
     rows = [
         {
@@ -232,11 +232,13 @@ def parts(results: Sequence[Result], metric: str, division: str) -> pl.DataFrame
 
 
 def pairs_of_histories(results: Sequence[Result]) -> list[tuple[Result, Result]]:
-    """Return (with, without) of each model that was asked both ways, all else being the same."""
+    """Return pairs of results (with history, without history) that are otherwise equal."""
     pairs: dict[str, dict[str, Result]] = {}
     for result in results:
-        same = {field: of for field, of in result.signature.items() if field not in HISTORY_FIELDS}
-        pairs.setdefault(digest(same), {})[history_of(result)] = result
+        common_fields = {
+            field: value for field, value in result.signature.items() if field not in HISTORY_FIELDS
+        }
+        pairs.setdefault(digest(common_fields), {})[history_of(result)] = result
     return [(pair["with"], pair["without"]) for pair in pairs.values() if len(pair) == 2]
 
 
@@ -245,15 +247,15 @@ def side_by_side(
     metric: str,
     differences: Sequence[Mapping[str, Estimate]],
 ) -> pl.DataFrame:
-    """Return a row a model: with, without, and the difference as value, low, high, n, reason.
+    """Return one row per model: with, without, and their difference as value, low, high, n, reason.
 
-    differences: of each pair, as `giccs.measures.comparison.paired_correlations` returns them; where one is
-    empty, its value is the difference of the two stored ones, without an interval.
+    differences: per pair, as returned by `giccs.measures.comparison.paired_correlations`; if empty, the
+    difference of the stored values is used, without an interval.
     """
-    named = names([one for pair in pairs for one in pair])
+    result_names = names([result for pair in pairs for result in pair])
     rows = [
         {
-            "model": named[key(first)],
+            "model": result_names[key(first)],
             "with": metric_of(first, metric).value,
             "without": metric_of(second, metric).value,
             **numbers_of(difference.get(metric) or _plain_difference(first, second, metric)),
@@ -264,21 +266,21 @@ def side_by_side(
     return pl.DataFrame(rows, schema={**columns, **NUMBERS})
 
 
-def joined(
+def join_predictions(
     items: pl.DataFrame, predictions: pl.DataFrame, name: str = "prediction"
 ) -> pl.DataFrame:
-    """Return the items that have a prediction, with it, by item_id; a NaN is none.
+    """Return the items with a finite prediction, joined by item_id.
 
     >>> items = pl.DataFrame({"item_id": ["a", "b"], "score": [0.0, 1.0]})
-    >>> joined(items, pl.DataFrame({"item_id": ["b", "c"], "prediction": [0.5, 0.7]})).rows()
+    >>> join_predictions(items, pl.DataFrame({"item_id": ["b", "c"], "prediction": [0.5, 0.7]})).rows()
     [('b', 1.0, 0.5)]
     """
-    found = predictions.select("item_id", pl.col("prediction").cast(pl.Float64).alias(name))
-    return items.join(found.filter(pl.col(name).is_finite()), on="item_id", maintain_order="left")
+    renamed = predictions.select("item_id", pl.col("prediction").cast(pl.Float64).alias(name))
+    return items.join(renamed.filter(pl.col(name).is_finite()), on="item_id", maintain_order="left")
 
 
 def ranks(values: pl.Series) -> pl.Series:
-    """Return fractional ranks: the share of the other values that lie below, ties at their mean; 0.5 alone.
+    """Return fractional ranks: the share of other values below, the mean for ties; 0.5 for a single value.
 
     >>> ranks(pl.Series([0.2, 0.9, 0.9, 0.3])).round(3).to_list()
     [0.0, 0.833, 0.833, 0.333]
@@ -287,7 +289,7 @@ def ranks(values: pl.Series) -> pl.Series:
 
 
 def dialogue_index(frame: pl.DataFrame) -> NDArray[np.intp]:
-    """Return (N,) the index of each item's dialogue, 0 … D-1.
+    """Return (N,) the index of the dialogue of each item, 0 … D-1.
 
     >>> dialogue_index(pl.DataFrame({"dialogue_id": ["b", "a", "b"]})).tolist()
     [1, 0, 1]
@@ -295,24 +297,25 @@ def dialogue_index(frame: pl.DataFrame) -> NDArray[np.intp]:
     return (frame["dialogue_id"].rank("dense") - 1).to_numpy().astype(np.intp)
 
 
-def compared(items: pl.DataFrame, first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
-    """Return the items that both models predict, those on which they differ most first.
+def compare_ranks(items: pl.DataFrame, first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
+    """Return the items that both models predict, sorted by decreasing absolute rank difference.
 
-    Adds first, second: the predictions; rank_first, rank_second, rank_score: their fractional ranks and the
-    scores'; difference: rank_first - rank_second; nearer: whose rank is nearer to the score's, ``first``,
-    ``second``, or ``same``. Models that predict on different scales are comparable so.
+    Adds first, second (predictions); rank_first, rank_second, rank_score (fractional ranks of predictions and
+    scores); difference (rank_first - rank_second); and nearer (the model whose rank is closer to that of the
+    score: ``first``, ``second`` or ``same``). The predictions may be on different scales.
     """
-    both = joined(joined(items, first, "first"), second, "second")
-    ranked = both.with_columns(
-        ranks(both[column]).alias(f"rank_{column}") for column in ("first", "second", "score")
+    predicted_items = join_predictions(join_predictions(items, first, "first"), second, "second")
+    ranked = predicted_items.with_columns(
+        ranks(predicted_items[column]).alias(f"rank_{column}")
+        for column in ("first", "second", "score")
     )
-    off = {
+    distance = {
         name: (pl.col(f"rank_{name}") - pl.col("rank_score")).abs() for name in ("first", "second")
     }
     nearer = (
-        pl.when(off["first"] < off["second"] - ROUNDING)
+        pl.when(distance["first"] < distance["second"] - ROUNDING)
         .then(pl.lit("first"))
-        .when(off["second"] < off["first"] - ROUNDING)
+        .when(distance["second"] < distance["first"] - ROUNDING)
         .then(pl.lit("second"))
         .otherwise(pl.lit("same"))
     )
@@ -321,38 +324,38 @@ def compared(items: pl.DataFrame, first: pl.DataFrame, second: pl.DataFrame) -> 
     ).sort(pl.col("difference").abs(), descending=True, maintain_order=True)
 
 
-def in_cells(frame: pl.DataFrame, x: str, y: str, cells: int = 40) -> pl.DataFrame:
-    """Return how many items lie in each cell of a grid over `x` and `y`; empty cells are left out.
+def bin_counts(frame: pl.DataFrame, x: str, y: str, cells: int = 40) -> pl.DataFrame:
+    """Return the number of items in each cell of a grid over `x` and `y`, without empty cells.
 
-    Columns x, x_to, y, y_to (named after the two) and items. The cells are of one size, from the least
-    value to the greatest, which the last cell includes.
+    Columns: x, x_to, y, y_to (named after the two columns) and items. The cells have equal size and cover the
+    range of the values; the last cell includes the maximum.
 
-    >>> in_cells(pl.DataFrame({"a": [0.0, 0.1, 1.0], "b": [0.0, 0.2, 4.0]}), "a", "b", cells=2).rows()
+    >>> bin_counts(pl.DataFrame({"a": [0.0, 0.1, 1.0], "b": [0.0, 0.2, 4.0]}), "a", "b", cells=2).rows()
     [(0.0, 0.5, 0.0, 2.0, 2), (0.5, 1.0, 2.0, 4.0, 1)]
     """
-    grid = {axis: _edges(frame[axis], cells) for axis in (x, y)}
-    place = [
+    grid = {axis: _bin_width(frame[axis], cells) for axis in (x, y)}
+    cell = [
         ((pl.col(axis) - low) / width).floor().clip(0, cells - 1).cast(pl.Int64).alias(axis)
         for axis, (low, width) in grid.items()
     ]
-    counts = frame.select(place).group_by(x, y).agg(pl.len().alias("items")).sort(x, y)
+    counts = frame.select(cell).group_by(x, y).agg(pl.len().alias("items")).sort(x, y)
     edges = [
-        (low + (pl.col(axis) + step) * width).alias(f"{axis}{suffix}")
+        (low + (pl.col(axis) + offset) * width).alias(f"{axis}{suffix}")
         for axis, (low, width) in grid.items()
-        for step, suffix in ((0, ""), (1, "_to"))
+        for offset, suffix in ((0, ""), (1, "_to"))
     ]
     return counts.select(*edges, "items")
 
 
-def sample(frame: pl.DataFrame, most: int, seed: int = 0) -> pl.DataFrame:
-    """Return at most so many rows, drawn at random, in their order."""
-    if len(frame) <= most:
+def sample(frame: pl.DataFrame, size: int, seed: int = 0) -> pl.DataFrame:
+    """Return a random sample of at most `size` rows in their original order."""
+    if len(frame) <= size:
         return frame
-    drawn = np.random.default_rng(seed).choice(len(frame), size=most, replace=False)
-    return frame[np.sort(drawn)]
+    indices = np.random.default_rng(seed).choice(len(frame), size=size, replace=False)
+    return frame[np.sort(indices)]
 
 
-def _edges(values: pl.Series, cells: int) -> tuple[float, float]:
+def _bin_width(values: pl.Series, cells: int) -> tuple[float, float]:
     low, high = float(values.min()), float(values.max())  # type: ignore[arg-type]
     return (low, (high - low) / cells) if high > low else (low - 0.5, 1 / cells)
 
@@ -360,16 +363,16 @@ def _edges(values: pl.Series, cells: int) -> tuple[float, float]:
 def _plain_difference(first: Result, second: Result, metric: str) -> Estimate:
     value = metric_of(first, metric).value - metric_of(second, metric).value
     return Estimate(
-        value, math.nan, math.nan, metric_of(first, metric).n, "not resampled: no interval"
+        value, math.nan, math.nan, metric_of(first, metric).n, "no interval: not resampled"
     )
 
 
 def accuracies(results: Sequence[Result], measure: str) -> pl.DataFrame:
-    """Return a row a result and history, best first: model, history, value, low, high, n, reason, chance."""
-    named = names(results)
+    """Return one row per result and history, best first: model, history, `NUMBERS`, chance."""
+    result_names = names(results)
     rows = [
         {
-            "model": named[key(result)],
+            "model": result_names[key(result)],
             "history": str(group.by["history"]),
             **numbers_of(group.metrics[measure]),
             "chance": group.metrics[measure].extra.get("chance", math.nan),
@@ -378,18 +381,18 @@ def accuracies(results: Sequence[Result], measure: str) -> pl.DataFrame:
         for group in result.groups
         if set(group.by) == {"history"} and measure in group.metrics
     ]
-    first = {"model": pl.String, "history": pl.String}
-    schema = {**first, **NUMBERS, "chance": pl.Float64}
+    key_columns = {"model": pl.String, "history": pl.String}
+    schema = {**key_columns, **NUMBERS, "chance": pl.Float64}
     frame = pl.DataFrame(rows, schema=schema)
     return frame.sort(pl.col("value").fill_nan(None), descending=True, nulls_last=True)
 
 
-def options(predictions: pl.DataFrame, measure: str = "accuracy") -> pl.DataFrame:
-    """Return a row an option of each question, orders averaged: what the model finds of it in the end.
+def option_likelihoods(predictions: pl.DataFrame, measure: str = "accuracy") -> pl.DataFrame:
+    """Return one row per option of each question, averaged over the orders of the options.
 
-    Columns history, dialogue_id, utterance_id, letter (in the first order shown), answer, likelihood (by
-    the measure), logprob, tokens, bytes, gold, score and chosen: the likeliest option, the first shown of
-    several. A question of which some likelihood is not a number has no option chosen (null).
+    Columns: history, dialogue_id, utterance_id, letter (in the first order), answer, likelihood (by the
+    measure), logprob, tokens, bytes, gold, score and chosen (the most likely option; of ties, the first one).
+    If a likelihood of a question is NaN, chosen is null.
     """
     by_option = (
         predictions.sort("order", maintain_order=True)
@@ -401,78 +404,87 @@ def options(predictions: pl.DataFrame, measure: str = "accuracy") -> pl.DataFram
         )
         .sort(*QUESTION, "letter")
     )
-    known = pl.col("likelihood").is_not_nan().all().over(QUESTION)
-    best = pl.col("likelihood").arg_max().over(QUESTION) == pl.int_range(pl.len()).over(QUESTION)
-    return by_option.with_columns(chosen=pl.when(known).then(best))
+    is_defined = pl.col("likelihood").is_not_nan().all().over(QUESTION)
+    is_best = pl.col("likelihood").arg_max().over(QUESTION) == pl.int_range(pl.len()).over(QUESTION)
+    return by_option.with_columns(chosen=pl.when(is_defined).then(is_best))
 
 
-def answered(chosen: pl.DataFrame) -> pl.DataFrame:
-    """Return a row a question: history, dialogue_id, right; null where nothing was chosen.
+def correct_answers(chosen: pl.DataFrame) -> pl.DataFrame:
+    """Return one row per question: history, dialogue_id, right; null if no option was chosen.
 
-    chosen: what `options` returns.
+    chosen: as returned by `option_likelihoods`.
     """
-    right = (pl.col("chosen") & pl.col("gold")).any(ignore_nulls=False)
-    return chosen.group_by(*QUESTION, maintain_order=True).agg(right=right)
+    is_correct = (pl.col("chosen") & pl.col("gold")).any(ignore_nulls=False)
+    return chosen.group_by(*QUESTION, maintain_order=True).agg(right=is_correct)
 
 
-def questions(chosen: pl.DataFrame) -> dict[str, dict[str, bool | None]]:
-    """Return for each dialogue, under each history, whether it was answered rightly."""
-    found: dict[str, dict[str, bool | None]] = {}
-    for history, dialogue_id, right in answered(chosen).iter_rows():
-        found.setdefault(dialogue_id, {})[history] = right
-    return found
+def answers_by_question(chosen: pl.DataFrame) -> dict[str, dict[str, bool | None]]:
+    """Return whether the question of each dialogue was answered correctly, by history condition."""
+    answers: dict[str, dict[str, bool | None]] = {}
+    for history, dialogue_id, is_correct in correct_answers(chosen).iter_rows():
+        answers.setdefault(dialogue_id, {})[history] = is_correct
+    return answers
 
 
 @dataclass(frozen=True)
-class Letters:
-    """How often each letter was chosen, and how often it was right."""
+class LetterCounts:
+    """Counts of chosen and gold letters."""
 
     frame: pl.DataFrame
-    """letter, chosen, gold, expected; over all orders. A question with two right options counts half for
-    each; expected: one by the number of options, for each question that has the letter."""
+    """letter, chosen, gold, expected; over all orders. A question with two gold options counts one half for
+    each; expected is the sum of 1 / number of options over the questions with the letter."""
     questions: int
     p: float
-    """Of Pearson's chi-square: are letters chosen alike often in the first order? NaN: see `reason`."""
+    """p-value of Pearson's chi-square test of a uniform distribution of the chosen letters in the first
+    order."""
     reason: str = ""
-    """Why p is NaN: ``few`` questions, or ``lengths`` that differ."""
+    """Reason for a NaN p: ``few`` questions, or different ``lengths``."""
 
 
-def letters(predictions: pl.DataFrame, history: str) -> Letters:
-    """Count letters under a history; the order of the options was drawn at random for each question.
+def count_letters(predictions: pl.DataFrame, history: str) -> LetterCounts:
+    """Count letters for a history condition; the order of the options is random for each question.
 
-    The test takes each question once, in the first order, so that its answers are independent.
+    The test uses each question once, in the first order, so that the answers are independent.
     """
-    own = predictions.filter(pl.col("history") == history).with_columns(
+    questions = predictions.filter(pl.col("history") == history).with_columns(
         k=pl.len().over("dialogue_id", "order"),
         right=pl.col("gold") / pl.col("gold").sum().over("dialogue_id", "order"),
     )
-    frame = _counts(own)
-    first = _counts(own.filter(pl.col("order") == 0))
-    p, reason = _test(first, own["k"].n_unique())
-    return Letters(frame, own["dialogue_id"].n_unique(), p, reason)
+    frame = _count_letters(questions)
+    first_order = _count_letters(questions.filter(pl.col("order") == 0))
+    p, reason = _uniformity_test(first_order, questions["k"].n_unique())
+    return LetterCounts(frame, questions["dialogue_id"].n_unique(), p, reason)
 
 
-def paired(
+def compare_accuracies(
     first: pl.DataFrame, second: pl.DataFrame, history: str
 ) -> tuple[Estimate, pl.DataFrame, int]:
-    """Return by how much more often the first model is right, over the questions that both answer.
+    """Return the difference in accuracy of two models, over the questions that both answer.
 
-    first, second: what `options` returns. Also returns a row a question that only one answers rightly
-    (dialogue_id, right: ``first`` or ``second``), and how many questions are left out.
+    first, second: as returned by `option_likelihoods`. Also returns one row per question that only one model
+    answers correctly (dialogue_id, right: ``first`` or ``second``), and the number of skipped questions.
     """
-    one, other = (answered(frame).filter(pl.col("history") == history) for frame in (first, second))
-    both = one.join(other, on="dialogue_id", suffix="_second", maintain_order="left")
-    known = both.drop_nulls(["right", "right_second"])
-    estimate = paired_shares(known["right"].to_numpy(), known["right_second"].to_numpy())
-    differing = known.filter(pl.col("right") != pl.col("right_second"))
-    who = pl.when("right").then(pl.lit("first")).otherwise(pl.lit("second"))
-    left_out = len(one) + len(other.join(one, on="dialogue_id", how="anti")) - len(known)
-    return estimate, differing.select("dialogue_id", right=who), left_out
+    first_answers, second_answers = (
+        correct_answers(frame).filter(pl.col("history") == history) for frame in (first, second)
+    )
+    shared = first_answers.join(
+        second_answers, on="dialogue_id", suffix="_second", maintain_order="left"
+    )
+    defined = shared.drop_nulls(["right", "right_second"])
+    estimate = paired_shares(defined["right"].to_numpy(), defined["right_second"].to_numpy())
+    differing = defined.filter(pl.col("right") != pl.col("right_second"))
+    winner = pl.when("right").then(pl.lit("first")).otherwise(pl.lit("second"))
+    n_left_out = (
+        len(first_answers)
+        + len(second_answers.join(first_answers, on="dialogue_id", how="anti"))
+        - len(defined)
+    )
+    return estimate, differing.select("dialogue_id", right=winner), n_left_out
 
 
-def _counts(own: pl.DataFrame) -> pl.DataFrame:
+def _count_letters(questions: pl.DataFrame) -> pl.DataFrame:
     return (
-        own.group_by("letter")
+        questions.group_by("letter")
         .agg(
             chosen=pl.col("chosen").sum().cast(pl.Int64),
             gold=pl.col("right").sum(),
@@ -482,12 +494,12 @@ def _counts(own: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _test(counts: pl.DataFrame, lengths: int) -> tuple[float, str]:
-    if lengths != 1:
+def _uniformity_test(counts: pl.DataFrame, n_lengths: int) -> tuple[float, str]:
+    if n_lengths != 1:
         return math.nan, "lengths"
-    if counts["expected"].min() < FEWEST_EXPECTED:  # type: ignore[operator]
+    if counts["expected"].min() < MIN_EXPECTED_COUNT:  # type: ignore[operator]
         return math.nan, "few"
     from scipy.special import chdtrc
 
-    off = (counts["chosen"] - counts["expected"]) ** 2 / counts["expected"]
-    return float(chdtrc(len(counts) - 1, off.sum())), ""
+    deviations = (counts["chosen"] - counts["expected"]) ** 2 / counts["expected"]
+    return float(chdtrc(len(counts) - 1, deviations.sum())), ""

@@ -1,4 +1,4 @@
-"""The view of tasks without views of their own: metrics with intervals, by model and part of the data."""
+"""The view of tasks without specific views: metrics with intervals, by model and subset."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import polars as pl
 import streamlit as st
 
 from app.explorer import links
-from app.explorer.display import show_chart, show_table
+from app.explorer.display import number_column, show_chart, show_table
 from app.explorer.labels import literal, say
 from app.explorer.models import charts as views
 from app.explorer.models.data import (
@@ -28,12 +28,12 @@ from giccs.measures.results import Result, data_of, setting_of, steps_not_as_ask
 from giccs.report.measured import TITLES
 from giccs.tasks import result_kind
 
-__all__ = ["metrics", "parts", "show_metrics"]
+__all__ = ["metrics", "show_metrics", "subset_metrics"]
 
 
 def show_metrics(study: Study, results: list[Result]) -> None:
-    """Show all models on one data set by one metric, every metric, and the metric by part of the data."""
-    results = _on_one_data_set(results)
+    """Show all models on one data set: one metric, all metrics, and the metric by subset."""
+    results = _choose_data_set(results)
     metric = _choose_metric(results)
     name = f"{results[0].task} {metric}"
     frame = leaderboard(results, metric).drop("history", "key")
@@ -43,44 +43,47 @@ def show_metrics(study: Study, results: list[Result]) -> None:
     ordered = best_first(results, metric)
     if any(SELECTED in metric_of(result, metric).extra for result in ordered):
         st.caption(say("models.selected"))
-    named = names(ordered)
+    result_names = names(ordered)
     for result in ordered:
         for step in steps_not_as_asked(result):
-            st.caption(f"{literal(named[key(result)])}: {literal(step)}")
+            st.caption(f"{literal(result_names[key(result)])}: {literal(step)}")
     _show_estimates(frame.drop("baseline"), f"{name} table", metric)
     st.subheader(say("models.every_metric"), anchor=False)
-    every = metrics(ordered)
+    all_metrics = metrics(ordered)
     number_columns = {
-        column: st.column_config.NumberColumn(_title(column), format="%.3f")
-        for column in every.columns[2:]
+        column: number_column(_title(column), format="%.3f") for column in all_metrics.columns[2:]
     }
     config = {**titles("model", "setting"), **number_columns}
-    show_table(every, f"{results[0].task} metrics", column_config=config)
-    _show_parts(ordered, metric, name)
+    show_table(all_metrics, f"{results[0].task} metrics", column_config=config)
+    _show_subsets(ordered, metric, name)
 
 
 def metrics(results: Sequence[Result]) -> pl.DataFrame:
-    """Return a row per result: model, setting, and the value of every metric."""
-    named = names(results)
+    """Return one row per result: model, setting, and the value of each metric."""
+    result_names = names(results)
     columns = dict.fromkeys(metric for result in results for metric in result.metrics)
     rows = [
-        [named[key(result)], setting_of(result), *(metric_of(result, one).value for one in columns)]
+        [
+            result_names[key(result)],
+            setting_of(result),
+            *(metric_of(result, metric).value for metric in columns),
+        ]
         for result in results
     ]
     schema = {"model": pl.String, "setting": pl.String, **dict.fromkeys(columns, pl.Float64)}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def parts(results: Sequence[Result], metric: str, fields: tuple[str, ...]) -> pl.DataFrame:
-    """Return a row per result and part of the data: key, model, part, value, low, high, n, reason.
+def subset_metrics(results: Sequence[Result], metric: str, fields: tuple[str, ...]) -> pl.DataFrame:
+    """Return one row per result and subset: key, model, part, value, low, high, n, reason.
 
-    fields: names of what the items of a part have in common.
+    fields: names of the fields that define the subsets.
     """
-    named = names(results)
+    result_names = names(results)
     rows = [
         {
             "key": key(result),
-            "model": named[key(result)],
+            "model": result_names[key(result)],
             "part": part_name(group.by),
             **numbers_of(group.metrics[metric]),
         }
@@ -88,18 +91,18 @@ def parts(results: Sequence[Result], metric: str, fields: tuple[str, ...]) -> pl
         for group in result.groups
         if tuple(group.by) == fields and metric in group.metrics
     ]
-    first = dict.fromkeys(("key", "model", "part"), pl.String)
-    return pl.DataFrame(rows, schema={**first, **NUMBERS})
+    key_columns = dict.fromkeys(("key", "model", "part"), pl.String)
+    return pl.DataFrame(rows, schema={**key_columns, **NUMBERS})
 
 
-def _on_one_data_set(results: Sequence[Result]) -> list[Result]:
-    """Let the data set be chosen where there are several."""
+def _choose_data_set(results: Sequence[Result]) -> list[Result]:
+    """Return the results on the selected data set; show a widget if there are several data sets."""
     by_content: dict[str, list[Result]] = {}
     for result in results:
         by_content.setdefault(str(result.signature.get("data", ""))[:12], []).append(result)
-    data_names = {content: data_of(same[0]) for content, same in by_content.items()}
+    data_names = {content: data_of(group[0]) for content, group in by_content.items()}
 
-    def shown(content: str) -> str:
+    def describe(content: str) -> str:
         name = data_names[content]
         is_unique = list(data_names.values()).count(name) == 1
         return name if is_unique else f"{name} ({content[:6]})"
@@ -108,21 +111,23 @@ def _on_one_data_set(results: Sequence[Result]) -> list[Result]:
         st.caption(f"{say('models.data_set')}: {literal(data_of(results[0]))}")
         return list(results)
     label = say("models.data_set")
-    options = sorted(by_content, key=shown)
-    return by_content[links.selectbox("data_set", label, options, shown=shown, quiet=True)]
+    options = sorted(by_content, key=describe)
+    return by_content[
+        links.selectbox("data_set", label, options, format_option=describe, quiet=True)
+    ]
 
 
 def _choose_metric(results: Sequence[Result]) -> str:
-    """Let the metric be chosen; first the main one of the task."""
-    main = result_kind(results[0].task).main_metric
-    every = list(dict.fromkeys(metric for result in results for metric in result.metrics))
-    every.sort(key=lambda metric: metric != main)
+    """Show a widget to select a metric; by default the main metric of the task."""
+    main_metric = result_kind(results[0].task).main_metric
+    all_metrics = list(dict.fromkeys(metric for result in results for metric in result.metrics))
+    all_metrics.sort(key=lambda metric: metric != main_metric)
     label = say("models.any_metric")
-    return links.selectbox("any_metric", label, every, shown=_title, quiet=True)
+    return links.selectbox("any_metric", label, all_metrics, format_option=_title, quiet=True)
 
 
-def _show_parts(results: Sequence[Result], metric: str, name: str) -> None:
-    """Show one model in each part of the data, and a table of all models."""
+def _show_subsets(results: Sequence[Result], metric: str, name: str) -> None:
+    """Show a chart of one model by subset, and a table of all models."""
     groups = [group for result in results for group in result.groups if metric in group.metrics]
     divisions = {" × ".join(group.by): tuple(group.by) for group in groups}
     if not divisions:
@@ -131,24 +136,24 @@ def _show_parts(results: Sequence[Result], metric: str, name: str) -> None:
     division = next(iter(divisions))
     if len(divisions) > 1:
         division = links.selectbox("division", say("models.by"), list(divisions), quiet=True)
-    frame = parts(results, metric, divisions[division])
+    frame = subset_metrics(results, metric, divisions[division])
     model = key(choose("model", say("models.model"), results))
-    own = frame.filter(pl.col("key") == model).drop("key", "model")
-    _show_dots(own, "part", metric, f"{name} by {division} {model}")
+    model_rows = frame.filter(pl.col("key") == model).drop("key", "model")
+    _show_dots(model_rows, "part", metric, f"{name} by {division} {model}")
     _show_estimates(frame.drop("key"), f"{name} by {division} table", metric)
 
 
 def _show_dots(frame: pl.DataFrame, column: str, metric: str, name: str) -> None:
     if frame["value"].is_not_nan().any():
-        said = titles(column, "n", "low", "high") | {"value": _title(metric)}
-        show_chart(views.dots(frame, column, said), name, frame)
+        labels = titles(column, "n", "low", "high") | {"value": _title(metric)}
+        show_chart(views.dot_plot(frame, column, labels), name, frame)
 
 
 def _show_estimates(frame: pl.DataFrame, name: str, metric: str) -> None:
-    """Show a table of estimates, and why some of them have no number or no interval."""
+    """Show a table of estimates, and the reasons for missing values and intervals."""
     for reason in filter(None, frame["reason"].unique(maintain_order=True)):
         st.caption(literal(reason))
-    value = {"value": st.column_config.NumberColumn(_title(metric), format="%.3f")}
+    value = {"value": number_column(_title(metric), format="%.3f")}
     config = {**titles("model", "part", "n", "reason"), **value, **numbers("low", "high")}
     has_reasons = (frame["reason"] != "").any()
     show_table(frame if has_reasons else frame.drop("reason"), name, column_config=config)

@@ -1,4 +1,4 @@
-"""The page "Models": the views of each task, and which of them is shown."""
+"""The page "Models": the views of each kind of results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from app.explorer.labels import say
 from app.explorer.models import multiple_choice_page as choosing
 from app.explorer.models import pairwise_page as scoring
 from app.explorer.models.metrics_page import show_metrics
-from app.explorer.models.selection import choose_task, results_found
+from app.explorer.models.selection import choose_task, visible_results
 from app.explorer.study import Study
 from giccs.measures.results import Result
 from giccs.tasks import result_kind
@@ -22,9 +22,9 @@ VIEWS: Mapping[str, Mapping[str, View]] = {
     "pairs": {
         "leaderboard": scoring.show_leaderboard,
         "predictions": scoring.show_predictions,
-        "parts": scoring.show_parts,
+        "parts": scoring.show_subsets,
         "histories": scoring.show_histories,
-        "against": scoring.show_against,
+        "against": scoring.show_comparison,
     },
     "choices": {
         "accuracies": choosing.show_accuracies,
@@ -34,12 +34,12 @@ VIEWS: Mapping[str, Mapping[str, View]] = {
     },
     "metrics": {"": show_metrics},
 }
-"""`giccs.tasks.ResultKind.tables` -> name of a view of such results -> what shows it."""
+"""`giccs.tasks.ResultKind.tables` -> name of a view -> function that shows it."""
 
 
 def show(study: Study) -> None:
-    """Show the view that the link asks for."""
-    results = results_found(study, VIEWS)
+    """Show the view given by the link."""
+    results = visible_results(study, VIEWS)
     if not results:
         return
     task = choose_task(results)
@@ -50,6 +50,6 @@ def show(study: Study) -> None:
             "view" if kind == "pairs" else "choices",
             say("models.view"),
             list(VIEWS[kind]),
-            shown=lambda one: say(f"models.view_{one}"),
+            format_option=lambda name: say(f"models.view_{name}"),
         )
     VIEWS[kind][view](study, [result for result in results if result.task == task])

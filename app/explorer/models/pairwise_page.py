@@ -1,4 +1,5 @@
-"""The views of pairwise STS: the leaderboard, one model, histories side by side, two models compared."""
+"""The views of pairwise STS: leaderboard, one model, subsets, history conditions, comparison of two
+models."""
 
 from __future__ import annotations
 
@@ -10,18 +11,18 @@ import streamlit as st
 
 from app.explorer import links
 from app.explorer.caching import cached, ceiling_of
-from app.explorer.display import show_chart, show_table
-from app.explorer.labels import literal, say
+from app.explorer.display import number_column, show_chart, show_table
+from app.explorer.labels import current_language, format_number, literal, say
 from app.explorer.models import charts as views
 from app.explorer.models import data as frames
 from app.explorer.models.data import DIVISIONS, METRICS, best_first, key, metric_of
 from app.explorer.models.selection import (
-    Predicted,
+    PredictionTable,
     choose,
     choose_two,
-    condition,
+    history_name,
+    load_predictions,
     numbers,
-    predicted,
     texts,
     titles,
 )
@@ -32,29 +33,29 @@ from giccs.measures.metrics import Estimate
 from giccs.measures.results import Result
 
 __all__ = [
-    "show_against",
+    "show_comparison",
     "show_histories",
     "show_leaderboard",
-    "show_parts",
     "show_predictions",
+    "show_subsets",
 ]
 
-MOST_POINTS = 5_000
-"""Points of a chart; more are counted in cells, or drawn from."""
-MOST_JUDGMENTS = 50_000
-"""With more, the noise ceiling is computed when it is asked for."""
-MOST_AT_ONCE = 20_000
-"""Items to be resampled; with more, an interval is computed when it is asked for."""
+MAX_POINTS = 5_000
+"""Maximum number of points of a chart; more are binned or sampled."""
+MAX_JUDGMENTS_AT_ONCE = 50_000
+"""The noise ceiling of more judgments is computed on request only."""
+MAX_ITEMS_AT_ONCE = 20_000
+"""Intervals of more items are computed on request only."""
 RESAMPLES = 1000
-WORK = 5_000_000
-"""Items times resamples that are gone through while a person waits, where that leaves 100 or more."""
-TEXTS = ("item_id", "last_turn", "utterance")
-ABOUT = ("item_id", "domain", "n_turns")
+MAX_RESAMPLED_ITEMS = 5_000_000
+"""Maximum number of items times resamples, if that allows at least 100 resamples."""
+TEXT_COLUMNS = ("item_id", "last_turn", "utterance")
+METADATA_COLUMNS = ("item_id", "domain", "n_turns")
 
 
 def show_leaderboard(study: Study, results: list[Result]) -> None:
-    """Show all models, best first, beside the noise ceiling."""
-    metric = _metric()
+    """Show all models, best first, and the noise ceiling."""
+    metric = _choose_metric()
     frame = frames.leaderboard(results, metric).drop("key")
     ceiling = _ceiling(study, metric)
     chart = views.leaderboard(frame, ceiling, _titles(metric, "model", "ceiling"))
@@ -65,86 +66,102 @@ def show_leaderboard(study: Study, results: list[Result]) -> None:
 
 
 def show_predictions(study: Study, results: list[Result]) -> None:
-    """Show what one model predicts against the scores."""
+    """Show the predictions of one model against the scores."""
     result = choose("model", say("models.model"), best_first(results))
-    found = predicted(study, result)
-    if found is None:
+    predictions = load_predictions(study, result)
+    if predictions is None:
         return
-    items = _joined(study, found.stamp, found)
-    _say_missing(study, items)
-    st.markdown("  \n".join(_said(name, metric_of(result, name)) for name in METRICS))
-    said = titles("score", "prediction", "items", *TEXTS)
-    _show_points(items, "score", "prediction", said, f"predictions {key(result)}")
+    items = _joined(study, predictions.stamp, predictions)
+    _show_missing(study, items)
+    st.markdown("  \n".join(_format_estimate(name, metric_of(result, name)) for name in METRICS))
+    labels = titles("score", "prediction", "items", *TEXT_COLUMNS)
+    _show_points(items, "score", "prediction", labels, f"predictions {key(result)}")
 
 
-def show_parts(study: Study, results: list[Result]) -> None:
-    """Show one model's correlation in each part of the data, with and without history."""
-    every = best_first(results)
-    result = choose("model", say("models.model"), every)
-    metric = _metric()
-    there = [by for by in DIVISIONS if len(frames.parts([result], metric, by))]
-    if not there:
+def show_subsets(study: Study, results: list[Result]) -> None:
+    """Show the correlation of one model by subset, with and without history."""
+    ordered = best_first(results)
+    result = choose("model", say("models.model"), ordered)
+    metric = _choose_metric()
+    divisions = [
+        division for division in DIVISIONS if len(frames.subset_metrics([result], metric, division))
+    ]
+    if not divisions:
         st.info(say("models.no_parts"))
         return
-    by = links.segmented("by", say("models.by"), there, shown=lambda one: say(f"models.by_{one}"))
-    pair = next((p for p in frames.pairs_of_histories(every) if result in p), (result,))
-    frame = frames.parts(pair, metric, by)
+    by = links.segmented(
+        "by", say("models.by"), divisions, format_option=lambda name: say(f"models.by_{name}")
+    )
+    pair = next((p for p in frames.pairs_of_histories(ordered) if result in p), (result,))
+    frame = frames.subset_metrics(pair, metric, by)
     name = f"{metric} by {by} {key(result)}"
-    part = {"part": say(f"models.by_{by}")}
-    show_chart(views.dots(frame, "part", _titles(metric) | part, zero=True), name, frame)
-    _show_estimates(frame, f"{name} table", metric, part)
+    title = {"part": say(f"models.by_{by}")}
+    show_chart(views.dot_plot(frame, "part", _titles(metric) | title, mark_zero=True), name, frame)
+    _show_estimates(frame, f"{name} table", metric, title)
 
 
 def show_histories(study: Study, results: list[Result]) -> None:
-    """Show what the history changes for each model that was asked with and without it."""
+    """Show the effect of the history on each model that has results with and without it."""
     pairs = frames.pairs_of_histories(best_first(results))
     if not pairs:
         st.info(say("models.no_pairs"))
         return
-    metric = _metric()
-    both = frames.leaderboard([one for pair in pairs for one in pair], metric).drop("key")
+    metric = _choose_metric()
+    both_conditions = frames.leaderboard(
+        [result for pair in pairs for result in pair], metric
+    ).drop("key")
     resamples = _resamples(len(study.items) * len(pairs))
     with st.spinner(say("models.working")):
-        changes = [_change(study, *pair, resamples) if resamples else {} for pair in pairs]
+        changes = [
+            _history_difference(study, *pair, resamples) if resamples else {} for pair in pairs
+        ]
     frame = frames.side_by_side(pairs, metric, changes)
     left, right = st.columns(2)
     with left:
-        chart = views.dots(both, "model", _titles(metric, "model"), zero=True)
-        show_chart(chart, f"histories {metric}", both)
+        chart = views.dot_plot(both_conditions, "model", _titles(metric, "model"), mark_zero=True)
+        show_chart(chart, f"histories {metric}", both_conditions)
     with right:
-        said = _titles(metric, "model") | titles("value")
-        show_chart(views.dots(frame, "model", said, zero=True), f"changes {metric}", frame)
+        labels = _titles(metric, "model") | titles("value")
+        show_chart(
+            views.dot_plot(frame, "model", labels, mark_zero=True), f"changes {metric}", frame
+        )
     st.caption(say("models.histories_said"))
     columns = titles("model") | numbers("with", "without", "value")
     _show_estimates(frame, f"histories {metric} table", metric, columns)
 
 
-def show_against(study: Study, results: list[Result]) -> None:
-    """Show two models against each other: how much better one is, and on which items they differ."""
-    two = choose_two(study, best_first(results))
-    if two is None:
+def show_comparison(study: Study, results: list[Result]) -> None:
+    """Show the comparison of two models: differences of the correlations and of the ranks of items."""
+    selection = choose_two(study, best_first(results))
+    if selection is None:
         return
-    first, second, one, other = two
-    items = _compared(study, one.stamp, other.stamp, one, other)
-    _say_missing(study, items)
-    _show_difference(study, one, other)
+    first, second, first_predictions, second_predictions = selection
+    items = _compared(
+        study,
+        first_predictions.stamp,
+        second_predictions.stamp,
+        first_predictions,
+        second_predictions,
+    )
+    _show_missing(study, items)
+    _show_difference(study, first_predictions, second_predictions)
     _show_disagreement(items, f"{key(first)} {key(second)}")
 
 
-def _show_difference(study: Study, one: Predicted, other: Predicted) -> None:
-    """Say which of two models is better, by each metric."""
+def _show_difference(study: Study, first: PredictionTable, second: PredictionTable) -> None:
+    """Show the difference between two models by each metric."""
     resamples = _resamples(len(study.items))
     with st.spinner(say("models.working")):
-        found = _paired(study, one.stamp, other.stamp, resamples, one, other)
+        differences = _paired(study, first.stamp, second.stamp, resamples, first, second)
     for metric in METRICS:
-        estimate = found[metric]
+        estimate = differences[metric]
         verdict = say(f"models.{_verdict(estimate)}")
-        st.markdown(f"{_said(metric, estimate, signed=True)}: {verdict}")
+        st.markdown(f"{_format_estimate(metric, estimate, signed=True)}: {verdict}")
     st.caption(say("models.difference_said"))
 
 
 def _verdict(estimate: Estimate) -> str:
-    """Return the key of what an interval of a difference says.
+    """Return the label key of the conclusion from the interval of a difference.
 
     >>> _verdict(Estimate(0.2, 0.1, 0.3, 10)), _verdict(Estimate(0.2, -0.1, 0.3, 10))
     ('first_better', 'not_apart')
@@ -157,20 +174,30 @@ def _verdict(estimate: Estimate) -> str:
 
 
 def _show_disagreement(items: pl.DataFrame, name: str) -> None:
-    """Show two models' ranks against each other, and the items on which they differ most."""
+    """Show the ranks by two models, and the items with the largest differences."""
     st.subheader(say("models.disagreement"), anchor=False, help=say("models.disagreement_help"))
-    who = {which: say(f"models.nearer_{which}") for which in frames.NEARER}
-    drawn = items.with_columns(pl.col("nearer").replace(who))
-    said = titles("rank_first", "rank_second", "nearer", "score", "items", *TEXTS)
-    kinds = list(who.values())
-    _show_points(drawn, "rank_first", "rank_second", said, f"ranks {name}", ("nearer", kinds))
+    winners = {which: say(f"models.nearer_{which}") for which in frames.NEARER}
+    labelled = items.with_columns(pl.col("nearer").replace(winners))
+    labels = titles("rank_first", "rank_second", "nearer", "score", "items", *TEXT_COLUMNS)
+    categories = list(winners.values())
+    _show_points(
+        labelled, "rank_first", "rank_second", labels, f"ranks {name}", ("nearer", categories)
+    )
     ranks = ("difference", "rank_first", "rank_second", "rank_score")
     predictions = ("score", "first", "second")
     columns = (
-        titles("nearer", *ABOUT) | texts("last_turn", "utterance") | numbers(*ranks, *predictions)
+        titles("nearer", *METADATA_COLUMNS)
+        | texts("last_turn", "utterance")
+        | numbers(*ranks, *predictions)
     )
-    table = drawn.select(
-        "difference", "last_turn", "utterance", "nearer", *ranks[1:], *predictions, *ABOUT
+    table = labelled.select(
+        "difference",
+        "last_turn",
+        "utterance",
+        "nearer",
+        *ranks[1:],
+        *predictions,
+        *METADATA_COLUMNS,
     )
     show_table(table, f"differing items {name}", column_config=columns)
 
@@ -179,104 +206,113 @@ def _show_points(
     items: pl.DataFrame,
     x: str,
     y: str,
-    said: Mapping[str, str],
+    labels: Mapping[str, str],
     name: str,
-    kinds: tuple[str, list[str]] | None = None,
+    categories: tuple[str, list[str]] | None = None,
 ) -> None:
-    """Show a point an item; of very many, how many lie where, or some of them."""
-    columns = [*TEXTS, x, y, *([kinds[0]] if kinds else [])]
-    shown = items.select(columns)
-    if len(items) > MOST_POINTS:
-        how = links.segmented(
+    """Show one point per item; many points are binned or sampled."""
+    columns = [*TEXT_COLUMNS, x, y, *([categories[0]] if categories else [])]
+    points = items.select(columns)
+    if len(items) > MAX_POINTS:
+        display = links.segmented(
             "points",
             say("models.points"),
             ["cells", "sample"],
-            shown=lambda one: say(f"models.points_{one}"),
+            format_option=lambda name: say(f"models.points_{name}"),
         )
-        if how == "cells":
-            counted = frames.in_cells(items, x, y)
+        if display == "cells":
+            counts = frames.bin_counts(items, x, y)
             st.caption(say("models.in_cells", n=len(items)))
-            show_chart(views.cells(counted, x, y, said), name, counted)
+            show_chart(views.heatmap(counts, x, y, labels), name, counts)
             return
-        shown = frames.sample(shown, MOST_POINTS)
-        st.caption(say("models.sampled", n=MOST_POINTS, total=len(items)))
-    chart = views.scatter(shown, x, y, said, TEXTS, kinds, diagonal=kinds is not None)
-    show_chart(chart, name, shown)
+        points = frames.sample(points, MAX_POINTS)
+        st.caption(say("models.sampled", n=MAX_POINTS, total=len(items)))
+    chart = views.scatter(
+        points, x, y, labels, TEXT_COLUMNS, categories, diagonal=categories is not None
+    )
+    show_chart(chart, name, points)
 
 
 def _show_estimates(
     frame: pl.DataFrame, name: str, metric: str, columns: Mapping[str, object]
 ) -> None:
-    """Show a table of estimates, and why some of them have no number or no interval."""
-    words = {one: condition(one) for one in ("with", "without")}
-    shown = frame
+    """Show a table of estimates, and the reasons for missing values and intervals."""
+    history_names = {history: history_name(history) for history in ("with", "without")}
+    table = frame
     if "history" in frame.columns:
-        shown = frame.with_columns(pl.col("history").replace(words))
+        table = frame.with_columns(pl.col("history").replace(history_names))
     for reason in filter(None, frame["reason"].unique(maintain_order=True)):
         st.caption(literal(reason))
     n = say("models.title_dialogues" if metric == "rank_spearman" else "models.title_items")
-    value = {"value": st.column_config.NumberColumn(_of(metric), format="%.3f")}
+    value = {"value": number_column(_metric_title(metric), format="%.3f")}
     config = {**titles("history", "reason"), **numbers("low", "high"), "n": n, **value, **columns}
     if not (frame["reason"] != "").any():
-        shown = shown.drop("reason")
-    show_table(shown, name, column_config=config)
+        table = table.drop("reason")
+    show_table(table, name, column_config=config)
 
 
-def _metric() -> str:
-    return links.segmented("metric", say("models.metric"), METRICS, shown=_of)
+def _choose_metric() -> str:
+    return links.segmented("metric", say("models.metric"), METRICS, format_option=_metric_title)
 
 
-def _of(metric: str) -> str:
+def _metric_title(metric: str) -> str:
     return say(f"models.{metric}")
 
 
 def _titles(metric: str, *columns: str) -> dict[str, str]:
-    """Return what a chart of a metric says."""
-    words = {name: condition(name) for name in ("with", "without")}
-    return titles("history", "n", "low", "high", *columns) | words | {"value": _of(metric)}
+    """Return the titles of a chart of a metric."""
+    history_names = {name: history_name(name) for name in ("with", "without")}
+    return (
+        titles("history", "n", "low", "high", *columns)
+        | history_names
+        | {"value": _metric_title(metric)}
+    )
 
 
-def _said(metric: str, estimate: Estimate, signed: bool = False) -> str:
-    """Return a number with its interval as Markdown."""
-    form = "+.3f" if signed else ".3f"
+def _format_estimate(metric: str, estimate: Estimate, signed: bool = False) -> str:
+    """Return an estimate with its interval as Markdown."""
     if math.isnan(estimate.value):
-        return f"{_of(metric)}: {literal(estimate.reason)}"
-    interval = f" [{estimate.low:{form}}, {estimate.high:{form}}]"
+        return f"{_metric_title(metric)}: {literal(estimate.reason)}"
+    spec = "+.3f" if signed else ".3f"
+    value, low, high = (
+        format_number(number, spec) for number in (estimate.value, estimate.low, estimate.high)
+    )
+    interval = f" [{low}{'; ' if current_language() == 'de' else ', '}{high}]"
     if math.isnan(estimate.low):
         interval = f" [–] ({literal(estimate.reason)})" if estimate.reason else " [–]"
-    return f"{_of(metric)} **{estimate.value:{form}}**{interval}"
+    return f"{_metric_title(metric)} **{value}**{interval}"
 
 
-def _say_missing(study: Study, items: pl.DataFrame) -> None:
-    if missing := len(study.items) - len(items):
-        st.caption(say("models.missing", n=missing))
+def _show_missing(study: Study, items: pl.DataFrame) -> None:
+    if n_missing := len(study.items) - len(items):
+        st.caption(say("models.missing", n=n_missing))
 
 
-def _resamples(items: int) -> int:
-    """Return how often to resample: not at all, for no interval, until one of very many items is wanted."""
-    wanted = items <= MOST_AT_ONCE or links.toggle(
+def _resamples(n_items: int) -> int:
+    """Return the number of resamples; 0 (no interval) for many items unless an interval is requested."""
+    is_requested = n_items <= MAX_ITEMS_AT_ONCE or links.toggle(
         "interval", say("models.interval"), help=say("models.interval_help")
     )
-    return max(100, min(RESAMPLES, WORK // items)) if wanted else 0
+    return max(100, min(RESAMPLES, MAX_RESAMPLED_ITEMS // n_items)) if is_requested else 0
 
 
-def _change(
-    study: Study, with_it: Result, without: Result, resamples: int
+def _history_difference(
+    study: Study, with_history: Result, without_history: Result, resamples: int
 ) -> Mapping[str, Estimate]:
-    """Return how the history changes a model's correlations; nothing where predictions cannot be read."""
-    one, other = predicted(study, with_it), predicted(study, without)
-    if one is None or other is None:
+    """Return the differences of the correlations with and without history; empty if unreadable."""
+    first, second = load_predictions(study, with_history), load_predictions(study, without_history)
+    if first is None or second is None:
         return {}
-    return _paired(study, one.stamp, other.stamp, resamples, one, other)
+    return _paired(study, first.stamp, second.stamp, resamples, first, second)
 
 
 def _ceiling(study: Study, metric: str) -> tuple[float, float, float] | None:
-    """Return the noise ceiling; None, after saying why, where there is none."""
+    """Return value, low and high of the noise ceiling; if undefined, show the reason and return None."""
     if metric == "rank_spearman":
         st.caption(say("models.no_ceiling_inside"))
         return None
-    much = study.judgments is not None and len(study.judgments) > MOST_JUDGMENTS
-    if much and not links.toggle(
+    is_slow = study.judgments is not None and len(study.judgments) > MAX_JUDGMENTS_AT_ONCE
+    if is_slow and not links.toggle(
         "ceiling", say("models.ceiling_wanted"), help=say("models.interval_help")
     ):
         return None
@@ -289,36 +325,40 @@ def _ceiling(study: Study, metric: str) -> tuple[float, float, float] | None:
     if ceiling is None:
         st.caption(say("models.no_judgments"))
         return None
-    found = ceiling[metric]
-    if found.extra.get("equal_dialogue_means"):
+    estimate = ceiling[metric]
+    if estimate.extra.get("equal_dialogue_means"):
         st.caption(say("models.equal_dialogue_means"))
-    if found.reason:
-        st.caption(literal(found.reason))
-    return found.value, found.low, found.high
+    if estimate.reason:
+        st.caption(literal(estimate.reason))
+    return estimate.value, estimate.low, estimate.high
 
 
 @cached
-def _joined(study: Study, stamp: str, _found: Predicted) -> pl.DataFrame:
-    return frames.joined(study.items, _found.table)
+def _joined(study: Study, stamp: str, _predictions: PredictionTable) -> pl.DataFrame:
+    return frames.join_predictions(study.items, _predictions.table)
 
 
 @cached
 def _compared(
-    study: Study, stamp: str, stamp_too: str, _one: Predicted, _other: Predicted
+    study: Study, stamp: str, second_stamp: str, _first: PredictionTable, _second: PredictionTable
 ) -> pl.DataFrame:
-    return frames.compared(study.items, _one.table, _other.table)
+    return frames.compare_ranks(study.items, _first.table, _second.table)
 
 
 @cached
 def _paired(
     study: Study,
     stamp: str,
-    stamp_too: str,
+    second_stamp: str,
     resamples: int,
-    _one: Predicted,
-    _other: Predicted,
+    _first: PredictionTable,
+    _second: PredictionTable,
 ) -> dict[str, Estimate]:
-    both = frames.joined(frames.joined(study.items, _one.table, "first"), _other.table, "second")
-    first, second, score = (both[name].to_numpy() for name in ("first", "second", "score"))
-    dialogue = frames.dialogue_index(both)
+    predicted_items = frames.join_predictions(
+        frames.join_predictions(study.items, _first.table, "first"), _second.table, "second"
+    )
+    first, second, score = (
+        predicted_items[name].to_numpy() for name in ("first", "second", "score")
+    )
+    dialogue = frames.dialogue_index(predicted_items)
     return paired_correlations(first, second, score, dialogue, resamples=resamples)

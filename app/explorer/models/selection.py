@@ -1,4 +1,4 @@
-"""Widgets that select results: those of this benchmark, one task, one or two models and their predictions."""
+"""Widgets to select results: a task, one or two models and their predictions."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import streamlit as st
 
 from app.explorer import links
 from app.explorer.caching import cached
-from app.explorer.display import show_problems
-from app.explorer.labels import keys, language, literal, say
+from app.explorer.display import number_column, show_problems
+from app.explorer.labels import current_language, keys, literal, say
 from app.explorer.models.data import key, names, read_predictions
 from app.explorer.study import Study, results_of
 from bws.problems import InputError
@@ -20,34 +20,34 @@ from giccs.measures.results import Result, history_of
 from giccs.tasks import result_kind, task_modules
 
 __all__ = [
-    "Predicted",
+    "PredictionTable",
     "choose",
     "choose_task",
     "choose_two",
-    "condition",
+    "history_name",
+    "load_predictions",
     "numbers",
-    "predicted",
-    "results_found",
-    "table_of",
+    "predictions_path",
     "text_or",
     "texts",
     "titles",
+    "visible_results",
 ]
 
 
 @dataclass(frozen=True, eq=False)
-class Predicted:
-    """What a result predicts, as it was read."""
+class PredictionTable:
+    """The predictions of a result."""
 
     table: pl.DataFrame
     stamp: str
-    """Path and time of change: what is computed of the table is cached by it."""
+    """Cache key: path and modification time."""
 
 
-def results_found(study: Study, kinds: Collection[str]) -> list[Result]:
-    """Return the results that a page can show; say what of the folder it cannot.
+def visible_results(study: Study, kinds: Collection[str]) -> list[Result]:
+    """Return the results that a page can show; show the numbers of unreadable and unsupported ones.
 
-    kinds: the `giccs.tasks.ResultKind.tables` that the page has views of.
+    kinds: the values of `giccs.tasks.ResultKind.tables` that the page supports.
     """
     if study.store is None:
         st.info(say("models.no_folder"))
@@ -56,63 +56,66 @@ def results_found(study: Study, kinds: Collection[str]) -> list[Result]:
     results, problems = results_of(study)
     if problems:
         show_problems(say("models.broken", n=len(problems)), problems)
-    shown = [result for result in results if result_kind(result.task).tables in kinds]
+    visible = [result for result in results if result_kind(result.task).tables in kinds]
     files = sum(1 for _ in folder.glob("*--*--*.json")) if folder.is_dir() else 0
-    said = {
+    n_hidden = {
         "models.elsewhere": files - len(results) - len(problems),
-        "models.other_tasks": len(results) - len(shown),
+        "models.other_tasks": len(results) - len(visible),
     }
-    for sentence, n in said.items():
+    for label, n in n_hidden.items():
         if n > 0:
-            st.caption(say(sentence, n=n))
-    if not shown and not problems:
+            st.caption(say(label, n=n))
+    if not visible and not problems:
         st.info(say("models.none", folder=literal(folder), data=literal(study.benchmark.name)))
-    return shown
+    return visible
 
 
 def choose_task(results: Sequence[Result]) -> str:
-    """Return the task whose results are looked at; let it be chosen where there are several."""
+    """Return the selected task; show a widget if there are several."""
     tasks = {result.task for result in results}
-    there = [task for task in task_modules() if task in tasks]
-    there += sorted(tasks.difference(there))
-    if len(there) == 1 and links.value("task") is None:
-        return there[0]
+    available = [task for task in task_modules() if task in tasks]
+    available += sorted(tasks.difference(available))
+    if len(available) == 1 and links.value("task") is None:
+        return available[0]
     return links.segmented(
-        "task", say("models.task"), there, shown=lambda one: text_or("task", one, literal(one))
+        "task",
+        say("models.task"),
+        available,
+        format_option=lambda task: text_or("task", task, literal(task)),
     )
 
 
-def text_or(prefix: str, name: str, otherwise: str) -> str:
-    """Return what a task or metric is called in the language that is shown, if the labels have it."""
-    known = f"models.{prefix}_{name}" in keys(language())
-    return say(f"models.{prefix}_{name}") if known else otherwise
+def text_or(prefix: str, name: str, default: str) -> str:
+    """Return the label of a task or metric in the current language, or a default."""
+    is_translated = f"models.{prefix}_{name}" in keys(current_language())
+    return say(f"models.{prefix}_{name}") if is_translated else default
 
 
-def choose(parameter: str, label: str, results: Sequence[Result], place: int = 0) -> Result:
-    """Let one of the results be chosen; the one at `place` until somebody does."""
+def choose(parameter: str, label: str, results: Sequence[Result], index: int = 0) -> Result:
+    """Show a widget to select a result; by default the result at `index`."""
     by_key = {key(result): result for result in results}
-    named = names(results)
+    result_names = names(results)
     options = list(by_key)
 
-    def shown(one: str) -> str:
-        is_pairwise = result_kind(by_key[one].task).tables == "pairs"
-        how = f" · {condition(history_of(by_key[one]))}" if is_pairwise else ""
-        return f"{named[one]}{how}"
+    def describe(result_key: str) -> str:
+        is_pairwise = result_kind(by_key[result_key].task).tables == "pairs"
+        history = f" · {history_name(history_of(by_key[result_key]))}" if is_pairwise else ""
+        return f"{result_names[result_key]}{history}"
 
     return by_key[
         links.selectbox(
-            parameter, label, options, options[min(place, len(options) - 1)], shown=shown
+            parameter, label, options, options[min(index, len(options) - 1)], format_option=describe
         )
     ]
 
 
 def choose_two(
     study: Study, results: Sequence[Result], suffix: str = ""
-) -> tuple[Result, Result, Predicted, Predicted] | None:
-    """Let two results be chosen, and return them with what they predict.
+) -> tuple[Result, Result, PredictionTable, PredictionTable] | None:
+    """Show widgets to select two results, and return them with their predictions.
 
-    None, after saying why, where there are not two, the same is chosen twice, or one cannot be read. The
-    parameters of the link are ``first`` and ``second``, with the suffix.
+    If there are not two results, the same one is selected twice, or one is unreadable: show the reason and
+    return None. The parameters of the link are ``first`` and ``second``, with the suffix.
     """
     if len(results) < 2:
         st.info(say("models.only_one"))
@@ -121,50 +124,57 @@ def choose_two(
     with left:
         first = choose(f"first{suffix}", say("models.first"), results)
     with right:
-        second = choose(f"second{suffix}", say("models.second"), results, place=1)
+        second = choose(f"second{suffix}", say("models.second"), results, index=1)
     if first is second:
         st.info(say("models.same"))
         return None
-    one, other = predicted(study, first), predicted(study, second)
-    return None if one is None or other is None else (first, second, one, other)
+    first_predictions, second_predictions = (
+        load_predictions(study, first),
+        load_predictions(study, second),
+    )
+    return (
+        None
+        if first_predictions is None or second_predictions is None
+        else (first, second, first_predictions, second_predictions)
+    )
 
 
-def condition(name: str) -> str:
-    """Return a history condition in words."""
+def history_name(name: str) -> str:
+    """Return the label of a history condition."""
     return say(f"models.{name}_history") if name in ("with", "without") else name
 
 
-def predicted(study: Study, result: Result) -> Predicted | None:
-    """Return what a result predicts; None, after saying why, where they cannot be read."""
-    path = table_of(study, result)
-    changed = path.stat().st_mtime_ns if path.exists() else 0
+def load_predictions(study: Study, result: Result) -> PredictionTable | None:
+    """Return the predictions of a result; if they are unreadable, show the reason and return None."""
+    path = predictions_path(study, result)
+    modified_at = path.stat().st_mtime_ns if path.exists() else 0
     try:
         kind = result_kind(result.task).tables
-        return Predicted(_read(str(path), changed, kind), f"{path} {changed}")
+        return PredictionTable(_read(str(path), modified_at, kind), f"{path} {modified_at}")
     except InputError as error:
         show_problems(say("models.no_predictions"), error.problems)
         return None
 
 
-def table_of(study: Study, result: Result) -> Path:
-    """Return where a result's predictions stand."""
+def predictions_path(study: Study, result: Result) -> Path:
+    """Return the path of the predictions of a result."""
     assert study.store is not None
     path = study.store.path(result.model, result.task, result.signature)
     return path.with_suffix(".parquet")
 
 
 @cached
-def _read(path: str, changed: int, kind: str) -> pl.DataFrame:
+def _read(path: str, modified_at: int, kind: str) -> pl.DataFrame:
     return read_predictions(path, kind)
 
 
 def titles(*columns: str) -> dict[str, str]:
-    """Return what columns are called."""
+    """Return the titles of columns."""
     return {column: say(f"models.title_{column}") for column in columns}
 
 
 def texts(*columns: str) -> dict[str, object]:
-    """Return how columns of utterances are shown in a table: not wider than they may be."""
+    """Return column configurations of utterances, with limited width."""
     return {
         column: st.column_config.TextColumn(say(f"models.title_{column}"), width=260)
         for column in columns
@@ -172,8 +182,5 @@ def texts(*columns: str) -> dict[str, object]:
 
 
 def numbers(*columns: str, form: str = "%.3f") -> dict[str, object]:
-    """Return how columns of numbers are shown in a table."""
-    return {
-        column: st.column_config.NumberColumn(say(f"models.title_{column}"), format=form)
-        for column in columns
-    }
+    """Return column configurations of numbers."""
+    return {column: number_column(say(f"models.title_{column}"), format=form) for column in columns}

@@ -1,4 +1,4 @@
-"""The chart of the page "Overview": how many items each domain has."""
+"""The chart of the page "Overview": items per domain."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from app.explorer.theme import PALETTE
 
 __all__ = ["sizes_chart"]
 
-BAR = 26
-"""Pixels per bar."""
+BAR_HEIGHT = 26
+"""Height of a bar in pixels."""
 
 
 def sizes_chart(sizes: pl.DataFrame, titles: Mapping[str, str]) -> alt.Chart:
-    """Return how many items each domain has, in the colours of the dialogues' lengths.
+    """Return a bar chart of the items per domain, coloured by the number of turns.
 
-    sizes: domain, n_turns, items, dialogues. The domain with most items comes first.
-    titles: of domain, turns, items and dialogues.
+    sizes: domain, n_turns, items, dialogues. The largest domain comes first.
+    titles: titles of domain, turns, items and dialogues.
     """
     lengths = sorted(sizes["n_turns"].unique())
     colours = [PALETTE[n % len(PALETTE)] for n in range(len(lengths))]
@@ -43,5 +43,5 @@ def sizes_chart(sizes: pl.DataFrame, titles: Mapping[str, str]) -> alt.Chart:
                 alt.Tooltip("dialogues:Q", title=titles["dialogues"]),
             ],
         )
-        .properties(height=alt.Step(BAR))
+        .properties(height=alt.Step(BAR_HEIGHT))
     )

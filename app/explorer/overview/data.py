@@ -12,27 +12,28 @@ from bws.records import Judgments
 from bws.split_half import reliability
 from bws.tables import ResultTable
 
-__all__ = ["BY", "consistency", "facts", "judged_tuples", "sizes"]
+__all__ = ["BY", "consistency", "counts", "judged_tuples", "sizes"]
 
 BY = ("source", "n_turns")
-"""What the tables break the judgments down by, as the paper's do."""
+"""Columns by which the tables are grouped, as in the paper."""
 
 
-def facts(study: Study) -> dict[str, int]:
-    """Count items, dialogues, domains, and where there are judgments these and annotators."""
+def counts(study: Study) -> dict[str, int]:
+    """Return the numbers of items, dialogues and domains and, if there are any, of judgments and
+    annotators."""
     items, judgments = study.items, study.judgments
-    counts = {
+    n_by_name = {
         "items": len(items),
         "dialogues": items["dialogue_id"].n_unique(),
         "domains": items["domain"].n_unique(),
     }
     if judgments is not None:
-        counts |= {"judgments": len(judgments), "annotators": len(judgments.annotators)}
-    return counts
+        n_by_name |= {"judgments": len(judgments), "annotators": len(judgments.annotators)}
+    return n_by_name
 
 
 def sizes(items: pl.DataFrame) -> pl.DataFrame:
-    """Return items, dialogues and the mean score of each domain and length."""
+    """Return the numbers of items and dialogues and the mean score per domain and number of turns."""
     return (
         items.group_by("domain", "n_turns")
         .agg(
@@ -45,34 +46,34 @@ def sizes(items: pl.DataFrame) -> pl.DataFrame:
 
 
 def judged_tuples(study: Study) -> tuple[Judgments | None, By]:
-    """Return the judgments of tuples whose items are the benchmark's, and each tuple's source and length.
+    """Return the judgments of tuples of benchmark items, and the source and number of turns of each tuple.
 
-    None where there are no such judgments.
+    None if there are no such judgments.
     """
     judgments = study.judgments
     if judgments is None:
         return None, {}
     item_of = np.full(len(judgments.tuples.items), -1)
-    found = study.place_of >= 0
-    item_of[study.place_of[found]] = np.flatnonzero(found)
-    first = item_of[judgments.tuples.members].min(
+    is_judged = study.index_in_judgments >= 0
+    item_of[study.index_in_judgments[is_judged]] = np.flatnonzero(is_judged)
+    first_item = item_of[judgments.tuples.members].min(
         axis=1
-    )  # -1: one of its items is not the benchmark's
-    kept = judgments.take((first >= 0)[judgments.tuple_of])
-    by = {name: study.items[name].to_numpy()[first].astype(object) for name in BY}
-    return (kept if len(kept) else None), by
+    )  # -1: an item is not in the benchmark
+    selected = judgments.take((first_item >= 0)[judgments.tuple_of])
+    by = {name: study.items[name].to_numpy()[first_item].astype(object) for name in BY}
+    return (selected if len(selected) else None), by
 
 
 def consistency(study: Study, trials: int = 100, seed: int = 0) -> dict[str, ResultTable]:
-    """Return ``reliability`` and ``agreement``, whole and by source and length (GiCCS, Tables 3 and 1).
+    """Return ``reliability`` and ``agreement``, overall and by source and turns (GiCCS, Tables 3 and 1).
 
-    Empty where there are no judgments of the benchmark's items.
+    Empty if there are no judgments of the benchmark items.
     """
     judgments, by = judged_tuples(study)
     if judgments is None:
         return {}
-    halves = reliability(judgments, split="annotation", trials=trials, seed=seed, by=by)
+    split_half = reliability(judgments, split="annotation", trials=trials, seed=seed, by=by)
     return {
-        "reliability": halves.result_table(),
+        "reliability": split_half.result_table(),
         "agreement": agreement(judgments, by=by).result_table(),
     }

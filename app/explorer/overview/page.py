@@ -12,7 +12,7 @@ import streamlit as st
 from app.explorer import links
 from app.explorer.caching import cached, ceiling_of
 from app.explorer.display import show_chart, show_missing_package, show_problems, show_result
-from app.explorer.labels import literal, say
+from app.explorer.labels import format_number, literal, say
 from app.explorer.overview import data as frames
 from app.explorer.overview.charts import sizes_chart
 from app.explorer.study import Study
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 __all__ = ["show"]
 
-MOST_JUDGMENTS = 30_000
-"""So many are broken down at once; of more, only when asked for."""
-MOST_DOMAINS = 30
+MAX_JUDGMENTS_AT_ONCE = 30_000
+"""Reliability and agreement of more judgments are computed on request only."""
+MAX_DOMAINS_SHOWN = 30
 
 
 def show(study: Study) -> None:
     """Show the page."""
-    _show_facts(study)
+    _show_counts(study)
     left, right = st.columns(2, gap="large")
     with left:
         _show_distribution(study)
@@ -43,15 +43,15 @@ def show(study: Study) -> None:
     _show_description(study)
 
 
-def _show_facts(study: Study) -> None:
+def _show_counts(study: Study) -> None:
     with st.container(horizontal=True, gap="large"):
-        for name, count in frames.facts(study).items():
+        for name, count in frames.counts(study).items():
             st.metric(say(f"overview.{name}"), _grouped(count), width="content")
 
 
 def _grouped(count: int) -> str:
-    """Return a number in groups of three as both languages write it: 3 000."""
-    return f"{count:,}".replace(",", "\u202f")
+    """Return a number with thousands separators."""
+    return format_number(count, ",")
 
 
 def _show_distribution(study: Study) -> None:
@@ -77,12 +77,14 @@ def _show_sizes(study: Study) -> None:
     st.subheader(say("overview.sizes"), anchor=False)
     sizes = _sizes(study)
     domains = sizes.group_by("domain").agg(pl.col("items").sum()).sort("items", descending=True)
-    drawn = sizes
-    if len(domains) > MOST_DOMAINS:
-        drawn = sizes.filter(pl.col("domain").is_in(domains["domain"].head(MOST_DOMAINS).implode()))
-        st.caption(say("overview.most_domains", most=MOST_DOMAINS, total=len(domains)))
+    shown = sizes
+    if len(domains) > MAX_DOMAINS_SHOWN:
+        shown = sizes.filter(
+            pl.col("domain").is_in(domains["domain"].head(MAX_DOMAINS_SHOWN).implode())
+        )
+        st.caption(say("overview.most_domains", most=MAX_DOMAINS_SHOWN, total=len(domains)))
     titles = {name: say(f"overview.{name}") for name in ("domain", "turns", "items", "dialogues")}
-    show_chart(sizes_chart(drawn, titles), "sizes", sizes, alt=say("overview.sizes"))
+    show_chart(sizes_chart(shown, titles), "sizes", sizes, alt=say("overview.sizes"))
 
 
 @cached
@@ -90,9 +92,9 @@ def _sizes(study: Study) -> pl.DataFrame:
     return frames.sizes(study.items)
 
 
-def _wanted(key: str, much: bool) -> bool:
-    """Return whether to compute a part now: at once where it is little, else when it is asked for."""
-    return not much or links.toggle(
+def _is_requested(key: str, is_slow: bool) -> bool:
+    """Return whether to compute a section now: always if it is fast, otherwise on request."""
+    return not is_slow or links.toggle(
         f"overview-{key}", say("overview.compute"), help=say("overview.much")
     )
 
@@ -101,16 +103,16 @@ def _show_ceiling(study: Study) -> None:
     if study.judgments is None:
         return
     st.subheader(say("overview.ceiling"), anchor=False, help=say("overview.ceiling_help"))
-    if not _wanted("ceiling", len(study.judgments) > MOST_JUDGMENTS):
+    if not _is_requested("ceiling", len(study.judgments) > MAX_JUDGMENTS_AT_ONCE):
         return
     try:
         with st.spinner(say("overview.working")):
-            found = ceiling_of(study) or {}
+            ceiling = ceiling_of(study) or {}
     except InputError as error:
         show_problems(say("overview.no_ceiling"), error.problems)
         return
     with st.container(horizontal=True, gap="large"):
-        for name, estimate in found.items():
+        for name, estimate in ceiling.items():
             st.metric(
                 say(f"overview.{name}"),
                 _number(estimate.value),
@@ -119,18 +121,20 @@ def _show_ceiling(study: Study) -> None:
                 delta_arrow="off",
                 width="content",
             )
-    for reason in dict.fromkeys(estimate.reason for estimate in found.values() if estimate.reason):
+    for reason in dict.fromkeys(
+        estimate.reason for estimate in ceiling.values() if estimate.reason
+    ):
         st.caption(literal(reason))
 
 
 def _number(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.3f}"
+    return "–" if math.isnan(value) else format_number(value, ".3f")
 
 
 def _interval(estimate: Estimate) -> str:
     if math.isnan(estimate.low):
         return "–"
-    return f"{estimate.low:.3f} – {estimate.high:.3f}"
+    return f"{format_number(estimate.low, '.3f')} – {format_number(estimate.high, '.3f')}"
 
 
 def _show_consistency(study: Study) -> None:
@@ -138,7 +142,7 @@ def _show_consistency(study: Study) -> None:
     if study.judgments is None:
         st.caption(say("dialogues.no_judgments"))
         return
-    if not _wanted("consistency", len(study.judgments) > MOST_JUDGMENTS):
+    if not _is_requested("consistency", len(study.judgments) > MAX_JUDGMENTS_AT_ONCE):
         return
     with st.spinner(say("overview.working")):
         tables = _consistency(study)
@@ -161,12 +165,12 @@ def _show_description(study: Study) -> None:
     ]:
         show_missing_package(say("overview.description"), ", ".join(missing), "stats")
         return
-    if not _wanted("description", True):  # tables of lemmas take seconds to load, whatever the size
+    if not _is_requested("description", True):  # loading the lemma tables takes seconds
         return
     try:
         with st.spinner(say("overview.working")):
             lemmatiser, table = _description(study)
-    except ValueError as error:  # no language, or none that has lemmas
+    except ValueError as error:  # no language, or a language without lemmas
         st.info(say("overview.no_lemmas", why=literal(str(error))))
         return
     show_result(table, "description")

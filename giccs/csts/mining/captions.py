@@ -93,7 +93,7 @@ def _blank(file: str, rows: Sequence[_Row]) -> Iterator[Problem]:
 def _table_rows(path: str | os.PathLike[str], problems: list[Problem]) -> Iterator[_Row]:
     table = read_table(path)
     problems += table.problems
-    table.require(COLUMNS)
+    table.need(COLUMNS)
     columns = (table.frame[column].to_list() for column in COLUMNS)
     for source, text, line in zip(*columns, table.lines.tolist(), strict=True):
         yield _Row(source.strip(), text.strip(), line)

@@ -155,7 +155,7 @@ class ObjectReader:
             whole=True,
         )
         if "dialogue" in about and not about["dialogue"].strip():
-            row.add_problem("the id of the dialogue is empty; each dialogue needs one")
+            row.wrong("the id of the dialogue is empty; each dialogue needs one")
         dialogue = normal_id(about.pop("dialogue", "")) or name
         self._dialogues.append(LocatedRecord(dialogue, row.location))
         turns = self._turns(row)
@@ -188,7 +188,7 @@ class ObjectReader:
     def _need_id(self, row: Row) -> None:
         name = self.columns.get("dialogue")
         if name is not None and name not in row.values:
-            row.add_problem(f"no key {name}; there are {', '.join(row.values)}")
+            row.wrong(f"no key {name}; there are {', '.join(row.values)}")
 
     def _turns(self, row: Row) -> list[Any]:
         context = self._entries(row, self.layout.context)
@@ -200,7 +200,7 @@ class ObjectReader:
         if not self.layout.target:
             return self._without_labels(context)
         if _is_blank(target):
-            row.add_problem(f"{self.layout.target} is empty; expected the target utterance")
+            row.wrong(f"{self.layout.target} is empty; expected the target utterance")
         elif context and context[-1] == target:
             message = "the last turn of the context is the target utterance as well"
             self._warnings.append(row.location.problem(message))
@@ -209,7 +209,7 @@ class ObjectReader:
     def _entries(self, row: Row, keys: Sequence[str]) -> list[Any]:
         """Return the values of several keys, or the parts of the value of a single one."""
         if missing := [key for key in keys if key not in row.values]:
-            row.add_problem(f"no key {', '.join(missing)}; there are {', '.join(row.values)}")
+            row.wrong(f"no key {', '.join(missing)}; there are {', '.join(row.values)}")
             return []
         if len(keys) != 1:
             return [row.values[key] for key in keys]
@@ -218,9 +218,7 @@ class ObjectReader:
             return self._split(value)
         if value is None or isinstance(value, list):
             return list(value or ())
-        row.add_problem(
-            f"{keys[0]} is not a list; it must be one of strings or of objects with text"
-        )
+        row.wrong(f"{keys[0]} is not a list; it must be one of strings or of objects with text")
         return []
 
     def _split(self, cell: str) -> list[str]:
@@ -258,7 +256,7 @@ class ObjectReader:
         elif isinstance(turn, dict):
             found = self._parts(row, turn)
         if "text" not in found:
-            row.add_problem(f"turn {number or 'here'} has no text; it must be a string or have one")
+            row.wrong(f"turn {number or 'here'} has no text; it must be a string or have one")
         return Line(
             row.location.file,
             row.location.line or 0,
@@ -292,7 +290,7 @@ class ObjectReader:
         parts = {part: values[key] for part, key in keys.items() if values[key] is not None}
         for part, value in parts.items():
             if not isinstance(value, str | int):
-                row.add_problem(f"{keys[part]} is {type(value).__name__}; it must be a string")
+                row.wrong(f"{keys[part]} is {type(value).__name__}; it must be a string")
         return {part: str(value) for part, value in parts.items()}
 
     def _candidates(self, row: Row, dialogue: str) -> tuple[Candidate, ...]:
@@ -314,7 +312,7 @@ class ObjectReader:
             for key in (("text", candidate.text), ("id", candidate.utterance_id)):
                 earlier = first.setdefault(key, name)
                 if earlier != name:
-                    row.add_problem(f"{name} repeats the {key[0]} of {earlier}; each must differ")
+                    row.wrong(f"{name} repeats the {key[0]} of {earlier}; each must differ")
             candidates.append(candidate)
         return tuple(candidates)
 
@@ -323,7 +321,7 @@ class ObjectReader:
         if isinstance(entry, str):
             return Candidate(identity, entry.strip())
         if not isinstance(entry, dict):
-            row.add_problem(f"{name} is {type(entry).__name__}; it must be a string or an object")
+            row.wrong(f"{name} is {type(entry).__name__}; it must be a string or an object")
             return Candidate(identity, "")
         keys = {
             part: next((key for key in usual if entry.get(key) is not None), "")
@@ -331,14 +329,14 @@ class ObjectReader:
         }
         self.unused.update(f"candidates.{key}" for key in entry if key not in keys.values())
         if not keys["text"]:
-            row.add_problem(f"{name} has no text; it must be a string or have one")
+            row.wrong(f"{name} has no text; it must be a string or have one")
             return Candidate(identity, "")
         inner = Row(row.location, entry)
         text = inner.get(keys["text"], TEXT).strip()
         level = inner.get(keys["intended"], LEVEL) if keys["intended"] else None
         given = entry.get(keys["utterance_id"])
         if given is not None and (not isinstance(given, str | int) or not str(given).strip()):
-            inner.add_problem(f"{keys['utterance_id']} of {name} is {given!r}; it must be a string")
+            inner.wrong(f"{keys['utterance_id']} of {name} is {given!r}; it must be a string")
         row.problems += inner.problems
         return Candidate(identity if given is None else normal_id(str(given)), text, level)
 

@@ -161,7 +161,7 @@ def judgments(rows: Sequence[ValidAnswer], file: str) -> tuple[Judgments, int]:
             tuple_id=series([row.asked.tuple_id for row in rows]),
             group=series([row.asked.group for row in rows]),
             annotator=series([row.annotator for row in rows]),
-            display_order=orders,
+            shown=orders,
             columns={column: series(texts) for column, texts in columns.items()},
         )
     )

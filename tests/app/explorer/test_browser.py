@@ -135,7 +135,7 @@ def download(page, file):
 
 def drop(page, kind, path):
     """Put a file on the uploader of a kind of file."""
-    uploads = page.get_by_text("Your own files", exact=True)
+    uploads = page.get_by_text("Upload files", exact=True)
     field = page.locator(f'[class*="st-key-upload-{kind}"] input[type=file]')
     if not field.count():
         uploads.click()

@@ -64,7 +64,7 @@ def test_a_port_that_is_taken_is_one_line(served):
     assert (result.exit_code, served) == (1, [])
     assert (
         result.output
-        == f"Error: port {port} is taken; end what listens there, or name another with --port\n"
+        == f"Error: port {port} is in use; stop the program that uses it, or choose another --port\n"
     )
 
 
@@ -76,7 +76,9 @@ def test_what_is_no_port_is_refused(served, port):
 def test_without_streamlit_it_says_what_to_install(served, monkeypatch):
     monkeypatch.setattr(cli, "find_spec", lambda name: None)
     result = CliRunner().invoke(cli.explore, [])
-    assert result.output == "Error: needs Streamlit; install it with: pip install 'giccs[app]'\n"
+    assert (
+        result.output == "Error: Streamlit is required; install it with: pip install 'giccs[app]'\n"
+    )
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no SIGTERM on Windows")

@@ -11,7 +11,7 @@ pytest.importorskip("streamlit", reason="the extra giccs[app] is not installed")
 from streamlit.testing.v1 import AppTest
 
 from app.explorer.dialogues.charts import candidates_chart
-from app.explorer.display import MOST_ROWS, as_csv, as_drawing, as_json
+from app.explorer.display import MAX_ROWS_SHOWN, as_csv, as_drawing, as_json
 
 FRAME = pl.DataFrame({"text": ["=1+1", 'a "b"', "ü\n"], "score": [0.5, math.nan, None]})
 
@@ -50,10 +50,10 @@ def test_a_long_table_is_cut_and_says_so_and_nothing_is_made_before_it_is_asked_
         "app.explorer.display.as_csv", as_csv
     )  # the script replaces it; this puts it back
     calls = []
-    app = AppTest.from_function(script, kwargs={"rows": MOST_ROWS + 1, "calls": calls}).run()
+    app = AppTest.from_function(script, kwargs={"rows": MAX_ROWS_SHOWN + 1, "calls": calls}).run()
     assert not app.exception
-    assert len(app.dataframe[0].value) == MOST_ROWS
-    assert app.caption[0].value == "The first 500 of 501 rows; a download has all."
+    assert len(app.dataframe[0].value) == MAX_ROWS_SHOWN
+    assert app.caption[0].value == "The first 500 of 501 rows; downloads contain all."
     assert [button.label for button in app.download_button] == ["CSV", "JSON"]
     assert calls == []
 

@@ -16,7 +16,7 @@ def script():
 
     links.begin()
     found = {
-        "one": links.selectbox("one", "One", ["a", "b", "c"], shown=str.upper),
+        "one": links.selectbox("one", "One", ["a", "b", "c"], format_option=str.upper),
         "few": links.segmented("few", "Few", ["x", "y"]),
         "some": links.multiselect("some", "Some", [3, 5, 7]),
         "words": links.text("words", "Words"),

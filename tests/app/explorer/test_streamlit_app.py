@@ -29,7 +29,7 @@ def captions(app):
 def test_it_opens_on_the_sample_and_says_that_it_is_simulated(opened):
     app = opened()
     assert "Simulated data" in captions(app)[0]
-    assert [metric.value for metric in app.metric][:5] == ["300", "60", "6", "3\u202f000", "5"]
+    assert [metric.value for metric in app.metric][:5] == ["300", "60", "6", "3,000", "5"]
     assert app.query_params == {}
     assert not app.error
     assert not app.warning

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from app.explorer.study import load, place_in_judgments, results_of, stamp
+from app.explorer.study import index_in_judgments, load, results_of, stamp
 from bws.problems import InputError
 from bws.records import Judgment, Judgments
 from bws.scoring import score
@@ -76,8 +76,8 @@ def test_intervals_are_those_of_bws_score():
     study = load()
     assert study.judgments is not None
     scores = score(study.judgments, scale="unit", interval="model")
-    np.testing.assert_allclose(study.items["low"], scores.low[study.place_of])
-    np.testing.assert_allclose(study.items["high"], scores.high[study.place_of])
+    np.testing.assert_allclose(study.items["low"], scores.low[study.index_in_judgments])
+    np.testing.assert_allclose(study.items["high"], scores.high[study.index_in_judgments])
 
 
 def test_judgments_of_one_tuple_leave_the_rest_to_be_seen(benchmark, tmp_path):
@@ -109,7 +109,7 @@ def test_a_benchmark_that_cannot_be_read_is_an_error(tmp_path):
 def test_an_utterance_of_two_dialogues_is_not_guessed_where_judgments_have_no_groups():
     rows = [Judgment(("a", "b", "c"), "a", "b")]
     benchmark = Benchmark("b", (item("a", 0.5), item("b", 0.5), item("a", 0.5, "other")))
-    assert place_in_judgments(benchmark, Judgments.from_records(rows).tuples).tolist() == [
+    assert index_in_judgments(benchmark, Judgments.from_records(rows).tuples).tolist() == [
         -1,
         1,
         -1,
@@ -119,11 +119,11 @@ def test_an_utterance_of_two_dialogues_is_not_guessed_where_judgments_have_no_gr
 def test_the_sample_is_known_to_be_simulated_and_others_are_by_their_annotators(
     benchmark, tmp_path
 ):
-    assert load().simulated
-    assert not load(benchmark, judgments_file(tmp_path, JUDGED)).simulated
+    assert load().is_simulated
+    assert not load(benchmark, judgments_file(tmp_path, JUDGED)).is_simulated
     simulated = re.sub(r",w(?=\d)", ",simulated-", JUDGED)
-    assert load(benchmark, judgments_file(tmp_path, simulated)).simulated
-    assert not load(benchmark).simulated
+    assert load(benchmark, judgments_file(tmp_path, simulated)).is_simulated
+    assert not load(benchmark).is_simulated
 
 
 def test_the_key_changes_with_a_file(benchmark, tmp_path):

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from app.explorer import uploads
-from app.explorer.uploads import Upload, keep, keep_results
+from app.explorer.uploads import Upload, store_file, store_results
 from bws.problems import InputError
 from giccs.benchmark import read_benchmark
 from giccs.evaluation.run import run
@@ -51,43 +51,43 @@ def problems_of(call, *arguments):
     ],
 )
 def test_a_file_is_kept_in_its_folder_under_a_harmless_name(tmp_path, name, kept):
-    path = keep(Upload(name, b"{}"), "benchmark", tmp_path)
+    path = store_file(Upload(name, b"{}"), "benchmark", tmp_path)
     assert path == tmp_path / kept
     assert path.read_bytes() == b"{}"
 
 
 @pytest.mark.parametrize("name", ["x.pkl", "x.jsonl.gz", "x.parquet", "jsonl", "x.jsonl.exe", ""])
 def test_other_endings_are_refused(tmp_path, name):
-    (problem,) = problems_of(keep, Upload(name, b""), "benchmark", tmp_path)
-    assert "allowed endings: jsonl" in problem
+    (problem,) = problems_of(store_file, Upload(name, b""), "benchmark", tmp_path)
+    assert "expected one of: jsonl" in problem
     assert not list(tmp_path.iterdir())
 
 
 def test_what_is_too_large_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(uploads, "MOST_MEGABYTES", 1)
-    (problem,) = problems_of(keep, Upload("x.jsonl", b"x" * 2_000_000), "benchmark", tmp_path)
-    assert "2 MB; at most 1 MB" in problem
-    monkeypatch.setattr(uploads, "MOST_ROWS", 3)
-    (problem,) = problems_of(keep, Upload("x.csv", b"\n" * 4), "judgments", tmp_path)
-    assert "4 lines; at most 3" in problem
+    monkeypatch.setattr(uploads, "MAX_UPLOAD_MEGABYTES", 1)
+    (problem,) = problems_of(store_file, Upload("x.jsonl", b"x" * 2_000_000), "benchmark", tmp_path)
+    assert "2 MB; expected at most 1 MB" in problem
+    monkeypatch.setattr(uploads, "MAX_UPLOAD_ROWS", 3)
+    (problem,) = problems_of(store_file, Upload("x.csv", b"\n" * 4), "judgments", tmp_path)
+    assert "4 lines; expected at most 3" in problem
     assert not list(tmp_path.iterdir())
 
 
 def test_a_result_is_found_by_the_store_with_its_predictions(tmp_path, result):
-    assert keep_results(result, tmp_path) == []
+    assert store_results(result, tmp_path) == []
     store = Store(tmp_path)
     (found,) = store.results()
     assert store.predictions(found).height == 15
 
 
 def test_a_result_without_predictions_is_kept(tmp_path, result):
-    assert keep_results([one for one in result if one.ending == "json"], tmp_path) == []
+    assert store_results([one for one in result if one.ending == "json"], tmp_path) == []
     assert len(list(Store(tmp_path).results())) == 1
 
 
 def test_predictions_alone_are_told(tmp_path, result):
-    (problem,) = keep_results([one for one in result if one.ending == "parquet"], tmp_path)
-    assert "no result of the same name" in problem.message
+    (problem,) = store_results([one for one in result if one.ending == "parquet"], tmp_path)
+    assert "is missing the result of the same name" in problem.message
     assert not list(tmp_path.iterdir())
 
 
@@ -95,27 +95,27 @@ def test_predictions_alone_are_told(tmp_path, result):
     "content", [b"", b"[]", b"{}", b"[" * 100_000, b"\xff\xfe", b"\x80\x04]q\x00."]
 )
 def test_what_is_no_result_is_told_and_not_kept(tmp_path, content):
-    (problem,) = keep_results([Upload("r.json", content)], tmp_path)
+    (problem,) = store_results([Upload("r.json", content)], tmp_path)
     assert (problem.file, problem.message) == ("r.json", "is not a result of giccs-eval")
     assert not list(tmp_path.iterdir())
 
 
 def test_a_broken_table_is_told_and_the_result_kept(tmp_path, result):
     broken = [one for one in result if one.ending == "json"] + [Upload("r.parquet", b"PAR1")]
-    (problem,) = keep_results(broken, tmp_path)
-    assert "not a whole Parquet file" in problem.message
+    (problem,) = store_results(broken, tmp_path)
+    assert "not a valid Parquet file" in problem.message
     assert [path.suffix for path in tmp_path.iterdir()] == [".json"]
 
 
 def test_a_table_of_too_many_rows_is_told(tmp_path, result, monkeypatch):
     table = io.BytesIO()
     pl.DataFrame({"item_id": ["x"] * 9}).write_parquet(table)
-    monkeypatch.setattr(uploads, "MOST_ROWS", 8)
+    monkeypatch.setattr(uploads, "MAX_UPLOAD_ROWS", 8)
     files = [one for one in result if one.ending == "json"] + [
         Upload("r.parquet", table.getvalue())
     ]
-    (problem,) = keep_results(files, tmp_path)
-    assert "9 rows; at most 8" in problem.message
+    (problem,) = store_results(files, tmp_path)
+    assert "9 rows; expected at most 8" in problem.message
 
 
 @pytest.mark.parametrize(
@@ -133,6 +133,6 @@ def test_a_result_cannot_choose_where_it_is_kept(tmp_path, result, field, value,
     document = json.loads(next(one.content for one in result if one.ending == "json"))
     del document["sha256"]  # as a stranger would, or it is seen to be damaged
     content = json.dumps(document | {field: value}).encode()
-    assert len(keep_results([Upload("r.json", content)], folder)) == 1 - kept
+    assert len(store_results([Upload("r.json", content)], folder)) == 1 - kept
     assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == kept
     assert len(list(folder.iterdir())) == kept

@@ -12,7 +12,7 @@ pytest.importorskip("vl_convert", reason="the extra giccs[charts] is not install
 
 from app.explorer.annotation.charts import (
     annotators_chart,
-    places_chart,
+    positions_chart,
     seconds_chart,
     time_chart,
     tuples_chart,
@@ -62,7 +62,7 @@ def drawn(chart):
         (lambda titles: time_chart(TIMES, titles), "time"),
         (lambda titles: annotators_chart(annotators(), titles), "compliance"),
         (lambda titles: seconds_chart(SECONDS, titles), "seconds"),
-        (lambda titles: places_chart(PLACES, titles), "place"),
+        (lambda titles: positions_chart(PLACES, titles), "place"),
     ],
     ids=["tuples", "time", "annotators", "seconds", "places"],
 )
@@ -105,7 +105,7 @@ def test_times_are_on_a_log_scale_from_edge_to_edge():
 
 
 def test_every_place_has_both_answers_and_an_interval():
-    svg = drawn(places_chart(PLACES, ENGLISH))
+    svg = drawn(positions_chart(PLACES, ENGLISH))
     assert svg.count('aria-roledescription="point"') == 4
     rules = re.findall(r'class="mark-rule role-mark.*?</g>', svg, re.DOTALL)
     assert [group.count("<line") for group in rules] == [1, 4]  # 1 / K, and intervals

@@ -8,11 +8,11 @@ import pytest
 
 from app.explorer.annotation.data import (
     annotator_frame,
-    behind,
     comment_frame,
     consistency,
-    over_time,
-    place_frame,
+    cumulative_judgments,
+    incomplete_tuples,
+    position_frame,
     seconds_frame,
     seconds_of,
     tuple_counts,
@@ -38,23 +38,23 @@ def judged(rows, columns=None):
 
 def test_an_empty_study_has_no_counts():
     assert tuple_counts({}).rows() == []
-    assert behind({}, 5).rows() == []
+    assert incomplete_tuples({}, 5).rows() == []
 
 
 def test_tuples_that_lack_most_come_first():
-    found = behind({"b": 4, "a": 4, "c": 1, "d": 5, "e": 6}, 5)
+    found = incomplete_tuples({"b": 4, "a": 4, "c": 1, "d": 5, "e": 6}, 5)
     assert found.rows() == [("c", 1, 4), ("a", 4, 1), ("b", 4, 1)]
 
 
 def test_judgments_add_up_over_time():
-    found = over_time(np.array([20.0, 10.0, 20.0, np.nan, 30.0]))
+    found = cumulative_judgments(np.array([20.0, 10.0, 20.0, np.nan, 30.0]))
     assert found["judgments"].to_list() == [1, 3, 4]
     assert [at.timestamp() for at in found["time"]] == [10.0, 20.0, 30.0]
-    assert over_time(np.array([np.nan])).rows() == []
+    assert cumulative_judgments(np.array([np.nan])).rows() == []
 
 
 def test_many_times_are_thinned_but_the_ends_stay():
-    found = over_time(np.arange(10_000, dtype=float))
+    found = cumulative_judgments(np.arange(10_000, dtype=float))
     assert len(found) == 400
     assert found["judgments"][0] == 1
     assert found["judgments"][-1] == 10_000
@@ -148,11 +148,11 @@ def test_places_are_counted_where_they_were_shown():
         tuples, np.zeros(4, np.int32), np.array([2, 0, 2, 1], np.int8),
         np.array([0, 1, 1, 0], np.int8), np.full(4, -1, np.int32), np.empty(0, object), shown,
     )  # fmt: skip
-    frame = place_frame(found)
+    frame = position_frame(found)
     assert frame["count"].to_list() == [3, 0, 1, 1, 1, 2]
     assert frame["share"].to_list() == [0.75, 0, 0.25, 0.25, 0.25, 0.5]
     assert frame["expected"].unique().to_list() == [1 / 3]
-    assert place_frame(replace(found, shown=None)) is None
+    assert position_frame(replace(found, shown=None)) is None
 
 
 def test_wilson_against_the_published_interval():

@@ -82,7 +82,7 @@ def test_the_sample_is_complete_and_called_simulated(opened):
     assert any("simulated annotators" in said for said in texts(app))
     assert numbers(app) == {
         "Judgments": "3,000",
-        "Tuples complete": "600 of 600",
+        "Complete tuples": "600 of 600",
         "Annotators": "5",
     }
     frame = table(app, "annotator", "compliance")
@@ -100,12 +100,12 @@ def test_the_sample_is_complete_and_called_simulated(opened):
 def test_more_judgments_can_be_wanted_and_the_link_says_so(opened):
     app = opened()
     checked(app.number_input(key="wanted").set_value(6).run())
-    assert numbers(app)["Tuples complete"] == "0 of 600"
+    assert numbers(app)["Complete tuples"] == "0 of 600"
     assert len(table(app, "tuple", "missing")) == 500
     assert linked(app, "wanted") == "6"
     again = opened(wanted="6")
     assert again.number_input(key="wanted").value == 6
-    assert numbers(again)["Tuples complete"] == "0 of 600"
+    assert numbers(again)["Complete tuples"] == "0 of 600"
 
 
 def test_a_file_with_times_comments_and_real_ids(opened, tmp_path):
@@ -119,19 +119,19 @@ def test_a_file_with_times_comments_and_real_ids(opened, tmp_path):
         for number, row in enumerate(sample_rows())
     ]  # fmt: skip
     app = opened("--judgments", judgments_file(tmp_path, rows[:-2]))
-    assert numbers(app)["Tuples complete"] == "599 of 600"
+    assert numbers(app)["Complete tuples"] == "599 of 600"
     assert table(app, "tuple", "missing").values.tolist() == [["t600", 3, 2]]
     frame = table(app, "annotator", "compliance")
     assert sorted(frame["annotator"]) == [f"annotator {n}" for n in range(1, 6)]
     assert "AREAL" not in str(texts(app)) + frame.to_csv()
-    assert any("5 annotators have no pseudonyms" in said for said in texts(app))
+    assert any("5 annotators have no pseudonym " in said for said in texts(app))
     first = frame.iloc[0]
     assert (first["annotator"], list(first["flags"]), first["seconds"]) == (
         "annotator 1",
         ["fast"],
         1,
     )
-    assert "1 of 5 annotators should be looked at" in " ".join(texts(app))
+    assert "1 of 5 annotators are flagged" in " ".join(texts(app))
     bars(app, "low", "high", "judgments")
     assert table(app, "comment")["comment"].tolist() == [HOSTILE]
     assert not any("alert" in said for said in texts(app))
@@ -160,8 +160,8 @@ def test_without_judgments_it_says_what_to_do(opened, tmp_path):
 
 def test_it_speaks_german(opened):
     app = opened(lang="de")
-    assert "Bevorzugte Plätze" in [one.value for one in app.subheader]
-    assert app.number_input(key="wanted").label == "Gewünschte Urteile je Tupel"
+    assert "Positionseffekt" in [one.value for one in app.subheader]
+    assert app.number_input(key="wanted").label == "Angeforderte Urteile pro Tupel"
     assert "Vollständige Tupel" in numbers(app)
     assert "Anteil" in json.dumps(bars(app, "place", "expected"), ensure_ascii=False)
 
@@ -176,8 +176,10 @@ def test_a_running_study_is_followed(opened, study):
     checked(app.button(key="refresh").click().run())
     wanted = study.settings.assignments
     assert numbers(app)["Judgments"] == "8"
-    assert numbers(app)["Tuples complete"] == "0 of 4"
-    assert numbers(app)["Answers an hour"] == "80"  # 4 in the 3 minutes from the first to the last
+    assert numbers(app)["Complete tuples"] == "0 of 4"
+    assert (
+        numbers(app)["Judgments per hour"] == "80"
+    )  # 4 in the 3 minutes from the first to the last
     assert table(app, "tuple", "missing")["missing"].tolist() == [wanted - 2] * 4
     assert "4 waiting for review" in app.text[0].value
     assert all(name.startswith("w-") for name in table(app, "annotator", "compliance")["annotator"])

@@ -49,8 +49,8 @@ def test_a_file_tells_what_most_tuples_have():
         for n in range(many)
     ]
     found = from_judgments(Judgments.from_records(rows))
-    assert found.of_tuple == {"t1": 3, "t2": 3, "t3": 1}
-    assert (found.wanted, found.usual, found.submitted) == (None, 3, None)
+    assert found.n_by_tuple == {"t1": 3, "t2": 3, "t3": 1}
+    assert (found.requested, found.judgments_per_tuple, found.submitted) == (None, 3, None)
     assert not found.simulated
     assert from_judgments(said("simulated-1")).simulated
 
@@ -64,9 +64,9 @@ def test_a_running_study_is_read_and_not_touched(study):
     before, version = state_of(study.path), ledger_version(study.path)
     found = from_ledger(study.path)
     assert state_of(study.path) == before
-    assert sorted(found.of_tuple) == ["t1", "t2", "t3", "t4"]
-    assert sorted(found.of_tuple.values()) == [1, 1, 2, 2]
-    assert found.wanted == found.usual == study.settings.assignments
+    assert sorted(found.n_by_tuple) == ["t1", "t2", "t3", "t4"]
+    assert sorted(found.n_by_tuple.values()) == [1, 1, 2, 2]
+    assert found.requested == found.judgments_per_tuple == study.settings.assignments
     assert dict(found.hits) == {"created": 2}
     assert dict(found.assignments) == {"Submitted": 3}
     start = found.submitted.min()
@@ -139,7 +139,7 @@ def test_a_study_without_answers(study):
     found = from_ledger(study.path)
     assert found.judgments is None
     assert found.submitted is None
-    assert found.of_tuple == dict.fromkeys(("t1", "t2", "t3", "t4"), 0)
+    assert found.n_by_tuple == dict.fromkeys(("t1", "t2", "t3", "t4"), 0)
     assert found.collected is None
     assert np.isnan(found.pace.per_hour)
 

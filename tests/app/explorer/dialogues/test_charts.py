@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("altair", reason="the extra giccs[charts] is not installed")
 
-from app.explorer.dialogues.charts import LINES, candidates_chart
+from app.explorer.dialogues.charts import MAX_LABEL_LINES, candidates_chart
 
 CANDIDATES = pl.DataFrame(
     {
@@ -51,7 +51,7 @@ def test_intervals_are_drawn_where_there_are_some():
 def test_long_texts_are_wrapped_and_cut_and_short_ones_stand_in_the_middle():
     _, rows = drawn(candidates_chart(CANDIDATES, width=20))
     short, middle, long = (row["label"] for row in rows)
-    assert long.count("\n") == LINES - 1
+    assert long.count("\n") == MAX_LABEL_LINES - 1
     assert long.endswith("…")
     assert short == "\nB\u00a0 ja\n"  # of four lines: one above, and half a line that is missing
     assert middle.replace("\n", " ").split() == ["A", *["nein"] * 12]

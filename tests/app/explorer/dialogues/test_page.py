@@ -96,7 +96,7 @@ def test_why_intervals_are_approximate_or_missing_is_below_the_scores(opened, ho
 def test_many_dialogues_are_leafed_through_and_not_listed(opened, monkeypatch):
     from app.explorer.dialogues import page as dialogues
 
-    monkeypatch.setattr(dialogues, "MOST_OPTIONS", 10)
+    monkeypatch.setattr(dialogues, "MAX_OPTIONS", 10)
     app = opened(page="dialogues")
     assert "dialogue" not in [box.key for box in app.selectbox]
     assert any("More than 10" in caption for caption in captions(app))

@@ -5,7 +5,7 @@ import math
 import polars as pl
 import pytest
 
-from app.explorer.errors.data import by_part, largest, residuals
+from app.explorer.errors.data import by_subset, largest, residuals
 
 ITEMS = pl.DataFrame(
     {
@@ -40,15 +40,15 @@ def test_errors_are_kept_by_direction_domain_and_length():
 
 def test_parts_are_means_over_dialogues():
     errors = residuals(ITEMS, PREDICTIONS)
-    tv, hotel = by_part(errors, "domain").sort("part", descending=True).rows(named=True)
+    tv, hotel = by_subset(errors, "domain").sort("part", descending=True).rows(named=True)
     # tv: dialogue x has (1 + 0) / 2, y has 0: 0.25; its residuals are 1, 0, 0, 0
     assert (tv["part"], tv["value"], tv["bias"], tv["n"], tv["items"]) == ("tv", 0.25, 0.25, 2, 4)
     assert math.isnan(tv["low"])
     assert tv["reason"] == "2 dialogues: no interval, which needs 5"
     assert (hotel["value"], hotel["bias"], hotel["items"]) == (1.0, -1.0, 1)
     assert hotel["reason"] == "1 dialogues: no interval, which needs 5"
-    assert by_part(errors, "domain")["part"].to_list() == ["hotel", "tv"]
-    assert by_part(errors, "n_turns")["part"].to_list() == ["3", "5"]
+    assert by_subset(errors, "domain")["part"].to_list() == ["hotel", "tv"]
+    assert by_subset(errors, "n_turns")["part"].to_list() == ["3", "5"]
 
 
 def test_ranks_at_random_are_off_by_a_third():
@@ -64,6 +64,6 @@ def test_ranks_at_random_are_off_by_a_third():
         }
     )
     chance = items.select("item_id", prediction=np.random.default_rng(1).random(n))
-    (found,) = by_part(residuals(items, chance), "domain", 50).rows(named=True)
+    (found,) = by_subset(residuals(items, chance), "domain", 50).rows(named=True)
     assert found["value"] == pytest.approx(1 / 3, abs=0.01)
     assert found["bias"] == pytest.approx(0, abs=1e-12)

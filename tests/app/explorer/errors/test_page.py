@@ -129,8 +129,8 @@ def test_texts_are_shown_as_they_are(opened, tmp_path):
 
 
 def test_nothing_to_show_is_a_sentence(opened, results, tmp_path):
-    assert "no folder of results was named" in opened(None).info[0].value
-    assert "no results on exactly this benchmark" in opened(tmp_path).info[0].value
+    assert "No results directory was given" in opened(None).info[0].value
+    assert "has no results for this benchmark" in opened(tmp_path).info[0].value
 
 
 def test_predictions_that_are_no_numbers_are_counted(opened, results, tmp_path):
@@ -146,14 +146,14 @@ def test_predictions_that_are_no_numbers_are_counted(opened, results, tmp_path):
         prediction=pl.when(pl.int_range(pl.len()) < 7).then(nan).otherwise("prediction")
     ).write_parquet(path)
     app = opened(folder)
-    assert any("left out: 7" in caption.value for caption in app.caption)
+    assert any("not shown: 7" in caption.value for caption in app.caption)
     table.with_columns(prediction="score").write_parquet(path)
     chosen(app, "direction", "high")
     assert "No item has an error of this kind" in app.info[0].value
     table.with_columns(prediction=nan).write_parquet(path)
     app.run()
     assert not app.exception
-    assert "nothing that could be compared" in app.info[0].value
+    assert "no predictions that can be compared" in app.info[0].value
     path.write_bytes(b"no table")
     app.run()
     assert path.name in app.error[0].value

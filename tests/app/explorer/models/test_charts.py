@@ -78,7 +78,7 @@ def test_the_ceiling_is_a_line_with_a_band_where_it_has_an_interval():
 
 def test_parts_keep_the_order_of_the_frame_and_nought_is_marked():
     frame = FRAME.drop("baseline").rename({"model": "part"})
-    chart = charts.dots(frame, "part", {"part": "domain"}, zero=True)
+    chart = charts.dot_plot(frame, "part", {"part": "domain"}, mark_zero=True)
     assert layers(chart, "point")[0]["encoding"]["y"]["sort"] == ["a", "b"]
     assert {"zero": 0.0} in drawn(chart)
 
@@ -107,9 +107,9 @@ def test_kinds_of_points_and_the_diagonal():
 
 
 def test_cells_are_drawn_from_edge_to_edge():
-    from app.explorer.models.data import in_cells
+    from app.explorer.models.data import bin_counts
 
-    chart = charts.cells(in_cells(POINTS, "x", "y"), "x", "y", TITLES)
+    chart = charts.heatmap(bin_counts(POINTS, "x", "y"), "x", "y", TITLES)
     encoding = chart.to_dict()["encoding"]
     assert (encoding["x"]["field"], encoding["x2"]["field"]) == ("x", "x_to")
     assert encoding["color"]["field"] == "items"

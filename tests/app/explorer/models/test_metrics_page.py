@@ -137,7 +137,7 @@ def test_all_tasks_can_be_chosen(opened, results):
 def test_less_can_be_better(opened, results):
     app = open_task(opened, results, "uniformity", any_metric="uniformity")
     assert tables(app)[0]["value"].is_sorted()
-    assert "less is better" in said(app)
+    assert "Lower is better" in said(app)
 
 
 def test_settings_tell_results_of_one_model_apart(opened, results):
@@ -196,7 +196,7 @@ def test_without_numbers_there_is_no_chart(opened, tmp_path):
 def test_the_page_of_errors_leaves_them_out_and_says_so(opened, results):
     app = opened("--results", results, page="errors")
     n = len(list(Store(results).results()))
-    assert f"their tasks have no view here: {n} results" in said(app)
+    assert f"Results of tasks without a view in the explorer, not shown: {n}" in said(app)
 
 
 def test_frames_by_hand():
@@ -207,7 +207,7 @@ def test_frames_by_hand():
     )
     one = made_up("t", "m", {"f1": Estimate(0.75, 0.5, 1.0, 10)}, groups, setting="fast")
     other = made_up("t", "n", {"f2": Estimate(0.5, 0.5, 1.0, 10)}, dtype="float16")
-    assert metrics_page.parts([one], "f1", ("set",)).rows() == [
+    assert metrics_page.subset_metrics([one], "f1", ("set",)).rows() == [
         (key(one), "m", "set=A", 0.25, 0.0, 0.5, 5, "")
     ]
     table = metrics_page.metrics([one, other])

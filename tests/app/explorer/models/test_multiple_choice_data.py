@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from app.explorer.errors.data import wrong
+from app.explorer.errors.data import wrong_answers
 from app.explorer.models import data as frames
 from app.explorer.models.data import read_predictions, read_prompts
 from giccs.benchmark import read_benchmark
@@ -60,11 +60,13 @@ def kept(request, tmp_path_factory):
 @pytest.mark.parametrize("measure", frames.MEASURES)
 def test_what_is_chosen_gives_the_accuracies_of_the_task(kept, measure):
     result, path = kept
-    chosen = frames.options(read_predictions(path, "choices"), measure)
+    chosen = frames.option_likelihoods(read_predictions(path, "choices"), measure)
     assert len(chosen) == 2 * 20 * 5
     assert (chosen.group_by("history", "dialogue_id").agg(pl.sum("chosen"))["chosen"] == 1).all()
     shown = frames.accuracies([result], measure)
-    right = dict(frames.answered(chosen).group_by("history").agg(pl.mean("right")).iter_rows())
+    right = dict(
+        frames.correct_answers(chosen).group_by("history").agg(pl.mean("right")).iter_rows()
+    )
     assert dict(shown.select("history", "value").iter_rows()) == pytest.approx(right)
     assert shown["chance"].to_list() == pytest.approx([0.2, 0.2], abs=0.05)
     assert shown["value"].is_sorted(descending=True)
@@ -76,7 +78,7 @@ def test_the_measures_are_those_of_the_task():
 
 def test_letters_are_those_that_the_task_counted(kept):
     result, path = kept
-    counted = frames.letters(read_predictions(path, "choices"), "with")
+    counted = frames.count_letters(read_predictions(path, "choices"), "with")
     (group,) = [group for group in result.groups if group.by == {"history": "with"}]
     told = group.metrics["accuracy"].extra["chosen"]
     assert dict(counted.frame.select("letter", "chosen").iter_rows()) == told
@@ -121,9 +123,9 @@ def test_the_likeliest_is_chosen_the_first_of_several_and_none_of_what_is_no_num
         rows(("A", -3, False, 0.1), ("B", -1, True, 0.9), ("C", -1, False, 0.2))
         + rows(("A", math.nan, True, 0.9), ("B", -1, False, 0.2), dialogue="e")
     )
-    found = frames.options(table)
+    found = frames.option_likelihoods(table)
     assert found["chosen"].to_list() == [False, True, False, None, None]
-    assert frames.questions(found) == {"d": {"with": True}, "e": {"with": None}}
+    assert frames.answers_by_question(found) == {"d": {"with": True}, "e": {"with": None}}
 
 
 def test_wrong_answers_come_with_how_sure_they_are():
@@ -135,12 +137,12 @@ def test_wrong_answers_come_with_how_sure_they_are():
     items = table.select(
         "dialogue_id", "utterance_id", utterance="answer", last_turn=pl.lit("Hallo")
     )
-    found = wrong(frames.options(table), "with", items)
+    found = wrong_answers(frames.option_likelihoods(table), "with", items)
     assert found.select("dialogue_id", "chosen", "right", "margin").rows() == [
         ("e", " B", " C", 5.0),  # the likelier of two right ones
         ("d", " B", " A", 2.0),
     ]
-    assert wrong(frames.options(table), "without", items).is_empty()
+    assert wrong_answers(frames.option_likelihoods(table), "without", items).is_empty()
 
 
 def test_uneven_letters_are_scipys_chi_square():
@@ -155,24 +157,24 @@ def test_uneven_letters_are_scipys_chi_square():
             )
         ]
     )  # fmt: skip
-    found = frames.letters(table, "with")
+    found = frames.count_letters(table, "with")
     assert found.frame.rows() == [("A", 15, 10.0, 10.0), ("B", 5, 10.0, 10.0)]
     assert found.p == pytest.approx(stats.chisquare([15, 5]).pvalue, rel=1e-9)
     mixed = pl.concat(
         [table, pl.DataFrame(rows(("A", 0, True, 1), ("B", -1, False, 0), ("C", -2, False, 0)))],
         how="vertical_relaxed",
     )
-    assert frames.letters(mixed, "with").reason == "lengths"
+    assert frames.count_letters(mixed, "with").reason == "lengths"
 
 
 def test_two_right_options_count_half_each():
     table = pl.DataFrame(rows(("A", -1, True, 0.9), ("B", -2, True, 0.9)))
-    assert frames.letters(table, "with").frame["gold"].to_list() == [0.5, 0.5]
+    assert frames.count_letters(table, "with").frame["gold"].to_list() == [0.5, 0.5]
 
 
 def test_two_models_are_compared_on_the_questions_that_both_answer():
     def table(**right):
-        return frames.options(
+        return frames.option_likelihoods(
             pl.DataFrame([row for name, is_right in right.items() for row in two(name, is_right)])
         )
 
@@ -183,11 +185,11 @@ def test_two_models_are_compared_on_the_questions_that_both_answer():
 
     first = table(a=True, b=True, c=False, d=True, only=True)
     second = table(a=False, b=True, c=False, d=None)
-    found, differing, left_out = frames.paired(first, second, "with")
+    found, differing, left_out = frames.compare_accuracies(first, second, "with")
     assert (found.n, found.value, left_out) == (3, pytest.approx(1 / 3), 2)
     assert (found.extra["only_first"], found.extra["only_second"]) == (1, 0)
     assert differing.rows() == [("a", "first")]
-    turned, differing, left_out = frames.paired(second, first, "with")
+    turned, differing, left_out = frames.compare_accuracies(second, first, "with")
     assert (turned.value, differing.rows(), left_out) == (
         pytest.approx(-1 / 3),
         [("a", "second")],

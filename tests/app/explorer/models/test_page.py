@@ -109,7 +109,7 @@ def test_the_leaderboard_shows_what_is_stored_by_each_metric(opened, results):
         assert table["value"].is_sorted(descending=True)
         row = table.filter(model="baseline:char-ngram", history="without history")
         assert row["value"].item() == ngram.metrics[metric].value
-    assert "no noise ceiling for the correlation inside dialogues" in said(app)
+    assert "No noise ceiling for the within-dialogue correlation" in said(app)
     assert app.query_params["metric"] == "rank_spearman"
 
 
@@ -157,7 +157,7 @@ def test_two_models_are_compared_and_their_items_listed(opened, results):
     assert len(table) == 300
     assert table["difference"].abs().is_sorted(descending=True)
     chosen(app, "second", key(ngram))
-    assert "one and the same result" in said(app)
+    assert "Both selections are the same result" in said(app)
 
 
 def test_accuracies_by_each_measure(opened, results):
@@ -201,14 +201,14 @@ def test_letters_and_the_exact_test(opened, results):
     table = shown(app)
     assert table["chosen"].sum() == 60
     assert table["gold"].sum() == pytest.approx(60)
-    assert "χ² test, p " in said(app)
+    assert "χ² test of the chosen letters, p " in said(app)
     chosen(app, "history", "without")
     chosen(app, "choices", "duel")
     assert "exact McNemar test, p " in said(app)
     assert set(shown(app)["right"]) == {"first model", "second model"}
     first = next(one for one in app.selectbox if one.key == "first_chooser").value
     chosen(app, "second_chooser", first)
-    assert "one and the same result" in said(app)
+    assert "Both selections are the same result" in said(app)
 
 
 def test_german(opened, results):
@@ -218,8 +218,8 @@ def test_german(opened, results):
 
 
 def test_no_folder_no_results_and_other_data_are_sentences(opened, results, tmp_path):
-    assert "no folder of results was named" in said(opened(None))
-    assert "has no results on exactly this benchmark" in said(opened(tmp_path))
+    assert "No results directory was given" in said(opened(None))
+    assert "has no results for this benchmark" in said(opened(tmp_path))
     small = tmp_path / "small.jsonl"
     lines = [
         {"item_id": f"d-{n}", "dialogue_id": "d", "source": "s", "domain": "tv", "n_turns": 2,
@@ -230,7 +230,7 @@ def test_no_folder_no_results_and_other_data_are_sentences(opened, results, tmp_
     ]  # fmt: skip
     small.write_text("".join(f"{json.dumps(line)}\n" for line in lines), "utf-8")
     app = opened(results, data=small)
-    assert "earlier version of this benchmark: 6 results" in said(app)
+    assert "earlier version of this benchmark, not shown: 6" in said(app)
     assert not app.dataframe
 
 
@@ -248,9 +248,9 @@ def test_one_result_of_one_dialogue_has_no_partner_parts_or_interval(opened, tmp
     list(run([open_model("baseline:char-ngram")], [PairwiseSTS()], read_benchmark(small), store))
     app = opened(store.folder, data=small)
     assert "1 dialogues: no interval, which needs 5" in said(app)
-    assert "judgments behind the scores are not given" in said(app)
+    assert "judgments of this benchmark are not available" in said(app)
     for view, sentence in (
-        ("parts", "no parts that could be compared"),
+        ("parts", "no subsets to compare"),
         ("histories", "No model has results both with and without"),
         ("against", "There is only one result"),
     ):
@@ -292,15 +292,15 @@ def test_new_results_appear(opened, results, tmp_path):
 
 
 def test_very_many_points_are_counted_or_drawn_from(opened, results, monkeypatch):
-    monkeypatch.setattr(models_scoring, "MOST_POINTS", 100)
+    monkeypatch.setattr(models_scoring, "MAX_POINTS", 100)
     app = opened(results, view="predictions")
-    assert "All 300 items, counted in cells" in said(app)
+    assert "All 300 items, counted in bins" in said(app)
     chosen(app, "points", "sample")
     assert "100 of 300 items, drawn at random" in said(app)
 
 
 def test_intervals_of_very_many_items_wait_until_they_are_wanted(opened, results, monkeypatch):
-    monkeypatch.setattr(models_scoring, "MOST_AT_ONCE", 100)
+    monkeypatch.setattr(models_scoring, "MAX_ITEMS_AT_ONCE", 100)
     app = opened(results, view="histories")
     assert shown(app)["low"].fill_nan(None).null_count() == 2
     assert not math.isnan(shown(app)["value"][0])
@@ -310,7 +310,7 @@ def test_intervals_of_very_many_items_wait_until_they_are_wanted(opened, results
 
 
 def test_the_ceiling_of_very_many_judgments_waits_too(opened, results, monkeypatch):
-    monkeypatch.setattr(models_scoring, "MOST_JUDGMENTS", 100)
+    monkeypatch.setattr(models_scoring, "MAX_JUDGMENTS_AT_ONCE", 100)
     app = opened(results)
     spec = lambda: app.get("vega_lite_chart")[0].proto.spec  # noqa: E731
     assert '"ceiling"' not in spec()

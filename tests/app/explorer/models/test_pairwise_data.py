@@ -45,12 +45,12 @@ def test_parts_are_the_groups_by_that_division_alone():
         Group({"domain": "tv"}, estimate),
         Group({"history": "with", "n_turns": 3}, estimate),
     )
-    frame = frames.parts([result(groups=groups)], "spearman", "n_turns")
+    frame = frames.subset_metrics([result(groups=groups)], "spearman", "n_turns")
     assert frame.select("part", "history", "value", "n").rows() == [
         ("3", "without", 0.2, 4),
         ("5", "without", 0.2, 4),
     ]
-    assert frames.parts([result(groups=groups)], "spearman", "source").is_empty()
+    assert frames.subset_metrics([result(groups=groups)], "spearman", "source").is_empty()
 
 
 def test_histories_are_paired_where_all_else_is_the_same():
@@ -61,7 +61,7 @@ def test_histories_are_paired_where_all_else_is_the_same():
     (row,) = frames.side_by_side([(with_it, without)], "spearman", [change]).rows(named=True)
     assert (row["model"], row["with"], row["without"], row["value"]) == ("a", 0.5, 0.5, 0.25)
     (row,) = frames.side_by_side([(with_it, without)], "spearman", [{}]).rows(named=True)
-    assert (row["value"], row["reason"]) == (0.0, "not resampled: no interval")
+    assert (row["value"], row["reason"]) == (0.0, "no interval: not resampled")
     assert math.isnan(row["low"])
 
 
@@ -81,7 +81,7 @@ def predictions(**values):
 
 
 def test_predictions_are_joined_by_id_and_what_is_no_number_is_left_out():
-    found = frames.joined(ITEMS, predictions(e=5, c=math.nan, a=1, z=2, b=math.inf))
+    found = frames.join_predictions(ITEMS, predictions(e=5, c=math.nan, a=1, z=2, b=math.inf))
     assert found.select("item_id", "prediction").rows() == [("a", 1.0), ("e", 5.0)]
 
 
@@ -89,22 +89,22 @@ def test_two_models_are_compared_by_ranks():
     # first ranks a b c d e as 4 1 2 3 0 of 4; second as the scores do, on another scale
     first = predictions(a=9, b=2, c=3, d=4, e=1)
     second = predictions(a=-5, b=-4, c=-3, d=-2, e=-1)
-    found = frames.compared(ITEMS, first, second)
+    found = frames.compare_ranks(ITEMS, first, second)
     assert found["item_id"].to_list() == ["a", "e", "b", "c", "d"]
     assert found["difference"].to_list() == [1.0, -1.0, 0.0, 0.0, 0.0]
     assert found["nearer"].to_list() == ["second", "second", "same", "same", "same"]
-    turned = frames.compared(ITEMS, second, first)
+    turned = frames.compare_ranks(ITEMS, second, first)
     assert turned["nearer"].to_list()[:2] == ["first", "first"]
 
 
 def test_cells_count_every_item_once_and_the_greatest_value_too():
     draw = np.random.default_rng(0)
     frame = pl.DataFrame({"x": draw.random(1000), "y": draw.normal(size=1000)})
-    found = frames.in_cells(frame, "x", "y", cells=7)
+    found = frames.bin_counts(frame, "x", "y", cells=7)
     counts, _, _ = np.histogram2d(frame["x"], frame["y"], bins=7)
     assert found["items"].sum() == 1000
     assert sorted(found["items"]) == sorted(counts[counts > 0].astype(int))
-    flat = frames.in_cells(pl.DataFrame({"x": [1.0, 1.0], "y": [0.0, 2.0]}), "x", "y", cells=2)
+    flat = frames.bin_counts(pl.DataFrame({"x": [1.0, 1.0], "y": [0.0, 2.0]}), "x", "y", cells=2)
     assert flat["items"].to_list() == [1, 1]
 
 

@@ -24,10 +24,10 @@ def judged(rows):
 
 
 def test_facts_count_judgments_only_where_there_are_some(sample):
-    assert overview.facts(sample) == {
+    assert overview.counts(sample) == {
         "items": 300, "dialogues": 60, "domains": 6, "judgments": 3000, "annotators": 5
     }  # fmt: skip
-    assert "judgments" not in overview.facts(Study(sample.benchmark, sample.items))
+    assert "judgments" not in overview.counts(Study(sample.benchmark, sample.items))
 
 
 def test_sizes_add_up(sample):

@@ -58,7 +58,7 @@ def test_table_2_names_what_is_missing(opened, monkeypatch):
 def test_much_is_broken_down_only_when_asked_for(opened, monkeypatch):
     from app.explorer.overview import page as overview
 
-    monkeypatch.setattr(overview, "MOST_JUDGMENTS", 100)
+    monkeypatch.setattr(overview, "MAX_JUDGMENTS_AT_ONCE", 100)
     app = opened()
     assert not app.dataframe
     app.toggle(key="overview-consistency").set_value(True).run()

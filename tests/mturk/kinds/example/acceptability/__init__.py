@@ -51,7 +51,7 @@ class Acceptability(HitKind):
     ) -> PlannedStudy:
         """Return the study of a table with the columns id and sentence."""
         table = read_table(file)
-        table.require(["id", "sentence"])
+        table.need(["id", "sentence"])
         rows = table.frame.select("id", "sentence").iter_rows()
         chosen = settings.settings(language)
         parts = shuffled([Sentence(name, (text,)) for name, text in rows], chosen.seed)

@@ -25,7 +25,7 @@ from bws.files import read_judgments
 from bws.problems import InputError
 from bws.textio import read_bytes
 from giccs.benchmark import read_benchmark
-from giccs.benchmark.parquet import count_rows, faults_in_words, read_table
+from giccs.benchmark.parquet import count_rows, polars_errors_as_value_errors, read_table
 from giccs.evaluation.interop import lm_eval, mteb
 from giccs.evaluation.recipe import read_recipe
 from giccs.measures.results import Result, Store
@@ -576,7 +576,7 @@ def test_a_panic_of_polars_is_a_fault_of_the_file():
     from polars.exceptions import PanicException
 
     assert not issubclass(PanicException, Exception)  # why it must be named
-    with pytest.raises(ValueError, match=r"^unwrapped nothing$"), faults_in_words():
+    with pytest.raises(ValueError, match=r"^unwrapped nothing$"), polars_errors_as_value_errors():
         raise PanicException("unwrapped nothing\nstack backtrace")
 
 

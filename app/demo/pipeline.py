@@ -98,13 +98,13 @@ def _measure_quality(
     from bws.files import read_judgments
     from bws.metadata import read_metadata
     from bws.split_half import reliability
-    from giccs.measures.ceiling import ceiling_with_results
+    from giccs.measures.ceiling import cached_ceiling
 
     with steps.step("Agreement, reliability, noise ceiling") as said:
         judgments = read_judgments(folder.judgments)
         by = dict(read_metadata(folder.dialogues).of_tuples(judgments.tuples, BY))
         agreed, reliable = agreement(judgments, by=by), reliability(judgments, by=by)
-        ceiling = ceiling_with_results(folder.results, judgments, benchmark, folder.note)
+        ceiling = cached_ceiling(folder.results, judgments, benchmark, folder.note)
         alpha, halves = agreed.groups[0].alpha["both"].value, reliable.groups[0].spearman.mean
         said.append(f"alpha {alpha:.3f}, split-half rho {halves:.3f}")
     return agreed, reliable, ceiling

@@ -204,10 +204,10 @@ def _source_of_results(inputs: Inputs) -> Source:
     document: dict[str, Any] = {"results": [result.document() for result in inputs.results]}
     if inputs.judgments is None or not _on_pairs(inputs):
         return Source(command, document)
-    from giccs.measures.ceiling import ceiling_with_results
+    from giccs.measures.ceiling import cached_ceiling
 
     folder = inputs.path(inputs.results_folder)
-    found = ceiling_with_results(folder, inputs.judgments, inputs.benchmark, log.debug)
+    found = cached_ceiling(folder, inputs.judgments, inputs.benchmark, log.debug)
     document["ceiling"] = {name: one.document() for name, one in found.items()}
     with_ceiling = f"--data {inputs.benchmark_file} --judgments {inputs.judgments_file} --json"
     return Source(command.replace("--json", with_ceiling), document)
@@ -261,13 +261,13 @@ def _pairs(pairs: Sequence[IndexedResult], source: Source) -> Section:
 
 def _of_ceiling(source: Source) -> list[str]:
     """Return what the noise ceiling means, and what must be known of it."""
-    from giccs.measures.ceiling import meaning
+    from giccs.measures.ceiling import explain_ceiling
     from giccs.measures.formatting import other_reasons
     from giccs.measures.results import read_estimates
 
     ceiling = read_estimates(source.document["ceiling"])
     reasons = dict.fromkeys(filter(None, map(other_reasons, ceiling.values())))
-    return [*meaning(ceiling), *(f"Noise ceiling: {reason}." for reason in reasons)]
+    return [*explain_ceiling(ceiling), *(f"Noise ceiling: {reason}." for reason in reasons)]
 
 
 def _correlations(pairs: Sequence[IndexedResult], source: Source) -> Table:

@@ -23,7 +23,7 @@ from giccs.measures.all_pairs import (
     within_dialogue_pairs,
 )
 from giccs.measures.detectable import ALPHA
-from giccs.measures.metrics import rank_correlation_inside, weighted_spearman
+from giccs.measures.metrics import weighted_spearman, within_dialogue_correlations
 
 __all__ = ["cells"]
 
@@ -67,7 +67,7 @@ def _rho(prediction: Floats, score: Floats, dialogue: Ints) -> float:
 
 
 def _rho_within(prediction: Floats, score: Floats, dialogue: Ints) -> float:
-    return float(np.nanmean(rank_correlation_inside(prediction, score, dialogue)))
+    return float(np.nanmean(within_dialogue_correlations(prediction, score, dialogue)))
 
 
 def _correct(predictions: Floats, score: Floats) -> Floats:

@@ -21,16 +21,16 @@ from bws.files.schema import (
 )  # fmt: skip
 from bws.problems import Problem
 from bws.textio import display_name, json_lines_text, write_atomic
-from giccs.benchmark.candidates import SPREAD, unlike_a_set
+from giccs.benchmark.candidates import MIN_SCORE_RANGE, candidate_problems
 from giccs.benchmark.fields import LANGUAGE, LEVEL, TURNS, turn_problems
 from giccs.benchmark.items import Candidate, Dialogue, Item
 
 __all__ = [
     "DIALOGUE_ID",
     "assemble",
-    "oddities",
-    "placed_dialogues",
+    "dialogue_warnings",
     "read_dialogues",
+    "read_located_dialogues",
     "write_dialogues",
 ]
 
@@ -43,17 +43,17 @@ def read_dialogues(path: str | os.PathLike[str], *, candidates: bool = True) -> 
     candidates: whether each dialogue must have some. Before they are written (``giccs-build import`` and
         ``select``) the key may be absent or its list empty.
     """
-    return [row.record for row in placed_dialogues(path, candidates=candidates)]
+    return [row.record for row in read_located_dialogues(path, candidates=candidates)]
 
 
-def placed_dialogues(
+def read_located_dialogues(
     path: str | os.PathLike[str], *, candidates: bool = True
 ) -> Sequence[LocatedRecord[Dialogue]]:
     """Read dialogues as `read_dialogues` does, each with its location."""
-    make = partial(_dialogue, candidates=candidates)
-    found = records(display_name(path), json_rows(path, "dialogues"), make, [DIALOGUE_ID])
-    found.checked("dialogues")
-    return found.rows
+    make = partial(_parse_dialogue, candidates=candidates)
+    parsed = records(display_name(path), json_rows(path, "dialogues"), make, [DIALOGUE_ID])
+    parsed.checked("dialogues")
+    return parsed.rows
 
 
 def write_dialogues(dialogues: Iterable[Dialogue], path: str | os.PathLike[str]) -> None:
@@ -72,23 +72,23 @@ def _row(dialogue: Dialogue) -> dict[str, Any]:
         **language,
         "turns": [{"speaker": turn.speaker, "text": turn.text} for turn in dialogue.turns],
         "candidates": [
-            {"utterance_id": one.utterance_id, "text": one.text}
-            | ({} if one.intended is None else {"intended": one.intended})
-            for one in dialogue.candidates
+            {"utterance_id": candidate.utterance_id, "text": candidate.text}
+            | ({} if candidate.intended is None else {"intended": candidate.intended})
+            for candidate in dialogue.candidates
         ],
     }
 
 
-def _dialogue(row: Row, *, candidates: bool) -> Dialogue:
-    given = row.values.get("candidates")
-    if candidates and given in (None, []):
+def _parse_dialogue(row: Row, *, candidates: bool) -> Dialogue:
+    raw_candidates = row.values.get("candidates")
+    if candidates and raw_candidates in (None, []):
         row.wrong("there are no candidates; giccs-build candidates adds them")
     dialogue = Dialogue(
         dialogue_id=row.get("dialogue_id", TEXT),
         source=row.get("source", ANY_TEXT),
         domain=row.get("domain", ANY_TEXT),
         turns=row.get("turns", TURNS),
-        candidates=_candidates(row) if given is not None else (),
+        candidates=_parse_candidates(row) if raw_candidates is not None else (),
         original_domain=row.get("original_domain", OPTIONAL_TEXT),
         language=row.get("language", LANGUAGE),
     )
@@ -97,18 +97,18 @@ def _dialogue(row: Row, *, candidates: bool) -> Dialogue:
     return dialogue
 
 
-def _candidates(row: Row) -> tuple[Candidate, ...]:
-    inner = [Row(row.location, values) for values in row.get("candidates", OBJECTS)]
+def _parse_candidates(row: Row) -> tuple[Candidate, ...]:
+    candidate_rows = [Row(row.location, values) for values in row.get("candidates", OBJECTS)]
     unique: list[Unique[Candidate]] = [
         Unique("candidate utterance_id", lambda candidate: candidate.utterance_id),
         Unique("candidate text", lambda candidate: candidate.text),
     ]
-    found = records(row.location.file, inner, _candidate, unique)
-    row.problems += found.problems
-    return tuple(one.record for one in found.rows)
+    parsed = records(row.location.file, candidate_rows, _parse_candidate, unique)
+    row.problems += parsed.problems
+    return tuple(row.record for row in parsed.rows)
 
 
-def _candidate(row: Row) -> Candidate:
+def _parse_candidate(row: Row) -> Candidate:
     return Candidate(
         row.get("utterance_id", TEXT), row.get("text", TEXT), row.get("intended", LEVEL)
     )
@@ -126,19 +126,19 @@ def assemble(
     been mapped by (s + 1) / 2 (paper section 3.4). Raises ValueError that names the candidates without
     a score and the scores without a candidate.
     """
-    wanted = {(d.dialogue_id, c.utterance_id) for d in dialogues for c in d.candidates}
-    unscored = sorted(key for key in wanted if math.isnan(scores.get(key, math.nan)))
-    unknown = sorted(scores.keys() - wanted)
-    faults = [f"{d}, {u}: this candidate has no score" for d, u in unscored]
-    faults += [f"{d}, {u}: this score belongs to no candidate" for d, u in unknown]
-    if faults:
-        raise ValueError("\n".join(faults))
-    ids = [utterance_id for _, utterance_id in wanted]
-    unique = len(set(ids)) == len(ids)
+    keys = {(d.dialogue_id, c.utterance_id) for d in dialogues for c in d.candidates}
+    unscored = sorted(key for key in keys if math.isnan(scores.get(key, math.nan)))
+    unknown = sorted(scores.keys() - keys)
+    messages = [f"{d}, {u}: this candidate has no score" for d, u in unscored]
+    messages += [f"{d}, {u}: this score belongs to no candidate" for d, u in unknown]
+    if messages:
+        raise ValueError("\n".join(messages))
+    ids = [utterance_id for _, utterance_id in keys]
+    has_unique_ids = len(set(ids)) == len(ids)
     return tuple(
         Item(
             item_id=candidate.utterance_id
-            if unique
+            if has_unique_ids
             else f"{dialogue.dialogue_id}/{candidate.utterance_id}",
             dialogue_id=dialogue.dialogue_id,
             source=dialogue.source,
@@ -155,8 +155,11 @@ def assemble(
     )
 
 
-def oddities(
-    placed: Sequence[LocatedRecord[Dialogue]], items: Sequence[Item], last_turn: str, number: int
+def dialogue_warnings(
+    located: Sequence[LocatedRecord[Dialogue]],
+    items: Sequence[Item],
+    last_turn: str,
+    n_candidates: int,
 ) -> Iterator[tuple[Problem, str]]:
     """Yield what is odd about dialogues that were joined, each with the dialogue's id.
 
@@ -166,15 +169,15 @@ def oddities(
     scores: dict[str, list[float]] = {}
     for item in items:
         scores.setdefault(item.dialogue_id, []).append(item.score)
-    for row in placed:
+    for row in located:
         dialogue = row.record
-        name = dialogue.dialogue_id
-        said = list(unlike_a_set(dialogue, number))
+        dialogue_id = dialogue.dialogue_id
+        messages = list(candidate_problems(dialogue, n_candidates))
         speaker = dialogue.turns[-1].speaker
         if last_turn not in ("any", speaker):
-            said.append(f"ends with a turn by {speaker or 'nobody'} instead of {last_turn}")
-        span = max(scores[name]) - min(scores[name])
-        if span < SPREAD:
-            said.append(f"has scores that span {span:.2f} only; candidates should differ more")
-        for message in said:
-            yield row.location.problem(f"dialogue {name}: {message}"), name
+            messages.append(f"ends with a turn by {speaker or 'nobody'} instead of {last_turn}")
+        span = max(scores[dialogue_id]) - min(scores[dialogue_id])
+        if span < MIN_SCORE_RANGE:
+            messages.append(f"has scores that span {span:.2f} only; candidates should differ more")
+        for message in messages:
+            yield row.location.problem(f"dialogue {dialogue_id}: {message}"), dialogue_id

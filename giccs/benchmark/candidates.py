@@ -8,15 +8,22 @@ from collections.abc import Iterator, Sequence
 
 from giccs.benchmark.items import Candidate, Dialogue
 
-__all__ = ["LEVELS", "SPREAD", "missing_levels", "plain", "repeated", "unlike_a_set"]
+__all__ = [
+    "LEVELS",
+    "MIN_SCORE_RANGE",
+    "candidate_problems",
+    "comparable_text",
+    "missing_levels",
+    "repeated_candidates",
+]
 
 LEVELS = (5, 4, 3, 2, 1)
 """The writer's levels, from paraphrase to unrelated (paper, section 3.1, after Cer et al. 2017)."""
-SPREAD = 0.5
+MIN_SCORE_RANGE = 0.5
 """Scores of a dialogue that span less leave little to be told apart."""
 
 
-def plain(text: str) -> str:
+def comparable_text(text: str) -> str:
     """Return what two texts have in common that differ only in Unicode form, case or white space.
 
     >>> plain("Um  ACHT Uhr ") == plain("um acht uhr")
@@ -27,13 +34,15 @@ def plain(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).casefold().split())
 
 
-def repeated(dialogue: Dialogue) -> Iterator[tuple[Candidate, str]]:
+def repeated_candidates(dialogue: Dialogue) -> Iterator[tuple[Candidate, str]]:
     """Yield each candidate that says again what stands before it, and what that is."""
-    said = {plain(dialogue.turns[-1].text): "the last turn"}
-    for one in dialogue.candidates:
-        earlier = said.setdefault(plain(one.text), f"candidate {one.utterance_id}")
-        if earlier != f"candidate {one.utterance_id}":
-            yield one, earlier
+    first_uses = {comparable_text(dialogue.turns[-1].text): "the last turn"}
+    for candidate in dialogue.candidates:
+        earlier = first_uses.setdefault(
+            comparable_text(candidate.text), f"candidate {candidate.utterance_id}"
+        )
+        if earlier != f"candidate {candidate.utterance_id}":
+            yield candidate, earlier
 
 
 def missing_levels(candidates: Sequence[Candidate]) -> list[int]:
@@ -42,15 +51,15 @@ def missing_levels(candidates: Sequence[Candidate]) -> list[int]:
     >>> missing_levels([Candidate("a", "Ja.", 5), Candidate("b", "Nein.", 1)])
     [4, 3, 2]
     """
-    levels = Counter(one.intended for one in candidates)
+    levels = Counter(candidate.intended for candidate in candidates)
     return [level for level in LEVELS if level not in levels] if any(levels) else []
 
 
-def unlike_a_set(dialogue: Dialogue, number: int) -> Iterator[str]:
+def candidate_problems(dialogue: Dialogue, n_candidates: int) -> Iterator[str]:
     """Yield what keeps the candidates of a dialogue from being the set that `number` asks for."""
-    if len(dialogue.candidates) != number:
-        yield f"has {len(dialogue.candidates)} candidates instead of {number}"
-    for one, earlier in repeated(dialogue):
-        yield f"candidate {one.utterance_id} says the same as {earlier}"
+    if len(dialogue.candidates) != n_candidates:
+        yield f"has {len(dialogue.candidates)} candidates instead of {n_candidates}"
+    for candidate, earlier in repeated_candidates(dialogue):
+        yield f"candidate {candidate.utterance_id} says the same as {earlier}"
     if missing := missing_levels(dialogue.candidates):
         yield f"has no candidate of level {', '.join(map(str, missing))}"

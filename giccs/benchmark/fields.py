@@ -10,33 +10,33 @@ from bws.files.schema import OBJECTS, Field, Row, message_text
 from giccs.benchmark.items import Turn
 from giccs.benchmark.languages import language_tag
 
-__all__ = ["LANGUAGE", "LEVEL", "SHARE", "TURNS", "turn_problems"]
+__all__ = ["LANGUAGE", "LEVEL", "SCORE", "TURNS", "turn_problems"]
 
 
-def _language(value: Any) -> str | None:
+def _parse_language(value: Any) -> str | None:
     try:
         return language_tag(value if isinstance(value, str) else "")
     except ValueError:
         raise ValueError("it must be a BCP 47 language tag, such as de or pt-BR") from None
 
 
-def _share(value: Any) -> float:
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not 0 <= value <= 1:
+def _parse_score(value: Any) -> float:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not 0 <= value <= 1:
         raise ValueError("it must be a number from 0 to 1")
     return float(value)
 
 
-def _level(value: Any) -> int | None:
+def _parse_level(value: Any) -> int | None:
     if value not in (1, 2, 3, 4, 5):
         raise ValueError("it must be a whole number from 1 to 5, or absent")
     level: int = value
     return level
 
 
-def _turns(value: Any) -> tuple[Turn, ...]:
+def _parse_turns(value: Any) -> tuple[Turn, ...]:
     objects = OBJECTS.parse(value)
-    return tuple(Turn(one.get("speaker", ""), one["text"]) for one in objects if _is_turn(one))
+    return tuple(Turn(turn.get("speaker", ""), turn["text"]) for turn in objects if _is_turn(turn))
 
 
 def _is_turn(value: dict[str, Any]) -> bool:
@@ -47,17 +47,17 @@ def _is_turn(value: dict[str, Any]) -> bool:
 def turn_problems(row: Row) -> Iterator[str]:
     """Yield which objects of the list ``turns`` are no turns, and that a dialogue has fewer than two."""
     turns = row.values.get("turns")
-    if not isinstance(turns, list) or not all(isinstance(one, dict) for one in turns):
+    if not isinstance(turns, list) or not all(isinstance(turn, dict) for turn in turns):
         return
-    for position, one in enumerate(turns, start=1):
-        if not _is_turn(one):
-            yield f'turn {position} is {message_text(one)}; it must be {{"speaker", "text"}} with text'
+    for position, turn in enumerate(turns, start=1):
+        if not _is_turn(turn):
+            yield f'turn {position} is {message_text(turn)}; it must be {{"speaker", "text"}} with text'
     if len(turns) < 2:
-        number = "is one turn" if turns else "are no turns"
-        yield f"there {number}; a dialogue has two or more, the last is the target"
+        count_text = "is one turn" if turns else "are no turns"
+        yield f"there {count_text}; a dialogue has two or more, the last is the target"
 
 
-LANGUAGE: Field[str | None] = Field(_language, None, required=False)
-SHARE = Field(_share, math.nan)
-LEVEL: Field[int | None] = Field(_level, None, required=False)
-TURNS: Field[tuple[Turn, ...]] = Field(_turns, ())
+LANGUAGE: Field[str | None] = Field(_parse_language, None, required=False)
+SCORE = Field(_parse_score, math.nan)
+LEVEL: Field[int | None] = Field(_parse_level, None, required=False)
+TURNS: Field[tuple[Turn, ...]] = Field(_parse_turns, ())

@@ -28,7 +28,7 @@ from bws.files.schema import (
 from bws.problems import InputError, Problem
 from bws.records import normal_id
 from bws.textio import display_name, json_lines_text, write_atomic
-from giccs.benchmark.fields import LANGUAGE, SHARE, TURNS, turn_problems
+from giccs.benchmark.fields import LANGUAGE, SCORE, TURNS, turn_problems
 from giccs.benchmark.items import Item
 from giccs.benchmark.languages import single_language
 from giccs.benchmark.parquet import parquet_rows
@@ -53,8 +53,8 @@ SAMPLE_TERMS = Terms(
     "simulated",
     "giccs-sample, the giccs developers",
 )
-CARD = "README.md"
-PUBLISHED = "data/test-00000-of-00001.parquet"
+CARD_FILE = "README.md"
+PUBLISHED_FILE = "data/test-00000-of-00001.parquet"
 """Where giccs-card puts the items in a folder for the hub."""
 FIELDS: Mapping[str, Field[Any]] = {
     "item_id": TEXT,
@@ -64,12 +64,12 @@ FIELDS: Mapping[str, Field[Any]] = {
     "turns": TURNS,
     "utterance_id": TEXT,
     "utterance": TEXT,
-    "score": SHARE,
+    "score": SCORE,
     "original_domain": OPTIONAL_TEXT,
     "language": LANGUAGE,
 }
-KEYS = frozenset([*FIELDS, "n_turns"])
-UNIQUE: Sequence[Unique[Item]] = (
+KNOWN_KEYS = frozenset([*FIELDS, "n_turns"])
+UNIQUE_FIELDS: Sequence[Unique[Item]] = (
     Unique("item_id", lambda item: item.item_id, normal_ids),
     Unique(
         "utterance_id in its dialogue",
@@ -110,8 +110,8 @@ class Benchmark:
 
     def first(self, dialogues: int) -> Benchmark:
         """Return the benchmark of the first `dialogues` dialogues."""
-        kept = set(self.dialogue_ids[:dialogues])
-        items = tuple(item for item in self.items if item.dialogue_id in kept)
+        dialogue_ids = set(self.dialogue_ids[:dialogues])
+        items = tuple(item for item in self.items if item.dialogue_id in dialogue_ids)
         return replace(self, items=items)
 
     def provenance(self) -> dict[str, str]:
@@ -146,7 +146,7 @@ def check_benchmark(data: str | os.PathLike[str]) -> tuple[Benchmark, list[Probl
     name = os.fspath(data)
     if name == SAMPLE:
         with resources.as_file(resources.files("giccs.data") / "benchmark.jsonl") as path:
-            benchmark, problems = _read(json_rows(path), name, name)
+            benchmark, problems = _parse_benchmark(json_rows(path), name, name)
             return replace(benchmark, terms=SAMPLE_TERMS), problems
     if Path(name).is_dir():
         return _read_folder(Path(name), name)
@@ -154,7 +154,7 @@ def check_benchmark(data: str | os.PathLike[str]) -> tuple[Benchmark, list[Probl
         from giccs.benchmark.hub import data_folder
 
         return _read_folder(data_folder(name), name)
-    return _read(json_rows(name, "benchmark"), display_name(name), name)
+    return _parse_benchmark(json_rows(name, "benchmark"), display_name(name), name)
 
 
 def known_terms(benchmark: Benchmark) -> Terms:
@@ -171,8 +171,8 @@ def write_benchmark(items: Iterable[Item], path: str | os.PathLike[str]) -> None
 
 
 def _may_be_hub_id(name: str) -> bool:
-    parts = name.split("@")[0].split("/")
-    return len(parts) == 2 and all(parts) and parts[0] not in (".", "..", "~")
+    components = name.split("@")[0].split("/")
+    return len(components) == 2 and all(components) and components[0] not in (".", "..", "~")
 
 
 def _read_folder(folder: Path, name: str) -> tuple[Benchmark, list[Problem]]:
@@ -180,21 +180,23 @@ def _read_folder(folder: Path, name: str) -> tuple[Benchmark, list[Problem]]:
 
     if is_release(folder):
         items, problems, warnings = read_release(folder)
-        problems += _clashes(items)
-        warnings += _oddities(items)
+        problems += _consistency_problems(items)
+        warnings += _item_warnings(items)
         released = tuple(row.record for row in items)
         return Benchmark(name, released, tuple(warnings), RELEASE_TERMS), problems
     benchmark, problems = _read_file(folder, name)
-    return replace(benchmark, terms=terms_of_card(folder / CARD)), problems
+    return replace(benchmark, terms=terms_of_card(folder / CARD_FILE)), problems
 
 
 def _read_file(folder: Path, name: str) -> tuple[Benchmark, list[Problem]]:
     """Read the file of a folder that is not the release."""
-    if (folder / PUBLISHED).is_file():
-        return _read(parquet_rows(folder / PUBLISHED), str(folder / PUBLISHED), name)
+    if (folder / PUBLISHED_FILE).is_file():
+        return _parse_benchmark(
+            parquet_rows(folder / PUBLISHED_FILE), str(folder / PUBLISHED_FILE), name
+        )
     files = sorted([*folder.glob("*.jsonl"), *folder.glob("*.jsonl.gz")])
     if len(files) == 1:
-        return _read(json_rows(files[0], "benchmark"), str(files[0]), name)
+        return _parse_benchmark(json_rows(files[0], "benchmark"), str(files[0]), name)
     message = (
         f"holds {len(files)} .jsonl files and neither the GiCCS release nor what giccs-card writes; "
         "name a benchmark file, or a folder with the release's two TSV files"
@@ -202,19 +204,19 @@ def _read_file(folder: Path, name: str) -> tuple[Benchmark, list[Problem]]:
     raise InputError(Problem(name, None, message))
 
 
-def _read(rows: Iterable[Row], file: str, name: str) -> tuple[Benchmark, list[Problem]]:
-    found = records(file, rows, _item)
-    faulty = {problem.line for problem in found.problems}
-    placed = [row for row in found.rows if row.location.line not in faulty]
-    problems = [*found.problems, *_clashes(placed)]
-    warnings = [*found.warnings, *_oddities(placed)]
-    if not placed and not problems:
+def _parse_benchmark(rows: Iterable[Row], file: str, name: str) -> tuple[Benchmark, list[Problem]]:
+    parsed = records(file, rows, _parse_item)
+    faulty_lines = {problem.line for problem in parsed.problems}
+    valid_rows = [row for row in parsed.rows if row.location.line not in faulty_lines]
+    problems = [*parsed.problems, *_consistency_problems(valid_rows)]
+    warnings = [*parsed.warnings, *_item_warnings(valid_rows)]
+    if not valid_rows and not problems:
         problems.append(Problem(file, None, "holds no items; each line must be one"))
-    return Benchmark(name, tuple(row.record for row in placed), tuple(warnings)), problems
+    return Benchmark(name, tuple(row.record for row in valid_rows), tuple(warnings)), problems
 
 
-def _item(row: Row) -> Item:
-    row.warn_of_unknown(KEYS)
+def _parse_item(row: Row) -> Item:
+    row.warn_of_unknown(KNOWN_KEYS)
     item = Item(**{name: row.get(name, field) for name, field in FIELDS.items()})
     for message in turn_problems(row):
         row.wrong(message)
@@ -226,17 +228,17 @@ def _item(row: Row) -> Item:
     return item
 
 
-def _clashes(placed: Sequence[LocatedRecord[Item]]) -> Iterator[Problem]:
+def _consistency_problems(located: Sequence[LocatedRecord[Item]]) -> Iterator[Problem]:
     """Yield what is wrong between items: ids and texts that repeat, dialogues that disagree."""
-    for unique in UNIQUE:
-        yield from unique.problems(placed)
+    for unique in UNIQUE_FIELDS:
+        yield from unique.problems(located)
     dialogues: dict[str, LocatedRecord[Item]] = {}
-    for row in placed:
+    for row in located:
         dialogues.setdefault(row.record.dialogue_id, row)
     yield from Unique[Item]("dialogue_id", _dialogue_id, normal_ids).problems(dialogues.values())
-    for row in placed:
+    for row in located:
         first = dialogues[row.record.dialogue_id]
-        if _shared(row.record) != _shared(first.record):
+        if _dialogue_fields(row.record) != _dialogue_fields(first.record):
             yield row.location.problem(
                 "turns, source, domain or language differ from those of dialogue "
                 f"{row.record.dialogue_id} in {first.location.as_seen_from(row.location)}; "
@@ -248,26 +250,26 @@ def _dialogue_id(item: Item) -> str:
     return item.dialogue_id
 
 
-def _shared(item: Item) -> tuple[object, ...]:
+def _dialogue_fields(item: Item) -> tuple[object, ...]:
     """Return what the items of a dialogue have in common."""
     return item.turns, item.source, item.domain, item.original_domain, item.language
 
 
-def _oddities(placed: Sequence[LocatedRecord[Item]]) -> Iterator[Problem]:
+def _item_warnings(located: Sequence[LocatedRecord[Item]]) -> Iterator[Problem]:
     """Yield what makes a benchmark useless or too easy but is allowed."""
-    scores = {row.record.score for row in placed}
-    if len(placed) > 1 and len(scores) == 1:
-        message = f"all {len(placed)} scores are {scores.pop():g}; no correlation is defined"
-        yield Problem(placed[0].location.file, None, message)
-    for row in placed:
+    scores = {row.record.score for row in located}
+    if len(located) > 1 and len(scores) == 1:
+        message = f"all {len(located)} scores are {scores.pop():g}; no correlation is defined"
+        yield Problem(located[0].location.file, None, message)
+    for row in located:
         item = row.record
-        if _one_spaced(item.utterance) == _one_spaced(item.last_turn):
+        if _normalize_spaces(item.utterance) == _normalize_spaces(item.last_turn):
             yield row.location.problem(
                 f"utterance {item.utterance_id} is the target utterance itself"
             )
 
 
-def _one_spaced(text: str) -> str:
+def _normalize_spaces(text: str) -> str:
     return " ".join(normal_id(text).split())
 
 

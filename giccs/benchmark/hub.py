@@ -13,8 +13,8 @@ __all__ = ["data_folder", "model_folder"]
 log = logging.getLogger(__name__)
 
 DATA_FILES = ["*.jsonl", "*.jsonl.gz", "*.tsv", "data/test-*.parquet", "README.md"]
-OTHER_FRAMEWORKS = ["*.h5", "*.msgpack", "*.onnx", "*.ot", "*.tflite", "onnx/*", "openvino/*"]
-PICKLED_TWINS = ["pytorch_model*.bin"]
+OTHER_FRAMEWORK_FILES = ["*.h5", "*.msgpack", "*.onnx", "*.ot", "*.tflite", "onnx/*", "openvino/*"]
+PICKLED_WEIGHT_FILES = ["pytorch_model*.bin"]
 
 
 def data_folder(name: str) -> Path:
@@ -25,9 +25,9 @@ def data_folder(name: str) -> Path:
 
 def model_folder(name: str, revision: str | None, *, offline: bool) -> Path:
     """Return the folder of a model; its last part is the commit that `revision` stood for."""
-    ignored = [*OTHER_FRAMEWORKS]
+    ignored = [*OTHER_FRAMEWORK_FILES]
     if not offline and _has_safetensors(name, revision):
-        ignored += PICKLED_TWINS
+        ignored += PICKLED_WEIGHT_FILES
     return _snapshot(name, "model", revision, offline=offline, ignore=ignored)
 
 
@@ -53,7 +53,7 @@ def _snapshot(
 ) -> Path:
     from huggingface_hub import errors, snapshot_download
 
-    def refused(message: str) -> InputError:
+    def hub_error(message: str) -> InputError:
         return InputError(Problem(name, None, message))
 
     log.debug("%s %s at %s: asking the hub or its cache", kind, name, revision or "its newest")
@@ -71,25 +71,25 @@ def _snapshot(
         )
     except errors.GatedRepoError:
         message = "is gated; accept its terms on the hub, then sign in with `hf auth login`"
-        raise refused(message) from None
+        raise hub_error(message) from None
     except errors.RepositoryNotFoundError:
         message = (
             f"no such {kind} on the hub, and no such file or folder here; "
             "check the spelling, or sign in with `hf auth login` if it is private"
         )
-        raise refused(message) from None
+        raise hub_error(message) from None
     except errors.RevisionNotFoundError:
         message = f"has no revision {revision!r}; a branch, a tag or a commit is allowed"
-        raise refused(message) from None
+        raise hub_error(message) from None
     except errors.HFValidationError:
         message = f"is not a file or folder here, nor can it be a hub id of a {kind} (owner/name)"
-        raise refused(message) from None
+        raise hub_error(message) from None
     except (errors.LocalEntryNotFoundError, errors.IncompleteSnapshotError):
-        why = "offline" if offline else "the hub cannot be reached"
+        cause = "offline" if offline else "the hub cannot be reached"
         message = (
-            f"{why}, and the {kind} is not in the cache; fetch it once online with `hf download`"
+            f"{cause}, and the {kind} is not in the cache; fetch it once online with `hf download`"
         )
-        raise refused(message) from None
+        raise hub_error(message) from None
     except errors.HfHubHTTPError as error:
         status = error.response.status_code if error.response is not None else "no"
-        raise refused(f"the hub refused it ({status} response); try again later") from None
+        raise hub_error(f"the hub refused it ({status} response); try again later") from None

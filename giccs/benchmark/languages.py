@@ -88,22 +88,22 @@ def data_language(
     counts = Counter(record.language for record in records)
     stated = sorted(tag for tag in counts if tag)
     if option and not all(matches(option, tag) for tag in stated):
-        message = (
-            f"the data are in {_listed(counts)}, but --language is {option}; expected the same"
-        )
+        message = f"the data are in {_format_counts(counts)}, but --language is {option}; expected the same"
         raise InputError(Problem(name, None, message))
     if len({base_language(tag) for tag in stated}) > 1:
-        message = f"the data are in several languages ({_listed(counts)}); expected one"
+        message = f"the data are in several languages ({_format_counts(counts)}); expected one"
         raise InputError(Problem(name, None, message))
     if stated and counts[None] and not option:
-        message = f"some of the data state no language ({_listed(counts)}); state it by --language"
+        message = (
+            f"some of the data state no language ({_format_counts(counts)}); state it by --language"
+        )
         raise InputError(Problem(name, None, message))
     if not stated:
         return option
     return stated[0] if len(stated) == 1 else base_language(stated[0])
 
 
-def _listed(counts: Counter[str | None]) -> str:
+def _format_counts(counts: Counter[str | None]) -> str:
     """Return the languages with their numbers of records.
 
     >>> _listed(Counter({"de": 3, None: 1}))

@@ -18,29 +18,29 @@ from bws.problems import InputError, Location, Problem
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["count_rows", "faults_in_words", "parquet_rows", "read_table"]
+__all__ = ["count_rows", "parquet_rows", "polars_errors_as_value_errors", "read_table"]
 
 log = logging.getLogger(__name__)
 
-ROWS = 20_000_000
-SIZE = 4 * 2**30
+MAX_ROWS = 20_000_000
+MAX_BYTES = 4 * 2**30
 """Bytes of all values, each counted as often as it stands there."""
 
 
 def read_table(source: Path | bytes, columns: Sequence[str] | None = None) -> pl.DataFrame:
     """Return a table, or these columns of it.
 
-    ValueError, in a line, where it is no Parquet file, has not these columns, or more than `ROWS` rows or
-    `SIZE` bytes; FileNotFoundError where there is no file.
+    ValueError, in a line, where it is no Parquet file, has not these columns, or more than `MAX_ROWS` rows or
+    `MAX_BYTES` bytes; FileNotFoundError where there is no file.
     """
     import polars as pl
 
-    if (rows := count_rows(source)) > ROWS:
-        raise ValueError(f"{rows:,} rows; at most {ROWS:,} are read")
-    with faults_in_words():
+    if (rows := count_rows(source)) > MAX_ROWS:
+        raise ValueError(f"{rows:,} rows; at most {MAX_ROWS:,} are read")
+    with polars_errors_as_value_errors():
         table = pl.read_parquet(source, columns=None if columns is None else list(columns))
-    if (size := table.estimated_size()) > SIZE:
-        raise ValueError(f"its values would take {size:,} bytes; at most {SIZE:,} are read")
+    if (size := table.estimated_size()) > MAX_BYTES:
+        raise ValueError(f"its values would take {size:,} bytes; at most {MAX_BYTES:,} are read")
     if isinstance(source, Path):
         log.debug("read %s: %d rows, %d bytes in memory", source, rows, size)
     return table
@@ -50,7 +50,7 @@ def count_rows(source: Path | bytes) -> int:
     """Return how many rows a file says it has, without reading them; errors as of `read_table`."""
     import polars as pl
 
-    with faults_in_words():
+    with polars_errors_as_value_errors():
         return int(pl.scan_parquet(source).select(pl.len()).collect().item())
 
 
@@ -60,12 +60,12 @@ def parquet_rows(path: Path) -> Iterator[Row]:
         frame = read_table(path)
     except (ValueError, OSError) as error:
         raise InputError(Problem(str(path), None, f"is no Parquet file ({error})")) from None
-    for number, values in enumerate(frame.iter_rows(named=True), start=1):
-        yield Row(Location(str(path), number), values)
+    for line, values in enumerate(frame.iter_rows(named=True), start=1):
+        yield Row(Location(str(path), line), values)
 
 
 @contextmanager
-def faults_in_words() -> Iterator[None]:
+def polars_errors_as_value_errors() -> Iterator[None]:
     """Turn whatever Polars makes of a broken file, its panics too, into a ValueError of one line."""
     from polars.exceptions import PanicException, PolarsError
 

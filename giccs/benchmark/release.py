@@ -33,12 +33,12 @@ RELEASE_TERMS = Terms(
 N_TURNS = (3, 5)
 LANGUAGE = "de"
 SMARTKOM_DOMAINS = ("cinema", "fax", "navigation", "phone", "tourist", "tv")
-GRID = 60
+SCORE_DENOMINATOR = 60
 """Five annotations of six tuples: (best - worst) / 30, mapped to [0, 1], is a multiple of 1/60."""
-SUM_OF_SCORES = 2.5
+DIALOGUE_SCORE_SUM = 2.5
 """A judgment adds one best and one worst, so the signed scores of a dialogue sum to 0."""
-CANDIDATES = 5
-DIALOGUES = 30
+CANDIDATES_PER_DIALOGUE = 5
+DIALOGUES_PER_FILE = 30
 
 
 def is_release(folder: Path) -> bool:
@@ -48,17 +48,17 @@ def is_release(folder: Path) -> bool:
 
 def read_release(folder: Path) -> tuple[list[LocatedRecord[Item]], list[Problem], list[Problem]]:
     """Return (place and item) pairs, problems, and warnings where the design's invariants do not hold."""
-    placed: list[LocatedRecord[Item]] = []
+    located: list[LocatedRecord[Item]] = []
     problems: list[Problem] = []
     warnings: list[Problem] = []
     for n_turns in N_TURNS:
         path = _file(folder, n_turns)
-        rows, faults = _rows(path, n_turns)
-        problems += faults
-        placed += [row for row, _ in rows]
-        if not faults:
-            warnings += _invariants(path, rows)
-    return placed, problems, warnings
+        rows, file_problems = _parse_file(path, n_turns)
+        problems += file_problems
+        located += [row for row, _ in rows]
+        if not file_problems:
+            warnings += _invariant_warnings(path, rows)
+    return located, problems, warnings
 
 
 def _file(folder: Path, n_turns: int) -> Path:
@@ -66,7 +66,9 @@ def _file(folder: Path, n_turns: int) -> Path:
     return folder / stem / f"GiCCS_dataset_{stem}.tsv"
 
 
-def _rows(path: Path, n_turns: int) -> tuple[list[tuple[LocatedRecord[Item], str]], list[Problem]]:
+def _parse_file(
+    path: Path, n_turns: int
+) -> tuple[list[tuple[LocatedRecord[Item], str]], list[Problem]]:
     """Return (item and its location, score as written) a row."""
     problems: list[Problem] = []
     turn_columns = [f"turn_{number}" for number in range(1, n_turns + 1)]
@@ -78,18 +80,20 @@ def _rows(path: Path, n_turns: int) -> tuple[list[tuple[LocatedRecord[Item], str
     if missing:
         message = f"lacks the columns {', '.join(missing)}; the release has {', '.join(columns)}"
         return [], [Problem(str(path), 1, message)]
-    numbers: dict[tuple[str, ...], int] = {}
-    seen: dict[int, int] = defaultdict(int)
+    dialogue_numbers: dict[tuple[str, ...], int] = {}
+    candidate_counts: dict[int, int] = defaultdict(int)
     rows = []
-    end = reader.line_num
+    last_line = reader.line_num
     for row in reader:
-        begin, end = end + 1, reader.line_num
-        location = Location(str(path), end)
+        first_line, last_line = last_line + 1, reader.line_num
+        location = Location(str(path), last_line)
         if any("\t" in (cell or "") for cell in _cells(row)):
-            problems.append(Problem(str(path), begin, _stray_quote(begin, end)))
+            problems.append(
+                Problem(str(path), first_line, _stray_quote_message(first_line, last_line))
+            )
             continue
         empty = [column for column in columns if not (row[column] or "").strip()]
-        score = _number(row["similarity_score"])
+        score = _parse_score(row["similarity_score"])
         if empty:
             problems.append(location.problem(f"empty: {', '.join(empty)}"))
         elif score is None:
@@ -97,14 +101,14 @@ def _rows(path: Path, n_turns: int) -> tuple[list[tuple[LocatedRecord[Item], str
             problems.append(location.problem(message))
         else:
             turns = tuple(row[column] for column in turn_columns)
-            number = numbers.setdefault(turns, len(numbers) + 1)
-            dialogue_id = f"{n_turns}-turn-{number:02}"
-            letter = string.ascii_lowercase[seen[number] % 26]
-            seen[number] += 1
+            dialogue_number = dialogue_numbers.setdefault(turns, len(dialogue_numbers) + 1)
+            dialogue_id = f"{n_turns}-turn-{dialogue_number:02}"
+            letter = string.ascii_lowercase[candidate_counts[dialogue_number] % 26]
+            candidate_counts[dialogue_number] += 1
             item = Item(
                 item_id=f"{dialogue_id}-{letter}",
                 dialogue_id=dialogue_id,
-                source=_source(row["original_domain"]),
+                source=_source_of_domain(row["original_domain"]),
                 domain=row["suggested_domain"],
                 turns=tuple(Turn("", text) for text in turns),
                 utterance_id=f"{dialogue_id}-{letter}",
@@ -122,16 +126,16 @@ def _cells(row: dict[str | None, Any]) -> list[str | None]:
     return [cell for key, value in row.items() for cell in (value if key is None else [value])]
 
 
-def _stray_quote(begin: int, end: int) -> str:
+def _stray_quote_message(first_line: int, last_line: int) -> str:
     """Return what is wrong with a row in which a quoted field holds a tab."""
-    lines = f"lines {begin} to {end}" if end > begin else f"line {begin}"
+    lines = f"lines {first_line} to {last_line}" if last_line > first_line else f"line {first_line}"
     return (
         f"a quote at the beginning of a field makes one field of {lines}, tabs included; expected a quote "
         'at both ends of the field and each quote inside it doubled ("")'
     )
 
 
-def _number(text: str | None) -> float | None:
+def _parse_score(text: str | None) -> float | None:
     try:
         value = float(text or "")
     except ValueError:
@@ -139,31 +143,36 @@ def _number(text: str | None) -> float | None:
     return value if 0 <= value <= 1 else None
 
 
-def _source(original_domain: str) -> str:
+def _source_of_domain(original_domain: str) -> str:
     domain = original_domain.casefold()
     if "restaurant" in domain:
         return "CROWDSS"
     return "BAS SmartKom" if any(name in domain for name in SMARTKOM_DOMAINS) else ""
 
 
-def _invariants(path: Path, rows: Sequence[tuple[LocatedRecord[Item], str]]) -> Iterator[Problem]:
+def _invariant_warnings(
+    path: Path, rows: Sequence[tuple[LocatedRecord[Item], str]]
+) -> Iterator[Problem]:
     dialogues: dict[str, list[tuple[Item, float]]] = defaultdict(list)
-    for row, written in rows:
+    for row, score_text in rows:
         item = row.record
-        rounding = 0.5 * 10.0 ** -len(written.partition(".")[2]) + 1e-9
+        rounding = 0.5 * 10.0 ** -len(score_text.partition(".")[2]) + 1e-9
         dialogues[item.dialogue_id].append((item, rounding))
-        if abs(item.score - round(item.score * GRID) / GRID) > rounding:
-            message = f"score {written} is not a multiple of 1/{GRID}, as the design implies"
+        if abs(item.score - round(item.score * SCORE_DENOMINATOR) / SCORE_DENOMINATOR) > rounding:
+            message = f"score {score_text} is not a multiple of 1/{SCORE_DENOMINATOR}, as the design implies"
             yield row.location.problem(message)
     for dialogue_id, items in dialogues.items():
         total = sum(item.score for item, _ in items)
-        if len(items) != CANDIDATES:
-            message = f"dialogue {dialogue_id} has {len(items)} utterances instead of {CANDIDATES}"
-            yield Problem(str(path), None, message)
-        elif abs(total - SUM_OF_SCORES) > sum(rounding for _, rounding in items):
+        if len(items) != CANDIDATES_PER_DIALOGUE:
             message = (
-                f"scores of dialogue {dialogue_id} sum to {total:.3f} instead of {SUM_OF_SCORES}"
+                f"dialogue {dialogue_id} has {len(items)} utterances instead of "
+                f"{CANDIDATES_PER_DIALOGUE}"
             )
             yield Problem(str(path), None, message)
-    if len(dialogues) != DIALOGUES:
-        yield Problem(str(path), None, f"holds {len(dialogues)} dialogues instead of {DIALOGUES}")
+        elif abs(total - DIALOGUE_SCORE_SUM) > sum(rounding for _, rounding in items):
+            message = f"scores of dialogue {dialogue_id} sum to {total:.3f} instead of {DIALOGUE_SCORE_SUM}"
+            yield Problem(str(path), None, message)
+    if len(dialogues) != DIALOGUES_PER_FILE:
+        yield Problem(
+            str(path), None, f"holds {len(dialogues)} dialogues instead of {DIALOGUES_PER_FILE}"
+        )

@@ -24,7 +24,7 @@ __all__ = [
 Annotators = Literal["human", "simulated", "unknown"]
 SIMULATED_TAG, HUMAN_TAG = "simulated annotations", "human annotations"
 """Tags by which a dataset card states who judged."""
-PEOPLE = {"crowdsourced", "expert-generated"}
+HUMAN_CREATORS = {"crowdsourced", "expert-generated"}
 """Of the hub's ``annotations_creators``, those that are people."""
 
 
@@ -77,17 +77,20 @@ def terms_of_card(path: Path) -> Terms:
     """Return what the front matter of a dataset card (README.md) states; unknown where there is no card."""
     if not path.is_file():
         return UNKNOWN_TERMS
-    front = _front_matter(path)
-    tags, creators = _texts(front.get("tags")), _texts(front.get("annotations_creators"))
+    front_matter = _front_matter(path)
+    tags, creators = (
+        _texts(front_matter.get("tags")),
+        _texts(front_matter.get("annotations_creators")),
+    )
     annotators: Annotators = "unknown"
     if SIMULATED_TAG in tags:
         annotators = "simulated"
-    elif HUMAN_TAG in tags or (creators and creators <= PEOPLE):
+    elif HUMAN_TAG in tags or (creators and creators <= HUMAN_CREATORS):
         annotators = "human"
-    licenses = _texts(front.get("license"))
+    licenses = _texts(front_matter.get("license"))
     return Terms(
         licenses.pop() if len(licenses) == 1 else "",
-        str(front.get("license_link") or ""),
+        str(front_matter.get("license_link") or ""),
         annotators,
     )
 
@@ -103,4 +106,4 @@ def _front_matter(path: Path) -> Mapping[str, Any]:
 
 def _texts(value: Any) -> set[str]:
     values = value if isinstance(value, list) else [value]
-    return {one for one in values if isinstance(one, str)}
+    return {text for text in values if isinstance(text, str)}

@@ -10,16 +10,16 @@ from giccs.preparation.selection.rules import SPEAKERS
 
 __all__ = ["build"]
 
-PREPARING = "giccs.cli.preparing"
+PREPARING_MODULE = "giccs.cli.preparing"
 
 
 @command(
     "giccs-build",
     subcommands={
-        "import": f"{PREPARING}:import_",
-        "select": f"{PREPARING}:select",
-        "sheet": f"{PREPARING}:sheet",
-        "candidates": f"{PREPARING}:candidates",
+        "import": f"{PREPARING_MODULE}:import_",
+        "select": f"{PREPARING_MODULE}:select",
+        "sheet": f"{PREPARING_MODULE}:sheet",
+        "candidates": f"{PREPARING_MODULE}:candidates",
     },
     example="""
     giccs-build import transcripts/*.trl -o dialogues.jsonl
@@ -63,7 +63,7 @@ def build(
     """Join dialogues with the scores of their candidates into a benchmark."""  # fmt: skip
     from bws.files import read_scores
     from giccs.benchmark import write_benchmark
-    from giccs.benchmark.assemble import assemble, oddities, placed_dialogues
+    from giccs.benchmark.assemble import assemble, dialogue_warnings, read_located_dialogues
     from giccs.preparation.selection.decisions import Decision, write_log
 
     table = read_scores(scores)
@@ -72,21 +72,24 @@ def build(
     if out_of_range:
         message = f"{len(out_of_range)} scores are outside [0, 1]; score with --scale unit"
         raise InputError(Problem(scores, None, message))
-    placed = placed_dialogues(dialogues)
-    joined = [row.record for row in placed]
+    located = read_located_dialogues(dialogues)
+    joined_dialogues = [row.record for row in located]
     try:
-        items = assemble(joined, {key: float(score) for key, score in by_id.items()})
+        items = assemble(joined_dialogues, {key: float(score) for key, score in by_id.items()})
     except ValueError as error:
         raise InputError([Problem(scores, None, line) for line in str(error).split("\n")]) from None
-    odd = list(oddities(placed, items, last_turn, number))
-    console.warn([problem for problem, _ in odd])
+    dialogue_problems = list(dialogue_warnings(located, items, last_turn, number))
+    console.warn([problem for problem, _ in dialogue_problems])
     write_benchmark(items, output)
     if log:
-        said = [
-            Decision(one.dialogue_id, "joined", {"items": len(one.candidates)}) for one in joined
+        decisions = [
+            Decision(dialogue.dialogue_id, "joined", {"items": len(dialogue.candidates)})
+            for dialogue in joined_dialogues
         ]
-        said += [Decision(name, "warned", {"place": str(problem)}) for problem, name in odd]
+        decisions += [
+            Decision(name, "warned", {"place": str(problem)}) for problem, name in dialogue_problems
+        ]
         settings = {"last_turn": last_turn, "candidates": number}
-        write_log(log, "giccs-build", [dialogues, scores], settings, said)
-    warned = f"; {len(odd)} warnings" if odd else ""
-    console.note(f"{len(items)} items of {len(joined)} dialogues{warned}")
+        write_log(log, "giccs-build", [dialogues, scores], settings, decisions)
+    warnings_text = f"; {len(dialogue_problems)} warnings" if dialogue_problems else ""
+    console.note(f"{len(items)} items of {len(joined_dialogues)} dialogues{warnings_text}")

@@ -104,25 +104,27 @@ def _write_card(
         write_folder,
     )
     from giccs.description.card.stated import Stated, read_stated
-    from giccs.measures.ceiling import judgments_behind
+    from giccs.measures.ceiling import load_judgments
 
     check_folder(folder)
     benchmark = read_benchmark(data)
     check_not_the_release(data)
     stated = read_stated(config) if config else Stated({})
-    behind = judgments_behind(benchmark, judgments, merge_variants=merge_variants)
-    if behind and judgments:
-        report_judgments(console, behind, judgments)
+    published_judgments = load_judgments(benchmark, judgments, merge_variants=merge_variants)
+    if published_judgments and judgments:
+        report_judgments(console, published_judgments, judgments)
     targets = read_soft_targets(soft_targets) if soft_targets else None
-    found = card_of(benchmark, behind, stated, language, soft_targets=targets)
-    files = write_folder(found, folder)
-    missing = found.not_stated
-    console.warn([Problem(config or "card.toml", None, f"{key} is not stated") for key in missing])
+    dataset_card = card_of(benchmark, published_judgments, stated, language, soft_targets=targets)
+    files = write_folder(dataset_card, folder)
+    not_stated = dataset_card.not_stated
+    console.warn(
+        [Problem(config or "card.toml", None, f"{key} is not stated") for key in not_stated]
+    )
     document = {
         "folder": str(folder),
         "files": files,
-        "simulated": found.simulated,
-        "not_stated": list(missing),
-        "fingerprint": found.fingerprint,
+        "simulated": dataset_card.simulated,
+        "not_stated": list(not_stated),
+        "fingerprint": dataset_card.fingerprint,
     }
     console.answer("\n".join(str(folder / name) for name in files), document)

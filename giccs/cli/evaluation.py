@@ -16,7 +16,7 @@ from bws.cli.options import check_merges_judgments, merge_variants_option, repor
 from bws.command import Console, command
 from bws.options import MAX_COUNT, RegisteredName, click_option, click_options, declarations
 from bws.problems import InputError, Problem
-from giccs.cli.options import DATA_HELP, offline_first
+from giccs.cli.options import DATA_HELP, set_offline_mode
 from giccs.cli.remarks import Remarks
 from giccs.evaluation.engines import ENGINES
 from giccs.models import ModelOptions
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from giccs.measures.metrics import Estimate
     from giccs.measures.results import Result, Store
 
-    Planned = tuple[str, list[Job]]
+    PlannedJobs = tuple[str, list[Job]]
     """Name of data, empty for each task's own, and what is asked on it."""
 
 __all__ = ["evaluate"]
@@ -49,7 +49,7 @@ EXPORTS = {
 TASK_OPTIONS = tuple(name for name in declarations(TaskOptions) if name != "seed")
 
 
-def _models(
+def _check_models(
     ctx: click.Context, parameter: click.Parameter, value: tuple[str, ...]
 ) -> tuple[str, ...]:
     for name in value:
@@ -81,7 +81,7 @@ def _models(
     """,
     kept="finished results are in {folder}; the same command computes the others",
 )
-@click.argument("models", nargs=-1, metavar="MODEL...", callback=_models)
+@click.argument("models", nargs=-1, metavar="MODEL...", callback=_check_models)
 @click.option(
     "--task",
     "tasks",
@@ -170,7 +170,7 @@ def evaluate(
     multiple-choice questions, with and without the dialogue's history. A model that giccs-csts train made is
     a folder for --task csts, where it scores rows as it was trained to.
     """  # fmt: skip
-    offline_first(options["offline"])
+    set_offline_mode(options["offline"])
     from giccs.evaluation.engines import EngineError
     from giccs.measures.results import Store
     from giccs.report import report as tables
@@ -180,40 +180,44 @@ def evaluate(
     check_merges_judgments(merge_variants, judgments)
     _check_call(models, tasks, recipe, sweep, data, options)
     if not recipe and not sweep:
-        _check_taken(tasks or BY_DEFAULT)
+        _check_task_options(tasks or BY_DEFAULT)
     store = Store(folder)
-    how = TaskOptions(seed=seed, **_of(TaskOptions, options))
-    opening = ModelOptions(seed=seed, **_of(ModelOptions, options))
-    library = _Library(console, limit)
-    asks = _asks(_planned(console, recipe, sweep, models, tasks, opening, how), data, library)
+    task_options = TaskOptions(seed=seed, **_select_options(TaskOptions, options))
+    model_options = ModelOptions(seed=seed, **_select_options(ModelOptions, options))
+    library = _DataCache(console, limit)
+    asks = _asks(
+        _plan_jobs(console, recipe, sweep, models, tasks, model_options, task_options),
+        data,
+        library,
+    )
     ceiling = _ceiling(console, store, asks, judgments, merge_variants)
     results: dict[int, Result] = {}
     submissions: list[str] = []
     remarks = Remarks(console)
     try:
         with redirect_stdout(sys.stderr):  # Ray prints there what becomes of its nodes
-            for place, result in _asked(console, asks, store, force, engine, address):
-                results[place] = result
-                submissions += _submitted(console, store, result)
-                remarks.on(result)
+            for index, result in _run_jobs(console, asks, store, force, engine, address):
+                results[index] = result
+                submissions += _write_submission(console, store, result)
+                remarks.print_for(result)
     except EngineError as error:
         raise click.ClickException(str(error)) from None
     finally:  # what was done is kept and shown, whatever became of the rest
-        done = [results[place] for place in sorted(results)]
-        if done and not console.as_json:
-            click.echo(tables(done, "table", ceiling))
+        finished = [results[place] for place in sorted(results)]
+        if finished and not console.as_json:
+            click.echo(tables(finished, "table", ceiling))
     if console.as_json:
-        document: dict[str, Any] = {"results": [result.document() for result in done]}
+        document: dict[str, Any] = {"results": [result.document() for result in finished]}
         if submissions:
             document["submissions"] = submissions
         if ceiling:
-            document["ceiling"] = {name: one.document() for name, one in ceiling.items()}
+            document["ceiling"] = {name: estimate.document() for name, estimate in ceiling.items()}
         console.answer("", document)
-    for name, described in library.read():
-        console.note(f"\n{name}: {described}; results in {folder}")
+    for name, size_text in library.sizes():
+        console.note(f"\n{name}: {size_text}; results in {folder}")
 
 
-def _submitted(console: Console, store: Store, result: Result) -> list[str]:
+def _write_submission(console: Console, store: Store, result: Result) -> list[str]:
     """Write the predictions of a result whose labels are hidden; return the file, if there is one."""
     from giccs.measures.submission import write_submission
 
@@ -228,9 +232,9 @@ def _submitted(console: Console, store: Store, result: Result) -> list[str]:
     return [str(path)]
 
 
-def _of(kind: type, options: Mapping[str, Any]) -> dict[str, Any]:
+def _select_options(kind: type, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return those options that `kind` has a field for."""
-    return {one.name: options[one.name] for one in fields(kind) if one.name in options}
+    return {field.name: options[field.name] for field in fields(kind) if field.name in options}
 
 
 def _check_call(
@@ -245,87 +249,94 @@ def _check_call(
         raise click.UsageError(
             "Missing argument 'MODEL...', or a --recipe or --sweep that names models."
         )
-    said = {"--history": options["history"], "--revision": options["revision"]}
+    values = {"--history": options["history"], "--revision": options["revision"]}
     if sweep:
-        said |= {"MODEL...": models, "--task": tasks, "--data": data, "--recipe": recipe}
-    if (recipe or sweep) and (option := next((name for name in said if said[name]), None)):
+        values |= {"MODEL...": models, "--task": tasks, "--data": data, "--recipe": recipe}
+    if (recipe or sweep) and (option := next((name for name in values if values[name]), None)):
         file = "--sweep" if sweep else "--recipe"
         raise click.UsageError(f"{option} is for the {file[2:]} to say; leave it out beside {file}")
 
 
-def _check_taken(tasks: Sequence[str]) -> None:
+def _check_task_options(tasks: Sequence[str]) -> None:
     """Refuse an option that was given and concerns none of the tasks."""
     context = click.get_current_context()
-    taken = {name for task in tasks for name in taken_options(task)}
+    accepted = {name for task in tasks for name in taken_options(task)}
     for option in context.command.params:
-        given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
-        if given and option.name in TASK_OPTIONS and option.name not in taken:
-            takers = [task for task in task_modules() if option.name in taken_options(task)]
+        is_given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+        if is_given and option.name in TASK_OPTIONS and option.name not in accepted:
+            accepting_tasks = [
+                task for task in task_modules() if option.name in taken_options(task)
+            ]
             raise click.UsageError(
-                f"{option.opts[0]} is for {', '.join(takers)}; what is asked is {', '.join(tasks)}"
+                f"{option.opts[0]} is for {', '.join(accepting_tasks)}; what is asked is {', '.join(tasks)}"
             )
 
 
-def _planned(
+def _plan_jobs(
     console: Console,
     recipe: str | None,
     sweep: str | None,
     models: Sequence[str],
     tasks: Sequence[str],
     options: ModelOptions,
-    how: TaskOptions,
-) -> list[Planned]:
+    task_options: TaskOptions,
+) -> list[PlannedJobs]:
     """Return the jobs of the call, or of its recipe, or of all recipes that its sweep is short for."""
     if not recipe and not sweep:
-        return [("", _jobs(models, tasks, options, how))]
+        return [("", _jobs(models, tasks, options, task_options))]
     from giccs.evaluation.recipe import TRAINING, read_recipe
     from giccs.evaluation.run import follow
     from giccs.evaluation.sweep import read_sweep
     from giccs.models import open_model
 
     recipes = read_sweep(sweep) if sweep else [read_recipe(str(recipe)).only(models, tasks)]
-    if count := sum(run.task == TRAINING for one in recipes for run in one.runs):
+    if count := sum(run.task == TRAINING for recipe in recipes for run in recipe.runs):
         console.note(
             f"{count} runs of {recipe} are trainings: giccs-csts train DATA --recipe {recipe}"
         )
     opener = cache(open_model)  # a model is opened, and loaded, once
-    planned: list[Planned] = []
+    plan: list[PlannedJobs] = []
     problems: list[Problem] = []
     impossible: list[Problem] = []
-    for one in recipes:
-        left = impossible if sweep else None
+    for recipe_file in recipes:
+        skipped = impossible if sweep else None
         try:
-            planned.append((one.data, follow(one, options, how, opener=opener, impossible=left)))
+            plan.append(
+                (
+                    recipe_file.data,
+                    follow(recipe_file, options, task_options, opener=opener, impossible=skipped),
+                )
+            )
         except InputError as error:
             problems += error.problems
     if problems:
         raise InputError(dict.fromkeys(problems))
-    if impossible and not any(jobs for _, jobs in planned):
+    if impossible and not any(jobs for _, jobs in plan):
         raise InputError(dict.fromkeys(impossible))
     for problem in dict.fromkeys(impossible):
         console.note(f"left out: {problem}")
-    return planned
+    return plan
 
 
-def _asks(planned: Sequence[Planned], data: str | None, library: _Library) -> list[Ask]:
+def _asks(plan: Sequence[PlannedJobs], data: str | None, library: _DataCache) -> list[Ask]:
     """Return what is to be asked of each model, as far as it can do it."""
     from giccs.evaluation.engines.local import Ask, distinct
 
-    read = [
-        (opened, task, library.of(task, data or named))
-        for named, jobs in planned
+    tasks_with_data = [
+        (opened, task, library.read_for(task, data or data_name))
+        for data_name, jobs in plan
         for opened, tasks in jobs
         for task in tasks
     ]
     return distinct(
-        Ask(model, task, its_data, options)
-        for opened, task, its_data in read
+        Ask(model, task, task_data, options)
+        for opened, task, task_data in tasks_with_data
         for model, options in opened
         if not task.refuses(model)
     )
 
 
-def _asked(
+def _run_jobs(
     console: Console,
     asks: list[Ask],
     store: Store,
@@ -334,24 +345,24 @@ def _asked(
     address: str | None,
 ) -> Iterator[tuple[int, Result]]:
     """Return (place, result) of each ask, by the engine."""
-    how: dict[str, Any] = {"force": force, "note": console.note, "progress": console.progress}
+    options: dict[str, Any] = {"force": force, "note": console.note, "progress": console.progress}
     if engine == "ray":
         from giccs.evaluation.engines.cluster import over_ray
 
-        return over_ray(asks, store, address=address, **how)
+        return over_ray(asks, store, address=address, **options)
     from giccs.evaluation.engines.local import locally
 
-    return locally(_drained(asks), store, **how)
+    return locally(_release_jobs(asks), store, **options)
 
 
-def _drained(asks: list[Ask]) -> Iterator[Ask]:
+def _release_jobs(asks: list[Ask]) -> Iterator[Ask]:
     """Let go of each ask, so that the memory of a model is free once it has been asked all."""
     while asks:
         yield asks.pop(0)
 
 
 def _jobs(
-    models: Sequence[str], tasks: Sequence[str], options: ModelOptions, how: TaskOptions
+    models: Sequence[str], tasks: Sequence[str], options: ModelOptions, task_options: TaskOptions
 ) -> list[Job]:
     """Return all models with all tasks, each of which a model must be able to do if it was asked for.
 
@@ -360,13 +371,13 @@ def _jobs(
     from giccs.evaluation.run import Opened, must_do, open_models
 
     opened = open_models(models, options)
-    asked = [task for name in tasks or BY_DEFAULT for task in open_tasks(name, how)]
-    idle = [model for model in opened if all(task.refuses(model) for task in asked)]
-    must_do(opened if tasks else idle, asked)
-    return [([Opened(model, options) for model in opened], asked)]
+    all_tasks = [task for name in tasks or BY_DEFAULT for task in open_tasks(name, task_options)]
+    unsuitable = [model for model in opened if all(task.refuses(model) for task in all_tasks)]
+    must_do(opened if tasks else unsuitable, all_tasks)
+    return [([Opened(model, options) for model in opened], all_tasks)]
 
 
-class _Library:
+class _DataCache:
     """The data of every task, each read once."""
 
     def __init__(self, console: Console, limit: int | None) -> None:
@@ -374,9 +385,9 @@ class _Library:
         self._read: dict[Any, Data] = {}
         self._warned: set[Problem] = set()
 
-    def of(self, task: Task, named: str) -> Data:
+    def read_for(self, task: Task, data_name: str) -> Data:
         """Return what a task is asked on: what is named, or the task's own."""
-        name = named or task.default_data
+        name = data_name or task.default_data
         if not name:
             raise click.UsageError(
                 f"--task {task.name} has no data of its own; name some with --data"
@@ -392,11 +403,11 @@ class _Library:
         """Warn, once, of a prompt template in another language than the data."""
         from giccs.tasks.multiple_choice import MultipleChoice
 
-        found = task.warnings_for(data) if isinstance(task, MultipleChoice) else []
-        self._console.warn([problem for problem in found if problem not in self._warned])
-        self._warned.update(found)
+        warnings = task.warnings_for(data) if isinstance(task, MultipleChoice) else []
+        self._console.warn([problem for problem in warnings if problem not in self._warned])
+        self._warned.update(warnings)
 
-    def read(self) -> list[tuple[str, str]]:
+    def sizes(self) -> list[tuple[str, str]]:
         """Return the name of each data set, and how much it holds."""
         return [(data.name, data.described()) for data in self._read.values()]
 
@@ -410,15 +421,15 @@ def _ceiling(
 ) -> Mapping[str, Estimate] | None:
     """Return the noise ceiling of the first data where pairs are compared and the judgments are known."""
     from giccs.benchmark import Benchmark
-    from giccs.measures.ceiling import ceiling_with_results, judgments_behind, read_ceiling
+    from giccs.measures.ceiling import cached_ceiling, load_judgments, read_ceiling
 
     for ask in asks:
         data: Any = ask.data
         if isinstance(data, Benchmark) and (result_kind(ask.task.name).has_ceiling or judgments):
-            found = judgments_behind(data, judgments, merge_variants=merge_variants)
-            if found and judgments:
-                report_judgments(console, found, judgments)
-            if found:
-                return ceiling_with_results(store.folder, found, data, console.note)
+            known_judgments = load_judgments(data, judgments, merge_variants=merge_variants)
+            if known_judgments and judgments:
+                report_judgments(console, known_judgments, judgments)
+            if known_judgments:
+                return cached_ceiling(store.folder, known_judgments, data, console.note)
             return read_ceiling(store.folder, data.fingerprint, None, console.note)
     return None

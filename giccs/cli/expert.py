@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
 __all__ = ["expert"]
 
-TABLE_4 = ("Last turn of the dialogue", "Paired sentence", "Calculated score", "Expert evaluation")
+MISMATCH_TITLES = (
+    "Last turn of the dialogue",
+    "Paired sentence",
+    "Calculated score",
+    "Expert evaluation",
+)
 GROUP_TITLES = ("", "agree", "judged", "share [95 %]", "at 0.5", "open")
 
 
@@ -83,25 +88,25 @@ def _write_sheet(console: Console, benchmark: Benchmark, path: str, bom: bool, s
         message = "is there already, and may hold judgments; name another file or remove it"
         raise InputError(Problem(path, None, message))
     write_atomic(path, ("\ufeff" if bom else "") + expert_sheet(benchmark, seed))
-    said = f"{len(benchmark.items)} items of {len(benchmark.dialogue_ids)} dialogues"
+    summary = f"{len(benchmark.items)} items of {len(benchmark.dialogue_ids)} dialogues"
     if path == "-":
-        console.note(said)
+        console.note(summary)
         return
     document = {"sheet": path, "items": len(benchmark.items), "seed": seed}
-    console.answer(f"{said} in {path}", document | {"data": benchmark.fingerprint})
+    console.answer(f"{summary} in {path}", document | {"data": benchmark.fingerprint})
 
 
 def _compare(console: Console, benchmark: Benchmark, path: str, form: str) -> None:
     from giccs.preparation.expert import expert_check, read_expert
 
     check = expert_check(benchmark, read_expert(path, benchmark))
-    whole = check.groups[0]
-    for count, what in (
-        (whole.open, "items are not judged yet"),
-        (whole.middle, "judged items have a score of exactly 0.5, which has no side"),
+    overall = check.groups[0]
+    for count, text in (
+        (overall.open, "items are not judged yet"),
+        (overall.middle, "judged items have a score of exactly 0.5, which has no side"),
     ):
         if count:
-            console.note(f"{count} {what}")
+            console.note(f"{count} {text}")
     console.answer(_csv(check) if form == "csv" else _tables(check, form), check.document())
 
 
@@ -113,23 +118,30 @@ def _tables(check: ExpertCheck, form: str) -> str:
 
     mismatches = [
         (
-            _in_a_cell(one.item.last_turn, form),
-            _in_a_cell(one.item.utterance, form),
-            f"{one.item.score:.2f}",
-            SHOWN[one.expert],
+            _cell_text(mismatch.item.last_turn, form),
+            _cell_text(mismatch.item.utterance, form),
+            f"{mismatch.item.score:.2f}",
+            SHOWN[mismatch.expert],
         )
-        for one in check.mismatches
+        for mismatch in check.mismatches
     ]
     groups = [
-        (part_name(one.by), one.agree, one.share.n, interval(one.share), one.middle, one.open)
-        for one in check.groups
+        (
+            part_name(group.by),
+            group.agree,
+            group.share.n,
+            interval(group.share),
+            group.middle,
+            group.open,
+        )
+        for group in check.groups
     ]
-    listed = tabulated(mismatches, TABLE_4, form) if mismatches else "no mismatches"
+    mismatch_table = tabulated(mismatches, MISMATCH_TITLES, form) if mismatches else "no mismatches"
     notes = remarks(few_clusters_note(one.share for one in check.groups), form)
-    return "\n".join([f"{listed}\n\n{tabulated(groups, GROUP_TITLES, form)}", *notes])
+    return "\n".join([f"{mismatch_table}\n\n{tabulated(groups, GROUP_TITLES, form)}", *notes])
 
 
-def _in_a_cell(text: str, form: str) -> str:
+def _cell_text(text: str, form: str) -> str:
     line = " ".join(text.split())
     return line.replace("\\", r"\\").replace("|", r"\|") if form == "markdown" else line
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["export_lm_eval", "export_mteb"]
 
 
-def _shared(function: Callable[..., Any]) -> Callable[..., Any]:
+def _export_options(function: Callable[..., Any]) -> Callable[..., Any]:
     options = [
         click.option(
             "--data", default="giccs-sample", show_default=True, metavar="DATA",
@@ -54,7 +54,7 @@ def _shared(function: Callable[..., Any]) -> Callable[..., Any]:
     lm_eval --include_path exported --tasks giccs_sample_multiple_choice_with_history ...
     """,
 )
-@_shared
+@_export_options
 @click_options(TaskOptions, "template", "language", "answer")
 @click_option(TaskOptions, "seed", help="Seed of the order of options.")
 def export_lm_eval(
@@ -77,11 +77,13 @@ def export_lm_eval(
     from giccs.evaluation.interop.lm_eval import export_task
     from giccs.tasks.multiple_choice import open_tasks
 
-    benchmark, about = _read(console, data, limit, config, language)
-    options = TaskOptions(history, seed, template=template, language=about.language, answer=answer)
+    benchmark, provenance = _read(console, data, limit, config, language)
+    options = TaskOptions(
+        history, seed, template=template, language=provenance.language, answer=answer
+    )
     (task,) = open_tasks(options)
     console.warn(task.warnings_for(benchmark))
-    _written(console, export_task(benchmark, task, folder, about), about)
+    _report_files(console, export_task(benchmark, task, folder, provenance), provenance)
 
 
 @command(
@@ -91,7 +93,7 @@ def export_lm_eval(
     giccs-eval export-mteb --data sasaadi/GiCCS --history without -o exported
     """,
 )
-@_shared
+@_export_options
 @language_option
 def export_mteb(
     console: Console,
@@ -109,9 +111,9 @@ def export_mteb(
     """  # fmt: skip
     from giccs.evaluation.interop.mteb import export_task
 
-    benchmark, about = _read(console, data, limit, config, language)
+    benchmark, provenance = _read(console, data, limit, config, language)
     histories = ["without", "with"] if history == "both" else [history]
-    _written(console, export_task(benchmark, histories, folder, about), about)
+    _report_files(console, export_task(benchmark, histories, folder, provenance), provenance)
 
 
 def _read(
@@ -126,7 +128,7 @@ def _read(
     return benchmark.first(limit) if limit else benchmark, about
 
 
-def _written(console: Console, paths: list[Any], about: Provenance) -> None:
+def _report_files(console: Console, paths: list[Any], about: Provenance) -> None:
     files = [str(path) for path in paths]
     if warning := about.terms.warning():
         console.warn([Problem(about.data, None, warning)])

@@ -12,7 +12,7 @@ __all__ = [
     "DATA_HELP",
     "language_option",
     "language_option_with_alias",
-    "offline_first",
+    "set_offline_mode",
 ]
 
 DATA_HELP = "A benchmark JSONL file, a folder with the GiCCS release, a hub id, or giccs-sample."
@@ -30,7 +30,7 @@ class _HiddenAlias(click.Option):
             self.opts = names
 
 
-def _tag(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+def _parse_tag(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     try:
         return language_tag(value) if value is not None else None
     except ValueError as error:
@@ -38,17 +38,17 @@ def _tag(ctx: click.Context, parameter: click.Parameter, value: str | None) -> s
 
 
 language_option = click.option(
-    "--language", metavar="TAG", callback=_tag, is_eager=True, help=LANGUAGE_HELP
+    "--language", metavar="TAG", callback=_parse_tag, is_eager=True, help=LANGUAGE_HELP
 )
 """Eager, so that callbacks of other options find its value."""
 language_option_with_alias = click.option(
-    "--language", "--lang", "language", cls=_HiddenAlias, metavar="TAG", callback=_tag,
+    "--language", "--lang", "language", cls=_HiddenAlias, metavar="TAG", callback=_parse_tag,
     help=LANGUAGE_HELP,
 )  # fmt: skip
 """With the former name of the option, for one version."""
 
 
-def offline_first(offline: bool) -> None:
+def set_offline_mode(offline: bool) -> None:
     """Set what every library of the hub reads when it is imported; so call it before any is."""
     if offline:
         os.environ["HF_HUB_OFFLINE"] = "1"

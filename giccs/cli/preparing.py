@@ -21,33 +21,37 @@ if TYPE_CHECKING:
 __all__ = ["candidates", "import_", "select", "sheet"]
 
 
-def _names(ctx: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...]:
+def _parse_names(
+    ctx: click.Context, parameter: click.Parameter, value: str | None
+) -> tuple[str, ...]:
     return tuple(name.strip() for name in (value or "").split(",") if name.strip())
 
 
-def _columns(ctx: click.Context, parameter: click.Parameter, value: str | None) -> dict[str, str]:
+def _parse_columns(
+    ctx: click.Context, parameter: click.Parameter, value: str | None
+) -> dict[str, str]:
     columns = {}
-    for pair in _names(ctx, parameter, value):
+    for pair in _parse_names(ctx, parameter, value):
         part, _, name = pair.partition("=")
         if part not in PARTS or not name.strip():
-            allowed = ", ".join(f"{one}=NAME" for one in PARTS)
-            raise click.BadParameter(f"{pair!r} is not a column of a turn; expected {allowed}")
+            expected = ", ".join(f"{name}=NAME" for name in PARTS)
+            raise click.BadParameter(f"{pair!r} is not a column of a turn; expected {expected}")
         columns[part] = name.strip()
     return columns
 
 
-def _output(what: str) -> Callable[[Any], Any]:
+def _output_option(content: str) -> Callable[[Any], Any]:
     return click.option(
-        "-o", "--output", required=True, metavar="FILE", help=f"{what}; - is standard output."
+        "-o", "--output", required=True, metavar="FILE", help=f"{content}; - is standard output."
     )
 
 
-def _not_both(console: Console, output: str) -> None:
+def _check_output(console: Console, output: str) -> None:
     if output == "-" and console.as_json:
         raise click.UsageError("-o - and --json both write to standard output; name a file")
 
 
-def _done(console: Console, lines: Sequence[str], document: Mapping[str, Any]) -> None:
+def _report(console: Console, lines: Sequence[str], document: Mapping[str, Any]) -> None:
     """Say what was done."""
     if console.as_json:
         console.answer("", document)
@@ -73,10 +77,10 @@ def _done(console: Console, lines: Sequence[str], document: Mapping[str, Any]) -
     show_default=True,
     help="Form of the transcripts; auto goes by each file's ending, then by how it begins.",
 )
-@_output("Dialogues JSONL")
+@_output_option("Dialogues JSONL")
 @click.option(
     "--columns",
-    callback=_columns,
+    callback=_parse_columns,
     metavar="PART=NAME,...",
     help=f"Columns or keys that are called otherwise: {', '.join(PARTS)}.",
 )
@@ -85,7 +89,7 @@ def _done(console: Console, lines: Sequence[str], document: Mapping[str, Any]) -
 )
 @click.option(
     "--context",
-    callback=_names,
+    callback=_parse_names,
     metavar="COLUMN,...",
     help="One row per dialogue: the column with its turns, or one column per turn.",
 )
@@ -97,7 +101,7 @@ def _done(console: Console, lines: Sequence[str], document: Mapping[str, Any]) -
 @click.option(
     "--candidates",
     "candidate_columns",
-    callback=_names,
+    callback=_parse_names,
     metavar="COLUMN,...",
     help="One row per dialogue: one column per candidate, or one column with all of them.",
 )
@@ -106,8 +110,12 @@ def _done(console: Console, lines: Sequence[str], document: Mapping[str, Any]) -
     metavar="TEXT",
     help="Separates turns, and candidates, in one cell.  [default: a line break]",
 )
-@click.option("--user", callback=_names, metavar="NAME,...", help="Speakers that are the user.")
-@click.option("--system", callback=_names, metavar="NAME,...", help="Speakers that are the system.")
+@click.option(
+    "--user", callback=_parse_names, metavar="NAME,...", help="Speakers that are the user."
+)
+@click.option(
+    "--system", callback=_parse_names, metavar="NAME,...", help="Speakers that are the system."
+)
 @click.option("--source", metavar="NAME", help="Source of dialogues that tell none.")
 @click.option("--domain", metavar="NAME", help="Domain of dialogues that tell none.")
 @language_option
@@ -151,9 +159,9 @@ def import_(
         raise click.UsageError("--separator needs --context, the column that it separates")
     if id_column:
         columns = columns | {"dialogue": id_column}
-    _not_both(console, output)
+    _check_output(console, output)
     try:
-        found = import_transcripts(
+        transcripts = import_transcripts(
             files, form, columns=columns, source=source, domain=domain, language=language, user=user,
             system=system, layout=layout,
         )  # fmt: skip
@@ -161,31 +169,35 @@ def import_(
         raise
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    console.warn(found.warnings)
-    if not found.dialogues:
+    console.warn(transcripts.warnings)
+    if not transcripts.dialogues:
         raise InputError(Problem(files[0], None, "no dialogue of two turns or more was found"))
-    write_dialogues(found.dialogues, output)
+    write_dialogues(transcripts.dialogues, output)
     document = {
-        "counts": found.counts,
-        "roles": found.roles,
-        "stripped": found.stripped,
-        "notes": found.notes,
-        "unused": found.unused,
-        "warnings": [str(warning) for warning in found.warnings],
+        "counts": transcripts.counts,
+        "roles": transcripts.roles,
+        "stripped": transcripts.stripped,
+        "notes": transcripts.notes,
+        "unused": transcripts.unused,
+        "warnings": [str(warning) for warning in transcripts.warnings],
     }
-    _done(console, _imported(found), document)
+    _report(console, _import_summary(transcripts), document)
 
 
-def _imported(found: Imported) -> list[str]:
-    lines = [", ".join(f"{n} {what.replace('_', ' ')}" for what, n in found.counts.items())]
+def _import_summary(transcripts: Imported) -> list[str]:
+    lines = [
+        ", ".join(
+            f"{n} {count_name.replace('_', ' ')}" for count_name, n in transcripts.counts.items()
+        )
+    ]
     for role in ("user", "system"):
-        names = [name for name, of in found.roles.items() if of == role]
+        names = [name for name, speaker_role in transcripts.roles.items() if speaker_role == role]
         if names:
             lines.append(f"{role}: {', '.join(names)}")
-    stripped = sorted(found.stripped.items(), key=lambda pair: (-pair[1], pair[0]))
+    stripped = sorted(transcripts.stripped.items(), key=lambda pair: (-pair[1], pair[0]))
     if stripped:
         lines.append(f"stripped: {', '.join(f'{kind} {n}' for kind, n in stripped)}")
-    return [*lines, *found.notes]
+    return [*lines, *transcripts.notes]
 
 
 @command(
@@ -196,7 +208,7 @@ def _imported(found: Imported) -> list[str]:
     """,
 )
 @click.argument("files", nargs=-1, required=True, metavar="DIALOGUES...")
-@_output("The dialogues that were taken")
+@_output_option("The dialogues that were taken")
 @click.option("--config", metavar="FILE.toml", help="Rules, as above.")
 @click.option("--seed", type=SEED, help="Seed of the draw.  [default: the file's, or 0]")
 @click.option("--log", metavar="FILE", help="Write every decision as JSONL.")
@@ -241,25 +253,29 @@ def select(
     from giccs.preparation.selection.decisions import write_log
     from giccs.preparation.selection.rules import Rules, read_rules
 
-    _not_both(console, output)
+    _check_output(console, output)
     rules = read_rules(config) if config else Rules()
     rules = rules if seed is None else replace(rules, seed=seed)
     dialogues = _read(files)
     try:
         selection = draw(dialogues, rules)
     except ValueError as error:
-        place = config or files[0]
-        raise InputError([Problem(place, None, line) for line in str(error).split("\n")]) from None
+        rules_source = config or files[0]
+        raise InputError(
+            [Problem(rules_source, None, line) for line in str(error).split("\n")]
+        ) from None
     console.warn([Problem(config or files[0], None, warning) for warning in selection.warnings])
     if log:
-        read = [*files, *([config] if config else [])]
+        input_files = [*files, *([config] if config else [])]
         settings = {"seed": rules.seed, "rules": config}
-        write_log(log, "giccs-build select", read, settings, selection.decisions)
+        write_log(log, "giccs-build select", input_files, settings, selection.decisions)
     if not selection.dialogues:
         raise InputError(Problem(files[0], None, "no dialogue was taken; --log tells why"))
     write_dialogues(selection.dialogues, output)
     counts = Counter(one.decision for one in selection.decisions)
-    cells = Counter((one.source, one.domain, len(one.turns)) for one in selection.dialogues)
+    cells = Counter(
+        (dialogue.source, dialogue.domain, len(dialogue.turns)) for dialogue in selection.dialogues
+    )
     document = {
         "seed": rules.seed,
         "decisions": counts,
@@ -272,14 +288,14 @@ def select(
         f"{number:>4}  {source} / {domain}, {n_turns} turns"
         for (source, domain, n_turns), number in sorted(cells.items())
     ]
-    told = ", ".join(f"{number} {decision}" for decision, number in counts.items())
-    _done(console, [*lines, f"{told}; seed {rules.seed}"], document)
+    decision_counts = ", ".join(f"{number} {decision}" for decision, number in counts.items())
+    _report(console, [*lines, f"{decision_counts}; seed {rules.seed}"], document)
 
 
 def _read(files: Sequence[str]) -> list[Dialogue]:
-    from giccs.benchmark.assemble import DIALOGUE_ID, placed_dialogues
+    from giccs.benchmark.assemble import DIALOGUE_ID, read_located_dialogues
 
-    rows = [row for file in files for row in placed_dialogues(file, candidates=False)]
+    rows = [row for file in files for row in read_located_dialogues(file, candidates=False)]
     if problems := [*DIALOGUE_ID.problems(rows)]:
         raise InputError(problems)
     return [row.record for row in rows]
@@ -292,7 +308,7 @@ def _read(files: Sequence[str]) -> list[Dialogue]:
     """,
 )
 @click.argument("dialogues", metavar="DIALOGUES")
-@_output("The sheet, CSV")
+@_output_option("The sheet, CSV")
 @language_option_with_alias
 @click.option(
     "--texts",
@@ -322,18 +338,18 @@ def sheet(
     from giccs.preparation.sheet import read_sheet_texts, sheet_texts
     from giccs.preparation.sheet import sheet as rows
 
-    _not_both(console, output)
-    read = read_dialogues(dialogues, candidates=False)
-    tag = required_language(read, dialogues, language, "the sheet's texts")
+    _check_output(console, output)
+    selected = read_dialogues(dialogues, candidates=False)
+    tag = required_language(selected, dialogues, language, "the sheet's texts")
     try:
-        chosen = read_sheet_texts(texts, tag) if texts else sheet_texts(tag)
+        language_texts = read_sheet_texts(texts, tag) if texts else sheet_texts(tag)
     except InputError:
         raise
     except ValueError as error:
         raise InputError(Problem(dialogues, None, str(error))) from None
-    write_atomic(output, ("\ufeff" if bom else "") + rows(read, chosen))
-    document = {"dialogues": len(read), "rows": 5 * len(read)}
-    _done(console, [f"{5 * len(read)} rows for {len(read)} dialogues"], document)
+    write_atomic(output, ("\ufeff" if bom else "") + rows(selected, language_texts))
+    document = {"dialogues": len(selected), "rows": 5 * len(selected)}
+    _report(console, [f"{5 * len(selected)} rows for {len(selected)} dialogues"], document)
 
 
 @command(
@@ -344,7 +360,7 @@ def sheet(
 )
 @click.argument("dialogues", metavar="DIALOGUES")
 @click.option("--sheet", "filled", required=True, metavar="FILE", help="The sheet, filled in.")
-@_output("Dialogues with candidates")
+@_output_option("Dialogues with candidates")
 @click.option(
     "--candidates",
     "number",
@@ -368,13 +384,13 @@ def candidates(
     from giccs.benchmark.assemble import read_dialogues, write_dialogues
     from giccs.preparation.sheet import read_sheet, with_candidates
 
-    _not_both(console, output)
+    _check_output(console, output)
     file, rows = read_sheet(filled)
-    read = read_dialogues(dialogues, candidates=False)
-    whole, warnings = with_candidates(read, file, rows, number, seed)
+    selected = read_dialogues(dialogues, candidates=False)
+    completed, warnings = with_candidates(selected, file, rows, number, seed)
     console.warn(warnings)
-    write_dialogues(whole, output)
-    total = sum(len(one.candidates) for one in whole)
-    document = {"dialogues": len(whole), "candidates": total, "seed": seed}
-    said = f"{total} candidates of {len(whole)} dialogues in random order, seed {seed}"
-    _done(console, [said], document)
+    write_dialogues(completed, output)
+    total = sum(len(dialogue.candidates) for dialogue in completed)
+    document = {"dialogues": len(completed), "candidates": total, "seed": seed}
+    summary = f"{total} candidates of {len(completed)} dialogues in random order, seed {seed}"
+    _report(console, [summary], document)

@@ -12,7 +12,7 @@ from bws.problems import Problem
 if TYPE_CHECKING:
     from giccs.measures.results import Result
 
-__all__ = ["Remarks", "warned_of_unknown_tokens"]
+__all__ = ["Remarks", "unknown_token_warning"]
 
 
 class Remarks:
@@ -22,27 +22,27 @@ class Remarks:
         self._console = console
         self._done: set[tuple[str, str]] = set()
 
-    def on(self, result: Result) -> None:
+    def print_for(self, result: Result) -> None:
         """Print which weights the model did not use, and the share of unknown tokens if it is large."""
         from giccs.models.vocabulary import TokenCounts
 
         environment: Mapping[str, Any] = result.environment
         unused = environment.get("unused_weights")
-        if unused and self._first(result.model, ""):
+        if unused and self._is_first(result.model, ""):
             self._console.note(f"{result.model}: weights: {unused}")
         data = str(environment.get("data", ""))
         warning = TokenCounts(**environment.get("tokens", {})).warning()
-        if warning and self._first(result.model, data):
+        if warning and self._is_first(result.model, data):
             self._console.warn([Problem(result.model, None, f"{data}: {warning}")])
 
-    def _first(self, model: str, data: str) -> bool:
-        first = (model, data) not in self._done
+    def _is_first(self, model: str, data: str) -> bool:
+        is_first = (model, data) not in self._done
         self._done.add((model, data))
-        return first
+        return is_first
 
 
 @contextmanager
-def warned_of_unknown_tokens(console: Console, model: str, data: str) -> Iterator[None]:
+def unknown_token_warning(console: Console, model: str, data: str) -> Iterator[None]:
     """Print a warning after the block where many of the tokens that a model read are unknown to it."""
     from giccs.models.vocabulary import counted_tokens
 

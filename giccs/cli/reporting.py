@@ -92,7 +92,7 @@ def report(
     language: str | None,
 ) -> None:
     """Print the results in a folder as tables, best model first."""  # fmt: skip
-    from giccs.measures.ceiling import ceiling_with_results
+    from giccs.measures.ceiling import cached_ceiling
     from giccs.measures.results import Store
     from giccs.report import report as tables
     from giccs.tasks import result_kind
@@ -119,19 +119,19 @@ def report(
     if compare:
         _compare_models(console, store, results, target, form)
         return
-    pairs = [result for result in results if result_kind(result.task).has_ceiling]
-    judged = _judged(console, pairs, judgments, merge_variants, data)
+    pairwise = [result for result in results if result_kind(result.task).has_ceiling]
+    judgments_and_data = _load_judgments(console, pairwise, judgments, merge_variants, data)
     ceiling = (
-        ceiling_with_results(folder, *judged, console.note)
-        if judged
-        else _stored_ceiling(console, folder, pairs)
+        cached_ceiling(folder, *judgments_and_data, console.note)
+        if judgments_and_data
+        else _stored_ceiling(console, folder, pairwise)
     )
     document: dict[str, Any] = {"results": [result.document() for result in results]}
     if ceiling:
-        document["ceiling"] = {name: one.document() for name, one in ceiling.items()}
+        document["ceiling"] = {name: estimate.document() for name, estimate in ceiling.items()}
     over_annotators: list[Result] = []
-    if judged and judgments:
-        over_annotators = _over_annotators(console, store, pairs, *judged)
+    if judgments_and_data and judgments:
+        over_annotators = _over_annotators(console, store, pairwise, *judgments_and_data)
         document["over_annotators"] = [_over_annotators_document(one) for one in over_annotators]
     console.answer(tables(results, form, ceiling, over_annotators).rstrip("\n"), document)
 
@@ -157,10 +157,10 @@ def _compare_models(
     console: Console, store: Store, results: Sequence[Result], target: float | None, form: str
 ) -> None:
     from giccs.report.leaderboards import comparison_tables
-    from giccs.report.model_comparison import TARGET, compare
+    from giccs.report.model_comparison import TARGET_DIFFERENCE, compare
 
     predicted = [store.with_predictions(result) for result in results]
-    comparison = compare(predicted, target=target or TARGET)
+    comparison = compare(predicted, target=target or TARGET_DIFFERENCE)
     console.answer(comparison_tables(comparison, form).rstrip("\n"), comparison.document())
 
 
@@ -168,50 +168,54 @@ def _compare_published(
     console: Console, results: Sequence[Result], recipe: str, data: str | None, form: str
 ) -> None:
     from giccs.evaluation.recipe import read_recipe
-    from giccs.report.published import against, published_table
+    from giccs.report.published import compare_with_published, published_table
 
-    found = against(results, read_recipe(recipe), copy=data)
-    console.answer(published_table(found, form).rstrip("\n"), found.document())
+    comparison = compare_with_published(results, read_recipe(recipe), local_name=data)
+    console.answer(published_table(comparison, form).rstrip("\n"), comparison.document())
 
 
-def _judged(
+def _load_judgments(
     console: Console,
-    pairs: Sequence[Result],
+    pairwise: Sequence[Result],
     judgments: str | None,
     merge_variants: bool,
     data: str | None,
 ) -> tuple[Judgments, Benchmark] | None:
     """Return the judgments, or those of giccs-sample, and the benchmark that pairwise results are of."""
     from giccs.benchmark import SAMPLE, read_benchmark
-    from giccs.measures.ceiling import judgments_behind
+    from giccs.measures.ceiling import load_judgments
     from giccs.measures.results import data_of
 
-    names = list(dict.fromkeys(map(data_of, pairs)))
+    names = list(dict.fromkeys(map(data_of, pairwise)))
     if not judgments and SAMPLE not in names:
         return None
-    if not pairs:
+    if not pairwise:
         raise click.UsageError(
             "--judgments: there are no pairwise results here to show a ceiling for"
         )
-    benchmark = read_benchmark((data or _only(names)) if judgments else SAMPLE)
-    if all(result.signature.get("data") != benchmark.fingerprint for result in pairs):
+    benchmark = read_benchmark((data or _single_name(names)) if judgments else SAMPLE)
+    if all(result.signature.get("data") != benchmark.fingerprint for result in pairwise):
         message = "has other content than what the pairwise results here were computed on"
         if judgments:
             raise InputError(Problem(benchmark.name, None, message))
         return None  # a part of giccs-sample, by --limit
-    behind = judgments_behind(benchmark, judgments, merge_variants=merge_variants)
-    if behind and judgments:
-        report_judgments(console, behind, judgments)
-    return (behind, benchmark) if behind else None
+    score_judgments = load_judgments(benchmark, judgments, merge_variants=merge_variants)
+    if score_judgments and judgments:
+        report_judgments(console, score_judgments, judgments)
+    return (score_judgments, benchmark) if score_judgments else None
 
 
 def _over_annotators(
-    console: Console, store: Store, pairs: Sequence[Result], judgments: Judgments, data: Benchmark
+    console: Console,
+    store: Store,
+    pairwise: Sequence[Result],
+    judgments: Judgments,
+    data: Benchmark,
 ) -> list[Result]:
     """Return the results on the data with intervals over dialogues and annotators."""
     from giccs.measures.annotator_uncertainty import results_over_annotators
 
-    predicted = [store.with_predictions(result) for result in pairs]
+    predicted = [store.with_predictions(result) for result in pairwise]
     for result in predicted:
         if result.predictions is None:
             console.note(
@@ -223,18 +227,18 @@ def _over_annotators(
 def _over_annotators_document(result: Result) -> dict[str, Any]:
     from giccs.measures.results import data_of, history_of
 
-    metrics = {name: one.document() for name, one in result.metrics.items()}
+    metrics = {name: estimate.document() for name, estimate in result.metrics.items()}
     names = {"model": result.model, "data": data_of(result), "history": history_of(result)}
     return {**names, "metrics": metrics}
 
 
 def _stored_ceiling(
-    console: Console, folder: str, pairs: Sequence[Result]
+    console: Console, folder: str, pairwise: Sequence[Result]
 ) -> Mapping[str, Estimate] | None:
     """Return the one noise ceiling that the folder stores for the data of its pairwise results."""
     from giccs.measures.ceiling import read_ceiling
 
-    data = dict.fromkeys(str(result.signature.get("data", "")) for result in pairs)
+    data = dict.fromkeys(str(result.signature.get("data", "")) for result in pairwise)
     ceilings = [read_ceiling(folder, fingerprint, None, console.note) for fingerprint in data]
     stored = [ceiling for ceiling in ceilings if ceiling]
     if len(stored) > 1:
@@ -244,7 +248,7 @@ def _stored_ceiling(
     return stored[0] if len(stored) == 1 else None
 
 
-def _only(names: Sequence[str]) -> str:
+def _single_name(names: Sequence[str]) -> str:
     if len(names) == 1:
         return names[0]
     message = f"pairwise results are on {len(names)} data sets ({', '.join(names)})"

@@ -22,9 +22,9 @@ from giccs.cli.options import language_option_with_alias
 from giccs.description.distribution import Bin, distribution, distribution_table
 from giccs.description.figures import check_chart_path, score_distribution, write_chart
 from giccs.description.statistics import (
+    GROUPINGS,
     MTLD_CHOICES,
     MTLD_THRESHOLD,
-    PARTS,
     TABLE_2,
     describe,
     statistics_table,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["stats"]
 
-NEEDED = {
+REQUIRED_PACKAGES = {
     "stats": {"spacy": "spaCy", "simplemma": "simplemma", "lexicalrichness": "LexicalRichness"},
     "charts": {"altair": "Altair", "vl_convert": "vl-convert"},
 }
@@ -62,7 +62,7 @@ CSV_COLUMNS = (
     default=",".join(TABLE_2),
     show_default=True,
     metavar="COLUMN,...",
-    help=f"A row for each combination of {', '.join(PARTS)}.",
+    help=f"A row for each combination of {', '.join(GROUPINGS)}.",
 )
 @language_option_with_alias
 @click.option(
@@ -86,36 +86,39 @@ def stats(
     file of dialogues, which have no scores. A dialogue counts once; of its text only the turns do. Lemmas are
     those of the language that the data state, or else of --language.
     """
-    columns = _columns(by)
-    _need("stats")
+    columns = _parse_columns(by)
+    _require_packages("stats")
     if figure:
-        _need("charts")
+        _require_packages("charts")
         check_chart_path(figure)
-    read = _read(data)
-    lang = required_language(read.dialogues, data, language, "lemmas")
+    dataset = _read(data)
+    lang = required_language(dataset.dialogues, data, language, "lemmas")
     lemmatiser = _lemmatiser(lang, data, console)
-    console.warn(read.warnings)
-    bins = distribution(read.scores) if read.scores else ()
+    console.warn(dataset.warnings)
+    bins = distribution(dataset.scores) if dataset.scores else ()
     if figure:
         _draw(bins, figure, data, console)
     elif not bins:
         console.note(f"{data}: dialogues without scores, so no score distribution")
-    groups = describe(read.dialogues, lemmatiser, columns, console.progress, mtld)
+    groups = describe(dataset.dialogues, lemmatiser, columns, console.progress, mtld)
     document = {
         "groups": [group.document() for group in groups],
-        "distribution": [asdict(one) for one in bins],
+        "distribution": [asdict(score_bin) for score_bin in bins],
         "lemmatiser": lemmatiser.name,
-        "signature": _signature(read.digest, lang, mtld),
+        "signature": _signature(dataset.digest, lang, mtld),
     }
     table = statistics_table(groups, columns)
     if form == "csv":
         console.answer(table.select("part", *CSV_COLUMNS).csv().rstrip("\n"), document)
         return
-    parts = [table.text(form), "\n".join(remarks([*table.notes, *_said(document)], form))]
+    sections = [
+        table.text(form),
+        "\n".join(remarks([*table.notes, *_provenance_lines(document)], form)),
+    ]
     if bins:
         scores = distribution_table(bins, bars=form == "table")
-        parts += [heading(scores.title, form), scores.text(form)]
-    console.answer("\n\n".join(parts), document)
+        sections += [heading(scores.title, form), scores.text(form)]
+    console.answer("\n\n".join(sections), document)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,22 +142,22 @@ def _read(data: str) -> _Data:
         if first and "turns" in first.values and "utterance" not in first.values:
             digest = hashlib.sha256(read_bytes(data)).hexdigest()
             return _Data(read_dialogues(data, candidates=False), (), digest)
-    found = read_benchmark(data)
-    scores = [item.score for item in found.items]
-    return _Data(found.items, scores, found.fingerprint, found.warnings)
+    benchmark = read_benchmark(data)
+    scores = [item.score for item in benchmark.items]
+    return _Data(benchmark.items, scores, benchmark.fingerprint, benchmark.warnings)
 
 
-def _columns(by: str) -> tuple[str, ...]:
+def _parse_columns(by: str) -> tuple[str, ...]:
     columns = tuple(dict.fromkeys(name.strip() for name in by.split(",")))
-    if unknown := [name for name in columns if name not in PARTS]:
-        message = f"{unknown[0]!r} is no column; it must be one of {', '.join(PARTS)}"
+    if unknown := [name for name in columns if name not in GROUPINGS]:
+        message = f"{unknown[0]!r} is no column; it must be one of {', '.join(GROUPINGS)}"
         raise click.BadParameter(message, param_hint="--by")
     return columns
 
 
-def _need(extra: str) -> None:
+def _require_packages(extra: str) -> None:
     """Raise ClickException where a package of the extra is not installed."""
-    for module, name in NEEDED[extra].items():
+    for module, name in REQUIRED_PACKAGES[extra].items():
         if find_spec(module) is None:
             message = f"needs {name}; install it with: pip install 'giccs[{extra}]'"
             raise click.ClickException(message)
@@ -164,11 +167,11 @@ def _lemmatiser(lang: str, data: str, console: Console) -> Lemmatiser:
     from giccs.description.lemmas import lemmatiser
 
     try:
-        found = lemmatiser(lang)
+        result = lemmatiser(lang)
     except ValueError as error:
         raise InputError(Problem(data, None, str(error))) from None
-    console.warn([Problem(data, None, remark) for remark in found.remarks])
-    return found
+    console.warn([Problem(data, None, remark) for remark in result.remarks])
+    return result
 
 
 def _draw(bins: Sequence[Bin], path: str, data: str, console: Console) -> None:
@@ -182,18 +185,18 @@ def _signature(digest: str, lang: str, mtld: str) -> dict[str, Any]:
     return {
         "data": digest,
         "giccs": version("giccs"),
-        **{name: version(name) for name in NEEDED["stats"]},
+        **{name: version(name) for name in REQUIRED_PACKAGES["stats"]},
         "mtld": mtld,
         "mtld_threshold": MTLD_THRESHOLD,
         "lang": lang,
     }
 
 
-def _said(document: dict[str, Any]) -> list[str]:
+def _provenance_lines(document: dict[str, Any]) -> list[str]:
     """Return what the table says of where its numbers come from."""
-    how = document["signature"]
+    signature = document["signature"]
     return [
-        f"Lemmas by {document['lemmatiser']}; RTTR and MTLD (threshold {how['mtld_threshold']}) "
-        f"by lexicalrichness {how['lexicalrichness']}.",
-        f"Data {how['data'][:12]}, giccs {how['giccs']}.",
+        f"Lemmas by {document['lemmatiser']}; RTTR and MTLD (threshold {signature['mtld_threshold']}) "
+        f"by lexicalrichness {signature['lexicalrichness']}.",
+        f"Data {signature['data'][:12]}, giccs {signature['giccs']}.",
     ]

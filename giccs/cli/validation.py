@@ -40,10 +40,10 @@ def validate(ctx: click.Context, console: Console, data: str) -> None:
     if not console.as_json:
         console.warn(benchmark.warnings)
     lines = [f"{name:<12} {value}" for name, value in facts.items()]
-    found = {
+    messages = {
         "problems": [str(problem) for problem in problems],
         "warnings": [str(warning) for warning in benchmark.warnings],
     }
-    console.answer("\n".join(lines), facts | found)
+    console.answer("\n".join(lines), facts | messages)
     if problems:
         ctx.exit(2)

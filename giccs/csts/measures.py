@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from giccs.csts.data import LABELS, Dataset, Instance, pairs
 from giccs.measures.comparison import clustered_share
 from giccs.measures.metrics import (
-    CORRELATION,
-    SELECTED,
+    CORRELATION_BOUNDS,
+    SELECTED_KEY,
     Estimate,
     Floats,
     Statistic,
     correlations,
-    jackknifed,
+    jackknife_estimate,
     weighted_pearson,
     weighted_spearman,
 )
@@ -139,12 +139,12 @@ def mean_metrics(
 
     def correlation(weighted: Callable[[Floats, Floats, Ints], Statistic]) -> Estimate:
         statistics = [weighted(one, labels, groups.astype(np.intp)) for one in predictions]
-        return jackknifed(
+        return jackknife_estimate(
             lambda weights: np.mean([of(weights) for of in statistics], axis=0),
             len(labels),
             int(groups.max()) + 1,
             unit="sentence pairs",
-            bounds=CORRELATION,
+            bounds=CORRELATION_BOUNDS,
             resamples=resamples,
             seed=SEED,
         )
@@ -178,7 +178,7 @@ def selected_on(metrics: Mapping[str, Estimate], names: Sequence[str]) -> dict[s
         name: replace(
             estimate,
             reason="; ".join(filter(None, [estimate.reason, remark])),
-            extra={**estimate.extra, SELECTED: list(names)},
+            extra={**estimate.extra, SELECTED_KEY: list(names)},
         )
         for name, estimate in metrics.items()
     }

@@ -20,7 +20,14 @@ from bws.files.schema import ANY_TEXT, TEXT, LocatedRecord, Schema, Unique, choi
 from bws.files.table import read_table
 from bws.problems import Problem
 from giccs.csts.data import LABELS, Instance
-from giccs.measures.metrics import CORRELATION, Estimate, Floats, Ints, Statistic, jackknifed
+from giccs.measures.metrics import (
+    CORRELATION_BOUNDS,
+    Estimate,
+    Floats,
+    Ints,
+    Statistic,
+    jackknife_estimate,
+)
 
 __all__ = [
     "PUBLISHED",
@@ -267,13 +274,13 @@ def _estimate(counts: Floats, pair: Ints, resamples: int, seed: int, remark: str
     value = float(kappa(np.ones((1, n_pairs)))[0])
     why = "every answer is in one category: kappa is not defined" if math.isnan(value) else ""
     said = "; ".join(filter(None, [remark, why]))
-    return jackknifed(
+    return jackknife_estimate(
         kappa,
         n,
         n_pairs,
         said,
         "sentence pairs",
-        bounds=CORRELATION,
+        bounds=CORRELATION_BOUNDS,
         resamples=resamples,
         seed=seed,
     )

@@ -13,9 +13,9 @@ __all__ = ["FIGURE_1_BINS", "Bin", "distribution", "distribution_table"]
 
 FIGURE_1_BINS = 5
 """0–0.2, 0.2–0.4, 0.4–0.6, 0.6–0.8 and 0.8–1."""
-LONGEST_BAR = 40
+MAX_BAR_CHARACTERS = 40
 """Characters of the longest bar."""
-ROUNDING = 1e-9
+BOUNDARY_TOLERANCE = 1e-9
 """How far below a boundary arithmetic may leave a score that lies on it: (s + 1) / 2 of some s."""
 
 
@@ -52,7 +52,9 @@ def distribution(scores: Sequence[float], bins: int = FIGURE_1_BINS) -> tuple[Bi
         raise ValueError(f"bins is {bins}; there must be at least one")
     if outside := [score for score in scores if not 0 <= score <= 1]:
         raise ValueError(f"a score is {outside[0]}; scores lie in [0, 1]")
-    counts = Counter(min(math.floor(score * bins + ROUNDING), bins - 1) for score in scores)
+    counts = Counter(
+        min(math.floor(score * bins + BOUNDARY_TOLERANCE), bins - 1) for score in scores
+    )
     return tuple(Bin(k / bins, (k + 1) / bins, counts[k]) for k in range(bins))
 
 
@@ -72,10 +74,16 @@ def distribution_table(bins: Sequence[Bin], *, bars: bool = False) -> ResultTabl
         Column("high", is_detail=True),
         Column("bar", is_detail=not bars),
     ]
-    most = max(one.items for one in bins) or 1
+    max_items = max(score_bin.items for score_bin in bins) or 1
     rows = [
-        (one.label, one.items, one.low, one.high, "█" * round(LONGEST_BAR * one.items / most))
-        for one in bins
+        (
+            score_bin.label,
+            score_bin.items,
+            score_bin.low,
+            score_bin.high,
+            "█" * round(MAX_BAR_CHARACTERS * score_bin.items / max_items),
+        )
+        for score_bin in bins
     ]
     sources = [f"/distribution/{n}" for n in range(len(bins))]
     return ResultTable(columns, rows, title="Score distribution (Figure 1)", sources=sources)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import altair as alt
 
 __all__ = [
-    "CHART_ENDINGS",
+    "CHART_SUFFIXES",
     "chart_bytes",
     "chart_svg",
     "check_chart_path",
@@ -29,14 +29,14 @@ BLUE = "#0072B2"
 VERMILION, GREEN, PURPLE = "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, YELLOW, BLACK = "#E69F00", "#56B4E9", "#F0E442", "#000000"
 PNG_SCALE = 2
-CHART_ENDINGS = (".svg", ".png", ".json")
+CHART_SUFFIXES = (".svg", ".png", ".json")
 
 
 def score_distribution(bins: Sequence[Bin]) -> alt.Chart:
     """Return Figure 1 of the paper: how many items have a score in each bin."""
     import altair as alt
 
-    rows = [{"score": one.label, "items": one.items} for one in bins]
+    rows = [{"score": score_bin.label, "items": score_bin.items} for score_bin in bins]
     chart: alt.Chart = (
         alt.Chart(alt.InlineData(values=rows))
         .mark_bar(color=BLUE)
@@ -61,16 +61,16 @@ def write_chart(chart: alt.TopLevelMixin, path: str | os.PathLike[str]) -> None:
 
 def check_chart_path(path: str | os.PathLike[str]) -> None:
     """Raise InputError where `write_chart` could not write a file of this name."""
-    if Path(path).suffix.lower() not in CHART_ENDINGS:
-        message = f"a chart is written as {', '.join(CHART_ENDINGS)}; name a file that ends so"
+    if Path(path).suffix.lower() not in CHART_SUFFIXES:
+        message = f"a chart is written as {', '.join(CHART_SUFFIXES)}; name a file that ends so"
         raise InputError(Problem(os.fspath(path), None, message))
 
 
-def chart_bytes(chart: alt.TopLevelMixin, ending: str) -> bytes:
-    """Return the content of a chart's file; `ending` is one of `CHART_ENDINGS`."""
-    if ending == ".svg":
+def chart_bytes(chart: alt.TopLevelMixin, suffix: str) -> bytes:
+    """Return the content of a chart's file; `ending` is one of `CHART_SUFFIXES`."""
+    if suffix == ".svg":
         return chart_svg(chart).encode("utf-8")
-    if ending == ".json":
+    if suffix == ".json":
         return (json.dumps(chart.to_dict(), ensure_ascii=False, indent=2) + "\n").encode("utf-8")
     import vl_convert
 

@@ -15,10 +15,10 @@ from giccs.benchmark.languages import base_language
 if TYPE_CHECKING:
     from spacy.language import Language
 
-__all__ = ["Lemmatiser", "languages", "lemmatiser"]
+__all__ = ["Lemmatiser", "lemmatiser", "supported_languages"]
 
-MODELS = ("{lang}_core_news_sm", "{lang}_core_web_sm")
-UNUSED = ("parser", "ner", "entity_linker")
+MODEL_NAMES = ("{lang}_core_news_sm", "{lang}_core_web_sm")
+UNUSED_COMPONENTS = ("parser", "ner", "entity_linker")
 """Parts of a trained pipeline on which no lemma depends."""
 
 
@@ -59,26 +59,26 @@ def lemmatiser(lang: str) -> Lemmatiser:
 
     lang = base_language(lang)
     remarks: list[str] = []
-    for name in (model.format(lang=lang) for model in MODELS):
+    for name in (model.format(lang=lang) for model in MODEL_NAMES):
         try:
             version = metadata.version(name)
         except (metadata.PackageNotFoundError, ValueError):
             continue
         if folder := _model_folder(name, lang):
-            pipeline = spacy.load(folder, exclude=UNUSED)
+            pipeline = spacy.load(folder, exclude=UNUSED_COMPONENTS)
             return Lemmatiser(f"spaCy {name} {version}", lang, pipeline, tuple(remarks))
         remarks.append(f"{name} {version} is installed, but is no model of spaCy's; not used")
-    if lang not in (known := languages()):
-        raise ValueError(f"lang is {lang!r}; there are lemmas of {', '.join(known)}")
+    if lang not in (supported := supported_languages()):
+        raise ValueError(f"lang is {lang!r}; there are lemmas of {', '.join(supported)}")
     pipeline = spacy.blank(lang)
-    _register_tables()
+    _register_simplemma()
     pipeline.add_pipe("sentencizer")
     pipeline.add_pipe("simplemma")
     name = f"spaCy blank {lang} with simplemma {metadata.version('simplemma')}"
     return Lemmatiser(name, lang, pipeline, tuple(remarks))
 
 
-def languages() -> tuple[str, ...]:
+def supported_languages() -> tuple[str, ...]:
     """Return the languages that spaCy splits into tokens and simplemma has tables of."""
     import spacy.lang
     from simplemma.strategies.dictionaries.dictionary_factory import SUPPORTED_LANGUAGES
@@ -89,19 +89,23 @@ def languages() -> tuple[str, ...]:
 
 def _model_folder(name: str, lang: str) -> Path | None:
     """Return the folder of a trained model's data; None where it is not one of spaCy's."""
-    found = metadata.distribution(name)
-    folder = Path(str(found.locate_file(f"{name}/{name}-{found.version}")))
+    package = metadata.distribution(name)
+    folder = Path(str(package.locate_file(f"{name}/{name}-{package.version}")))
     try:
         meta = json.loads((folder / "meta.json").read_text("utf-8"))
-        told = (f"{meta['lang']}_{meta['name']}", meta["lang"], meta["version"])
+        stated = (f"{meta['lang']}_{meta['name']}", meta["lang"], meta["version"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
-    same = told == (name, lang, found.version)
-    major = found.version.split(".")[0] == metadata.version("spacy").split(".")[0]
-    return folder if same and major and (folder / "config.cfg").is_file() else None
+    is_spacy_model = stated == (name, lang, package.version)
+    has_major_version = package.version.split(".")[0] == metadata.version("spacy").split(".")[0]
+    return (
+        folder
+        if is_spacy_model and has_major_version and (folder / "config.cfg").is_file()
+        else None
+    )
 
 
-def _register_tables() -> None:
+def _register_simplemma() -> None:
     """Make simplemma a component that spaCy can add to a pipeline."""
     from simplemma import lemmatize
     from spacy.language import Language
@@ -112,14 +116,14 @@ def _register_tables() -> None:
     @Language.factory("simplemma", requires=["token.is_sent_start"], assigns=["token.lemma"])
     def component(nlp: Language, name: str) -> Any:
         def set_lemmas(doc: Any) -> Any:
-            begins = True
+            at_start = True
             for token in doc:
                 # capitals tell nouns from verbs, but not where a sentence begins („Soll ich …?“):
                 # of 583 beginnings in giccs-sample 43 change their lemma so, and few for the worse
-                begins = begins or token.is_sent_start
-                written = token.text.lower() if begins else token.text
-                token.lemma_ = lemmatize(written, nlp.lang or "")
-                begins = begins and not _is_word(token.text)
+                at_start = at_start or token.is_sent_start
+                form = token.text.lower() if at_start else token.text
+                token.lemma_ = lemmatize(form, nlp.lang or "")
+                at_start = at_start and not _is_word(token.text)
             return doc
 
         return set_lemmas

@@ -19,9 +19,9 @@ from giccs.description.lemmas import Lemmatiser
 from giccs.progress import Progress, silent
 
 __all__ = [
+    "GROUPINGS",
     "MTLD_CHOICES",
     "MTLD_THRESHOLD",
-    "PARTS",
     "TABLE_2",
     "Description",
     "Richness",
@@ -35,17 +35,17 @@ log = logging.getLogger(__name__)
 MTLD_THRESHOLD = 0.72
 MTLD_CHOICES = ("strict", "lexicalrichness")
 """MTLD of a text that completes no factor: undefined, or whatever the library returns (paper Table 2)."""
-STABLE_WORDS = 100
+MTLD_STABLE_WORDS = 100
 """MTLD settles from here on: Koizumi (2012), Vocabulary Learning and Instruction 1(1)."""
-PARTS: Mapping[str, Callable[[Dialogue | Item], Any]] = {
-    "n_turns": lambda one: len(one.turns),
-    "domain": lambda one: one.domain,
-    "original_domain": lambda one: one.original_domain,
-    "source": lambda one: one.source,
+GROUPINGS: Mapping[str, Callable[[Dialogue | Item], Any]] = {
+    "n_turns": lambda dialogue: len(dialogue.turns),
+    "domain": lambda dialogue: dialogue.domain,
+    "original_domain": lambda dialogue: dialogue.original_domain,
+    "source": lambda dialogue: dialogue.source,
 }
 """By what dialogues can be grouped."""
 TABLE_2 = ("n_turns", "domain")
-PART_COLUMNS = {
+GROUPING_COLUMNS = {
     "n_turns": Column("n_turns", "Dialogue turns", unit="-turn"),
     "domain": Column("domain", "Domain"),
     "original_domain": Column("original_domain", "Original domain"),
@@ -105,7 +105,7 @@ class Description:
 
 def statistics_table(groups: Sequence[Description], by: Sequence[str] = TABLE_2) -> ResultTable:
     """Return Table 2, a row per group; the notes are the reasons. by: names of what was grouped by."""
-    columns = [Column("part", parts=[PART_COLUMNS[name] for name in by]), *COLUMNS]
+    columns = [Column("part", parts=[GROUPING_COLUMNS[name] for name in by]), *COLUMNS]
     rows = [
         (
             group.by,
@@ -137,24 +137,27 @@ def describe(
     """Describe groups of dialogues, in the order of what they share, and last the whole.
 
     `dialogues` may be the items of a benchmark: a dialogue counts once, by its id. `by` names some of
-    `PARTS`; with none there is the whole only. `mtld` is one of `MTLD_CHOICES`, see `richness`. Raises
+    `GROUPINGS`; with none there is the whole only. `mtld` is one of `MTLD_CHOICES`, see `richness`. Raises
     ValueError for others, and for no dialogues.
     """
-    if unknown := [name for name in by if name not in PARTS]:
-        raise ValueError(f"by is {unknown[0]!r}; it must be one of {', '.join(PARTS)}")
-    once = list({one.dialogue_id: one for one in dialogues}.values())
-    if not once:
+    if unknown := [name for name in by if name not in GROUPINGS]:
+        raise ValueError(f"by is {unknown[0]!r}; it must be one of {', '.join(GROUPINGS)}")
+    unique_dialogues = list({dialogue.dialogue_id: dialogue for dialogue in dialogues}.values())
+    if not unique_dialogues:
         raise ValueError("there are no dialogues to describe")
-    log.debug("taking the lemmas of %d dialogues", len(once))
-    lemmas = _lemmas(once, lemmatiser, progress)
+    log.debug("taking the lemmas of %d dialogues", len(unique_dialogues))
+    lemmas = _lemmas(unique_dialogues, lemmatiser, progress)
     groups: dict[tuple[Any, ...], list[Dialogue | Item]] = {}
-    for one in once:
-        groups.setdefault(tuple(PARTS[name](one) for name in by), []).append(one)
-    parts = [
-        _described(dict(zip(by, key, strict=True)), groups[key], lemmas, mtld)
+    for dialogue in unique_dialogues:
+        groups.setdefault(tuple(GROUPINGS[name](dialogue) for name in by), []).append(dialogue)
+    descriptions = [
+        _describe_group(dict(zip(by, key, strict=True)), groups[key], lemmas, mtld)
         for key in sorted(groups)
     ]
-    return [*(part for part in parts if part.by), _described({}, once, lemmas, mtld)]
+    return [
+        *(description for description in descriptions if description.by),
+        _describe_group({}, unique_dialogues, lemmas, mtld),
+    ]
 
 
 def richness(text: str, mtld: str = "strict") -> Richness:
@@ -175,35 +178,37 @@ def richness(text: str, mtld: str = "strict") -> Richness:
         raise ValueError(f"mtld is {mtld!r}; it must be one of {', '.join(MTLD_CHOICES)}")
     from lexicalrichness import LexicalRichness
 
-    measured = LexicalRichness(text)
-    words: list[str] = measured.wordlist
+    lexical = LexicalRichness(text)
+    words: list[str] = lexical.wordlist
     if not words:
         reason = "the text has no words"
         return Richness(math.nan, math.nan, {"rttr": reason, "mtld": reason})
-    incomplete = _incomplete(words, measured.terms)
-    if incomplete and mtld == "strict":
-        return Richness(measured.rttr, math.nan, {"mtld": f"too short: {incomplete}"})
-    remarks = [f"LexicalRichness's own value; {incomplete}"] * bool(incomplete)
-    if len(words) < STABLE_WORDS:
-        stable = f"MTLD is stable from {STABLE_WORDS} on (Koizumi 2012)"
+    incomplete_text = _incomplete_passes(words, lexical.terms)
+    if incomplete_text and mtld == "strict":
+        return Richness(lexical.rttr, math.nan, {"mtld": f"too short: {incomplete_text}"})
+    remarks = [f"LexicalRichness's own value; {incomplete_text}"] * bool(incomplete_text)
+    if len(words) < MTLD_STABLE_WORDS:
+        stable = f"MTLD is stable from {MTLD_STABLE_WORDS} on (Koizumi 2012)"
         remarks.append(f"of {len(words)} words only; {stable}")
-    value = measured.mtld(threshold=MTLD_THRESHOLD)
-    return Richness(measured.rttr, value, {"mtld": "; ".join(remarks)} if remarks else {})
+    value = lexical.mtld(threshold=MTLD_THRESHOLD)
+    return Richness(lexical.rttr, value, {"mtld": "; ".join(remarks)} if remarks else {})
 
 
-def _incomplete(words: Sequence[str], n_types: int) -> str:
+def _incomplete_passes(words: Sequence[str], n_types: int) -> str:
     """Return which passes over a text complete no factor; empty where both complete one."""
     passes = {"forwards": words, "backwards": words[::-1]}
-    short = [name for name, order in passes.items() if not _completes_factor(order)]
+    incomplete = [
+        name for name, words_in_order in passes.items() if not _completes_factor(words_in_order)
+    ]
     size = f"its {len(words)} words ({n_types} different)"
-    return f"read {' and '.join(short)}, {size} complete no factor" if short else ""
+    return f"read {' and '.join(incomplete)}, {size} complete no factor" if incomplete else ""
 
 
 def _completes_factor(words: Iterable[str]) -> bool:
     types: set[str] = set()
-    for number, word in enumerate(words, start=1):
+    for n_words, word in enumerate(words, start=1):
         types.add(word)
-        if len(types) / number <= MTLD_THRESHOLD:
+        if len(types) / n_words <= MTLD_THRESHOLD:
             return True
     return False
 
@@ -212,30 +217,30 @@ def _lemmas(
     dialogues: Sequence[Dialogue | Item], lemmatiser: Lemmatiser, progress: Progress
 ) -> dict[str, set[str]]:
     """Return each dialogue's distinct lemmas, by its id."""
-    of_turns = lemmatiser.lemmas(turn.text for one in dialogues for turn in one.turns)
+    turn_lemmas = lemmatiser.lemmas(turn.text for dialogue in dialogues for turn in dialogue.turns)
     return {
-        one.dialogue_id: set().union(*islice(of_turns, len(one.turns)))
-        for one in progress(dialogues, "lemmas", len(dialogues))
+        dialogue.dialogue_id: set().union(*islice(turn_lemmas, len(dialogue.turns)))
+        for dialogue in progress(dialogues, "lemmas", len(dialogues))
     }
 
 
-def _described(
+def _describe_group(
     by: Mapping[str, Any],
     group: Sequence[Dialogue | Item],
     lemmas: Mapping[str, set[str]],
     mtld: str,
 ) -> Description:
-    turns = [turn.text for one in group for turn in one.turns]
+    turns = [turn.text for dialogue in group for turn in dialogue.turns]
     tokens = sum(len(turn.split()) for turn in turns)
-    rich = richness("\n".join(turns), mtld)
+    measures = richness("\n".join(turns), mtld)
     return Description(
         by=by,
         dialogues=len(group),
         turns=len(turns),
         tokens=tokens,
-        rttr=rich.rttr,
-        mtld=rich.mtld,
-        lemmas=len(set().union(*(lemmas[one.dialogue_id] for one in group))),
+        rttr=measures.rttr,
+        mtld=measures.mtld,
+        lemmas=len(set().union(*(lemmas[dialogue.dialogue_id] for dialogue in group))),
         mean_turn_length=tokens / len(turns),
-        reasons=rich.reasons,
+        reasons=measures.reasons,
     )

@@ -18,7 +18,12 @@ from numpy.typing import NDArray
 
 from giccs.evalrank.scores import Column, some_of
 from giccs.measures.comparison import paired_correlations
-from giccs.measures.metrics import CORRELATION, Estimate, jackknifed, weighted_spearman
+from giccs.measures.metrics import (
+    CORRELATION_BOUNDS,
+    Estimate,
+    jackknife_estimate,
+    weighted_spearman,
+)
 from giccs.models.postprocess.steps import family_of, is_postprocessed
 
 __all__ = ["FEWEST", "Cell", "Correlations", "complete", "correlate", "missing", "unprocessed"]
@@ -148,8 +153,8 @@ def _rho(intrinsic: Column, downstream: Column, resamples: int, seed: int) -> Es
     if reason := _why_undefined(x, y):
         return Estimate(math.nan, math.nan, math.nan, n, reason, extra)
     rho = weighted_spearman(x, y, family)
-    found = jackknifed(
-        rho, n, families, unit=FAMILIES, bounds=CORRELATION, resamples=resamples, seed=seed
+    found = jackknife_estimate(
+        rho, n, families, unit=FAMILIES, bounds=CORRELATION_BOUNDS, resamples=resamples, seed=seed
     )
     return replace(found, extra=extra)
 

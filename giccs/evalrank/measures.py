@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from giccs.evalrank.dependence import variances
 from giccs.evalrank.ranking import Ranks
-from giccs.measures.metrics import SHARE, Estimate, jackknife_interval, left_out
+from giccs.measures.metrics import SHARE_BOUNDS, Estimate, jackknife_interval, leave_out_weights
 
 __all__ = ["HITS", "estimates"]
 
@@ -92,12 +92,12 @@ def _mean(
     units = _units(pairs)
     _, counting = np.unique(units[counted], return_inverse=True)
     sums, numbers = np.bincount(counting, values[counted]), np.bincount(counting)
-    bounds = SHARE if float(np.max(values)) <= 1 else None
+    bounds = SHARE_BOUNDS if float(np.max(values)) <= 1 else None
     found = jackknife_interval(
         mean,
         (
             (weights @ sums) / (weights @ numbers)
-            for weights in left_out(len(sums), resamples, seed)
+            for weights in leave_out_weights(len(sums), resamples, seed)
         ),
         n,
         len(sums),

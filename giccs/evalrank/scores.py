@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from giccs.evalrank.agreement import MIN_KNOWN_PAIRS
-from giccs.measures.metrics import LOWER_IS_BETTER, Estimate
+from giccs.measures.metrics import LOWER_IS_BETTER_METRICS, Estimate
 from giccs.measures.results import Result
 
 __all__ = [
@@ -85,7 +85,7 @@ class Column:
     def label(self) -> str:
         """Return how tables call it, beside the task."""
         default, _ = INTRINSIC.get(self.task, ((DOWNSTREAM_METRIC,), True))
-        sign = "-" if self.metric in LOWER_IS_BETTER else ""
+        sign = "-" if self.metric in LOWER_IS_BETTER_METRICS else ""
         of_set = ", ".join(value for _, value in self.by)
         metric = "" if of_set and self.metric == default[0] else f"{sign}{self.metric}"
         setting = f"({self.setting})" if self.setting else ""
@@ -147,7 +147,7 @@ def scores(results: Sequence[Result], wanted: Sequence[Asked]) -> Table:
             if math.isnan(value := estimate.value):
                 undefined.setdefault(f"{what}: {estimate.reason}", []).append(result.model)
             else:
-                column[result.model] = -value if metric in LOWER_IS_BETTER else value
+                column[result.model] = -value if metric in LOWER_IS_BETTER_METRICS else value
     names = _settings(newest)
     columns = [
         Column(kind[0], metric, by, names[kind], values)

@@ -26,7 +26,7 @@ from giccs.measures.detectable import (
     questions_needed,
     t_detectable,
 )
-from giccs.measures.metrics import Statistic, rank_correlation_inside, weighted_spearman
+from giccs.measures.metrics import Statistic, weighted_spearman, within_dialogue_correlations
 
 __all__ = [
     "PairDifference",
@@ -42,9 +42,9 @@ __all__ = [
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
-CHUNK = 50_000
+MAX_CHUNK_WEIGHTS = 50_000
 """Weights of items held at a time: as many as a cache holds."""
-ROUNDING = 1e-12
+STDERR_TOLERANCE = 1e-12
 """Standard error at and below which two models do not differ in any dialogue."""
 
 
@@ -111,7 +111,7 @@ def within_dialogue_pairs(
 
     A pair is compared over the dialogues where the rho of both is defined.
     """
-    rho = [rank_correlation_inside(prediction, score, dialogue) for prediction in predictions]
+    rho = [within_dialogue_correlations(prediction, score, dialogue) for prediction in predictions]
     pairs = []
     for first, second in combinations(range(len(rho)), 2):
         difference = rho[first] - rho[second]
@@ -145,20 +145,20 @@ def accuracy_pairs(
 
 def _leave_one_out(statistic: Statistic, n_dialogues: int, n_items: int) -> Floats:
     """Return (D,) a statistic without each of the dialogues."""
-    rows = max(1, CHUNK // n_items)
-    parts = []
+    rows = max(1, MAX_CHUNK_WEIGHTS // n_items)
+    values = []
     for start in range(0, n_dialogues, rows):
         weights = np.ones((min(rows, n_dialogues - start), n_dialogues))
         weights[np.arange(len(weights)), start + np.arange(len(weights))] = 0
-        parts.append(statistic(weights))
-    return np.concatenate(parts)
+        values.append(statistic(weights))
+    return np.concatenate(values)
 
 
 def _t_tested(pair: PairDifference, stderr: float, target: float, n_pairs: int) -> PairDifference:
     """Return a pair with interval, p and power of the t-test; with the reason where there is none."""
     from scipy.special import stdtr, stdtrit
 
-    if reason := _why_untested(pair, stderr):
+    if reason := _untested_reason(pair, stderr):
         return replace(pair, reason=reason)
     half = float(stdtrit(pair.n - 1, 1 - ALPHA / 2)) * stderr
     return replace(
@@ -173,12 +173,12 @@ def _t_tested(pair: PairDifference, stderr: float, target: float, n_pairs: int) 
     )
 
 
-def _why_untested(pair: PairDifference, stderr: float) -> str:
+def _untested_reason(pair: PairDifference, stderr: float) -> str:
     if few := too_few_clusters_note(pair.n, "dialogues"):
         return few
     if math.isnan(stderr):
         return "a correlation is not defined without one of the dialogues: no test"
-    if stderr <= ROUNDING:
+    if stderr <= STDERR_TOLERANCE:
         return "the difference is the same in every dialogue: no standard error, no test"
     return ""
 

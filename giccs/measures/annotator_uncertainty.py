@@ -20,13 +20,13 @@ from bws.clusters import few_clusters_note, too_few_clusters_note
 from bws.problems import InputError, Problem
 from bws.records import Judgments
 from giccs.benchmark import Benchmark
-from giccs.measures.judged_items import ACROSS_DIALOGUES, JudgedItems, judged_items
+from giccs.measures.judged_items import ACROSS_DIALOGUES_REMARK, JudgedItems, judged_items
 from giccs.measures.metrics import (
-    CORRELATION,
+    CORRELATION_BOUNDS,
     Estimate,
     correlations,
-    left_out,
-    unbounded,
+    leave_out_weights,
+    to_unbounded,
     weighted_pearson,
     weighted_rank_spearman,
     weighted_spearman,
@@ -88,31 +88,37 @@ def correlations_over_annotators(
     """
     judged = judged_items(judgments, benchmark)
     score = np.array([item.score for item in benchmark.items])
-    without = _scores_without(judged)
-    why = (
+    without = _scores_without_annotator(judged)
+    no_interval_reason = (
         (
             ""
             if judged.method == "counting"
             else f"the scores are those of {judged.method}: {NEEDS_COUNTING}"
         )
         or too_few_clusters_note(len(without), "annotators")
-        or _why_not_left_out(without)
+        or _single_annotator_reason(without)
     )
     estimates = []
     for prediction in predictions:
-        between = {} if why else _between_annotators(prediction, without, judged.dialogue)
+        variances = (
+            {}
+            if no_interval_reason
+            else _variances_between_annotators(prediction, without, judged.dialogue)
+        )
         added = {
             name: (variance, len(without) - 1)
-            for name, variance in between.items()
+            for name, variance in variances.items()
             if not math.isnan(variance)
         }
-        found = correlations(
+        coefficients = correlations(
             prediction, score, judged.dialogue, resamples=resamples, seed=seed, added=added
         )
         estimates.append(
             {
-                name: _with_remarks(one, judged, "" if name in added else why or UNDEFINED)
-                for name, one in found.items()
+                name: _with_remarks(
+                    estimate, judged, "" if name in added else no_interval_reason or UNDEFINED
+                )
+                for name, estimate in coefficients.items()
             }
         )
     return estimates
@@ -134,59 +140,62 @@ def results_over_annotators(
     predictions = [_predictions(result, benchmark) for result in usable]
     metrics = correlations_over_annotators(judgments, benchmark, predictions)
     return [
-        replace(result, metrics=own, groups=()) for result, own in zip(usable, metrics, strict=True)
+        replace(result, metrics=new_metrics, groups=())
+        for result, new_metrics in zip(usable, metrics, strict=True)
     ]
 
 
 def _predictions(result: Result, benchmark: Benchmark) -> Floats:
     """Return (N,) predictions in the order of the benchmark's items."""
     assert result.predictions is not None
-    of_item = dict(zip(*result.predictions["item_id", "prediction"], strict=True))
+    prediction_of_item = dict(zip(*result.predictions["item_id", "prediction"], strict=True))
     ids = [item.item_id for item in benchmark.items]
-    if of_item.keys() != set(ids):
+    if prediction_of_item.keys() != set(ids):
         message = f"its predictions are of other items than those of {benchmark.name}"
         raise InputError(Problem(result.model, None, message))
-    return np.array([of_item[item_id] for item_id in ids], dtype=np.float64)
+    return np.array([prediction_of_item[item_id] for item_id in ids], dtype=np.float64)
 
 
-def _with_remarks(estimate: Estimate, judged: JudgedItems, why: str) -> Estimate:
+def _with_remarks(estimate: Estimate, judged: JudgedItems, no_interval_reason: str) -> Estimate:
     """Return an estimate with what its interval rests on; no interval where `why` says so."""
-    estimate = replace(estimate, extra={"annotators": len(judged.answers.annotators)})
+    estimate = replace(estimate, extra={"annotators": len(judged.canonical.annotators)})
     if math.isnan(estimate.low):
         return estimate
-    if why:
-        return replace(estimate, low=math.nan, high=math.nan, reason=why)
+    if no_interval_reason:
+        return replace(estimate, low=math.nan, high=math.nan, reason=no_interval_reason)
     return replace(estimate, reason="; ".join(filter(None, [estimate.reason, *_remarks(judged)])))
 
 
-def _scores_without(judged: JudgedItems) -> Floats:
+def _scores_without_annotator(judged: JudgedItems) -> Floats:
     """Return (A, N) the counting scores of the items without each annotator; NaN where no other judged."""
-    scores = np.empty((len(judged.answers.annotators), len(judged.index)))
+    scores = np.empty((len(judged.canonical.annotators), len(judged.index)))
     for annotator in range(len(scores)):
-        others = np.flatnonzero(judged.answers.annotator_of != annotator)
-        counts = judged.answers.take(others).counts
+        others = np.flatnonzero(judged.canonical.annotator_of != annotator)
+        counts = judged.canonical.take(others).counts
         with np.errstate(invalid="ignore"):
             score = (counts.best - counts.worst) / counts.appearances
         scores[annotator] = score[judged.index]
     return scores
 
 
-def _why_not_left_out(without: Floats) -> str:
-    alone = int(np.count_nonzero(np.isnan(without).any(axis=0)))
-    return f"{alone} items were judged by one annotator only: no interval" if alone else ""
+def _single_annotator_reason(without: Floats) -> str:
+    n_items = int(np.count_nonzero(np.isnan(without).any(axis=0)))
+    return f"{n_items} items were judged by one annotator only: no interval" if n_items else ""
 
 
-def _between_annotators(prediction: Floats, without: Floats, dialogue: Ints) -> dict[str, float]:
+def _variances_between_annotators(
+    prediction: Floats, without: Floats, dialogue: Ints
+) -> dict[str, float]:
     """Return by coefficient the variance of z between annotators; NaN where it is not defined."""
     n_dialogues = int(dialogue.max()) + 1
     weights = np.concatenate(
-        [np.ones((1, n_dialogues)), *left_out(n_dialogues, MAX_DIALOGUE_BLOCKS)]
+        [np.ones((1, n_dialogues)), *leave_out_weights(n_dialogues, MAX_DIALOGUE_BLOCKS)]
     )
-    between = {}
+    variances = {}
     for name, statistic in STATISTICS.items():
         values = np.array([statistic(prediction, score, dialogue)(weights) for score in without])
-        between[name] = _variance_between(unbounded(values, CORRELATION))
-    return between
+        variances[name] = _variance_between(to_unbounded(values, CORRELATION_BOUNDS))
+    return variances
 
 
 def _variance_between(z: Floats) -> float:
@@ -204,12 +213,12 @@ def _variance_between(z: Floats) -> float:
 
 def _remarks(judged: JudgedItems) -> Iterator[str]:
     """Yield what a reader of the intervals must know of the annotators and the design."""
-    if few := few_clusters_note(len(judged.answers.annotators), "annotators"):
+    if few := few_clusters_note(len(judged.canonical.annotators), "annotators"):
         yield few
-    if judged.unnamed:
+    if judged.n_anonymous:
         yield (
-            f"{judged.unnamed} of {len(judged.answers)} judgments name no annotator: how these annotators "
-            "differ is not in the interval"
+            f"{judged.n_anonymous} of {len(judged.canonical)} judgments name no annotator: "
+            "how these annotators differ is not in the interval"
         )
     if not judged.has_tuples_within_dialogues:
-        yield ACROSS_DIALOGUES
+        yield ACROSS_DIALOGUES_REMARK

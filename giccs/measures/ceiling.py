@@ -34,13 +34,13 @@ from bws.scoring.choice import MAX_STDERR_ITEMS
 from bws.textio import read_text, write_atomic
 from giccs.benchmark import SAMPLE, Benchmark
 from giccs.measures.judged_items import (
-    ACROSS_DIALOGUES,
+    ACROSS_DIALOGUES_REMARK,
     ROUNDING,
     CountedItems,
     Items,
     JudgedItems,
     ModelledItems,
-    index_in,
+    canonical_index,
     judged_items,
 )
 from giccs.measures.metrics import Estimate
@@ -48,11 +48,11 @@ from giccs.measures.results import digest, read_estimates
 
 __all__ = [
     "METHOD",
+    "cached_ceiling",
     "ceiling_path",
-    "ceiling_with_results",
-    "judgments_behind",
+    "explain_ceiling",
     "judgments_digest",
-    "meaning",
+    "load_judgments",
     "noise_ceiling",
     "read_ceiling",
 ]
@@ -69,11 +69,11 @@ SEED = 0
 
 METHOD = "components 1"
 """Name and version of how a ceiling is computed; a change of numbers changes it."""
-MEANING = (
+CEILING_NOTE = (
     "The noise ceiling is what a model that knew the true scores would reach: the scores contain errors "
     "of annotators and single answers, and of the choice of tuples where not all were judged."
 )
-EQUAL_MEANS = (
+EQUAL_MEANS_NOTE = (
     "The {values} of every dialogue have the same mean, as they compare its items only with each other. "
     "A model that knew how similar items are in absolute terms would therefore stay below the ceiling "
     "over all items, even without noise; the within-dialogue ρ is the fair measure of such a model."
@@ -82,19 +82,19 @@ TOO_MANY_CONNECTED = (
     f"judgments connect more than {MAX_STDERR_ITEMS} items, too many for the errors "
     "of a choice model"
 )
-OF_MODEL = (
+CHOICE_MODEL_NOTE = (
     "The scores are those of {method}, whose ceiling takes the model for true in what it says of other "
     "tuples."
 )
-MIN_JUDGMENTS = 8
+MIN_JUDGMENTS_PER_ITEM = 8
 """Of an item, in the mean, below which the ceiling of a choice model has a warning."""
 MIN_ITEMS = 3
 MAX_DIALOGUE_BLOCKS = 50
 MAX_ANNOTATOR_BLOCKS = 20
-CONSTANT = 1e-9
+CONSTANT_TOLERANCE = 1e-9
 
 
-def judgments_behind(
+def load_judgments(
     benchmark: Benchmark,
     path: str | os.PathLike[str] | None = None,
     *,
@@ -114,8 +114,8 @@ def judgments_behind(
         return read_judgments(path, merge_variants=merge_variants)
     if benchmark.name != SAMPLE:
         return None
-    with resources.as_file(resources.files("giccs.data") / "judgments.csv") as own:
-        return read_judgments(own)
+    with resources.as_file(resources.files("giccs.data") / "judgments.csv") as sample_path:
+        return read_judgments(sample_path)
 
 
 def noise_ceiling(
@@ -140,8 +140,8 @@ def noise_ceiling(
     few judgments of which ``reason`` warns. ``extra`` has the ``reliability``, which is the ceiling
     squared, the fingerprint of the ``data``, the number of ``annotators`` (0 where the judgments name
     none), whether the scores (of a model, its utilities) of every dialogue have the same mean
-    (``equal_dialogue_means``; see `meaning`), and the ``method`` and ``scale`` of the scores: the first of
-    `SCORES` that gives all of them.
+    (``equal_dialogue_means``; see `explain_ceiling`), and the ``method`` and ``scale`` of the scores: the first
+    of `SCORES` that gives all of them.
 
     The interval is symmetric in log(1 - ceiling^2), by a t quantile and a jackknife over dialogues, to
     whose variance the variance between annotators is added: that of the mean error when one annotator is
@@ -165,26 +165,33 @@ def noise_ceiling(
     True
     """
     judged = judged_items(judgments, benchmark)
-    answers, index, dialogue, method = judged.answers, judged.index, judged.dialogue, judged.method
+    canonical, index, dialogue, method = (
+        judged.canonical,
+        judged.index,
+        judged.dialogue,
+        judged.method,
+    )
     extra = {
         "data": benchmark.fingerprint,
-        "annotators": len(answers.annotators),
+        "annotators": len(canonical.annotators),
         "equal_dialogue_means": _has_equal_means(judged, benchmark),
         "method": method,
         "scale": judged.scale,
     }
     log.debug(
-        "noise ceiling: %s, %d annotators, %d items", method, len(answers.annotators), len(index)
+        "noise ceiling: %s, %d annotators, %d items", method, len(canonical.annotators), len(index)
     )
     items: Items | None = None
-    reason = _why_undefined(answers, benchmark)
+    reason = _undefined_reason(canonical, benchmark)
     if not reason and method == "counting":
-        of_all, items = answers, CountedItems.of(answers, index, dialogue, seed)
+        used_judgments, items = canonical, CountedItems.of(canonical, index, dialogue, seed)
     elif not reason:
-        of_all = judgments.canonical  # the prior is estimated from all of them
-        there = index_in(of_all, judgments, judged.place)
-        blocks = _annotator_blocks(of_all)
-        items = ModelledItems.of(of_all, there, dialogue, method, judged.scale, blocks, seed)
+        used_judgments = judgments.canonical  # the prior is estimated from all of them
+        used_index = canonical_index(used_judgments, judgments, judged.original_index)
+        blocks = _annotator_blocks(used_judgments)
+        items = ModelledItems.of(
+            used_judgments, used_index, dialogue, method, judged.scale, blocks, seed
+        )
         reason = "" if items else TOO_MANY_CONNECTED
     if items is None or (reason := items.no_ceiling):
         undefined = Estimate(math.nan, math.nan, math.nan, len(index), reason)
@@ -192,7 +199,7 @@ def noise_ceiling(
             name: replace(undefined, extra={"reliability": math.nan, **extra})
             for name in COEFFICIENTS
         }
-    between = _between_annotators(items, _annotator_blocks(of_all))
+    between = _variance_between_annotators(items, _annotator_blocks(used_judgments))
     remark = "; ".join(_remarks(judged))
     return {
         name: replace(estimate, extra={"reliability": estimate.value**2, **extra})
@@ -204,111 +211,122 @@ COEFFICIENTS = ("pearson", "spearman")
 
 
 def _with_intervals(items: Items, between: tuple[Floats, int], remark: str) -> dict[str, Estimate]:
-    """Return the ceilings with their intervals. between: as `_between_annotators`."""
-    whole = items.ceilings()
+    """Return the ceilings with their intervals. between: as `_variance_between_annotators`."""
+    ceilings = items.ceilings()
     n, n_dialogues = len(items.score), int(items.dialogue.max()) + 1
     changes = np.empty((0, 2))
-    freedom = 0
+    df = 0
     if few := too_few_clusters_note(n_dialogues, "dialogues"):
         remark = "; ".join(filter(None, [remark, few]))
     else:
-        changes, freedom = _without_dialogues(items)
+        changes, df = _changes_without_dialogues(items)
         if not np.isfinite(changes).all():
-            why = "without some dialogues the scores show no errors, or nothing else: no interval"
-            remark, changes = "; ".join(filter(None, [remark, why])), changes[:0]
+            undefined_reason = (
+                "without some dialogues the scores show no errors, or nothing else: no interval"
+            )
+            remark, changes = "; ".join(filter(None, [remark, undefined_reason])), changes[:0]
     return {
-        name: Estimate(value, *_interval(value, change, freedom, (more, between[1])), n, remark)
-        for name, value, change, more in zip(
-            COEFFICIENTS, whole.tolist(), changes.T, between[0].tolist(), strict=True
+        name: Estimate(
+            value, *_interval(value, change, df, (added_variance, between[1])), n, remark
+        )
+        for name, value, change, added_variance in zip(
+            COEFFICIENTS, ceilings.tolist(), changes.T, between[0].tolist(), strict=True
         )
     }
 
 
-def _without_dialogues(items: Items) -> tuple[Floats, int]:
+def _changes_without_dialogues(items: Items) -> tuple[Floats, int]:
     """Return the changes (B, 2) of log(1 - ceiling^2) without each block of dialogues, and their freedom.
 
     Over all items some means are constants, however the items of different blocks compete in tuples; what a
     block changes by changing these means is left out, by least squares.
     """
     block = items.dialogue % MAX_DIALOGUE_BLOCKS
-    parts = [items.take(block != b) for b in range(int(block.max()) + 1)]
+    resamples = [items.take(block != b) for b in range(int(block.max()) + 1)]
     with np.errstate(divide="ignore"):
-        values = np.log(1 - np.array([part.ceilings() for part in parts]) ** 2)
+        values = np.log(1 - np.array([resample.ceilings() for resample in resamples]) ** 2)
     values -= values.mean(axis=0)
     if not np.isfinite(values).all():
         return values, 0
-    means = np.array([part.constants for part in parts])
+    means = np.array([part.constants for part in resamples])
     means -= means.mean(axis=0)
-    means[np.abs(means) < CONSTANT] = 0.0
+    means[np.abs(means) < CONSTANT_TOLERANCE] = 0.0
     weights, _, rank, _ = np.linalg.lstsq(means, values, rcond=None)
-    return (values - means @ weights) * items.feedback, len(parts) - 1 - int(rank)
+    return (values - means @ weights) * items.feedback, len(resamples) - 1 - int(rank)
 
 
 def _interval(
-    value: float, changes: Floats, freedom: int, between: tuple[float, int]
+    value: float, changes: Floats, df: int, between: tuple[float, int]
 ) -> tuple[float, float]:
-    """Return the 95 % interval of a ceiling from `_without_dialogues` and `_between_annotators`."""
+    """Return the 95 % interval of a ceiling.
+
+    changes, df: as `_changes_without_dialogues`; between: as `_variance_between_annotators`.
+    """
     from scipy.stats import t
 
     if not len(changes):
         return math.nan, math.nan
-    n, (more, its_freedom) = len(changes), between
-    own = float((n - 1) ** 2 / (n * freedom) * np.sum(changes**2))
-    variance = own + more
+    n, (annotator_variance, annotator_df) = len(changes), between
+    dialogue_variance = float((n - 1) ** 2 / (n * df) * np.sum(changes**2))
+    variance = dialogue_variance + annotator_variance
     if not variance:
         return value, value
-    of_both = variance**2 / (own**2 / freedom + more**2 / max(its_freedom, 1))
-    half = float(t.ppf(0.975, of_both)) * math.sqrt(variance)
+    total_df = variance**2 / (
+        dialogue_variance**2 / df + annotator_variance**2 / max(annotator_df, 1)
+    )
+    half = float(t.ppf(0.975, total_df)) * math.sqrt(variance)
     middle = math.log(1 - value**2)
-    low, high = (math.sqrt(max(0.0, 1 - math.exp(middle + end))) for end in (half, -half))
+    low, high = (math.sqrt(max(0.0, 1 - math.exp(middle + shift))) for shift in (half, -half))
     return low, high
 
 
-def _between_annotators(items: Items, block_of: Ints) -> tuple[Floats, int]:
+def _variance_between_annotators(items: Items, block_of: Ints) -> tuple[Floats, int]:
     """Return the variance (2,) of log(1 - ceiling^2) between annotators, and its degrees of freedom.
 
     A jackknife: the squared change of the mean error without an annotator, less that of its parts in
     each dialogue, which the jackknife over dialogues has. 0 where it is below.
     """
-    of_items = items.without_annotators(block_of)
-    blocks, n = len(of_items), len(items.score)
+    item_changes = items.without_annotators(block_of)
+    blocks, n = len(item_changes), len(items.score)
     if blocks < 2:
         return np.zeros(2), 0
-    of_dialogue = np.zeros((blocks, int(items.dialogue.max()) + 1, 2))
+    dialogue_changes = np.zeros((blocks, int(items.dialogue.max()) + 1, 2))
     for item in range(n):
-        of_dialogue[:, items.dialogue[item]] += of_items[:, item]
-    centred = of_dialogue - of_dialogue.mean(axis=0)
-    both = np.sum(centred.sum(axis=1) ** 2, axis=0) - np.sum(centred**2, axis=(0, 1))
-    return np.maximum((blocks - 1) / blocks * both, 0.0), blocks - 1
+        dialogue_changes[:, items.dialogue[item]] += item_changes[:, item]
+    centred = dialogue_changes - dialogue_changes.mean(axis=0)
+    squares = np.sum(centred.sum(axis=1) ** 2, axis=0) - np.sum(centred**2, axis=(0, 1))
+    return np.maximum((blocks - 1) / blocks * squares, 0.0), blocks - 1
 
 
-def _annotator_blocks(answers: CanonicalJudgments) -> Ints:
+def _annotator_blocks(judgments: CanonicalJudgments) -> Ints:
     """Return (A,) the block of each annotator, whatever they are called."""
-    return np.argsort(np.argsort(_annotator_digests(answers))) % MAX_ANNOTATOR_BLOCKS
+    return np.argsort(np.argsort(_annotator_digests(judgments))) % MAX_ANNOTATOR_BLOCKS
 
 
 def _remarks(judged: JudgedItems) -> Iterator[str]:
     """Yield what a reader of the ceiling must know of the annotators and the design."""
-    if judged.unnamed:
+    if judged.n_anonymous:
         yield (
-            f"{judged.unnamed} of {len(judged.answers)} judgments name no annotator: lasting differences "
-            "between annotators are not part of the error, and the ceiling may be too high"
+            f"{judged.n_anonymous} of {len(judged.canonical)} judgments name no annotator: "
+            "lasting differences between annotators are not part of the error, and the ceiling may be too high"
         )
-    elif few := few_clusters_note(len(judged.answers.annotators), "annotators"):
+    elif few := few_clusters_note(len(judged.canonical.annotators), "annotators"):
         yield few
     if not judged.has_tuples_within_dialogues:
-        yield ACROSS_DIALOGUES
-    per_item = float(judged.answers.counts.appearances[judged.index].mean())
-    if judged.method != "counting" and per_item < MIN_JUDGMENTS:
+        yield ACROSS_DIALOGUES_REMARK
+    per_item = float(judged.canonical.counts.appearances[judged.index].mean())
+    if judged.method != "counting" and per_item < MIN_JUDGMENTS_PER_ITEM:
         yield (
-            f"{per_item:.1f} judgments of an item: below {MIN_JUDGMENTS} the ceiling of a choice model may "
-            "be too low by more than 0.005"
+            f"{per_item:.1f} judgments of an item: below {MIN_JUDGMENTS_PER_ITEM} the ceiling of a choice "
+            "model may be too low by more than 0.005"
         )
 
 
-def _why_undefined(answers: CanonicalJudgments, benchmark: Benchmark) -> str:
-    judges = np.where(answers.annotator_of < 0, -1 - np.arange(len(answers)), answers.annotator_of)
-    pairs = np.unique(np.stack([answers.tuple_of, judges]), axis=1)
+def _undefined_reason(judgments: CanonicalJudgments, benchmark: Benchmark) -> str:
+    annotators = np.where(
+        judgments.annotator_of < 0, -1 - np.arange(len(judgments)), judgments.annotator_of
+    )
+    pairs = np.unique(np.stack([judgments.tuple_of, annotators]), axis=1)
     if np.bincount(pairs[0]).max() < 2:
         return "no tuple was judged by two annotators, so the errors of the scores are not known"
     if len(benchmark.items) < MIN_ITEMS or len({item.score for item in benchmark.items}) == 1:
@@ -326,49 +344,55 @@ def _has_equal_means(judged: JudgedItems, benchmark: Benchmark) -> bool:
         return False
     if judged.method != "counting":
         return judged.has_tuples_within_dialogues
-    given = np.array([item.score for item in benchmark.items])
-    return bool(np.ptp(np.bincount(judged.dialogue, given) / sizes) <= ROUNDING)
+    scores = np.array([item.score for item in benchmark.items])
+    return bool(np.ptp(np.bincount(judged.dialogue, scores) / sizes) <= ROUNDING)
 
 
-def meaning(ceiling: Mapping[str, Estimate]) -> list[str]:
+def explain_ceiling(ceiling: Mapping[str, Estimate]) -> list[str]:
     """Return sentences on what a ceiling means; none where no coefficient has one.
 
     >>> known = Estimate(0.9, 0.8, 0.95, 30, extra={"reliability": 0.81, "equal_dialogue_means": True})
     >>> len(meaning({"pearson": known}))
     2
     """
-    known = [one.extra for one in ceiling.values() if not math.isnan(one.value)]
-    if not known:
+    extras = [estimate.extra for estimate in ceiling.values() if not math.isnan(estimate.value)]
+    if not extras:
         return []
-    method = known[0].get("method", "counting")
-    of_model = method != "counting"
-    sentences = [MEANING, *([OF_MODEL.format(method=method)] if of_model else [])]
-    if any(extra.get("equal_dialogue_means") for extra in known):
-        sentences.append(EQUAL_MEANS.format(values="utilities" if of_model else "scores"))
+    method = extras[0].get("method", "counting")
+    is_choice_model = method != "counting"
+    sentences = [
+        CEILING_NOTE,
+        *([CHOICE_MODEL_NOTE.format(method=method)] if is_choice_model else []),
+    ]
+    if any(extra.get("equal_dialogue_means") for extra in extras):
+        sentences.append(
+            EQUAL_MEANS_NOTE.format(values="utilities" if is_choice_model else "scores")
+        )
     return sentences
 
 
 def judgments_digest(judgments: Judgments) -> str:
     """Return SHA-256 over who judged what how, whatever the annotators are called."""
-    answers = judgments.canonical
-    texts = repr([answers.k, answers.groups, answers.items, answers.group_of.tolist()])
+    canonical = judgments.canonical
+    texts = repr([canonical.k, canonical.groups, canonical.items, canonical.group_of.tolist()])
     state = hashlib.sha256(texts.encode("utf-8"))
-    state.update(answers.members.astype("<i4").tobytes())
-    unknown = _rows_digest(answers, answers.annotator_of < 0)
-    for one in [unknown, *sorted(_annotator_digests(answers))]:
-        state.update(one.encode("ascii"))
+    state.update(canonical.members.astype("<i4").tobytes())
+    anonymous = _rows_digest(canonical, canonical.annotator_of < 0)
+    for rows_digest in [anonymous, *sorted(_annotator_digests(canonical))]:
+        state.update(rows_digest.encode("ascii"))
     return state.hexdigest()
 
 
-def _annotator_digests(answers: CanonicalJudgments) -> list[str]:
+def _annotator_digests(judgments: CanonicalJudgments) -> list[str]:
     """Return SHA-256 of each annotator's judgments."""
     return [
-        _rows_digest(answers, answers.annotator_of == a) for a in range(len(answers.annotators))
+        _rows_digest(judgments, judgments.annotator_of == a)
+        for a in range(len(judgments.annotators))
     ]
 
 
-def _rows_digest(answers: CanonicalJudgments, rows: NDArray[np.bool_]) -> str:
-    columns = np.stack([answers.tuple_of[rows], answers.best[rows], answers.worst[rows]])
+def _rows_digest(judgments: CanonicalJudgments, rows: NDArray[np.bool_]) -> str:
+    columns = np.stack([judgments.tuple_of[rows], judgments.best[rows], judgments.worst[rows]])
     return hashlib.sha256(columns.astype("<i4").tobytes()).hexdigest()
 
 
@@ -378,7 +402,10 @@ def ceiling_path(folder: str | os.PathLike[str], fingerprint: str) -> Path:
 
 
 def read_ceiling(
-    folder: str | os.PathLike[str], fingerprint: str, judged: str | None, note: Note = log.debug
+    folder: str | os.PathLike[str],
+    fingerprint: str,
+    judgments_sha256: str | None,
+    note: Note = log.debug,
 ) -> Ceiling | None:
     """Return the ceiling of a benchmark that a results folder stores; None where it stores no such.
 
@@ -392,13 +419,15 @@ def read_ceiling(
     try:
         document = json.loads(read_text(path))
         signature, estimates = document["signature"], read_estimates(document["ceiling"])
-        is_whole = document["sha256"] == digest(_measured(signature, document["ceiling"]))
+        is_intact = document["sha256"] == digest(_digested_content(signature, document["ceiling"]))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        is_whole = False
-    if not is_whole:
+        is_intact = False
+    if not is_intact:
         note(f"{path} is ignored: it is damaged")
         return None
-    expected = _signature(fingerprint, signature["judgments"] if judged is None else judged)
+    expected = _signature(
+        fingerprint, signature["judgments"] if judgments_sha256 is None else judgments_sha256
+    )
     differing = [key for key in expected if signature.get(key) != expected[key]]
     if differing:
         note(f"{path} is ignored: it is of another {', '.join(differing)}")
@@ -406,22 +435,22 @@ def read_ceiling(
     return estimates
 
 
-def ceiling_with_results(
+def cached_ceiling(
     folder: str | os.PathLike[str], judgments: Judgments, benchmark: Benchmark, note: Note
 ) -> Ceiling:
     """Return the stored noise ceiling of these judgments, or compute and store it.
 
     InputError as of `noise_ceiling`. Where the folder cannot be written to, a note says so.
     """
-    judged = judgments_digest(judgments)
-    stored = read_ceiling(folder, benchmark.fingerprint, judged, note)
+    judgments_sha256 = judgments_digest(judgments)
+    stored = read_ceiling(folder, benchmark.fingerprint, judgments_sha256, note)
     if stored is not None:
         return stored
     ceiling = noise_ceiling(judgments, benchmark, seed=SEED)
-    signature = _signature(benchmark.fingerprint, judged)
+    signature = _signature(benchmark.fingerprint, judgments_sha256)
     estimates = {name: estimate.document() for name, estimate in ceiling.items()}
-    measured = _measured(signature, estimates)
-    text = json.dumps(json_ready({**measured, "sha256": digest(measured)}), indent=2)
+    content = _digested_content(signature, estimates)
+    text = json.dumps(json_ready({**content, "sha256": digest(content)}), indent=2)
     try:
         path = ceiling_path(folder, benchmark.fingerprint)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -431,9 +460,9 @@ def ceiling_with_results(
     return ceiling
 
 
-def _signature(fingerprint: str, judged: str) -> dict[str, Any]:
-    return {"data": fingerprint, "judgments": judged, "method": METHOD, "seed": SEED}
+def _signature(fingerprint: str, judgments_sha256: str) -> dict[str, Any]:
+    return {"data": fingerprint, "judgments": judgments_sha256, "method": METHOD, "seed": SEED}
 
 
-def _measured(signature: Mapping[str, Any], estimates: Mapping[str, Any]) -> dict[str, Any]:
+def _digested_content(signature: Mapping[str, Any], estimates: Mapping[str, Any]) -> dict[str, Any]:
     return {"signature": signature, "ceiling": estimates}

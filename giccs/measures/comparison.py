@@ -12,11 +12,11 @@ from giccs.measures.metrics import (
     Estimate,
     Statistic,
     correlations,
-    jackknifed,
+    jackknife_estimate,
     mean_over_dialogues,
-    rank_correlation_inside,
     weighted_pearson,
     weighted_spearman,
+    within_dialogue_correlations,
 )
 
 __all__ = [
@@ -34,10 +34,12 @@ Ints = NDArray[np.intp]
 
 Z = 1.959963984540054
 """The 97.5 percentile of the normal distribution: intervals are at 95 %."""
-NO_RHO = "predictions of one of the two, or scores, are all the same, or there is one item"
+UNDEFINED_RHO_REASON = (
+    "predictions of one of the two, or scores, are all the same, or there is one item"
+)
 
 
-def share(right: Bools) -> Estimate:
+def share(correct: Bools) -> Estimate:
     """Return the share of independent questions answered rightly (n,), with Wilson's interval.
 
     ``stderr`` is sqrt(p(1-p)/(n-1)), the ± of the paper's Table 6 and of lm-evaluation-harness; NaN for
@@ -47,17 +49,17 @@ def share(right: Bools) -> Estimate:
     >>> print(f"{found.value:.3f} ± {found.extra['stderr']:.3f} [{found.low:.3f}, {found.high:.3f}]")
     0.133 ± 0.063 [0.053, 0.297]
     """
-    n = len(right)
+    n = len(correct)
     if not n:
         return Estimate(math.nan, math.nan, math.nan, 0, "no questions", {"stderr": math.nan})
-    p = float(np.mean(right))
-    low, high = wilson(int(np.count_nonzero(right)), n)
+    p = float(np.mean(correct))
+    low, high = wilson(int(np.count_nonzero(correct)), n)
     stderr = math.sqrt(p * (1 - p) / (n - 1)) if n > 1 else math.nan
     return Estimate(p, low, high, n, extra={"stderr": stderr})
 
 
 def clustered_share(
-    right: Floats, answers: Ints, remark: str = "", unit: str = "dialogues"
+    correct: Floats, answers: Ints, remark: str = "", unit: str = "dialogues"
 ) -> Estimate:
     """Return the share of right answers where answers come in clusters, with Wilson's interval.
 
@@ -70,24 +72,24 @@ def clustered_share(
     >>> f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]", found.n
     ('0.778 [0.306, 0.965]', 5)
     """
-    clusters, total = len(right), float(np.sum(answers))
+    clusters, total = len(correct), float(np.sum(answers))
     if not clusters:
         return Estimate(
             math.nan, math.nan, math.nan, 0, remark or "no answers", {"stderr": math.nan}
         )
-    p = float(np.sum(right)) / total
-    squares = float(np.sum((right - p * answers) ** 2))
+    p = float(np.sum(correct)) / total
+    squares = float(np.sum((correct - p * answers) ** 2))
     stderr = math.sqrt(clusters / (clusters - 1) * squares) / total if clusters > 1 else math.nan
     low = high = math.nan
-    why = too_few_clusters_note(clusters, unit)
-    if not why:
+    too_few = too_few_clusters_note(clusters, unit)
+    if not too_few:
         effective = min(total, p * (1 - p) / stderr**2) if stderr > 0 else clusters
         low, high = wilson(p * effective, effective)
-    reason = "; ".join(filter(None, [remark, why]))
+    reason = "; ".join(filter(None, [remark, too_few]))
     return Estimate(p, low, high, clusters, reason, {"stderr": stderr})
 
 
-def wilson(right: float, n: float) -> tuple[float, float]:
+def wilson(correct: float, n: float) -> tuple[float, float]:
     """Return Wilson's 95 % interval of a share `right` / n (Wilson 1927, J. Am. Stat. Assoc. 22).
 
     It keeps inside [0, 1], and has a width also where none or all are right.
@@ -95,7 +97,7 @@ def wilson(right: float, n: float) -> tuple[float, float]:
     >>> [round(limit, 3) for limit in wilson(0, 10)]
     [0.0, 0.278]
     """
-    p, weight = right / n, Z * Z / n
+    p, weight = correct / n, Z * Z / n
     middle = (p + weight / 2) / (1 + weight)
     half = Z * math.sqrt(p * (1 - p) / n + weight / (4 * n)) / (1 + weight)
     return max(0.0, middle - half), min(1.0, middle + half)
@@ -168,27 +170,32 @@ def paired_correlations(
     >>> found["spearman"].value, found["rank_spearman"].value  # 1 - (-1)
     (2.0, 2.0)
     """
-    alone = [correlations(model, score, dialogue, resamples=0) for model in (first, second)]
-    for one in alone:
-        if math.isnan(one["pearson"].value):
-            return one
+    model_correlations = [
+        correlations(model, score, dialogue, resamples=0) for model in (first, second)
+    ]
+    for estimates in model_correlations:
+        if math.isnan(estimates["pearson"].value):
+            return estimates
     n, n_dialogues = len(score), int(dialogue.max()) + 1
-    found = {}
+    differences = {}
     for name, correlation in (("pearson", weighted_pearson), ("spearman", weighted_spearman)):
-        ours, theirs = correlation(first, score, dialogue), correlation(second, score, dialogue)
-        found[name] = jackknifed(
-            _difference(ours, theirs),
+        first_statistic, second_statistic = (
+            correlation(first, score, dialogue),
+            correlation(second, score, dialogue),
+        )
+        differences[name] = jackknife_estimate(
+            _difference(first_statistic, second_statistic),
             n,
             n_dialogues,
             paired=True,
             resamples=resamples,
             seed=seed,
         )
-    inside = [rank_correlation_inside(model, score, dialogue) for model in (first, second)]
-    found["rank_spearman"] = mean_over_dialogues(
-        inside[0] - inside[1], resamples=resamples, seed=seed, what=NO_RHO
+    within = [within_dialogue_correlations(model, score, dialogue) for model in (first, second)]
+    differences["rank_spearman"] = mean_over_dialogues(
+        within[0] - within[1], resamples=resamples, seed=seed, missing_reason=UNDEFINED_RHO_REASON
     )
-    return found
+    return differences
 
 
 def _difference(first: Statistic, second: Statistic) -> Statistic:

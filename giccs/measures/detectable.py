@@ -70,12 +70,12 @@ def dialogues_needed(
     critical = float(ndtri(1 - alpha / 2))
     normal = ((critical + float(ndtri(power))) * per_dialogue / difference) ** 2
     needed = max(MIN_CLUSTERS, math.floor(normal + critical**2 / 2) - 1)  # Guenther 1981, less 1
-    while _t_at(per_dialogue, needed, alpha, power) > difference:
+    while _detectable_with(per_dialogue, needed, alpha, power) > difference:
         needed += 1
     return needed
 
 
-def _t_at(per_dialogue: float, dialogues: int, alpha: float, power: float) -> float:
+def _detectable_with(per_dialogue: float, dialogues: int, alpha: float, power: float) -> float:
     stderr = per_dialogue / math.sqrt(dialogues)
     return t_detectable(stderr, dialogues, alpha=alpha, power=power)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from bws.clusters import APPROXIMATE_NOTE, NO_INTERVAL_NOTE
 from bws.tables import limits_text
-from giccs.measures.metrics import SELECTED, Estimate
+from giccs.measures.metrics import SELECTED_KEY, Estimate
 
 __all__ = [
     "SELECTED_REMARK", "few_clusters_note", "interval", "limits", "number", "other_reasons", "plus_minus",
@@ -29,7 +29,7 @@ def interval(estimate: Estimate, decimals: int = 3) -> str:
     """
     if math.isnan(estimate.value):
         return "not defined"
-    mark = "*" if SELECTED in estimate.extra else ""
+    mark = "*" if SELECTED_KEY in estimate.extra else ""
     return f"{estimate.value:.{decimals}f} {limits(estimate, decimals)}{mark}"
 
 

@@ -25,14 +25,14 @@ from bws.scoring.true_utilities import TrueUtilities, estimate_taste_variance, t
 from giccs.benchmark import Benchmark
 
 __all__ = [
-    "ACROSS_DIALOGUES",
+    "ACROSS_DIALOGUES_REMARK",
     "ROUNDING",
     "SCORES",
     "CountedItems",
     "Items",
     "JudgedItems",
     "ModelledItems",
-    "index_in",
+    "canonical_index",
     "judged_items",
 ]
 
@@ -51,17 +51,17 @@ SCORES: tuple[tuple[str, Scale], ...] = (
 )
 """Methods and scales of scores, in the order in which they are tried. A benchmark holds those on counting's
 scale as (score + 1) / 2. Plackett-Luce of triples is the best-worst logit."""
-NAMED = 3
-ACROSS_DIALOGUES = (
+MAX_NAMED_ITEMS = 3
+ACROSS_DIALOGUES_REMARK = (
     "tuples have items of several dialogues: the interval may be too narrow or too wide"
 )
 """Remark on intervals over dialogues, which are then not independent."""
-DRAWN_VALUES = 30_000
+MAX_DRAWN_VALUES = 30_000
 """True scores drawn, over all draws."""
-DRAWS = (4, 100)
-BLOCK_DRAWS = 20
+MIN_MAX_DRAWS = (4, 100)
+JACKKNIFE_DRAWS = 20
 """Draws in the jackknife of counting scores."""
-SMALLEST_SHARE = 0.05
+MIN_ERROR_SHARE = 0.05
 """Of the mean error variance, the least that an item is given."""
 
 
@@ -69,30 +69,30 @@ SMALLEST_SHARE = 0.05
 class JudgedItems:
     """The N items of a benchmark and the judgments about them."""
 
-    answers: CanonicalJudgments
+    canonical: CanonicalJudgments
     """Those about any item of the benchmark; they may be about others too."""
     index: Ints
     """(N,) each item's index in the answers."""
     dialogue: Ints
     """(N,) index of each item's dialogue."""
-    place: Ints
+    original_index: Ints
     """(N,) each item's index in the items of the judgments."""
     method: str
     scale: str
     """Those of `SCORES` that give the benchmark's scores."""
 
     @property
-    def unnamed(self) -> int:
+    def n_anonymous(self) -> int:
         """Judgments that name no annotator."""
-        return int(np.count_nonzero(self.answers.annotator_of < 0))
+        return int(np.count_nonzero(self.canonical.annotator_of < 0))
 
     @property
     def has_tuples_within_dialogues(self) -> bool:
         """Whether all tuples have items of one dialogue of the benchmark."""
-        of_item = np.full(len(self.answers.items), -1)
-        of_item[self.index] = self.dialogue
-        of_member = of_item[self.answers.members]
-        return not ((of_member < 0).any() or np.ptp(of_member, axis=1).any())
+        dialogue_of_item = np.full(len(self.canonical.items), -1)
+        dialogue_of_item[self.index] = self.dialogue
+        dialogue_of_member = dialogue_of_item[self.canonical.members]
+        return not ((dialogue_of_member < 0).any() or np.ptp(dialogue_of_member, axis=1).any())
 
 
 def judged_items(judgments: Judgments, benchmark: Benchmark) -> JudgedItems:
@@ -103,38 +103,45 @@ def judged_items(judgments: Judgments, benchmark: Benchmark) -> JudgedItems:
     scores within 0.005.
     """
     tuples = judgments.tuples
-    keys = _keys(benchmark, grouped=any(tuples.groups))
+    keys = _item_keys(benchmark, grouped=any(tuples.groups))
     groups = tuples.groups[tuples.group_of_item]
-    known = {key: place for place, key in enumerate(zip(groups, tuples.items, strict=True))}
-    place = np.array([known.get(key, -1) for key in keys])
-    method, scale = _method_of(judgments, benchmark, place)
-    asked: NDArray[np.bool_] = np.any(np.isin(tuples.members, place), axis=1)
-    answers = judgments.take(asked[judgments.tuple_of]).canonical
-    number = {dialogue_id: n for n, dialogue_id in enumerate(benchmark.dialogue_ids)}
-    dialogue = np.array([number[item.dialogue_id] for item in benchmark.items])
-    index = index_in(answers, judgments, place)
-    return _grouped(JudgedItems(answers, index, dialogue, place, method, scale))
+    index_of_key = {
+        key: index_of_item
+        for index_of_item, key in enumerate(zip(groups, tuples.items, strict=True))
+    }
+    original_index = np.array([index_of_key.get(key, -1) for key in keys])
+    method, scale = _scoring_method(judgments, benchmark, original_index)
+    is_included: NDArray[np.bool_] = np.any(np.isin(tuples.members, original_index), axis=1)
+    canonical = judgments.take(is_included[judgments.tuple_of]).canonical
+    dialogue_index = {dialogue_id: n for n, dialogue_id in enumerate(benchmark.dialogue_ids)}
+    dialogue = np.array([dialogue_index[item.dialogue_id] for item in benchmark.items])
+    index = canonical_index(canonical, judgments, original_index)
+    return _with_dialogue_groups(
+        JudgedItems(canonical, index, dialogue, original_index, method, scale)
+    )
 
 
-def index_in(answers: CanonicalJudgments, judgments: Judgments, place: Ints) -> Ints:
+def canonical_index(
+    canonical: CanonicalJudgments, judgments: Judgments, original_index: Ints
+) -> Ints:
     """Return (N,) the index in the answers of the items at `place` in the judgments' items."""
-    place_in_answers = np.full(len(judgments.tuples.items), -1)
-    place_in_answers[answers.origin] = np.arange(len(answers.origin))
-    return place_in_answers[place]
+    canonical_of_original = np.full(len(judgments.tuples.items), -1)
+    canonical_of_original[canonical.origin] = np.arange(len(canonical.origin))
+    return canonical_of_original[original_index]
 
 
-def _grouped(judged: JudgedItems) -> JudgedItems:
+def _with_dialogue_groups(judged: JudgedItems) -> JudgedItems:
     """Return them with dialogues as groups where they name none and no tuple has items of two."""
-    answers = judged.answers
-    if any(answers.groups) or not judged.has_tuples_within_dialogues:
+    canonical = judged.canonical
+    if any(canonical.groups) or not judged.has_tuples_within_dialogues:
         return judged
-    of_item = np.empty(len(answers.items), dtype=np.int64)
-    of_item[judged.index] = judged.dialogue
-    groups = [str(n) for n in range(of_item.max() + 1)]
-    return replace(judged, answers=replace(answers, groups=groups, group_of=of_item))
+    dialogue_of_item = np.empty(len(canonical.items), dtype=np.int64)
+    dialogue_of_item[judged.index] = judged.dialogue
+    groups = [str(n) for n in range(dialogue_of_item.max() + 1)]
+    return replace(judged, canonical=replace(canonical, groups=groups, group_of=dialogue_of_item))
 
 
-def _keys(benchmark: Benchmark, *, grouped: bool) -> list[tuple[str, str]]:
+def _item_keys(benchmark: Benchmark, *, grouped: bool) -> list[tuple[str, str]]:
     """Return how judgments call the items: by group and item; by item alone where they have no groups."""
     keys = [
         (normal_id(item.dialogue_id) if grouped else "", normal_id(item.utterance_id))
@@ -149,34 +156,45 @@ def _keys(benchmark: Benchmark, *, grouped: bool) -> list[tuple[str, str]]:
     return keys
 
 
-def _method_of(judgments: Judgments, benchmark: Benchmark, place: Ints) -> tuple[str, str]:
+def _scoring_method(
+    judgments: Judgments, benchmark: Benchmark, original_index: Ints
+) -> tuple[str, str]:
     """Return the method and scale that give the benchmark's scores; InputError where there are none."""
-    given = np.array([item.score for item in benchmark.items])
-    needs = f"expected the judgments behind the scores of {benchmark.name}"
-    unjudged = (place < 0) | ~np.isin(place, judgments.tuples.members[judgments.tuple_of])
-    if unjudged.any():
-        which = _named(benchmark, unjudged)
-        fault = f"{unjudged.sum()} of {len(given)} items are not judged ({which}); {needs}"
-        raise InputError(Problem(judgments.source or "judgments", None, fault))
+    benchmark_scores = np.array([item.score for item in benchmark.items])
+    expected = f"expected the judgments behind the scores of {benchmark.name}"
+    is_unjudged = (original_index < 0) | ~np.isin(
+        original_index, judgments.tuples.members[judgments.tuple_of]
+    )
+    if is_unjudged.any():
+        item_ids = _list_item_ids(benchmark, is_unjudged)
+        count = f"{is_unjudged.sum()} of {len(benchmark_scores)}"
+        message = f"{count} items are not judged ({item_ids}); {expected}"
+        raise InputError(Problem(judgments.source or "judgments", None, message))
     differing = []
     for method, scale in SCORES:
-        found = score(judgments, method, scale=scale).score[place]
-        differs = np.abs((found if scale == "unit" else (found + 1) / 2) - given) > ROUNDING
+        computed_scores = score(judgments, method, scale=scale).score[original_index]
+        differs = (
+            np.abs(
+                (computed_scores if scale == "unit" else (computed_scores + 1) / 2)
+                - benchmark_scores
+            )
+            > ROUNDING
+        )
         if not differs.any():
             return method, scale
         differing.append(differs)
     tried = ", ".join(f"{method} ({scale})" for method, scale in SCORES[1:])
-    fault = (
-        f"{differing[0].sum()} of {len(given)} items have another score than counting gives "
-        f"({_named(benchmark, differing[0])}), and the choice models with --scale do not give all scores "
-        f"either: {tried}; {needs}"
+    message = (
+        f"{differing[0].sum()} of {len(benchmark_scores)} items have another score than counting gives "
+        f"({_list_item_ids(benchmark, differing[0])}), and the choice models with --scale do not give "
+        f"all scores either: {tried}; {expected}"
     )
-    raise InputError(Problem(judgments.source or "judgments", None, fault))
+    raise InputError(Problem(judgments.source or "judgments", None, message))
 
 
-def _named(benchmark: Benchmark, which: NDArray[np.bool_]) -> str:
-    ids = [benchmark.items[place].item_id for place in np.flatnonzero(which)]
-    return ", ".join(ids[:NAMED]) + (", ..." if len(ids) > NAMED else "")
+def _list_item_ids(benchmark: Benchmark, is_named: NDArray[np.bool_]) -> str:
+    ids = [benchmark.items[index].item_id for index in np.flatnonzero(is_named)]
+    return ", ".join(ids[:MAX_NAMED_ITEMS]) + (", ..." if len(ids) > MAX_NAMED_ITEMS else "")
 
 
 class Items(Protocol):
@@ -228,7 +246,7 @@ class CountedItems:
     """(N,) NaN where it is not known."""
     normal: Floats
     """(R, N) standard normal numbers."""
-    answers: CanonicalJudgments
+    canonical: CanonicalJudgments
     index: Ints
     """(N,) place of each item in the answers."""
 
@@ -237,9 +255,9 @@ class CountedItems:
         cls, answers: CanonicalJudgments, index: Ints, dialogue: Ints, seed: int
     ) -> CountedItems:
         """Return the items at `index` in the answers."""
-        score, chosen = _counted(answers, index)
+        score, chosen = _counting_scores(answers, index)
         random = np.random.Generator(np.random.PCG64(seed))
-        normal = random.standard_normal((_draws(len(score)), len(score)))
+        normal = random.standard_normal((_draw_count(len(score)), len(score)))
         error = components(answers).error[index]
         return cls(score, chosen, dialogue, error, normal, answers, index)
 
@@ -276,7 +294,7 @@ class CountedItems:
             chosen=self.chosen[rows],
             dialogue=self.dialogue[rows],
             error=self.error[rows],
-            normal=self.normal[:BLOCK_DRAWS, rows],
+            normal=self.normal[:JACKKNIFE_DRAWS, rows],
             index=self.index[rows],
         )
 
@@ -285,7 +303,7 @@ class CountedItems:
         share = min(self.reliability, 1.0)
         if share <= 0:
             return np.full(2, math.nan)
-        true = share * self.score + np.sqrt(share * self._smoothed()) * self.normal
+        true = share * self.score + np.sqrt(share * self._smoothed_errors()) * self.normal
         return np.array([math.sqrt(share), _spearman(true, self.score).mean()])
 
     def without_annotators(self, block_of: Ints) -> Floats:
@@ -294,13 +312,15 @@ class CountedItems:
         blocks = int(block_of.max(initial=-1)) + 1 if total > 0 else 0
         changes = np.zeros((blocks, len(self.score), 2))
         for block in range(blocks):
-            left = components(
-                self.answers, excluded_annotators=np.flatnonzero(block_of == block)
+            error_without_block = components(
+                self.canonical, excluded_annotators=np.flatnonzero(block_of == block)
             ).error
-            changes[block] = np.nan_to_num(left[self.index] - self.error)[:, np.newaxis] / total
+            changes[block] = (
+                np.nan_to_num(error_without_block[self.index] - self.error)[:, np.newaxis] / total
+            )
         return changes
 
-    def _smoothed(self) -> Floats:
+    def _smoothed_errors(self) -> Floats:
         """Return (N,) error variances that depend on the score only, with the mean of `error`.
 
         They are smaller near the ends of the scale: least squares on the second and fourth power.
@@ -310,9 +330,9 @@ class CountedItems:
             max(float(np.nanmean(self.error)), 0.0),
         )
         powers = np.stack([np.ones_like(square), square, square**2], axis=1)
-        known = ~np.isnan(self.error)
-        weights = np.linalg.lstsq(powers[known], self.error[known], rcond=None)[0]
-        fitted = np.maximum(powers @ weights, SMALLEST_SHARE * mean)
+        is_known = ~np.isnan(self.error)
+        weights = np.linalg.lstsq(powers[is_known], self.error[is_known], rcond=None)[0]
+        fitted = np.maximum(powers @ weights, MIN_ERROR_SHARE * mean)
         return fitted * (mean / fitted.mean()) if mean else np.zeros_like(fitted)
 
 
@@ -321,7 +341,7 @@ class ModelledItems:
     """Scores by a choice model, with draws of the true scores (`bws.scoring.true_utilities`).
 
     A ceiling is the mean correlation of scores and draws. log(1 - ceiling^2) is taken as linear in the
-    variance t of the annotators' tastes, from 0 and the t of `tasteful`.
+    variance t of the annotators' tastes, from 0 and the t of `draws_with_tastes`.
     """
 
     score: Floats
@@ -330,9 +350,9 @@ class ModelledItems:
     chosen: Floats
     """(N,) share of its judgments in which an item is best or worst."""
     dialogue: Ints
-    alike: Floats
+    draws_without_tastes: Floats
     """(R, N) true scores for annotators without tastes."""
-    tasteful: Floats
+    draws_with_tastes: Floats
     """(R, N) for annotators whose tastes have the variance `true.assumed`."""
     true: TrueUtilities
     index: Ints
@@ -358,19 +378,26 @@ class ModelledItems:
             model.stages,
             fitted.utility,
             fitted.estimated["prior"],
-            _draws(len(answers.items)),
+            _draw_count(len(answers.items)),
             block_of,
             seed,
         )
         if true is None:
             return None
-        observed, alike, tasteful = (
+        observed, alike, draws_with_tastes = (
             _scores(values, answers, model, scale)[:, index]
             for values in (fitted.utility[np.newaxis], true.without_tastes, true.with_tastes)
         )
-        _, chosen = _counted(answers, index)
+        _, chosen = _counting_scores(answers, index)
         return cls(
-            observed[0], fitted.utility[index], chosen, dialogue, alike, tasteful, true, index
+            observed[0],
+            fitted.utility[index],
+            chosen,
+            dialogue,
+            alike,
+            draws_with_tastes,
+            true,
+            index,
         )
 
     @property
@@ -387,7 +414,7 @@ class ModelledItems:
         the prior stays: the shrunk utilities have the variance c^2 U and their draws c^2 v more, so that
         log(v / (U + v)) falls by c^2 y only.
         """
-        start, _ = self._line()
+        start, _ = self._error_line()
         return np.asarray(1 / (1 - np.exp(start)))
 
     @property
@@ -395,8 +422,8 @@ class ModelledItems:
         """Why there is no ceiling; empty where there is one."""
         if np.isnan(self.true.taste_variance):
             return "no item was judged by two annotators, so the errors of the scores are not known"
-        drowned = self.true.taste_variance > 0 and not self.true.non_taste_share[self.index].any()
-        if drowned or np.isnan(self.ceilings()).any():
+        is_error_dominated = self.true.taste_variance > 0 and not self.true.non_taste_share[self.index].any()
+        if is_error_dominated or np.isnan(self.ceilings()).any():
             return "the errors of the scores are as large as their differences"
         return ""
 
@@ -408,8 +435,8 @@ class ModelledItems:
             utility=self.utility[rows],
             chosen=self.chosen[rows],
             dialogue=self.dialogue[rows],
-            alike=self.alike[:, rows],
-            tasteful=self.tasteful[:, rows],
+            draws_without_tastes=self.draws_without_tastes[:, rows],
+            draws_with_tastes=self.draws_with_tastes[:, rows],
             index=self.index[rows],
         )
 
@@ -418,54 +445,57 @@ class ModelledItems:
         tastes = estimate_taste_variance(
             self.true.excess[self.index], self.true.excess_per_unit[self.index]
         )
-        start, slope = self._line()
+        start, slope = self._error_line()
         return np.sqrt(np.where((left := np.exp(start + slope * tastes)) < 1, 1 - left, math.nan))
 
     def without_annotators(self, block_of: Ints) -> Floats:
         """Return (B, N, 2) what log(1 - ceiling^2) changes by through each item without each block."""
-        true, (_, slope) = self.true, self._line()
+        true, (_, slope) = self.true, self._error_line()
         changes = np.nan_to_num(true.excess_without_block - true.excess)[:, self.index]
         return changes[..., np.newaxis] * slope / np.nansum(true.excess_per_unit[self.index])
 
-    def _line(self) -> tuple[Floats, Floats]:
+    def _error_line(self) -> tuple[Floats, Floats]:
         """Return log(1 - ceiling^2) for t = 0, and its slope (2,) each."""
-        start, there = (_log_left(draws, self.score) for draws in (self.alike, self.tasteful))
-        return start, (there - start) / self.true.assumed_variance
+        start, with_tastes = (
+            _log_error_share(draws, self.score)
+            for draws in (self.draws_without_tastes, self.draws_with_tastes)
+        )
+        return start, (with_tastes - start) / self.true.assumed_variance
 
 
-def _log_left(draws: Floats, score: Floats) -> Floats:
+def _log_error_share(draws: Floats, score: Floats) -> Floats:
     """Return log(1 - r^2) of the mean r and rho (2,) of draws (R, N) with scores (N,); NaN below 0."""
     means = np.array([_pearson(draws, score).mean(), _spearman(draws, score).mean()])
-    left: Floats = np.log(1 - np.where(means > 0, means, math.nan) ** 2)
-    return left
+    log_error_share: Floats = np.log(1 - np.where(means > 0, means, math.nan) ** 2)
+    return log_error_share
 
 
-def _scores(utility: Floats, answers: CanonicalJudgments, model: Method, scale: str) -> Floats:
+def _scores(utility: Floats, canonical: CanonicalJudgments, model: Method, scale: str) -> Floats:
     """Return (R, N) the scores in [-1, 1] of R draws of utilities."""
     if scale != "counting" or model.stages is None:
         return model.to_score(utility)
     if len(utility) == 1:
-        only = expected_counting(utility[0], answers.group_of, answers.k, model.stages)
+        only = expected_counting(utility[0], canonical.group_of, canonical.k, model.stages)
         return only[np.newaxis]
-    return expected_of_draws(utility, answers.group_of, answers.k, model.stages)
+    return expected_of_draws(utility, canonical.group_of, canonical.k, model.stages)
 
 
-def _counted(answers: CanonicalJudgments, index: Ints) -> tuple[Floats, Floats]:
+def _counting_scores(canonical: CanonicalJudgments, index: Ints) -> tuple[Floats, Floats]:
     """Return (N,) each the counting scores of some items and the shares of being chosen."""
-    counts = answers.counts
+    counts = canonical.counts
     scores = ((counts.best - counts.worst) / counts.appearances)[index]
     return scores, ((counts.best + counts.worst) / counts.appearances)[index]
 
 
-def _draws(items: int) -> int:
-    return max(DRAWS[0], min(DRAWS[1], DRAWN_VALUES // items))
+def _draw_count(n_items: int) -> int:
+    return max(MIN_MAX_DRAWS[0], min(MIN_MAX_DRAWS[1], MAX_DRAWN_VALUES // n_items))
 
 
 def _pearson(draws: Floats, score: Floats) -> Floats:
     """Return (R,) Pearson's r of draws (R, N) and scores (N,)."""
-    own, others = score - score.mean(), draws - draws.mean(axis=1, keepdims=True)
-    products: Floats = others @ own
-    r: Floats = products / np.sqrt((others**2).sum(axis=1) * (own @ own))
+    centred_score, centred_draws = score - score.mean(), draws - draws.mean(axis=1, keepdims=True)
+    products: Floats = centred_draws @ centred_score
+    r: Floats = products / np.sqrt((centred_draws**2).sum(axis=1) * (centred_score @ centred_score))
     return r
 
 
@@ -474,7 +504,7 @@ def _spearman(draws: Floats, score: Floats) -> Floats:
     from scipy.stats import rankdata
 
     ranks = np.argsort(np.argsort(draws, axis=1), axis=1) - (len(score) - 1) / 2
-    of_score = rankdata(score) - (len(score) + 1) / 2
-    products = ranks @ of_score
-    rho: Floats = products / np.sqrt((ranks[0] @ ranks[0]) * (of_score @ of_score))
+    score_ranks = rankdata(score) - (len(score) + 1) / 2
+    products = ranks @ score_ranks
+    rho: Floats = products / np.sqrt((ranks[0] @ ranks[0]) * (score_ranks @ score_ranks))
     return rho

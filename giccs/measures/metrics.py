@@ -20,44 +20,44 @@ from numpy.typing import NDArray
 from bws.clusters import MIN_CLUSTERS, few_clusters_note, too_few_clusters_note
 
 __all__ = [
-    "CORRELATION",
-    "LOWER_IS_BETTER",
-    "SELECTED",
-    "SHARE",
+    "CORRELATION_BOUNDS",
+    "LOWER_IS_BETTER_METRICS",
+    "SELECTED_KEY",
+    "SHARE_BOUNDS",
     "Estimate",
     "Statistic",
     "correlations",
-    "estimated",
     "interval_signature",
+    "jackknife_estimate",
     "jackknife_interval",
-    "jackknifed",
-    "left_out",
+    "leave_out_weights",
     "mean_over_dialogues",
+    "percentile_estimate",
     "quadratic_excess",
-    "rank_correlation_inside",
-    "unbounded",
+    "to_unbounded",
     "weighted_pearson",
     "weighted_rank_spearman",
     "weighted_spearman",
+    "within_dialogue_correlations",
 ]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
-LOWER_IS_BETTER = frozenset(["alignment", "invalid", "mean_rank", "uniformity"])
+LOWER_IS_BETTER_METRICS = frozenset(["alignment", "invalid", "mean_rank", "uniformity"])
 """Names of metrics of which less is better."""
-SELECTED = "selected"
+SELECTED_KEY = "selected"
 """Key of `Estimate.extra`: what was selected by this score, which is therefore too high for new data."""
-INTERVAL = "jackknife-t"
+INTERVAL_METHOD = "jackknife-t"
 """Name of the method of intervals in signatures."""
-CORRELATION = (-1.0, 1.0)
-SHARE = (0.0, 1.0)
+CORRELATION_BOUNDS = (-1.0, 1.0)
+SHARE_BOUNDS = (0.0, 1.0)
 """Bounds of a value, between which its interval stays."""
-CHUNK = 1_000_000
+MAX_CHUNK_WEIGHTS = 1_000_000
 """Weights held at a time."""
-MAX_CORRECTED = 60
+MAX_CORRECTED_DIALOGUES = 60
 """Dialogues beyond which the jackknife of a difference needs no correction."""
-CONSTANT = 1e-12
+CONSTANT_TOLERANCE = 1e-12
 """Variance, relative to the mean square, below which values count as all the same."""
 
 
@@ -83,16 +83,16 @@ class Estimate:
 
 def interval_signature(unit: str, resamples: int, seed: int) -> dict[str, Any]:
     """Return how intervals are made, for the signature of a result."""
-    return {"method": INTERVAL, "unit": unit, "resamples": resamples, "seed": seed}
+    return {"method": INTERVAL_METHOD, "unit": unit, "resamples": resamples, "seed": seed}
 
 
 Statistic = Callable[[Floats], Floats]
 """From weights of the dialogues, (b, D), to the value under each, (b,)."""
 
 
-Added = tuple[float, int]
+AddedVariance = tuple[float, int]
 """The variance of another source of error, and its degrees of freedom."""
-NOTHING_ADDED: Added = (0.0, 1)
+NO_ADDED_VARIANCE: AddedVariance = (0.0, 1)
 
 
 def correlations(
@@ -102,7 +102,7 @@ def correlations(
     *,
     resamples: int = 1000,
     seed: int = 0,
-    added: Mapping[str, Added] | None = None,
+    added: Mapping[str, AddedVariance] | None = None,
 ) -> dict[str, Estimate]:
     """Correlate predictions with scores over all items, and inside dialogues.
 
@@ -125,12 +125,12 @@ def correlations(
     (1.0, 2)
     """
     n, n_dialogues = len(score), int(dialogue.max()) + 1 if len(dialogue) else 0
-    reason = _why_undefined(prediction, score)
+    reason = _undefined_reason(prediction, score)
     if reason:
         undefined = Estimate(math.nan, math.nan, math.nan, n, reason)
         within = Estimate(math.nan, math.nan, math.nan, n_dialogues, reason)
         return {"pearson": undefined, "spearman": undefined, "rank_spearman": within}
-    per_dialogue = rank_correlation_inside(prediction, score, dialogue)
+    per_dialogue = within_dialogue_correlations(prediction, score, dialogue)
     defined = int(np.count_nonzero(~np.isnan(per_dialogue)))
     statistics = {
         "pearson": (weighted_pearson(prediction, score, dialogue), n, n_dialogues, ""),
@@ -139,21 +139,21 @@ def correlations(
             _mean(per_dialogue[~np.isnan(per_dialogue)]),
             defined,
             defined,
-            _left_out(n_dialogues - defined),
+            _left_out_remark(n_dialogues - defined),
         ),
     }
     return {
-        name: jackknifed(
-            of,
+        name: jackknife_estimate(
+            statistic,
             count,
             clusters,
             remark,
-            bounds=CORRELATION,
-            added=(added or {}).get(name, NOTHING_ADDED),
+            bounds=CORRELATION_BOUNDS,
+            added=(added or {}).get(name, NO_ADDED_VARIANCE),
             resamples=resamples,
             seed=seed,
         )
-        for name, (of, count, clusters, remark) in statistics.items()
+        for name, (statistic, count, clusters, remark) in statistics.items()
     }
 
 
@@ -163,50 +163,60 @@ def mean_over_dialogues(
     bounds: tuple[float, float] | None = None,
     resamples: int = 1000,
     seed: int = 0,
-    what: str = "not defined",
+    missing_reason: str = "not defined",
 ) -> Estimate:
     """Return the mean of one value per dialogue (D,), its interval and its standard error.
 
-    NaN is a dialogue that has no value: it is left out and counted, and `what` says why. The interval
-    is that of `jackknife_interval`; without `bounds` it is mean ± t · ``stderr``, the sample standard
+    NaN is a dialogue that has no value: it is left out and counted, and `missing_reason` says why. The
+    interval is that of `jackknife_interval`; without `bounds` it is mean ± t · ``stderr``, the sample standard
     deviation (n-1) divided by the root of n.
 
     >>> found = mean_over_dialogues(np.array([0.0, 1.0, np.nan]), what="no answer")
     >>> found.value, found.n, found.extra["stderr"], found.reason
     (0.5, 2, 0.5, '1 dialogues left out: no answer; 2 dialogues: no interval, which needs 5')
     """
-    known = values[~np.isnan(values)]
+    defined = values[~np.isnan(values)]
     remark = (
-        f"{len(values) - len(known)} dialogues left out: {what}" if len(known) < len(values) else ""
+        f"{len(values) - len(defined)} dialogues left out: {missing_reason}"
+        if len(defined) < len(values)
+        else ""
     )
-    found = jackknifed(
-        _mean(known), len(known), len(known), remark, bounds=bounds, resamples=resamples, seed=seed
+    estimate = jackknife_estimate(
+        _mean(defined),
+        len(defined),
+        len(defined),
+        remark,
+        bounds=bounds,
+        resamples=resamples,
+        seed=seed,
     )
-    error = float(np.std(known, ddof=1)) / math.sqrt(len(known)) if len(known) > 1 else math.nan
-    return replace(found, extra={"stderr": error})
+    error = (
+        float(np.std(defined, ddof=1)) / math.sqrt(len(defined)) if len(defined) > 1 else math.nan
+    )
+    return replace(estimate, extra={"stderr": error})
 
 
-def _why_undefined(prediction: Floats, score: Floats) -> str:
+def _undefined_reason(prediction: Floats, score: Floats) -> str:
     missing = int(np.count_nonzero(np.isnan(prediction)))
     if len(score) < 2:
         return f"{len(score)} items; a correlation needs two"
     if missing:
         return f"{missing} predictions are NaN"
-    if _constant(prediction):
+    if _is_constant(prediction):
         return "all predictions are the same"
-    return "all scores are the same" if _constant(score) else ""
+    return "all scores are the same" if _is_constant(score) else ""
 
 
-def _constant(values: Floats) -> bool:
-    return bool(np.ptp(values) <= CONSTANT * max(1.0, float(np.abs(values).max())))
+def _is_constant(values: Floats) -> bool:
+    return bool(np.ptp(values) <= CONSTANT_TOLERANCE * max(1.0, float(np.abs(values).max())))
 
 
-def _left_out(count: int) -> str:
-    what = "predictions or scores are all the same, or there is one item"
-    return f"{count} dialogues left out: {what}" if count else ""
+def _left_out_remark(count: int) -> str:
+    reason = "predictions or scores are all the same, or there is one item"
+    return f"{count} dialogues left out: {reason}" if count else ""
 
 
-def jackknifed(
+def jackknife_estimate(
     statistic: Statistic,
     n: int,
     n_dialogues: int,
@@ -215,21 +225,29 @@ def jackknifed(
     *,
     bounds: tuple[float, float] | None = None,
     paired: bool = False,
-    added: Added = NOTHING_ADDED,
+    added: AddedVariance = NO_ADDED_VARIANCE,
     resamples: int = 1000,
     seed: int = 0,
 ) -> Estimate:
     """Return a statistic of `n_dialogues` dialogues with the interval of `jackknife_interval`.
 
     paired: the statistic is a difference of two correlations, whose stderr is corrected (`quadratic_excess`).
-    resamples, seed: as in `left_out`. The other arguments are those of `jackknife_interval`.
+    resamples, seed: as in `leave_out_weights`. The other arguments are those of `jackknife_interval`.
     """
     value = float(statistic(np.ones((1, n_dialogues)))[0]) if n_dialogues else math.nan
-    without = map(statistic, left_out(n_dialogues, resamples, seed))
-    corrected = paired and MIN_CLUSTERS <= n_dialogues <= min(MAX_CORRECTED, resamples)
+    resample_values = map(statistic, leave_out_weights(n_dialogues, resamples, seed))
+    corrected = paired and MIN_CLUSTERS <= n_dialogues <= min(MAX_CORRECTED_DIALOGUES, resamples)
     widening = math.sqrt(1 - quadratic_excess(statistic, n_dialogues)) if corrected else 1.0
     return jackknife_interval(
-        value, without, n, n_dialogues, remark, unit, bounds=bounds, widening=widening, added=added
+        value,
+        resample_values,
+        n,
+        n_dialogues,
+        remark,
+        unit,
+        bounds=bounds,
+        widening=widening,
+        added=added,
     )
 
 
@@ -254,7 +272,7 @@ def quadratic_excess(statistic: Statistic, n_dialogues: int) -> float:
     return min(excess / variance, 0.5) if excess < math.inf and variance > 0 else 0.0
 
 
-def left_out(n_dialogues: int, resamples: int, seed: int = 0) -> Iterator[Floats]:
+def leave_out_weights(n_dialogues: int, resamples: int, seed: int = 0) -> Iterator[Floats]:
     """Yield (b, D) weights of jackknife resamples: 0 for the dialogues left out, 1 for the others.
 
     Each dialogue is left out of one resample: alone, or, where there are more than `resamples` dialogues,
@@ -267,7 +285,7 @@ def left_out(n_dialogues: int, resamples: int, seed: int = 0) -> Iterator[Floats
     group = np.arange(n_dialogues)
     if groups < n_dialogues:
         group = np.random.default_rng(seed).permutation(n_dialogues) % max(1, groups)
-    at_once = max(1, CHUNK // n_dialogues)
+    at_once = max(1, MAX_CHUNK_WEIGHTS // n_dialogues)
     for start in range(0, groups, at_once):
         rows = np.arange(start, min(start + at_once, groups))
         yield (group != rows[:, None]).astype(np.float64)
@@ -275,7 +293,7 @@ def left_out(n_dialogues: int, resamples: int, seed: int = 0) -> Iterator[Floats
 
 def jackknife_interval(
     value: float,
-    without: Iterable[Floats],
+    resample_values: Iterable[Floats],
     n: int,
     n_dialogues: int,
     remark: str = "",
@@ -283,12 +301,12 @@ def jackknife_interval(
     *,
     bounds: tuple[float, float] | None = None,
     widening: float = 1.0,
-    added: Added = NOTHING_ADDED,
+    added: AddedVariance = NO_ADDED_VARIANCE,
 ) -> Estimate:
     """Return a value with its jackknife-t interval.
 
-    without: chunks of the values of the G resamples of `left_out`. The interval is value ± t · stderr with
-    the 97.5 percentile of t with G-1 degrees of freedom, and stderr² = (G-1)/G times the sum of squared
+    resample_values: chunks of the values of the G resamples of `leave_out_weights`. The interval is
+    value ± t · stderr with the 97.5 percentile of t with G-1 degrees of freedom, and stderr² = (G-1)/G times the sum of squared
     deviations of the resamples from their mean; `widening` multiplies stderr. A value with `bounds` is first
     mapped to -1 ... 1 and by the inverse hyperbolic tangent: Fisher's z of a correlation, half of the logit
     of a share. One without has its ``stderr`` in `extra`. `added` is a variance on that scale, of
@@ -303,37 +321,37 @@ def jackknife_interval(
     """
     if math.isnan(value):
         return Estimate(math.nan, math.nan, math.nan, n, remark or "not defined")
-    deleted = np.concatenate([np.empty(0), *without])
+    deleted = np.concatenate([np.empty(0), *resample_values])
     low = high = stderr = math.nan
-    why = too_few_clusters_note(n_dialogues, unit) or _why_no_interval(deleted, bounds, unit)
-    if not why:
-        moves = unbounded(deleted, bounds)
-        stderr = widening * math.sqrt((len(moves) - 1) * float(np.var(moves)))
-        half = _student_half(stderr, len(moves) - 1)
+    reason = too_few_clusters_note(n_dialogues, unit) or _no_interval_reason(deleted, bounds, unit)
+    if not reason:
+        transformed = to_unbounded(deleted, bounds)
+        stderr = widening * math.sqrt((len(transformed) - 1) * float(np.var(transformed)))
+        half = _half_width(stderr, len(transformed) - 1)
         if added[0]:
-            half = math.hypot(half, _student_half(math.sqrt(added[0]), added[1]))
+            half = math.hypot(half, _half_width(math.sqrt(added[0]), added[1]))
         low, high = _limits(value, half, bounds)
-        why = few_clusters_note(n_dialogues, unit)
+        reason = few_clusters_note(n_dialogues, unit)
     extra = {} if bounds else {"stderr": stderr}
-    return Estimate(value, low, high, n, "; ".join(filter(None, [remark, why])), extra)
+    return Estimate(value, low, high, n, "; ".join(filter(None, [remark, reason])), extra)
 
 
-def _why_no_interval(deleted: Floats, bounds: tuple[float, float] | None, unit: str) -> str:
+def _no_interval_reason(deleted: Floats, bounds: tuple[float, float] | None, unit: str) -> str:
     """Return why jackknife resamples (G,) give no interval; empty where they do."""
     if few := too_few_clusters_note(len(deleted), "resamples"):
         return few
     if np.isnan(deleted).any():
         return f"not defined without some of the {unit}: no interval"
     scale = max(1.0, float(np.abs(deleted).max()))
-    most = int(np.unique(np.round(deleted / scale, 12), return_counts=True)[1].max())
-    few = too_few_clusters_note(len(deleted) - most, f"{unit} that differ from the others")
-    if few and 2 * most > len(deleted):
+    n_equal = int(np.unique(np.round(deleted / scale, 12), return_counts=True)[1].max())
+    few = too_few_clusters_note(len(deleted) - n_equal, f"{unit} that differ from the others")
+    if few and 2 * n_equal > len(deleted):
         return few
-    certain = np.isinf(unbounded(deleted, bounds)).any()
-    return f"at its bound without some of the {unit}: no interval" if certain else ""
+    is_at_bound = np.isinf(to_unbounded(deleted, bounds)).any()
+    return f"at its bound without some of the {unit}: no interval" if is_at_bound else ""
 
 
-def _student_half(stderr: float, df: int) -> float:
+def _half_width(stderr: float, df: int) -> float:
     """Return half the width of an interval by Student's t."""
     from scipy.special import stdtrit
 
@@ -341,27 +359,27 @@ def _student_half(stderr: float, df: int) -> float:
 
 
 def _limits(value: float, half: float, bounds: tuple[float, float] | None) -> tuple[float, float]:
-    middle = float(unbounded(np.array([value]), bounds)[0])
+    middle = float(to_unbounded(np.array([value]), bounds)[0])
     limits = middle + np.array([-1, 1]) * half
     if bounds is not None:
         limits = bounds[0] + (bounds[1] - bounds[0]) * (1 + np.tanh(limits)) / 2
     return float(limits[0]), float(limits[1])
 
 
-def unbounded(values: Floats, bounds: tuple[float, float] | None) -> Floats:
+def to_unbounded(values: Floats, bounds: tuple[float, float] | None) -> Floats:
     """Return values on a scale without bounds, Fisher's z of correlations; infinite at a bound."""
     if bounds is None:
         return values
     low, high = bounds
-    inside = np.clip((2 * values - low - high) / (high - low), -1, 1)
-    inside = np.where(1 - np.abs(inside) < CONSTANT, np.sign(inside), inside)
+    scaled = np.clip((2 * values - low - high) / (high - low), -1, 1)
+    scaled = np.where(1 - np.abs(scaled) < CONSTANT_TOLERANCE, np.sign(scaled), scaled)
     with np.errstate(divide="ignore"):
-        return np.arctanh(inside)
+        return np.arctanh(scaled)
 
 
-def estimated(
+def percentile_estimate(
     value: float,
-    drawn: Floats,
+    resample_values: Floats,
     n: int,
     n_dialogues: int,
     remark: str = "",
@@ -378,7 +396,7 @@ def estimated(
     if few := too_few_clusters_note(n_dialogues, unit):
         reason = "; ".join(filter(None, [remark, few]))
         return Estimate(value, math.nan, math.nan, n, reason)
-    defined = drawn[~np.isnan(drawn)]
+    defined = resample_values[~np.isnan(resample_values)]
     if not len(defined):
         return Estimate(value, math.nan, math.nan, n, "no resample has a correlation: no interval")
     low, high = np.quantile(defined, [0.025, 0.975])
@@ -402,12 +420,15 @@ def weighted_pearson(x: Floats, y: Floats, dialogue: Ints) -> Statistic:
 
 def weighted_spearman(x: Floats, y: Floats, dialogue: Ints) -> Statistic:
     """Return Spearman's rho likewise: Pearson's r of the ranks that items have in the resample itself."""
-    _, place_x = np.unique(x, return_inverse=True)
-    _, place_y = np.unique(y, return_inverse=True)
+    _, value_index_x = np.unique(x, return_inverse=True)
+    _, value_index_y = np.unique(y, return_inverse=True)
 
     def spearman(weights: Floats) -> Floats:
         items = weights[:, dialogue]
-        rank_x, rank_y = _weighted_ranks(place_x, items), _weighted_ranks(place_y, items)
+        rank_x, rank_y = (
+            _weighted_ranks(value_index_x, items),
+            _weighted_ranks(value_index_y, items),
+        )
         weighted = items * rank_x
         sxy = np.einsum("bi,bi->b", weighted, rank_y)
         sxx = np.einsum("bi,bi->b", weighted, rank_x)
@@ -418,18 +439,18 @@ def weighted_spearman(x: Floats, y: Floats, dialogue: Ints) -> Statistic:
     return spearman
 
 
-def _weighted_ranks(place: Ints, items: Floats) -> Floats:
+def _weighted_ranks(value_index: Ints, items: Floats) -> Floats:
     """Return (b, N) average ranks, centred on 0, of values that occur `items` (b, N) times each.
 
     `place` (N,) is the index of each item's value among the sorted distinct values. Copies of a value
     share the mean of the ranks they take: those before it, plus half of its own.
     """
-    order = np.argsort(place, kind="stable")
-    starts = np.flatnonzero(np.diff(place[order], prepend=-1))
+    order = np.argsort(value_index, kind="stable")
+    starts = np.flatnonzero(np.diff(value_index[order], prepend=-1))
     counts = np.add.reduceat(items[:, order], starts, axis=1)
-    through = np.cumsum(counts, axis=1)
-    centred = through - counts / 2 - through[:, -1:] / 2
-    return np.take(centred, place, axis=1)
+    cumulative = np.cumsum(counts, axis=1)
+    centred = cumulative - counts / 2 - cumulative[:, -1:] / 2
+    return np.take(centred, value_index, axis=1)
 
 
 def _correlation(
@@ -444,32 +465,32 @@ def _correlation(
 
 def _varies(variance: Floats) -> NDArray[np.bool_]:
     """Tell which variances are more than rounding, beside the largest of them."""
-    return variance > CONSTANT * np.max(variance)
+    return variance > CONSTANT_TOLERANCE * np.max(variance)
 
 
 def _mean(values: Floats) -> Statistic:
     defined = ~np.isnan(values)
-    kept = np.where(defined, values, 0.0)
+    filled = np.where(defined, values, 0.0)
 
     def mean(weights: Floats) -> Floats:
         total = weights @ defined.astype(np.float64)
-        return np.where(total > 0, weights @ kept / np.where(total > 0, total, 1.0), math.nan)
+        return np.where(total > 0, weights @ filled / np.where(total > 0, total, 1.0), math.nan)
 
     return mean
 
 
 def weighted_rank_spearman(x: Floats, y: Floats, dialogue: Ints) -> Statistic:
-    """Return the mean of `rank_correlation_inside` likewise, over the dialogues where it is defined."""
-    return _mean(rank_correlation_inside(x, y, dialogue))
+    """Return the mean of `within_dialogue_correlations` likewise, over the dialogues where it is defined."""
+    return _mean(within_dialogue_correlations(x, y, dialogue))
 
 
-def rank_correlation_inside(x: Floats, y: Floats, dialogue: Ints) -> Floats:
+def within_dialogue_correlations(x: Floats, y: Floats, dialogue: Ints) -> Floats:
     """Return (D,) Spearman's rho of each dialogue's own items; NaN where it is not defined.
 
     >>> rank_correlation_inside(np.array([1., 2, 3, 4]), np.array([0., 1, 1, 1]), np.array([0, 0, 1, 1]))
     array([ 1., nan])
     """
-    rank_x, rank_y = _ranks_inside(x, dialogue), _ranks_inside(y, dialogue)
+    rank_x, rank_y = _within_dialogue_ranks(x, dialogue), _within_dialogue_ranks(y, dialogue)
     sxy, sxx, syy = (
         np.bincount(dialogue, product)
         for product in (rank_x * rank_y, rank_x * rank_x, rank_y * rank_y)
@@ -478,7 +499,7 @@ def rank_correlation_inside(x: Floats, y: Floats, dialogue: Ints) -> Floats:
     return np.where(usable, sxy / np.sqrt(np.where(usable, sxx * syy, 1.0)), math.nan)
 
 
-def _ranks_inside(values: Floats, dialogue: Ints) -> Floats:
+def _within_dialogue_ranks(values: Floats, dialogue: Ints) -> Floats:
     """Return (N,) average ranks of the items inside their dialogue, centred on 0."""
     order = np.lexsort((values, dialogue))
     block = dialogue[order]

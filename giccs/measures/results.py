@@ -31,23 +31,23 @@ __all__ = [
     "Signature",
     "Store",
     "TaskOutput",
-    "asked",
     "ceiling_of",
+    "comparison_key",
     "data_of",
     "digest",
     "history_of",
     "model_of",
+    "postprocess_warnings",
     "prompt_of",
     "read_estimates",
     "setting_of",
-    "steps_not_as_asked",
 ]
 
 log = logging.getLogger(__name__)
 
-MEASURED = ("model", "task", "metrics", "groups", "signature")
+DIGESTED_KEYS = ("model", "task", "metrics", "groups", "signature")
 """What the digest of a result is made of."""
-PREDICTIONS = "predictions_sha256"
+PREDICTIONS_DIGEST_KEY = "predictions_sha256"
 """What the JSON file calls the digest of the Parquet file."""
 
 
@@ -129,15 +129,15 @@ class Result:
 
     def document(self) -> dict[str, Any]:
         """Return the result as JSON has it, with a digest by which `from_document` sees damage."""
-        measured = {
+        content = {
             "model": self.model,
             "task": self.task,
             "metrics": _documents(self.metrics),
             "groups": [{"by": dict(g.by), "metrics": _documents(g.metrics)} for g in self.groups],
             "signature": dict(self.signature),
         }
-        where = {"environment": dict(self.environment), "seconds": self.seconds}
-        return measured | where | {"sha256": digest(measured)}
+        provenance = {"environment": dict(self.environment), "seconds": self.seconds}
+        return content | provenance | {"sha256": digest(content)}
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Result:
@@ -145,8 +145,10 @@ class Result:
 
         KeyError or TypeError where it is no such, ValueError where it has a digest that is another's.
         """
-        said = document.get("sha256")
-        if said is not None and said != digest({key: document[key] for key in MEASURED}):
+        stored_digest = document.get("sha256")
+        if stored_digest is not None and stored_digest != digest(
+            {key: document[key] for key in DIGESTED_KEYS}
+        ):
             raise ValueError("what was measured is not what was written")
         return cls(
             document["model"],
@@ -158,7 +160,7 @@ class Result:
             document["signature"],
             document["environment"],
             document["seconds"],
-            predictions_sha256=document.get(PREDICTIONS) or "",
+            predictions_sha256=document.get(PREDICTIONS_DIGEST_KEY) or "",
         )
 
 
@@ -168,7 +170,7 @@ def digest(signature: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
-def asked(result: Result) -> tuple[str, str]:
+def comparison_key(result: Result) -> tuple[str, str]:
     """Return what results must share to stand in one table: the task, and the data by fingerprint."""
     return result.task, str(result.signature.get("data", ""))
 
@@ -194,10 +196,10 @@ def setting_of(result: Result) -> str:
     return str(result.signature.get("setting", "")) or history_of(result)
 
 
-def steps_not_as_asked(result: Result) -> list[str]:
+def postprocess_warnings(result: Result) -> list[str]:
     """Return what of the steps behind a model could not be done as asked: ``STEP: why``."""
     steps = result.environment.get("postprocess", [])
-    return [f"{one['step']}: {one['warning']}" for one in steps if one.get("warning")]
+    return [f"{step['step']}: {step['warning']}" for step in steps if step.get("warning")]
 
 
 def prompt_of(result: Result) -> str:
@@ -205,20 +207,24 @@ def prompt_of(result: Result) -> str:
 
     Empty for other tasks.
     """
-    how = result.signature
-    if "permutations" not in how:
+    signature = result.signature
+    if "permutations" not in signature:
         return ""
-    said = [str(how["template"]["name"])]
-    said += ["letter"] if how["answer"] == "letter" else []
-    said += ["chat"] if how["chat_template"] else []
-    said += [f"{how['permutations']} orders"] if how["permutations"] > 1 else []
-    return ", ".join(said)
+    labels = [str(signature["template"]["name"])]
+    labels += ["letter"] if signature["answer"] == "letter" else []
+    labels += ["chat"] if signature["chat_template"] else []
+    labels += [f"{signature['permutations']} orders"] if signature["permutations"] > 1 else []
+    return ", ".join(labels)
 
 
 def ceiling_of(result: Result, ceiling: Mapping[str, Estimate] | None) -> Mapping[str, Estimate]:
     """Return the noise ceiling where it is of the result's data (``data`` in its extra), else nothing."""
-    own = result.signature.get("data")
-    return {name: one for name, one in (ceiling or {}).items() if one.extra.get("data", own) == own}
+    data = result.signature.get("data")
+    return {
+        name: estimate
+        for name, estimate in (ceiling or {}).items()
+        if estimate.extra.get("data", data) == data
+    }
 
 
 class Store:
@@ -239,28 +245,28 @@ class Store:
     def find(self, model: str, task: str, signature: Signature) -> Result | None:
         """Return the result with this signature, if it has been computed and its predictions exist."""
         path = self.path(model, task, signature)
-        found = _read(path) if path.exists() else None
-        if found and digest(found.signature) == digest(signature):
-            if found.predictions_sha256 and not path.with_suffix(".parquet").exists():
+        result = _read_result(path) if path.exists() else None
+        if result and digest(result.signature) == digest(signature):
+            if result.predictions_sha256 and not path.with_suffix(".parquet").exists():
                 log.debug("not known: %s has no predictions beside it", path)
                 return None
             log.debug("known: %s", path)
-            return found
+            return result
         if log.isEnabledFor(logging.DEBUG):
             log.debug("not known: %s; %s", path, self._nearest(path, signature))
         return None
 
     def _nearest(self, path: Path, signature: Signature) -> str:
         """Return in which keys a signature differs from the most like it of the same model and task."""
-        alike = glob.escape(path.name.rpartition("--")[0])
-        differing = {}
-        for other in sorted(self.folder.glob(f"{alike}--*.json")):
+        prefix = glob.escape(path.name.rpartition("--")[0])
+        differing_keys = {}
+        for path in sorted(self.folder.glob(f"{prefix}--*.json")):
             with suppress(InputError):  # only who needs that result is told that it is damaged
-                differing[other] = _differing(signature, _read(other).signature)
-        if not differing:
+                differing_keys[path] = _differing_keys(signature, _read_result(path).signature)
+        if not differing_keys:
             return "no result of this model and task is there"
-        other = min(differing, key=lambda place: len(differing[place]))
-        return f"nearest is {other}, which differs in {', '.join(differing[other])}"
+        path = min(differing_keys, key=lambda candidate: len(differing_keys[candidate]))
+        return f"nearest is {path}, which differs in {', '.join(differing_keys[path])}"
 
     def add(self, result: Result) -> Path:
         """Keep a result; return the path of its JSON file."""
@@ -270,7 +276,7 @@ class Store:
             table = io.BytesIO()
             result.predictions.write_parquet(table)
             write_atomic(path.with_suffix(".parquet"), table.getvalue())
-            document[PREDICTIONS] = hashlib.sha256(table.getvalue()).hexdigest()
+            document[PREDICTIONS_DIGEST_KEY] = hashlib.sha256(table.getvalue()).hexdigest()
         text = json.dumps(json_ready(document), ensure_ascii=False, indent=2)
         write_atomic(path, f"{text}\n")
         return path
@@ -280,7 +286,7 @@ class Store:
         if not self.folder.is_dir():
             raise InputError(Problem(str(self.folder), None, "no such folder of results"))
         for path in sorted(self.folder.glob("*--*--*.json")):
-            result = _read(path)
+            result = _read_result(path)
             if not path.stem.endswith(digest(result.signature)[:12]):
                 message = "is another result than its name says; remove it"
                 raise InputError(Problem(str(path), None, message))
@@ -291,8 +297,10 @@ class Store:
         path = self.path(result.model, result.task, result.signature)
         table = path.with_suffix(".parquet")
         try:
-            said = json.loads(read_text(path)).get(PREDICTIONS)  # older results say nothing of it
-            if said not in (None, hashlib.sha256(table.read_bytes()).hexdigest()):
+            expected_digest = json.loads(read_text(path)).get(
+                PREDICTIONS_DIGEST_KEY
+            )  # older results say nothing of it
+            if expected_digest not in (None, hashlib.sha256(table.read_bytes()).hexdigest()):
                 raise ValueError("not the file that was written; compute it again with --force")
             return read_table(table)
         except InputError:
@@ -315,19 +323,21 @@ def _slug(name: str) -> str:
     return re.sub(r"[^\w.-]+", "-", name).strip("-.")[-80:]
 
 
-def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+def _differing_keys(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
     """Return the keys, with a dot between those of tables in each other, whose values are not the same."""
-    found: list[str] = []
-    for key in dict.fromkeys([*one, *other]):
-        here, there = one.get(key), other.get(key)
-        if isinstance(here, Mapping) and isinstance(there, Mapping):
-            found += [f"{key}.{below}" for below in _differing(here, there)]
-        elif (key in one, json_ready(here)) != (key in other, json_ready(there)):
-            found.append(key)
-    return found
+    differing: list[str] = []
+    for key in dict.fromkeys([*first, *second]):
+        first_value, second_value = first.get(key), second.get(key)
+        if isinstance(first_value, Mapping) and isinstance(second_value, Mapping):
+            differing += [
+                f"{key}.{subkey}" for subkey in _differing_keys(first_value, second_value)
+            ]
+        elif (key in first, json_ready(first_value)) != (key in second, json_ready(second_value)):
+            differing.append(key)
+    return differing
 
 
-def _read(path: Path) -> Result:
+def _read_result(path: Path) -> Result:
     try:
         return Result.from_document(json.loads(read_text(path)))
     except InputError:

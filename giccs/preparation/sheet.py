@@ -14,7 +14,7 @@ from bws.files.schema import Field, Schema
 from bws.files.table import read_table
 from bws.problems import InputError, Problem
 from bws.textio import csv_text, display_name, read_toml
-from giccs.benchmark.candidates import LEVELS, missing_levels, plain
+from giccs.benchmark.candidates import LEVELS, comparable_text, missing_levels
 from giccs.benchmark.items import Candidate, Dialogue
 from giccs.benchmark.languages import base_language
 
@@ -182,9 +182,9 @@ def _wrong_rows(
         if not row.text:
             yield Problem(file, row.line, f"the text of level {row.level} is empty")
             continue
-        if plain(row.text) == plain(known[row.dialogue_id].turns[-1].text):
+        if comparable_text(row.text) == comparable_text(known[row.dialogue_id].turns[-1].text):
             yield Problem(file, row.line, "the text is the last turn itself; it must differ")
-        earlier = first.setdefault((row.dialogue_id, plain(row.text)), row.line)
+        earlier = first.setdefault((row.dialogue_id, comparable_text(row.text)), row.line)
         if earlier != row.line:
             yield Problem(file, row.line, f"the text repeats that of line {earlier}")
 

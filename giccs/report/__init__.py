@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from bws.tables import heading
 from giccs.measures.metrics import Estimate
-from giccs.measures.results import Result, asked, ceiling_of, data_of
-from giccs.report.choices import choice_breakdown, choice_table, choices, turns_table
-from giccs.report.measured import measured
-from giccs.report.pairs import breakdown_table, main_table, pairs
+from giccs.measures.results import Result, ceiling_of, comparison_key, data_of
+from giccs.report.choices import choice_breakdown, choice_sections, choice_table, turns_table
+from giccs.report.measured import metric_sections
+from giccs.report.pairs import breakdown_table, main_table, pairwise_sections
 from giccs.report.rows import long_csv
 from giccs.tasks import result_kind
 
@@ -39,21 +39,29 @@ def report(
     """
     if form == "csv":
         return long_csv(results, ceiling)
-    parts: list[str] = []
+    sections: list[str] = []
     tables: dict[tuple[str, str], list[Result]] = {}
     for result in results:
-        tables.setdefault(asked(result), []).append(result)
-    titles = [f"{chosen[0].task} on {data_of(chosen[0])}" for chosen in tables.values()]
-    for ((_, content), chosen), title in zip(tables.items(), titles, strict=True):
+        tables.setdefault(comparison_key(result), []).append(result)
+    titles = [
+        f"{task_results[0].task} on {data_of(task_results[0])}" for task_results in tables.values()
+    ]
+    for ((_, fingerprint), chosen), title in zip(tables.items(), titles, strict=True):
         if titles.count(title) > 1:
-            title = f"{title} (content {content[:6]})"
-        parts += [("\n" if parts else "") + f"{heading(title, form)}\n"]
+            title = f"{title} (content {fingerprint[:6]})"
+        sections += [("\n" if sections else "") + f"{heading(title, form)}\n"]
         kind = result_kind(chosen[0].task)
         if kind.tables == "choices":
-            parts += choices(chosen, form)
+            sections += choice_sections(chosen, form)
         elif kind.tables == "metrics":
-            parts += measured(chosen, form, kind.main_metric)
+            sections += metric_sections(chosen, form, kind.main_metric)
         else:
-            same_data = [one for one in over_annotators if asked(one) == asked(chosen[0])]
-            parts += pairs(chosen, form, ceiling_of(chosen[0], ceiling), same_data)
-    return "\n".join(parts)
+            over_annotators_here = [
+                candidate
+                for candidate in over_annotators
+                if comparison_key(candidate) == comparison_key(chosen[0])
+            ]
+            sections += pairwise_sections(
+                chosen, form, ceiling_of(chosen[0], ceiling), over_annotators_here
+            )
+    return "\n".join(sections)

@@ -10,9 +10,9 @@ from giccs.measures.formatting import few_clusters_note, interval, limits, other
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Group, Result, history_of, model_of, prompt_of
 
-__all__ = ["choice_breakdown", "choice_table", "choices", "turns_table"]
+__all__ = ["choice_breakdown", "choice_sections", "choice_table", "turns_table"]
 
-SIGNIFICANT = 0.05
+SIGNIFICANCE_LEVEL = 0.05
 TITLES = {
     "accuracy": "accuracy ± SE [95 %]",
     "accuracy_tokens": "per token",
@@ -22,23 +22,29 @@ TITLES = {
 }
 
 
-def choices(results: Sequence[Result], form: str) -> list[str]:
+def choice_sections(results: Sequence[Result], form: str) -> list[str]:
     """Return the tables of one data set, most accurate first, and sentences below them."""
-    ordered = sorted(results, key=_most_accurate_first)
-    parts = [choice_table(ordered, form)]
+    ordered = sorted(results, key=_sort_key)
+    sections = [choice_table(ordered, form)]
     if by_turns := turns_table(ordered, form):
-        parts += [f"\n{heading(_turns_title(ordered), form)}\n", by_turns]
+        sections += [f"\n{heading(_turns_title(ordered), form)}\n", by_turns]
     if by_part := choice_breakdown(ordered, form):
-        parts += [f"\n{heading('Accuracy by part of the data', form)}\n", by_part]
-    parts += [""]
+        sections += [f"\n{heading('Accuracy by part of the data', form)}\n", by_part]
+    sections += [""]
     for result in ordered:
-        said = [_asked_how(result), *(f"- {sentence}" for sentence in _sentences(result))]
-        parts += remarks(said, form)
-    shown = [one for result in ordered for one in result.metrics.values()]
-    shown += [
-        m for result in ordered for _, metrics in _histories(result) for m in metrics.values()
+        remark_lines = [
+            _model_and_prompt(result),
+            *(f"- {sentence}" for sentence in _result_sentences(result)),
+        ]
+        sections += remarks(remark_lines, form)
+    estimates = [estimate for result in ordered for estimate in result.metrics.values()]
+    estimates += [
+        estimate
+        for result in ordered
+        for _, metrics in _histories(result)
+        for estimate in metrics.values()
     ]
-    return [*parts, *remarks(few_clusters_note(shown), form)]
+    return [*sections, *remarks(few_clusters_note(estimates), form)]
 
 
 def choice_table(results: Sequence[Result], form: str = "table") -> str:
@@ -64,20 +70,24 @@ def turns_table(results: Sequence[Result], form: str = "table") -> str:
 
     Its columns are the lengths of the dialogues, each with and without history; empty without lengths.
     """
-    cells = [_by_turns(result) for result in results]
-    columns = sorted({column for found in cells for column in found}, key=_turns_order)
+    cells = [_accuracies_by_turns(result) for result in results]
+    columns = sorted({column for accuracies in cells for column in accuracies}, key=_turns_order)
     if not columns:
         return ""
     names = {"with": "w/ history", "without": "w/o history"}
     titles = [f"{n_turns}-turn {names[history]}" for n_turns, history in columns]
     rows = [
-        [model_of(result), prompt_of(result), *(plus_minus(found.get(one)) for one in columns)]
-        for result, found in zip(results, cells, strict=True)
+        [
+            model_of(result),
+            prompt_of(result),
+            *(plus_minus(accuracies.get(column)) for column in columns),
+        ]
+        for result, accuracies in zip(results, cells, strict=True)
     ]
     return tabulated(rows, ["model", "prompt", *titles], form)
 
 
-def _by_turns(result: Result) -> dict[tuple[int, str], Estimate]:
+def _accuracies_by_turns(result: Result) -> dict[tuple[int, str], Estimate]:
     """Return the accuracy of dialogues of so many turns, asked with or without history."""
     return {
         (int(group.by["n_turns"]), str(group.by["history"])): group.metrics["accuracy"]
@@ -97,7 +107,9 @@ def _turns_order(column: tuple[int, str]) -> tuple[int, bool]:
 
 def _turns_title(results: Sequence[Result]) -> str:
     questions = {
-        n_turns: found.n for one in results for (n_turns, _), found in _by_turns(one).items()
+        n_turns: accuracy.n
+        for result in results
+        for (n_turns, _), accuracy in _accuracies_by_turns(result).items()
     }
     counts = ", ".join(f"{n} of {n_turns} turns" for n_turns, n in sorted(questions.items()))
     return f"Accuracy ± SE by turns and history (Table 6); questions: {counts}"
@@ -110,21 +122,21 @@ def choice_breakdown(results: Sequence[Result], form: str = "table") -> str:
     """
     cells: dict[str, dict[tuple[int, str], Estimate]] = {}
     columns: dict[tuple[int, str], str] = {}
-    for place, result in enumerate(results):  # two may be called alike
+    for index, result in enumerate(results):  # two may be called alike
         for group in result.groups:
             if "history" not in group.by or len(group.by) < 2 or _is_of_turns(group):
                 continue
-            column = place, str(group.by["history"])
-            part = part_name({key: of for key, of in group.by.items() if key != "history"})
+            column = index, str(group.by["history"])
+            part = part_name({key: value for key, value in group.by.items() if key != "history"})
             cells.setdefault(part, {})[column] = group.metrics["accuracy"]
-            columns[column] = f"{_asked_how(result)} {group.by['history']}"
+            columns[column] = f"{_model_and_prompt(result)} {group.by['history']}"
     rows = [
         [
             part,
-            max(estimate.n for estimate in found.values()),
-            *(plus_minus(found.get(column), decimals=2) for column in columns),
+            max(estimate.n for estimate in accuracies.values()),
+            *(plus_minus(accuracies.get(column), decimals=2) for column in columns),
         ]
-        for part, found in cells.items()
+        for part, accuracies in cells.items()
     ]
     return tabulated(rows, ["part", "questions", *columns.values()], form) if rows else ""
 
@@ -137,59 +149,59 @@ def _histories(result: Result) -> list[tuple[str, Mapping[str, Estimate]]]:
     ]
 
 
-def _sentences(result: Result) -> Iterator[str]:
+def _result_sentences(result: Result) -> Iterator[str]:
     """Say what the numbers do and do not show: guessing, letters, ties and cuts, what the history changes."""
     if "accuracy_difference" not in result.metrics:
-        found = result.metrics["accuracy"]
-        yield f"{history_of(result)} history: {'; '.join(_of_history(found))}."
+        accuracy = result.metrics["accuracy"]
+        yield f"{history_of(result)} history: {'; '.join(_accuracy_remarks(accuracy))}."
         return
     for history, metrics in _histories(result):
-        yield f"{history} history: {'; '.join(_of_history(metrics['accuracy']))}."
-    yield _of_difference(result.metrics["accuracy_difference"])
-    yield _of_rank_difference(result.metrics["rank_spearman_difference"])
+        yield f"{history} history: {'; '.join(_accuracy_remarks(metrics['accuracy']))}."
+    yield _difference_sentence(result.metrics["accuracy_difference"])
+    yield _rank_difference_sentence(result.metrics["rank_spearman_difference"])
     if remark := other_reasons(result.metrics["accuracy"]):
         yield f"{remark}."
 
 
-def _of_history(found: Estimate) -> Iterator[str]:
-    chance = found.extra["chance"]
-    if found.low <= chance <= found.high:
+def _accuracy_remarks(accuracy: Estimate) -> Iterator[str]:
+    chance = accuracy.extra["chance"]
+    if accuracy.low <= chance <= accuracy.high:
         yield (
-            f"{found.value:.3f} cannot be told apart from guessing ({chance:.3f}; "
-            f"a question is {100 / found.n:.1f} points)"
+            f"{accuracy.value:.3f} cannot be told apart from guessing ({chance:.3f}; "
+            f"a question is {100 / accuracy.n:.1f} points)"
         )
-    letters = ", ".join(f"{letter} {count}" for letter, count in found.extra["chosen"].items())
+    letters = ", ".join(f"{letter} {count}" for letter, count in accuracy.extra["chosen"].items())
     yield f"letters chosen: {letters}"
-    if "same_choice" in found.extra:
-        same, single = found.extra["same_choice"], found.extra["single_order"]
-        yield f"same choice in every order: {same} of {found.n}"
+    if "same_choice" in accuracy.extra:
+        same, single = accuracy.extra["same_choice"], accuracy.extra["single_order"]
+        yield f"same choice in every order: {same} of {accuracy.n}"
         yield f"accuracy of a single order: {single:.3f}"
-    if found.reason:
-        yield found.reason
+    if accuracy.reason:
+        yield accuracy.reason
 
 
-def _of_difference(found: Estimate) -> str:
-    p = found.extra["p"]
-    more = "more" if found.value > 0 else "fewer"
+def _difference_sentence(difference: Estimate) -> str:
+    p = difference.extra["p"]
+    more = "more" if difference.value > 0 else "fewer"
     verdict = (
         f"the model answers {more} questions rightly with history"
-        if p < SIGNIFICANT
+        if p < SIGNIFICANCE_LEVEL
         else "with and without history cannot be told apart"
     )
     return (
-        f"right only with history: {found.extra['only_with']}, only without: "
-        f"{found.extra['only_without']} (exact McNemar p = {p:.3f}): {verdict}."
+        f"right only with history: {difference.extra['only_with']}, only without: "
+        f"{difference.extra['only_without']} (exact McNemar p = {p:.3f}): {verdict}."
     )
 
 
-def _of_rank_difference(found: Estimate) -> str:
-    if math.isnan(found.value):
-        return f"ρ inside dialogues cannot be compared: {found.reason or 'not defined'}."
-    if math.isnan(found.low):
-        return f"ρ inside dialogues changes by {found.value:+.3f} {limits(found)} with history."
-    apart = found.low > 0 or found.high < 0
-    verdict = "the two differ" if apart else "the two cannot be told apart"
-    change = f"{found.value:+.3f} [{found.low:+.3f}, {found.high:+.3f}]"
+def _rank_difference_sentence(difference: Estimate) -> str:
+    if math.isnan(difference.value):
+        return f"ρ inside dialogues cannot be compared: {difference.reason or 'not defined'}."
+    if math.isnan(difference.low):
+        return f"ρ inside dialogues changes by {difference.value:+.3f} {limits(difference)} with history."
+    is_significant = difference.low > 0 or difference.high < 0
+    verdict = "the two differ" if is_significant else "the two cannot be told apart"
+    change = f"{difference.value:+.3f} [{difference.low:+.3f}, {difference.high:+.3f}]"
     return f"ρ inside dialogues changes by {change} with history: {verdict}."
 
 
@@ -201,10 +213,10 @@ def _choice_cell(name: str, estimate: Estimate | None) -> str:
     return interval(estimate) if name == "rank_spearman" else plus_minus(estimate)
 
 
-def _most_accurate_first(result: Result) -> tuple[float, str, str]:
+def _sort_key(result: Result) -> tuple[float, str, str]:
     value = result.metrics["accuracy"].value
     return (math.inf if math.isnan(value) else -value, model_of(result), prompt_of(result))
 
 
-def _asked_how(result: Result) -> str:
+def _model_and_prompt(result: Result) -> str:
     return f"{model_of(result)} ({prompt_of(result)})"

@@ -12,9 +12,9 @@ from giccs.measures.detectable import ALPHA, POWER
 from giccs.measures.formatting import interval, number
 from giccs.report.model_comparison import Leaderboard, ModelComparison, RankedModel
 
-__all__ = ["MARK", "comparison_csv", "comparison_tables", "p_value"]
+__all__ = ["TIE_MARK", "comparison_csv", "comparison_tables", "p_value"]
 
-MARK = "†"
+TIE_MARK = "†"
 """Beside models that cannot be told apart from the first."""
 TITLES = {
     "spearman": "Spearman ρ",
@@ -37,16 +37,16 @@ def comparison_tables(comparison: ModelComparison, form: str) -> str:
         title = f"{board.task} on {board.data}: {TITLES[board.metric]}"
         size = f"{board.items} items of {board.dialogues} dialogues"
         size = f"{board.items} questions" if board.metric == "accuracy" else size
-        parts += [f"{heading(f'{title} ({size})', form)}\n", _models(board, form), ""]
-        parts += [_pairs(board, form), "", *remarks(board.notes(), form), ""]
+        parts += [f"{heading(f'{title} ({size})', form)}\n", _model_table(board, form), ""]
+        parts += [_pair_table(board, form), "", *remarks(board.notes(), form), ""]
     return "\n".join([*parts, *remarks([str(result) for result in comparison.skipped], form)])
 
 
-def _models(board: Leaderboard, form: str) -> str:
+def _model_table(board: Leaderboard, form: str) -> str:
     rows = [
         [
             str(i + 1),
-            f"{model.model} {MARK}" if model.ties_first else model.model,
+            f"{model.model} {TIE_MARK}" if model.ties_first else model.model,
             model.history,
             interval(model.estimate),
             _ranks(model),
@@ -63,12 +63,12 @@ def _ranks(model: RankedModel) -> str:
     return str(low) if low == high else f"{low}–{high}"
 
 
-def _pairs(board: Leaderboard, form: str) -> str:
+def _pair_table(board: Leaderboard, form: str) -> str:
     headers = ["pair", "difference [95 %]", "p", "Holm", "BH", "detectable", "verdict"]
-    return tabulated([_pair(pair) for pair in board.pairs], headers, form)
+    return tabulated([_pair_cells(pair) for pair in board.pairs], headers, form)
 
 
-def _pair(pair: PairDifference) -> list[str]:
+def _pair_cells(pair: PairDifference) -> list[str]:
     limits = limits_text(pair, "+.3f")
     difference = "not defined" if math.isnan(pair.value) else f"{pair.value:+.3f} {limits}"
     numbers = [p_value(p) for p in (pair.p, pair.p_holm, pair.p_bh)]
@@ -95,8 +95,10 @@ def comparison_csv(comparison: ModelComparison) -> str:
     """Return a row per model, per pair and per skipped result (`kind`) as CSV."""
     rows: list[dict[str, object]] = []
     for board in comparison.leaderboards:
-        place = {name: getattr(board, name) for name in ("task", "data", "content", "metric")}
-        rows += [{**place, **row} for row in _csv_rows(board)]
+        board_columns = {
+            name: getattr(board, name) for name in ("task", "data", "content", "metric")
+        }
+        rows += [{**board_columns, **row} for row in _csv_rows(board)]
     for result in comparison.skipped:
         names = ("model", "history", "task", "data", "content", "metric", "reason")
         rows.append({"kind": "skipped", **{name: getattr(result, name) for name in names}})

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from bws.tables import heading, part_name, remarks, tabulated
 from giccs.measures.formatting import few_clusters_note, interval, other_reasons
-from giccs.measures.metrics import LOWER_IS_BETTER, SELECTED, Estimate
-from giccs.measures.results import Result, model_of, setting_of, steps_not_as_asked
+from giccs.measures.metrics import LOWER_IS_BETTER_METRICS, SELECTED_KEY, Estimate
+from giccs.measures.results import Result, model_of, postprocess_warnings, setting_of
 
-__all__ = ["measured"]
+__all__ = ["metric_sections"]
 
 TITLES = {
     "pearson": "Pearson r",
@@ -25,21 +25,30 @@ TITLES = {
 }
 
 
-def measured(results: Sequence[Result], form: str, main: str = "") -> list[str]:
+def metric_sections(results: Sequence[Result], form: str, main_metric: str = "") -> list[str]:
     """Return the tables of one task and data set: a row per model and setting, best first.
 
     main: the metric that ranks the models; empty for the first one.
     """
-    main = main or next(iter(results[0].metrics))
-    ordered = sorted(results, key=lambda result: _best_first(result, main))
-    parts = [_metrics_table(ordered, form)]
-    if broken_down := _parts_table(ordered, main, form):
-        subtitle = f"{TITLES.get(main, main)} by part of the data"
-        parts += [f"\n{heading(subtitle, form)}\n", broken_down]
-    estimates = [one for result in ordered for one in result.metrics.values()]
-    estimates += [g.metrics[main] for result in ordered for g in result.groups if main in g.metrics]
-    said = [*_reasons(ordered, main), *few_clusters_note(estimates), *_of_ties(ordered, main)]
-    return [*parts, "", *remarks(said, form)] if said else parts
+    main_metric = main_metric or next(iter(results[0].metrics))
+    ordered = sorted(results, key=lambda result: _sort_key(result, main_metric))
+    sections = [_metrics_table(ordered, form)]
+    if parts_table := _parts_table(ordered, main_metric, form):
+        subtitle = f"{TITLES.get(main_metric, main_metric)} by part of the data"
+        sections += [f"\n{heading(subtitle, form)}\n", parts_table]
+    estimates = [estimate for result in ordered for estimate in result.metrics.values()]
+    estimates += [
+        g.metrics[main_metric]
+        for result in ordered
+        for g in result.groups
+        if main_metric in g.metrics
+    ]
+    remark_lines = [
+        *_reasons(ordered, main_metric),
+        *few_clusters_note(estimates),
+        *_tie_remarks(ordered, main_metric),
+    ]
+    return [*sections, "", *remarks(remark_lines, form)] if remark_lines else sections
 
 
 def _metrics_table(results: Sequence[Result], form: str) -> str:
@@ -54,40 +63,43 @@ def _metrics_table(results: Sequence[Result], form: str) -> str:
         for result in results
     ]
     titles = [f"{TITLES.get(name, name)} [95 %]" for name in names]
-    of_sets = any("set" in group.by for result in results for group in result.groups)
-    return tabulated(rows, ["model", "setting", *titles, "sets" if of_sets else "n"], form)
+    has_sets = any("set" in group.by for result in results for group in result.groups)
+    return tabulated(rows, ["model", "setting", *titles, "sets" if has_sets else "n"], form)
 
 
-def _parts_table(results: Sequence[Result], main: str, form: str) -> str:
+def _parts_table(results: Sequence[Result], main_metric: str, form: str) -> str:
     """Return the main metric by part of the data and model, whichever way is narrower; empty without parts.
 
     Where models have a part's number of different n, the smaller n stand beside their numbers.
     """
     cells: dict[str, dict[int, Estimate]] = {}
-    for place, result in enumerate(results):
+    for index, result in enumerate(results):
         for group in result.groups:
-            if main in group.metrics:
-                cells.setdefault(part_name(group.by), {})[place] = group.metrics[main]
+            if main_metric in group.metrics:
+                cells.setdefault(part_name(group.by), {})[index] = group.metrics[main_metric]
     if not cells:
         return ""
-    size = {part: max(one.n for one in found.values()) for part, found in cells.items()}
+    size = {
+        part: max(estimate.n for estimate in estimates.values())
+        for part, estimates in cells.items()
+    }
     rows = [
-        [_cell(found.get(place), 2, size[part]) for place in range(len(results))]
-        for part, found in cells.items()
+        [_cell(estimates.get(index), 2, size[part]) for index in range(len(results))]
+        for part, estimates in cells.items()
     ]
-    models = [_column(result) for result in results]
-    down = [[part, size[part], *row] for part, row in zip(cells, rows, strict=True)]
-    across = [
+    models = [_column_title(result) for result in results]
+    part_rows = [[part, size[part], *row] for part, row in zip(cells, rows, strict=True)]
+    model_rows = [
         [model, *column] for model, column in zip(models, zip(*rows, strict=True), strict=True)
     ]
     return min(
-        tabulated(down, ["part", "n", *models], form),
-        tabulated(across, ["model", *(f"{part} (n={size[part]})" for part in cells)], form),
+        tabulated(part_rows, ["part", "n", *models], form),
+        tabulated(model_rows, ["model", *(f"{part} (n={size[part]})" for part in cells)], form),
         key=lambda table: max(map(len, table.splitlines())),
     )
 
 
-def _column(result: Result) -> str:
+def _column_title(result: Result) -> str:
     return f"{model_of(result)} ({setting_of(result)})" if setting_of(result) else model_of(result)
 
 
@@ -99,13 +111,13 @@ def _cell(estimate: Estimate | None, decimals: int = 3, n: int | None = None) ->
     if estimate is None:
         return ""
     sd = estimate.extra.get("sd")
-    shown = interval(estimate, decimals) + ("" if sd is None else f", SD {sd:.{decimals}f}")
-    return shown if n is None or estimate.n == n else f"{shown} n={estimate.n}"
+    text = interval(estimate, decimals) + ("" if sd is None else f", SD {sd:.{decimals}f}")
+    return text if n is None or estimate.n == n else f"{text} n={estimate.n}"
 
 
-def _best_first(result: Result, main: str) -> tuple[float, str, str]:
-    value = _value(result.metrics, main)
-    order = value if main in LOWER_IS_BETTER else -value
+def _sort_key(result: Result, main_metric: str) -> tuple[float, str, str]:
+    value = _value(result.metrics, main_metric)
+    order = value if main_metric in LOWER_IS_BETTER_METRICS else -value
     return (math.inf if math.isnan(value) else order, model_of(result), setting_of(result))
 
 
@@ -113,34 +125,42 @@ def _value(metrics: Mapping[str, Estimate], name: str) -> float:
     return metrics[name].value if name in metrics else math.nan
 
 
-def _reasons(results: Sequence[Result], main: str) -> list[str]:
+def _reasons(results: Sequence[Result], main_metric: str) -> list[str]:
     """Return a line a result and reason: which numbers are missing or leave something out.
 
     Of the parts of the data only those are named that have no number or a mark.
     """
-    said: dict[tuple[str, str], list[str]] = {}
+    names_of_reason: dict[tuple[str, str], list[str]] = {}
     for result in results:
-        whole = [(TITLES.get(name, name), one) for name, one in result.metrics.items()]
-        parts = [(part_name(group.by), group.metrics.get(main)) for group in result.groups]
-        lost = [
-            (part, one)
-            for part, one in parts
-            if one and (math.isnan(one.value) or SELECTED in one.extra)
+        overall = [(TITLES.get(name, name), estimate) for name, estimate in result.metrics.items()]
+        parts = [(part_name(group.by), group.metrics.get(main_metric)) for group in result.groups]
+        remarkable_parts = [
+            (part, estimate)
+            for part, estimate in parts
+            if estimate and (math.isnan(estimate.value) or SELECTED_KEY in estimate.extra)
         ]
-        for what, one in [*whole, *lost]:
-            if reason := other_reasons(one):
-                said.setdefault((_column(result), reason), []).append(what)
-    lines = [f"{model}: {', '.join(whats)}: {reason}" for (model, reason), whats in said.items()]
-    steps = [(_column(result), step) for result in results for step in steps_not_as_asked(result)]
+        for name, estimate in [*overall, *remarkable_parts]:
+            if reason := other_reasons(estimate):
+                names_of_reason.setdefault((_column_title(result), reason), []).append(name)
+    lines = [
+        f"{model}: {', '.join(names)}: {reason}"
+        for (model, reason), names in names_of_reason.items()
+    ]
+    steps = [
+        (_column_title(result), step) for result in results for step in postprocess_warnings(result)
+    ]
     return lines + [f"{model}: {step}" for model, step in steps]
 
 
-def _of_ties(results: Sequence[Result], main: str) -> Iterator[str]:
+def _tie_remarks(results: Sequence[Result], main_metric: str) -> Iterator[str]:
     """Say what becomes of a number when all ties, which count for it, are counted against it."""
     for result in results:
-        found = result.metrics[main]
-        if ties := found.extra.get("ties") if "pessimistic" in found.extra else 0:
-            against = f"{TITLES.get(main, main)} with all of them against it {found.extra['pessimistic']:.3f}"
-            yield f"{_column(result)}: {ties} of {found.n} have ties; {against}"
+        estimate = result.metrics[main_metric]
+        if ties := estimate.extra.get("ties") if "pessimistic" in estimate.extra else 0:
+            value = estimate.extra["pessimistic"]
+            pessimistic = (
+                f"{TITLES.get(main_metric, main_metric)} with all of them against it {value:.3f}"
+            )
+            yield f"{_column_title(result)}: {ties} of {estimate.n} have ties; {pessimistic}"
         if copies := result.environment.get("own_copy_above"):
-            yield f"{_column(result)}: {copies} positives stand below their own copy"
+            yield f"{_column_title(result)}: {copies} positives stand below their own copy"

@@ -22,11 +22,19 @@ from giccs.measures.all_pairs import (
 )
 from giccs.measures.detectable import ALPHA, POWER
 from giccs.measures.metrics import Estimate
-from giccs.measures.results import Result, asked, data_of, digest, history_of, model_of, prompt_of
+from giccs.measures.results import (
+    Result,
+    comparison_key,
+    data_of,
+    digest,
+    history_of,
+    model_of,
+    prompt_of,
+)
 from giccs.tasks import TASKS, result_kind
 
 __all__ = [
-    "TARGET",
+    "TARGET_DIFFERENCE",
     "Leaderboard",
     "ModelComparison",
     "RankedModel",
@@ -37,11 +45,11 @@ __all__ = [
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
-TARGET = 0.02
+TARGET_DIFFERENCE = 0.02
 """Difference for which dialogues are planned."""
 
-PairsOf = Callable[[Floats, Floats, Ints, float], list[PairDifference]]
-TESTS: Mapping[str, PairsOf] = {
+PairTests = Callable[[Floats, Floats, Ints, float], list[PairDifference]]
+TESTS: Mapping[str, PairTests] = {
     "spearman": spearman_pairs,
     "rank_spearman": within_dialogue_pairs,
     "accuracy": accuracy_pairs,
@@ -94,9 +102,9 @@ class Leaderboard:
 
     def document(self) -> dict[str, Any]:
         """Return the leaderboard as a dict; pairs name rows by index."""
-        plain = ("task", "data", "content", "metric", "items", "dialogues", "target")
+        field_names = ("task", "data", "content", "metric", "items", "dialogues", "target")
         return {
-            **{name: getattr(self, name) for name in plain},
+            **{name: getattr(self, name) for name in field_names},
             "power": POWER,
             "alpha": ALPHA,
             "models": [model.document() for model in self.models],
@@ -106,40 +114,43 @@ class Leaderboard:
 
     def notes(self) -> list[str]:
         """Return what a reader needs beside the numbers: the tests, their power, what is not defined."""
-        return [*self._of_tests(), *self._of_power(), *self._of_reasons()]
+        return [*self._test_notes(), *self._power_notes(), *self._reason_notes()]
 
-    def _of_tests(self) -> Iterator[str]:
+    def _test_notes(self) -> Iterator[str]:
         test = (
             "exact McNemar test and Agresti–Min interval"
             if self.metric == "accuracy"
             else "paired t-test over dialogues with the jackknife standard error"
         )
-        tested = sum(not math.isnan(pair.p) for pair in self.pairs)
-        yield f"Difference, p: {test}. Holm, BH: p adjusted for the pairs of this table ({tested})."
+        n_tested = sum(not math.isnan(pair.p) for pair in self.pairs)
+        yield f"Difference, p: {test}. Holm, BH: p adjusted for the pairs of this table ({n_tested})."
         yield (
             "†: the first model is not significantly better (Holm, 5 %). ranks: those that all pairwise "
             "decisions allow, with 95 % confidence for all models together."
         )
 
-    def _of_power(self) -> Iterator[str]:
+    def _power_notes(self) -> Iterator[str]:
         condition = f"power {POWER}, two-sided level {ALPHA}, one planned pair"
         if detectable := _defined(pair.detectable for pair in self.pairs):
             yield f"Minimum detectable difference ({condition}): {_range(detectable, '.3f')}."
         needed = _defined(pair.needed for pair in self.pairs)
-        in_all = _defined(pair.needed_all_pairs for pair in self.pairs)
+        needed_all_pairs = _defined(pair.needed_all_pairs for pair in self.pairs)
         if needed:
-            at_once = f"; for all pairs at once (Bonferroni): {_range(in_all, ',.0f')}"
+            all_pairs_text = (
+                f"; for all pairs at once (Bonferroni): {_range(needed_all_pairs, ',.0f')}"
+            )
             yield (
                 f"Dialogues to detect a difference of {self.target:g} ({condition}): "
-                f"{_range(needed, ',.0f')}{at_once if in_all and len(self.pairs) > 1 else ''}."
+                f"{_range(needed, ',.0f')}"
+                f"{all_pairs_text if needed_all_pairs and len(self.pairs) > 1 else ''}."
             )
 
-    def _of_reasons(self) -> Iterator[str]:
+    def _reason_notes(self) -> Iterator[str]:
         pairs: dict[str, list[str]] = {}
         for pair in self.pairs:
             if pair.reason:
                 pairs.setdefault(pair.reason, []).append(f"{pair.first + 1}–{pair.second + 1}")
-        yield from (f"{', '.join(named)}: {reason}." for reason, named in pairs.items())
+        yield from (f"{', '.join(labels)}: {reason}." for reason, labels in pairs.items())
 
 
 @dataclass(frozen=True)
@@ -182,17 +193,21 @@ def _defined(numbers: Iterator[float]) -> list[float]:
     return [number for number in numbers if not math.isnan(number)]
 
 
-def _range(numbers: list[float], form: str) -> str:
+def _range(numbers: list[float], format_spec: str) -> str:
     """Return the least, the greatest and the median number; one number where all are the same.
 
     >>> _range([0.25, 0.5, 0.125], ".2f"), _range([2.0], ".2f")
     ('0.12 to 0.50 (median 0.25)', '2.00')
     """
-    least, most = format(min(numbers), form), format(max(numbers), form)
-    return least if least == most else f"{least} to {most} (median {median(numbers):{form}})"
+    least, greatest = format(min(numbers), format_spec), format(max(numbers), format_spec)
+    return (
+        least
+        if least == greatest
+        else f"{least} to {greatest} (median {median(numbers):{format_spec}})"
+    )
 
 
-def compare(results: Sequence[Result], *, target: float = TARGET) -> ModelComparison:
+def compare(results: Sequence[Result], *, target: float = TARGET_DIFFERENCE) -> ModelComparison:
     """Compare all pairs of results of one task on the same items (data of the same fingerprint).
 
     results: with their predictions. Pairwise STS is compared by Spearman's rho over all items and by the
@@ -212,23 +227,23 @@ def compare(results: Sequence[Result], *, target: float = TARGET) -> ModelCompar
     """
     groups: dict[tuple[str, str], list[Result]] = {}
     for result in results:
-        groups.setdefault(asked(result), []).append(result)
+        groups.setdefault(comparison_key(result), []).append(result)
     leaderboards: list[Leaderboard] = []
     skipped: list[SkippedResult] = []
     for (task, _), group in groups.items():
         rows, unusable = _usable_rows(group)
         skipped += unusable
-        if reason := _too_few(rows):
+        if reason := _too_few_reason(rows):
             skipped += [_skipped(row.result, reason, row.history) for row in rows]
             continue
         for metric in result_kind(task).compared_by:
             defined = [row for row in rows if not math.isnan(row.metrics[metric].value)]
-            rest = [row for row in rows if math.isnan(row.metrics[metric].value)]
+            undefined = [row for row in rows if math.isnan(row.metrics[metric].value)]
             skipped += [
                 _skipped(row.result, row.metrics[metric].reason, row.history, metric)
-                for row in rest
+                for row in undefined
             ]
-            if reason := _too_few(defined):
+            if reason := _too_few_reason(defined):
                 skipped += [_skipped(row.result, reason, row.history, metric) for row in defined]
             else:
                 leaderboards.append(_leaderboard(defined, metric, target))
@@ -257,20 +272,22 @@ def _usable_rows(results: Sequence[Result]) -> tuple[list[_Row], list[SkippedRes
     rows: list[_Row] = []
     skipped: list[SkippedResult] = []
     for result in results:
-        if reason := _why_unusable(result):
+        if reason := _unusable_reason(result):
             skipped.append(_skipped(result, reason))
             continue
-        new = [*_rows(result)]
-        first = rows[0] if rows else new[0]
-        if all(row.ids == first.ids and np.array_equal(row.score, first.score) for row in new):
-            rows += new
+        result_rows = [*_rows(result)]
+        first = rows[0] if rows else result_rows[0]
+        if all(
+            row.ids == first.ids and np.array_equal(row.score, first.score) for row in result_rows
+        ):
+            rows += result_rows
         else:
             reason = f"its predictions are of other items than those of {model_of(first.result)}"
             skipped.append(_skipped(result, reason))
     return rows, skipped
 
 
-def _why_unusable(result: Result) -> str:
+def _unusable_reason(result: Result) -> str:
     if not result_kind(result.task).compared_by:
         compared = [task for task in TASKS if result_kind(task).compared_by]
         return f"only results of {' and '.join(compared)} are compared"
@@ -284,7 +301,7 @@ def _why_unusable(result: Result) -> str:
     return ""
 
 
-def _too_few(rows: Sequence[_Row]) -> str:
+def _too_few_reason(rows: Sequence[_Row]) -> str:
     """Return why rows cannot be compared; empty where there are none."""
     if len(rows) == 1:
         return "there is no other result of this task on the same items"
@@ -295,7 +312,7 @@ def _too_few(rows: Sequence[_Row]) -> str:
 
 
 def _skipped(result: Result, reason: str, history: str = "", metric: str = "") -> SkippedResult:
-    task, content = asked(result)
+    task, content = comparison_key(result)
     history = history or history_of(result)
     return SkippedResult(model_of(result), history, task, data_of(result), content, metric, reason)
 
@@ -336,8 +353,10 @@ def _choice_rows(result: Result) -> Iterator[_Row]:
     for group in result.groups:
         if set(group.by) != {"history"}:
             continue
-        own = options.filter(pl.col("history") == group.by["history"])
-        questions = own.sort("dialogue_id", maintain_order=True).partition_by("dialogue_id")
+        history_options = options.filter(pl.col("history") == group.by["history"])
+        questions = history_options.sort("dialogue_id", maintain_order=True).partition_by(
+            "dialogue_id"
+        )
         correct = [q["gold"][int(np.argmax(q["logprob"].to_numpy()))] for q in questions]
         yield _Row(
             result,
@@ -361,7 +380,7 @@ def _leaderboard(rows: Sequence[_Row], metric: str, target: float) -> Leaderboar
         RankedModel(*label, row.metrics[metric], int(low[i]), int(high[i]), not better[0, i])
         for i, (label, row) in enumerate(zip(_unique_labels(ordered), ordered, strict=True))
     )
-    task, content = asked(first.result)
+    task, content = comparison_key(first.result)
     dialogues = int(first.dialogue.max()) + 1
     return Leaderboard(
         task, data_of(first.result), content, metric, len(first.ids), dialogues, target, models, tuple(pairs),

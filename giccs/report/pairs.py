@@ -9,39 +9,45 @@ from typing import Any
 from bws.tables import Cell, Column, ResultTable, heading, part_name, remarks, tabulated
 from giccs.measures.formatting import few_clusters_note, interval, other_reasons
 from giccs.measures.metrics import Estimate
-from giccs.measures.results import Result, history_of, model_of, steps_not_as_asked
+from giccs.measures.results import Result, history_of, model_of, postprocess_warnings
 
-__all__ = ["CEILING", "breakdown_table", "main_table", "pairs"]
+__all__ = ["CEILING_LABEL", "breakdown_table", "main_table", "pairwise_sections"]
 
 TITLES = {
     "pearson": "Pearson r",
     "spearman": "Spearman ρ",
     "rank_spearman": "ρ inside dialogues",
 }
-BROKEN_DOWN = "spearman"
-CEILING = "noise ceiling"
+BREAKDOWN_METRIC = "spearman"
+CEILING_LABEL = "noise ceiling"
 """Where others have their model."""
-OVER_ANNOTATORS = "Intervals over dialogues and annotators"
+OVER_ANNOTATORS_TITLE = "Intervals over dialogues and annotators"
 
 
-def pairs(
+def pairwise_sections(
     results: Sequence[Result],
     form: str,
     ceiling: Mapping[str, Estimate],
     over_annotators: Sequence[Result] = (),
 ) -> list[str]:
     """Return the tables of one data set and, below them, what is missing and what the ceiling means."""
-    parts = [main_table(results, ceiling).text(form)]
+    sections = [main_table(results, ceiling).text(form)]
     if over_annotators:
-        parts += [f"\n{heading(OVER_ANNOTATORS, form)}\n", main_table(over_annotators).text(form)]
-    if broken_down := breakdown_table(results, form):
-        subtitle = f"{TITLES[BROKEN_DOWN]} by part of the data"
-        parts += [f"\n{heading(subtitle, form)}\n", broken_down]
-    shown = [*results, *over_annotators]
-    estimates = [*ceiling.values(), *(one for result in shown for one in _estimates(result))]
-    reasons = dict.fromkeys(_reasons(shown))
-    said = [*_of_ceiling(ceiling), *reasons, *few_clusters_note(estimates)]
-    return [*parts, "", *remarks(said, form)] if said else parts
+        sections += [
+            f"\n{heading(OVER_ANNOTATORS_TITLE, form)}\n",
+            main_table(over_annotators).text(form),
+        ]
+    if parts_table := breakdown_table(results, form):
+        subtitle = f"{TITLES[BREAKDOWN_METRIC]} by part of the data"
+        sections += [f"\n{heading(subtitle, form)}\n", parts_table]
+    all_results = [*results, *over_annotators]
+    estimates = [
+        *ceiling.values(),
+        *(estimate for result in all_results for estimate in _estimates(result)),
+    ]
+    reasons = dict.fromkeys(_reasons(all_results))
+    remark_lines = [*_ceiling_remarks(ceiling), *reasons, *few_clusters_note(estimates)]
+    return [*sections, "", *remarks(remark_lines, form)] if remark_lines else sections
 
 
 def main_table(
@@ -56,7 +62,7 @@ def main_table(
     each result's metrics; that of the ceiling is ``/ceiling``.
     """
     names = [name for name in TITLES if any(name in result.metrics for result in results)]
-    order = sorted(range(len(results)), key=lambda index: _best_first(results[index]))
+    order = sorted(range(len(results)), key=lambda index: _sort_key(results[index]))
     rows: list[Sequence[Cell]] = [
         [
             models[index] if models else model_of(results[index]),
@@ -67,8 +73,8 @@ def main_table(
         for index in order
     ]
     if ceiling:
-        n = max(one.n for one in ceiling.values())
-        rows.append([CEILING, "", *(ceiling.get(name) for name in names), n])
+        n = max(estimate.n for estimate in ceiling.values())
+        rows.append([CEILING_LABEL, "", *(ceiling.get(name) for name in names), n])
     columns = [
         Column("model", "model"),
         Column("history", "history"),
@@ -83,61 +89,64 @@ def main_table(
 
 def breakdown_table(results: Sequence[Result], form: str = "table") -> str:
     """Return Spearman's rho a part of the data (rows) and model (columns); empty without parts."""
-    ordered = sorted(results, key=_best_first)
+    ordered = sorted(results, key=_sort_key)
     parts = {tuple(group.by.items()): None for result in ordered for group in result.groups}
     rows = []
     for part in parts:
-        cells = [_of_part(result, part) for result in ordered]
+        cells = [_part_estimate(result, part) for result in ordered]
         sizes = [cell.n for cell in cells if cell]
-        shown = [interval(cell, decimals=2) if cell else "" for cell in cells]
-        rows.append([part_name(dict(part)), max(sizes), *shown])
-    headers = ["part", "items", *(_column_of(result) for result in ordered)]
+        texts = [interval(cell, decimals=2) if cell else "" for cell in cells]
+        rows.append([part_name(dict(part)), max(sizes), *texts])
+    headers = ["part", "items", *(_column_title(result) for result in ordered)]
     return tabulated(rows, headers, form) if rows else ""
 
 
 def _estimates(result: Result) -> list[Estimate]:
     """Return all estimates that the tables show."""
-    parts = [group.metrics.get(BROKEN_DOWN) for group in result.groups]
+    parts = [group.metrics.get(BREAKDOWN_METRIC) for group in result.groups]
     return [*result.metrics.values(), *filter(None, parts)]
 
 
-def _best_first(result: Result) -> tuple[float, str, str]:
-    value = result.metrics[BROKEN_DOWN].value
+def _sort_key(result: Result) -> tuple[float, str, str]:
+    value = result.metrics[BREAKDOWN_METRIC].value
     return (math.inf if math.isnan(value) else -value, model_of(result), history_of(result))
 
 
-def _column_of(result: Result) -> str:
+def _column_title(result: Result) -> str:
     return (
         model_of(result) if history_of(result) != "with" else f"{model_of(result)} (with history)"
     )
 
 
-def _of_part(result: Result, part: tuple[tuple[str, Any], ...]) -> Estimate | None:
+def _part_estimate(result: Result, part: tuple[tuple[str, Any], ...]) -> Estimate | None:
     for group in result.groups:
         if tuple(group.by.items()) == part:
-            return group.metrics.get(BROKEN_DOWN)
+            return group.metrics.get(BREAKDOWN_METRIC)
     return None
 
 
-def _of_ceiling(ceiling: Mapping[str, Estimate]) -> list[str]:
-    from giccs.measures.ceiling import meaning
+def _ceiling_remarks(ceiling: Mapping[str, Estimate]) -> list[str]:
+    from giccs.measures.ceiling import explain_ceiling
 
-    said = [
-        f"{CEILING}: {TITLES[name]}: {other_reasons(one)}"
-        for name, one in ceiling.items()
-        if other_reasons(one)
+    lines = [
+        f"{CEILING_LABEL}: {TITLES[name]}: {other_reasons(estimate)}"
+        for name, estimate in ceiling.items()
+        if other_reasons(estimate)
     ]
-    known = {name: one for name, one in ceiling.items() if not math.isnan(one.value)}
-    if known:
-        sentence, *more = meaning(known)
+    defined = {
+        name: estimate for name, estimate in ceiling.items() if not math.isnan(estimate.value)
+    }
+    if defined:
+        sentence, *more = explain_ceiling(defined)
         shares = ", ".join(
-            f"{one.extra['reliability']:.3f} ({TITLES[name]})" for name, one in known.items()
+            f"{estimate.extra['reliability']:.3f} ({TITLES[name]})"
+            for name, estimate in defined.items()
         )
-        said += [
+        lines += [
             f"{sentence} They are reliable to {shares}; the ceiling is the square root of that.",
             *more,
         ]
-    return said
+    return lines
 
 
 def _reasons(results: Sequence[Result]) -> list[str]:
@@ -147,4 +156,6 @@ def _reasons(results: Sequence[Result]) -> list[str]:
         for result in results
         for name, estimate in result.metrics.items()
         if other_reasons(estimate)
-    ] + [f"{model_of(result)}: {step}" for result in results for step in steps_not_as_asked(result)]
+    ] + [
+        f"{model_of(result)}: {step}" for result in results for step in postprocess_warnings(result)
+    ]

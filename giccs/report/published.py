@@ -19,13 +19,19 @@ from giccs.measures.formatting import (
     number,
     plus_minus,
 )
-from giccs.measures.metrics import SELECTED, Estimate
+from giccs.measures.metrics import SELECTED_KEY, Estimate
 from giccs.measures.results import Result, data_of, history_of, prompt_of, setting_of
 from giccs.models.postprocess.steps import canonical_name
 
-__all__ = ["Comparison", "Line", "against", "published_csv", "published_table"]
+__all__ = [
+    "ComparedNumber",
+    "PublishedComparison",
+    "compare_with_published",
+    "published_csv",
+    "published_table",
+]
 
-COMPARED = ("inside", "outside", "no interval")
+COMPARED_VERDICTS = ("inside", "outside", "no interval")
 HEADERS = ["model", "task", "part", "metric", "published", "ours [95 %]", "difference", "verdict"]
 COLUMNS = [
     "model", "task", "data", "prompt", "part", "metric", "published", "published_stderr",
@@ -34,7 +40,7 @@ COLUMNS = [
 
 
 @dataclass(frozen=True)
-class Line:
+class ComparedNumber:
     """A published number, and ours where there is one."""
 
     run: Run
@@ -48,10 +54,10 @@ class Line:
         """The same metric of the same part; None where the result does not hold it."""
         if self.result is None:
             return None
-        by = _text(self.published.by.items())
+        by = _as_text(self.published.by.items())
         groups = [({}, self.result.metrics), *((g.by, g.metrics) for g in self.result.groups)]
         for part, metrics in groups:
-            if _text(part.items()) == by:
+            if _as_text(part.items()) == by:
                 return metrics.get(self.published.metric)
         return None
 
@@ -83,7 +89,7 @@ class Line:
             "data": data_of(self.result) if self.result else None,
             "prompt": prompt_of(self.result) or None if self.result else None,
             "history": history_of(self.result) if self.result else self.run.ask.get("history"),
-            "ask": {name: how for name, how in self.run.ask.items() if name != "history"},
+            "ask": {name: value for name, value in self.run.ask.items() if name != "history"},
             "by": dict(published.by),
             "metric": published.metric,
             "published": {"value": published.value, "stderr": published.stderr, "n": published.n},
@@ -94,11 +100,11 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PublishedComparison:
     """All that was published of a recipe's models, beside all that is here."""
 
     recipe: Recipe
-    lines: tuple[Line, ...]
+    lines: tuple[ComparedNumber, ...]
     """One a published number and result of its model and task; one without a result where there is none."""
     unpublished: tuple[Result, ...]
     """Results of which the recipe knows no number."""
@@ -106,56 +112,56 @@ class Comparison:
     def notes(self) -> list[str]:
         """Return what must be said beside the numbers: what is not compared, and how to read the rest."""
         return [
-            *self._of_data(),
-            *self._of_revisions(),
-            *self._left_out(),
-            *self._of_intervals(),
-            *self._of_selection(),
+            *self._data_notes(),
+            *self._revision_notes(),
+            *self._coverage_notes(),
+            *self._interval_notes(),
+            *self._selection_notes(),
         ]
 
     def document(self) -> dict[str, Any]:
         """Return the comparison as JSON has it."""
         return {"against": [line.document() for line in self.lines], "notes": self.notes()}
 
-    def _of_data(self) -> Iterator[str]:
+    def _data_notes(self) -> Iterator[str]:
         compared = [line for line in self.lines if line.result]
         for name in dict.fromkeys(data_of(line.result) for line in compared if line.result):
-            on = [line for line in compared if line.result and data_of(line.result) == name]
+            data_lines = [line for line in compared if line.result and data_of(line.result) == name]
             numbers = f"on {name}; published on {self.recipe.data}"
-            if not on[0].same_data:
-                unless = (
+            if not data_lines[0].same_data:
+                hint = (
                     "" if name == SAMPLE else f", unless {name} is a copy (then say --data {name})"
                 )
-                yield f"{numbers}: not the same items{unless}; this is no reproduction."
-            elif any(line.verdict == "other items" for line in on):
+                yield f"{numbers}: not the same items{hint}; this is no reproduction."
+            elif any(line.verdict == "other items" for line in data_lines):
                 yield f"{numbers}: not as many items as published; this is no reproduction."
 
-    def _of_revisions(self) -> Iterator[str]:
+    def _revision_notes(self) -> Iterator[str]:
         for result, run in {
             id(line.result): (line.result, line.run) for line in self.lines
         }.values():
-            own = result.signature.get("revision") if result else None
-            if own and run.revision and own != run.revision:
-                yield f"{run.model}: here at revision {own}, in the recipe at {run.revision}."
+            revision = result.signature.get("revision") if result else None
+            if revision and run.revision and revision != run.revision:
+                yield f"{run.model}: here at revision {revision}, in the recipe at {run.revision}."
 
-    def _left_out(self) -> Iterator[str]:
-        absent = [line.run.model for line in self.lines if line.result is None]
-        if absent:
-            models = ", ".join(dict.fromkeys(absent))
-            yield f"{len(absent)} published numbers have no result here: {models}."
-        lacking = sum(line.verdict == "not computed" for line in self.lines)
-        if lacking:
-            yield f"{lacking} published numbers are not in the results of their models: not computed."
+    def _coverage_notes(self) -> Iterator[str]:
+        missing_models = [line.run.model for line in self.lines if line.result is None]
+        if missing_models:
+            models = ", ".join(dict.fromkeys(missing_models))
+            yield f"{len(missing_models)} published numbers have no result here: {models}."
+        n_not_computed = sum(line.verdict == "not computed" for line in self.lines)
+        if n_not_computed:
+            yield f"{n_not_computed} published numbers are not in the results of their models: not computed."
         if self.unpublished:
             models = ", ".join(dict.fromkeys(result.model for result in self.unpublished))
             yield f"{len(self.unpublished)} results here have no published number: {models}."
 
-    def _of_selection(self) -> Iterator[str]:
-        if any(line.ours and SELECTED in line.ours.extra for line in self.lines):
+    def _selection_notes(self) -> Iterator[str]:
+        if any(line.ours and SELECTED_KEY in line.ours.extra for line in self.lines):
             yield SELECTED_REMARK
 
-    def _of_intervals(self) -> Iterator[str]:
-        compared = [line for line in self.lines if line.verdict in COMPARED]
+    def _interval_notes(self) -> Iterator[str]:
+        compared = [line for line in self.lines if line.verdict in COMPARED_VERDICTS]
         if compared:
             yield (
                 "inside, outside: whether the published number lies in the 95 % interval of ours, which for "
@@ -168,25 +174,29 @@ class Comparison:
             )
 
 
-def against(results: Sequence[Result], recipe: Recipe, copy: str | None = None) -> Comparison:
+def compare_with_published(
+    results: Sequence[Result], recipe: Recipe, local_name: str | None = None
+) -> PublishedComparison:
     """Hold results against the numbers that a recipe knows.
 
     A result belongs to a run of the same model and task, asked as the run says, as far as it says it. Its
     data is the recipe's where both have the same name; a revision (``owner/name@revision``) may differ.
-    `copy`: another name that results give to the recipe's data, such as the folder where a copy lies.
+    `local_name`: another name that results give to the recipe's data, such as the folder where a copy lies.
     """
-    names = {_repository(recipe.data), copy}
-    lines: list[Line] = []
+    names = {_repository(recipe.data), local_name}
+    lines: list[ComparedNumber] = []
     used: set[int] = set()
     for run in recipe.runs:
-        own = [result for result in results if _belongs(result, run)]
-        used |= set(map(id, own)) if run.published else set()
-        for result in own:
-            same = not names.isdisjoint({data_of(result), _repository(data_of(result))})
-            lines += [Line(run, published, result, same) for published in run.published]
-        if not own:
-            lines += [Line(run, published, None, False) for published in run.published]
-    return Comparison(
+        run_results = [result for result in results if _belongs(result, run)]
+        used |= set(map(id, run_results)) if run.published else set()
+        for result in run_results:
+            same_data = not names.isdisjoint({data_of(result), _repository(data_of(result))})
+            lines += [
+                ComparedNumber(run, published, result, same_data) for published in run.published
+            ]
+        if not run_results:
+            lines += [ComparedNumber(run, published, None, False) for published in run.published]
+    return PublishedComparison(
         recipe, tuple(lines), tuple(result for result in results if id(result) not in used)
     )
 
@@ -195,20 +205,20 @@ def _belongs(result: Result, run: Run) -> bool:
     history = run.ask.get("history")
     same_history = history in (None, "both", history_of(result)) or history_of(result) == "both"
     same_task = (result.model, result.task) == (canonical_name(run.model), run.task)
-    return same_task and same_history and _asked_alike(result, run)
+    return same_task and same_history and _has_same_options(result, run)
 
 
-def _asked_alike(result: Result, run: Run) -> bool:
+def _has_same_options(result: Result, run: Run) -> bool:
     """Tell whether a result was asked as a run says, and by default where it says nothing.
 
     Seeds may differ, and one file of answers counts as any other. Results of dialogues say how they were
     asked elsewhere: by their history, and in their names.
     """
-    own = result.signature.get("asked") or result.signature.get("settings") or {}
-    wanted = run.asked()
+    result_options = result.signature.get("asked") or result.signature.get("settings") or {}
+    run_options = run.asked()
     return all(
-        bool(how) is bool(wanted[name]) if name == "answers" else how == wanted[name]
-        for name, how in own.items()
+        bool(value) is bool(run_options[name]) if name == "answers" else value == run_options[name]
+        for name, value in result_options.items()
         if name not in ("model", "revision", "seeds")
     )
 
@@ -218,16 +228,16 @@ def _repository(data: str) -> str:
     return data.partition("@")[0].partition(" (")[0]
 
 
-def _text(part: Any) -> dict[str, str]:
+def _as_text(part: Any) -> dict[str, str]:
     """Return a part as texts, so that 3 of TOML is "3" of any other source."""
     return {str(name): str(value) for name, value in part}
 
 
-def _is_share(line: Line) -> bool:
+def _is_share(line: ComparedNumber) -> bool:
     return line.published.metric.startswith("accuracy")
 
 
-def published_table(comparison: Comparison, form: str) -> str:
+def published_table(comparison: PublishedComparison, form: str) -> str:
     """Return a table a data set, a row a published number, and the notes; ``csv`` is one long table."""
     if form == "csv":
         return published_csv(comparison)
@@ -242,32 +252,32 @@ def published_table(comparison: Comparison, form: str) -> str:
     return "\n".join([*parts, "", *remarks(notes, form)])
 
 
-def published_csv(comparison: Comparison) -> str:
+def published_csv(comparison: PublishedComparison) -> str:
     """Return a row a published number as CSV, also those without a result."""
     return csv_text(map(_values, comparison.lines), COLUMNS)
 
 
-def _row(line: Line) -> list[str]:
+def _row(line: ComparedNumber) -> list[str]:
     part = ", ".join(f"{name}={value}" for name, value in line.published.by.items())
     difference = "" if math.isnan(line.difference) else f"{line.difference:+.3f}"
-    place = [_model(line), line.run.task, part, line.published.metric]
-    return [*place, _theirs(line), _ours(line), difference, line.verdict]
+    labels = [_model(line), line.run.task, part, line.published.metric]
+    return [*labels, _published_cell(line), _own_cell(line), difference, line.verdict]
 
 
-def _model(line: Line) -> str:
+def _model(line: ComparedNumber) -> str:
     if line.result is None or not line.run.ask.keys() - {"history"}:
-        how = prompt_of(line.result) if line.result else ""
+        setting = prompt_of(line.result) if line.result else ""
     else:
-        how = setting_of(line.result)
-    return f"{line.run.model} ({how})" if how else line.run.model
+        setting = setting_of(line.result)
+    return f"{line.run.model} ({setting})" if setting else line.run.model
 
 
-def _theirs(line: Line) -> str:
+def _published_cell(line: ComparedNumber) -> str:
     stderr = line.published.stderr
     return f"{line.published.value:.3f}" + ("" if stderr is None else f" ± {stderr:.3f}")
 
 
-def _ours(line: Line) -> str:
+def _own_cell(line: ComparedNumber) -> str:
     if line.ours is None:
         return "not computed"
     if "stderr" not in line.ours.extra:
@@ -275,12 +285,12 @@ def _ours(line: Line) -> str:
     return f"{plus_minus(line.ours)} {limits(line.ours)}"
 
 
-def _values(line: Line) -> list[object]:
-    found, published = line.document(), line.published
-    ours = found["ours"] or {}
+def _values(line: ComparedNumber) -> list[object]:
+    document, published = line.document(), line.published
+    ours = document["ours"] or {}
     numbers = [number(ours.get(name, math.nan)) for name in ("value", "low", "high")]
     return [
-        *(found[name] or "" for name in ("model", "task", "data", "prompt")),
+        *(document[name] or "" for name in ("model", "task", "data", "prompt")),
         ";".join(f"{name}={value}" for name, value in published.by.items()),
         published.metric,
         number(published.value),

@@ -16,7 +16,7 @@ from giccs.measures.results import (
     model_of,
     setting_of,
 )
-from giccs.report.pairs import CEILING
+from giccs.report.pairs import CEILING_LABEL
 from giccs.tasks import result_kind
 
 __all__ = ["long_csv"]
@@ -33,25 +33,27 @@ def long_csv(results: Sequence[Result], ceiling: Mapping[str, Estimate] | None =
     The noise ceiling comes last, once a task and data set that it is of.
     """
     rows: list[list[object]] = []
-    of_ceiling: dict[tuple[str, str], list[list[object]]] = {}
+    ceiling_rows: dict[tuple[str, str], list[list[object]]] = {}
     for result in results:
-        place = (model_of(result), result.task, data_of(result), history_of(result))
+        labels = (model_of(result), result.task, data_of(result), history_of(result))
         setting = setting_of(result)
-        rows += _rows((*place, ""), result.metrics, setting)
+        rows += _rows((*labels, ""), result.metrics, setting)
         for group in result.groups:
             part = ";".join(f"{name}={value}" for name, value in group.by.items())
-            rows += _rows((*place, part), group.metrics, setting)
+            rows += _rows((*labels, part), group.metrics, setting)
         if result_kind(result.task).has_ceiling:
-            found = ceiling_of(result, ceiling)
-            rows_of = _rows((CEILING, result.task, data_of(result), "", ""), found, "")
-            of_ceiling.setdefault((result.task, data_of(result)), [*rows_of])
-    return csv_text([*rows, *(row for found in of_ceiling.values() for row in found)], HEADER)
+            estimates = ceiling_of(result, ceiling)
+            data_rows = _rows((CEILING_LABEL, result.task, data_of(result), "", ""), estimates, "")
+            ceiling_rows.setdefault((result.task, data_of(result)), [*data_rows])
+    return csv_text(
+        [*rows, *(row for dataset_rows in ceiling_rows.values() for row in dataset_rows)], HEADER
+    )
 
 
 def _rows(
-    place: Sequence[str], metrics: Mapping[str, Estimate], setting: str
+    labels: Sequence[str], metrics: Mapping[str, Estimate], setting: str
 ) -> Iterator[list[object]]:
     for name, e in metrics.items():
         numbers = [number(value) for value in (e.value, e.low, e.high)]
-        more = [number(e.extra.get(key, math.nan)) for key in ("stderr", "p")]
-        yield [*place, name, *numbers, e.n, e.reason, *more, setting]
+        extra_numbers = [number(e.extra.get(key, math.nan)) for key in ("stderr", "p")]
+        yield [*labels, name, *numbers, e.n, e.reason, *extra_numbers, setting]

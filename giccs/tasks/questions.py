@@ -18,10 +18,10 @@ from giccs.benchmark import Benchmark
 from giccs.benchmark.items import Item, Turn
 from giccs.measures.comparison import clustered_share, paired_shares, share
 from giccs.measures.metrics import (
-    CORRELATION,
+    CORRELATION_BOUNDS,
     Estimate,
     mean_over_dialogues,
-    rank_correlation_inside,
+    within_dialogue_correlations,
 )
 from giccs.prompts import LETTERS, Template
 
@@ -215,10 +215,10 @@ class Sheet:
         """Return accuracies, and the rank correlation of log-likelihood and score, over some questions."""
         rho = mean_over_dialogues(
             self.rho[list(rows)],
-            bounds=CORRELATION,
+            bounds=CORRELATION_BOUNDS,
             resamples=self.resamples,
             seed=self.seed,
-            what=NO_RHO,
+            missing_reason=NO_RHO,
         )
         return {name: self._accuracy(name, rows) for name in names} | {"rank_spearman": rho}
 
@@ -236,7 +236,7 @@ class Sheet:
         means = [answers.logprob.mean(axis=0) for answers in self.answers]
         dialogue = np.repeat(np.arange(len(means)), [len(mean) for mean in means])
         logprob = np.concatenate(means)
-        found = rank_correlation_inside(
+        found = within_dialogue_correlations(
             logprob, np.concatenate([a.question.scores for a in self.answers]), dialogue
         )
         found[dialogue[~np.isfinite(logprob)]] = math.nan
@@ -266,7 +266,11 @@ def averages(one: Sheet, other: Sheet, names: Iterable[str], rows: Rows) -> dict
         for name, estimate in found.items()
     } | {
         "rank_spearman": mean_over_dialogues(
-            rho, bounds=CORRELATION, resamples=one.resamples, seed=one.seed, what=NO_RHO
+            rho,
+            bounds=CORRELATION_BOUNDS,
+            resamples=one.resamples,
+            seed=one.seed,
+            missing_reason=NO_RHO,
         )
     }
 
@@ -293,7 +297,7 @@ def differences(
     }
     rho = (with_it.rho - without.rho)[list(rows)]
     found["rank_spearman_difference"] = mean_over_dialogues(
-        rho, resamples=with_it.resamples, seed=with_it.seed, what=NO_RHO
+        rho, resamples=with_it.resamples, seed=with_it.seed, missing_reason=NO_RHO
     )
     return found
 

@@ -16,9 +16,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
-from giccs.benchmark.parquet import faults_in_words, read_table
+from giccs.benchmark.parquet import polars_errors_as_value_errors, read_table
 from giccs.measures.comparison import paired_shares
-from giccs.measures.metrics import LOWER_IS_BETTER, Estimate
+from giccs.measures.metrics import LOWER_IS_BETTER_METRICS, Estimate
 from giccs.measures.results import Result, digest, history_of
 
 __all__ = [
@@ -164,7 +164,7 @@ def numbers_of(estimate: Estimate) -> dict[str, object]:
 
 def _sort_key(result: Result, metric: str) -> float:
     value = metric_of(result, metric).value
-    sort_value = value if metric in LOWER_IS_BETTER else -value
+    sort_value = value if metric in LOWER_IS_BETTER_METRICS else -value
     return math.inf if math.isnan(value) else sort_value
 
 
@@ -173,7 +173,7 @@ def read_predictions(path: str | os.PathLike[str], kind: str) -> pl.DataFrame:
     columns = COLUMNS[kind]
     try:
         table = read_table(Path(path), list(columns))
-        with faults_in_words():
+        with polars_errors_as_value_errors():
             return table.select(pl.col(name).cast(kind) for name, kind in columns.items())
     except FileNotFoundError:
         message = (
@@ -188,7 +188,7 @@ def read_prompts(path: str | os.PathLike[str], dialogue_id: str) -> pl.DataFrame
     """Return the prompts of a dialogue: history, order, prompt, prompt_alone; InputError if unreadable."""
     columns = ["history", "order", "prompt", "prompt_alone"]
     try:
-        with faults_in_words():
+        with polars_errors_as_value_errors():
             rows = pl.scan_parquet(Path(path)).filter(pl.col("dialogue_id") == dialogue_id)
             return rows.select(columns).unique(maintain_order=True).collect()
     except (ValueError, OSError) as error:

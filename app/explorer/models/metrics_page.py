@@ -23,8 +23,8 @@ from app.explorer.models.data import (
 from app.explorer.models.selection import choose, numbers, text_or, titles
 from app.explorer.study import Study
 from bws.tables import part_name
-from giccs.measures.metrics import LOWER_IS_BETTER, SELECTED
-from giccs.measures.results import Result, data_of, setting_of, steps_not_as_asked
+from giccs.measures.metrics import LOWER_IS_BETTER_METRICS, SELECTED_KEY
+from giccs.measures.results import Result, data_of, postprocess_warnings, setting_of
 from giccs.report.measured import TITLES
 from giccs.tasks import result_kind
 
@@ -38,14 +38,14 @@ def show_metrics(study: Study, results: list[Result]) -> None:
     name = f"{results[0].task} {metric}"
     frame = leaderboard(results, metric).drop("history", "key")
     _show_dots(frame, "model", metric, name)
-    if metric in LOWER_IS_BETTER:
+    if metric in LOWER_IS_BETTER_METRICS:
         st.caption(say("models.less_is_better"))
     ordered = best_first(results, metric)
-    if any(SELECTED in metric_of(result, metric).extra for result in ordered):
+    if any(SELECTED_KEY in metric_of(result, metric).extra for result in ordered):
         st.caption(say("models.selected"))
     result_names = names(ordered)
     for result in ordered:
-        for step in steps_not_as_asked(result):
+        for step in postprocess_warnings(result):
             st.caption(f"{literal(result_names[key(result)])}: {literal(step)}")
     _show_estimates(frame.drop("baseline"), f"{name} table", metric)
     st.subheader(say("models.every_metric"), anchor=False)

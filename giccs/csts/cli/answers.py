@@ -14,8 +14,8 @@ from bws.command import Console, command
 from bws.options import MAX_COUNT, click_options
 from bws.problems import InputError, Problem
 from bws.textio import write_atomic
-from giccs.cli.options import offline_first
-from giccs.cli.remarks import warned_of_unknown_tokens
+from giccs.cli.options import set_offline_mode
+from giccs.cli.remarks import unknown_token_warning
 from giccs.csts.answer_generation import (
     MAX_TOKENS,
     AnsweredRow,
@@ -91,7 +91,7 @@ def answers(
     --json: data, model, rows, asked (now), kept (from before), empty_condition, no_answer, left_out, output,
     journal, usage, seconds, signature.
     """
-    offline_first(opening["offline"])
+    set_offline_mode(opening["offline"])
     if output == "-":
         raise click.UsageError("-o takes the name of a file; what is answered is kept beside it")
     from giccs.models import open_model
@@ -106,7 +106,7 @@ def answers(
         raise InputError(Problem(model_name, None, reason))
     start = time.perf_counter()
     journal = _journal(output, asking.signature(dataset), force)
-    with warned_of_unknown_tokens(console, model_name, dataset.name):
+    with unknown_token_warning(console, model_name, dataset.name):
         asked = _ask(console, asking, rows, journal)
     found = answered_rows(rows, journal)
     write_atomic(output, answers_csv(found))

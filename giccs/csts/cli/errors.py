@@ -16,8 +16,8 @@ from bws.options import SEED
 from bws.problems import InputError, Problem
 from bws.tables import tabulated
 from bws.textio import display_name, read_bytes, write_atomic
-from giccs.cli.options import offline_first
-from giccs.cli.remarks import warned_of_unknown_tokens
+from giccs.cli.options import set_offline_mode
+from giccs.cli.remarks import unknown_token_warning
 from giccs.csts.errors.detection import DISTRIBUTIONS
 from giccs.description.figures import check_chart_path, write_chart
 from giccs.measures.formatting import few_clusters_note, interval
@@ -123,7 +123,7 @@ def errors(
     from giccs.csts.errors.answers import encode
     from giccs.csts.errors.detection import find_suspects
 
-    with warned_of_unknown_tokens(console, model_name, display_name(answers)):
+    with unknown_token_warning(console, model_name, display_name(answers)):
         vectors = encode(model, joined.pairs, display_name(answers), console.progress)
     try:
         evaluation = _evaluated(console, joined, vectors, ks, by_cluster, seed) if truth else None
@@ -189,7 +189,7 @@ def _read(console: Console, answers: str, truth: str | None) -> Truths:
 
 
 def _open(name: str, seed: int, offline: bool) -> Model:
-    offline_first(offline)
+    set_offline_mode(offline)
     from giccs.models import ModelOptions, open_model
 
     return open_model(name, ModelOptions(seed=seed, offline=offline))

@@ -9,7 +9,7 @@ import click
 
 from bws.command import Console, command
 from bws.options import MAX_COUNT, SEED, Number, RenamedOption
-from giccs.cli.remarks import warned_of_unknown_tokens
+from giccs.cli.remarks import unknown_token_warning
 from giccs.csts.mining.thresholds import PRESETS, Preset
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def _text_units(
         from giccs.models import open_model
 
         model = open_model(str(model_name))
-        with warned_of_unknown_tokens(console, model.name, captions.file):
+        with unknown_token_warning(console, model.name, captions.file):
             vectors = encoded(model, captions.texts, console.progress)
     names = [f"line {line} of {captions.file}" for line in captions.lines.tolist()]
     return units_of(vectors, text_file or str(model_name), names)

@@ -12,7 +12,7 @@ import click
 from bws.command import Console, command
 from bws.options import SEED, RenamedOption, click_option, click_options, declarations
 from bws.problems import InputError, Problem
-from giccs.cli.options import offline_first
+from giccs.cli.options import set_offline_mode
 from giccs.cli.remarks import Remarks
 from giccs.csts.encoders.settings import Settings, why_impossible
 from giccs.models import ModelOptions
@@ -133,7 +133,7 @@ def train(
     --json: data, split, results (as giccs-eval has them), models, submissions if test has hidden labels; with
     --sweep also sweep, with --curve curve.
     """
-    offline_first(offline)
+    set_offline_mode(offline)
     if len([one for one in (sweep, recipe, sizes) if one]) > 1:
         raise click.UsageError(
             "--sweep, --recipe and --curve each say what to do; give one of them"
@@ -245,7 +245,7 @@ def _trained(
         if keep and len(outcome.models) < len(settings.seeds):
             console.note("  its trained models were not kept then; --force trains them again")
         _note_losses(console, outcome)
-        remarks.on(outcome.result)
+        remarks.print_for(outcome.result)
         outcomes.append(outcome)
     models = [str(path) for outcome in outcomes for path in outcome.models]
     for path in models:
@@ -283,7 +283,7 @@ def _swept(
     best = [outcome for one in found for outcome in one.best]
     remarks = Remarks(console)
     for outcome in best:
-        remarks.on(outcome.result)
+        remarks.print_for(outcome.result)
     rows = [_point_row(point) for one in found for point in one.points]
     headers = ["model", "setting", *TITLES[:2]]
     text = f"{_rows(rows, headers)}\n(on validation)\n\n{_table(best)}"

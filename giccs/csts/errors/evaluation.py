@@ -38,7 +38,7 @@ from giccs.csts.errors.detection import (
     topics,
 )
 from giccs.description.figures import BLACK, BLUE, GREEN, VERMILION
-from giccs.measures.metrics import Estimate, estimated, weighted_spearman
+from giccs.measures.metrics import Estimate, percentile_estimate, weighted_spearman
 from giccs.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -370,7 +370,7 @@ def _estimates(
     drawn = statistics(draws.astype(np.float64))
     points = {name: float(value[0]) for name, value in whole.items()}
     return {
-        name: estimated(
+        name: percentile_estimate(
             value,
             drawn[name][:resamples],
             n,

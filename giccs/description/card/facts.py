@@ -149,7 +149,7 @@ def _reliability(judgments: Judgments, by: By | None) -> Section:
 
 
 def _ceiling(found: Mapping[str, Estimate]) -> Section:
-    from giccs.measures.ceiling import meaning
+    from giccs.measures.ceiling import explain_ceiling
 
     columns = [
         Column("correlation", "correlation"),
@@ -163,5 +163,5 @@ def _ceiling(found: Mapping[str, Estimate]) -> Section:
         for name, one in found.items()
         if other_reasons(one)
     ]
-    notes += [*few_clusters_note(found.values()), *meaning(found)]
+    notes += [*few_clusters_note(found.values()), *explain_ceiling(found)]
     return _section("Noise ceiling", command, ResultTable(columns, rows, notes))

@@ -10,7 +10,7 @@ from itertools import chain, groupby, pairwise
 
 from bws.problems import InputError, Problem
 from bws.textio import display_name, read_text
-from giccs.benchmark.candidates import repeated
+from giccs.benchmark.candidates import repeated_candidates
 from giccs.benchmark.items import Candidate, Dialogue, Turn
 from giccs.benchmark.languages import language_tag, matches
 from giccs.preparation.transcripts.names import roles
@@ -284,7 +284,7 @@ def _dialogue(
 
 def _same_texts(taken: Iterable[tuple[Line, Dialogue]]) -> Iterator[Problem]:
     for line, dialogue in taken:
-        for candidate, earlier in repeated(dialogue) if dialogue.turns else ():
+        for candidate, earlier in repeated_candidates(dialogue) if dialogue.turns else ():
             message = f"candidate {candidate.utterance_id} has the same text as {earlier}"
             yield _at(line, f"dialogue {dialogue.dialogue_id}: {message}")
 

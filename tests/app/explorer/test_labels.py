@@ -11,7 +11,7 @@ from app.explorer import labels
 from app.explorer.study import load
 from bws.agreement import agreement
 from bws.split_half import reliability
-from giccs.description.statistics import PART_COLUMNS, Description, statistics_table
+from giccs.description.statistics import GROUPING_COLUMNS, Description, statistics_table
 
 FORMATTER = string.Formatter()
 HERE = Path(explorer.__file__).parent
@@ -73,7 +73,7 @@ def test_english_titles_of_result_tables_are_those_of_the_terminal():
     tables = [reliability(judgments, split="annotation", trials=2).result_table()]
     tables += [agreement(judgments).result_table(), statistics_table(groups)]
     for column in [
-        column for table in tables for column in (*table.columns, *PART_COLUMNS.values())
+        column for table in tables for column in (*table.columns, *GROUPING_COLUMNS.values())
     ]:
         if column.key not in ("part", "original_domain"):
             assert labels.text_of(f"tables.{column.key}", "en") == column.header

@@ -7,9 +7,9 @@ import pytest
 from bws.problems import InputError
 from giccs.benchmark.assemble import (
     assemble,
-    oddities,
-    placed_dialogues,
+    dialogue_warnings,
     read_dialogues,
+    read_located_dialogues,
     write_dialogues,
 )
 from giccs.benchmark.items import Candidate, Dialogue, Turn
@@ -84,12 +84,13 @@ def test_what_is_odd_is_said_with_its_place(tmp_path):
         row(dialogue_id="levels", candidates=[one | {"intended": 5} for one in five]),
     ]
     path = write(tmp_path / "d.jsonl", lines)
-    placed = placed_dialogues(path)
+    placed = read_located_dialogues(path)
     scores = {(one.record.dialogue_id, c.utterance_id): n / 4 for one in placed
               for n, c in enumerate(one.record.candidates)}  # fmt: skip
     items = assemble([one.record for one in placed], scores)
     found = [
-        str(problem).removeprefix(f"{path}:") for problem, _ in oddities(placed, items, "user", 5)
+        str(problem).removeprefix(f"{path}:")
+        for problem, _ in dialogue_warnings(placed, items, "user", 5)
     ]
     assert found == [
         "1: dialogue d: ends with a turn by system instead of user",
@@ -100,4 +101,4 @@ def test_what_is_odd_is_said_with_its_place(tmp_path):
         "3: dialogue levels: has no candidate of level 4, 3, 2, 1",
         "3: dialogue levels: ends with a turn by system instead of user",
     ]
-    assert [name for _, name in oddities(placed[:1], items, "system", 5)] == []
+    assert [name for _, name in dialogue_warnings(placed[:1], items, "system", 5)] == []

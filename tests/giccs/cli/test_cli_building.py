@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from bws.cli import make_tuples, score, simulate
 from giccs.benchmark import check_benchmark, read_benchmark, write_benchmark
 from giccs.benchmark.assemble import assemble, read_dialogues, write_dialogues
-from giccs.benchmark.candidates import plain
+from giccs.benchmark.candidates import comparable_text
 from giccs.cli.building import build
 from giccs.cli.validation import validate
 from giccs.preparation.selection import select
@@ -273,7 +273,7 @@ def test_commands_below_are_named_with_what_is_above():
 TEXTS = st.text(
     st.characters(codec="utf-8", exclude_characters="\r\0", exclude_categories=["Cs"]),
     min_size=1, max_size=20,
-).map(str.strip).filter(plain)  # fmt: skip
+).map(str.strip).filter(comparable_text)  # fmt: skip
 
 
 @given(st.data())
@@ -283,10 +283,10 @@ def test_every_text_comes_through_whatever_it_holds(tmp_path_factory, data):
     turns = data.draw(st.lists(TEXTS, min_size=3, max_size=5))
     texts = data.draw(
         st.lists(
-            TEXTS.filter(lambda text: plain(text) != plain(turns[2])),
+            TEXTS.filter(lambda text: comparable_text(text) != comparable_text(turns[2])),
             min_size=5,
             max_size=5,
-            unique_by=plain,
+            unique_by=comparable_text,
         )
     )
     (folder / "t.jsonl").write_text(json.dumps({"dialogue_id": "d", "turns": turns}), "utf-8")

@@ -23,12 +23,12 @@ from giccs.benchmark import read_benchmark, write_benchmark
 from giccs.cli.card import card
 from giccs.description.card.stated import QUESTIONS, Stated, read_stated, template
 from giccs.description.card.tables import items_table, judgments_table
-from giccs.measures.ceiling import judgments_behind
+from giccs.measures.ceiling import load_judgments
 
 ROOT = Path(__file__).parents[3]
 SCRIPTS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["scripts"]
 SAMPLE = read_benchmark("giccs-sample")
-JUDGMENTS = judgments_behind(SAMPLE)
+JUDGMENTS = load_judgments(SAMPLE)
 ANSWERS = """
 title = "Zwei_Wörter | a # benchmark"
 description = "Dialogues about *hotels*."

@@ -16,7 +16,7 @@ from bws.records import Judgment, Judgments
 from bws.scoring import score
 from bws.simulate import simulate
 from giccs.benchmark import Benchmark, read_benchmark
-from giccs.measures.ceiling import judgments_behind, judgments_digest, meaning, noise_ceiling
+from giccs.measures.ceiling import explain_ceiling, judgments_digest, load_judgments, noise_ceiling
 from giccs.measures.metrics import correlations
 
 
@@ -95,7 +95,7 @@ def test_the_choice_of_tuples_is_part_of_the_error(sample):
 
 
 def test_the_reliability_is_that_of_the_components(sample):
-    judgments = judgments_behind(sample)
+    judgments = load_judgments(sample)
     ceiling = noise_ceiling(judgments, sample)["pearson"]
     assert ceiling.extra["reliability"] == pytest.approx(
         components(judgments.canonical).reliability, abs=1e-12
@@ -144,7 +144,7 @@ def test_absolute_similarity_stays_below_the_ceiling_of_scores_within_dialogues(
     given = np.array([item.score for item in benchmark.items])
     ceiling = noise_ceiling(judgments, benchmark)
     assert ceiling["pearson"].extra["equal_dialogue_means"]
-    assert "within-dialogue ρ" in " ".join(meaning(ceiling))
+    assert "within-dialogue ρ" in " ".join(explain_ceiling(ceiling))
     absolute = dict(zip(tuples.items, truth.tolist(), strict=True))
     model = correlations(
         np.array([absolute[item.utterance_id] for item in benchmark.items]),
@@ -161,7 +161,7 @@ def test_scores_over_all_items_say_nothing_of_dialogues(sample):
     ceiling = noise_ceiling(judgments, benchmark_of(sample, judgments))
     assert not ceiling["pearson"].extra["equal_dialogue_means"]
     assert ceiling["pearson"].reason.startswith("tuples have items of several dialogues")
-    assert len(meaning(ceiling)) == 1
+    assert len(explain_ceiling(ceiling)) == 1
 
 
 def test_the_digest_of_judgments_does_not_depend_on_annotators_names(tuples):
@@ -247,7 +247,7 @@ def test_judgments_of_other_scores_are_refused_and_counted(sample, tuples):
 
 
 def test_items_that_nobody_judged_are_named(sample):
-    judgments = judgments_behind(sample)
+    judgments = load_judgments(sample)
     kept = np.array([group != "restaurant-01" for group in judgments.tuples.groups])
     fewer = judgments.take(kept[judgments.tuples.group_of_tuple][judgments.tuple_of])
     with pytest.raises(
@@ -257,7 +257,7 @@ def test_items_that_nobody_judged_are_named(sample):
 
 
 def test_judgments_of_more_dialogues_than_the_benchmark_has_do(sample):
-    judgments = judgments_behind(sample)
+    judgments = load_judgments(sample)
     part = sample.first(20)
     own = np.isin(judgments.tuples.groups, part.dialogue_ids)
     alone = judgments.take(own[judgments.tuples.group_of_tuple][judgments.tuple_of])
@@ -269,14 +269,14 @@ def test_judgments_of_more_dialogues_than_the_benchmark_has_do(sample):
 def test_scores_with_two_decimals_are_the_same_scores(sample):
     rounded = tuple(replace(item, score=round(item.score, 2)) for item in sample.items)
     benchmark = Benchmark("rounded", rounded)
-    found = noise_ceiling(judgments_behind(sample), benchmark)
+    found = noise_ceiling(load_judgments(sample), benchmark)
     assert found["pearson"].value > 0.9
 
 
 def test_judgments_without_groups_are_joined_by_item(sample):
-    records = [replace(record, group="") for record in judgments_behind(sample).records()]
+    records = [replace(record, group="") for record in load_judgments(sample).records()]
     nameless = Judgments.from_records(records)
-    with_groups = noise_ceiling(judgments_behind(sample), sample)
+    with_groups = noise_ceiling(load_judgments(sample), sample)
     found = noise_ceiling(nameless, sample)
     assert found["pearson"].value == pytest.approx(with_groups["pearson"].value, abs=0.005)
     same_ids = tuple(replace(item, utterance_id=item.utterance_id[-1]) for item in sample.items)
@@ -286,11 +286,11 @@ def test_judgments_without_groups_are_joined_by_item(sample):
 
 def test_judgments_come_from_a_file_or_with_the_sample(sample, tmp_path):
     path = resources.files("giccs.data") / "judgments.csv"
-    assert len(judgments_behind(replace(sample, name="other"), path)) == 3000
-    assert judgments_behind(replace(sample, name="other")) is None
-    assert len(judgments_behind(sample.first(2))) == 3000
+    assert len(load_judgments(replace(sample, name="other"), path)) == 3000
+    assert load_judgments(replace(sample, name="other")) is None
+    assert len(load_judgments(sample.first(2))) == 3000
     with pytest.raises(InputError, match="no such file"):
-        judgments_behind(sample, tmp_path / "none.csv")
+        load_judgments(sample, tmp_path / "none.csv")
 
 
 @pytest.mark.parametrize("scale", ["unit", "counting"])
@@ -357,7 +357,7 @@ def test_a_part_of_the_dialogues_has_the_prior_of_all(sample, tuples):
 def test_a_choice_model_is_named_and_its_utilities_have_equal_means(sample, tuples):
     judgments = simulate(tuples, np.random.default_rng(1).normal(size=300), 4, noise=0.7)
     benchmark = scored_by(judgments, sample, "best-worst-logit")
-    said = meaning(noise_ceiling(judgments, benchmark))
+    said = explain_ceiling(noise_ceiling(judgments, benchmark))
     assert "best-worst-logit, whose ceiling takes the model for true" in said[1]
     assert said[2].startswith("The utilities of every dialogue have the same mean")
 

@@ -7,7 +7,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from bws.clusters import APPROXIMATE_NOTE, MANY_CLUSTERS, MIN_CLUSTERS, NO_INTERVAL_NOTE
-from giccs.measures.metrics import correlations, left_out, mean_over_dialogues, quadratic_excess
+from giccs.measures.metrics import (
+    correlations,
+    leave_out_weights,
+    mean_over_dialogues,
+    quadratic_excess,
+)
 
 
 def example(n_dialogues=12, size=5, levels=None, seed=0):
@@ -67,7 +72,7 @@ def test_many_dialogues_are_left_out_in_groups_that_the_seed_draws():
     assert grouped == correlations(x, y, dialogue, resamples=80)["spearman"]
     assert grouped != correlations(x, y, dialogue, resamples=80, seed=1)["spearman"]
     assert grouped.high - grouped.low == pytest.approx(each.high - each.low, rel=0.2)
-    (weights,) = left_out(400, 80)
+    (weights,) = leave_out_weights(400, 80)
     assert weights.shape == (80, 400)
     assert ((weights == 0).sum(axis=0) == 1).all()  # each dialogue is left out once
     assert ((weights == 0).sum(axis=1) == 5).all()

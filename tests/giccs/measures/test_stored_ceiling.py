@@ -7,10 +7,10 @@ import pytest
 from giccs.benchmark import Benchmark, read_benchmark
 from giccs.measures import ceiling as stored_ceiling
 from giccs.measures.ceiling import (
+    cached_ceiling,
     ceiling_path,
-    ceiling_with_results,
-    judgments_behind,
     judgments_digest,
+    load_judgments,
     read_ceiling,
 )
 
@@ -22,7 +22,7 @@ def sample():
 
 @pytest.fixture(scope="module")
 def judgments(sample):
-    return judgments_behind(sample)
+    return load_judgments(sample)
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def notes():
 
 
 def stored(folder, sample, judgments, notes):
-    return ceiling_with_results(folder, judgments, sample, notes.append)
+    return cached_ceiling(folder, judgments, sample, notes.append)
 
 
 def test_it_is_computed_once(tmp_path, sample, judgments, notes, monkeypatch):

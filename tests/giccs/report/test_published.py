@@ -13,7 +13,7 @@ from giccs.evaluation.recipe import Published, Recipe, Run
 from giccs.measures.comparison import share
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Group, Result
-from giccs.report.published import against, published_table
+from giccs.report.published import compare_with_published, published_table
 
 
 def correlation(value, low, high, n=300):
@@ -58,13 +58,13 @@ def test_a_recipe_may_leave_out_a_default_that_the_name_of_a_result_states():
     numbers = (Published("spearman", 0.5, n=300),)
     run = Run("static:g.txt+abtt", None, "pairwise-sts", {"history": "without"}, numbers)
     ours = pairwise("static:g.txt+abtt:2", spearman=correlation(0.5, 0.4, 0.6))
-    (line,) = against([ours], Recipe("r.toml", "", "", "owner/set", (run,))).lines
+    (line,) = compare_with_published([ours], Recipe("r.toml", "", "", "owner/set", (run,))).lines
     assert line.verdict == "inside"
 
 
 def test_the_published_number_is_inside_or_outside_our_interval():
     ours = pairwise(pearson=correlation(0.82, 0.79, 0.85), spearman=correlation(0.81, 0.78, 0.84))
-    inside, outside, *_ = against([ours], RECIPE).lines
+    inside, outside, *_ = compare_with_published([ours], RECIPE).lines
     assert inside.verdict == "inside"
     assert inside.difference == pytest.approx(0.02)
     assert outside.verdict == "outside"
@@ -86,31 +86,35 @@ def test_the_published_number_is_inside_or_outside_our_interval():
 )
 def test_what_is_no_comparison_gets_no_verdict(estimate, verdict):
     metrics = {"pearson": estimate} if estimate else {}
-    line = against([pairwise(**metrics)], RECIPE).lines[0]
+    line = compare_with_published([pairwise(**metrics)], RECIPE).lines[0]
     assert line.verdict == verdict
     assert math.isnan(line.difference) == (verdict == "not computed")
 
 
 def test_results_on_other_data_are_no_reproduction():
     numbers = {"pearson": correlation(0.8, 0.7, 0.9), "spearman": correlation(0.5, 0.4, 0.6)}
-    found = against([pairwise(data="giccs-sample", **numbers)], RECIPE)
+    found = compare_with_published([pairwise(data="giccs-sample", **numbers)], RECIPE)
     assert {line.verdict for line in found.lines if line.result} == {"other items"}
     said = (
         "on giccs-sample; published on owner/set@abc: not the same items; this is no reproduction."
     )
     assert said in found.notes()
-    copy = against([pairwise(data="./copy", **numbers)], RECIPE)
+    copy = compare_with_published([pairwise(data="./copy", **numbers)], RECIPE)
     assert any("not the same items, unless ./copy is a copy" in note for note in copy.notes())
-    said_so = against([pairwise(data="./copy", **numbers)], RECIPE, copy="./copy")
+    said_so = compare_with_published(
+        [pairwise(data="./copy", **numbers)], RECIPE, local_name="./copy"
+    )
     assert {line.verdict for line in said_so.lines if line.result} == {"inside"}
-    part = against([pairwise(pearson=correlation(0.8, 0.7, 0.9, n=30))], RECIPE)
+    part = compare_with_published([pairwise(pearson=correlation(0.8, 0.7, 0.9, n=30))], RECIPE)
     assert any("not as many items as published" in note for note in part.notes())
-    pinned = against([pairwise(data="owner/set@other", **numbers)], RECIPE)
+    pinned = compare_with_published([pairwise(data="owner/set@other", **numbers)], RECIPE)
     assert not any("reproduction" in note for note in pinned.notes())
 
 
 def test_what_is_missing_on_either_side_is_counted_and_named():
-    found = against([pairwise(), pairwise("other"), pairwise("m", history="with")], RECIPE)
+    found = compare_with_published(
+        [pairwise(), pairwise("other"), pairwise("m", history="with")], RECIPE
+    )
     assert "2 published numbers have no result here: gpt." in found.notes()
     assert (
         "2 published numbers are not in the results of their models: not computed." in found.notes()
@@ -122,18 +126,20 @@ def test_what_is_missing_on_either_side_is_counted_and_named():
 def test_another_revision_is_told():
     other = pairwise(pearson=correlation(0.8, 0.7, 0.9))
     other.signature["revision"] = "def"
-    (note,) = [note for note in against([other], RECIPE).notes() if "revision" in note]
+    (note,) = [
+        note for note in compare_with_published([other], RECIPE).notes() if "revision" in note
+    ]
     assert note == "m: here at revision def, in the recipe at abc."
 
 
 def test_accuracies_of_30_questions_say_what_a_question_is_worth():
-    found = against([choice()], RECIPE)
+    found = compare_with_published([choice()], RECIPE)
     first, second = (line for line in found.lines if line.result)
     assert (first.verdict, second.verdict) == ("inside", "inside")
     assert first.ours.low == pytest.approx(0.0531, abs=1e-4)  # Wilson, 4 of 30
     assert any("One question of 30 is 3.3 points" in note for note in found.notes())
     assert any("sqrt(p(1-p)/(n-1))" in note for note in found.notes())
-    far = against([choice(right=(28, 5, 3, 2))], RECIPE).lines[2]
+    far = compare_with_published([choice(right=(28, 5, 3, 2))], RECIPE).lines[2]
     assert far.verdict == "outside"
 
 
@@ -159,7 +165,7 @@ def test_a_run_takes_only_results_that_were_asked_as_it_says():
         asked(), asked(shots=2, answers=True), asked(shots=2, instruction="long"), training(),
         training(encoding="tri", condition=True, texts="answers"), training(encoding="tri", batch=16),
     ]  # fmt: skip
-    found = against([*wrong, *right], recipe)
+    found = compare_with_published([*wrong, *right], recipe)
     assert [line.result for line in found.lines] == right
     assert [line.same_data for line in found.lines] == [True, True]
     assert found.unpublished == tuple(wrong)
@@ -170,14 +176,16 @@ def test_only_one_history_here_leaves_the_other_not_computed():
     one.signature["history"] = "with"
     kept = tuple(group for group in one.groups if group.by["history"] == "with")
     half = Result(one.model, one.task, one.metrics, kept, one.signature, one.environment, 0.0)
-    verdicts = [line.verdict for line in against([half], RECIPE).lines if line.result]
+    verdicts = [
+        line.verdict for line in compare_with_published([half], RECIPE).lines if line.result
+    ]
     assert verdicts == ["inside", "not computed"]
 
 
 @pytest.fixture
 def comparison():
     numbers = {"pearson": correlation(0.82, 0.79, 0.85), "spearman": correlation(0.81, 0.78, 0.84)}
-    return against([pairwise(**numbers), choice()], RECIPE)
+    return compare_with_published([pairwise(**numbers), choice()], RECIPE)
 
 
 @pytest.mark.parametrize("form", ["table", "markdown", "latex"])
@@ -201,7 +209,9 @@ def test_csv_has_a_row_a_published_number_also_without_a_result(comparison):
     assert float(rows[0]["difference"]) == pytest.approx(0.02)
     assert rows[2]["part"] == "n_turns=3;history=with"
     assert rows[2]["published_stderr"] == "0.063"
-    nothing = list(csv.DictReader(io.StringIO(published_table(against([], RECIPE), "csv"))))
+    nothing = list(
+        csv.DictReader(io.StringIO(published_table(compare_with_published([], RECIPE), "csv")))
+    )
     assert [(row["verdict"], row["ours"], row["n"]) for row in nothing] == [
         ("no result", "", "")
     ] * 4

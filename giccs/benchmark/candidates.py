@@ -26,9 +26,9 @@ MIN_SCORE_RANGE = 0.5
 def comparable_text(text: str) -> str:
     """Return what two texts have in common that differ only in Unicode form, case or white space.
 
-    >>> plain("Um  ACHT Uhr ") == plain("um acht uhr")
+    >>> comparable_text("Um  ACHT Uhr ") == comparable_text("um acht uhr")
     True
-    >>> plain("f\\N{LATIN SMALL LETTER U WITH DIAERESIS}r") == plain("fu\\N{COMBINING DIAERESIS}r")
+    >>> comparable_text("f\\N{LATIN SMALL LETTER U WITH DIAERESIS}r") == comparable_text("fu\\N{COMBINING DIAERESIS}r")
     True
     """
     return " ".join(unicodedata.normalize("NFC", text).casefold().split())

@@ -106,7 +106,7 @@ def data_language(
 def _format_counts(counts: Counter[str | None]) -> str:
     """Return the languages with their numbers of records.
 
-    >>> _listed(Counter({"de": 3, None: 1}))
+    >>> _format_counts(Counter({"de": 3, None: 1}))
     'de: 3, not stated: 1'
     """
     return ", ".join(f"{tag or 'not stated'}: {n}" for tag, n in counts.most_common())

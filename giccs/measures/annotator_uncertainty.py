@@ -77,10 +77,10 @@ def correlations_over_annotators(
     InputError: the judgments are not those behind the scores (`judged_items`).
 
     >>> from giccs.benchmark import read_benchmark
-    >>> from giccs.measures.ceiling import judgments_behind
+    >>> from giccs.measures.ceiling import load_judgments
     >>> sample = read_benchmark("giccs-sample")
     >>> lengths = np.array([float(len(item.utterance)) for item in sample.items])
-    >>> (found,) = correlations_over_annotators(judgments_behind(sample), sample, [lengths])
+    >>> (found,) = correlations_over_annotators(load_judgments(sample), sample, [lengths])
     >>> found["pearson"].low < found["pearson"].value < found["pearson"].high
     True
     >>> found["pearson"].reason

@@ -107,7 +107,7 @@ def load_judgments(
     Whether they are those behind the benchmark's scores is for `noise_ceiling` to find out.
 
     >>> from giccs.benchmark import read_benchmark
-    >>> len(judgments_behind(read_benchmark("giccs-sample")))
+    >>> len(load_judgments(read_benchmark("giccs-sample")))
     3000
     """
     if path is not None:
@@ -136,12 +136,12 @@ def noise_ceiling(
     annotators (`bws.scoring.true_utilities`). That other tuples may ask something that the model does not
     know, as an effect of the company in which an item is shown, is not in it.
 
-    On simulated judgments both are within 0.005 of what true scores reach (docs/coverage.md), but for the
-    few judgments of which ``reason`` warns. ``extra`` has the ``reliability``, which is the ceiling
-    squared, the fingerprint of the ``data``, the number of ``annotators`` (0 where the judgments name
-    none), whether the scores (of a model, its utilities) of every dialogue have the same mean
-    (``equal_dialogue_means``; see `explain_ceiling`), and the ``method`` and ``scale`` of the scores: the first
-    of `SCORES` that gives all of them.
+    On simulated judgments both are within 0.005 of what true scores reach (docs/coverage.md), but for the few
+    judgments of which ``reason`` warns. ``extra`` has the ``reliability``, which is the ceiling squared, the
+    fingerprint of the ``data``, the number of ``annotators`` (0 where the judgments name none), whether the
+    scores (of a model, its utilities) of every dialogue have the same mean (``equal_dialogue_means``; see
+    `explain_ceiling`), and the ``method`` and ``scale`` of the scores: the first of `SCORES` that gives all
+    of them.
 
     The interval is symmetric in log(1 - ceiling^2), by a t quantile and a jackknife over dialogues, to
     whose variance the variance between annotators is added: that of the mean error when one annotator is
@@ -160,7 +160,7 @@ def noise_ceiling(
 
     >>> from giccs.benchmark import read_benchmark
     >>> sample = read_benchmark("giccs-sample")
-    >>> ceiling = noise_ceiling(judgments_behind(sample), sample)
+    >>> ceiling = noise_ceiling(load_judgments(sample), sample)
     >>> 0.9 < ceiling["pearson"].low < ceiling["pearson"].value < 1
     True
     """
@@ -308,7 +308,7 @@ def _remarks(judged: JudgedItems) -> Iterator[str]:
     if judged.n_anonymous:
         yield (
             f"{judged.n_anonymous} of {len(judged.canonical)} judgments name no annotator: "
-            "lasting differences between annotators are not part of the error, and the ceiling may be too high"
+            "the error excludes persistent differences between annotators, and the ceiling may be too high"
         )
     elif few := few_clusters_note(len(judged.canonical.annotators), "annotators"):
         yield few
@@ -352,7 +352,7 @@ def explain_ceiling(ceiling: Mapping[str, Estimate]) -> list[str]:
     """Return sentences on what a ceiling means; none where no coefficient has one.
 
     >>> known = Estimate(0.9, 0.8, 0.95, 30, extra={"reliability": 0.81, "equal_dialogue_means": True})
-    >>> len(meaning({"pearson": known}))
+    >>> len(explain_ceiling({"pearson": known}))
     2
     """
     extras = [estimate.extra for estimate in ceiling.values() if not math.isnan(estimate.value)]

@@ -422,7 +422,9 @@ class ModelledItems:
         """Why there is no ceiling; empty where there is one."""
         if np.isnan(self.true.taste_variance):
             return "no item was judged by two annotators, so the errors of the scores are not known"
-        is_error_dominated = self.true.taste_variance > 0 and not self.true.non_taste_share[self.index].any()
+        is_error_dominated = (
+            self.true.taste_variance > 0 and not self.true.non_taste_share[self.index].any()
+        )
         if is_error_dominated or np.isnan(self.ceilings()).any():
             return "the errors of the scores are as large as their differences"
         return ""

@@ -168,8 +168,8 @@ def mean_over_dialogues(
     """Return the mean of one value per dialogue (D,), its interval and its standard error.
 
     NaN is a dialogue that has no value: it is left out and counted, and `missing_reason` says why. The
-    interval is that of `jackknife_interval`; without `bounds` it is mean ± t · ``stderr``, the sample standard
-    deviation (n-1) divided by the root of n.
+    interval is that of `jackknife_interval`; without `bounds` it is mean ± t · ``stderr``, the sample
+    standard deviation (n-1) divided by the root of n.
 
     >>> found = mean_over_dialogues(np.array([0.0, 1.0, np.nan]), what="no answer")
     >>> found.value, found.n, found.extra["stderr"], found.reason
@@ -305,13 +305,13 @@ def jackknife_interval(
 ) -> Estimate:
     """Return a value with its jackknife-t interval.
 
-    resample_values: chunks of the values of the G resamples of `leave_out_weights`. The interval is
-    value ± t · stderr with the 97.5 percentile of t with G-1 degrees of freedom, and stderr² = (G-1)/G times the sum of squared
-    deviations of the resamples from their mean; `widening` multiplies stderr. A value with `bounds` is first
-    mapped to -1 ... 1 and by the inverse hyperbolic tangent: Fisher's z of a correlation, half of the logit
-    of a share. One without has its ``stderr`` in `extra`. `added` is a variance on that scale, of
-    another source: the interval is then value ± the root of the sum of both squared t · stderr, each with
-    its own degrees of freedom (Banerjee 1960, Sankhya 22), which covers at least 95 % of normal values.
+    resample_values: chunks of the values of the G resamples of `leave_out_weights`. The interval is value ± t
+    · stderr with the 97.5 percentile of t with G-1 degrees of freedom, and stderr² = (G-1)/G times the sum of
+    squared deviations of the resamples from their mean; `widening` multiplies stderr. A value with `bounds`
+    is first mapped to -1 ... 1 and by the inverse hyperbolic tangent: Fisher's z of a correlation, half of
+    the logit of a share. One without has its ``stderr`` in `extra`. `added` is a variance on that scale, of
+    another source: the interval is then value ± the root of the sum of both squared t · stderr, each with its
+    own degrees of freedom (Banerjee 1960, Sankhya 22), which covers at least 95 % of normal values.
 
     No interval, with a reason: fewer than `MIN_CLUSTERS` dialogues, or other clusters (`unit`); a resample in
     which the value is not defined or a bound; resamples of which most are equal and fewer than
@@ -487,7 +487,7 @@ def weighted_rank_spearman(x: Floats, y: Floats, dialogue: Ints) -> Statistic:
 def within_dialogue_correlations(x: Floats, y: Floats, dialogue: Ints) -> Floats:
     """Return (D,) Spearman's rho of each dialogue's own items; NaN where it is not defined.
 
-    >>> rank_correlation_inside(np.array([1., 2, 3, 4]), np.array([0., 1, 1, 1]), np.array([0, 0, 1, 1]))
+    >>> within_dialogue_correlations(np.array([1., 2, 3, 4]), np.array([0., 1, 1, 1]), np.array([0, 0, 1, 1]))
     array([ 1., nan])
     """
     rank_x, rank_y = _within_dialogue_ranks(x, dialogue), _within_dialogue_ranks(y, dialogue)

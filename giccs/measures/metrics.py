@@ -171,7 +171,7 @@ def mean_over_dialogues(
     interval is that of `jackknife_interval`; without `bounds` it is mean ± t · ``stderr``, the sample
     standard deviation (n-1) divided by the root of n.
 
-    >>> found = mean_over_dialogues(np.array([0.0, 1.0, np.nan]), what="no answer")
+    >>> found = mean_over_dialogues(np.array([0.0, 1.0, np.nan]), missing_reason="no answer")
     >>> found.value, found.n, found.extra["stderr"], found.reason
     (0.5, 2, 0.5, '1 dialogues left out: no answer; 2 dialogues: no interval, which needs 5')
     """

@@ -21,23 +21,23 @@ from giccs.cli.remarks import Remarks
 from giccs.evaluation.engines import ENGINES
 from giccs.models import ModelOptions
 from giccs.tasks import (
-    BY_DEFAULT,
+    DEFAULT_TASKS,
     Data,
     Task,
     TaskOptions,
     open_tasks,
     result_kind,
-    taken_options,
     task_modules,
+    task_option_names,
 )  # fmt: skip
 
 if TYPE_CHECKING:
-    from giccs.evaluation.engines.local import Ask
-    from giccs.evaluation.run import Job
+    from giccs.evaluation.engines.local import EvaluationJob
+    from giccs.evaluation.run import JobGroup
     from giccs.measures.metrics import Estimate
     from giccs.measures.results import Result, Store
 
-    PlannedJobs = tuple[str, list[Job]]
+    PlannedJobs = tuple[str, list[JobGroup]]
     """Name of data, empty for each task's own, and what is asked on it."""
 
 __all__ = ["evaluate"]
@@ -88,7 +88,7 @@ def _check_models(
     multiple=True,
     type=RegisteredName(task_modules),
     help="What to ask; may be given several times.  [default: what the model can do of "
-    f"{' and '.join(BY_DEFAULT)}]",
+    f"{' and '.join(DEFAULT_TASKS)}]",
 )
 @click.option(
     "--recipe",
@@ -180,7 +180,7 @@ def evaluate(
     check_merges_judgments(merge_variants, judgments)
     _check_call(models, tasks, recipe, sweep, data, options)
     if not recipe and not sweep:
-        _check_task_options(tasks or BY_DEFAULT)
+        _check_task_options(tasks or DEFAULT_TASKS)
     store = Store(folder)
     task_options = TaskOptions(seed=seed, **_select_options(TaskOptions, options))
     model_options = ModelOptions(seed=seed, **_select_options(ModelOptions, options))
@@ -260,12 +260,12 @@ def _check_call(
 def _check_task_options(tasks: Sequence[str]) -> None:
     """Refuse an option that was given and concerns none of the tasks."""
     context = click.get_current_context()
-    accepted = {name for task in tasks for name in taken_options(task)}
+    accepted = {name for task in tasks for name in task_option_names(task)}
     for option in context.command.params:
         is_given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
         if is_given and option.name in TASK_OPTIONS and option.name not in accepted:
             accepting_tasks = [
-                task for task in task_modules() if option.name in taken_options(task)
+                task for task in task_modules() if option.name in task_option_names(task)
             ]
             raise click.UsageError(
                 f"{option.opts[0]} is for {', '.join(accepting_tasks)}; what is asked is {', '.join(tasks)}"
@@ -285,11 +285,11 @@ def _plan_jobs(
     if not recipe and not sweep:
         return [("", _jobs(models, tasks, options, task_options))]
     from giccs.evaluation.recipe import TRAINING, read_recipe
-    from giccs.evaluation.run import follow
+    from giccs.evaluation.run import open_recipe
     from giccs.evaluation.sweep import read_sweep
     from giccs.models import open_model
 
-    recipes = read_sweep(sweep) if sweep else [read_recipe(str(recipe)).only(models, tasks)]
+    recipes = read_sweep(sweep) if sweep else [read_recipe(str(recipe)).select(models, tasks)]
     if count := sum(run.task == TRAINING for recipe in recipes for run in recipe.runs):
         console.note(
             f"{count} runs of {recipe} are trainings: giccs-csts train DATA --recipe {recipe}"
@@ -304,7 +304,13 @@ def _plan_jobs(
             plan.append(
                 (
                     recipe_file.data,
-                    follow(recipe_file, options, task_options, opener=opener, impossible=skipped),
+                    open_recipe(
+                        recipe_file,
+                        options,
+                        task_options,
+                        open_model_with=opener,
+                        unsupported=skipped,
+                    ),
                 )
             )
         except InputError as error:
@@ -318,9 +324,11 @@ def _plan_jobs(
     return plan
 
 
-def _asks(plan: Sequence[PlannedJobs], data: str | None, library: _DataCache) -> list[Ask]:
+def _asks(
+    plan: Sequence[PlannedJobs], data: str | None, library: _DataCache
+) -> list[EvaluationJob]:
     """Return what is to be asked of each model, as far as it can do it."""
-    from giccs.evaluation.engines.local import Ask, distinct
+    from giccs.evaluation.engines.local import EvaluationJob, distinct_jobs
 
     tasks_with_data = [
         (opened, task, library.read_for(task, data or data_name))
@@ -328,8 +336,8 @@ def _asks(plan: Sequence[PlannedJobs], data: str | None, library: _DataCache) ->
         for opened, tasks in jobs
         for task in tasks
     ]
-    return distinct(
-        Ask(model, task, task_data, options)
+    return distinct_jobs(
+        EvaluationJob(model, task, task_data, options)
         for opened, task, task_data in tasks_with_data
         for model, options in opened
         if not task.refuses(model)
@@ -338,7 +346,7 @@ def _asks(plan: Sequence[PlannedJobs], data: str | None, library: _DataCache) ->
 
 def _run_jobs(
     console: Console,
-    asks: list[Ask],
+    asks: list[EvaluationJob],
     store: Store,
     force: bool,
     engine: str,
@@ -347,15 +355,15 @@ def _run_jobs(
     """Return (place, result) of each ask, by the engine."""
     options: dict[str, Any] = {"force": force, "note": console.note, "progress": console.progress}
     if engine == "ray":
-        from giccs.evaluation.engines.cluster import over_ray
+        from giccs.evaluation.engines.cluster import run_on_ray
 
-        return over_ray(asks, store, address=address, **options)
-    from giccs.evaluation.engines.local import locally
+        return run_on_ray(asks, store, address=address, **options)
+    from giccs.evaluation.engines.local import run_locally
 
-    return locally(_release_jobs(asks), store, **options)
+    return run_locally(_release_jobs(asks), store, **options)
 
 
-def _release_jobs(asks: list[Ask]) -> Iterator[Ask]:
+def _release_jobs(asks: list[EvaluationJob]) -> Iterator[EvaluationJob]:
     """Let go of each ask, so that the memory of a model is free once it has been asked all."""
     while asks:
         yield asks.pop(0)
@@ -363,18 +371,18 @@ def _release_jobs(asks: list[Ask]) -> Iterator[Ask]:
 
 def _jobs(
     models: Sequence[str], tasks: Sequence[str], options: ModelOptions, task_options: TaskOptions
-) -> list[Job]:
+) -> list[JobGroup]:
     """Return all models with all tasks, each of which a model must be able to do if it was asked for.
 
     Where none was, a model must be able to do one of them.
     """
-    from giccs.evaluation.run import Opened, must_do, open_models
+    from giccs.evaluation.run import OpenedModel, check_supported, open_models
 
     opened = open_models(models, options)
-    all_tasks = [task for name in tasks or BY_DEFAULT for task in open_tasks(name, task_options)]
+    all_tasks = [task for name in tasks or DEFAULT_TASKS for task in open_tasks(name, task_options)]
     unsuitable = [model for model in opened if all(task.refuses(model) for task in all_tasks)]
-    must_do(opened if tasks else unsuitable, all_tasks)
-    return [([Opened(model, options) for model in opened], all_tasks)]
+    check_supported(opened if tasks else unsuitable, all_tasks)
+    return [([OpenedModel(model, options) for model in opened], all_tasks)]
 
 
 class _DataCache:
@@ -415,7 +423,7 @@ class _DataCache:
 def _ceiling(
     console: Console,
     store: Store,
-    asks: Sequence[Ask],
+    asks: Sequence[EvaluationJob],
     judgments: str | None,
     merge_variants: bool,
 ) -> Mapping[str, Estimate] | None:

@@ -120,11 +120,11 @@ def _read(
     console: Console, data: str, limit: int | None, config: str | None, language: str | None
 ) -> tuple[Benchmark, Provenance]:
     from giccs.benchmark import read_benchmark
-    from giccs.evaluation.interop.metadata import provenance
+    from giccs.evaluation.interop.metadata import read_provenance
 
     benchmark = read_benchmark(data)
     console.warn(benchmark.warnings)
-    about = provenance(benchmark, config, language)
+    about = read_provenance(benchmark, config, language)
     return benchmark.first(limit) if limit else benchmark, about
 
 

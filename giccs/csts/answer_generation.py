@@ -24,7 +24,7 @@ from giccs.csts.data import LABELS, Dataset, Instance
 from giccs.csts.prompts import text
 from giccs.models.abilities import ServedModel
 from giccs.progress import Progress, silent
-from giccs.tasks.refusals import unable_to_write
+from giccs.tasks.refusals import no_generation_reason
 
 __all__ = [
     "MAX_TOKENS",
@@ -152,7 +152,7 @@ class AnswerGenerator:
 
     def refuses(self) -> str:
         """Return why the model cannot do it and what could be done; empty where it can."""
-        return unable_to_write(self.model, "answering", chat_template=self.chat_template)
+        return no_generation_reason(self.model, "answering", chat_template=self.chat_template)
 
     def signature(self, dataset: Dataset) -> dict[str, Any]:
         """Return all that the answers depend on; labels are not among it."""

@@ -50,7 +50,7 @@ from giccs.measures.metrics import Estimate, Floats, interval_signature
 from giccs.measures.results import TaskOutput
 from giccs.progress import Progress, silent
 from giccs.tasks import TaskKind, TaskOptions
-from giccs.tasks.refusals import unable_to_write
+from giccs.tasks.refusals import no_generation_reason
 
 if TYPE_CHECKING:
     import polars
@@ -186,7 +186,7 @@ class Prompting:
 
     def refuses(self, model: Any) -> str:
         """Return why the model cannot do it and what could be done; empty where it can."""
-        return unable_to_write(model, self.name, chat_template=self.chat_template)
+        return no_generation_reason(model, self.name, chat_template=self.chat_template)
 
     def parameters(self, model: Any, data: TaskData) -> dict[str, Any]:
         """Return what the metrics depend on besides model, data and version."""
@@ -323,7 +323,7 @@ def open_tasks(options: TaskOptions) -> list[Prompting]:
 
 TASK = TaskKind(
     open_tasks,
-    takes=("split", "answers", "instruction", "shots", "examples", "chat_template"),
+    option_names=("split", "answers", "instruction", "shots", "examples", "chat_template"),
 )
 
 

@@ -28,7 +28,7 @@ from giccs.models.encoding import EncoderInput
 from giccs.models.trained import SETTINGS, TrainedModel
 from giccs.progress import Progress, silent
 from giccs.tasks import TaskKind, TaskOptions
-from giccs.tasks.refusals import lacking
+from giccs.tasks.refusals import missing_ability_reason
 
 __all__ = ["TASK", "TEMPLATES", "ConditionalSimilarity", "hadamard_cosines", "open_tasks"]
 
@@ -75,8 +75,8 @@ class ConditionalSimilarity:
         if isinstance(model, TrainedModel):
             return self._contradicts(model)
         if self.encoding == "tri":
-            return lacking(model, VectorModel, f"{self.name} --encoding tri")
-        reason = lacking(model, PairModel, self.name)
+            return missing_ability_reason(model, VectorModel, f"{self.name} --encoding tri")
+        reason = missing_ability_reason(model, PairModel, self.name)
         return reason and f"{reason}; csts-prompt is for models that write"
 
     def _contradicts(self, model: TrainedModel) -> str:
@@ -215,4 +215,4 @@ def open_tasks(options: TaskOptions) -> list[ConditionalSimilarity]:
     ]
 
 
-TASK = TaskKind(open_tasks, takes=("split", "encoding", "condition", "answers"))
+TASK = TaskKind(open_tasks, option_names=("split", "encoding", "condition", "answers"))

@@ -33,7 +33,7 @@ from giccs.measures.results import Group, TaskOutput
 from giccs.models.abilities import PairModel, VectorModel
 from giccs.progress import Progress, silent
 from giccs.tasks import TaskKind, TaskOptions
-from giccs.tasks.refusals import lacking
+from giccs.tasks.refusals import missing_ability_reason
 
 if TYPE_CHECKING:
     import polars
@@ -88,7 +88,7 @@ class Agreement:
         """Return why the model cannot do it and what could be done; empty where it can."""
         if isinstance(model, VectorModel):
             return ""
-        reason = lacking(model, PairModel, self.name)
+        reason = missing_ability_reason(model, PairModel, self.name)
         if reason or self.similarity == "cos":
             return reason
         return f"gives no vectors, and {self.name} needs them for l2; ask with --similarity cos"
@@ -337,5 +337,5 @@ def _sentence_similarity(options: TaskOptions) -> list[Agreement]:
     ]
 
 
-WORD_SIMILARITY = TaskKind(_word_similarity, takes=("similarity",))
-SENTENCE_SIMILARITY = TaskKind(_sentence_similarity, takes=("similarity",))
+WORD_SIMILARITY = TaskKind(_word_similarity, option_names=("similarity",))
+SENTENCE_SIMILARITY = TaskKind(_sentence_similarity, option_names=("similarity",))

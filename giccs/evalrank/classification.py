@@ -37,7 +37,7 @@ from giccs.measures.results import Group, TaskOutput
 from giccs.models.abilities import VectorModel
 from giccs.progress import Progress, silent
 from giccs.tasks import TaskKind, TaskOptions
-from giccs.tasks.refusals import lacking
+from giccs.tasks.refusals import missing_ability_reason
 
 __all__ = ["TASK", "Classification", "accuracy", "mean_accuracy", "open_tasks"]
 
@@ -72,7 +72,7 @@ class Classification:
 
     def refuses(self, model: Any) -> str:
         """Return why the model cannot do it and what could be done; empty where it can."""
-        return lacking(model, VectorModel, self.name)
+        return missing_ability_reason(model, VectorModel, self.name)
 
     def parameters(self, model: VectorModel, data: ClassificationData) -> dict[str, Any]:
         """Return what the metrics depend on besides model, data and version."""

@@ -23,7 +23,7 @@ from giccs.measures.results import TaskOutput
 from giccs.models.abilities import VectorModel
 from giccs.progress import Progress, silent
 from giccs.tasks import TaskKind, TaskOptions
-from giccs.tasks.refusals import lacking
+from giccs.tasks.refusals import missing_ability_reason
 
 __all__ = ["SENTENCES", "WORDS", "EvalRank"]
 
@@ -66,7 +66,7 @@ class EvalRank:
 
     def refuses(self, model: Any) -> str:
         """Return why the model cannot do it and what could be done; empty where it can."""
-        return lacking(model, VectorModel, self.name)
+        return missing_ability_reason(model, VectorModel, self.name)
 
     def parameters(self, model: Any, data: RankingData) -> dict[str, Any]:
         """Return what the metrics depend on besides model, data and version."""
@@ -126,7 +126,7 @@ def _kind(level: Level) -> TaskKind:
         similarity = cast(Similarity, options.similarity)
         return [EvalRank(level, similarity, options.reference, options.seed)]
 
-    return TaskKind(open_tasks, takes=("similarity", "reference"))
+    return TaskKind(open_tasks, option_names=("similarity", "reference"))
 
 
 SENTENCES, WORDS = _kind("sentence"), _kind("word")

@@ -31,7 +31,7 @@ from giccs.measures.results import TaskOutput
 from giccs.models.abilities import VectorModel
 from giccs.progress import Progress, silent
 from giccs.tasks import TaskKind, TaskOptions
-from giccs.tasks.refusals import lacking
+from giccs.tasks.refusals import missing_ability_reason
 
 __all__ = ["TASK", "Uniformity", "alignment", "open_tasks", "read", "uniformity"]
 
@@ -62,7 +62,7 @@ class Uniformity:
 
     def refuses(self, model: Any) -> str:
         """Return why the model cannot do it and what could be done; empty where it can."""
-        return lacking(model, VectorModel, self.name)
+        return missing_ability_reason(model, VectorModel, self.name)
 
     def parameters(self, model: VectorModel, data: RankingData) -> dict[str, Any]:
         """Return what the metrics depend on besides model, data and version."""

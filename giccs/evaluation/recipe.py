@@ -16,7 +16,7 @@ from giccs.tasks import TaskOptions, task_modules
 
 __all__ = [
     "TRAINING",
-    "Published",
+    "PublishedNumber",
     "Recipe",
     "Run",
     "read_recipe",
@@ -24,12 +24,12 @@ __all__ = [
 
 TRAINING = "csts-train"
 """What `giccs-csts train` follows of a recipe; all other tasks are those of `giccs-eval`."""
-SETTINGS = "giccs.csts.encoders.settings"
+TRAINING_SETTINGS_MODULE = "giccs.csts.encoders.settings"
 """Module whose ``Settings`` a training has; imported when a recipe names one."""
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedNumber:
     """A number in print."""
 
     metric: str
@@ -51,21 +51,21 @@ class Run:
     revision: str | None
     """Commit of a hub id; None where the model has none."""
     task: str
-    ask: Mapping[str, Any]
+    options: Mapping[str, Any]
     """How, as `TaskOptions` has it, or the `Settings` of a training; what is not named is the default."""
-    published: tuple[Published, ...]
+    published: tuple[PublishedNumber, ...]
 
     @property
     def settings(self) -> Any:
         """Of a training: all of them. ValueError where one is not allowed."""
-        return _training_settings()(self.model, self.revision, **self.ask).canonical()
+        return _training_settings_class()(self.model, self.revision, **self.options).canonical()
 
-    def asked(self) -> Mapping[str, Any]:
+    def all_options(self) -> Mapping[str, Any]:
         """Return how it is asked, with the defaults of what the recipe does not say."""
         if self.task == TRAINING:
             document: Mapping[str, Any] = self.settings.document()
             return document
-        return asdict(TaskOptions(**self.ask))
+        return asdict(TaskOptions(**self.options))
 
 
 @dataclass(frozen=True)
@@ -80,17 +80,19 @@ class Recipe:
     """The benchmark, as ``giccs-eval --data`` takes it."""
     runs: tuple[Run, ...]
 
-    def only(self, models: Sequence[str] = (), tasks: Sequence[str] = ()) -> Recipe:
+    def select(self, models: Sequence[str] = (), tasks: Sequence[str] = ()) -> Recipe:
         """Return the runs of some models or tasks; all where none are named.
 
         InputError names the models and tasks of which the recipe says nothing.
         """
-        known = {run.model for run in self.runs}, {run.task for run in self.runs}
+        available = {run.model for run in self.runs}, {run.task for run in self.runs}
         problems = [
-            Problem(self.file, None, f"says nothing of {name}; {', '.join(sorted(of))} are in it")
-            for wanted, of in zip((models, tasks), known, strict=True)
-            for name in wanted
-            if name not in of
+            Problem(
+                self.file, None, f"says nothing of {name}; {', '.join(sorted(names))} are in it"
+            )
+            for requested, names in zip((models, tasks), available, strict=True)
+            for name in requested
+            if name not in names
         ]
         if problems:
             raise InputError(problems)
@@ -112,113 +114,115 @@ def read_recipe(path: str | os.PathLike[str]) -> Recipe:
     """
     file = display_name(path)
     document = read_toml(path)
-    faults: list[str] = []
-    recipe = _recipe(file, _Table(document, "", faults))
-    if faults:
-        raise InputError([Problem(file, None, fault) for fault in faults])
+    problems: list[str] = []
+    recipe = _parse_recipe(file, _TomlTable(document, "", problems))
+    if problems:
+        raise InputError([Problem(file, None, problem) for problem in problems])
     return recipe
 
 
 @dataclass(frozen=True)
-class _Table:
+class _TomlTable:
     """A table of the file; what is wrong with its values is added to `faults`, with the key's place."""
 
     values: Mapping[str, Any]
-    place: str
-    faults: list[str]
+    prefix: str
+    problems: list[str]
 
-    def wrong(self, key: str, message: str) -> None:
-        self.faults.append(f"{self.place}{key} {message}")
+    def add_problem(self, key: str, message: str) -> None:
+        self.problems.append(f"{self.prefix}{key} {message}")
 
-    def only(self, *allowed: str) -> None:
+    def check_keys(self, *allowed: str) -> None:
         for key in sorted(self.values.keys() - set(allowed)):
-            self.wrong(key, f"is not known; {', '.join(allowed)} are")
+            self.add_problem(key, f"is not known; {', '.join(allowed)} are")
 
-    def text(self, key: str, *, needed: bool = False, allowed: Sequence[str] = ()) -> str:
+    def text(self, key: str, *, required: bool = False, allowed: Sequence[str] = ()) -> str:
         """Return a text, empty where it is missing."""
         value = self.values.get(key)
-        if value is None and not needed:
+        if value is None and not required:
             return ""
         if not isinstance(value, str) or not value or (allowed and value not in allowed):
-            what = f"one of {', '.join(allowed)}" if allowed else "a text"
-            self.wrong(key, f"is {self._shown(key)}; it must be {what}")
+            expected = f"one of {', '.join(allowed)}" if allowed else "a text"
+            self.add_problem(key, f"is {self._value_text(key)}; it must be {expected}")
             return ""
         return value
 
-    def number(self, key: str, *, needed: bool = False) -> float | None:
+    def number(self, key: str, *, required: bool = False) -> float | None:
         value = self.values.get(key)
-        if value is None and not needed:
+        if value is None and not required:
             return None
         if (
             isinstance(value, bool)
             or not isinstance(value, int | float)
             or not abs(value) <= sys.float_info.max  # larger integers are no floats
         ):
-            self.wrong(key, f"is {self._shown(key)}; it must be a number")
+            self.add_problem(key, f"is {self._value_text(key)}; it must be a number")
             return None
         return float(value)
 
-    def tables(self, key: str) -> Iterator[_Table]:
+    def tables(self, key: str) -> Iterator[_TomlTable]:
         """Yield the tables of a list; their places count from 1."""
         values = self.values.get(key, [])
         if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
-            self.wrong(key, "must be a list of tables")
+            self.add_problem(key, "must be a list of tables")
             return
         for number, value in enumerate(values, 1):
-            yield _Table(value, f"{self.place}{key} {number}: ", self.faults)
+            yield _TomlTable(value, f"{self.prefix}{key} {number}: ", self.problems)
 
     def table(self, key: str) -> Mapping[str, Any]:
         value = self.values.get(key, {})
         if not isinstance(value, dict):
-            self.wrong(key, f"is {self._shown(key)}; it must be a table")
+            self.add_problem(key, f"is {self._value_text(key)}; it must be a table")
             return {}
         return value
 
-    def _shown(self, key: str) -> str:
+    def _value_text(self, key: str) -> str:
         return repr(self.values[key]) if key in self.values else "missing"
 
 
-def _recipe(file: str, table: _Table) -> Recipe:
-    table.only("title", "source", "data", "model")
-    runs = tuple(map(_run, table.tables("model")))
-    if not runs and not table.faults:
-        table.wrong("model", "is missing; a recipe needs at least one [[model]]")
-    data = table.text("data", needed=True)
+def _parse_recipe(file: str, table: _TomlTable) -> Recipe:
+    table.check_keys("title", "source", "data", "model")
+    runs = tuple(map(_parse_run, table.tables("model")))
+    if not runs and not table.problems:
+        table.add_problem("model", "is missing; a recipe needs at least one [[model]]")
+    data = table.text("data", required=True)
     return Recipe(file, table.text("title"), table.text("source"), data, runs)
 
 
-def _run(table: _Table) -> Run:
-    table.only("name", "revision", "task", "history", "ask", "published")
-    task = table.text("task", needed=True, allowed=[*task_modules(), TRAINING])
-    name, revision = table.text("name", needed=True), table.text("revision") or None
-    ask = _asked(table, _training_settings() if task == TRAINING else TaskOptions)
-    run = Run(name, revision, task, ask, tuple(map(_published, table.tables("published"))))
-    if task == TRAINING and not table.faults:
+def _parse_run(table: _TomlTable) -> Run:
+    table.check_keys("name", "revision", "task", "history", "ask", "published")
+    task = table.text("task", required=True, allowed=[*task_modules(), TRAINING])
+    name, revision = table.text("name", required=True), table.text("revision") or None
+    options = _parse_options(table, _training_settings_class() if task == TRAINING else TaskOptions)
+    run = Run(
+        name, revision, task, options, tuple(map(_parse_published, table.tables("published")))
+    )
+    if task == TRAINING and not table.problems:
         try:
             _ = run.settings
         except ValueError as error:
-            table.wrong("ask", f"cannot be: {error}")
+            table.add_problem("ask", f"cannot be: {error}")
     return run
 
 
-def _training_settings() -> Any:
-    return import_module(SETTINGS).Settings
+def _training_settings_class() -> Any:
+    return import_module(TRAINING_SETTINGS_MODULE).Settings
 
 
-def _asked(table: _Table, kind: type) -> dict[str, Any]:
-    ask = dict(table.table("ask"))
-    for key, value in ask.items():
+def _parse_options(table: _TomlTable, kind: type) -> dict[str, Any]:
+    options = dict(table.table("ask"))
+    for key, value in options.items():
         if problem := problem_with(kind, key, value):
-            table.wrong("ask:", problem)
+            table.add_problem("ask:", problem)
     history = table.text("history", allowed=declarations(TaskOptions)["history"].words())
-    return ask | ({"history": history} if history else {})
+    return options | ({"history": history} if history else {})
 
 
-def _published(table: _Table) -> Published:
-    table.only("metric", "value", "by", "stderr", "n")
-    value, n = table.number("value", needed=True), table.number("n")
-    return Published(
-        table.text("metric", needed=True),
+def _parse_published(table: _TomlTable) -> PublishedNumber:
+    table.check_keys("metric", "value", "by", "stderr", "n")
+    value, n = table.number("value", required=True), table.number("n")
+    return PublishedNumber(
+        table.text("metric", required=True),
         0.0 if value is None else value,
         table.table("by"),
         table.number("stderr"),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from bws.problems import InputError, Problem
-from giccs.evaluation.engines.local import Ask, locally
+from giccs.evaluation.engines.local import EvaluationJob, run_locally
 from giccs.evaluation.recipe import TRAINING, Recipe
 from giccs.measures.results import Result, Store
 from giccs.models import ModelOptions, open_model
@@ -15,17 +15,17 @@ from giccs.models.abilities import Model
 from giccs.progress import Progress, silent
 from giccs.tasks import Data, Task, TaskOptions, open_tasks
 
-__all__ = ["Job", "Opened", "follow", "must_do", "open_models", "run"]
+__all__ = ["JobGroup", "OpenedModel", "check_supported", "open_models", "open_recipe", "run"]
 
 
-class Opened(NamedTuple):
+class OpenedModel(NamedTuple):
     """A model, nothing of it loaded, and how it was opened."""
 
     model: Model
     options: ModelOptions
 
 
-Job = tuple[Sequence[Opened], Sequence[Task]]
+JobGroup = tuple[Sequence[OpenedModel], Sequence[Task]]
 """Models, and the tasks that each of them is asked as far as it can do them."""
 
 
@@ -43,48 +43,48 @@ def open_models(names: Sequence[str], options: ModelOptions | None = None) -> li
     return models
 
 
-def follow(
+def open_recipe(
     recipe: Recipe,
     options: ModelOptions,
-    how: TaskOptions,
+    task_options: TaskOptions,
     *,
-    opener: Callable[[str, ModelOptions], Model] = open_model,
-    impossible: list[Problem] | None = None,
-) -> list[Job]:
+    open_model_with: Callable[[str, ModelOptions], Model] = open_model,
+    unsupported: list[Problem] | None = None,
+) -> list[JobGroup]:
     """Open each model of a recipe at its revision, with the tasks that it is asked there; trainings are not.
 
     InputError tells of every model that cannot be had, or cannot do its task; with `impossible`, what a
     model cannot do is left out and noted there.
     """
-    jobs: list[Job] = []
+    groups: list[JobGroup] = []
     problems: list[Problem] = []
-    for asked in (run for run in recipe.runs if run.task != TRAINING):
+    for recipe_run in (run for run in recipe.runs if run.task != TRAINING):
         try:
-            opening = replace(options, revision=asked.revision)
-            model = opener(asked.model, opening)
-            tasks = open_tasks(asked.task, replace(how, **asked.ask))
+            model_options = replace(options, revision=recipe_run.revision)
+            model = open_model_with(recipe_run.model, model_options)
+            tasks = open_tasks(recipe_run.task, replace(task_options, **recipe_run.options))
         except InputError as error:
             problems += error.problems
             continue
-        cannot = _cannot([model], tasks)
-        if impossible is None:
-            problems += cannot
-        elif cannot:
-            impossible += cannot
+        new_problems = _unsupported_problems([model], tasks)
+        if unsupported is None:
+            problems += new_problems
+        elif new_problems:
+            unsupported += new_problems
             continue
-        jobs.append(([Opened(model, opening)], tasks))
+        groups.append(([OpenedModel(model, model_options)], tasks))
     if problems:
         raise InputError(dict.fromkeys(problems))
-    return jobs
+    return groups
 
 
-def must_do(models: Sequence[Model], tasks: Sequence[Task]) -> None:
+def check_supported(models: Sequence[Model], tasks: Sequence[Task]) -> None:
     """Raise InputError for every model that cannot do one of the tasks."""
-    if problems := _cannot(models, tasks):
+    if problems := _unsupported_problems(models, tasks):
         raise InputError(problems)
 
 
-def _cannot(models: Sequence[Model], tasks: Sequence[Task]) -> list[Problem]:
+def _unsupported_problems(models: Sequence[Model], tasks: Sequence[Task]) -> list[Problem]:
     """Return what models cannot do, once a model and task."""
     problems = {
         (model.name, task.name): Problem(model.name, None, reason)
@@ -109,6 +109,11 @@ def run(
 
     A result whose signature stands in the store is not computed again, unless `force`.
     """
-    asks = [Ask(model, task, data) for model in models for task in tasks if not task.refuses(model)]
-    for _, result in locally(asks, store, force=force, note=note, progress=progress):
+    jobs = [
+        EvaluationJob(model, task, data)
+        for model in models
+        for task in tasks
+        if not task.refuses(model)
+    ]
+    for _, result in run_locally(jobs, store, force=force, note=note, progress=progress):
         yield result

@@ -31,31 +31,31 @@ def read_sweep(path: str | os.PathLike[str]) -> list[Recipe]:
     """
     file = display_name(path)
     document = read_toml(path)
-    if faults := list(_faults(document)):
+    if faults := list(_document_problems(document)):
         raise InputError([Problem(file, None, fault) for fault in faults])
     title, source = document.get("title", ""), document.get("source", "")
     recipes = [
-        Recipe(file, title, source, data, tuple(_runs(grid)))
+        Recipe(file, title, source, data, tuple(_grid_runs(grid)))
         for grid in document["grid"]
         for data in grid.get("data", [""])
     ]
-    runs = sum(len(one.runs) for one in recipes)
+    runs = sum(len(recipe.runs) for recipe in recipes)
     log.debug("%s: %d grids, %d recipes, %d runs", file, len(document["grid"]), len(recipes), runs)
     return recipes
 
 
-def _runs(grid: Mapping[str, Any]) -> Iterator[Run]:
+def _grid_runs(grid: Mapping[str, Any]) -> Iterator[Run]:
     """Yield every combination, all of a model together."""
     options = grid.get("options", {})
     dimensions = [value if isinstance(value, list) else [value] for value in options.values()]
     for model, task, *values in product(grid["models"], grid["tasks"], *dimensions):
-        named = {"name": model} if isinstance(model, str) else model
-        ask = dict(zip(options, values, strict=True))
-        yield Run(named["name"], named.get("revision"), task, ask, ())
+        model_table = {"name": model} if isinstance(model, str) else model
+        task_options = dict(zip(options, values, strict=True))
+        yield Run(model_table["name"], model_table.get("revision"), task, task_options, ())
 
 
-def _faults(document: Mapping[str, Any]) -> Iterator[str]:
-    yield from _unknown(document, ("title", "source", "grid"))
+def _document_problems(document: Mapping[str, Any]) -> Iterator[str]:
+    yield from _unknown_keys(document, ("title", "source", "grid"))
     for key in ("title", "source"):
         if not isinstance(document.get(key, ""), str):
             yield f"{key} is {document[key]!r}; it must be a text"
@@ -64,57 +64,57 @@ def _faults(document: Mapping[str, Any]) -> Iterator[str]:
         yield "has no [[grid]]; a sweep needs at least one"
         return
     for number, grid in enumerate(grids, 1):
-        yield from (f"grid {number}: {fault}" for fault in _faults_of(grid))
+        yield from (f"grid {number}: {problem}" for problem in _grid_problems(grid))
 
 
-def _faults_of(grid: Mapping[str, Any]) -> Iterator[str]:
-    yield from _unknown(grid, GRID)
+def _grid_problems(grid: Mapping[str, Any]) -> Iterator[str]:
+    yield from _unknown_keys(grid, GRID)
     for key in ("models", "tasks", "data"):
         values = grid.get(key)
         if isinstance(values, list) and values:
-            yield from _wrong_names(key, values)
+            yield from _name_problems(key, values)
         elif key in grid or key != "data":
-            shown = repr(values) if key in grid else "missing"
-            yield f"{key} is {shown}; it must be a list of names"
+            found_value = repr(values) if key in grid else "missing"
+            yield f"{key} is {found_value}; it must be a list of names"
     options = grid.get("options", {})
     if not isinstance(options, dict):
         yield f"options is {options!r}; it must be a table"
         return
     for name, value in options.items():
-        yield from _wrong_option(name, value if isinstance(value, list) else [value])
+        yield from _option_problems(name, value if isinstance(value, list) else [value])
 
 
-def _wrong_names(key: str, values: Sequence[Any]) -> Iterator[str]:
+def _name_problems(key: str, values: Sequence[Any]) -> Iterator[str]:
     for value in values:
-        named = value
+        name = value
         if key == "models" and isinstance(value, dict) and value.keys() <= {"name", "revision"}:
-            named = value.get("name") if isinstance(value.get("revision", ""), str) else None
-        if not isinstance(named, str) or not named:
-            also = ", or a table of name and revision" if key == "models" else ""
-            yield f"{key} has {value!r}; it must be a text{also}"
-        elif key == "tasks" and named not in task_modules():
-            yield f"tasks has {named!r}; {', '.join(task_modules())} are allowed"
+            name = value.get("name") if isinstance(value.get("revision", ""), str) else None
+        if not isinstance(name, str) or not name:
+            alternative = ", or a table of name and revision" if key == "models" else ""
+            yield f"{key} has {value!r}; it must be a text{alternative}"
+        elif key == "tasks" and name not in task_modules():
+            yield f"tasks has {name!r}; {', '.join(task_modules())} are allowed"
     if key == "models":  # a name alone is one without a revision
         values = [{"name": one} if isinstance(one, str) else one for one in values]
-    if _repeat(values):
+    if _has_duplicates(values):
         yield f"{key} has one of its values twice"
 
 
-def _wrong_option(name: str, values: Sequence[Any]) -> Iterator[str]:
-    known = name in declarations(TaskOptions)
-    if known and not values:
+def _option_problems(name: str, values: Sequence[Any]) -> Iterator[str]:
+    is_declared = name in declarations(TaskOptions)
+    if is_declared and not values:
         yield f"options has {name} = []; it must be a value or a list of some"
-    for value in values if known else [None]:
+    for value in values if is_declared else [None]:
         if problem := problem_with(TaskOptions, name, value):
             yield f"options: {problem}"
-    if _repeat(values):
+    if _has_duplicates(values):
         yield f"options has {name} with one of its values twice"
 
 
-def _repeat(values: Sequence[Any]) -> bool:
+def _has_duplicates(values: Sequence[Any]) -> bool:
     return len({repr(value) for value in values}) < len(values)
 
 
-def _unknown(table: Mapping[str, Any], known: Sequence[str]) -> Iterator[str]:
-    for key in sorted(table.keys() - set(known)):
-        yield f"{key} is not known; {', '.join(known)} are"
+def _unknown_keys(table: Mapping[str, Any], expected: Sequence[str]) -> Iterator[str]:
+    for key in sorted(table.keys() - set(expected)):
+        yield f"{key} is not known; {', '.join(expected)} are"

@@ -29,7 +29,7 @@ __all__ = ["LETTERS", "TEMPLATES", "Template", "default_template", "open_templat
 
 TEMPLATES = {"figure2-de-1": "de", "figure2-en-1": "en"}
 """The templates that ship, each with its language: Figure 2 of the paper, and its English twin."""
-DEFAULTS = {"de": "figure2-de-1", "en": "figure2-en-1"}
+DEFAULT_TEMPLATES = {"de": "figure2-de-1", "en": "figure2-en-1"}
 """Language -> the template of data in it."""
 LANGUAGE_LINE = re.compile(r"# *language: *(.*?) *\r?\n")
 LETTERS = string.ascii_uppercase
@@ -70,23 +70,23 @@ class Template:
         B. No.
         Answer:
         """
-        of_turns = [
+        turn_values = [
             {"number": str(number), "speaker": turn.speaker, "turn": turn.text.strip()}
             for number, turn in enumerate(turns, start=1)
         ]
-        of_options = [
+        option_values = [
             {"letter": letter, "option": option}
             for letter, option in zip(LETTERS, options, strict=False)
         ]
-        return "\n".join(self._rendered(of_turns, of_options))
+        return "\n".join(self._render_lines(turn_values, option_values))
 
-    def _rendered(
+    def _render_lines(
         self, turns: Sequence[Mapping[str, str]], options: Sequence[Mapping[str, str]]
     ) -> Iterator[str]:
-        for kind, lines in groupby(self._lines, key=lambda line: _kind(line[1])):
+        for kind, lines in groupby(self._lines, key=lambda line: _block_kind(line[1])):
             block = [line for line, _ in lines]
-            repeated = {"turn": turns, "option": options}.get(kind, [{}])
-            yield from (line.format_map(values) for values in repeated for line in block)
+            rows = {"turn": turns, "option": options}.get(kind, [{}])
+            yield from (line.format_map(values) for values in rows for line in block)
 
     @cached_property
     def _lines(self) -> list[tuple[str, frozenset[str]]]:
@@ -108,15 +108,15 @@ def open_template(name: str | os.PathLike[str]) -> Template:
         message = f"is neither a file nor a template; {' and '.join(TEMPLATES)} are"
         raise InputError(Problem(name, None, message))
     language = TEMPLATES.get(name)
-    first = 1
-    if stated := LANGUAGE_LINE.match(text):
+    first_line = 1
+    if language_line := LANGUAGE_LINE.match(text):
         try:
-            language = language_tag(stated[1])
+            language = language_tag(language_line[1])
         except ValueError as error:
             raise InputError(Problem(name, 1, str(error))) from None
-        text, first = text[stated.end() :], 2
+        text, first_line = text[language_line.end() :], 2
     text = text.replace("\r\n", "\n").removesuffix("\n")
-    if problems := list(_problems(name, text, first)):
+    if problems := list(_template_problems(name, text, first_line)):
         raise InputError(problems)
     return Template(name, text, language)
 
@@ -127,30 +127,32 @@ def default_template(language: str) -> Template:
     >>> default_template("de-AT").name, default_template("en").name
     ('figure2-de-1', 'figure2-en-1')
     """
-    name = DEFAULTS.get(base_language(language))
+    name = DEFAULT_TEMPLATES.get(base_language(language))
     if name is None:
-        built_in = ", ".join(DEFAULTS)
+        built_in = ", ".join(DEFAULT_TEMPLATES)
         message = f"there is no prompt template in {language} (built in: {built_in})"
         raise ValueError(f"{message}; expected --template FILE")
     return open_template(name)
 
 
-def _problems(name: str, text: str, first: int) -> Iterator[Problem]:
-    seen: set[str] = set()
-    for number, line in enumerate(text.split("\n"), start=first):
+def _template_problems(name: str, text: str, first_line: int) -> Iterator[Problem]:
+    used_fields: set[str] = set()
+    for line_number, line in enumerate(text.split("\n"), start=first_line):
         try:
             fields = set(_fields(line))
         except ValueError as error:
-            yield Problem(name, number, f"{error}; a brace that is meant is written twice")
+            yield Problem(name, line_number, f"{error}; a brace that is meant is written twice")
             continue
-        seen |= fields
+        used_fields |= fields
         if unknown := fields - TURN_FIELDS - OPTION_FIELDS:
-            known = ", ".join(f"{{{field}}}" for field in sorted(TURN_FIELDS | OPTION_FIELDS))
-            wrong = ", ".join(f"{{{field}}}" for field in sorted(unknown))
-            yield Problem(name, number, f"{wrong} is no field; {known} are")
+            expected = ", ".join(f"{{{field}}}" for field in sorted(TURN_FIELDS | OPTION_FIELDS))
+            unknown_names = ", ".join(f"{{{field}}}" for field in sorted(unknown))
+            yield Problem(name, line_number, f"{unknown_names} is no field; {expected} are")
         elif fields & TURN_FIELDS and fields & OPTION_FIELDS:
-            yield Problem(name, number, "has fields of a turn and of an option; write two lines")
-    if "turn" not in seen:
+            yield Problem(
+                name, line_number, "has fields of a turn and of an option; write two lines"
+            )
+    if "turn" not in used_fields:
         yield Problem(name, None, "shows no dialogue; one line must have {turn}")
 
 
@@ -160,7 +162,7 @@ def _fields(line: str) -> Iterator[str]:
             yield field + (f"!{conversion}" if conversion else "") + (f":{form}" if form else "")
 
 
-def _kind(fields: frozenset[str]) -> str:
+def _block_kind(fields: frozenset[str]) -> str:
     if fields & TURN_FIELDS:
         return "turn"
     return "option" if fields & OPTION_FIELDS else ""

@@ -236,7 +236,7 @@ def compare(results: Sequence[Result], *, target: float = TARGET_DIFFERENCE) -> 
         if reason := _too_few_reason(rows):
             skipped += [_skipped(row.result, reason, row.history) for row in rows]
             continue
-        for metric in result_kind(task).compared_by:
+        for metric in result_kind(task).comparison_metrics:
             defined = [row for row in rows if not math.isnan(row.metrics[metric].value)]
             undefined = [row for row in rows if math.isnan(row.metrics[metric].value)]
             skipped += [
@@ -288,8 +288,8 @@ def _usable_rows(results: Sequence[Result]) -> tuple[list[_Row], list[SkippedRes
 
 
 def _unusable_reason(result: Result) -> str:
-    if not result_kind(result.task).compared_by:
-        compared = [task for task in TASKS if result_kind(task).compared_by]
+    if not result_kind(result.task).comparison_metrics:
+        compared = [task for task in TASKS if result_kind(task).comparison_metrics]
         return f"only results of {' and '.join(compared)} are compared"
     if result.predictions is None:
         return "its predictions are missing"

@@ -10,7 +10,7 @@ from typing import Any
 from bws.tables import heading, remarks, tabulated
 from bws.textio import csv_text
 from giccs.benchmark import SAMPLE
-from giccs.evaluation.recipe import Published, Recipe, Run
+from giccs.evaluation.recipe import PublishedNumber, Recipe, Run
 from giccs.measures.formatting import (
     SELECTED_REMARK,
     few_clusters_note,
@@ -44,7 +44,7 @@ class ComparedNumber:
     """A published number, and ours where there is one."""
 
     run: Run
-    published: Published
+    published: PublishedNumber
     result: Result | None
     """Ours is from it; None where the model did not do the task here."""
     same_data: bool
@@ -88,8 +88,8 @@ class ComparedNumber:
             "task": self.run.task,
             "data": data_of(self.result) if self.result else None,
             "prompt": prompt_of(self.result) or None if self.result else None,
-            "history": history_of(self.result) if self.result else self.run.ask.get("history"),
-            "ask": {name: value for name, value in self.run.ask.items() if name != "history"},
+            "history": history_of(self.result) if self.result else self.run.options.get("history"),
+            "ask": {name: value for name, value in self.run.options.items() if name != "history"},
             "by": dict(published.by),
             "metric": published.metric,
             "published": {"value": published.value, "stderr": published.stderr, "n": published.n},
@@ -202,7 +202,7 @@ def compare_with_published(
 
 
 def _belongs(result: Result, run: Run) -> bool:
-    history = run.ask.get("history")
+    history = run.options.get("history")
     same_history = history in (None, "both", history_of(result)) or history_of(result) == "both"
     same_task = (result.model, result.task) == (canonical_name(run.model), run.task)
     return same_task and same_history and _has_same_options(result, run)
@@ -215,7 +215,7 @@ def _has_same_options(result: Result, run: Run) -> bool:
     asked elsewhere: by their history, and in their names.
     """
     result_options = result.signature.get("asked") or result.signature.get("settings") or {}
-    run_options = run.asked()
+    run_options = run.all_options()
     return all(
         bool(value) is bool(run_options[name]) if name == "answers" else value == run_options[name]
         for name, value in result_options.items()
@@ -265,7 +265,7 @@ def _row(line: ComparedNumber) -> list[str]:
 
 
 def _model(line: ComparedNumber) -> str:
-    if line.result is None or not line.run.ask.keys() - {"history"}:
+    if line.result is None or not line.run.options.keys() - {"history"}:
         setting = prompt_of(line.result) if line.result else ""
     else:
         setting = setting_of(line.result)

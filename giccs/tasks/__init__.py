@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from giccs.measures.results import TaskOutput
 
 __all__ = [
-    "BY_DEFAULT",
     "CHOICES",
+    "DEFAULT_TASKS",
     "METRICS",
     "PAIR_SCORES",
     "TASKS",
@@ -30,8 +30,8 @@ __all__ = [
     "TaskOptions",
     "open_tasks",
     "result_kind",
-    "taken_options",
     "task_modules",
+    "task_option_names",
 ]
 
 TASKS = {
@@ -47,7 +47,7 @@ TASKS = {
     "uniformity": "giccs.evalrank.uniformity:TASK",
 }
 """Name of a task -> ``module:name`` of its `TaskKind`; imported when the task is asked for."""
-BY_DEFAULT = ("pairwise-sts", "multiple-choice-sts")
+DEFAULT_TASKS = ("pairwise-sts", "multiple-choice-sts")
 """What is asked where nothing is said: the tasks of the benchmark of dialogues."""
 
 
@@ -187,7 +187,7 @@ class ResultKind:
     of multiple choice, by history. ``metrics``: anything else; every metric has a column."""
     main_metric: str = ""
     """By which results are ranked, and which is shown by part of the data; empty: the first metric."""
-    compared_by: Sequence[str] = ()
+    comparison_metrics: Sequence[str] = ()
     """Metrics by which pairs of models are compared; see `giccs.report.model_comparison`."""
     has_ceiling: bool = False
     """Whether the noise ceiling of the benchmark is the limit of the metrics."""
@@ -203,7 +203,7 @@ class TaskKind:
     """A task as the registry knows it, without a model."""
 
     open: Callable[[TaskOptions], Sequence[Task]]
-    takes: Sequence[str] = ()
+    option_names: Sequence[str] = ()
     """Fields of `TaskOptions` that concern the task, besides the seed."""
     results: ResultKind = METRICS
 
@@ -214,7 +214,7 @@ def task_modules() -> Mapping[str, str]:
     return TASKS | {point.name: point.value for point in entry_points(group="giccs.tasks")}
 
 
-def _kind(name: str) -> TaskKind:
+def _load_kind(name: str) -> TaskKind:
     module, _, attribute = task_modules()[name].partition(":")
     kind = getattr(import_module(module), attribute, None)
     if not isinstance(kind, TaskKind):
@@ -223,13 +223,13 @@ def _kind(name: str) -> TaskKind:
     return kind
 
 
-def taken_options(name: str) -> Sequence[str]:
+def task_option_names(name: str) -> Sequence[str]:
     """Return the fields of `TaskOptions` that concern a task, besides the seed.
 
-    >>> taken_options("pairwise-sts")
+    >>> task_option_names("pairwise-sts")
     ('history',)
     """
-    return _kind(name).takes
+    return _load_kind(name).option_names
 
 
 def result_kind(name: str) -> ResultKind:
@@ -238,7 +238,7 @@ def result_kind(name: str) -> ResultKind:
     >>> result_kind("multiple-choice-sts").main_metric
     'accuracy'
     """
-    return _kind(name).results if name in task_modules() else METRICS
+    return _load_kind(name).results if name in task_modules() else METRICS
 
 
 def open_tasks(name: str, options: TaskOptions | None = None) -> Sequence[Task]:
@@ -247,4 +247,4 @@ def open_tasks(name: str, options: TaskOptions | None = None) -> Sequence[Task]:
     >>> [task.history for task in open_tasks("pairwise-sts", TaskOptions(history="both"))]
     ['without', 'with']
     """
-    return _kind(name).open(options or TaskOptions())
+    return _load_kind(name).open(options or TaskOptions())

@@ -23,20 +23,20 @@ from giccs.models.abilities import LikelihoodModel
 from giccs.progress import Progress, silent
 from giccs.prompts import LETTERS, Template, default_template, open_template
 from giccs.tasks import CHOICES, TaskKind, TaskOptions
-from giccs.tasks.pairwise import DIVISIONS, divided
+from giccs.tasks.pairwise import SUBSET_FIELDS, subset_rows
 from giccs.tasks.questions import (
     HISTORIES,
     MEASURES,
-    Answers,
-    Asked,
-    Asking,
+    ConditionScores,
     Question,
-    Sheet,
-    averages,
-    differences,
-    questions,
+    QuestionRenderer,
+    QuestionScores,
+    RenderedQuestion,
+    average_metrics,
+    history_differences,
+    make_questions,
 )
-from giccs.tasks.refusals import lacking, without_template
+from giccs.tasks.refusals import missing_ability_reason, no_chat_template_reason
 
 if TYPE_CHECKING:
     import polars
@@ -54,10 +54,10 @@ Key = tuple[str, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ScoredQuestion:
     """What was asked in the end, and how likely the model finds each answer, in the order shown."""
 
-    asked: Asked
+    rendered: RenderedQuestion
     prompt: str
     """As it was scored: a shorter one where the model has no room for the whole."""
     scores: Sequence[OptionScore]
@@ -98,7 +98,7 @@ class MultipleChoice:
 
     def refuses(self, model: Any) -> str:
         """Return why the model cannot do it and what could be done; empty where it can."""
-        return lacking(model, LikelihoodModel, self.name) or without_template(
+        return missing_ability_reason(model, LikelihoodModel, self.name) or no_chat_template_reason(
             model, chat_template=self.chat_template
         )
 
@@ -121,14 +121,16 @@ class MultipleChoice:
         template = self.template
         if not template or not template.language:
             return []
-        stated = {item.language or self.language for item in benchmark.items} - {None}
-        others = sorted(
-            tag for tag in stated if tag and base_language(tag) != base_language(template.language)
+        languages = {item.language or self.language for item in benchmark.items} - {None}
+        mismatched = sorted(
+            tag
+            for tag in languages
+            if tag and base_language(tag) != base_language(template.language)
         )
-        if not others:
+        if not mismatched:
             return []
         message = f"the template is in {template.language}, the data of {benchmark.name} in"
-        return [Problem(template.name, None, f"{message} {', '.join(others)}")]
+        return [Problem(template.name, None, f"{message} {', '.join(mismatched)}")]
 
     def parameters(self, model: CausalModel, benchmark: Benchmark) -> dict[str, Any]:
         """Return what the metrics depend on besides model, data and version."""
@@ -147,98 +149,112 @@ class MultipleChoice:
         self, model: CausalModel, benchmark: Benchmark, progress: Progress = silent
     ) -> TaskOutput:
         """Ask every question in every order, with and without history, and count the right answers."""
-        asked, left_out = self.questions(benchmark)
-        log.debug("%d questions, %d dialogues left out", len(asked), left_out)
-        said = self._said(model, self.template_for(benchmark), asked, progress)
-        log.debug("%d prompts answered; measuring, %d resamples", len(said), self.resamples)
-        sheets = {history: self._sheet(asked, said, history) for history in self.histories}
+        questions, n_excluded = self.questions_for(benchmark)
+        log.debug("%d questions, %d dialogues left out", len(questions), n_excluded)
+        scored = self._score_questions(model, self.template_for(benchmark), questions, progress)
+        log.debug("%d prompts answered; measuring, %d resamples", len(scored), self.resamples)
+        conditions = {
+            history: self._condition_scores(questions, scored, history)
+            for history in self.histories
+        }
         return TaskOutput(
-            metrics=_remark(self._metrics(sheets, range(len(asked))), left_out),
-            groups=tuple(self._groups(asked, sheets)),
+            metrics=_add_exclusion_remark(
+                self._metrics(conditions, range(len(questions))), n_excluded
+            ),
+            groups=tuple(self._groups(questions, conditions)),
             environment=benchmark.provenance(),
-            predictions=_table(asked, said),
+            predictions=_predictions_table(questions, scored),
         )
 
     @property
-    def _names(self) -> list[str]:
+    def _accuracy_names(self) -> list[str]:
         """Return the accuracies that mean something: letters all have one length."""
         return [*MEASURES] if self.answer == "sentence" else ["accuracy", "accuracy_pmi"]
 
-    def questions(self, benchmark: Benchmark) -> tuple[list[Question], int]:
+    def questions_for(self, benchmark: Benchmark) -> tuple[list[Question], int]:
         """Return the questions, and how many dialogues are none; InputError where nothing can be asked."""
-        asked, left_out = questions(benchmark, self.seed)
-        most = max((len(question.options) for question in asked), default=0)
-        if not asked:
+        questions, n_excluded = make_questions(benchmark, self.seed)
+        max_options = max((len(question.options) for question in questions), default=0)
+        if not questions:
             message = "asks nothing: no dialogue has two utterances to choose from"
             raise InputError(Problem(benchmark.name, None, message))
-        if self.permutations > most:
-            message = (
-                f"has {most} utterances a dialogue, so as many orders; not {self.permutations}"
-            )
+        if self.permutations > max_options:
+            message = f"has {max_options} utterances a dialogue, so as many orders; not {self.permutations}"
             raise InputError(Problem(benchmark.name, None, message))
-        return asked, left_out
+        return questions, n_excluded
 
-    def _said(
+    def _score_questions(
         self,
         model: CausalModel,
         template: Template,
-        asked: Sequence[Question],
+        questions: Sequence[Question],
         progress: Progress,
-    ) -> dict[Key, Said]:
+    ) -> dict[Key, ScoredQuestion]:
         """Put every prompt to the model in one pass."""
         from giccs.models.abilities import Prompt
 
         chat = model.render_chat if self.chat_template else None
-        asking = Asking(template, self.answer, chat)
+        renderer = QuestionRenderer(template, self.answer, chat)
         prompts = {
-            (history, place, order): asking.ask(question, order, history)
+            (history, index, order): renderer.render(question, order, history)
             for history in (*self.histories, NO_DIALOGUE)
-            for place, question in enumerate(asked)
+            for index, question in enumerate(questions)
             for order in self._orders(question)
         }
-        scored = model.score(
-            [Prompt(one.prompt, one.answers, one.shorter) for one in prompts.values()], progress
+        batch = model.score(
+            [Prompt(one.prompt, one.answers, one.shortened_prompts) for one in prompts.values()],
+            progress,
         )
         return {
-            key: Said(one, prompt, scores)
-            for (key, one), prompt, scores in zip(
-                prompts.items(), scored.prompts, scored.options, strict=True
+            key: ScoredQuestion(rendered, prompt, scores)
+            for (key, rendered), prompt, scores in zip(
+                prompts.items(), batch.prompts, batch.options, strict=True
             )
         }
 
-    def _sheet(self, asked: Sequence[Question], said: Mapping[Key, Said], history: str) -> Sheet:
-        def answers(place: int, question: Question) -> Answers:
+    def _condition_scores(
+        self, questions: Sequence[Question], scored: Mapping[Key, ScoredQuestion], history: str
+    ) -> ConditionScores:
+        def question_scores(index: int, question: Question) -> QuestionScores:
             orders = self._orders(question)
-            shown, alone = (
-                [said[key, place, order] for order in orders] for key in (history, NO_DIALOGUE)
+            with_dialogue, without_dialogue = (
+                [scored[key, index, order] for order in orders] for key in (history, NO_DIALOGUE)
             )
-            return _answers(question, shown, alone)
+            return _question_scores(question, with_dialogue, without_dialogue)
 
-        found = tuple(answers(place, question) for place, question in enumerate(asked))
-        return Sheet(found, self.resamples, self.seed)
+        scores = tuple(question_scores(place, question) for place, question in enumerate(questions))
+        return ConditionScores(scores, self.resamples, self.seed)
 
     def _orders(self, question: Question) -> range:
         return range(min(self.permutations, len(question.options)))
 
-    def _metrics(self, sheets: Mapping[str, Sheet], rows: Sequence[int]) -> dict[str, Estimate]:
-        if len(sheets) == 1:
-            (sheet,) = sheets.values()
-            return sheet.metrics(self._names, rows)
-        pair = sheets["with"], sheets["without"]
-        return averages(*pair, self._names, rows) | differences(*pair, self._names, rows)
+    def _metrics(
+        self, conditions: Mapping[str, ConditionScores], rows: Sequence[int]
+    ) -> dict[str, Estimate]:
+        if len(conditions) == 1:
+            (condition,) = conditions.values()
+            return condition.metrics(self._accuracy_names, rows)
+        pair = conditions["with"], conditions["without"]
+        return average_metrics(*pair, self._accuracy_names, rows) | history_differences(
+            *pair, self._accuracy_names, rows
+        )
 
-    def _groups(self, asked: Sequence[Question], sheets: Mapping[str, Sheet]) -> Iterator[Group]:
-        parts = [
-            ({division: value}, rows)
-            for division in DIVISIONS
-            for value, rows in divided(asked, division, alone=division == "n_turns")
+    def _groups(
+        self, questions: Sequence[Question], conditions: Mapping[str, ConditionScores]
+    ) -> Iterator[Group]:
+        subsets = [
+            ({attribute: value}, rows)
+            for attribute in SUBSET_FIELDS
+            for value, rows in subset_rows(questions, attribute, keep_single=attribute == "n_turns")
         ]
-        for history, sheet in sheets.items():
-            for by, rows in [({}, range(len(asked))), *parts]:
-                yield Group({"history": history, **by}, sheet.metrics(self._names, rows))
-        if len(sheets) > 1:
-            for by, rows in parts:
-                yield Group(by, self._metrics(sheets, rows))
+        for history, condition in conditions.items():
+            for by, rows in [({}, range(len(questions))), *subsets]:
+                yield Group(
+                    {"history": history, **by}, condition.metrics(self._accuracy_names, rows)
+                )
+        if len(conditions) > 1:
+            for by, rows in subsets:
+                yield Group(by, self._metrics(conditions, rows))
 
 
 def open_tasks(options: TaskOptions) -> list[MultipleChoice]:
@@ -259,73 +275,87 @@ def open_tasks(options: TaskOptions) -> list[MultipleChoice]:
 
 TASK = TaskKind(
     open_tasks,
-    takes=("history", "template", "language", "answer", "permutations", "chat_template"),
+    option_names=("history", "template", "language", "answer", "permutations", "chat_template"),
     results=CHOICES,
 )
 
 
-def _answers(question: Question, said: Sequence[Said], alone: Sequence[Said]) -> Answers:
+def _question_scores(
+    question: Question, scored: Sequence[ScoredQuestion], without_dialogue: Sequence[ScoredQuestion]
+) -> QuestionScores:
     """Return the scores of a question (an element an order), put back in the order of its options."""
-    shape = (len(said), len(question.options))
+    shape = (len(scored), len(question.options))
 
-    def of(name: str, answered: Sequence[Said]) -> np.ndarray:
-        found = np.empty(shape)
-        for order, one in enumerate(answered):
-            found[order, question.shown(order)] = [getattr(score, name) for score in one.scores]
-        return found
+    def option_values(name: str, orders: Sequence[ScoredQuestion]) -> np.ndarray:
+        values = np.empty(shape)
+        for order, scored_question in enumerate(orders):
+            values[order, question.option_indices(order)] = [
+                getattr(score, name) for score in scored_question.scores
+            ]
+        return values
 
-    return Answers(
+    return QuestionScores(
         question,
-        of("logprob", said),
-        of("tokens", said),
-        of("bytes", said),
-        of("logprob", alone),
-        cut=any(one.prompt != one.asked.prompt for one in said),
+        option_values("logprob", scored),
+        option_values("tokens", scored),
+        option_values("bytes", scored),
+        option_values("logprob", without_dialogue),
+        truncated=any(item.prompt != item.rendered.prompt for item in scored),
     )
 
 
-def _remark(metrics: Mapping[str, Estimate], left_out: int) -> dict[str, Estimate]:
+def _add_exclusion_remark(metrics: Mapping[str, Estimate], n_excluded: int) -> dict[str, Estimate]:
     """Say with the accuracies how many dialogues are no question."""
-    remark = f"{left_out} dialogues left out: one utterance leaves no choice" if left_out else ""
+    remark = (
+        f"{n_excluded} dialogues left out: one utterance leaves no choice" if n_excluded else ""
+    )
     return {
-        name: replace(found, reason="; ".join(filter(None, [found.reason, remark])))
-        for name, found in metrics.items()
+        name: replace(estimate, reason="; ".join(filter(None, [estimate.reason, remark])))
+        for name, estimate in metrics.items()
     }
 
 
-def _table(asked: Sequence[Question], said: Mapping[Key, Said]) -> polars.DataFrame:
+def _predictions_table(
+    questions: Sequence[Question], scored: Mapping[Key, ScoredQuestion]
+) -> polars.DataFrame:
     """Return a row an answer: what was asked, and what the model finds of it."""
     import polars
 
     rows = [
         row
-        for (history, place, order), one in said.items()
+        for (history, index, order), scored_question in scored.items()
         if history != NO_DIALOGUE
-        for row in _rows(asked[place], history, order, one, said[NO_DIALOGUE, place, order])
+        for row in _prediction_rows(
+            questions[index], history, order, scored_question, scored[NO_DIALOGUE, index, order]
+        )
     ]
     return polars.DataFrame(rows)
 
 
-def _rows(
-    question: Question, history: str, order: int, said: Said, alone: Said
+def _prediction_rows(
+    question: Question,
+    history: str,
+    order: int,
+    scored: ScoredQuestion,
+    without_dialogue: ScoredQuestion,
 ) -> Iterator[dict[str, Any]]:
-    chosen = int(np.argmax([score.logprob for score in said.scores]))
-    for place, option in enumerate(question.shown(order)):
-        score = said.scores[place]
+    choice = int(np.argmax([score.logprob for score in scored.scores]))
+    for position, option in enumerate(question.option_indices(order)):
+        score = scored.scores[position]
         yield {
             "dialogue_id": question.dialogue_id,
             "utterance_id": question.options[option].utterance_id,
             "history": history,
             "order": order,
-            "letter": LETTERS[place],
-            "prompt": said.prompt,
-            "answer": said.asked.answers[place],
+            "letter": LETTERS[position],
+            "prompt": scored.prompt,
+            "answer": scored.rendered.answers[position],
             "logprob": score.logprob,
             "tokens": score.tokens,
             "bytes": score.bytes,
-            "chosen": place == chosen,
+            "chosen": position == choice,
             "gold": bool(question.gold[option]),
             "score": question.options[option].score,
-            "prompt_alone": alone.prompt,
-            "logprob_alone": alone.scores[place].logprob,
+            "prompt_alone": without_dialogue.prompt,
+            "logprob_alone": without_dialogue.scores[position].logprob,
         }

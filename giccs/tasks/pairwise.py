@@ -16,9 +16,9 @@ from giccs.measures.results import Group, TaskOutput
 from giccs.models.abilities import PairModel
 from giccs.progress import Progress, silent
 from giccs.tasks import PAIR_SCORES, TaskKind, TaskOptions
-from giccs.tasks.refusals import lacking
+from giccs.tasks.refusals import missing_ability_reason
 
-__all__ = ["HISTORIES", "TASK", "PairwiseSTS", "divided", "open_tasks"]
+__all__ = ["HISTORIES", "TASK", "PairwiseSTS", "open_tasks", "subset_rows"]
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ HISTORIES = {
     "with": "{turns before the last, a line each}\n{utterance}",
 }
 """Name of a history condition -> what the model reads on either side of a pair."""
-DIVISIONS = ("n_turns", "source", "domain")
+SUBSET_FIELDS = ("n_turns", "source", "domain")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class PairwiseSTS:
 
     def refuses(self, model: Any) -> str:
         """Return why the model cannot do it and what could be done; empty where it can."""
-        return lacking(model, PairModel, self.name)
+        return missing_ability_reason(model, PairModel, self.name)
 
     def parameters(self, model: PairModel, benchmark: Benchmark) -> dict[str, Any]:
         """Return what the metrics depend on besides model, data and version."""
@@ -64,16 +64,16 @@ class PairwiseSTS:
         import polars
 
         items = benchmark.items
-        sides = [self.sides(item) for item in items]
-        answers = model.pair_scores(
-            [last for last, _ in sides], [candidate for _, candidate in sides], progress
+        pairs = [self.pair_texts(item) for item in items]
+        similarities = model.pair_scores(
+            [target for target, _ in pairs], [candidate for _, candidate in pairs], progress
         )
         log.debug("%d pairs answered; measuring, %d resamples", len(items), self.resamples)
-        prediction = np.asarray(answers, dtype=np.float64)
+        prediction = np.asarray(similarities, dtype=np.float64)
         groups = tuple(
-            Group({division: value}, self._metrics(items, prediction, rows))
-            for division in DIVISIONS
-            for value, rows in divided(items, division)
+            Group({attribute: value}, self._metrics(items, prediction, rows))
+            for attribute in SUBSET_FIELDS
+            for value, rows in subset_rows(items, attribute)
         )
         return TaskOutput(
             metrics=self._metrics(items, prediction, range(len(items))),
@@ -89,21 +89,21 @@ class PairwiseSTS:
             ),
         )
 
-    def sides(self, item: Item) -> tuple[str, str]:
+    def pair_texts(self, item: Item) -> tuple[str, str]:
         """Return what is compared: the last turn and the candidate, both after the history shown."""
-        before = [turn.text for turn in item.turns[:-1]] if self.history == "with" else []
-        return "\n".join([*before, item.last_turn]), "\n".join([*before, item.utterance])
+        context = [turn.text for turn in item.turns[:-1]] if self.history == "with" else []
+        return "\n".join([*context, item.last_turn]), "\n".join([*context, item.utterance])
 
     def _metrics(
         self, items: Sequence[Item], prediction: np.ndarray, rows: Sequence[int]
     ) -> dict[str, Estimate]:
-        chosen = [items[row] for row in rows]
-        dialogues = {item.dialogue_id: None for item in chosen}
-        index = {dialogue_id: place for place, dialogue_id in enumerate(dialogues)}
+        subset = [items[row] for row in rows]
+        dialogues = {item.dialogue_id: None for item in subset}
+        index = {dialogue_id: position for position, dialogue_id in enumerate(dialogues)}
         return correlations(
             prediction[list(rows)],
-            np.array([item.score for item in chosen]),
-            np.array([index[item.dialogue_id] for item in chosen]),
+            np.array([item.score for item in subset]),
+            np.array([index[item.dialogue_id] for item in subset]),
             resamples=self.resamples,
             seed=self.seed,
         )
@@ -111,16 +111,16 @@ class PairwiseSTS:
 
 def open_tasks(options: TaskOptions) -> list[PairwiseSTS]:
     """Return a task a history condition; the paper's way alone where nothing is said."""
-    shown = {"both": ["without", "with"], None: ["without"]}
-    histories = shown.get(options.history, [str(options.history)])
+    conditions = {"both": ["without", "with"], None: ["without"]}
+    histories = conditions.get(options.history, [str(options.history)])
     return [PairwiseSTS(history, options.seed) for history in histories]
 
 
-TASK = TaskKind(open_tasks, takes=("history",), results=PAIR_SCORES)
+TASK = TaskKind(open_tasks, option_names=("history",), results=PAIR_SCORES)
 
 
-def divided(
-    items: Sequence[Any], division: str, *, alone: bool = False
+def subset_rows(
+    items: Sequence[Any], attribute: str, *, keep_single: bool = False
 ) -> list[tuple[Any, list[int]]]:
     """Return (value, rows) for each value of a division that tells the items apart.
 
@@ -128,5 +128,5 @@ def divided(
     """
     rows: dict[Any, list[int]] = {}
     for row, item in enumerate(items):
-        rows.setdefault(getattr(item, division), []).append(row)
-    return sorted(rows.items()) if alone or len(rows) > 1 else []
+        rows.setdefault(getattr(item, attribute), []).append(row)
+    return sorted(rows.items()) if keep_single or len(rows) > 1 else []

@@ -28,20 +28,20 @@ from giccs.prompts import LETTERS, Template
 __all__ = [
     "HISTORIES",
     "MEASURES",
-    "Answers",
-    "Asked",
-    "Asking",
+    "ConditionScores",
     "Question",
-    "Sheet",
-    "averages",
-    "differences",
-    "questions",
+    "QuestionRenderer",
+    "QuestionScores",
+    "RenderedQuestion",
+    "average_metrics",
+    "history_differences",
+    "make_questions",
 ]
 
 Floats = NDArray[np.float64]
 Rows = Sequence[int]
 
-NO_RHO = "log-likelihoods or scores are all the same, or not numbers"
+UNDEFINED_RHO_REASON = "log-likelihoods or scores are all the same, or not numbers"
 HISTORIES = ("with", "without")
 
 
@@ -80,22 +80,22 @@ class Question:
     @cached_property
     def gold(self) -> NDArray[np.bool_]:
         """The right options, (K,): all that share the highest score."""
-        right: NDArray[np.bool_] = self.scores == self.scores.max()
-        return right
+        is_gold: NDArray[np.bool_] = self.scores == self.scores.max()
+        return is_gold
 
-    def shown(self, order: int) -> NDArray[np.intp]:
+    def option_indices(self, order: int) -> NDArray[np.intp]:
         """Return which option stands at each place (K,) in the cyclic order `order`, from 0."""
         return (np.arange(len(self.options)) + order) % len(self.options)
 
 
-def questions(benchmark: Benchmark, seed: int) -> tuple[list[Question], int]:
+def make_questions(benchmark: Benchmark, seed: int) -> tuple[list[Question], int]:
     """Return a question a dialogue, by id, and how many dialogues have one utterance and are left out.
 
     The order of the options is drawn for each dialogue from its id and the seed: it depends neither on
     the order of the lines nor on the other dialogues. InputError where letters do not suffice.
 
     >>> from giccs.benchmark import read_benchmark
-    >>> asked, left_out = questions(read_benchmark("giccs-sample"), seed=0)
+    >>> asked, left_out = make_questions(read_benchmark("giccs-sample"), seed=0)
     >>> len(asked), left_out, [option.utterance_id[-1] for option in asked[0].options]
     (60, 0, ['d', 'b', 'e', 'c', 'a'])
     """
@@ -103,37 +103,45 @@ def questions(benchmark: Benchmark, seed: int) -> tuple[list[Question], int]:
     for item in benchmark.items:
         options.setdefault(item.dialogue_id, []).append(item)
     problems = [
-        Problem(benchmark.name, None, f"dialogue {name} has {len(own)} utterances; 26 are allowed")
-        for name, own in options.items()
-        if len(own) > len(LETTERS)
+        Problem(
+            benchmark.name,
+            None,
+            f"dialogue {name} has {len(candidates)} utterances; 26 are allowed",
+        )
+        for name, candidates in options.items()
+        if len(candidates) > len(LETTERS)
     ]
     if problems:
         raise InputError(problems)
-    kept = [_question(options[name], seed) for name in sorted(options) if len(options[name]) > 1]
-    return kept, len(options) - len(kept)
+    questions = [
+        _make_question(options[dialogue_id], seed)
+        for dialogue_id in sorted(options)
+        if len(options[dialogue_id]) > 1
+    ]
+    return questions, len(options) - len(questions)
 
 
-def _question(options: Sequence[Item], seed: int) -> Question:
+def _make_question(options: Sequence[Item], seed: int) -> Question:
     by_id = sorted(options, key=lambda item: item.utterance_id)
-    name = hashlib.blake2b(options[0].dialogue_id.encode("utf-8"), digest_size=8).digest()
-    order = np.random.default_rng([seed, int.from_bytes(name)]).permutation(len(by_id))
-    return Question(tuple(by_id[place] for place in order))
+    id_digest = hashlib.blake2b(options[0].dialogue_id.encode("utf-8"), digest_size=8).digest()
+    order = np.random.default_rng([seed, int.from_bytes(id_digest)]).permutation(len(by_id))
+    return Question(tuple(by_id[index] for index in order))
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RenderedQuestion:
     """What a model is given: it goes on from `prompt` with each of `answers`, joined as they are."""
 
     prompt: str
     """Without white space at its end: that stands before the answers."""
     answers: tuple[str, ...]
     """In the order shown."""
-    shorter: tuple[str, ...] = ()
+    shortened_prompts: tuple[str, ...] = ()
     """The prompt with the first turn left out, the first two …, for a model that has no room for more."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class QuestionRenderer:
     """How a question becomes text."""
 
     template: Template
@@ -141,33 +149,37 @@ class Asking:
     chat: Callable[[str], str] | None = None
     """Puts a prompt into a chat template; None where there is none."""
 
-    def ask(self, question: Question, order: int, history: str) -> Asked:
+    def render(self, question: Question, order: int, history: str) -> RenderedQuestion:
         """Return the text for a history: ``with``, ``without`` (the last turn alone), or ``none`` at all.
 
         >>> from giccs.benchmark import read_benchmark
         >>> from giccs.prompts import open_template
-        >>> (question, *_), _ = questions(read_benchmark("giccs-sample"), seed=0)
-        >>> asked = Asking(open_template("figure2-de-1")).ask(question, 0, "without")
-        >>> asked.prompt.splitlines()[-1], asked.answers[0][:30], len(asked.shorter)
+        >>> (question, *_), _ = make_questions(read_benchmark("giccs-sample"), seed=0)
+        >>> rendered = QuestionRenderer(open_template("figure2-de-1")).render(question, 0, "without")
+        >>> rendered.prompt.splitlines()[-1], rendered.answers[0][:30], len(rendered.shortened_prompts)
         ('Antwort:', ' Im Urlaub wollen wir ein Schl', 0)
         """
         turns = question.options[0].turns
-        kept = {"with": turns, "without": turns[-1:], "none": ()}[history]
-        options = [question.options[place].utterance.strip() for place in question.shown(order)]
-        full, *shorter = [self._text(kept[first:], options) for first in range(max(1, len(kept)))]
+        context = {"with": turns, "without": turns[-1:], "none": ()}[history]
+        options = [
+            question.options[index].utterance.strip() for index in question.option_indices(order)
+        ]
+        full, *shortened = [
+            self._render_text(context[start:], options) for start in range(max(1, len(context)))
+        ]
         prompt = full.rstrip()
         separator = full[len(prompt) :] or ("" if self.chat else " ")
-        said = LETTERS[: len(options)] if self.answer == "letter" else options
-        answers = tuple(f"{separator}{text}" for text in said)
-        return Asked(prompt, answers, tuple(text.rstrip() for text in shorter))
+        texts = LETTERS[: len(options)] if self.answer == "letter" else options
+        answers = tuple(f"{separator}{text}" for text in texts)
+        return RenderedQuestion(prompt, answers, tuple(text.rstrip() for text in shortened))
 
-    def _text(self, turns: Sequence[Turn], options: Sequence[str]) -> str:
+    def _render_text(self, turns: Sequence[Turn], options: Sequence[str]) -> str:
         text = self.template.render(turns, options)
         return self.chat(text) if self.chat else text
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class QuestionScores:
     """What a model finds of one question's options; arrays are (R, K).
 
     R are the cyclic orders in which the options were shown, from 0; K the options, always in the order
@@ -178,18 +190,18 @@ class Answers:
     logprob: Floats
     tokens: Floats
     bytes: Floats
-    alone: Floats
+    unconditional_logprob: Floats
     """Log-likelihood of the same answers after the same prompt without any dialogue."""
-    cut: bool = False
+    truncated: bool = False
     """Whether turns were left out, in any of the orders, since the model has no room for them."""
 
 
-def _pmi(answers: Answers) -> Floats:
+def _pmi(scores: QuestionScores) -> Floats:
     with np.errstate(invalid="ignore"):  # two impossible answers: not a number, and said to be so
-        return answers.logprob - answers.alone
+        return scores.logprob - scores.unconditional_logprob
 
 
-Measure = Callable[[Answers], Floats]
+Measure = Callable[[QuestionScores], Floats]
 MEASURES: Mapping[str, Measure] = {
     "accuracy": lambda answers: answers.logprob,
     "accuracy_tokens": lambda answers: answers.logprob / answers.tokens,
@@ -200,164 +212,199 @@ MEASURES: Mapping[str, Measure] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Sheet:
+class ConditionScores:
     """The answers to all questions under one history.
 
     The options' likelihoods are averaged over the orders, and the likeliest is chosen; of several that
     are exactly as likely, the one shown first. Of several with the highest score any is right.
     """
 
-    answers: tuple[Answers, ...]
+    answers: tuple[QuestionScores, ...]
     resamples: int = 1000
     seed: int = 0
 
-    def metrics(self, names: Iterable[str], rows: Rows) -> dict[str, Estimate]:
+    def metrics(self, accuracies: Iterable[str], rows: Rows) -> dict[str, Estimate]:
         """Return accuracies, and the rank correlation of log-likelihood and score, over some questions."""
         rho = mean_over_dialogues(
             self.rho[list(rows)],
             bounds=CORRELATION_BOUNDS,
             resamples=self.resamples,
             seed=self.seed,
-            missing_reason=NO_RHO,
+            missing_reason=UNDEFINED_RHO_REASON,
         )
-        return {name: self._accuracy(name, rows) for name in names} | {"rank_spearman": rho}
+        return {name: self._accuracy(name, rows) for name in accuracies} | {"rank_spearman": rho}
 
     @cached_property
-    def right(self) -> dict[str, Floats]:
+    def correct(self) -> dict[str, Floats]:
         """By each measure (Q,): 1 a right and 0 a wrong choice; NaN where a likelihood is not a number."""
         return {
-            name: np.array([_right(measure(a).mean(axis=0), a.question) for a in self.answers])
+            name: np.array(
+                [
+                    _correctness(measure(scored).mean(axis=0), scored.question)
+                    for scored in self.answers
+                ]
+            )
             for name, measure in MEASURES.items()
         }
 
     @cached_property
     def rho(self) -> Floats:
         """Spearman's rho between log-likelihood and score in each dialogue, (Q,)."""
-        means = [answers.logprob.mean(axis=0) for answers in self.answers]
+        means = [scored.logprob.mean(axis=0) for scored in self.answers]
         dialogue = np.repeat(np.arange(len(means)), [len(mean) for mean in means])
         logprob = np.concatenate(means)
-        found = within_dialogue_correlations(
+        correlations = within_dialogue_correlations(
             logprob, np.concatenate([a.question.scores for a in self.answers]), dialogue
         )
-        found[dialogue[~np.isfinite(logprob)]] = math.nan
-        return found
+        correlations[dialogue[~np.isfinite(logprob)]] = math.nan
+        return correlations
 
     def _accuracy(self, name: str, rows: Rows) -> Estimate:
-        asked = [self.answers[row] for row in rows]
-        right = self.right[name][list(rows)]
-        extra = _circumstances(MEASURES[name], asked)
-        if lost := int(np.count_nonzero(np.isnan(right))):
-            reason = f"{lost} questions have a likelihood that is not a number"
-            return Estimate(math.nan, math.nan, math.nan, len(right), reason, extra)
-        found = share(right == 1)
-        return replace(found, reason=_remarks(extra), extra={**found.extra, **extra})
+        subset = [self.answers[row] for row in rows]
+        correct = self.correct[name][list(rows)]
+        details = _accuracy_details(MEASURES[name], subset)
+        if n_invalid := int(np.count_nonzero(np.isnan(correct))):
+            reason = f"{n_invalid} questions have a likelihood that is not a number"
+            return Estimate(math.nan, math.nan, math.nan, len(correct), reason, details)
+        accuracy = share(correct == 1)
+        return replace(accuracy, reason=_remarks(details), extra={**accuracy.extra, **details})
 
 
-def averages(one: Sheet, other: Sheet, names: Iterable[str], rows: Rows) -> dict[str, Estimate]:
+def average_metrics(
+    first: ConditionScores, second: ConditionScores, accuracies: Iterable[str], rows: Rows
+) -> dict[str, Estimate]:
     """Return the metrics averaged over two histories; a dialogue's two answers count as one unit."""
 
-    found = {
-        name: _mean_accuracy((one.right[name] + other.right[name])[list(rows)]) for name in names
+    estimates = {
+        name: _mean_accuracy((first.correct[name] + second.correct[name])[list(rows)])
+        for name in accuracies
     }
-    rho = (one.rho + other.rho)[list(rows)] / 2
-    chance = {"chance": _chance([one.answers[row] for row in rows])}
+    rho = (first.rho + second.rho)[list(rows)] / 2
+    chance = {"chance": _chance_accuracy([first.answers[row] for row in rows])}
     return {
         name: replace(estimate, extra={**estimate.extra, **chance})
-        for name, estimate in found.items()
+        for name, estimate in estimates.items()
     } | {
         "rank_spearman": mean_over_dialogues(
             rho,
             bounds=CORRELATION_BOUNDS,
-            resamples=one.resamples,
-            seed=one.seed,
-            missing_reason=NO_RHO,
+            resamples=first.resamples,
+            seed=first.seed,
+            missing_reason=UNDEFINED_RHO_REASON,
         )
     }
 
 
-def _mean_accuracy(right: Floats) -> Estimate:
+def _mean_accuracy(n_correct: Floats) -> Estimate:
     """Return the share of right answers, of `right` (Q,) 0, 1 or 2 of the two answers; NaN is left out."""
-    known = right[~np.isnan(right)]
-    lost = len(right) - len(known)
-    remark = f"{lost} dialogues left out: a likelihood is not a number" if lost else ""
-    return clustered_share(known, np.full(len(known), 2), remark)
+    valid = n_correct[~np.isnan(n_correct)]
+    n_invalid = len(n_correct) - len(valid)
+    remark = f"{n_invalid} dialogues left out: a likelihood is not a number" if n_invalid else ""
+    return clustered_share(valid, np.full(len(valid), 2), remark)
 
 
-def differences(
-    with_it: Sheet, without: Sheet, names: Iterable[str], rows: Rows
+def history_differences(
+    with_history: ConditionScores,
+    without_history: ConditionScores,
+    accuracies: Iterable[str],
+    rows: Rows,
 ) -> dict[str, Estimate]:
     """Return what the history changes, dialogue by dialogue: ``accuracy_difference`` and so on.
 
     Positive where the history helps. Accuracies carry the exact McNemar test's ``p`` and the numbers of
     questions that are answered rightly only with it or only without.
     """
-    found = {
-        f"{name}_difference": _difference(with_it.right[name], without.right[name], rows)
-        for name in names
+    estimates = {
+        f"{name}_difference": _accuracy_difference(
+            with_history.correct[name], without_history.correct[name], rows
+        )
+        for name in accuracies
     }
-    rho = (with_it.rho - without.rho)[list(rows)]
-    found["rank_spearman_difference"] = mean_over_dialogues(
-        rho, resamples=with_it.resamples, seed=with_it.seed, missing_reason=NO_RHO
+    rho = (with_history.rho - without_history.rho)[list(rows)]
+    estimates["rank_spearman_difference"] = mean_over_dialogues(
+        rho,
+        resamples=with_history.resamples,
+        seed=with_history.seed,
+        missing_reason=UNDEFINED_RHO_REASON,
     )
-    return found
+    return estimates
 
 
-def _difference(first: Floats, second: Floats, rows: Rows) -> Estimate:
+def _accuracy_difference(first: Floats, second: Floats, rows: Rows) -> Estimate:
     first, second = first[list(rows)], second[list(rows)]
-    known = ~np.isnan(first + second)
-    found = paired_shares(first[known] == 1, second[known] == 1)
-    extra = dict(found.extra)
+    valid = ~np.isnan(first + second)
+    estimate = paired_shares(first[valid] == 1, second[valid] == 1)
+    extra = dict(estimate.extra)
     extra["only_with"], extra["only_without"] = extra.pop("only_first"), extra.pop("only_second")
-    lost = int(np.count_nonzero(~known))
-    remark = f"{lost} questions left out: a likelihood is not a number" if lost else found.reason
-    return replace(found, extra=extra, reason=remark)
+    n_invalid = int(np.count_nonzero(~valid))
+    remark = (
+        f"{n_invalid} questions left out: a likelihood is not a number"
+        if n_invalid
+        else estimate.reason
+    )
+    return replace(estimate, extra=extra, reason=remark)
 
 
-def _right(likely: Floats, question: Question) -> float:
-    return math.nan if np.isnan(likely).any() else float(question.gold[np.argmax(likely)])
+def _correctness(likelihoods: Floats, question: Question) -> float:
+    return math.nan if np.isnan(likelihoods).any() else float(question.gold[np.argmax(likelihoods)])
 
 
-def _circumstances(measure: Measure, asked: Sequence[Answers]) -> dict[str, Any]:
+def _accuracy_details(measure: Measure, questions: Sequence[QuestionScores]) -> dict[str, Any]:
     """Return what an accuracy is to be seen beside: chance, ties, how often each letter was chosen."""
     letters: Counter[str] = Counter()
-    ties = same = 0
-    by_order: list[float] = []
-    for answers in asked:
-        likely = measure(answers)
-        mean = likely.mean(axis=0)
+    ties = n_consistent = 0
+    order_accuracies: list[float] = []
+    for scored in questions:
+        likelihoods = measure(scored)
+        mean = likelihoods.mean(axis=0)
         ties += int(np.count_nonzero(mean == mean.max()) > 1)
-        places = [_place(likely[order], answers.question, order) for order in range(len(likely))]
-        letters.update(LETTERS[place] for place in places)
-        chosen = [answers.question.shown(order)[place] for order, place in enumerate(places)]
-        same += int(len(set(chosen)) == 1)
-        by_order.append(float(np.mean(answers.question.gold[chosen])))
-    longest = max((len(answers.question.options) for answers in asked), default=0)
-    several = max((len(answers.logprob) for answers in asked), default=1) > 1
+        positions = [
+            _choice_position(likelihoods[order], scored.question, order)
+            for order in range(len(likelihoods))
+        ]
+        letters.update(LETTERS[position] for position in positions)
+        choices = [
+            scored.question.option_indices(order)[place] for order, place in enumerate(positions)
+        ]
+        n_consistent += int(len(set(choices)) == 1)
+        order_accuracies.append(float(np.mean(scored.question.gold[choices])))
+    max_options = max((len(question.question.options) for question in questions), default=0)
+    has_orders = max((len(answers.logprob) for answers in questions), default=1) > 1
     return {
-        "chance": _chance(asked),
-        "gold_ties": sum(int(answers.question.gold.sum() > 1) for answers in asked),
+        "chance": _chance_accuracy(questions),
+        "gold_ties": sum(int(answers.question.gold.sum() > 1) for answers in questions),
         "ties": ties,
-        "cut": sum(answers.cut for answers in asked),
-        "chosen": {letter: letters[letter] for letter in LETTERS[:longest]},
-    } | ({"single_order": float(np.mean(by_order)), "same_choice": same} if several else {})
-
-
-def _place(likely: Floats, question: Question, order: int) -> int:
-    """Return the place at which the likeliest option was shown, the first of several."""
-    return int(np.argmax(likely[question.shown(order)]))
-
-
-def _chance(asked: Sequence[Answers]) -> float:
-    """Return the accuracy of guessing: the mean share of right options."""
-    return (
-        float(np.mean([answers.question.gold.mean() for answers in asked])) if asked else math.nan
+        "cut": sum(answers.truncated for answers in questions),
+        "chosen": {letter: letters[letter] for letter in LETTERS[:max_options]},
+    } | (
+        {"single_order": float(np.mean(order_accuracies)), "same_choice": n_consistent}
+        if has_orders
+        else {}
     )
 
 
-def _remarks(extra: Mapping[str, Any]) -> str:
-    said = {
+def _choice_position(likelihoods: Floats, question: Question, order: int) -> int:
+    """Return the place at which the likeliest option was shown, the first of several."""
+    return int(np.argmax(likelihoods[question.option_indices(order)]))
+
+
+def _chance_accuracy(questions: Sequence[QuestionScores]) -> float:
+    """Return the accuracy of guessing: the mean share of right options."""
+    return (
+        float(np.mean([scored.question.gold.mean() for scored in questions]))
+        if questions
+        else math.nan
+    )
+
+
+def _remarks(details: Mapping[str, Any]) -> str:
+    descriptions = {
         "gold_ties": "questions have several right options (a shared highest score)",
         "ties": "questions have several likeliest options, of which the first was taken",
         "cut": "questions have prompts longer than the model's context, cut at a turn from the left",
     }
-    return "; ".join(f"{extra[name]} {what}" for name, what in said.items() if extra[name])
+    return "; ".join(
+        f"{details[name]} {description}"
+        for name, description in descriptions.items()
+        if details[name]
+    )

@@ -14,12 +14,12 @@ from giccs.models.abilities import (
     VectorModel,
 )
 
-__all__ = ["lacking", "unable_to_write"]
+__all__ = ["missing_ability_reason", "no_generation_reason"]
 
-ENCODERS = "an encoder", "encoder:FOLDER, package:minilm or static:FILE"
-NEEDED: dict[type, tuple[str, str, str]] = {
-    PairModel: ("compares no texts", *ENCODERS),
-    VectorModel: ("gives no vectors", *ENCODERS),
+ENCODER_HINT = "an encoder", "encoder:FOLDER, package:minilm or static:FILE"
+ABILITY_HINTS: dict[type, tuple[str, str, str]] = {
+    PairModel: ("compares no texts", *ENCODER_HINT),
+    VectorModel: ("gives no vectors", *ENCODER_HINT),
     LikelihoodModel: (
         "gives no likelihoods",
         "a causal language model",
@@ -34,35 +34,37 @@ NEEDED: dict[type, tuple[str, str, str]] = {
 """Ability -> what a model is to be without it, who has it, and how such models are written."""
 
 
-def lacking(model: Any, ability: type, task: str) -> str:
+def missing_ability_reason(model: Any, ability: type, task: str) -> str:
     """Return why a task cannot be asked of a model, and what to do; empty where it has the ability.
 
     ability: one of the protocols of `giccs.models.abilities`.
 
     >>> from giccs.models import open_model
-    >>> lacking(open_model("baseline:chance"), PairModel, "pairwise-sts")
+    >>> missing_ability_reason(open_model("baseline:chance"), PairModel, "pairwise-sts")
     ''
-    >>> lacking(open_model("baseline:chance"), VectorModel, "uniformity")
+    >>> missing_ability_reason(open_model("baseline:chance"), VectorModel, "uniformity")
     'gives no vectors; uniformity needs an encoder: encoder:FOLDER, package:minilm or static:FILE'
     """
     if isinstance(model, ability):
         return ""
-    gap, kind, names = NEEDED[ability]
-    gap = model.description() if isinstance(model, DescribedModel) else gap
-    wants_encoder = (kind, names) == ENCODERS and isinstance(model, EncodableModel)
-    own = model.encoder_name() if wants_encoder else ""
-    how = f"; write {own} to take the mean of its hidden states" if own else f": {names}"
-    return f"{gap}; {task} needs {kind}{how}"
+    problem, kind, examples = ABILITY_HINTS[ability]
+    problem = model.description() if isinstance(model, DescribedModel) else problem
+    needs_encoder = (kind, examples) == ENCODER_HINT and isinstance(model, EncodableModel)
+    encoder = model.encoder_name() if needs_encoder else ""
+    suggestion = (
+        f"; write {encoder} to take the mean of its hidden states" if encoder else f": {examples}"
+    )
+    return f"{problem}; {task} needs {kind}{suggestion}"
 
 
-def unable_to_write(model: Any, task: str, *, chat_template: bool) -> str:
+def no_generation_reason(model: Any, task: str, *, chat_template: bool) -> str:
     """Return why a model cannot answer in words, in a chat template if so wanted; empty where it can."""
-    return lacking(model, GeneratingModel, task) or without_template(
+    return missing_ability_reason(model, GeneratingModel, task) or no_chat_template_reason(
         model, chat_template=chat_template
     )
 
 
-def without_template(model: Any, *, chat_template: bool) -> str:
+def no_chat_template_reason(model: Any, *, chat_template: bool) -> str:
     """Return why a prompt cannot be put into the model's chat template, if that is wanted; else nothing."""
     if not chat_template or isinstance(model, ChatTemplateModel):
         return ""

@@ -17,7 +17,7 @@ from robustness.chaos.results import as_expected, stamps, word_vectors
 
 __all__ = ["CASES"]
 
-WORKING = b"ray::Worker.ask"
+WORKING = b"ray::Worker.evaluate"
 """What a worker is called while it asks a model."""
 TRIES = 4
 WORDS = ("--task", "pairwise-sts", "--limit", 20, "--batch-size", 8)

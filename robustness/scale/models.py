@@ -17,7 +17,7 @@ from giccs.progress import silent
 from giccs.prompts import open_template
 from giccs.tasks.multiple_choice import NO_DIALOGUE
 from giccs.tasks.pairwise import PairwiseSTS
-from giccs.tasks.questions import HISTORIES, Asking, questions
+from giccs.tasks.questions import HISTORIES, QuestionRenderer, make_questions
 from robustness.scale.stopwatch import Stopwatch
 
 __all__ = ["encoding", "reported", "store", "tokens"]
@@ -102,13 +102,13 @@ def tokens(count: int, place: str) -> dict[str, float]:
     (folder,) = (package and package.submodule_search_locations) or [""]
     boundary = Boundary(transformers.AutoTokenizer.from_pretrained(folder, gguf_file=SMOLLM2))
     sample = read_benchmark("giccs-sample")
-    asking = Asking(open_template("figure2-de-1"), "sentence", None)
+    asking = QuestionRenderer(open_template("figure2-de-1"), "sentence", None)
     asked = [
-        asking.ask(question, 0, history)
+        asking.render(question, 0, history)
         for history in (*HISTORIES, NO_DIALOGUE)
-        for question in questions(sample, 0)[0]
+        for question in make_questions(sample, 0)[0]
     ]
-    prompts = [Prompt(one.prompt, one.answers, one.shorter) for one in asked]
+    prompts = [Prompt(one.prompt, one.answers, one.shortened_prompts) for one in asked]
     encoded = [boundary.encode(one.text, one.options) for one in prompts]
     read = transformers.AutoTokenizer.from_pretrained(get_model_path())
     pairs = [(one.last_turn, one.utterance) for one in sample.items]

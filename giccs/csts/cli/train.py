@@ -200,7 +200,7 @@ def _of_recipe(
     """Return the trainings of a recipe; those with answers are left out where there are none."""
     from giccs.evaluation.recipe import TRAINING, read_recipe
 
-    runs = read_recipe(file).only(models, [TRAINING]).runs
+    runs = read_recipe(file).select(models, [TRAINING]).runs
     lines = [replace(run.settings, seeds=tuple(seeds)) for run in runs]
     kept = [settings for settings in lines if answers or settings.texts != "answers"]
     if len(kept) < len(lines):

@@ -29,32 +29,32 @@ from typing import Any
 
 from bws.problems import InputError, Problem
 from giccs.evaluation.engines import EngineError
-from giccs.evaluation.engines.local import Ask
-from giccs.evaluation.engines.worker import THREADS, Answer, Worker
+from giccs.evaluation.engines.local import EvaluationJob
+from giccs.evaluation.engines.worker import THREAD_VARIABLES, Worker, WorkerReply
 from giccs.evaluation.task_results import environment, signature_of
 from giccs.measures.results import Result, Store, digest
 from giccs.models import kinds
 from giccs.progress import Progress, silent
 
-__all__ = ["RETRIES", "over_ray"]
+__all__ = ["MAX_RESTARTS", "run_on_ray"]
 
 log = logging.getLogger(__name__)
 
-RETRIES = 3
+MAX_RESTARTS = 3
 """How often a lost worker is started again, to be asked anew."""
-SHARED_MEMORY = 256 * 2**20
+OBJECT_STORE_BYTES = 256 * 2**20
 """Bytes for data and results on a cluster of this machine alone; what is more, Ray puts on disk."""
-PATIENCE = 10
+CONNECT_TIMEOUT_SECONDS = 10
 """Seconds in which a cluster must answer."""
-SETTINGS = bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+HTTP2_SETTINGS_FRAME = bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
 """With which both ends of HTTP/2 begin: a frame of type 4, here an empty one."""
-GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + SETTINGS
+HTTP2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + HTTP2_SETTINGS_FRAME
 
-Numbered = tuple[int, Ask]
+IndexedJob = tuple[int, EvaluationJob]
 
 
-def over_ray(
-    asks: Iterable[Ask],
+def run_on_ray(
+    jobs: Iterable[EvaluationJob],
     store: Store,
     *,
     address: str | None = None,
@@ -68,38 +68,38 @@ def over_ray(
     signature stands in the store is not computed again, unless `force`. What fails does not stop the rest;
     at the end InputError tells what was wrong with models, and EngineError what else failed.
     """
-    todo: list[Numbered] = []
-    for place, ask in enumerate(asks):
-        if known := None if force else ask.known(store):
-            note(f"{ask}, kept from before")
-            yield place, known
+    pending: list[IndexedJob] = []
+    for index, job in enumerate(jobs):
+        if stored_result := None if force else job.find_result(store):
+            note(f"{job}, kept from before")
+            yield index, stored_result
         else:
-            todo.append((place, ask))
-    if not todo:
+            pending.append((index, job))
+    if not pending:
         return
-    _check(todo)
+    _check_requirements(pending)
     if address and address != "auto":
         _check_address(address)
-    if any(_takes_gpu(ask) and ask.options.batch_size is None for _, ask in todo):
+    if any(_can_use_gpu(ask) and ask.options.batch_size is None for _, ask in pending):
         note(
             "batch sizes are found by the clock; --batch-size N makes numbers equal to the last bit"
         )
     failures = _Failures()
-    with _connected(address) as ray:
+    with _connect(address) as ray:
         log.debug("Ray %s: %s", ray.__version__, ray.cluster_resources())
-        answers = _answers(ray, todo)
-        counted = enumerate(progress(answers, "models × tasks", len(todo)), 1)
-        for number, (place, ask, answer) in counted:
-            for line in getattr(answer, "lines", ()):
-                logging.getLogger(line.name).handle(line)
-            result = failures.sifted(ask, answer)
+        replies = _run_jobs(ray, pending)
+        numbered_replies = enumerate(progress(replies, "models × tasks", len(pending)), 1)
+        for number, (index, job, reply) in numbered_replies:
+            for record in getattr(reply, "lines", ()):
+                logging.getLogger(record.name).handle(record)
+            result = failures.check_reply(job, reply)
             if result:
                 store.add(result)
-                note(f"{ask}: {result.seconds:.1f} s ({number} of {len(todo)})")
-                if answer.usage:
-                    note(f"{ask.model.name}: {answer.usage}")
-                yield place, result
-    failures.tell()
+                note(f"{job}: {result.seconds:.1f} s ({number} of {len(pending)})")
+                if reply.usage:
+                    note(f"{job.model.name}: {reply.usage}")
+                yield index, result
+    failures.raise_recorded()
 
 
 @dataclass
@@ -107,50 +107,52 @@ class _Failures:
     """What came to no result, and why."""
 
     problems: dict[Problem, None] = field(default_factory=dict)
-    others: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
 
-    def sifted(self, ask: Ask, answer: Answer | Exception) -> Result | None:
+    def check_reply(self, job: EvaluationJob, reply: WorkerReply | Exception) -> Result | None:
         """Return the result of an answer, or note why there is none."""
-        if isinstance(answer, Exception):
-            self.others.append(f"{ask}: {_reason(answer)}")
+        if isinstance(reply, Exception):
+            self.errors.append(f"{job}: {_error_line(reply)}")
             return None
-        self.problems |= dict.fromkeys(answer.problems)
-        if answer.result is None:
+        self.problems |= dict.fromkeys(reply.problems)
+        if reply.result is None:
             return None
-        signature = signature_of(ask.task, ask.model, ask.data)
-        if digest(answer.result.signature) == digest(signature):
-            return answer.result
-        differ = [
-            key for key in signature if answer.result.signature.get(key) != signature.get(key)
+        signature = signature_of(job.task, job.model, job.data)
+        if digest(reply.result.signature) == digest(signature):
+            return reply.result
+        different_keys = [
+            key for key in signature if reply.result.signature.get(key) != signature.get(key)
         ]
-        message = f"is not the same on the worker; {', '.join(differ)} differ"
-        self.problems[Problem(ask.model.name, None, message)] = None
+        message = f"is not the same on the worker; {', '.join(different_keys)} differ"
+        self.problems[Problem(job.model.name, None, message)] = None
         return None
 
-    def tell(self) -> None:
+    def raise_recorded(self) -> None:
         """Raise what was noted, if anything was."""
-        if self.others:
-            raise EngineError("\n".join([*self.others, *map(str, self.problems)]))
+        if self.errors:
+            raise EngineError("\n".join([*self.errors, *map(str, self.problems)]))
         if self.problems:
             raise InputError(self.problems)
 
 
-def _reason(error: Exception) -> str:
+def _error_line(error: Exception) -> str:
     """Return a line: what the task raised on the worker, or that the worker was lost."""
     cause = getattr(error, "cause", None)
     if isinstance(cause, Exception):
         return f"{type(cause).__name__}: {cause}".splitlines()[0]
-    said = str(error).strip().splitlines()
-    if "creation task" in said[0]:
-        return f"its worker cannot start: {said[-1]}"
-    return f"its worker was lost {RETRIES + 1} times ({type(error).__name__}: {said[0]})"
+    message_lines = str(error).strip().splitlines()
+    if "creation task" in message_lines[0]:
+        return f"its worker cannot start: {message_lines[-1]}"
+    return (
+        f"its worker was lost {MAX_RESTARTS + 1} times ({type(error).__name__}: {message_lines[0]})"
+    )
 
 
-def _check(todo: Sequence[Numbered]) -> None:
+def _check_requirements(pending: Sequence[IndexedJob]) -> None:
     if find_spec("ray") is None:
         message = "needs ray; install it with: pip install 'giccs[ray]'"
         raise InputError(Problem("--engine ray", None, message))
-    for device in {ask.options.device for _, ask in todo}:
+    for device in {job.options.device for _, job in pending}:
         if ":" in device:
             message = f"{device} is not allowed, as Ray deals out the GPUs; write --device cuda"
             raise InputError(Problem("--engine ray", None, message))
@@ -163,100 +165,109 @@ def _check_address(address: str) -> None:
         message = "is not an address; expected auto or HOST:PORT"
         raise InputError(Problem(f"--address {address}", None, message))
     try:
-        with socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE) as there:
-            _check_protocol(there)
+        with socket.create_connection(
+            (host.strip("[]"), int(port)), timeout=CONNECT_TIMEOUT_SECONDS
+        ) as connection:
+            _check_protocol(connection)
     except (OSError, OverflowError) as error:
         message = f"no Ray cluster answers ({getattr(error, 'strerror', None) or error})"
         raise InputError(Problem(f"--address {address}", None, message)) from None
 
 
-def _check_protocol(there: socket.socket) -> None:
+def _check_protocol(connection: socket.socket) -> None:
     """Raise OSError where something else answers than HTTP/2, as gRPC and so Ray speaks it."""
     if os.environ.get("RAY_USE_TLS", "0") != "0":  # encrypted from the first byte
         return
-    there.sendall(GREETING)
-    if there.recv(len(SETTINGS))[3:4] != SETTINGS[3:4]:
+    connection.sendall(HTTP2_PREFACE)
+    if connection.recv(len(HTTP2_SETTINGS_FRAME))[3:4] != HTTP2_SETTINGS_FRAME[3:4]:
         raise OSError("something else does")
 
 
 @contextmanager
-def _connected(address: str | None) -> Iterator[Any]:
+def _connect(address: str | None) -> Iterator[Any]:
     """Yield Ray on a cluster; on one that is made here and ends with the block, without address."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # read when Ray is imported
     import ray
 
-    own: dict[str, Any] = {"include_dashboard": False, "object_store_memory": SHARED_MEMORY}
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
+    local_options: dict[str, Any] = {
+        "include_dashboard": False,
+        "object_store_memory": OBJECT_STORE_BYTES,
+    }
+    quiet_options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
     try:
-        ray.init(address or "local", **quiet, **({} if address else own))
+        ray.init(address or "local", **quiet_options, **({} if address else local_options))
     except (ConnectionError, RuntimeError) as error:  # none found; another version of Ray or Python
-        raise EngineError(f"cannot work with Ray: {_unconnected(error)}") from None
+        raise EngineError(f"cannot work with Ray: {_connection_message(error)}") from None
     try:
         yield ray
     finally:
         ray.shutdown()
 
 
-def _unconnected(error: Exception) -> str:
+def _connection_message(error: Exception) -> str:
     """Return what Ray says in a line; it does not say that a cluster asks for a token and got none."""
-    said = " ".join(str(error).split())
-    if "Failed to connect" in said:
-        said += "; if it asks for a token, set RAY_AUTH_MODE=token here, too"
-    return said
+    message = " ".join(str(error).split())
+    if "Failed to connect" in message:
+        message += "; if it asks for a token, set RAY_AUTH_MODE=token here, too"
+    return message
 
 
-def _answers(ray: Any, todo: Sequence[Numbered]) -> Iterator[tuple[int, Ask, Any]]:
+def _run_jobs(ray: Any, pending: Sequence[IndexedJob]) -> Iterator[tuple[int, EvaluationJob, Any]]:
     """Yield (place, ask, what came of it) as they come: an `Answer`, or Ray's exception.
 
     An actor is asked the next task once the last is done, so that what waits is not lost with it. Where an
     actor is started no more, what is left of its tasks gets a new one.
     """
-    data = {id(ask.data): ask.data for _, ask in todo}
-    held = {key: ray.put(one) for key, one in data.items()}
-    threads = _threads(todo)
-    running: dict[Any, tuple[Any, Numbered, deque[Numbered]]] = {}
+    data = {id(job.data): job.data for _, job in pending}
+    data_refs = {key: ray.put(data_set) for key, data_set in data.items()}
+    threads = _thread_variables(pending)
+    running: dict[Any, tuple[Any, IndexedJob, deque[IndexedJob]]] = {}
 
-    def ask_next(rest: deque[Numbered], actor: Any = None) -> None:
-        place, ask = rest.popleft()
-        actor = actor or _actor(ray, ask, threads)
-        running[actor.ask.remote(ask.task, held[id(ask.data)])] = actor, (place, ask), rest
+    def submit_next(queue: deque[IndexedJob], actor: Any = None) -> None:
+        index, job = queue.popleft()
+        actor = actor or _start_actor(ray, job, threads)
+        running[actor.evaluate.remote(job.task, data_refs[id(job.data)])] = (
+            actor,
+            (index, job),
+            queue,
+        )
 
-    for rest in _by_model(todo):
-        ask_next(rest)
+    for rest in _queues_by_model(pending):
+        submit_next(rest)
     while running:
-        [done], _ = ray.wait(list(running), num_returns=1)
-        actor, (place, ask), rest = running.pop(done)
+        [finished], _ = ray.wait(list(running), num_returns=1)
+        actor, (place, ask), rest = running.pop(finished)
         try:
-            answer = ray.get(done)
+            reply = ray.get(finished)
         except ray.exceptions.RayError as error:
-            answer = error
-        lost = isinstance(answer, ray.exceptions.RayActorError)
+            reply = error
+        is_lost = isinstance(reply, ray.exceptions.RayActorError)
         if rest:
-            ask_next(rest, None if lost else actor)
-        elif not lost:
+            submit_next(rest, None if is_lost else actor)
+        elif not is_lost:
             ray.kill(actor)  # its place is free for the next model
-        yield place, ask, answer
+        yield place, ask, reply
 
 
-def _by_model(todo: Sequence[Numbered]) -> list[deque[Numbered]]:
-    groups: dict[Any, deque[Numbered]] = {}
-    for place, ask in todo:
-        groups.setdefault((ask.model.name, ask.options), deque()).append((place, ask))
+def _queues_by_model(pending: Sequence[IndexedJob]) -> list[deque[IndexedJob]]:
+    groups: dict[Any, deque[IndexedJob]] = {}
+    for index, job in pending:
+        groups.setdefault((job.model.name, job.options), deque()).append((index, job))
     return list(groups.values())
 
 
-def _actor(ray: Any, ask: Ask, threads: Mapping[str, str]) -> Any:
+def _start_actor(ray: Any, job: EvaluationJob, threads: Mapping[str, str]) -> Any:
     return (
         ray.remote(Worker)
         .options(
-            num_cpus=_cpus(ray, threads["OMP_NUM_THREADS"]),
-            num_gpus=_gpus(ray, ask),
-            max_restarts=RETRIES,
+            num_cpus=_n_cpus(ray, threads["OMP_NUM_THREADS"]),
+            num_gpus=_n_gpus(ray, job),
+            max_restarts=MAX_RESTARTS,
             max_task_retries=-1,  # as long as it is started again: a call that finds no node counts too
         )
         .remote(
-            ask.model.name,
-            asdict(ask.options),
+            job.model.name,
+            asdict(job.options),
             threads,
             os.getcwd(),
             log.isEnabledFor(logging.DEBUG),
@@ -264,37 +275,39 @@ def _actor(ray: Any, ask: Ask, threads: Mapping[str, str]) -> Any:
     )
 
 
-def _threads(todo: Sequence[Numbered]) -> dict[str, str]:
+def _thread_variables(pending: Sequence[IndexedJob]) -> dict[str, str]:
     """Return how many threads libraries take in this process, in the variables that they read."""
-    said = {variable: os.environ[variable] for variable in THREADS if variable in os.environ}
-    if "OMP_NUM_THREADS" in said:
-        return said
-    every = omp = str(environment()["cpus"])
-    if find_spec("torch") and any(_takes_gpu(ask) for _, ask in todo):
+    set_variables = {
+        variable: os.environ[variable] for variable in THREAD_VARIABLES if variable in os.environ
+    }
+    if "OMP_NUM_THREADS" in set_variables:
+        return set_variables
+    n_cpus = n_omp_threads = str(environment()["cpus"])
+    if find_spec("torch") and any(_can_use_gpu(job) for _, job in pending):
         import torch  # takes one a core, which may have several CPUs
 
-        omp = str(torch.get_num_threads())
-    return {"OPENBLAS_NUM_THREADS": every, **said, "OMP_NUM_THREADS": omp}
+        n_omp_threads = str(torch.get_num_threads())
+    return {"OPENBLAS_NUM_THREADS": n_cpus, **set_variables, "OMP_NUM_THREADS": n_omp_threads}
 
 
-def _cpus(ray: Any, threads: str) -> int:
+def _n_cpus(ray: Any, threads: str) -> int:
     """Return as many CPUs as a worker has threads, at most all of the largest node."""
     largest = max(node["Resources"].get("CPU", 0) for node in ray.nodes() if node["Alive"])
     return min(int(threads) if threads.isdecimal() else environment()["cpus"], int(largest))
 
 
-def _gpus(ray: Any, ask: Ask) -> int:
+def _n_gpus(ray: Any, job: EvaluationJob) -> int:
     """Return 1 where the model would take a GPU and the cluster has some."""
-    device = ask.options.device
-    if device == "cpu" or not _takes_gpu(ask):
+    device = job.options.device
+    if device == "cpu" or not _can_use_gpu(job):
         return 0
-    there = ray.cluster_resources().get("GPU", 0) >= 1
-    if device != "auto" and not there:
+    has_gpu = ray.cluster_resources().get("GPU", 0) >= 1
+    if device != "auto" and not has_gpu:
         message = f"--device {device} is asked for, and the cluster has no GPU"
-        raise InputError(Problem(ask.model.name, None, message))
-    return int(there)
+        raise InputError(Problem(job.model.name, None, message))
+    return int(has_gpu)
 
 
-def _takes_gpu(ask: Ask) -> bool:
-    kind = kinds().get(str(ask.model.identity.get("kind")))
+def _can_use_gpu(job: EvaluationJob) -> bool:
+    kind = kinds().get(str(job.model.identity.get("kind")))
     return kind is None or kind.has_weights

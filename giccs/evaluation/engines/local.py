@@ -16,13 +16,13 @@ from giccs.models.abilities import Model, ServedModel
 from giccs.progress import Progress, silent
 from giccs.tasks import Data, Task
 
-__all__ = ["Ask", "distinct", "locally"]
+__all__ = ["EvaluationJob", "distinct_jobs", "run_locally"]
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class EvaluationJob:
     """One model, one task that it can do, one data set."""
 
     model: Model
@@ -35,7 +35,7 @@ class Ask:
     def __str__(self) -> str:
         return f"{self.model.name}: {self.task.name}"
 
-    def known(self, store: Store) -> Result | None:
+    def find_result(self, store: Store) -> Result | None:
         """Return what the store knows of it."""
         signature = signature_of(self.task, self.model, self.data)
         log.debug(
@@ -45,23 +45,23 @@ class Ask:
         return store.find(self.model.name, self.task.name, signature)
 
 
-def distinct(asks: Iterable[Ask]) -> list[Ask]:
+def distinct_jobs(jobs: Iterable[EvaluationJob]) -> list[EvaluationJob]:
     """Return the asks that come to different results, all of a model together, models as they first come."""
-    models: dict[int, dict[tuple[str, str], Ask]] = {}
-    for ask in asks:
-        of_model = models.setdefault(id(ask.model), {})
-        of_model[ask.task.name, digest(signature_of(ask.task, ask.model, ask.data))] = ask
-    return [ask for of_model in models.values() for ask in of_model.values()]
+    jobs_by_model: dict[int, dict[tuple[str, str], EvaluationJob]] = {}
+    for job in jobs:
+        model_jobs = jobs_by_model.setdefault(id(job.model), {})
+        model_jobs[job.task.name, digest(signature_of(job.task, job.model, job.data))] = job
+    return [ask for of_model in jobs_by_model.values() for ask in of_model.values()]
 
 
-WORDS = re.compile(
+MEMORY_ERROR_PATTERN = re.compile(
     r"alloc|memory|failed to map segment|could not create a primitive", re.IGNORECASE
 )
 """Of PyTorch, CUDA, the dynamic loader and oneDNN."""
 
 
-def locally(
-    asks: Iterable[Ask],
+def run_locally(
+    jobs: Iterable[EvaluationJob],
     store: Store,
     *,
     force: bool = False,
@@ -76,34 +76,36 @@ def locally(
     where there is not enough memory.
     """
     problems: dict[Problem, None] = {}
-    for place, ask in enumerate(asks):
-        known = None if force else ask.known(store)
-        note(f"{ask}{', kept from before' if known else ' ...'}")
+    for index, job in enumerate(jobs):
+        stored_result = None if force else job.find_result(store)
+        note(f"{job}{', kept from before' if stored_result else ' ...'}")
         try:
-            result = known or _evaluated(ask, progress)
+            result = stored_result or _evaluate(job, progress)
         except InputError as error:
             problems |= dict.fromkeys(error.problems)
             continue
-        if not known:
-            log.debug("%s: computed in %.3f s", ask, result.seconds)
+        if not stored_result:
+            log.debug("%s: computed in %.3f s", job, result.seconds)
             store.add(result)
-            if isinstance(ask.model, ServedModel):
-                note(f"{ask.model.name}: {ask.model.usage()}")
-        yield place, result
+            if isinstance(job.model, ServedModel):
+                note(f"{job.model.name}: {job.model.usage()}")
+        yield index, result
     if problems:
         raise InputError(problems)
 
 
-def _evaluated(ask: Ask, progress: Progress) -> Result:
+def _evaluate(job: EvaluationJob, progress: Progress) -> Result:
     try:
-        return evaluate_task(ask.task, ask.model, ask.data, progress)
+        return evaluate_task(job.task, job.model, job.data, progress)
     except (MemoryError, ImportError, RuntimeError, SystemError) as error:
-        if not _lacks_memory(error):
+        if not _is_memory_error(error):
             raise
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise EngineError(f"{ask}: there is not enough memory ({reason})") from error
+        raise EngineError(f"{job}: there is not enough memory ({reason})") from error
 
 
-def _lacks_memory(error: Exception) -> bool:
+def _is_memory_error(error: Exception) -> bool:
     """Tell whether memory ended, for which frameworks have words but no exception of their own."""
-    return isinstance(error, MemoryError | SystemError) or bool(WORDS.search(str(error)))
+    return isinstance(error, MemoryError | SystemError) or bool(
+        MEMORY_ERROR_PATTERN.search(str(error))
+    )

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from giccs.models.abilities import Model
     from giccs.tasks import Data, Task
 
-__all__ = ["THREADS", "Answer", "Worker"]
+__all__ = ["THREAD_VARIABLES", "Worker", "WorkerReply"]
 
-THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class WorkerReply:
     """What a worker sends back."""
 
     result: Result | None
@@ -38,7 +38,7 @@ class Answer:
     """Why there is no result."""
     usage: str = ""
     """What a served model cost."""
-    lines: tuple[logging.LogRecord, ...] = ()
+    log_records: tuple[logging.LogRecord, ...] = ()
     """What our packages logged meanwhile, where that is wanted."""
 
 
@@ -55,11 +55,11 @@ class Worker:
     ) -> None:
         """Take what `ModelOptions` is made of, values of `THREADS`, the driver's folder, and if to log."""
         self._name, self._options = name, options
-        self._lines: SimpleQueue[logging.LogRecord] = SimpleQueue()
+        self._log_records: SimpleQueue[logging.LogRecord] = SimpleQueue()
         for logger in map(logging.getLogger, LOGGERS if verbose else ()):
             logger.setLevel(logging.DEBUG)
-            logger.addHandler(QueueHandler(self._lines))
-        for variable in THREADS:  # Ray sets one of its own
+            logger.addHandler(QueueHandler(self._log_records))
+        for variable in THREAD_VARIABLES:  # Ray sets one of its own
             os.environ.pop(variable, None)
         os.environ.update(threads)
         if options["offline"]:
@@ -69,7 +69,7 @@ class Worker:
         ):  # relative names of models mean the driver's folder, where there is one
             os.chdir(folder)
 
-    def ask(self, task: Task, data: Data) -> Answer:
+    def evaluate(self, task: Task, data: Data) -> WorkerReply:
         """Return the result, or what is wrong with the model."""
         from giccs.evaluation.task_results import evaluate_task
         from giccs.models.abilities import ServedModel
@@ -78,13 +78,13 @@ class Worker:
         try:
             result = evaluate_task(task, self._model, data, silent)
         except InputError as error:
-            return Answer(None, error.problems, lines=self._logged())
+            return WorkerReply(None, error.problems, log_records=self._take_log_records())
         usage = self._model.usage() if isinstance(self._model, ServedModel) else ""
-        return Answer(result, usage=usage, lines=self._logged())
+        return WorkerReply(result, usage=usage, log_records=self._take_log_records())
 
-    def _logged(self) -> tuple[logging.LogRecord, ...]:
+    def _take_log_records(self) -> tuple[logging.LogRecord, ...]:
         """Return what was logged since the last answer."""
-        return tuple(self._lines.get() for _ in range(self._lines.qsize()))
+        return tuple(self._log_records.get() for _ in range(self._log_records.qsize()))
 
     @cached_property
     def _model(self) -> Model:

@@ -16,15 +16,15 @@ from typing import Any
 from bws.command import json_ready
 from bws.textio import write_atomic
 from giccs.benchmark import Benchmark
-from giccs.evaluation.interop.metadata import Provenance, in_a_path, provenance, task_name
+from giccs.evaluation.interop.metadata import Provenance, path_component, read_provenance, task_name
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Result, digest
 from giccs.tasks.multiple_choice import MultipleChoice
-from giccs.tasks.questions import Asking, Question
+from giccs.tasks.questions import Question, QuestionRenderer
 
 __all__ = ["export_task", "write_results"]
 
-METRICS = {
+METRIC_NAMES = {
     "accuracy": "acc",
     "accuracy_bytes": "acc_bytes",
     "accuracy_tokens": "acc_per_token",
@@ -32,7 +32,7 @@ METRICS = {
     "rank_spearman": "rank_spearman",
 }
 """Our name of a metric -> the harness's, or where it has none (per token, PMI, ranks) one like its own."""
-TASK = """\
+TASK_YAML = """\
 # Written by giccs-eval export-lm-eval. Run: lm_eval --include_path FOLDER --tasks {name} ...
 {terms}\
 task: {name}
@@ -56,7 +56,7 @@ metadata:
   annotators: {annotators}
   language: {language}
 """
-LOADER = '''\
+LOADER_MODULE = '''\
 """Written by giccs-eval export-lm-eval: gives lm-evaluation-harness the questions in this folder."""
 
 from pathlib import Path
@@ -82,7 +82,7 @@ def export_task(
     benchmark: Benchmark,
     task: MultipleChoice,
     folder: str | os.PathLike[str],
-    about: Provenance | None = None,
+    provenance: Provenance | None = None,
 ) -> list[Path]:
     """Write a YAML and a JSONL file per history, the Python that loads them, and the licence.
 
@@ -91,23 +91,30 @@ def export_task(
     concern it. Returns the paths.
     """
     target = Path(folder)
-    about = about or provenance(benchmark)
-    asked = task.questions(benchmark)[0]
-    asking = Asking(task.template_for(benchmark), task.answer)
+    provenance = provenance or read_provenance(benchmark)
+    questions = task.questions_for(benchmark)[0]
+    renderer = QuestionRenderer(task.template_for(benchmark), task.answer)
     names = {
         history: task_name(benchmark.name, "multiple_choice", history)
         for history in ("with", "without")
     }
     loader = names["with"].removesuffix("_with_history")
-    code = LOADER.replace("WITHOUT", names["without"]).replace("WITH", names["with"])
-    files = {f"{loader}.py": code, about.file: about.notice()}
+    code = LOADER_MODULE.replace("WITHOUT", names["without"]).replace("WITH", names["with"])
+    files = {f"{loader}.py": code, provenance.file: provenance.notice()}
     for history in task.histories:
         name = names[history]
-        delimiter = json.dumps(_delimiter(asking, asked[0]))
-        files[f"{name}.yaml"] = TASK.format(
-            name=name, loader=loader, history=history, delimiter=delimiter, **_stated(about)
+        delimiter = json.dumps(_delimiter(renderer, questions[0]))
+        files[f"{name}.yaml"] = TASK_YAML.format(
+            name=name,
+            loader=loader,
+            history=history,
+            delimiter=delimiter,
+            **_metadata_fields(provenance),
         )
-        lines = (json.dumps(_row(asking, one, history), ensure_ascii=False) for one in asked)
+        lines = (
+            json.dumps(_row(renderer, question, history), ensure_ascii=False)
+            for question in questions
+        )
         files[f"{name}.jsonl"] = "".join(f"{line}\n" for line in lines)
     target.mkdir(parents=True, exist_ok=True)
     for file, content in files.items():
@@ -115,50 +122,50 @@ def export_task(
     return [target / file for file in files]
 
 
-def _stated(about: Provenance) -> dict[str, str]:
+def _metadata_fields(provenance: Provenance) -> dict[str, str]:
     """Return the terms as a comment, and what the metadata hold as JSON, which YAML reads."""
-    document = {key: json.dumps(value) for key, value in about.document().items()}
+    document = {key: json.dumps(value) for key, value in provenance.document().items()}
     names = ("license", "annotators", "language")
-    return {"terms": about.comment(), **{name: document[name] for name in names}}
+    return {"terms": provenance.comment(), **{name: document[name] for name in names}}
 
 
-def _row(asking: Asking, question: Question, history: str) -> dict[str, Any]:
-    asked = asking.ask(question, 0, history)
+def _row(renderer: QuestionRenderer, question: Question, history: str) -> dict[str, Any]:
+    rendered = renderer.render(question, 0, history)
     return {
         "dialogue_id": question.dialogue_id,
         "utterance_ids": [option.utterance_id for option in question.options],
-        "prompt": asked.prompt,
-        "choices": [answer.lstrip() for answer in asked.answers],
-        "gold": [place for place, right in enumerate(question.gold) if right],
+        "prompt": rendered.prompt,
+        "choices": [answer.lstrip() for answer in rendered.answers],
+        "gold": [index for index, is_gold in enumerate(question.gold) if is_gold],
     }
 
 
-def _delimiter(asking: Asking, question: Question) -> str:
+def _delimiter(renderer: QuestionRenderer, question: Question) -> str:
     """Return the white space between a prompt and its answer, which is the template's."""
-    answer = asking.ask(question, 0, "without").answers[0]
+    answer = renderer.render(question, 0, "without").answers[0]
     return answer[: len(answer) - len(answer.lstrip())]
 
 
 def write_results(results: Iterable[Result], folder: str | os.PathLike[str]) -> list[Path]:
     """Write a file a result of a multiple-choice task, where the harness writes its own; return the paths."""
-    written = []
-    for place, document in _documents(results):
-        path = Path(folder) / place
+    paths = []
+    for relative_path, document in _result_documents(results):
+        path = Path(folder) / relative_path
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(path, f"{json.dumps(json_ready(document), ensure_ascii=False, indent=2)}\n")
-        written.append(path)
-    return written
+        paths.append(path)
+    return paths
 
 
-def _documents(results: Iterable[Result]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _result_documents(results: Iterable[Result]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield (path, document) for every multiple-choice result."""
     for result in results:
         if result.task == "multiple-choice-sts":
-            folder, file = _as_path(result.model), f"results_{_when(result)}.json"
-            yield f"{in_a_path(folder)}/{in_a_path(file)}", _document(result)
+            folder, file = _sanitized_name(result.model), f"results_{_timestamp(result)}.json"
+            yield f"{path_component(folder)}/{path_component(file)}", _result_document(result)
 
 
-def _when(result: Result) -> str:
+def _timestamp(result: Result) -> str:
     """Return the time as the harness has it in names; the signature stands for the microseconds.
 
     So that two results of one second, asked in different ways, have files of their own.
@@ -167,7 +174,7 @@ def _when(result: Result) -> str:
     return f"{second}.{int(digest(result.signature), 16) % 10**6:06}"
 
 
-def _document(result: Result) -> dict[str, Any]:
+def _result_document(result: Result) -> dict[str, Any]:
     data = str(result.environment["data"])
     tasks = {
         task_name(data, "multiple_choice", group.by["history"]): group.metrics
@@ -175,13 +182,13 @@ def _document(result: Result) -> dict[str, Any]:
         if set(group.by) == {"history"}
     }
     return {
-        "results": {name: _numbers(name, metrics) for name, metrics in tasks.items()},
+        "results": {name: _metric_values(name, metrics) for name, metrics in tasks.items()},
         "group_subtasks": {name: [] for name in tasks},
         "configs": {name: {"task": name, "metadata": dict(result.signature)} for name in tasks},
         "versions": dict.fromkeys(tasks, 1.0),
         "n-shot": dict.fromkeys(tasks, 0),
         "higher_is_better": {
-            name: {METRICS[metric]: True for metric in metrics if metric in METRICS}
+            name: {METRIC_NAMES[metric]: True for metric in metrics if metric in METRIC_NAMES}
             for name, metrics in tasks.items()
         },
         "n-samples": {
@@ -191,20 +198,20 @@ def _document(result: Result) -> dict[str, Any]:
         "config": {"model": "giccs", "model_args": {"pretrained": result.model}, "limit": None},
         "model_source": "giccs",
         "model_name": result.model,
-        "model_name_sanitized": _as_path(result.model),
+        "model_name_sanitized": _sanitized_name(result.model),
         "total_evaluation_time_seconds": str(result.seconds),
     }
 
 
-def _numbers(name: str, metrics: Mapping[str, Estimate]) -> dict[str, Any]:
+def _metric_values(name: str, metrics: Mapping[str, Estimate]) -> dict[str, Any]:
     numbers: dict[str, Any] = {"alias": name}
-    for ours, theirs in METRICS.items():
+    for ours, theirs in METRIC_NAMES.items():
         if ours in metrics:
             numbers[f"{theirs},none"] = metrics[ours].value
             numbers[f"{theirs}_stderr,none"] = metrics[ours].extra["stderr"]
     return numbers
 
 
-def _as_path(model: str) -> str:
+def _sanitized_name(model: str) -> str:
     """Return a model's name as the harness makes it a folder."""
     return re.sub(r"[\"<>:/|\\?*\[\]]+", "__", model)

@@ -13,7 +13,7 @@ from giccs.benchmark.languages import base_language, data_language
 from giccs.benchmark.terms import Terms
 from giccs.description.card.stated import Stated, read_stated, with_stated
 
-__all__ = ["Provenance", "in_a_path", "mteb_language", "provenance", "slug", "task_name"]
+__all__ = ["Provenance", "mteb_language", "path_component", "read_provenance", "slug", "task_name"]
 
 MTEB_LANGUAGES = {
     "ar": "ara-Arab", "bg": "bul-Cyrl", "bn": "ben-Beng", "ca": "cat-Latn", "cs": "ces-Latn",
@@ -29,17 +29,17 @@ MTEB_LANGUAGES = {
 }  # fmt: skip
 """Two-letter language -> ISO 639-3 code and usual script, as mteb writes languages."""
 
-LONGEST = 200
+MAX_NAME_LENGTH = 200
 """Characters of a name; file systems allow 255 bytes."""
 
 
-def in_a_path(text: str) -> str:
+def path_component(text: str) -> str:
     """Return a text as one name in a path, never a way out: strangers name what they like.
 
-    >>> in_a_path("results_2026-01-31.json"), in_a_path("../../.ssh"), in_a_path("..")
+    >>> path_component("results_2026-01-31.json"), path_component("../../.ssh"), path_component("..")
     ('results_2026-01-31.json', '_.._.ssh', '_')
     """
-    return re.sub(r"[/\\\x00]", "_", text).lstrip(".")[-LONGEST:] or "_"
+    return re.sub(r"[/\\\x00]", "_", text).lstrip(".")[-MAX_NAME_LENGTH:] or "_"
 
 
 def slug(data: str) -> str:
@@ -63,8 +63,10 @@ def mteb_language(tag: str) -> str:
     """
     base = base_language(tag)
     scripts = [part for part in tag.split("-")[1:2] if len(part) == 4 and part.isalpha()]
-    code, _, usual = MTEB_LANGUAGES.get(base, base if len(base) == 3 else "").partition("-")
-    script = scripts[0] if scripts else usual
+    code, _, default_script = MTEB_LANGUAGES.get(base, base if len(base) == 3 else "").partition(
+        "-"
+    )
+    script = scripts[0] if scripts else default_script
     if not code or not script:
         message = f"mteb's code of {tag} is not known; expected an ISO 639-3 code and a script"
         raise ValueError(f"{message}, such as gsw-Latn, as the language of the data")
@@ -98,12 +100,12 @@ class Provenance:
 
     def notice(self) -> str:
         """Return the text that accompanies exported files."""
-        head = [
+        lines = [
             f"Exported by giccs from {self.data} (fingerprint {self.fingerprint[:12]}).",
             *self.terms.lines(),
             f"Language: {self.language or 'unknown'}",
         ]
-        return "\n".join(head) + "\n"
+        return "\n".join(lines) + "\n"
 
     def comment(self) -> str:
         """Return the terms as lines of a comment in Python or YAML."""
@@ -119,7 +121,7 @@ class Provenance:
         }
 
 
-def provenance(
+def read_provenance(
     benchmark: Benchmark,
     config: str | os.PathLike[str] | None = None,
     language: str | None = None,
@@ -129,12 +131,12 @@ def provenance(
     language: BCP 47 tag of items that state none. Raises InputError where card.toml or the language
     contradict what is known.
     """
-    stated = read_stated(config) if config else Stated({})
-    listed = stated.texts("language")
-    option = language or (listed[0] if len(listed) == 1 else None)
+    card = read_stated(config) if config else Stated({})
+    languages = card.texts("language")
+    default_language = language or (languages[0] if len(languages) == 1 else None)
     return Provenance(
         benchmark.name,
         benchmark.fingerprint,
-        with_stated(known_terms(benchmark), stated, benchmark.name),
-        data_language(benchmark.items, benchmark.name, option),
+        with_stated(known_terms(benchmark), card, benchmark.name),
+        data_language(benchmark.items, benchmark.name, default_language),
     )

@@ -15,9 +15,9 @@ from giccs.benchmark import SAMPLE_TERMS, Benchmark, known_terms
 from giccs.benchmark.languages import matches, required_language
 from giccs.evaluation.interop.metadata import (
     Provenance,
-    in_a_path,
     mteb_language,
-    provenance,
+    path_component,
+    read_provenance,
     task_name,
 )
 from giccs.measures.results import Result
@@ -25,7 +25,7 @@ from giccs.tasks.pairwise import PairwiseSTS
 
 __all__ = ["export_task", "write_results"]
 
-FORMAT = "2.26.24"
+MTEB_VERSION = "2.26.24"
 """The version of mteb whose format the results follow."""
 LICENSES = {
     "mit", "apache-2.0", "cc0-1.0", "odc-by", "openrail", "afl-3.0", "gpl-3.0", "cc-by-2.0",
@@ -33,7 +33,7 @@ LICENSES = {
     "cc-by-nc-sa-3.0", "cc-by-nc-sa-4.0", "cc-by-nc-nd-4.0", "cc-by-nd-4.0",
 }  # fmt: skip
 """Licences that mteb knows by their ids; of others it takes the address."""
-UNKNOWN = "not specified"
+UNKNOWN_LICENSE = "not specified"
 ANNOTATORS = {"human": "human-annotated", "simulated": "derived", "unknown": None}
 """Simulated judgments are derived from the levels that writers intended, or from other scores."""
 DOMAINS = {
@@ -41,7 +41,7 @@ DOMAINS = {
     "BAS SmartKom": "Spoken", "CROWDSS": "Written",  # of the GiCCS release (paper, 3.1)
 }  # fmt: skip
 """Source of a dialogue -> mteb's domain; other sources have none."""
-MODULE = '''\
+MODULE_HEADER = '''\
 """Written by giccs-eval export-mteb. Run: mteb.evaluate(model, [task() for task in TASKS])."""
 
 {terms}
@@ -52,7 +52,7 @@ from mteb.abstasks.task_metadata import TaskMetadata
 
 FOLDER = Path(__file__).parent
 '''
-TASK = """
+TASK_CLASS = """
 
 class {kind}(AbsTaskSTS):
     min_score = 0
@@ -79,64 +79,72 @@ def export_task(
     benchmark: Benchmark,
     histories: Iterable[str],
     folder: str | os.PathLike[str],
-    about: Provenance | None = None,
+    provenance: Provenance | None = None,
 ) -> list[Path]:
     """Write a module with a task per history, the pairs of each, and the licence; return the paths.
 
     about: what is stated of the texts; None states what is known of the benchmark. Raises InputError where
     the language is unknown, or mteb's code of it.
     """
-    about = about or provenance(benchmark)
-    stated = _stated(benchmark, about)
-    target, kinds, code = Path(folder), [], [MODULE.format(terms=about.comment())]
-    files: dict[Path, str] = {target / about.file: about.notice()}
+    provenance = provenance or read_provenance(benchmark)
+    metadata = _metadata(benchmark, provenance)
+    output, class_names, code = Path(folder), [], [MODULE_HEADER.format(terms=provenance.comment())]
+    files: dict[Path, str] = {output / provenance.file: provenance.notice()}
     for history in histories:
         name = task_name(benchmark.name, "pairwise", history)
-        kinds.append("".join(part.capitalize() for part in name.split("_")))
-        description = _description(about, history)
-        code.append(TASK.format(kind=kinds[-1], name=name, description=description, **stated))
-        files[target / name / "test.jsonl"] = "".join(_lines(benchmark, PairwiseSTS(history)))
-    code.append(f"\n\nTASKS = [{', '.join(kinds)}]\n")
-    files[target / f"{name.rpartition('_pairwise_')[0]}_pairwise.py"] = "".join(code)
+        class_names.append("".join(part.capitalize() for part in name.split("_")))
+        description = _description(provenance, history)
+        code.append(
+            TASK_CLASS.format(kind=class_names[-1], name=name, description=description, **metadata)
+        )
+        files[output / name / "test.jsonl"] = "".join(_jsonl_lines(benchmark, PairwiseSTS(history)))
+    code.append(f"\n\nTASKS = [{', '.join(class_names)}]\n")
+    files[output / f"{name.rpartition('_pairwise_')[0]}_pairwise.py"] = "".join(code)
     for path, content in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(path, content)
     return list(files)
 
 
-def _stated(benchmark: Benchmark, about: Provenance) -> dict[str, Any]:
+def _metadata(benchmark: Benchmark, provenance: Provenance) -> dict[str, Any]:
     """Return the fields of mteb's metadata that tell of the data; None where they are unknown."""
-    language = required_language(benchmark.items, benchmark.name, about.language, "mteb's metadata")
-    terms = about.terms
+    language = required_language(
+        benchmark.items, benchmark.name, provenance.language, "mteb's metadata"
+    )
+    terms = provenance.terms
     is_sample = known_terms(benchmark) == SAMPLE_TERMS
     return {
-        "language": _code(language, benchmark.name),
+        "language": _language_code(language, benchmark.name),
         "revision": benchmark.fingerprint[:12],
-        "domains": sorted({DOMAINS[one.source] for one in benchmark.items if one.source in DOMAINS})
+        "domains": sorted(
+            {DOMAINS[item.source] for item in benchmark.items if item.source in DOMAINS}
+        )
         or None,
-        "license": terms.license if terms.license in LICENSES else terms.license_link or UNKNOWN,
+        "license": terms.license
+        if terms.license in LICENSES
+        else terms.license_link or UNKNOWN_LICENSE,
         "annotators": ANNOTATORS[terms.annotators],
         "creation": "created" if is_sample else None,
     }
 
 
-def _code(tag: str, data: str) -> str:
+def _language_code(tag: str, data: str) -> str:
     try:
         return mteb_language(tag)
     except ValueError as error:
         raise InputError(Problem(data, None, str(error))) from None
 
 
-def _description(about: Provenance, history: str) -> str:
+def _description(provenance: Provenance, history: str) -> str:
     pairs = f"Similarity of an utterance to the last turn of a dialogue, {history} its history."
-    simulated = "Simulated annotations: " if about.terms.annotators == "simulated" else ""
-    warning = f" Note: {about.terms.warning()}." if about.terms.no_derivatives else ""
+    simulated = "Simulated annotations: " if provenance.terms.annotators == "simulated" else ""
+    warning = f" Note: {provenance.terms.warning()}." if provenance.terms.no_derivatives else ""
     return f"{simulated}{pairs}{warning}"
 
 
-def _lines(benchmark: Benchmark, task: PairwiseSTS) -> Iterable[str]:
+def _jsonl_lines(benchmark: Benchmark, task: PairwiseSTS) -> Iterable[str]:
     for item in benchmark.items:
-        left, right = task.sides(item)
+        left, right = task.pair_texts(item)
         row = {"id": item.item_id, "sentence1": left, "sentence2": right, "score": item.score}
         yield f"{json.dumps(row, ensure_ascii=False)}\n"
 
@@ -149,32 +157,34 @@ def write_results(
     language: BCP 47 tag of results that do not state the language of their data. Raises InputError, before
     anything is written, with every result whose language is not known or is another one.
     """
-    written = []
+    paths = []
     pairs = [result for result in results if result.task == "pairwise-sts"]
-    for result, code in zip(pairs, _languages(pairs, language), strict=True):
+    for result, code in zip(pairs, _language_codes(pairs, language), strict=True):
         name = task_name(str(result.environment["data"]), "pairwise", result.signature["history"])
         revision = str(result.signature.get("revision", "no_revision_available"))
-        place = (result.model.replace("/", "__").replace(" ", "_"), revision.replace(":", "-"))
-        path = Path(folder, "results", *map(in_a_path, (*place, f"{name}.json")))
+        folders = (result.model.replace("/", "__").replace(" ", "_"), revision.replace(":", "-"))
+        path = Path(folder, "results", *map(path_component, (*folders, f"{name}.json")))
         path.parent.mkdir(parents=True, exist_ok=True)
-        document = json_ready(_document(result, name, code))
+        document = json_ready(_result_document(result, name, code))
         write_atomic(path, f"{json.dumps(document, ensure_ascii=False, indent=2)}\n")
-        written.append(path)
-    return written
+        paths.append(path)
+    return paths
 
 
-def _languages(results: Sequence[Result], option: str | None) -> list[str]:
+def _language_codes(results: Sequence[Result], option: str | None) -> list[str]:
     """Return the language of each result's data as mteb writes it."""
     codes = []
     problems = []
     for result in results:
-        data, stated = str(result.environment["data"]), result.environment.get("language")
-        tag = stated or option
+        data, stated_language = str(result.environment["data"]), result.environment.get("language")
+        tag = stated_language or option
         if tag is None:
             message = "its results do not state the language of the data; expected --language"
             problems.append(Problem(data, None, message))
-        elif option and stated and not matches(option, stated):
-            message = f"the data are in {stated}, but --language is {option}; expected the same"
+        elif option and stated_language and not matches(option, stated_language):
+            message = (
+                f"the data are in {stated_language}, but --language is {option}; expected the same"
+            )
             problems.append(Problem(data, None, message))
         else:
             try:
@@ -186,16 +196,16 @@ def _languages(results: Sequence[Result], option: str | None) -> list[str]:
     return codes
 
 
-def _document(result: Result, name: str, language: str) -> dict[str, Any]:
+def _result_document(result: Result, name: str, language: str) -> dict[str, Any]:
     pearson, spearman = (result.metrics[metric].value for metric in ("pearson", "spearman"))
-    cosine = result.signature.get("similarity") == "cosine"
+    is_cosine = result.signature.get("similarity") == "cosine"
     scores = {"pearson": pearson, "spearman": spearman, "main_score": spearman}
-    if cosine:
+    if is_cosine:
         scores |= {"cosine_pearson": pearson, "cosine_spearman": spearman}
     return {
         "dataset_revision": str(result.signature["data"])[:12],
         "task_name": name,
-        "mteb_version": FORMAT,
+        "mteb_version": MTEB_VERSION,
         "scores": {"test": [{**scores, "hf_subset": "default", "languages": [language]}]},
         "evaluation_time": result.seconds,
         "kg_co2_emissions": None,

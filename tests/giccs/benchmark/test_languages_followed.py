@@ -205,7 +205,7 @@ def test_a_recipe_may_state_a_language(tmp_path):
     path = tmp_path / "r.toml"
     text = 'data = "d"\n[[model]]\nname = "m"\ntask = "multiple-choice-sts"\n'
     path.write_text(f'{text}ask = {{ language = "en" }}\n', "utf-8")
-    assert read_recipe(path).runs[0].ask == {"language": "en"}
+    assert read_recipe(path).runs[0].options == {"language": "en"}
     path.write_text(f'{text}ask = {{ language = "English" }}\n', "utf-8")
     with pytest.raises(InputError, match="language: 'English' is not a BCP 47 language tag"):
         read_recipe(path)

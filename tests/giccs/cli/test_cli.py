@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from giccs.tasks import TASKS, TaskOptions, taken_options
+from giccs.tasks import TASKS, TaskOptions, task_option_names
 
 from ..benchmark.test_release import write_release
 
@@ -397,7 +397,7 @@ def test_a_wrong_call_of_report_says_so(tmp_path, benchmark_file, arguments, mes
 
 def test_every_option_concerns_some_task():
     options = {one.name for one in fields(TaskOptions)}
-    assert {name for task in TASKS for name in taken_options(task)} == options - {"seed"}
+    assert {name for task in TASKS for name in task_option_names(task)} == options - {"seed"}
 
 
 def test_an_option_that_concerns_no_task_is_refused(tmp_path):

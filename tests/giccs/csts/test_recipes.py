@@ -136,7 +136,7 @@ def test_recipes_of_papers_keep_the_last_epoch(name):
     runs = read_recipe(ROOT / "recipes" / f"{name}.toml").runs
     trainings = [run for run in runs if run.task == TRAINING]
     assert trainings
-    assert {run.ask.get("select") for run in trainings} == {"last"}
+    assert {run.options.get("select") for run in trainings} == {"last"}
 
 
 def test_a_score_that_selected_the_epoch_is_marked_beside_published_ones(place, monkeypatch):

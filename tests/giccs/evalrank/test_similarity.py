@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from bws.problems import InputError
-from giccs.evaluation.run import must_do, run
+from giccs.evaluation.run import check_supported, run
 from giccs.evaluation.task_results import evaluate_task, signature_of
 from giccs.measures.results import Store
 from giccs.models import open_model
@@ -272,7 +272,7 @@ def test_models_that_only_compare_and_models_that_cannot(tmp_path):
     with pytest.raises(
         InputError, match=r"gives no vectors, and word-similarity needs them for l2"
     ):
-        must_do([model], [distance])
+        check_supported([model], [distance])
 
     class Causal:
         name = "causal:gpt"

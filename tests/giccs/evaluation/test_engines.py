@@ -21,9 +21,15 @@ from giccs.benchmark import read_benchmark
 from giccs.cli.evaluation import evaluate
 from giccs.evaluation.engines import EngineError
 from giccs.evaluation.engines import cluster as engine
-from giccs.evaluation.engines.cluster import RETRIES, _gpus, _threads, _unconnected, over_ray
-from giccs.evaluation.engines.local import Ask, _lacks_memory, distinct
-from giccs.evaluation.engines.worker import THREADS
+from giccs.evaluation.engines.cluster import (
+    MAX_RESTARTS,
+    _connection_message,
+    _n_gpus,
+    _thread_variables,
+    run_on_ray,
+)
+from giccs.evaluation.engines.local import EvaluationJob, _is_memory_error, distinct_jobs
+from giccs.evaluation.engines.worker import THREAD_VARIABLES
 from giccs.evaluation.task_results import environment
 from giccs.measures.results import Store
 from giccs.models import ModelOptions, open_model
@@ -79,7 +85,7 @@ def kept(folder):
 
 
 def asks_of(task, data, *names):
-    return [Ask(open_model(name), task, data) for name in names]
+    return [EvaluationJob(open_model(name), task, data) for name in names]
 
 
 @pytest.fixture
@@ -174,22 +180,22 @@ def test_what_kills_its_workers_or_fails_is_told_and_the_rest_is_done(
     store = Store(tmp_path / "r")
     model, other = open_model("baseline:chance"), open_model("baseline:char-ngram")
     asks = [
-        Ask(model, hindered.Deadly(folder=str(tmp_path)), data),
-        Ask(model, PairwiseSTS("with"), data),  # after it, with the same worker
-        Ask(other, hindered.Faulty(), data),
-        Ask(other, PairwiseSTS(), data),
-        Ask(other, hindered.Threads(), data),
+        EvaluationJob(model, hindered.Deadly(folder=str(tmp_path)), data),
+        EvaluationJob(model, PairwiseSTS("with"), data),  # after it, with the same worker
+        EvaluationJob(other, hindered.Faulty(), data),
+        EvaluationJob(other, PairwiseSTS(), data),
+        EvaluationJob(other, hindered.Threads(), data),
     ]
     monkeypatch.setenv("OMP_NUM_THREADS", "2")  # more than a node has CPUs: it counts all the same
     with pytest.raises(EngineError) as caught:
-        list(over_ray(asks, store, address=cluster.address))
+        list(run_on_ray(asks, store, address=cluster.address))
     documents = [document for _, document in kept(tmp_path / "r").values()]
     assert {(one["model"], one["signature"]["history"]) for one in documents} == {
         ("baseline:chance", "with"),
         ("baseline:char-ngram", "without"),
     }
     deaths = (tmp_path / "deaths").read_text().split()
-    assert len(set(deaths)) == len(deaths) == RETRIES + 1
+    assert len(set(deaths)) == len(deaths) == MAX_RESTARTS + 1
     first, threads, second = sorted(str(caught.value).splitlines())
     assert re.match(r"baseline:chance: pairwise-sts: its worker was lost 4 times \(", first)
     assert second == "baseline:char-ngram: pairwise-sts: ZeroDivisionError: a mistake"
@@ -228,18 +234,20 @@ def test_models_that_cannot_be_had_are_told_as_locally(cluster, tmp_path, benchm
 def test_a_worker_that_cannot_start_says_why(cluster, data, tmp_path, monkeypatch):
     monkeypatch.setattr(engine, "Worker", hindered.NoWorker)
     model = open_model("baseline:chance")
-    asks = [Ask(model, PairwiseSTS(history), data) for history in ("with", "without")]
+    asks = [EvaluationJob(model, PairwiseSTS(history), data) for history in ("with", "without")]
     with pytest.raises(EngineError) as caught:
-        list(over_ray(asks, Store(tmp_path / "r"), address=cluster.address))
+        list(run_on_ray(asks, Store(tmp_path / "r"), address=cluster.address))
     reason = "its worker cannot start: ModuleNotFoundError: No module named 'giccs'"
     assert str(caught.value).splitlines() == 2 * [f"baseline:chance: pairwise-sts: {reason}"]
 
 
 def test_a_worker_with_other_weights_is_not_believed(cluster, data, tmp_path):
     seed_7 = open_model("baseline:chance", ModelOptions(seed=7))
-    ask = Ask(seed_7, PairwiseSTS(), data, ModelOptions(seed=8))  # as the worker will open it
+    ask = EvaluationJob(
+        seed_7, PairwiseSTS(), data, ModelOptions(seed=8)
+    )  # as the worker will open it
     with pytest.raises(ValueError, match="is not the same on the worker; model_seed differ"):
-        list(over_ray([ask], Store(tmp_path / "r"), address=cluster.address))
+        list(run_on_ray([ask], Store(tmp_path / "r"), address=cluster.address))
     assert kept(tmp_path / "r") == {}
 
 
@@ -349,14 +357,14 @@ def test_what_the_call_says_wrong(monkeypatch, tmp_path, benchmark_file):
     ],
 )
 def test_a_cluster_that_wants_a_token_is_guessed(said, told):
-    assert _unconnected(ConnectionError(said)) == told
+    assert _connection_message(ConnectionError(said)) == told
 
 
 def test_what_comes_to_the_same_is_asked_once(data):
     first, second = open_model("baseline:chance"), open_model("baseline:char-ngram")
     pairs = [(first, PairwiseSTS()), (second, PairwiseSTS()), (first, PairwiseSTS("with")),
              (second, PairwiseSTS())]  # fmt: skip
-    asks = distinct(Ask(model, task, data) for model, task in pairs)
+    asks = distinct_jobs(EvaluationJob(model, task, data) for model, task in pairs)
     assert [(ask.model.name, ask.task.history) for ask in asks] == [
         ("baseline:chance", "without"),
         ("baseline:chance", "with"),
@@ -366,16 +374,16 @@ def test_what_comes_to_the_same_is_asked_once(data):
 
 def test_workers_take_as_many_threads_as_this_process(monkeypatch, static_encoder):
     torch = pytest.importorskip("torch")
-    for variable in THREADS:
+    for variable in THREAD_VARIABLES:
         monkeypatch.delenv(variable, raising=False)
     cpus = str(environment()["cpus"])
     chance, encoder = open_model("baseline:chance"), open_model(str(static_encoder))
-    one, other = ([(0, Ask(model, PairwiseSTS(), None))] for model in (chance, encoder))
-    assert _threads(one) == {"OMP_NUM_THREADS": cpus, "OPENBLAS_NUM_THREADS": cpus}
+    one, other = ([(0, EvaluationJob(model, PairwiseSTS(), None))] for model in (chance, encoder))
+    assert _thread_variables(one) == {"OMP_NUM_THREADS": cpus, "OPENBLAS_NUM_THREADS": cpus}
     own = str(torch.get_num_threads())
-    assert _threads(other) == {"OMP_NUM_THREADS": own, "OPENBLAS_NUM_THREADS": cpus}
+    assert _thread_variables(other) == {"OMP_NUM_THREADS": own, "OPENBLAS_NUM_THREADS": cpus}
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
-    assert _threads(other) == {"OMP_NUM_THREADS": "2"}
+    assert _thread_variables(other) == {"OMP_NUM_THREADS": "2"}
 
 
 def test_a_gpu_is_claimed_where_the_model_takes_one(static_encoder):
@@ -385,13 +393,13 @@ def test_a_gpu_is_claimed_where_the_model_takes_one(static_encoder):
     encoder = open_model(str(static_encoder))
 
     def ask(device, model=encoder):
-        return Ask(model, PairwiseSTS(), None, ModelOptions(device=device))
+        return EvaluationJob(model, PairwiseSTS(), None, ModelOptions(device=device))
 
-    assert [_gpus(gpus, ask(device)) for device in ("auto", "cuda", "cpu")] == [1, 1, 0]
-    assert _gpus(gpus, ask("auto", open_model("baseline:chance"))) == 0
-    assert [_gpus(none, ask(device)) for device in ("auto", "cpu")] == [0, 0]
+    assert [_n_gpus(gpus, ask(device)) for device in ("auto", "cuda", "cpu")] == [1, 1, 0]
+    assert _n_gpus(gpus, ask("auto", open_model("baseline:chance"))) == 0
+    assert [_n_gpus(none, ask(device)) for device in ("auto", "cpu")] == [0, 0]
     with pytest.raises(ValueError, match="--device cuda is asked for, and the cluster has no GPU"):
-        _gpus(none, ask("cuda"))
+        _n_gpus(none, ask("cuda"))
 
 
 def test_a_model_for_which_memory_does_not_suffice_is_named_and_what_was_kept_stays(data, tmp_path):
@@ -401,8 +409,8 @@ import resource, sys
 from dataclasses import dataclass
 from giccs.benchmark import read_benchmark
 from giccs.evaluation.engines import EngineError
-from giccs.evaluation.engines.local import Ask
-from giccs.evaluation.engines.local import locally
+from giccs.evaluation.engines.local import EvaluationJob
+from giccs.evaluation.engines.local import run_locally
 from giccs.models import open_model
 from giccs.measures.results import Store
 from giccs.tasks.pairwise import PairwiseSTS
@@ -414,7 +422,8 @@ class Large(PairwiseSTS):
         return np.ones(2**34)
 model, data = open_model("baseline:chance"), read_benchmark(sys.argv[1])
 try:
-    list(locally([Ask(model, PairwiseSTS(), data), Ask(model, Large("with"), data)], Store(sys.argv[2])))
+    jobs = [EvaluationJob(model, PairwiseSTS(), data), EvaluationJob(model, Large("with"), data)]
+    list(run_locally(jobs, Store(sys.argv[2])))
 except EngineError as error:
     print(error)
 """
@@ -435,4 +444,4 @@ except EngineError as error:
     ],
 )
 def test_other_mistakes_are_not_taken_for_a_lack_of_memory(error, lacks):
-    assert _lacks_memory(error) is lacks
+    assert _is_memory_error(error) is lacks

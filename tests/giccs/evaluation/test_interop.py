@@ -22,7 +22,7 @@ from giccs.benchmark import read_benchmark
 from giccs.benchmark.terms import UNKNOWN_TERMS, Terms, terms_of_card
 from giccs.evaluation.interop import lm_eval as harness
 from giccs.evaluation.interop import mteb as embeddings
-from giccs.evaluation.interop.metadata import provenance
+from giccs.evaluation.interop.metadata import read_provenance
 from giccs.evaluation.task_results import evaluate_task
 from giccs.models import open_model
 from giccs.prompts import open_template
@@ -89,14 +89,14 @@ def test_the_white_space_before_the_answer_is_the_harness_delimiter(benchmark, t
 
 def test_mteb_gets_every_pair_as_it_is_compared(benchmark, tmp_path):
     folder = tmp_path / "out"
-    about = provenance(benchmark, language="de")
+    about = read_provenance(benchmark, language="de")
     files = embeddings.export_task(benchmark, ["without", "with"], folder, about)
     assert sorted(files) == sorted(path for path in folder.rglob("*") if path.is_file())
     for history in ("without", "with"):
         rows = lines(folder / f"giccs_benchmark_pairwise_{history}_history" / "test.jsonl")
         assert len(rows) == len(benchmark.items)
         for row, item in zip(rows, benchmark.items, strict=True):
-            assert (row["sentence1"], row["sentence2"]) == PairwiseSTS(history).sides(item)
+            assert (row["sentence1"], row["sentence2"]) == PairwiseSTS(history).pair_texts(item)
             assert row["score"] == item.score
     compile((folder / "giccs_benchmark_pairwise.py").read_text("utf-8"), "module", "exec")
 
@@ -163,7 +163,7 @@ def test_the_sample_is_exported_as_simulated_and_under_its_own_licence(metadata,
     text = (tmp_path / name).read_text("utf-8")
     assert text.endswith('license: "cc-by-4.0"\n  annotators: "simulated"\n  language: "de"\n')
     copy = replace(sample, name="copy.jsonl", terms=UNKNOWN_TERMS)
-    assert provenance(copy).terms == sample.terms  # known by its content
+    assert read_provenance(copy).terms == sample.terms  # known by its content
 
 
 def test_a_release_without_derivatives_says_that_it_must_not_be_passed_on(metadata, tmp_path):
@@ -194,7 +194,7 @@ def test_a_release_without_derivatives_says_that_it_must_not_be_passed_on(metada
 
 def test_what_neither_data_nor_card_toml_state_is_unknown(unstated_file, metadata, tmp_path):
     benchmark = read_benchmark(unstated_file)
-    about = provenance(benchmark, language="en")
+    about = read_provenance(benchmark, language="en")
     assert about.document() == {
         "license": None, "license_link": None, "annotators": "unknown", "language": "en",
     }  # fmt: skip
@@ -448,7 +448,7 @@ def test_mteb_itself_finds_the_same_numbers(static_encoder, benchmark, tmp_path)
     from sentence_transformers import SentenceTransformer
 
     embeddings.export_task(
-        benchmark, ["without", "with"], tmp_path, provenance(benchmark, language="de")
+        benchmark, ["without", "with"], tmp_path, read_provenance(benchmark, language="de")
     )
     spec = importlib.util.spec_from_file_location(
         "exported", tmp_path / "giccs_benchmark_pairwise.py"

@@ -9,7 +9,7 @@ import pytest
 from bws.problems import InputError
 from giccs.csts.encoders.settings import Settings, why_impossible
 from giccs.evaluation.recipe import TRAINING, read_recipe
-from giccs.evaluation.run import follow
+from giccs.evaluation.run import open_recipe
 from giccs.measures.comparison import wilson
 from giccs.models import ModelOptions
 from giccs.tasks import TASKS, TaskOptions
@@ -42,7 +42,7 @@ def test_the_papers_recipe_holds_tables_5_and_6():
         "gbert-large-sts": [0.622, 0.679],
     }
     table_6 = recipe.runs[-1]
-    assert (table_6.model, table_6.task, table_6.ask) == (
+    assert (table_6.model, table_6.task, table_6.options) == (
         "ai-forever/mGPT", "multiple-choice-sts", {"history": "both"},
     )  # fmt: skip
     assert recipe.data.startswith("sasaadi/GiCCS@")
@@ -68,7 +68,7 @@ def test_every_model_of_the_paper_stands_at_a_commit_whose_place_is_named():
 
 def numbers_of(recipe, task, metric="spearman"):
     return [
-        (run.model.split("/")[-1], run.ask, number.value)
+        (run.model.split("/")[-1], run.options, number.value)
         for run in recipe.runs
         if run.task == task
         for number in run.published
@@ -110,7 +110,7 @@ def test_the_recipe_of_l_csts_holds_its_tables_4_and_5():
 @pytest.mark.parametrize("name", ["c-sts-paper.toml", "l-csts-paper.toml"])
 def test_every_training_of_a_recipe_can_be(name):
     runs = [run for run in read_recipe(RECIPES / name).runs if run.task == TRAINING]
-    assert [why_impossible(Settings(run.model, **run.ask)) for run in runs] == [""] * len(runs)
+    assert [why_impossible(Settings(run.model, **run.options)) for run in runs] == [""] * len(runs)
 
 
 @pytest.mark.parametrize("name", ["c-sts", "l-csts"])
@@ -190,13 +190,13 @@ def test_a_recipe_without_models_is_none(tmp_path):
 
 def test_models_and_tasks_can_be_picked(tmp_path):
     recipe = read_recipe(PAPER)
-    assert [run.model for run in recipe.only(["deepset/gbert-large"]).runs] == [
+    assert [run.model for run in recipe.select(["deepset/gbert-large"]).runs] == [
         "deepset/gbert-large"
     ]
-    assert len(recipe.only(tasks=["pairwise-sts"]).runs) == 7
-    assert recipe.only() == recipe
+    assert len(recipe.select(tasks=["pairwise-sts"]).runs) == 7
+    assert recipe.select() == recipe
     with pytest.raises(InputError, match="says nothing of gbert; ai-forever/mGPT, deepset"):
-        recipe.only(["gbert"], ["pairwise-sts"])
+        recipe.select(["gbert"], ["pairwise-sts"])
 
 
 def test_all_models_that_cannot_be_had_or_cannot_do_it_are_told(tmp_path):
@@ -213,7 +213,7 @@ def test_all_models_that_cannot_be_had_or_cannot_do_it_are_told(tmp_path):
         """,
     )
     with pytest.raises(InputError) as caught:
-        follow(read_recipe(path), ModelOptions(), TaskOptions())
+        open_recipe(read_recipe(path), ModelOptions(), TaskOptions())
     first, second = map(str, caught.value.problems)
     assert first.startswith("baseline:x: no such baseline")
     assert second.startswith("baseline:chance: gives no likelihoods")
@@ -233,7 +233,7 @@ def test_each_model_gets_its_own_revision_and_history(tmp_path, plain_encoder):
         task = "pairwise-sts"
         """,
     )
-    jobs = follow(read_recipe(path), ModelOptions(), TaskOptions(seed=3))
+    jobs = open_recipe(read_recipe(path), ModelOptions(), TaskOptions(seed=3))
     assert [[task.history for task in tasks] for _, tasks in jobs] == [
         ["without", "with"],
         ["without"],

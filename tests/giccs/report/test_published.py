@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from giccs.csts.encoders.settings import Settings
-from giccs.evaluation.recipe import Published, Recipe, Run
+from giccs.evaluation.recipe import PublishedNumber, Recipe, Run
 from giccs.measures.comparison import share
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Group, Result
@@ -42,20 +42,20 @@ def choice(model="gpt", data="owner/set", right=(4, 5, 3, 2), n=30):
 
 TABLE_5 = Run(
     "m", "abc", "pairwise-sts", {"history": "without"},
-    (Published("pearson", 0.8, n=300), Published("spearman", 0.5, n=300)),
+    (PublishedNumber("pearson", 0.8, n=300), PublishedNumber("spearman", 0.5, n=300)),
 )  # fmt: skip
 TABLE_6 = Run(
     "gpt", None, "multiple-choice-sts", {"history": "both"},
     (
-        Published("accuracy", 0.133, {"n_turns": 3, "history": "with"}, 0.063, 30),
-        Published("accuracy", 0.166, {"n_turns": 3, "history": "without"}, 0.069, 30),
+        PublishedNumber("accuracy", 0.133, {"n_turns": 3, "history": "with"}, 0.063, 30),
+        PublishedNumber("accuracy", 0.166, {"n_turns": 3, "history": "without"}, 0.069, 30),
     ),
 )  # fmt: skip
 RECIPE = Recipe("r.toml", "A paper", "https://example.org", "owner/set@abc", (TABLE_5, TABLE_6))
 
 
 def test_a_recipe_may_leave_out_a_default_that_the_name_of_a_result_states():
-    numbers = (Published("spearman", 0.5, n=300),)
+    numbers = (PublishedNumber("spearman", 0.5, n=300),)
     run = Run("static:g.txt+abtt", None, "pairwise-sts", {"history": "without"}, numbers)
     ours = pairwise("static:g.txt+abtt:2", spearman=correlation(0.5, 0.4, 0.6))
     (line,) = compare_with_published([ours], Recipe("r.toml", "", "", "owner/set", (run,))).lines
@@ -145,8 +145,8 @@ def test_accuracies_of_30_questions_say_what_a_question_is_worth():
 
 def test_a_run_takes_only_results_that_were_asked_as_it_says():
     """What it does not say is the default, for a task and for a training."""
-    prompted = Run("m", None, "csts-prompt", {"shots": 2}, (Published("spearman", 0.4),))
-    trained = Run("m", None, "csts-train", {"encoding": "tri"}, (Published("spearman", 0.3),))
+    prompted = Run("m", None, "csts-prompt", {"shots": 2}, (PublishedNumber("spearman", 0.4),))
+    trained = Run("m", None, "csts-train", {"encoding": "tri"}, (PublishedNumber("spearman", 0.3),))
     recipe = Recipe("r.toml", "", "", "owner/set", (prompted, trained))
     metrics = {"spearman": correlation(0.41, 0.3, 0.5)}
 

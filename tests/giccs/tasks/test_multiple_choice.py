@@ -23,7 +23,7 @@ from bws.command import json_ready
 from bws.problems import InputError
 from giccs.benchmark import Benchmark, read_benchmark
 from giccs.benchmark.items import Item, Turn
-from giccs.evaluation.run import must_do, open_models, run
+from giccs.evaluation.run import check_supported, open_models, run
 from giccs.evaluation.task_results import evaluate_task, signature_of
 from giccs.measures.results import Store
 from giccs.models import packaged
@@ -32,7 +32,7 @@ from giccs.prompts import open_template
 from giccs.report import report
 from giccs.tasks import TaskOptions, open_tasks
 from giccs.tasks.multiple_choice import MultipleChoice
-from giccs.tasks.questions import Asking, questions
+from giccs.tasks.questions import QuestionRenderer, make_questions
 
 TEMPLATE = open_template("figure2-de-1")
 
@@ -170,7 +170,7 @@ def test_each_measure_makes_its_own_choice():
     )
     metrics = group(result, history="with")
     assert all(metrics[name].value == 0 for name in metrics if name.startswith("accuracy"))
-    (question,), _ = questions(benchmark, 0)
+    (question,), _ = make_questions(benchmark, 0)
     order = [option.utterance_id[-1] for option in question.options]
     letters = dict(zip(order, "ABCDE", strict=True))
     chosen = {
@@ -270,7 +270,8 @@ def test_a_row_of_the_table_is_what_was_scored():
 def test_the_order_of_options_hangs_on_seed_and_dialogue_alone(benchmark_file):
     benchmark = read_benchmark(benchmark_file)
     order = lambda b, seed: {  # noqa: E731
-        q.dialogue_id: [option.utterance_id for option in q.options] for q in questions(b, seed)[0]
+        q.dialogue_id: [option.utterance_id for option in q.options]
+        for q in make_questions(b, seed)[0]
     }
     whole = order(benchmark, 0)
     assert order(Benchmark("turned", benchmark.items[::-1]), 0) == whole
@@ -281,7 +282,7 @@ def test_the_order_of_options_hangs_on_seed_and_dialogue_alone(benchmark_file):
 
 
 def test_the_right_answer_stands_at_every_place_about_equally_often():
-    asked_of, _ = questions(read_benchmark("giccs-sample"), 0)
+    asked_of, _ = make_questions(read_benchmark("giccs-sample"), 0)
     places = np.bincount([int(np.argmax(q.gold)) for q in asked_of], minlength=5)
     assert stats.chisquare(places).pvalue > 0.01
 
@@ -358,8 +359,8 @@ def test_a_chat_template_is_put_around_and_its_white_space_goes_to_the_answer():
 def test_white_space_that_ends_a_template_stands_before_the_answer(tmp_path, ending, separator):
     path = tmp_path / "own.txt"
     path.write_text("{turn}\n{option}\n" + ending, "utf-8")
-    (question,), _ = questions(FOUR.first(1), 0)
-    asked_for = Asking(open_template(path)).ask(question, 0, "with")
+    (question,), _ = make_questions(FOUR.first(1), 0)
+    asked_for = QuestionRenderer(open_template(path)).render(question, 0, "with")
     assert asked_for.prompt.endswith("Antwort:")
     assert asked_for.answers[0].startswith(f"{separator}utterance")
 
@@ -507,7 +508,7 @@ def test_each_model_does_what_it_can(tmp_path, benchmark_file):
         ("formula", "multiple-choice-sts"),
     ]
     with pytest.raises(InputError) as caught:
-        must_do(models, tasks)
+        check_supported(models, tasks)
     assert list(map(str, caught.value.problems)) == [
         "baseline:char-ngram: gives no likelihoods; multiple-choice-sts needs a causal language model: "
         "causal:FOLDER, or completions:NAME on a server",
@@ -523,7 +524,7 @@ def test_a_real_model_by_its_folder(tiny_gpt, tmp_path, benchmark_file):
 
     benchmark = read_benchmark(benchmark_file).first(2)
     models, tasks = open_models([str(tiny_gpt)]), open_tasks("multiple-choice-sts")
-    must_do(models, tasks)
+    check_supported(models, tasks)
     (result,) = run(models, tasks, benchmark, Store(tmp_path / "r"))
     model, tokenizer = (
         kind.from_pretrained(tiny_gpt) for kind in (AutoModelForCausalLM, AutoTokenizer)

@@ -13,7 +13,7 @@ from giccs.tasks import METRICS, TASKS, open_tasks, result_kind
 def test_every_task_has_a_kind_and_opens_under_its_name(name):
     assert {task.name for task in open_tasks(name)} == {name}
     kind = result_kind(name)
-    assert not set(kind.compared_by) - {"spearman", "rank_spearman", "accuracy"}
+    assert not set(kind.comparison_metrics) - {"spearman", "rank_spearman", "accuracy"}
 
 
 def test_results_of_tasks_that_are_not_installed_have_metrics():

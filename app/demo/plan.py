@@ -21,7 +21,7 @@ pseudonyms = false        # the workers are simulated: their ids hide nobody
 
 
 def sample_dialogues(first: int | None = None) -> str:
-    """Return the dialogues of giccs-sample as JSON Lines, all or so many of them.
+    """Return all or the first dialogues of giccs-sample as JSON Lines.
 
     >>> sample_dialogues(2).count('"dialogue_id"')
     2
@@ -32,16 +32,16 @@ def sample_dialogues(first: int | None = None) -> str:
 
 @dataclass(frozen=True)
 class Plan:
-    """All that decides what is in the folder; two plans that are equal make the same benchmark."""
+    """All settings of a run; equal plans produce equal benchmarks."""
 
     dialogues: str
-    """JSON Lines, with the levels that simulated workers take for true."""
+    """JSON Lines with intended levels, the truth of the simulated workers."""
     workers: int = 5
-    """Each does every HIT."""
+    """Number of workers, each of whom completes all HITs."""
     noise: float = 0.2
     disagreement: float = 0.2
     careless: float = 0.02
-    """With noise and disagreement as of giccs-sample: agreement and reliability as in the paper."""
+    """With noise and disagreement as for giccs-sample, agreement and reliability are as in the paper."""
     seed: int = 0
     pairs: tuple[str, ...] = (
         "baseline:chance",
@@ -49,19 +49,19 @@ class Plan:
         "package:minilm",
         "package:use-multilingual",
     )
-    """Models that compare pairs."""
+    """Models of pairwise STS."""
     causal: tuple[str, ...] = (PROMPTED,)
-    """Models that answer multiple choice."""
+    """Models of multiple choice."""
     every: int = 5
-    """Causal models, on a processor, are asked about one dialogue of so many."""
+    """Causal models are evaluated on every n-th dialogue, to save time on a CPU."""
 
     @property
     def settings(self) -> str:
-        """Return the study's settings as TOML."""
+        """Settings of the study as TOML."""
         return SETTINGS.format(workers=self.workers)
 
     def document(self) -> dict[str, Any]:
-        """Return what a folder remembers of the plan that it was made by."""
+        """Return the JSON document that identifies the plan in a folder."""
         return {
             "made_by": "giccs-demo",
             "version": version("giccs"),

@@ -1,7 +1,7 @@
 """The annotation service of the demo: a real `mturk-hits serve` process on free ports.
 
-It never outlives its parent, however that ends: the parent holds the other end of its standard input. When
-the parent closes it or is killed, the read ends and so does the service (`main` runs in the child).
+It ends with its parent, which holds the other end of its standard input: when the parent closes it or is
+killed, the service reads the end of the file and stops (`main` runs in the child).
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ logger = logging.getLogger(__name__)
 
 STOP_SECONDS = 20.0
 GRACE_SECONDS = 15.0
-"""After a request to stop, the child ends itself without further notice."""
+"""Time after a request to stop until the child terminates itself."""
 
 
 @contextmanager
 def service(database: Path, log: Path) -> Iterator[str]:
-    """Serve `database` and yield the address of API and worker site; what it says goes to `log`.
+    """Serve `database` and yield the address of the API and the worker site; messages go to `log`.
 
-    OSError with its last line where it does not start. It ends with this process, however that ends.
+    Raises OSError with the last line of the log if the service does not start.
     """
     command = [sys.executable, "-P", "-m", "app.demo.service", "--quiet", "--json"]
     command += ["--db", str(database), "--port", "0", "--frame-port", "0"]
-    # keys that somebody has set for a service of theirs would lock the simulated workers out
+    # keys in the environment would exclude the simulated workers
     environment = {name: value for name, value in os.environ.items() if name != "GICCS_KEYS"}
-    with log.open("ab") as said:
+    with log.open("ab") as log_file:
         process = subprocess.Popen(  # noqa: S603 - this program itself, by its own path
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, env=environment,
-            start_new_session=True,  # Ctrl-C is for this process, which then ends that one in order
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log_file, env=environment,
+            start_new_session=True,  # Ctrl-C reaches only this process, which stops the service
         )  # fmt: skip
     try:
         address = _address(process, log)
@@ -58,13 +58,13 @@ def _address(process: subprocess.Popen[bytes], log: Path) -> str:
     assert process.stdout is not None
     line = process.stdout.readline()
     if not line:
-        last = read_text(log).strip().splitlines()[-1:] or ["it says nothing"]
-        raise OSError(f"mturk-hits serve does not start: {last[0]} (see {log})")
+        last_line = read_text(log).strip().splitlines()[-1:] or ["no message"]
+        raise OSError(f"mturk-hits serve did not start: {last_line[0]} (see {log})")
     return str(json.loads(line)["api"])
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Close its standard input, which asks it to end; insist after a while."""
+    """Stop the process by closing its standard input; kill it after a timeout."""
     for pipe in (process.stdin, process.stdout):
         if pipe:
             pipe.close()
@@ -84,7 +84,7 @@ def main() -> None:
 
 
 def _end_with_parent() -> None:
-    while os.read(0, 1024):  # not sys.stdin: a thread that waits in it blocks the interpreter's end
+    while os.read(0, 1024):  # not sys.stdin, which would block the exit of the interpreter
         pass
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(GRACE_SECONDS)

@@ -76,7 +76,7 @@ def explore(
     """Open the score explorer: scores, dialogues, annotation, models and errors."""
     if find_spec("streamlit") is None:
         raise click.ClickException(
-            "Streamlit is required; install it with: pip install 'giccs[app]'"
+            "giccs-explore needs Streamlit; install it with: pip install 'giccs[app]'"
         )
     _check_free(port)
     from app.explorer.uploads import MAX_UPLOAD_MEGABYTES

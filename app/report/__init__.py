@@ -1,1 +1,1 @@
-"""The HTML report of a study and its models; every number names the command that prints it."""
+"""The HTML report of a study and its models; each number states the command that prints it."""

@@ -1,6 +1,6 @@
-"""What the report consists of: sections with text, tables and figures, and numbers with their source.
+"""Elements of the report: sections with text, tables and figures, and numbers with their source.
 
-The source of a number is a command and a position in the JSON that it prints.
+The source of a number is a command and a position in its JSON output.
 """
 
 from __future__ import annotations
@@ -15,57 +15,69 @@ from bws.command import json_ready
 from bws.tables import Cell as TableCell
 from bws.tables import Column, Interval, ResultTable
 
-__all__ = ["Cell", "Figure", "Number", "Section", "Source", "Table", "at", "part_label", "svg_of"]
+__all__ = [
+    "Cell",
+    "Figure",
+    "Number",
+    "Section",
+    "Source",
+    "Table",
+    "chart_svg_for_page",
+    "part_label",
+    "resolve_pointer",
+]
 
 MISSING = "–"
 WIDTH = 220
-"""Of the plot itself, so that a telephone shows the chart at its own size."""
+"""Width of the plot area in pixels, small enough for phones."""
 TAG = re.compile(r"<[^>]*>")
 ARIA = re.compile(r'\s(?:role|aria-\w+)="[^"]*"')
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number as it is shown."""
+    """A formatted number and its source."""
 
     text: str
     command: str
-    """Run in the folder of the data, it prints a JSON document."""
+    """Command that prints a JSON document, run in the folder of the data."""
     path: str
-    """The number's place in it: a JSON Pointer (RFC 6901)."""
+    """Position of the number in the document: a JSON Pointer (RFC 6901)."""
 
 
 Cell = str | Number | Sequence[str | Number]
-"""Text, a number, or a row of both."""
+"""Text, a number, or a sequence of both."""
 
 
 class Source:
-    """A command and what it prints with --json."""
+    """A command and its JSON output."""
 
     def __init__(self, command: str, document: Mapping[str, Any]) -> None:
         self.command = command
         self.document = json_ready(document)
 
-    def number(self, path: str, form: str = "") -> Number:
-        """Return the number at a place, formatted; a dash where there is none.
+    def number(self, path: str, spec: str = "") -> Number:
+        """Return the formatted number at a position; a dash if it is missing.
 
         >>> Source("x --json", {"alpha": {"both": 0.6125}}).number("/alpha/both", ".2f").text
         '0.61'
         """
-        value = at(self.document, path)
-        text = MISSING if value is None else format(value, form)
+        value = resolve_pointer(self.document, path)
+        text = MISSING if value is None else format(value, spec)
         return Number(text, self.command, path)
 
-    def interval(self, path: str, form: str = ".3f") -> Sequence[str | Number]:
-        """Return value and interval of an estimate at a place; a dash for an interval that is missing."""
-        value, low, high = (self.number(f"{path}/{end}", form) for end in ("value", "low", "high"))
+    def interval(self, path: str, spec: str = ".3f") -> Sequence[str | Number]:
+        """Return value and interval of an estimate at a position; a missing interval is a dash."""
+        value, low, high = (
+            self.number(f"{path}/{name}", spec) for name in ("value", "low", "high")
+        )
         if value.text == MISSING:
             return [value]
-        shown = [MISSING] if low.text == MISSING else [low, ", ", high]
-        return [value, " [", *shown, "]"]
+        limits = [MISSING] if low.text == MISSING else [low, ", ", high]
+        return [value, " [", *limits, "]"]
 
     def table(self, table: ResultTable) -> Table:
-        """Return a table of results with the source of every number in it."""
+        """Return a table of results with the source of each number."""
         sources = table.sources or [""] * len(table.rows)
         rows = [
             [
@@ -92,13 +104,13 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table whose first column heads the rows."""
+    """A table whose first column contains the row headers."""
 
     caption: str
     headers: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     note: str = ""
-    """What to know of the numbers; a paragraph per line."""
+    """Notes on the numbers; one paragraph per line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,39 +120,39 @@ class Figure:
     svg: str
     caption: str
     alternative: str
-    """What the chart shows, for who does not see it."""
+    """Alternative text for screen readers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of the page with a heading."""
+    """A section of the page."""
 
     name: str
-    """For links into the page."""
+    """Anchor of the section."""
     title: str
     text: Sequence[str] = ()
     commands: Sequence[str] = ()
-    """What prints these numbers."""
+    """Commands that print the numbers."""
     figures: Sequence[Figure] = ()
     tables: Sequence[Table] = ()
     about_scores: bool = True
-    """Whether its numbers rest on the annotators' judgments."""
+    """Whether the numbers depend on judgments."""
 
 
 def part_label(by: Mapping[str, Any]) -> str:
-    """Return how the page calls a part of the data.
+    """Return the label of a subset of the data.
 
     >>> part_label({"source": "spoken", "n_turns": 3}), part_label({})
     ('spoken, 3 turns', 'all')
     """
-    shown = [f"{value} turns" if name == "n_turns" else str(value) for name, value in by.items()]
-    return ", ".join(shown) or "all"
+    texts = [f"{value} turns" if name == "n_turns" else str(value) for name, value in by.items()]
+    return ", ".join(texts) or "all"
 
 
-def at(document: Any, path: str) -> Any:
-    """Return what a JSON Pointer points to; KeyError or IndexError where nothing is.
+def resolve_pointer(document: Any, path: str) -> Any:
+    """Return the value at a JSON Pointer; KeyError or IndexError if it is missing.
 
-    >>> at({"groups": [{"by": {"a/b": 1}}]}, "/groups/0/by/a~1b")
+    >>> resolve_pointer({"groups": [{"by": {"a/b": 1}}]}, "/groups/0/by/a~1b")
     1
     """
     for part in path.split("/")[1:]:
@@ -149,19 +161,19 @@ def at(document: Any, path: str) -> Any:
     return document
 
 
-def svg_of(chart: Any, *, width: int = WIDTH, height: int | None = None) -> str:
-    """Return a chart as SVG without a background, with ids that no other chart of the page has.
+def chart_svg_for_page(chart: Any, *, width: int = WIDTH, height: int | None = None) -> str:
+    """Return a chart as SVG without background, with ids that are unique on the page.
 
-    Roles and labels of its parts are left out: the page shows the chart as one image with a label.
+    Roles and labels of its elements are removed, because the page shows the chart as one image with a label.
     """
     import altair as alt
 
     from giccs.description.figures import chart_svg
 
-    shaped = chart.properties(width=width, **({"height": height} if height else {}))
+    sized = chart.properties(width=width, **({"height": height} if height else {}))
     legend = alt.LegendConfig(orient="bottom", direction="vertical")
-    svg = chart_svg(shaped.configure(background="transparent", legend=legend))
-    own = f"c{hashlib.sha256(svg.encode()).hexdigest()[:8]}-"
+    svg = chart_svg(sized.configure(background="transparent", legend=legend))
+    prefix = f"c{hashlib.sha256(svg.encode()).hexdigest()[:8]}-"
     svg = TAG.sub(lambda tag: ARIA.sub("", tag[0]), svg)
-    svg = re.sub(r'\bid="([^"]+)"', rf'id="{own}\1"', svg)
-    return re.sub(r'(url\(#|href="#)', rf"\g<1>{own}", svg)
+    svg = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}\1"', svg)
+    return re.sub(r'(url\(#|href="#)', rf"\g<1>{prefix}", svg)

@@ -1,4 +1,4 @@
-"""The input files of a report, read once, and their digest."""
+"""Input files of a report and their digest."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ __all__ = ["Inputs"]
 
 @dataclass(frozen=True)
 class Inputs:
-    """Names of files in a folder; a section whose files are not there is left out."""
+    """Names of files in a folder; sections with missing files are omitted."""
 
     folder: Path
     simulated: bool = False
-    """Whether the annotators are; the page then says so wherever their scores count."""
+    """Whether the annotators are simulated, which the page then states."""
     benchmark_file: str = "benchmark.jsonl"
     judgments_file: str = "judgments.csv"
     metadata_file: str = "dialogues.jsonl"
-    """What has source and n_turns of each dialogue; a benchmark will do."""
+    """File with source and n_turns of each dialogue, for example a benchmark."""
     dialogues_file: str = "dialogues.jsonl"
     tuples_file: str = "tuples.csv"
     settings_file: str = "hits.toml"
     results_folder: str = "results"
 
     def path(self, name: str) -> Path:
-        """Return where a file of the folder lies."""
+        """Return the path of a file of the folder."""
         return self.folder / name
 
     def has(self, *names: str) -> bool:
-        """Tell whether all of these are there."""
+        """Return whether all files exist."""
         return all(self.path(name).exists() for name in names)
 
     @cached_property
@@ -50,31 +50,31 @@ class Inputs:
 
     @cached_property
     def judgments(self) -> Judgments | None:
-        """The judgments; None where they, or what tells parts of them apart, are not there."""
+        """The judgments; None if the judgments or the metadata are missing."""
         from bws.files import read_judgments
 
-        there = self.has(self.judgments_file, self.metadata_file)
-        return read_judgments(self.path(self.judgments_file)) if there else None
+        is_available = self.has(self.judgments_file, self.metadata_file)
+        return read_judgments(self.path(self.judgments_file)) if is_available else None
 
     @property
     def study(self) -> tuple[str, str, str]:
-        """The files that say what was asked: tuples, dialogues, settings."""
+        """Names of the files of the study: tuples, dialogues, settings."""
         return self.tuples_file, self.dialogues_file, self.settings_file
 
     @cached_property
     def results(self) -> list[Result]:
-        """All results, in the order in which giccs-report prints them."""
+        """All results in the order of giccs-report."""
         from giccs.measures.results import Store
 
         has_some = self.path(self.results_folder).is_dir()
         return list(Store(self.path(self.results_folder)).results()) if has_some else []
 
     def digest(self) -> str:
-        """Return SHA-256 over all that the page is made from."""
+        """Return the SHA-256 digest of all input files."""
         names = [self.benchmark_file, self.judgments_file, self.metadata_file, *self.study]
         paths = [self.path(name) for name in names]
         paths += sorted(self.path(self.results_folder).glob("*--*--*.json"))
-        found = hashlib.sha256(repr((self.simulated, names)).encode())
+        digest = hashlib.sha256(repr((self.simulated, names)).encode())
         for path in filter(os.path.exists, paths):
-            found.update(f"{path.name} {path.stat().st_size}\n".encode() + path.read_bytes())
-        return found.hexdigest()
+            digest.update(f"{path.name} {path.stat().st_size}\n".encode() + path.read_bytes())
+        return digest.hexdigest()

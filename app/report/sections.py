@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from app.report.content import Cell, Figure, Section, Source, Table, part_label, svg_of
+from app.report.content import Cell, Figure, Section, Source, Table, chart_svg_for_page, part_label
 from app.report.inputs import Inputs
 from giccs.measures.formatting import few_clusters_note
 from giccs.tasks import result_kind
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["sections"]
 
 BY = ("source", "n_turns")
-"""What tells the parts of Tables 1 and 3 apart."""
+"""Grouping columns of Tables 1 and 3."""
 log = logging.getLogger(__name__)
 CORRELATIONS = ("pearson", "spearman", "rank_spearman")
 ACCURACIES = {
@@ -34,11 +34,11 @@ ACCURACIES = {
     "accuracy_pmi": "PMI",
 }
 TITLES = {
-    "value": "accuracy", "model": "model", "history": "history", "n": "questions", "chance": "guessing",
+    "value": "accuracy", "model": "model", "history": "history", "n": "questions", "chance": "chance level",
 }  # fmt: skip
 DIVISIONS = ("n_turns", "source")
 IndexedResult = tuple[int, "Result"]
-"""A result and its place in the document of giccs-report."""
+"""A result and its index in the JSON of giccs-report."""
 CITE = (
     "If you use the method: Shima Asaadi, Zahra Kolagar, Alina Liebel and Alessandra Zarcone (2022), "
     "GiCCS: A German in-Context Conversational Similarity Benchmark.",
@@ -48,43 +48,43 @@ CITE = (
 
 
 def sections(inputs: Inputs) -> Iterator[Section]:
-    """Yield the sections of a page, in their order; those without files are left out."""
-    results, halves = _source_of_results(inputs), None
+    """Yield the sections of a page in order; sections with missing files are omitted."""
+    results, reliability_source = _source_of_results(inputs), None
     if inputs.has(*inputs.study):
         yield _study_section(inputs)
     dialogues, scores = _benchmark_sections(inputs)
     yield dialogues
     if inputs.judgments is not None:
         yield _agreement_section(inputs, inputs.judgments)
-        reliability, halves = _reliability_section(inputs, inputs.judgments)
+        reliability, reliability_source = _reliability_section(inputs, inputs.judgments)
         yield reliability
     yield scores
     yield from _model_sections(inputs, results)
-    yield _signature_section(inputs, results, halves)
+    yield _signature_section(inputs, results, reliability_source)
     cite = [line.format(version=version("giccs")) for line in CITE]
     yield Section("cite", "How to cite", cite, about_scores=False)
 
 
 def _study_section(inputs: Inputs) -> Section:
-    """Return what was asked and what it would cost."""
+    """Return the section on the study and its cost."""
     source = _source_of_study(inputs)
-    unit = str(source.document["currency"])
+    currency = str(source.document["currency"])
     rows: list[tuple[str, Cell]] = [
         ("HITs", source.number("/hits")),
         ("assignments", source.number("/assignments")),
-        ("reward of an assignment", ["$", source.number("/reward")]),
+        ("reward per assignment", ["$", source.number("/reward")]),
         ("rewards", ["$", source.number("/rewards")]),
-        ("fees as Mechanical Turk took them", ["$", source.number("/fees")]),
+        ("fees (as charged by Mechanical Turk)", ["$", source.number("/fees")]),
         ("rewards and fees", ["$", source.number("/total")]),
-        ("seconds a HIT takes a person, as set", source.number("/expected_seconds")),
-        ("earned an hour then", [source.number("/hourly"), f" {unit}"]),
-        ("minimum wage", [source.number("/minimum_wage"), f" {unit}"]),
+        ("expected seconds per HIT (setting)", source.number("/expected_seconds")),
+        ("resulting hourly wage", [source.number("/hourly"), f" {currency}"]),
+        ("minimum wage", [source.number("/minimum_wage"), f" {currency}"]),
     ]
     text = [
-        "People see a dialogue and some of its candidate utterances, and choose the one that is most "
-        "similar to the last turn and the one that is least. A HIT is a page of such questions."
+        "Annotators read a dialogue and several candidate utterances, and choose those that are most and "
+        "least similar to the target utterance. A HIT is one page with such questions."
     ]
-    table = Table("HITs, and what they would cost with people", ("", ""), rows)
+    table = Table("HITs and their cost with real workers", ("", ""), rows)
     return Section("study", "The study", text, [source.command], tables=[table], about_scores=False)
 
 
@@ -98,22 +98,22 @@ def _source_of_study(inputs: Inputs) -> Source:
     from mturk.study.settings_file import read_settings
 
     tuples, dialogues, settings_file = inputs.study
-    asked = read_tuples(inputs.path(tuples)), read_dialogues(inputs.path(dialogues))
-    settings = read_settings(inputs.path(settings_file), data_language(asked[1], dialogues))
-    price = estimate([settings.assignments] * len(plan(*asked, settings)), settings)
+    study_files = read_tuples(inputs.path(tuples)), read_dialogues(inputs.path(dialogues))
+    settings = read_settings(inputs.path(settings_file), data_language(study_files[1], dialogues))
+    cost = estimate([settings.assignments] * len(plan(*study_files, settings)), settings)
     amounts = {
-        "reward": price.reward,
-        "rewards": price.rewards,
-        "fees": price.fees,
-        "total": price.total,
-        "hourly": cents(price.hourly),
-        "minimum_wage": price.minimum,
-        "currency": price.currency,
+        "reward": cost.reward,
+        "rewards": cost.rewards,
+        "fees": cost.fees,
+        "total": cost.total,
+        "hourly": cents(cost.hourly),
+        "minimum_wage": cost.minimum,
+        "currency": cost.currency,
     }
     counts = {
-        "hits": price.hits,
-        "assignments": price.assignments,
-        "expected_seconds": price.expected_seconds,
+        "hits": cost.hits,
+        "assignments": cost.assignments,
+        "expected_seconds": cost.expected_seconds,
     }
     command = (
         f"mturk-hits estimate {tuples} --dialogues {dialogues} --config {settings_file} --json"
@@ -125,24 +125,26 @@ def _agreement_section(inputs: Inputs, judgments: Judgments) -> Section:
     """Return the agreement of the annotators (Table 1 of the paper)."""
     from bws.agreement import agreement
 
-    found = agreement(judgments, by=_by(inputs, judgments))
-    source = Source(_command("bws-agreement", inputs), found.document())
+    result = agreement(judgments, by=_group_values(inputs, judgments))
+    source = Source(_command("bws-agreement", inputs), result.document())
     text = [
-        "Did different annotators give the same answers to the same tuples? Strong agreement: four of "
-        "five annotators, or that share, gave the same answer."
+        "Krippendorff’s α of the judgments of the same tuples. Strong agreement: at least 80 % of the "
+        "annotators gave the same answer."
     ]
-    tables = [source.table(found.result_table())]
+    tables = [source.table(result.result_table())]
     return Section("agreement", "Agreement", text, [source.command], tables=tables)
 
 
 def _reliability_section(inputs: Inputs, judgments: Judgments) -> tuple[Section, Source]:
-    """Return the split-half reliability (Table 3 of the paper), and what bws-reliability prints."""
+    """Return the split-half reliability (Table 3 of the paper) and the output of bws-reliability."""
     from bws.split_half import reliability
 
-    found = reliability(judgments, by=_by(inputs, judgments))
-    source = Source(_command("bws-reliability", inputs), found.document())
-    text = ["Would other judgments of the same tuples have given the same scores?"]
-    tables = [source.table(found.result_table())]
+    result = reliability(judgments, by=_group_values(inputs, judgments))
+    source = Source(_command("bws-reliability", inputs), result.document())
+    text = [
+        "Split-half reliability: the correlation between scores from two random halves of the judgments."
+    ]
+    tables = [source.table(result.result_table())]
     return Section("reliability", "Reliability", text, [source.command], tables=tables), source
 
 
@@ -151,14 +153,14 @@ def _command(name: str, inputs: Inputs) -> str:
     return f"{name} {inputs.judgments_file} --metadata {inputs.metadata_file} --by {by} --json"
 
 
-def _by(inputs: Inputs, judgments: Judgments) -> Mapping[str, Any]:
+def _group_values(inputs: Inputs, judgments: Judgments) -> Mapping[str, Any]:
     from bws.metadata import read_metadata
 
     return dict(read_metadata(inputs.path(inputs.metadata_file)).of_tuples(judgments.tuples, BY))
 
 
 def _benchmark_sections(inputs: Inputs) -> tuple[Section, Section]:
-    """Return what giccs-stats prints: Table 2 of the paper, and Figure 1 as a chart and as numbers."""
+    """Return the output of giccs-stats: Table 2 of the paper, and Figure 1 as a chart and as numbers."""
     from giccs.benchmark.languages import required_language
     from giccs.description.distribution import distribution, distribution_table
     from giccs.description.figures import score_distribution
@@ -170,14 +172,14 @@ def _benchmark_sections(inputs: Inputs) -> tuple[Section, Section]:
     groups, bins = describe(items, lemmas), distribution([item.score for item in items])
     document = {
         "groups": [group.document() for group in groups],
-        "distribution": [asdict(one) for one in bins],
+        "distribution": [asdict(score_bin) for score_bin in bins],
         "lemmatiser": lemmas.name,
     }
     source = Source(f"giccs-stats {inputs.benchmark_file} --json", document)
     text = [
-        "What was said before the candidates: the turns of the dialogues. RTTR: types by the root of "
-        "tokens. MTLD: how long a stretch of text stays rich; it needs longer texts than single cells "
-        f"have, and is a dash where it is not defined. Lemmas: {lemmas.name}."
+        "Statistics of the turns of the dialogues. RTTR: types / √tokens. MTLD: mean length of token "
+        "sequences with a type–token ratio above a threshold; undefined (dash) for texts that are too short. "
+        f"Lemmas: {lemmas.name}."
     ]
     dialogues = Section(
         "statistics",
@@ -187,71 +189,77 @@ def _benchmark_sections(inputs: Inputs) -> tuple[Section, Section]:
         tables=[source.table(statistics_table(groups))],
         about_scores=False,
     )
-    said = "; ".join(f"{one.items} from {one.label}" for one in bins)
+    counts = "; ".join(f"{score_bin.items} from {score_bin.label}" for score_bin in bins)
     figure = Figure(
-        svg_of(score_distribution(bins), width=320, height=160),
-        "How many items have a score in each fifth of the scale (Figure 1 of the paper).",
-        f"Bar chart of the scores: {said}.",
+        chart_svg_for_page(score_distribution(bins), width=320, height=160),
+        "Number of items in each fifth of the scale (Figure 1 of the paper).",
+        f"Bar chart of the scores: {counts}.",
     )
-    text = ["Scores lie in [0, 1]: 1 is what annotators always found most similar, 0 never."]
+    text = [
+        "Scores are in [0, 1]: 1 if an item was always chosen as most similar, 0 if always as least similar."
+    ]
     tables = [source.table(distribution_table(bins))]
     return dialogues, Section("scores", "The scores", text, [source.command], [figure], tables)
 
 
 def _source_of_results(inputs: Inputs) -> Source:
-    """Return what giccs-report prints: all results, and where there are judgments the noise ceiling."""
+    """Return the output of giccs-report: all results and, with judgments, the noise ceiling."""
     command = f"giccs-report {inputs.results_folder} --json"
     document: dict[str, Any] = {"results": [result.document() for result in inputs.results]}
-    if inputs.judgments is None or not _on_pairs(inputs):
+    if inputs.judgments is None or not _pairwise_results(inputs):
         return Source(command, document)
     from giccs.measures.ceiling import cached_ceiling
 
     folder = inputs.path(inputs.results_folder)
-    found = cached_ceiling(folder, inputs.judgments, inputs.benchmark, log.debug)
-    document["ceiling"] = {name: one.document() for name, one in found.items()}
-    with_ceiling = f"--data {inputs.benchmark_file} --judgments {inputs.judgments_file} --json"
-    return Source(command.replace("--json", with_ceiling), document)
+    ceiling = cached_ceiling(folder, inputs.judgments, inputs.benchmark, log.debug)
+    document["ceiling"] = {name: estimate.document() for name, estimate in ceiling.items()}
+    options = f"--data {inputs.benchmark_file} --judgments {inputs.judgments_file} --json"
+    return Source(command.replace("--json", options), document)
 
 
-def _on_pairs(inputs: Inputs) -> list[IndexedResult]:
-    """Return the results of pairs on this benchmark; others may lie in the folder too."""
+def _pairwise_results(inputs: Inputs) -> list[IndexedResult]:
+    """Return the pairwise results on this benchmark."""
     data = inputs.benchmark.fingerprint
     return [
-        (place, one)
-        for place, one in enumerate(inputs.results)
-        if result_kind(one.task).tables == "pairs" and one.signature.get("data") == data
+        (index, result)
+        for index, result in enumerate(inputs.results)
+        if result_kind(result.task).tables == "pairs" and result.signature.get("data") == data
     ]
 
 
 def _model_sections(inputs: Inputs, source: Source) -> Iterator[Section]:
-    """Yield the sections for which there are results: pairs of this benchmark, questions of any."""
-    if pairs := _on_pairs(inputs):
-        yield _pairs(sorted(pairs, key=_best_correlation), source)
-    placed = enumerate(inputs.results)
-    if choices := [one for one in placed if result_kind(one[1].task).tables == "choices"]:
-        yield _choices(sorted(choices, key=_most_accurate), source)
+    """Yield sections for pairwise results on this benchmark and multiple-choice results on any."""
+    if pairs := _pairwise_results(inputs):
+        yield _pairwise_section(sorted(pairs, key=_correlation_key), source)
+    indexed = enumerate(inputs.results)
+    if choices := [
+        indexed_result
+        for indexed_result in indexed
+        if result_kind(indexed_result[1].task).tables == "choices"
+    ]:
+        yield _choices_section(sorted(choices, key=_accuracy_key), source)
 
 
-def _best_correlation(one: IndexedResult) -> tuple[float, str]:
-    return _descending(one[1].metrics["spearman"]), one[1].model
+def _correlation_key(indexed: IndexedResult) -> tuple[float, str]:
+    return _descending(indexed[1].metrics["spearman"]), indexed[1].model
 
 
-def _most_accurate(one: IndexedResult) -> tuple[float, str]:
-    return _descending(one[1].metrics["accuracy"]), one[1].model
+def _accuracy_key(indexed: IndexedResult) -> tuple[float, str]:
+    return _descending(indexed[1].metrics["accuracy"]), indexed[1].model
 
 
-def _descending(found: Estimate) -> float:
-    return math.inf if math.isnan(found.value) else -found.value
+def _descending(estimate: Estimate) -> float:
+    return math.inf if math.isnan(estimate.value) else -estimate.value
 
 
-def _pairs(pairs: Sequence[IndexedResult], source: Source) -> Section:
+def _pairwise_section(pairs: Sequence[IndexedResult], source: Source) -> Section:
     text = [
-        "How well does the cosine of two utterances’ vectors follow the scores? Intervals are 95 % "
-        "intervals over dialogues."
+        "Correlation between the cosine of two utterance vectors and the scores, with 95 % intervals over "
+        "dialogues."
     ]
     if "ceiling" in source.document:
-        text += _of_ceiling(source)
-    commands = [source.command, *_made_by(pairs)]
+        text += _describe_ceiling(source)
+    commands = [source.command, *_evaluation_commands(pairs)]
     tables = [_correlations(pairs, source)]
     by_part = _by_part(pairs, source)
     tables += [by_part] if by_part.rows else []
@@ -259,8 +267,8 @@ def _pairs(pairs: Sequence[IndexedResult], source: Source) -> Section:
     return Section("models", "Models: pairs of utterances", text, commands, figures, tables)
 
 
-def _of_ceiling(source: Source) -> list[str]:
-    """Return what the noise ceiling means, and what must be known of it."""
+def _describe_ceiling(source: Source) -> list[str]:
+    """Return the explanation of the noise ceiling and notes on it."""
     from giccs.measures.ceiling import explain_ceiling
     from giccs.measures.formatting import other_reasons
     from giccs.measures.results import read_estimates
@@ -276,75 +284,78 @@ def _correlations(pairs: Sequence[IndexedResult], source: Source) -> Table:
 
     results = [result for _, result in pairs]
     ceiling = read_estimates(source.document.get("ceiling", {}))
-    sources = [f"/results/{place}/metrics" for place, _ in pairs]
-    shown = [result.metrics.get(name) for result in results for name in CORRELATIONS]
+    sources = [f"/results/{index}/metrics" for index, _ in pairs]
+    estimates = [result.metrics.get(name) for result in results for name in CORRELATIONS]
     table = replace(
-        main_table(results, ceiling, _called(pairs), sources),
+        main_table(results, ceiling, _display_names(pairs), sources),
         title="Correlation with the scores (Table 5 of the paper)",
-        notes=few_clusters_note(shown),
+        notes=few_clusters_note(estimates),
     )
     return source.table(table)
 
 
 def _by_part(pairs: Sequence[IndexedResult], source: Source) -> Table:
-    parts = {
+    subsets = {
         tuple(group.by.items()): None
         for _, result in pairs
         for group in result.groups
         if set(group.by) <= set(DIVISIONS) and len(group.by) == 1
     }
     rows = [
-        [part_label(dict(part)), *(_of_part(source, one, part) for one in pairs)] for part in parts
+        [part_label(dict(subset)), *(_subset_cell(source, indexed, subset) for indexed in pairs)]
+        for subset in subsets
     ]
     estimates = [
         group.metrics["spearman"]
         for _, result in pairs
         for group in result.groups
-        if tuple(group.by.items()) in parts
+        if tuple(group.by.items()) in subsets
     ]
-    shown = [
+    titles = [
         f"{name} (with history)" if result.signature.get("history") == "with" else name
-        for name, (_, result) in zip(_called(pairs), pairs, strict=True)
+        for name, (_, result) in zip(_display_names(pairs), pairs, strict=True)
     ]
-    headers = ["", *shown]
+    headers = ["", *titles]
     note = " ".join(few_clusters_note(estimates))
-    return Table("Spearman’s ρ by part of the data", headers, rows, note)
+    return Table("Spearman’s ρ by subset", headers, rows, note)
 
 
-def _called(placed: Sequence[IndexedResult]) -> list[str]:
-    """Return the models' names, with what tells several results of one model apart."""
+def _display_names(indexed: Sequence[IndexedResult]) -> list[str]:
+    """Return the display names of the models, unique per result."""
     from app.explorer.models.data import key, names
 
-    known = names([result for _, result in placed])
-    return [known[key(result)] for _, result in placed]
+    names_by_key = names([result for _, result in indexed])
+    return [names_by_key[key(result)] for _, result in indexed]
 
 
-def _of_part(source: Source, one: IndexedResult, part: Sequence[tuple[str, Any]]) -> Cell:
-    place, result = one
-    for number, group in enumerate(result.groups):
-        if tuple(group.by.items()) == tuple(part):
-            return source.interval(f"/results/{place}/groups/{number}/metrics/spearman", ".2f")
+def _subset_cell(source: Source, indexed: IndexedResult, subset: Sequence[tuple[str, Any]]) -> Cell:
+    index, result = indexed
+    for group_index, group in enumerate(result.groups):
+        if tuple(group.by.items()) == tuple(subset):
+            return source.interval(f"/results/{index}/groups/{group_index}/metrics/spearman", ".2f")
     return ""
 
 
 def _leaderboard(pairs: Sequence[IndexedResult], source: Source) -> Figure:
     from app.explorer.models.charts import leaderboard
-    from app.explorer.models.data import leaderboard as frame_of
+    from app.explorer.models.data import leaderboard as leaderboard_frame
 
-    frame = frame_of([result for _, result in pairs], "spearman")
-    top = _ceiling_of(source)
+    frame = leaderboard_frame([result for _, result in pairs], "spearman")
+    ceiling = _ceiling_of(source)
     return Figure(
-        svg_of(
-            leaderboard(frame if frame["history"].n_unique() > 1 else frame.drop("history"), top)
+        chart_svg_for_page(
+            leaderboard(
+                frame if frame["history"].n_unique() > 1 else frame.drop("history"), ceiling
+            )
         ),
-        "Spearman’s ρ of each model with its 95 % interval; hollow: baselines"
-        + ("; dashed: the noise ceiling." if top else "."),
-        f"Chart of Spearman’s rho: {_aloud(frame)}"
-        + (f"; noise ceiling {top[0]:.2f}." if top else "."),
+        "Spearman’s ρ of each model with 95 % interval; hollow marks: baselines"
+        + ("; dashed line: noise ceiling." if ceiling else "."),
+        f"Chart of Spearman’s rho: {_alternative_text(frame)}"
+        + (f"; noise ceiling {ceiling[0]:.2f}." if ceiling else "."),
     )
 
 
-def _aloud(frame: pl.DataFrame) -> str:
+def _alternative_text(frame: pl.DataFrame) -> str:
     return "; ".join(
         f"{row['model']} {row['history']} history {row['value']:.2f}"
         for row in frame.iter_rows(named=True)
@@ -354,19 +365,20 @@ def _aloud(frame: pl.DataFrame) -> str:
 def _ceiling_of(source: Source) -> tuple[float, float, float] | None:
     if "ceiling" not in source.document:
         return None
-    found = source.document["ceiling"]["spearman"]
+    spearman = source.document["ceiling"]["spearman"]
     value, low, high = (
-        math.nan if found[end] is None else float(found[end]) for end in ("value", "low", "high")
+        math.nan if spearman[name] is None else float(spearman[name])
+        for name in ("value", "low", "high")
     )
     return None if math.isnan(value) else (value, low, high)
 
 
-def _made_by(placed: Sequence[IndexedResult]) -> list[str]:
-    """Return for each data set the command that computed the results, or finds them where they lie."""
+def _evaluation_commands(indexed: Sequence[IndexedResult]) -> list[str]:
+    """Return the command that computes (or reuses) the results, for each data set."""
     models: dict[str, dict[str, None]] = {}
-    for _, result in placed:
+    for _, result in indexed:
         models.setdefault(str(result.environment.get("data", "")), {})[result.model] = None
-    task = placed[0][1].task
+    task = indexed[0][1].task
     return [
         shlex.join(
             ["giccs-eval", *names, "--task", task, "--data", data, "-o", "results", "--json"]
@@ -375,18 +387,18 @@ def _made_by(placed: Sequence[IndexedResult]) -> list[str]:
     ]
 
 
-def _choices(choices: Sequence[IndexedResult], source: Source) -> Section:
+def _choices_section(choices: Sequence[IndexedResult], source: Source) -> Section:
     rows: list[Sequence[Cell]] = []
-    for name, (place, result) in zip(_called(choices), choices, strict=True):
-        for number, group in enumerate(result.groups):
+    for name, (index, result) in zip(_display_names(choices), choices, strict=True):
+        for group_index, group in enumerate(result.groups):
             if set(group.by) == {"history"}:
-                at = f"/results/{place}/groups/{number}/metrics"
+                pointer = f"/results/{index}/groups/{group_index}/metrics"
                 rows.append(
-                    [name, str(group.by["history"]), *_accuracies(source, at, group.metrics)]
+                    [name, str(group.by["history"]), *_accuracies(source, pointer, group.metrics)]
                 )
-    headers = ["model", "history", "accuracy ± SE [95 %]", *ACCURACIES.values(), "ρ inside dialogues",
-               "guessing", "questions"]  # fmt: skip
-    note = "Per token, per byte, PMI: other ways to compare answers of different length."
+    headers = ["model", "history", "accuracy ± SE [95 %]", *ACCURACIES.values(), "ρ within dialogues",
+               "chance level", "questions"]  # fmt: skip
+    note = "Per token, per byte, PMI: likelihoods that are normalised for the length of an option."
     rank_correlations = [
         group.metrics.get("rank_spearman")
         for _, result in choices
@@ -399,43 +411,43 @@ def _choices(choices: Sequence[IndexedResult], source: Source) -> Section:
     )  # fmt: skip
     data = ", ".join({str(result.environment.get("data", "")): None for _, result in choices})
     text = [
-        "Which of the five utterances does a causal language model find likeliest to be the most similar "
-        f"one, with the dialogue’s history and without? Data: {data}."
+        "Accuracy of a causal language model in choosing the most similar of five utterances, with and "
+        f"without the history of the dialogue. Data: {data}."
     ]
-    commands = [source.command, *_made_by(choices)]
+    commands = [source.command, *_evaluation_commands(choices)]
     figures = [_accuracy_chart(choices)] if rows else []
     return Section("choices", "Models: multiple choice", text, commands, figures, [table])
 
 
-def _accuracies(source: Source, at: str, known: Mapping[str, Estimate]) -> list[Cell]:
-    value, *limits = source.interval(f"{at}/accuracy")
-    accuracy: Cell = [value, " ± ", source.number(f"{at}/accuracy/stderr", ".3f"), *limits]
+def _accuracies(source: Source, pointer: str, metrics: Mapping[str, Estimate]) -> list[Cell]:
+    value, *limits = source.interval(f"{pointer}/accuracy")
+    accuracy: Cell = [value, " ± ", source.number(f"{pointer}/accuracy/stderr", ".3f"), *limits]
     return [
         accuracy,
         *(
-            source.number(f"{at}/{name}/value", ".3f") if name in known else ""
+            source.number(f"{pointer}/{name}/value", ".3f") if name in metrics else ""
             for name in ACCURACIES
         ),
-        source.interval(f"{at}/rank_spearman"),
-        source.number(f"{at}/accuracy/chance", ".3f"),
-        source.number(f"{at}/accuracy/n"),
+        source.interval(f"{pointer}/rank_spearman"),
+        source.number(f"{pointer}/accuracy/chance", ".3f"),
+        source.number(f"{pointer}/accuracy/n"),
     ]
 
 
 def _accuracy_chart(choices: Sequence[IndexedResult]) -> Figure:
     from app.explorer.models.charts import accuracies
-    from app.explorer.models.data import accuracies as frame_of
+    from app.explorer.models.data import accuracies as accuracy_frame
 
-    frame = frame_of([result for _, result in choices], "accuracy")
+    frame = accuracy_frame([result for _, result in choices], "accuracy")
     return Figure(
-        svg_of(accuracies(frame, TITLES)),
-        "Accuracy with its 95 % interval; dashed: what guessing reaches.",
-        f"Chart of accuracies: {_aloud(frame)}; guessing {frame.item(0, 'chance'):.2f}.",
+        chart_svg_for_page(accuracies(frame, TITLES)),
+        "Accuracy with 95 % interval; dashed line: chance level.",
+        f"Chart of accuracies: {_alternative_text(frame)}; chance level {frame.item(0, 'chance'):.2f}.",
     )
 
 
-def _signature_section(inputs: Inputs, results: Source, halves: Source | None) -> Section:
-    """Return what all the numbers depend on: data, versions, seeds. halves: what bws-reliability prints."""
+def _signature_section(inputs: Inputs, results: Source, reliability: Source | None) -> Section:
+    """Return data digests, versions and seeds of all numbers. reliability: output of bws-reliability."""
     validated = _validated(inputs)
     rows: list[Sequence[Cell]] = [
         ["items", validated.number("/items")],
@@ -443,13 +455,13 @@ def _signature_section(inputs: Inputs, results: Source, halves: Source | None) -
         ["fingerprint (SHA-256 of the content)", validated.number("/fingerprint")],
     ]
     sources, tables = [validated], [Table("The benchmark", ("", ""), rows)]
-    if halves:
-        sources.append(halves)
-        tables.append(_signature_of_judgments(halves))
+    if reliability:
+        sources.append(reliability)
+        tables.append(_signature_of_judgments(reliability))
     if inputs.results:
         sources.append(results)
         tables.append(_signatures(inputs, results))
-    text = ["Equal signatures give equal numbers."]
+    text = ["Results with equal signatures are equal."]
     commands = [source.command for source in sources]
     return Section("signatures", "Signatures", text, commands, tables=tables, about_scores=False)
 
@@ -463,7 +475,7 @@ def _validated(inputs: Inputs) -> Source:
     return Source(f"giccs-validate {inputs.benchmark_file} --json", facts)
 
 
-def _signature_of_judgments(halves: Source) -> Table:
+def _signature_of_judgments(reliability: Source) -> Table:
     names = {
         "judgments": "SHA-256 of the answers",
         "score": "scores by",
@@ -472,7 +484,7 @@ def _signature_of_judgments(halves: Source) -> Table:
         "version": "giccs",
     }
     rows: list[Sequence[Cell]] = [
-        [title, halves.number(f"/signature/{name}")] for name, title in names.items()
+        [title, reliability.number(f"/signature/{name}")] for name, title in names.items()
     ]
     return Table("The judgments", ("", ""), rows)
 
@@ -480,16 +492,18 @@ def _signature_of_judgments(halves: Source) -> Table:
 def _signatures(inputs: Inputs, source: Source) -> Table:
     keys = {"revision": "revision", "dtype": "dtype", "history": "history", "giccs": "giccs"}
     rows: list[Sequence[Cell]] = []
-    for place, result in enumerate(inputs.results):
-        at = f"/results/{place}/signature"
-        known = [source.number(f"{at}/{key}") if key in result.signature else "" for key in keys]
-        rows.append([result.model, result.task, *known, *_seed(source, at, result)])
+    for index, result in enumerate(inputs.results):
+        pointer = f"/results/{index}/signature"
+        cells = [
+            source.number(f"{pointer}/{key}") if key in result.signature else "" for key in keys
+        ]
+        rows.append([result.model, result.task, *cells, *_seed(source, pointer, result)])
     return Table("The results", ["model", "task", *keys.values(), "seed"], rows)
 
 
-def _seed(source: Source, at: str, result: Result) -> list[Cell]:
-    for key in ("interval", "bootstrap"):  # older results have a bootstrap
+def _seed(source: Source, pointer: str, result: Result) -> list[Cell]:
+    for key in ("interval", "bootstrap"):  # results of earlier versions have a bootstrap
         method = result.signature.get(key)
         if isinstance(method, Mapping) and "seed" in method:
-            return [source.number(f"{at}/{key}/seed")]
+            return [source.number(f"{pointer}/{key}/seed")]
     return [""]

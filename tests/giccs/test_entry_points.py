@@ -20,7 +20,7 @@ class Renamed(PairwiseSTS):
 def open_tasks(options):
     return [Renamed(options.history or "without", options.seed)]
 
-LENGTH = TaskKind(open_tasks, takes=("history",), results=PAIR_SCORES)
+LENGTH = TaskKind(open_tasks, option_names=("history",), results=PAIR_SCORES)
 
 class Shorter:
     identity = {"kind": "extra"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.demo.cli import what_it_shows
+from app.demo.cli import summarize_leaderboard
 from giccs.measures.all_pairs import PairDifference
 from giccs.measures.metrics import Estimate
 from giccs.report.model_comparison import Leaderboard, RankedModel
@@ -21,11 +21,11 @@ def leaderboard(names, p_holm=0.5):
     ("p", "verdict"), [(0.012, "The two differ"), (0.05, "The two cannot be told apart")]
 )
 def test_intervals_that_overlap_do_not_decide(p, verdict):
-    sentence = what_it_shows(leaderboard(["m", "baseline:char-ngram"], p))
+    sentence = summarize_leaderboard(leaderboard(["m", "baseline:char-ngram"], p))
     assert sentence.startswith("m ranks the utterances best (Spearman's ρ 0.40)")
     assert f"{verdict} (difference 0.10 [0.02, 0.18]; p {p:.3f}, paired test over 60" in sentence
 
 
 def test_the_baseline_itself_may_be_the_best():
-    sentence = what_it_shows(leaderboard(["baseline:char-ngram", "m"]))
+    sentence = summarize_leaderboard(leaderboard(["baseline:char-ngram", "m"]))
     assert "no model does better than shared characters" in sentence

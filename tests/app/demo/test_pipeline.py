@@ -71,7 +71,7 @@ def test_a_second_run_keeps_all_and_starts_nothing(reference, monkeypatch, capsy
     monkeypatch.setattr(subprocess, "Popen", None)
     second = run(folder)
     said = capsys.readouterr().err
-    assert "[2-5/11] endpoint, HITs, workers: kept" in said
+    assert "[2-5/11] service, HITs, workers: skipped" in said
     assert "results: 2, 2 of them kept from before" in said
     assert "report.html, kept from before" in said
     assert "anew" not in said
@@ -171,7 +171,9 @@ def test_what_somebody_changed_is_written_anew_and_said(reference, capsys):
     run(folder)
     said = capsys.readouterr().err
     for name in ("dialogues.jsonl", "judgments.csv", "benchmark.jsonl"):
-        assert f"{folder / name} was not what follows from the rest; it is written anew" in said
+        assert (
+            f"{folder / name} was inconsistent with the other files and has been rewritten" in said
+        )
     assert (folder / "benchmark.jsonl").read_bytes() == whole
 
 
@@ -179,7 +181,7 @@ def test_folders_of_others_are_refused_untouched(tmp_path):
     theirs = tmp_path / "thesis"
     theirs.mkdir()
     (theirs / "chapter.txt").write_text("mine")
-    with pytest.raises(InputError, match=r"holds other files.*; name an empty folder"):
+    with pytest.raises(InputError, match=r"contains other files.*; choose an empty folder"):
         Folder(theirs, print).begin(FEW)
     assert [path.name for path in theirs.iterdir()] == ["chapter.txt"]
     with pytest.raises(InputError, match="is a file; a folder is needed"):
@@ -191,7 +193,7 @@ def test_a_folder_of_another_version_or_plan_is_refused(tmp_path):
     marked = json.loads((tmp_path / "demo.json").read_text())
     (tmp_path / "demo.json").write_text(json.dumps(marked | {"version": "0.0.1", "workers": 9}))
     with pytest.raises(
-        InputError, match=r"was made with version '0.0.1', not .*; workers 9, not 2"
+        InputError, match=r"was created with version '0.0.1', not .*; workers 9, not 2"
     ):
         Folder(tmp_path, print).begin(FEW)
     (tmp_path / "demo.json").write_text("{")
@@ -211,7 +213,7 @@ def test_two_runs_in_a_folder_do_not_mix(reference):
 def test_a_service_that_does_not_start_says_why(tmp_path):
     (tmp_path / "hits.db").write_text("no database")
     starting = service(tmp_path / "hits.db", tmp_path / "serve.log")
-    with pytest.raises(OSError, match=r"mturk-hits serve does not start: .*database"), starting:
+    with pytest.raises(OSError, match=r"mturk-hits serve did not start: .*database"), starting:
         pass
 
 

@@ -77,7 +77,8 @@ def test_without_streamlit_it_says_what_to_install(served, monkeypatch):
     monkeypatch.setattr(cli, "find_spec", lambda name: None)
     result = CliRunner().invoke(cli.explore, [])
     assert (
-        result.output == "Error: giccs-explore needs Streamlit; install it with: pip install 'giccs[app]'\n"
+        result.output
+        == "Error: giccs-explore needs Streamlit; install it with: pip install 'giccs[app]'\n"
     )
 
 

@@ -73,7 +73,7 @@ def test_a_second_run_keeps_all_and_starts_nothing(reference, monkeypatch, capsy
     said = capsys.readouterr().err
     assert "[2-5/11] service, HITs, workers: skipped" in said
     assert "results: 2, 2 of them kept from before" in said
-    assert "report.html, kept from before" in said
+    assert "report.html, unchanged" in said
     assert "anew" not in said
     assert {path: path.stat().st_mtime_ns for path in folder.glob("results/*")} == before
     assert (folder / "report.html").stat().st_mtime_ns == page
@@ -184,7 +184,7 @@ def test_folders_of_others_are_refused_untouched(tmp_path):
     with pytest.raises(InputError, match=r"contains other files.*; choose an empty folder"):
         Folder(theirs, print).begin(FEW)
     assert [path.name for path in theirs.iterdir()] == ["chapter.txt"]
-    with pytest.raises(InputError, match="is a file; a folder is needed"):
+    with pytest.raises(InputError, match="is a file; expected a folder"):
         Folder(theirs / "chapter.txt", print).begin(FEW)
 
 
@@ -197,7 +197,7 @@ def test_a_folder_of_another_version_or_plan_is_refused(tmp_path):
     ):
         Folder(tmp_path, print).begin(FEW)
     (tmp_path / "demo.json").write_text("{")
-    with pytest.raises(InputError, match=r"demo\.json cannot be read"):
+    with pytest.raises(InputError, match=r"cannot read demo\.json"):
         Folder(tmp_path, print).begin(FEW)
 
 

@@ -1,7 +1,7 @@
-"""Agreement: did different annotators give the same answers to the same tuples?
+"""Inter-annotator agreement on the same tuples.
 
-Krippendorff's alpha, observed and strong agreement are functions of sums over tuples, so that the jackknife
-costs one more sum for what it leaves out.
+Krippendorff's alpha, observed and strong agreement are functions of sums over tuples, so that each jackknife
+replicate only subtracts the sum of the omitted cluster.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ ANSWERS = ("both", "best", "worst", "joint")
 AGREEING, STRONG, TUPLE_COUNT, POSITIONS = 0, 1, 2, slice(3, None)
 """The columns of a question's statistics."""
 ROUNDING = 1e-9
-"""What a share times a number of annotations may be off: 0.7 * 10 is 7.000000000000001."""
+"""Tolerance for rounding errors of share times count: 0.7 * 10 is 7.000000000000001."""
 
 
 @dataclass(frozen=True, eq=False)
 class AgreementGroup:
-    """The agreement on some of the tuples."""
+    """Agreement on a group of tuples."""
 
     by: Mapping[str, Any]
-    """What these tuples have in common; empty for the whole."""
+    """Column values that these tuples share; empty for all tuples."""
     tuples: int
     """Tuples with at least one judgment."""
     annotations: int
@@ -63,14 +63,14 @@ class AgreementGroup:
     observed: Mapping[str, Estimate]
     """Share of pairs of annotators of a tuple that gave the same answer, in [0, 1]; same names."""
     strong: Mapping[str, Estimate]
-    """Percent of the tuples with strong agreement on ``best`` and ``worst``."""
+    """Percentage of tuples with strong agreement on ``best`` and ``worst``."""
     notes: tuple[str, ...] = ()
-    """What was left out, and why a number is NaN."""
+    """Skipped tuples, and reasons for NaN."""
     without_interval: bool = False
     """Whether intervals were requested of too few groups or tuples."""
 
     def document(self) -> dict[str, Any]:
-        """Return the group as JSON has it."""
+        """Return the group as a JSON-serialisable dict."""
         measures = {"alpha": self.alpha, "observed": self.observed, "strong": self.strong}
         return {
             "by": dict(self.by),
@@ -85,7 +85,7 @@ class AgreementGroup:
         }
 
     def cells(self) -> Iterator[Cell]:
-        """Yield the measures, without limits where no interval was requested."""
+        """Yield the measures, without limits if no interval was requested."""
         for estimates in (self.alpha, self.strong, self.observed):
             for estimate in (estimates[answer] for answer in ANSWERS if answer in estimates):
                 is_plain = math.isnan(estimate.low) and not self.without_interval
@@ -102,15 +102,15 @@ def _intervals(estimates: Mapping[str, Estimate]) -> dict[str, dict[str, float]]
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """The agreement on the whole and on its parts."""
+    """Agreement on all tuples and on each group."""
 
     groups: tuple[AgreementGroup, ...]
-    """The whole first."""
+    """All tuples first, then the groups."""
     settings: Mapping[str, Any]
     judgments: Judgments
 
     def document(self) -> dict[str, Any]:
-        """Return the result as JSON has it."""
+        """Return the result as a JSON-serialisable dict."""
         digest = self.judgments.canonical.digest()
         signature = {**self.settings, "judgments": digest, "version": version("giccs")}
         return {"groups": [group.document() for group in self.groups], "signature": signature}
@@ -159,39 +159,38 @@ def agreement(
 ) -> Agreement:
     """Return Krippendorff's alpha and strong agreement on best and worst answers (GiCCS, section 3.3).
 
-    Two annotators agree when they gave the same answer to the same question about the same tuple.
+    Two annotators agree if they gave the same answer to the same question about the same tuple.
     alpha = 1 - D_o / D_e (Krippendorff 2011, Computing Krippendorff's Alpha-Reliability, nominal
-    data), where D_o is the share of pairs of answers to one question about one tuple that differ, and
-    D_e the share among all pairs of answers. For ``both``, best and worst questions are pooled: each
-    is a unit of its own, and D_e is over pairs of all answers. For ``joint``, a judgment's (best, worst)
-    is one answer out of K (K - 1), and two annotators agree where both are the same.
+    data). D_o is the share of differing pairs among answers to one question about one tuple, and D_e the
+    share among all pairs of answers. For ``both``, best and worst questions are pooled: each is a separate
+    unit, and D_e is over pairs of all answers. For ``joint``, a judgment's (best, worst) is one answer out
+    of K (K - 1), and two annotators agree if both are the same.
 
-    The answer's category is the place of the chosen item in its tuple, as `Tuples.members` has it,
-    not the item: among N items two random answers are hardly ever the same item, though two
-    annotators of one tuple choose among K. With items as categories, annotators who guess would get
-    an alpha near 1 / K; with places they get 0. So D_e, and it alone, depends on the order in which
-    tuples are written. A design whose items take every place equally often makes it 1 - 1 / K, and
-    another order changes it only by chance; tuples that are written best item first make it small,
-    and alpha with it. Where rows of a file write one tuple in different orders, the first row's
-    counts. ``observed`` is 1 - D_o, which no order changes.
+    The category of an answer is the position of the chosen item in its tuple, as in `Tuples.members`, not
+    the item. With N items as categories, random answers would have an alpha near 1 / K, as annotators of a
+    tuple choose among K items only; with positions, alpha is 0. Therefore D_e depends on the order in which
+    tuples are written. D_e is 1 - 1 / K if items are in every position equally often, and other random
+    orders change it only by chance. It is small, and alpha with it, if the best item is always written
+    first. If rows of a file list a tuple in different orders, the order of the first row is used.
+    ``observed`` is 1 - D_o and independent of the order.
 
-    strong: a tuple has strong agreement where at least this share of its annotators, above 0 and at
-    most 1, gave the same answer; 0.8 is four of five, four of four, three of three. It is in percent
-    of the tuples with at least two judgments. Tuples with one judgment count in no measure; the notes
-    say how many there are.
+    strong: share of annotators, in (0, 1], that must give the same answer for strong agreement on a tuple;
+    0.8 is four of five, four of four, three of three. Strong agreement is a percentage of the tuples with
+    at least two judgments. Tuples with one judgment count in no measure; notes give their number.
 
     intervals: 95 % intervals, estimate ± t standard errors by a two-way jackknife over annotators and
-    groups (or tuples, where there are no groups; a dialogue's tuples share its items), for other annotators
-    and groups (`two_way_variance`). With fewer than `MIN_CLUSTERS` annotators, or judgments that name
-    none, over groups alone, with a note; none for fewer than `MIN_CLUSTERS` groups or tuples.
+    groups, or tuples without groups (`two_way_variance`). They generalise to other annotators and groups.
+    With fewer than `MIN_CLUSTERS` annotators, or judgments without annotator, the jackknife is over groups
+    alone, with a note. There are no intervals for fewer than `MIN_CLUSTERS` groups or tuples.
 
-    by: a column's name to (T,) values, one a tuple of `judgments.tuples`. The whole comes first, then
-    each combination of values, sorted.
+    by: mapping from column names to (T,) values, one per tuple of `judgments.tuples`. The first result is
+    that of all tuples, followed by those of each combination of values, sorted.
 
-    The order of rows, items and annotators changes nothing. alpha is 1 where all agree, about 0 where
-    all guess, below 0 where they agree less than that; NaN, with a note, where no tuple has two
-    judgments or where all answers are at the same place. ValueError: an argument outside of what is
-    allowed. InputError: no judgments.
+    Results are independent of the order of rows, items and annotators. alpha is 1 for perfect agreement,
+    about 0 for random answers, and negative for less agreement than by chance. It is NaN, with a note, if no
+    tuple has two judgments or all answers are at the same position.
+
+    Raises ValueError for an argument out of range, and InputError if there are no judgments.
 
     >>> from bws.records import Judgment, Judgments
     >>> answers = [("a", "c"), ("a", "c"), ("a", "b"), ("b", "c")]
@@ -204,9 +203,9 @@ def agreement(
     (0.632, 50.0)
     """
     if not 0 < strong <= 1:
-        raise ValueError(f"strong is {strong}; it is a share, above 0 and at most 1")
+        raise ValueError(f"strong is {strong}; expected a share above 0 and at most 1")
     if not len(judgments):
-        message = "has no judgments; agreement needs some"
+        message = "no judgments; agreement requires at least one"
         raise InputError(Problem(judgments.source or "judgments", None, message))
     groups = [
         _measure_group(values, subset, strong, intervals)
@@ -269,28 +268,28 @@ def _measure_group(
 
 
 def _cluster_notes(subset: Judgments, units: int, has_groups: bool) -> tuple[str, list[str]]:
-    """Return why there are no intervals, or an empty string, and what to know of the intervals."""
+    """Return the reason for missing intervals, or an empty string, and notes on the intervals."""
     name = "groups" if has_groups else "tuples"
     if no_interval_reason := too_few_clusters_note(units, name):
         return no_interval_reason, [no_interval_reason]
     notes = [few_clusters_note(units, name)]
     if not has_groups:
         notes.append(
-            "without groups, tuples that share items are taken as independent: the intervals are "
+            "without groups, tuples that share items are treated as independent: the intervals are "
             "conservative"
         )
     if _enough_annotators(subset):
         notes.append(few_clusters_note(len(np.unique(subset.annotator_of)), "annotators"))
     else:
         notes.append(
-            f"fewer than {MIN_CLUSTERS} annotators, or judgments without one: the intervals do not "
-            "hold for other annotators"
+            f"fewer than {MIN_CLUSTERS} annotators, or judgments without annotator: the intervals do not "
+            "generalise to other annotators"
         )
     return "", [note for note in notes if note]
 
 
 def _enough_annotators(subset: Judgments) -> bool:
-    """Return whether all judgments name an annotator, and the annotators are enough for intervals."""
+    """Return whether all judgments name an annotator and there are enough annotators for intervals."""
     annotators = np.unique(subset.annotator_of)
     return bool((annotators >= 0).all()) and len(annotators) >= MIN_CLUSTERS
 
@@ -298,9 +297,9 @@ def _enough_annotators(subset: Judgments) -> bool:
 def _deletions_by_cluster(
     subset: Judgments, strong: float
 ) -> Iterator[tuple[Floats, NDArray[np.int64]]]:
-    """Yield (J, S) changes of the sums where a judgment is left out, with its annotator and its cell.
+    """Yield (J, S) changes of the sums when a judgment is omitted, with its annotator and its cell.
 
-    A cell is the judgments of an annotator in a group, or of a tuple where there are no groups.
+    A cell contains the judgments of an annotator in a group, or of a tuple if there are no groups.
     """
     changes = _deletions(subset, strong)
     tuples = subset.tuples
@@ -318,11 +317,11 @@ def _rank_keys(keys: NDArray[np.integer]) -> NDArray[np.int64]:
 def _estimate(
     value: Floats, jackknife_values: list[Floats], bounds: tuple[float, float]
 ) -> Estimate:
-    """Return a value with its jackknife interval; without one where a cluster is needed to define it.
+    """Return a value with its jackknife interval; without interval if a replicate is undefined.
 
-    `jackknife_values`: the values without one cluster at a time, of groups, or of annotators, groups and
-    their intersections; empty for no interval. `bounds`: the smallest and the largest possible
-    value. The ends have 12 decimals, so that the order of sums does not change them.
+    `jackknife_values`: the leave-one-cluster-out values of groups, or of annotators, groups and their
+    intersections; empty for no interval. `bounds`: the smallest and the largest possible value. The limits
+    are rounded to 12 decimals, so that they are independent of the order of summation.
     """
     if (
         not jackknife_values
@@ -337,7 +336,7 @@ def _estimate(
 
 
 def _jackknife(values: Floats) -> ClusterVariance:
-    """Return the variance between C clusters, from the (C,) values with each left out."""
+    """Return the jackknife variance from the (C,) leave-one-cluster-out values."""
     c = len(values)
     squares = ((values - values.mean()) ** 2).sum() * ((c - 1) / c) ** 2
     return ClusterVariance(np.array([squares]), np.array([c]))
@@ -347,16 +346,14 @@ def _undefined_notes(n_tuples: int, n_paired: int, alpha: Mapping[str, Floats]) 
     notes = []
     if n_paired < n_tuples:
         notes.append(
-            f"{n_tuples - n_paired} of {n_tuples} tuples have one judgment, and count in no measure"
+            f"{n_tuples - n_paired} of {n_tuples} tuples have one judgment and count in no measure"
         )
     if not n_paired:
-        return [*notes, "no tuple has two judgments to compare: no agreement"]
+        return [*notes, "no agreement: no tuple has two judgments"]
     undefined = [answer for answer, value in alpha.items() if np.isnan(value)]
     if undefined:
-        reason = (
-            f"alpha ({', '.join(undefined)}) is not defined: all answers are at one place of their"
-        )
-        notes.append(f"{reason} tuples; write each tuple's items in random order")
+        reason = f"alpha ({', '.join(undefined)}) is undefined: all answers are at the same position of their"
+        notes.append(f"{reason} tuples; write the items of each tuple in random order")
     return notes
 
 
@@ -375,9 +372,9 @@ def _tuple_statistics(judgments: Judgments, strong: float) -> tuple[Floats, NDAr
     """Return the statistics of the U tuples with at least two judgments, and their groups (U,).
 
     The statistics are (U, 1 + K (K - 1) + 2 (3 + K)). First those of the pairs (best, worst): pairs of
-    equal answers in either order, divided by the tuple's annotators less one; and how often each pair
-    was the answer. Then for each question (best, worst): equal answers likewise; 1 where agreement is
-    strong; 1; and how often each place was the answer.
+    equal answers in either order, divided by the tuple's number of annotators minus one; and counts of each
+    pair. Then for each question (best, worst): equal answers likewise; 1 if agreement is strong, else 0; 1;
+    and counts of each position.
     """
     counts = [
         _count_answers(judgments, answers, n).astype(np.float64)
@@ -389,9 +386,9 @@ def _tuple_statistics(judgments: Judgments, strong: float) -> tuple[Floats, NDAr
 
 
 def _deletions(judgments: Judgments, strong: float) -> Floats:
-    """Return (J, S) how the sum of `_tuple_statistics` changes where a judgment is left out.
+    """Return (J, S) changes of the sum of `_tuple_statistics` when a judgment is omitted.
 
-    The changes of judgments of different tuples add up: those of an annotator, who judges a tuple once.
+    Changes are additive over judgments of different tuples, such as those of one annotator.
     """
     rows = np.arange(len(judgments))
     before, after = [], []
@@ -405,15 +402,15 @@ def _deletions(judgments: Judgments, strong: float) -> Floats:
 
 
 def _questions(judgments: Judgments) -> list[tuple[NDArray[np.integer], int]]:
-    """Return the answers (J,) to each question, and how many there may be: pair, best, worst."""
+    """Return the answers (J,) and the number of possible answers per question: pair, best, worst."""
     k = judgments.tuples.members.shape[1]
     return [(_answer_pairs(judgments), k * (k - 1)), (judgments.best, k), (judgments.worst, k)]
 
 
 def _statistics(counts: list[Floats], strong: float) -> Floats:
-    """Return (U, S) statistics, as `_tuple_statistics` has them, of (U, n) counts of each question's answers.
+    """Return (U, S) statistics of `_tuple_statistics` from (U, n) answer counts per question.
 
-    All are 0 where there are fewer than two answers.
+    All are 0 for fewer than two answers.
     """
     pairs, *questions = counts
     columns = [_agreeing_pairs(pairs)[:, None], pairs]
@@ -430,7 +427,7 @@ def _statistics(counts: list[Floats], strong: float) -> Floats:
 
 
 def _answer_pairs(judgments: Judgments) -> NDArray[np.int64]:
-    """Return (N,) the number, from 0, of each judgment's pair of a best and another, worst place."""
+    """Return (J,) indices of each judgment's pair of best and worst position, in [0, K (K - 1))."""
     k = judgments.tuples.members.shape[1]
     worst_of_rest = judgments.worst - (judgments.worst > judgments.best)
     pairs: NDArray[np.int64] = judgments.best.astype(np.int64) * (k - 1) + worst_of_rest
@@ -438,21 +435,21 @@ def _answer_pairs(judgments: Judgments) -> NDArray[np.int64]:
 
 
 def _count_answers(judgments: Judgments, answers: NDArray[np.integer], n: int) -> NDArray[np.intp]:
-    """Return (T, n) how often each of n answers was given on each tuple."""
+    """Return (T, n) counts of each of n answers per tuple."""
     n_tuples = len(judgments.tuples.members)
     cell = judgments.tuple_of.astype(np.int64) * n + answers
     return np.bincount(cell, minlength=n_tuples * n).reshape(n_tuples, n)
 
 
 def _agreeing_pairs(counts: Floats) -> Floats:
-    """Return (U,) pairs of equal answers in either order, divided by the answers less one."""
+    """Return (U,) pairs of equal answers in either order, divided by the number of answers minus one."""
     divisor = np.maximum(counts.sum(axis=1) - 1, 1)
     agreeing: Floats = (counts * (counts - 1)).sum(axis=1) / divisor
     return agreeing
 
 
 def _sum_exactly(statistics: Floats, k: int) -> Floats:
-    """Return the sums over tuples of k items, to the last bit the same in every order of tuples."""
+    """Return the sums over tuples of k items, bit-identical for every order of tuples."""
     sums: Floats = statistics.sum(axis=0)
     first = 1 + k * (k - 1)
     for column in (0, first + AGREEING, first + POSITIONS.start + k + AGREEING):
@@ -461,9 +458,9 @@ def _sum_exactly(statistics: Floats, k: int) -> Floats:
 
 
 def _measures(sums: Floats, k: int) -> Measures:
-    """Return all measures from (..., S) sums over tuples of k items, columns as `_tuple_statistics` has them.
+    """Return all measures from (..., S) sums of `_tuple_statistics` over tuples of k items.
 
-    ``both`` pools best and worst questions, ``joint`` takes a judgment's (best, worst) as one answer.
+    ``both`` pools best and worst questions, ``joint`` treats a judgment's (best, worst) as one answer.
     """
     pairs, questions = np.split(sums, [1 + k * (k - 1)], axis=-1)
     questions = questions.reshape(*sums.shape[:-1], 2, POSITIONS.start + k)
@@ -484,13 +481,13 @@ def _measures(sums: Floats, k: int) -> Measures:
 
 
 def _observed(agreeing: Floats, positions: Floats) -> Floats:
-    """Return the share of pairs of answers to one question on one tuple that agree."""
+    """Return the share of agreeing pairs of answers to one question on one tuple."""
     share: Floats = agreeing / positions.sum(axis=-1)
     return share
 
 
 def _expected(positions: Floats) -> Floats:
-    """Return the share of pairs among all answers that agree; 1 where all are at one place."""
+    """Return the share of agreeing pairs among all answers; 1 if all are at the same position."""
     n = positions.sum(axis=-1)
     share: Floats = (positions * (positions - 1)).sum(axis=-1) / (n * (n - 1))
     return share

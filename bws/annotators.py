@@ -1,4 +1,4 @@
-"""Annotators: who answers as the others do, and whose answers a person should look at.
+"""Annotator quality: agreement with other annotators, speed, position effects, and flags for review.
 
 Scales and position effects are coefficients of a best–worst logit, one annotator at a time. An annotator
 chooses the best of K items with probability proportional to exp(lambda u + b x) and then the worst of the
@@ -36,13 +36,13 @@ Stage = tuple[Floats, Floats]
 """(C, L) regressor and (C, L) offset of C choices among L alternatives, the chosen one first."""
 
 MIN_JUDGMENTS = 5
-"""With fewer judgments than this nobody is suspected."""
+"""Annotators with fewer judgments are not flagged."""
 MAX_SDS_BELOW_MEDIAN = 3.0
-"""So many standard deviations below the median compliance is too low."""
+"""Compliance is too low if it is more standard deviations below the median."""
 MIN_TIME_SHARE = 1 / 3
-"""Less than this share of the annotators' median time is too fast."""
+"""An annotator is too fast below this share of the annotators' median time."""
 FALSE_ALARM_RATE = 0.05
-"""Chance of any false alarm about places on the screen, over all annotators."""
+"""Family-wise error rate of the test of screen positions, over all annotators."""
 MAD_TO_SD = 1.4826
 """Standard deviation over median absolute deviation, of a normal distribution."""
 SCALE_PRIOR_SD = 1.0
@@ -53,30 +53,30 @@ POSITION_PRIOR_SD = 2.0
 Z_95 = 1.959963984540054
 """Quantile of the normal distribution for a 95 % interval."""
 STEP_TOLERANCE = 1e-6
-"""Of the last Newton step; what is left after it is far smaller."""
+"""Size of the last Newton step; the remaining error is far smaller."""
 MAX_STEPS = 200
 
 
 @dataclass(frozen=True, eq=False)
 class _Scales:
-    """How sharply annotators follow the others, for A annotators and the judgments without annotator."""
+    """Scales of A annotators relative to the other annotators, and of the judgments without annotator."""
 
     value: Floats
-    """(A + 1,) 1: as sharply as all annotators on average; 0: guesses; below 0: contradicts."""
+    """(A + 1,) 1: the average of all annotators; 0: random answers; below 0: opposite answers."""
     stderr: Floats
     """(A + 1,) standard errors; NaN where the others judged none of the items."""
     pooled: float
-    """Coefficient of the others' utilities over all judgments: what a scale of 1 stands for."""
+    """Coefficient of the others' utilities over all judgments, which corresponds to a scale of 1."""
     is_defined: bool
     """Whether this coefficient is above 0 (score test, two-sided p < 0.05), so that scales have a unit."""
 
 
 @dataclass(frozen=True, slots=True)
 class PositionEffect:
-    """Effect of being shown first rather than last on being chosen; NaN where it is unknown."""
+    """Effect of being shown first rather than last on being chosen; NaN if unknown."""
 
     log_odds: float = float("nan")
-    """Difference of the logits; above 0 where items that are shown first are chosen more often."""
+    """Difference of the logits; above 0 if items that are shown first are chosen more often."""
     low: float = float("nan")
     """Lower end of the 95 % interval."""
     high: float = float("nan")
@@ -86,7 +86,7 @@ class PositionEffect:
 
 @dataclass(frozen=True, slots=True)
 class PositionEffects:
-    """Effects on both answers."""
+    """Position effects on the best and the worst answer."""
 
     best: PositionEffect
     worst: PositionEffect
@@ -97,48 +97,48 @@ NO_EFFECTS = PositionEffects(PositionEffect(), PositionEffect())
 
 @dataclass(frozen=True)
 class Annotator:
-    """What the judgments of one annotator tell; NaN where they do not tell."""
+    """Statistics of one annotator's judgments; NaN where undefined."""
 
     annotator: str
     judgments: int
     compliance: float
-    """Share of the implied pairs that are in the order of the others' scores, in [0, 1]; who guesses
-    gets about 0.5. NaN where nobody else judged these items."""
+    """Share of the implied pairs that are in the order of the others' scores, in [0, 1]; about 0.5 for
+    random answers. NaN if no other annotator judged these items."""
     seconds: float
-    """Median time of a judgment; NaN where no time is known."""
+    """Median time per judgment; NaN if no time is known."""
     best_at: tuple[float, ...]
-    """(K,) share of the best answers at each place on the screen; NaN where the order is unknown."""
+    """(K,) share of the best answers at each screen position; NaN if the order is unknown."""
     place_p: float
-    """Chance of shares at least as uneven if places did not matter (chi-square test). NaN where the
-    order is unknown or there are fewer than 5 K judgments, too few for the test."""
+    """P-value of equal shares of best answers over screen positions (chi-square test). NaN if the order is
+    unknown or there are fewer than 5 K judgments."""
     same_answer: float
-    """Share of the judgments that gave this annotator's most frequent answer, as places on the screen
-    of best and worst; NaN where the order is unknown."""
+    """Share of the judgments with this annotator's most frequent answer, a pair of screen positions (best,
+    worst); NaN if the order is unknown."""
     scale: float = math.nan
-    """How sharply the answers follow the others' (the logit above): 1 as all annotators on average, 0
-    by guessing. NaN where nobody else judged these items, and where answers do not follow others at all."""
+    """Scale of the logit above: 1 is the average of all annotators, 0 is random. NaN if no other annotator
+    judged these items, or if answers do not depend on the other annotators' utilities at all."""
     scale_stderr: float = math.nan
     """Standard error of the scale."""
     positions: PositionEffects = NO_EFFECTS
-    """Effects of being shown first rather than last on being chosen best and worst. NaN where the order is
+    """Effects of being shown first rather than last on being chosen best and worst. NaN if the order is
     unknown or there are fewer than 5 K judgments."""
     reasons: tuple[str, ...] = ()
-    """Why these judgments should be looked at."""
+    """Reasons to review these judgments."""
 
 
 @dataclass(frozen=True)
 class AnnotatorReport:
-    """All annotators, sorted by id."""
+    """Statistics of all annotators, sorted by id."""
 
     annotators: tuple[Annotator, ...]
     notes: tuple[str, ...] = ()
-    """What is not known, and what was left out."""
+    """Missing information and skipped rows."""
     positions: PositionEffects = NO_EFFECTS
-    """Effects of being shown first rather than last over all judgments; NaN where the order is unknown."""
+    """Effects of being shown first rather than last over all judgments; NaN if the order is unknown."""
 
     @property
     def flagged(self) -> tuple[Annotator, ...]:
-        """The annotators with reasons. Nothing of theirs is removed: that is for a person to decide."""
+        """Annotators with reasons for review; their judgments are not removed."""
         return tuple(annotator for annotator in self.annotators if annotator.reasons)
 
     def document(self) -> dict[str, Any]:
@@ -151,10 +151,10 @@ class AnnotatorReport:
         }
 
     def table(self) -> str:
-        """Return the report as text: a line an annotator, then whom to look at and why, then notes."""
+        """Return the report as text: a row per annotator, the flagged annotators with reasons, notes."""
         from tabulate import tabulate
 
-        headers = ["annotator", "judgments", "compliance", "scale [95 %]", "seconds", "p of places"]
+        headers = ["annotator", "judgments", "compliance", "scale [95 %]", "seconds", "position p"]
         headers += ["same answer", "first: best", "worst"]
         rows = [
             [
@@ -163,7 +163,7 @@ class AnnotatorReport:
             ]
             for a in self.annotators
         ]
-        reasons = [f"look at {a.annotator}: {'; '.join(a.reasons)}" for a in self.flagged]
+        reasons = [f"review {a.annotator}: {'; '.join(a.reasons)}" for a in self.flagged]
         table = tabulate(rows, headers, floatfmt=".3g", disable_numparse=[3, 7, 8])
         return "\n".join([table, *_position_lines(self.positions), *reasons, *self.notes])
 
@@ -182,7 +182,7 @@ def _log_odds_text(effect: PositionEffect) -> str:
 
 
 def _position_lines(positions: PositionEffects) -> Iterator[str]:
-    """Yield the effects of all judgments, and what the columns of the table are."""
+    """Yield the effects over all judgments, and an explanation of the table's columns."""
     for answer, effect in (("best", positions.best), ("worst", positions.worst)):
         if not math.isnan(effect.log_odds):
             yield (
@@ -192,41 +192,43 @@ def _position_lines(positions: PositionEffects) -> Iterator[str]:
     if not math.isnan(positions.best.log_odds):
         yield (
             "positions enter the logit linearly; p-values are corrected for the number of tests, "
-            f"* is p < {FALSE_ALARM_RATE} for an annotator"
+            f"* marks p < {FALSE_ALARM_RATE} for an annotator"
         )
 
 
 def annotator_report(judgments: Judgments) -> AnnotatorReport:
-    """Tell of each annotator how the answers compare with the others', and how they were given.
+    """Return statistics per annotator: compliance with the others, speed, positions, and reasons for review.
 
-    Compliance: an answer says that the best item is above every other and every other above the
-    worst: 2K - 3 pairs. Each is compared with the items' counting scores from all judgments of all
-    other annotators (leave one out): it counts 1 in the same order, 0 in the opposite, and one half
-    where the others' scores are equal; pairs with an item that no other judged do not count.
+    Compliance: an answer implies that the best item is above every other item and every other item above
+    the worst: 2K - 3 pairs. Each pair is compared with the items' counting scores from all judgments of all
+    other annotators (leave one out). It counts 1 in the same order, 0 in the opposite order, and one half
+    if the others' scores are equal. Pairs with an item that no other annotator judged do not count.
 
-    An annotator with at least 5 judgments is to be looked at (`Annotator.reasons`) for
-    compliance more than 3 standard deviations below the median annotator's, where the variance is the
-    robust one between annotators plus the binomial one of so few judgments; a median time under a
-    third of the median annotator's; best answers so uneven over the places on the screen as chance
-    makes any of all annotators with probability 0.05; or always the same places for best and worst.
+    An annotator with at least 5 judgments is flagged (`Annotator.reasons`) for any of:
 
-    Times come from the column ``seconds``, places from `Judgments.shown`. Judgments without annotator
-    belong to nobody here but are among the others' judgments. Rows that were left out on reading,
-    such as those whose best equals their worst, are known by line only and count for nobody.
-    InputError: no judgment names its annotator.
+    - compliance more than 3 standard deviations below the median annotator's; the variance is the robust
+      variance between annotators plus the binomial variance of the annotator's judgments;
+    - a median time under a third of the median annotator's;
+    - uneven screen positions of best answers (family-wise error rate 0.05 over all annotators);
+    - the same two positions for best and worst in all judgments.
+
+    Times come from the column ``seconds``, positions from `Judgments.shown`. Judgments without annotator
+    count only among the others' judgments. Rows that were skipped on reading count for no annotator.
+
+    Raises InputError if no judgment names its annotator.
 
     >>> from bws.records import Judgment, Judgments
     >>> rows = [Judgment(("a", "b", "c"), "a", "c", annotator=w) for w in ("w1", "w2")]
     >>> rows += [Judgment(("a", "b", "c"), "b", "a", annotator="w3")]
-    >>> for found in annotator_report(Judgments.from_records(rows)).annotators:
-    ...     print(found.annotator, round(found.compliance, 3))
+    >>> for annotator in annotator_report(Judgments.from_records(rows)).annotators:
+    ...     print(annotator.annotator, round(annotator.compliance, 3))
     w1 0.667
     w2 0.667
     w3 0.333
     """
     has_annotator = judgments.annotator_of >= 0
     if not has_annotator.any():
-        message = "names no annotators; give the annotator of each judgment"
+        message = "no judgment names its annotator; expected an annotator per judgment"
         raise InputError(Problem(judgments.source or "judgments", None, message))
     ids, counts = judgments.annotators, np.bincount(judgments.annotator_of[has_annotator])
     compliance, seconds = _compliance(judgments), _median_seconds(judgments)
@@ -288,13 +290,13 @@ def _utilities_of_others(judgments: Judgments) -> Floats:
 
 
 def _counts_of_others(judgments: Judgments) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return (J, K) best less worst answers of other annotators about a judgment's items, and appearances."""
+    """Return (J, K) best minus worst counts of a judgment's items, and appearances, of other annotators."""
     tuples, n_items = judgments.tuples, len(judgments.tuples.items)
     items = tuples.members[judgments.tuple_of].astype(np.int64)
     position = np.arange(tuples.k)
     balance = (position == judgments.best[:, None]) * 1.0 - (position == judgments.worst[:, None])
     annotator_item = _annotator_or_last(judgments)[:, None] * n_items + items
-    _, pair = np.unique(annotator_item, return_inverse=True)  # of annotator and item
+    _, pair = np.unique(annotator_item, return_inverse=True)
     pair = pair.reshape(items.shape)
     return (
         np.bincount(items.ravel(), balance.ravel())[items]
@@ -304,7 +306,7 @@ def _counts_of_others(judgments: Judgments) -> tuple[NDArray[Any], NDArray[Any]]
 
 
 def _median_seconds(judgments: Judgments) -> Floats:
-    """Return (A,) medians of the times that are numbers; NaN where there is none."""
+    """Return (A,) median times per judgment; NaN for annotators without times."""
     seconds, annotator_of = _seconds(judgments), _annotator_or_last(judgments)
     has_time = ~np.isnan(seconds)
     seconds, annotator_of = seconds[has_time], annotator_of[has_time]
@@ -318,7 +320,7 @@ def _median_seconds(judgments: Judgments) -> Floats:
 
 
 def _seconds(judgments: Judgments) -> Floats:
-    """Return (J,) times; NaN where the column is missing, or the text is no number of at least 0."""
+    """Return (J,) times; NaN if the column is missing or the text is not a non-negative number."""
     import polars as pl
 
     column = judgments.columns.get("seconds")
@@ -331,7 +333,7 @@ def _seconds(judgments: Judgments) -> Floats:
 
 
 def _position_shares(judgments: Judgments) -> tuple[Floats, Floats]:
-    """Return (A, K) shares of best answers at each place on the screen, and (A,) of the commonest answer."""
+    """Return (A, K) shares of best answers per screen position, and (A,) of the most frequent answer."""
     k, n_annotators = judgments.tuples.k, len(judgments.annotators)
     if judgments.shown is None:
         return np.full((n_annotators, k), np.nan), np.full(n_annotators, np.nan)
@@ -347,7 +349,7 @@ def _position_shares(judgments: Judgments) -> tuple[Floats, Floats]:
 
 
 def _uniformity_p(counts: Floats) -> float:
-    """Return the p value of (K,) counts under equal chances (chi-square, K - 1 degrees of freedom)."""
+    """Return the p-value of (K,) counts under equal probabilities (chi-square, K - 1 degrees of freedom)."""
     from scipy.special import chdtrc
 
     k, n = len(counts), counts.sum()
@@ -357,19 +359,19 @@ def _uniformity_p(counts: Floats) -> float:
 
 
 def _annotator_or_last(judgments: Judgments) -> Ints:
-    """Return (J,) annotators, with nobody as one more: A."""
+    """Return (J,) annotator indices, A for judgments without annotator."""
     annotator_of = judgments.annotator_of.astype(np.int64)
     return np.where(annotator_of < 0, len(judgments.annotators), annotator_of)
 
 
 def _sums(judgments: Judgments, values: NDArray[Any]) -> Floats:
-    """Return (A,) sums of (J,) values by annotator."""
+    """Return (A,) sums of (J,) values per annotator."""
     sums = np.bincount(_annotator_or_last(judgments), values, len(judgments.annotators) + 1)
     return sums[:-1].astype(np.float64)
 
 
 def _ratio(numerator: NDArray[Any], denominator: NDArray[Any]) -> Floats:
-    """Return part / whole; NaN where whole is 0."""
+    """Return numerator / denominator; NaN where the denominator is 0."""
     with np.errstate(invalid="ignore"):
         return np.where(
             denominator > 0, numerator / np.where(denominator > 0, denominator, 1), np.nan
@@ -378,14 +380,14 @@ def _ratio(numerator: NDArray[Any], denominator: NDArray[Any]) -> Floats:
 
 @dataclass(frozen=True)
 class _TypicalValues:
-    """What is usual among the annotators with enough judgments; NaN where nothing is."""
+    """Typical values of the annotators with enough judgments; NaN where undefined."""
 
     compliance: float
     compliance_sd: float
     """Standard deviation of compliance between annotators, from the median absolute deviation."""
     seconds: float
     n_tested: int
-    """Annotators whose places were tested."""
+    """Number of annotators whose screen positions were tested."""
 
     @classmethod
     def from_annotators(cls, annotators: list[Annotator]) -> _TypicalValues:
@@ -400,21 +402,21 @@ class _TypicalValues:
         )
 
     def flag_reasons(self, annotator: Annotator) -> Iterator[str]:
-        """Yield in words what is unusual about an annotator."""
+        """Yield the reasons to review an annotator's judgments."""
         if annotator.judgments < MIN_JUDGMENTS:
             return
         if annotator.compliance < self._min_compliance(annotator.judgments):
-            yield f"compliance {annotator.compliance:.2f}, where {self.compliance:.2f} is usual"
+            yield f"compliance {annotator.compliance:.2f} (median {self.compliance:.2f})"
         if annotator.seconds < MIN_TIME_SHARE * self.seconds:
-            yield f"{annotator.seconds:.3g} seconds a judgment, where {self.seconds:.3g} are usual"
+            yield f"{annotator.seconds:.3g} seconds per judgment (median {self.seconds:.3g})"
         if annotator.place_p * self.n_tested < FALSE_ALARM_RATE:
             shares = ", ".join(f"{share:.0%}" for share in annotator.best_at)
-            yield f"best answers by place on the screen: {shares} (p = {annotator.place_p:.1g})"
+            yield f"best answers per screen position: {shares} (p = {annotator.place_p:.1g})"
         if annotator.same_answer == 1:
-            yield f"the same two places in all {annotator.judgments} judgments"
+            yield f"same two screen positions in all {annotator.judgments} judgments"
 
     def _min_compliance(self, judgments: int) -> float:
-        # One success and one failure more keep the variance above 0 where all comply.
+        # An additional success and failure keep the variance above 0 if all annotators comply.
         share = (self.compliance * judgments + 1) / (judgments + 2)
         variance = self.compliance_sd**2 + share * (1 - share) / judgments
         return self.compliance - MAX_SDS_BELOW_MEDIAN * math.sqrt(variance)
@@ -428,29 +430,29 @@ def _median(values: Floats) -> float:
 def _notes(judgments: Judgments, scales: _Scales) -> Iterator[str]:
     n_unnamed = np.count_nonzero(judgments.annotator_of < 0)
     if n_unnamed:
-        yield f"{n_unnamed} judgments name no annotator; they count among the others' judgments only"
+        yield f"{n_unnamed} judgments without annotator; they count only among the others' judgments"
     if judgments.left_out:
-        yield f"{judgments.n_left_out} rows that were left out count for no annotator"
+        yield f"{judgments.n_left_out} skipped rows count for no annotator"
     if judgments.shown is None:
-        yield "the order on the screen is not known: nothing is said about places"
+        yield "no position effects: the order on the screen is unknown"
     if not scales.is_defined:
-        yield "no scales: too few judgments, or answers that do not follow those of the others"
+        yield "no scales: too few judgments, or answers unrelated to those of other annotators"
     n_untimed = np.count_nonzero(np.isnan(_seconds(judgments)))
     if n_untimed:
-        yield f"{n_untimed} judgments have no time in the column seconds"
+        yield f"{n_untimed} judgments have no time (column seconds)"
 
 
 def _estimate_scales(judgments: Judgments, annotator_of: Integers, utility: Floats) -> _Scales:
     """Estimate the scale of every annotator.
 
-    annotator_of: (J,) the annotator of each judgment, below A, or A where it is unknown.
-    utility: (J, K) of each judgment's items, from the judgments of all other annotators; NaN where there are
-        none. A judgment with such an item does not count.
+    annotator_of: (J,) annotator index of each judgment, A if unknown.
+    utility: (J, K) utilities of each judgment's items from the judgments of all other annotators, or NaN.
+        A judgment with NaN does not count.
 
     A scale is relative to the coefficient over all judgments. It is the mode of the posterior under a normal
     prior with mean 1 and standard deviation 1, which pulls annotators with few judgments towards 1 and keeps
-    the scale of an annotator who always follows the others finite; the standard error is from the curvature
-    there. It ignores the error of the utilities.
+    the scale of an annotator who always agrees with the others finite. The standard error is derived from
+    the curvature at the mode and ignores the error of the utilities.
     """
     n_labels = len(judgments.annotators) + 1
     utility = _zero_unknown(utility)
@@ -472,9 +474,9 @@ def _position_effects(
     """Return the position effects of all judgments together, and of each of A annotators.
 
     The arguments are those of `_estimate_scales` and its result. Judgments with items that no other
-    annotator judged count as if these items were equal. An annotator has effects from 5 K judgments. The
+    annotator judged count as if these items were equal. Effects of an annotator require 5 K judgments. The
     p-values of annotators are corrected for the number of annotators with effects and the two answers, those
-    of all judgments for the two answers (Bonferroni). ValueError: the order on the page is unknown.
+    of all judgments for the two answers (Bonferroni). Raises ValueError if the order on the page is unknown.
     """
     if judgments.shown is None:
         raise ValueError("the order on the page is unknown; position effects need it")
@@ -503,7 +505,7 @@ def _position_effects(
 def _estimate_effects(
     stages: Sequence[Stage], annotator_of: Integers, n_labels: int, n_tests: int
 ) -> list[PositionEffect]:
-    """Return the effect of each owner."""
+    """Return the position effect per owner (an annotator, or all judgments)."""
     from scipy.special import chdtrc
 
     slope, information = _log_likelihood_derivatives(stages, annotator_of, np.zeros(n_labels))
@@ -511,7 +513,7 @@ def _estimate_effects(
         p = np.minimum(1.0, n_tests * chdtrc(1, slope**2 / information))
     value, stderr = _find_modes(stages, annotator_of, n_labels, mean=0.0, sd=POSITION_PRIOR_SD)
     rows = np.column_stack((value, value - Z_95 * stderr, value + Z_95 * stderr, p))
-    has_no_choice = information == 0  # the worst of two
+    has_no_choice = information == 0  # worst answers of pairs (K = 2)
     return [
         PositionEffect() if empty else PositionEffect(*_round_digits(row).tolist())
         for row, empty in zip(rows, has_no_choice, strict=True)
@@ -519,18 +521,18 @@ def _estimate_effects(
 
 
 def _round_digits(values: Floats) -> Floats:
-    """Return numbers with 10 digits, which do not depend on the order in which terms were added."""
+    """Return values rounded to 10 digits, so that they do not depend on the order of summation."""
     return np.array([float(f"{value:.9e}") for value in values])
 
 
 def _zero_unknown(utility: Floats) -> Floats:
-    """Return utilities that are 0 in every judgment with an unknown one."""
+    """Return the utilities, set to 0 in every judgment with an unknown utility."""
     has_unknown: NDArray[np.bool_] = np.any(np.isnan(utility), axis=1)
     return np.where(has_unknown[:, None], 0.0, utility)
 
 
 def _chosen_first(judgments: Judgments) -> tuple[Integers, Integers]:
-    """Return positions in the tuple: (J, K) with the best first, (J, K - 1) without it, the worst first."""
+    """Return tuple positions (J, K) with the best first, and (J, K - 1) without the best, the worst first."""
     position = np.arange(judgments.tuples.k)
     is_best, is_worst = (
         position == answer_position[:, None]
@@ -555,8 +557,8 @@ def _find_modes(
 ) -> tuple[Floats, Floats]:
     """Return (n_owners,) modes of the posterior of the regressor's coefficient, and standard errors.
 
-    Newton steps from the prior's mean; a step that leaves the interval in which the slope is known to change
-    its sign is replaced by the middle of this interval.
+    Newton's method from the prior mean, safeguarded by bisection: a step that leaves the interval in which
+    the slope changes its sign is replaced by the midpoint of the interval.
     """
     x = np.full(n_labels, mean)
     low, high = np.full(n_labels, -np.inf), np.full(n_labels, np.inf)

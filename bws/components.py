@@ -2,21 +2,21 @@
 
 A judgment gives each of its K items the value 1 (best), -1 (worst) or 0; the counting score of an item is
 the mean of its values. A generalisability study (Cronbach and others 1972; Brennan 2001) takes a value for
-item + design + annotator + residual: how good the item is; which opponents it met in this tuple; what this
-annotator thinks of it in every tuple; the rest. Half the expected squared difference of two values of one
+item + design + annotator + residual: the quality of the item; its opponents in this tuple; this annotator's
+preference for it in all tuples; the rest. Half the expected squared difference of two values of one
 item is then
 
     same tuple, different annotators    annotator + residual
     same annotator, different tuples    design + residual
     both different                      design + annotator + residual
 
-so that mean squared differences over pairs of values estimate the components without bias, however the
-tuples were given to the annotators.
+so that mean squared differences over pairs of values are unbiased estimates of the components, for any
+assignment of tuples to annotators.
 
-A generalisability study adds intervals, those of a jackknife in two directions. Clusters of items (groups,
-or the items of judgments with few groups) and annotators are samples from populations; the variance of an
-estimate is that over clusters, plus that over annotators, less that over clusters within annotators, which
-both contain (Owen 2007, Annals of Applied Statistics 1; Cameron, Gelbach and Miller 2011, JBES 29).
+A generalisability study adds intervals from a two-way jackknife. Clusters of items (groups, or items if
+there are few groups) and annotators are samples from populations. The variance of an estimate is that over
+clusters, plus that over annotators, minus that over clusters within annotators, which both contain (Owen
+2007, Annals of Applied Statistics 1; Cameron, Gelbach and Miller 2011, JBES 29).
 """
 
 from __future__ import annotations
@@ -51,22 +51,22 @@ Integers = NDArray[np.int64]
 ROUNDING = 1e-9
 COMPONENTS = ("item", "design", "annotator", "residual")
 MAX_ANNOTATOR_GROUPS = 20
-"""Annotators are left out in at most so many random groups, which bounds the time."""
+"""Largest number of jackknife replicates over annotators; more annotators are combined in random groups."""
 SEED = 0
 
 
 @dataclass(frozen=True, eq=False)
 class Components:
-    """How much the values of N items vary, and for what reason; NaN where the judgments cannot tell."""
+    """Variance components of the values of N items; NaN if not identified by the judgments."""
 
     item: float
     """Variance of the items' true scores."""
     design: float
-    """Variance of an item's values between tuples: of the opponents that it met."""
+    """Variance of an item's values between tuples, due to its opponents."""
     annotator: float
     """Variance of an item's values between annotators that is the same in all tuples."""
     residual: float
-    """Variance of an annotator's answers to a tuple, and all that cannot be told from it."""
+    """Variance of an annotator's answers to a tuple, and all that is confounded with it."""
     error: Floats
     """(N,) the variance of each item's score over annotators, designs and answers, from its own values."""
 
@@ -81,27 +81,27 @@ class Components:
 def components(
     judgments: CanonicalJudgments, *, excluded_annotators: Integers | None = None
 ) -> Components:
-    """Estimate the variance components of the scores of some judgments.
+    """Estimate the variance components of scores.
 
     excluded_annotators: indices of annotators whose values are excluded from all pairs; the errors are
     those of the scores from all judgments. The error of an item that loses all pairs of a kind is NaN.
 
-    Where no annotator judged an item in two tuples, or no tuple has two annotators, the component that
-    needs such pairs cannot be told from the residual, and is in it. The design counts in an item's error
-    as far as it met some opponents of its group more often than others, as if each opponent added its
-    own part to a value: not at all where all opponents were met equally often, as in a group of which
-    every set of K items was judged. An annotator who is not known is another one in every judgment.
+    If no annotator judged an item in two tuples, or no tuple has two annotators, the component that requires
+    such pairs is part of the residual. The design contributes to an item's error to the extent that its
+    opponents are unequally frequent, assuming additive effects of opponents. The contribution is 0 if all
+    opponents are equally frequent, as in a group of which every set of K items was judged. Judgments without
+    annotator count as judgments of different annotators.
 
-    An estimate is below 0 where the component is small and chance has it so. It is not cut off, so that
-    means have no bias. A component is NaN where there is one tuple (design) or one annotator (annotator).
+    An estimate of a small component can be negative. It is not truncated at 0, so that means are unbiased.
+    A component is NaN if there is one tuple (design) or one annotator (annotator).
 
     >>> from bws.records import Judgments
     >>> from bws.design import make_tuples
     >>> from bws.simulate import simulate
     >>> design = make_tuples([f"i{n}" for n in range(50)], 4, factor=2)
-    >>> said = simulate(design, np.linspace(-1, 1, 50), annotators=4, disagreement=0.3)
-    >>> found = components(said.canonical)
-    >>> found.item > found.design > found.annotator > 0
+    >>> judgments = simulate(design, np.linspace(-1, 1, 50), annotators=4, disagreement=0.3)
+    >>> estimates = components(judgments.canonical)
+    >>> estimates.item > estimates.design > estimates.annotator > 0
     True
     """
     values = _ItemValues.from_judgments(judgments)
@@ -129,16 +129,16 @@ def components(
 
 
 def item_components(judgments: CanonicalJudgments) -> tuple[Floats, Floats, Floats]:
-    """Return (N,) each the components of design, annotator and residual of every item's own values.
+    """Return the (N,) components of design, annotator and residual per item, from the item's values alone.
 
-    As in `components`, an estimate may be below 0.
+    As in `components`, estimates may be negative.
     """
     return _solve_components(*_ItemValues.from_judgments(judgments).squared_differences)
 
 
 @dataclass(frozen=True, eq=False)
 class _ItemValues:
-    """The R = J K values of N items, and of whom and where they are."""
+    """R = J K values of N items, with their annotators and tuples."""
 
     value: Floats
     """(R,) 1, 0 or -1."""
@@ -162,9 +162,9 @@ class _ItemValues:
 
     @cached_property
     def squared_differences(self) -> tuple[Floats, Floats]:
-        """Half the squared differences, summed over pairs of an item's values, and the pairs: (3, N) each.
+        """Return (3, N) sums over pairs of an item's values of half the squared differences, and pair counts.
 
-        The rows: same tuple, same annotator, both different.
+        Rows: same tuple, same annotator, both different.
         """
         everything, tuples, annotators, cells = (
             self._squared_differences_within(*keys) for keys in self._keys
@@ -179,7 +179,7 @@ class _ItemValues:
         return (), tuples, annotators, (*tuples, *annotators)
 
     def _label_blocks(self, *keys: Integers) -> tuple[Integers, Integers]:
-        """Return (R,) the number of each value's block, of equal item and keys, and (B,) its item."""
+        """Return (R,) block indices (equal item and keys) of values, and the (B,) item of each block."""
         block_of_value = self.item
         for key in keys:
             block_of_value = np.unique(block_of_value * (key.max() + 1) + key, return_inverse=True)[
@@ -203,13 +203,13 @@ class _ItemValues:
     def error_variance(
         self, design_shares: Floats, design: Floats, annotator: Floats, residual: Floats
     ) -> Floats:
-        """Return (N,) the variance of each item's mean value, from the components (N,) of its values."""
+        """Return the (N,) variance of each item's mean value from the (N,) components of its values."""
         annotators, cells = (self._squared_shares(*keys) for keys in self._keys[2:])
         design_error = np.where(design_shares > 0, design_shares * design, 0)
         return design_error + annotators * annotator + cells * residual
 
     def _squared_shares(self, *keys: Integers) -> Floats:
-        """Return (N,) the sum over blocks of the squared share of an item's values that is in the block."""
+        """Return (N,) sums over blocks of the squared share of an item's values in the block."""
         block, item = self._label_blocks(*keys)
         n, size = np.bincount(block).astype(np.float64), self.n_items
         shares: Floats = np.bincount(item, n**2, size) / np.bincount(item, n, size) ** 2
@@ -237,24 +237,24 @@ def _solve_components(squares: Floats, pairs: Floats) -> tuple[Floats, Floats, F
 
 
 def possible_tuples(judgments: CanonicalJudgments) -> Floats:
-    """Return (N,) how many sets of K items of its group contain an item."""
+    """Return (N,) numbers of sets of K items of the item's group that contain the item."""
     sizes = np.bincount(judgments.group_of)
     possible = np.array([float(comb(int(size) - 1, judgments.k - 1)) for size in sizes])
     return possible[judgments.group_of]
 
 
 def is_complete(judgments: CanonicalJudgments) -> bool:
-    """Tell whether every set of K items of every group was judged."""
+    """Return whether every set of K items of every group was judged."""
     n_judged_tuples = np.bincount(judgments.members.ravel(), minlength=len(judgments.items))
     return bool((n_judged_tuples >= possible_tuples(judgments)).all())
 
 
 def _component_sums(judgments: CanonicalJudgments) -> Floats:
-    """Return (N, 12) what each item adds to the sums of which `_estimates_from_sums` makes estimates.
+    """Return (N, 12) contributions of the items to the sums from which `_estimates_from_sums` estimates.
 
-    The columns: 1, the score and its square; by what the components of design, annotator and residual are
-    multiplied in the error variance of the score; squared differences, and numbers of pairs, of the three
-    kinds. Items without judgments (after `CanonicalJudgments.take`) are rows of 0.
+    Columns: 1, the score and its square; the factors of the components of design, annotator and residual in
+    the error variance of the score; squared differences, and numbers of pairs, of the three kinds. Items
+    without judgments (after `CanonicalJudgments.take`) are rows of 0.
     """
     values, counts = _ItemValues.from_judgments(judgments), judgments.counts
     with np.errstate(invalid="ignore"):
@@ -271,9 +271,9 @@ def _component_sums(judgments: CanonicalJudgments) -> Floats:
 def _estimates_from_sums(sums: Floats) -> Floats:
     """Return (..., 6) estimates from sums (..., 12) of the rows of `_component_sums` over some items.
 
-    The components of item, design, annotator and residual, all items together; the mean error variance
-    of the scores; log(item / error). NaN as in `components`, and for the logarithm where item or error is
-    not above 0.
+    The components of item, design, annotator and residual over all items; the mean error variance of the
+    scores; log(item / error). NaN as in `components`; the logarithm is NaN unless item and error are
+    positive.
     """
     n, total, squared, *remaining_sums = np.moveaxis(sums, -1, 0)
     shares, squares, pairs = np.split(np.stack(remaining_sums), 3)
@@ -286,17 +286,17 @@ def _estimates_from_sums(sums: Floats) -> Floats:
 
 
 def _design_share(judgments: CanonicalJudgments, weight: Floats) -> Floats:
-    """Return (N,) the variance of an item's mean value for every unit of the design's variance.
+    """Return (N,) variances of an item's mean value per unit of the design's variance.
 
-    weight: (T,) how often each tuple counts.
+    weight: (T,) weights of the tuples.
 
-    Let a value be a sum of parts of the K-1 opponents, which a group has n-1 of, with variance v. The item
-    met opponent o in a share f_o of its values, p = (K-1)/(n-1) in the mean. Its mean value then has the
-    variance sum((f_o - p)^2) v, and half the expected squared difference of two values, from which the
-    design's variance is estimated, is v by the mean number of opponents that only one of the tuples has. On
-    simulated logit choices the root of the reliability is then within 0.005 of the scores' correlation
-    with true scores (docs/coverage.md); tuples drawn at random, which do not regard how evenly opponents met,
-    give up to 0.07 less in small groups. 0 where all opponents were met equally often.
+    Let a value be a sum of effects, of variance v, of the K-1 opponents in the tuple out of the n-1 opponents
+    in the group. Opponent o is in a share f_o of the item's values, p = (K-1)/(n-1) on average. The mean
+    value then has the variance sum((f_o - p)^2) v. Half the expected squared difference of two values, from
+    which the design's variance is estimated, is v times the mean number of opponents in only one of the
+    tuples. On simulated logit choices, the root of the reliability is then within 0.005 of the correlation of
+    scores and true scores (docs/coverage.md). The model of random tuples, which ignores the balance of
+    opponents, gives up to 0.07 less in small groups. The result is 0 if all opponents are equally frequent.
     """
     n, k = len(judgments.items), judgments.k
     total = np.bincount(judgments.members.ravel(), np.repeat(weight, k), n)
@@ -310,18 +310,18 @@ def _design_share(judgments: CanonicalJudgments, weight: Floats) -> Floats:
     n_opponents = np.bincount(judgments.group_of)[judgments.group_of] - 1.0
     unevenness = squares - (k - 1) ** 2 / n_opponents
     same_tuple = np.bincount(judgments.members.ravel(), np.repeat(weight**2, k), n) / total**2
-    different = np.maximum(1 - same_tuple, ROUNDING)  # 0 where the design's variance is not known
+    different = np.maximum(1 - same_tuple, ROUNDING)  # 0 if the design's variance is unknown
     distinct = k - 1 - (squares - (k - 1) * same_tuple) / different
     return np.where(unevenness > ROUNDING, unevenness / np.maximum(distinct, ROUNDING), 0.0)
 
 
 def finite_population_correction(judgments: CanonicalJudgments) -> Floats:
-    """Return (N,) the finite population correction of each item's tuples, all counted once.
+    """Return (N,) finite population corrections of each item's tuples, with equal weights.
 
-    The variance of an item's score over designs as uneven as this one, divided by what the variance between
-    its tuples suggests, where opponents have additive effects. 0 where it met all opponents equally
-    often, as in a complete design; 1 where opponents are few of many; above 1 where the design is more
-    uneven than random tuples.
+    The correction is the variance of an item's score over equally unbalanced designs, divided by the estimate
+    from the variance between its tuples, for additive effects of opponents. It is 0 if all opponents are
+    equally frequent, as in a complete design; 1 if opponents are few of many; above 1 if the design is less
+    balanced than random tuples.
     """
     tuples = np.bincount(judgments.members.ravel(), minlength=len(judgments.items))
     correction: Floats = tuples * _design_share(judgments, np.ones(len(judgments.members)))
@@ -330,17 +330,17 @@ def finite_population_correction(judgments: CanonicalJudgments) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Generalisability:
-    """Variance components of the scores of some judgments, and the scores' reliability."""
+    """Variance components of scores, and the reliability of the scores."""
 
     components: Components
     variances: Mapping[str, Estimate]
-    """Of ``item``, ``design``, ``annotator`` and ``residual``, for one judgment of an item."""
+    """Components ``item``, ``design``, ``annotator`` and ``residual`` of a single judgment of an item."""
     error_shares: Mapping[str, float]
-    """By what the variances of ``design``, ``annotator``, ``residual`` are multiplied in the mean error
-    variance of the scores."""
+    """Factors of the variances of ``design``, ``annotator``, ``residual`` in the mean error variance of the
+    scores."""
     reliability: Estimate
     notes: tuple[str, ...] = ()
-    """Why numbers are missing or uncertain."""
+    """Reasons for missing or uncertain values."""
 
     @property
     def root(self) -> Estimate:
@@ -351,7 +351,7 @@ class Generalisability:
         )
 
     def document(self) -> dict[str, Any]:
-        """Return the study as JSON has it."""
+        """Return the study as a JSON-serialisable dict."""
         return {
             "variances": {
                 name: estimate.document() | {"of_error": self.error_shares.get(name)}
@@ -399,13 +399,13 @@ def _format_interval(estimate: Estimate, digits: int) -> str:
 
 
 def generalisability(judgments: CanonicalJudgments) -> Generalisability:
-    """Estimate the variance components of some judgments and the reliability of their scores.
+    """Estimate variance components and the reliability of the scores.
 
-    The reliability is that of `Components`: error of the design, of annotators and of single answers
-    counts. A 95 % interval is estimate ± t s: s by the jackknife over clusters and annotators, t with the
-    degrees of freedom of Satterthwaite (1946, Biometrics Bulletin 2); for the variance of items on the
-    scale of its logarithm, for the reliability on that of log(item / error). More than 20 annotators are
-    left out in 20 random groups.
+    The reliability is that of `Components`, which includes the errors of the design, annotators and single
+    answers. A 95 % interval is estimate ± t s, with s from the jackknife over clusters and annotators and t
+    with the degrees of freedom of Satterthwaite (1946, Biometrics Bulletin 2). The interval of the item
+    variance is computed on the log scale, that of the reliability on the scale of log(item / error). More
+    than 20 annotators are omitted in 20 random groups.
 
     >>> from bws.design import make_tuples
     >>> from bws.simulate import simulate
@@ -441,7 +441,7 @@ def generalisability(judgments: CanonicalJudgments) -> Generalisability:
 
 
 def _item_clusters(judgments: CanonicalJudgments) -> tuple[NDArray[np.int64], str]:
-    """Return (N,) the cluster of each item, and what a cluster is, in the plural."""
+    """Return the (N,) cluster of each item, and the plural noun for clusters."""
     if len(judgments.groups) >= MIN_CLUSTERS:
         return judgments.group_of, "groups of items"
     return np.arange(len(judgments.items)), "items"
@@ -450,7 +450,7 @@ def _item_clusters(judgments: CanonicalJudgments) -> tuple[NDArray[np.int64], st
 def _interval_half_widths(
     judgments: CanonicalJudgments, sums: Floats, cluster_of: NDArray[np.int64]
 ) -> Floats:
-    """Return (6,) half the widths of the intervals of `_estimates_from_sums`, from cluster sums (C, 12)."""
+    """Return (6,) half-widths of the intervals of `_estimates_from_sums`, from cluster sums (C, 12)."""
     from scipy.stats import t
 
     cluster_variance, n = (
@@ -462,7 +462,7 @@ def _interval_half_widths(
         for rows in _jackknife_rows(judgments)
     ]
     annotator_variance, a = np.zeros_like(cluster_variance), len(annotator_sums)
-    if a > 2:  # of two annotators, one alone has no components
+    if a > 2:  # a single remaining annotator has no components
         totals = np.stack([sums_without.sum(axis=0) for sums_without in annotator_sums])
         cell_estimates = _estimates_from_sums(totals[:, None] - np.stack(annotator_sums))
         cell_estimates = (
@@ -483,14 +483,14 @@ def _interval_half_widths(
 
 
 def _jackknife_variance(estimates: Floats) -> Floats:
-    """Return (6,) the jackknife variance from the estimates (n, 6) without each of n parts."""
+    """Return the (6,) jackknife variance from the (n, 6) estimates without each of n clusters."""
     n = len(estimates)
     variance: Floats = (n - 1) * estimates.var(axis=0)
     return variance
 
 
 def _jackknife_rows(judgments: CanonicalJudgments) -> Iterator[NDArray[np.int64]]:
-    """Yield the judgments that stay where an annotator, or a random group of them, is left out."""
+    """Yield the indices of the judgments that remain when an annotator, or a random group, is omitted."""
     n = len(judgments.annotators)
     order = np.random.Generator(np.random.PCG64(SEED)).permutation(n)
     block_of_annotator = order % min(n, MAX_ANNOTATOR_GROUPS) if n else order
@@ -500,7 +500,7 @@ def _jackknife_rows(judgments: CanonicalJudgments) -> Iterator[NDArray[np.int64]
 
 
 def _add_intervals(values: Floats, half_widths: Floats) -> dict[str, Estimate]:
-    """Return the estimates of the components (4,) with intervals; of the item's logarithm."""
+    """Return estimates of the (4,) components with intervals; the item's interval is on the log scale."""
     item, width = float(values[0]), float(half_widths[0])
     ends = [(value - by, value + by) for value, by in zip(values, half_widths[:4], strict=True)]
     factor = math.exp(min(width / item, 700)) if item > 0 and width == width else math.nan
@@ -522,13 +522,13 @@ def _reliability_estimate(value: float, half_width: float) -> Estimate:
 def _undefined_notes(point_estimate: Components, shares: Floats) -> Iterator[str]:
     if math.isnan(point_estimate.item):
         yield (
-            "no reliability from variance components: it takes two annotators, and where the design is "
-            "incomplete items in two tuples"
+            "no reliability from variance components: requires two annotators and, if the design is "
+            "incomplete, items in two tuples"
         )
     elif point_estimate.item <= 0:
         yield "no reliability: the scores vary no more than their errors"
     if point_estimate.design != point_estimate.design and not shares[0]:
-        yield "the variance of the design is not defined: no item is in two tuples"
+        yield "the variance of the design is undefined: no item is in two tuples"
 
 
 def _interval_notes(judgments: CanonicalJudgments, n_clusters: int, unit: str) -> Iterator[str]:
@@ -538,10 +538,10 @@ def _interval_notes(judgments: CanonicalJudgments, n_clusters: int, unit: str) -
         yield cluster_note
     if len(judgments.groups) < MIN_CLUSTERS:
         yield (
-            "intervals over items of the same group are wider than needed: they take scores that depend on "
-            "each other for independent"
+            "intervals over items of the same group are conservative: dependent scores are treated as "
+            "independent"
         )
     n = len(judgments.annotators)
     if n < 3:
         subject = f"{n} named annotators" if n else "no annotators are named"
-        yield f"{subject}: the intervals do not contain that other annotators differ"
+        yield f"{subject}: the intervals do not account for differences between annotators"

@@ -1,4 +1,4 @@
-"""What other designs would buy: their reliability, from variance components, and their judgments."""
+"""Planning of studies: expected reliability and cost of alternative designs, from variance components."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ __all__ = ["Alternative", "Plan", "Planner", "check_target", "plan"]
 
 MAX_TUPLES_PER_ITEM = 1000
 ANNOTATIONS = (1, 2, 3, 4, 5, 6, 8, 10)
-"""Annotations per tuple of the designs that are compared."""
+"""Annotations per tuple of the compared designs."""
 MIN_REPEATED = 1.05
-"""Judgments of an item per annotator from which other annotators are an alternative."""
+"""Judgments per item and annotator from which additional annotators are considered as an alternative."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """A design, and the reliability that its scores would have."""
+    """Design and the expected reliability of its scores."""
 
     what: str
     tuples_per_item: float
     annotations_per_tuple: float
     annotators_per_item: float
-    """Different annotators who judge an item (in effect, where they judge it unequally often)."""
+    """Number of annotators per item (effective number if they judge it unequally often)."""
     judgments: int
     reliability: float
     cost: float | None = None
@@ -41,13 +41,13 @@ class Alternative:
         return math.sqrt(self.reliability)
 
     def document(self) -> dict[str, Any]:
-        """Return the alternative as JSON has it."""
+        """Return the alternative as a JSON-serialisable dict."""
         return asdict(self) | {"root": self.root}
 
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """Variance components and sizes of a study, from which the reliability of other designs follows."""
+    """Variance components and sizes of a study, from which the reliability of other designs is predicted."""
 
     item: float
     design: float
@@ -56,19 +56,19 @@ class Planner:
     n_items: int
     k: int
     group_size: float
-    """Items in a group, on average."""
+    """Mean number of items per group."""
     possible: float
-    """Sets of K items of a group that contain an item."""
+    """Number of sets of K items of a group that contain a given item."""
     tuples_per_item: float
     annotations_per_tuple: float
     judgments_per_annotator: float
-    """Judgments of an item by one of its annotators: 1 where each judgment is another one's."""
+    """Judgments per item and annotator; 1 if each judgment of an item is by a different annotator."""
     design_share: float
-    """By what the design's component is multiplied in the error variance of the present scores."""
+    """Factor of the design's component in the error variance of the present scores."""
 
     @classmethod
     def from_study(cls, judgments: CanonicalJudgments, study: Generalisability) -> Planner | None:
-        """Return the planner of a study; None where its components are not defined."""
+        """Return the planner of a study; None if its components are undefined."""
         components, shares, reliability = (
             study.components,
             study.error_shares,
@@ -97,11 +97,11 @@ class Planner:
             design_share=shares["design"],
         )
         error = planner.error(tuples, annotations, planner.judgments_per_annotator)
-        # the present design has the reliability of the study, whose errors are those of single items
+        # The present design has the reliability of the study, computed from the errors of single items.
         return replace(planner, item=error * reliability / (1 - reliability)) if error > 0 else None
 
     def error(self, tuples: float, annotations: float, per_annotator: float) -> float:
-        """Return the error variance of scores from so many tuples per item and annotations per tuple."""
+        """Return the error variance of scores for given tuples per item and annotations per tuple."""
         judgments = tuples * annotations
         return (
             self._design_share(tuples) * self.design
@@ -110,10 +110,10 @@ class Planner:
         )
 
     def _design_share(self, tuples: float) -> float:
-        """Return the share of the design's component in a score: of tuples that meet opponents evenly.
+        """Return the factor of the design's component in a score, for balanced opponents.
 
-        As in `bws.components`, from how often each opponent is met; that number differs by 1 at most, and
-        by 1/2 on average where it is about 1/2 or more. 0 where every possible tuple is judged.
+        As in `bws.components`, computed from the counts of opponents. They differ by 1 at most, and by 1/2 on
+        average if they are about 1/2 or more. The factor is 0 if every possible tuple is judged.
         """
         if tuples >= self.possible:
             return 0.0
@@ -130,13 +130,13 @@ class Planner:
         return self.item / (self.item + self.error(tuples, annotations, per_annotator))
 
     def judgments_per_annotator_at(self, tuples: float) -> float:
-        """Return the judgments of an item per annotator who judge the same share of its tuples as now."""
+        """Return the judgments per item and annotator if annotators judge the same share of tuples as now."""
         return max(self.judgments_per_annotator * tuples / self.tuples_per_item, 1.0)
 
     def alternative(
         self, label: str, tuples: float, annotations: float, per_annotator: float
     ) -> Alternative:
-        """Return the design with its numbers."""
+        """Return the design with its predicted reliability and cost."""
         return Alternative(
             label,
             tuples,
@@ -148,13 +148,13 @@ class Planner:
 
     @property
     def annotation_limit(self) -> float:
-        """The reliability that more annotations of the present tuples approach."""
+        """Limit of the reliability for many annotations of the present tuples."""
         return self.reliability(self.tuples_per_item, math.inf, 1.0)
 
     def annotations_for(self, target: float) -> float:
-        """Return the annotations per tuple with which the present tuples reach a reliability.
+        """Return the annotations per tuple with which the present tuples reach a target reliability.
 
-        Infinite where they cannot: the error of the design alone is too large.
+        Infinite if the error of the design alone is too large.
         """
         allowed_error = self.item * (1 - target) / target
         allowed_error -= self._design_share(self.tuples_per_item) * self.design
@@ -165,29 +165,29 @@ class Planner:
         return error_per_annotation / allowed_error if allowed_error > 0 else math.inf
 
     def annotation_needs(self, target: float) -> dict[str, float]:
-        """Return annotations per tuple that reach the target, and the limit, as JSON has them."""
+        """Return annotations per tuple that reach the target, and the limit, as a JSON-serialisable dict."""
         return {"needed": self.annotations_for(target), "limit": self.annotation_limit}
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Designs beside the present one: what each lever buys, equal cost, and what reaches a target."""
+    """Comparison of the present design with larger designs, designs of equal cost, and sufficient designs."""
 
     target: float
     price: float | None
     alternatives: tuple[Alternative, ...]
-    """The present design first."""
+    """Compared designs, the present design first."""
     sufficient: tuple[Alternative, ...]
-    """The cheapest design for each number of annotations per tuple that reaches the target; by cost."""
+    """Cheapest design per number of annotations per tuple that reaches the target, sorted by cost."""
     planner: Planner
 
     @property
     def cheapest(self) -> Alternative | None:
-        """The design of fewest judgments that reaches the target; None where none does."""
+        """Design with the fewest judgments that reaches the target; None if there is none."""
         return self.sufficient[0] if self.sufficient else None
 
     def document(self) -> dict[str, Any]:
-        """Return the plan as JSON has it."""
+        """Return the plan as a JSON-serialisable dict."""
         return {
             "target": self.target,
             "price": self.price,
@@ -203,32 +203,32 @@ class Plan:
         lines = [_table(self.alternatives), ""]
         if self.sufficient:
             lines += [
-                f"Designs that reach a reliability of {self.target:g}, the cheapest first:",
+                f"Designs that reach a reliability of {self.target:g}, cheapest first:",
                 _table(self.sufficient),
             ]
         else:
-            lines.append(f"no design that was compared reaches a reliability of {self.target:g}")
+            lines.append(f"none of the compared designs reaches a reliability of {self.target:g}")
         needs_line = describe_annotation_needs(self.target, self.planner)
         return "\n".join([*lines, needs_line, ASSUMPTION_NOTE])
 
 
 ASSUMPTION_NOTE = (
-    "the plan supposes further items, tuples and annotators like those at hand, and tuples that meet "
-    "opponents evenly, as those of bws-make-tuples"
+    "the plan assumes that further items, tuples and annotators are like the present ones, and that tuples "
+    "have balanced opponents, like those of bws-make-tuples"
 )
 
 
 def describe_annotation_needs(target: float, planner: Planner) -> str:
-    """Say how many annotations of the present tuples reach a target, or that none do."""
+    """Return a sentence with the number of annotations of the present tuples that reaches a target."""
     needed, current = planner.annotations_for(target), planner.annotations_per_tuple
     if math.isinf(needed):
         return (
-            f"a reliability of {target:g} cannot be reached by annotations alone: more annotations of the "
-            f"same tuples reach at most {planner.annotation_limit:.4f}; it takes more tuples per item"
+            f"a reliability of {target:g} cannot be reached with more annotations of the same tuples (at "
+            f"most {planner.annotation_limit:.4f}); it requires more tuples per item"
         )
     return (
-        f"with the present tuples, a reliability of {target:g} takes {needed:.1f} annotations per tuple "
-        f"(there are {current:.4g})"
+        f"with the present tuples, a reliability of {target:g} requires {needed:.1f} annotations per tuple "
+        f"(now {current:.4g})"
     )
 
 
@@ -248,22 +248,22 @@ def _table(designs: Sequence[Alternative]) -> str:
 
 
 def check_target(target: float) -> None:
-    """Raise ValueError where a reliability to reach is not between 0 and 1."""
+    """Raise ValueError unless the target reliability is between 0 and 1."""
     if not 0 < target < 1:
         raise ValueError(f"target is {target}; it must be above 0 and below 1")
 
 
 def plan(planner: Planner, target: float = 0.9, price: float | None = None) -> Plan:
-    """Compare designs of the items of a study by the reliability that the scores would have.
+    """Compare designs of the items of a study by the expected reliability of the scores.
 
-    The error variance of a score is design x (0 where all possible tuples are judged, else by how evenly an
-    item meets its opponents) + annotator / annotators per item + residual / judgments per item. Annotators
-    judge the same share of an item's tuples as now, except where a design says "other annotators": there
-    each judgment of an item is by another one.
+    The error variance of a score is design x factor + annotator / annotators per item + residual / judgments
+    per item. The factor depends on the balance of opponents and is 0 if all possible tuples are judged.
+    Annotators judge the same share of an item's tuples as now. In designs with "other annotators", each
+    judgment of an item is by a different annotator.
 
-    target: the reliability (not its root) to reach. price: of one judgment, in any currency.
+    target: the reliability (not its root) to reach. price: price per judgment, in any currency.
 
-    ValueError: a target that is not between 0 and 1, a price below 0.
+    Raises ValueError for a target that is not between 0 and 1 or a negative price.
     """
     check_target(target)
     if price is not None and not 0 <= price < math.inf:
@@ -282,12 +282,12 @@ def plan(planner: Planner, target: float = 0.9, price: float | None = None) -> P
 
 
 def _clip_variance(variance: float) -> float:
-    """Return 0 for a variance that is not defined or estimated below 0."""
+    """Return the variance, or 0 if it is undefined or negative."""
     return max(variance, 0.0) if variance == variance else 0.0
 
 
 def _alternatives(planner: Planner) -> Iterator[Alternative]:
-    """Yield the present design, each lever doubled, and designs of the present number of judgments."""
+    """Yield the present design, designs with one factor doubled, and designs of equal cost."""
     tuples, annotations = planner.tuples_per_item, planner.annotations_per_tuple
     per_annotator = planner.judgments_per_annotator
     yield planner.alternative("present design", tuples, annotations, per_annotator)
@@ -314,7 +314,7 @@ def _alternatives(planner: Planner) -> Iterator[Alternative]:
 
 
 def _sufficient_designs(planner: Planner, target: float) -> Iterator[Alternative]:
-    """Yield, for each number of annotations, the design with the fewest tuples that reaches the target."""
+    """Yield the design with the fewest tuples that reaches the target, per number of annotations."""
     max_tuples = int(min(planner.possible, MAX_TUPLES_PER_ITEM))
     annotator_options = {"annotators as now": planner.judgments_per_annotator_at}
     if planner.annotator > 0 and planner.judgments_per_annotator > MIN_REPEATED:

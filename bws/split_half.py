@@ -1,8 +1,8 @@
-"""Split-half reliability: would other answers, other tuples or other annotators give the same scores?
+"""Split-half reliability of scores with respect to answers, tuples or annotators.
 
-`reliability` splits all judgments; `reliability_curve` draws 2, 3, ... annotations per tuple first. Both
-use `JudgmentRounds`, which arranges the judgments so that a random half of every tuple's judgments takes as
-many array operations as the largest tuple has judgments.
+`reliability` splits all judgments; `reliability_curve` samples 2, 3, ... annotations per tuple first. Both
+use `JudgmentRounds`, which arranges the judgments so that sampling a random half per tuple takes as many
+array operations as the largest tuple has judgments.
 """
 
 from __future__ import annotations
@@ -43,45 +43,45 @@ log = logging.getLogger(__name__)
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Halves = tuple[NDArray[np.bool_], NDArray[np.bool_]]
-"""Twice (J,): which judgments are in the first half, and which in the second."""
+"""Two (J,) masks: the judgments in the first half, and those in the second."""
 OddRule = Literal["coin", "second"]
-"""Which half gets one more where a number is odd: a coin decides, or always the second."""
+"""Half that gets the additional element of an odd number: a random half, or always the second."""
 MissingPolicy = Literal["drop", "zero"]
-"""What becomes of an item that one half does not score: left out of the trial, or scored 0."""
+"""Treatment of items without score in one half: dropped from the trial, or scored 0."""
 Split = Literal["annotation", "tuple", "annotator"]
 SPLIT_QUESTIONS = {
-    "annotation": "would other answers to the same tuples give the same scores? "
+    "annotation": "reproducibility with other answers to the same tuples "
     "(the split of most published figures)",
-    "tuple": "would other tuples of the same items give the same scores?",
-    "annotator": "would other annotators give the same scores?",
+    "tuple": "reproducibility with other tuples of the same items",
+    "annotator": "reproducibility with other annotators",
 }
 MIN_SCORED_SHARE = 0.5
-"""Share of the items that halves must score, in the mean trial, for a split that was not chosen."""
+"""Smallest mean share of items scored by both halves, for splits that were not requested."""
 
 
 @dataclass(frozen=True, eq=False)
 class Correlation:
-    """One coefficient over the trials; trials in which it is not defined do not count."""
+    """Correlation coefficient over trials; undefined trials are ignored."""
 
     trials: NDArray[np.float64]
-    """(n,) NaN where a half's scores are all the same or fewer than three items have scores."""
+    """(n,) values; NaN if a half's scores are constant or fewer than three items have scores."""
 
     @property
     def mean(self) -> float:
-        """Mean over the trials; NaN where no trial has a value."""
+        """Mean over the trials; NaN if undefined in all trials."""
         return float(self._defined.mean()) if len(self._defined) else math.nan
 
     @property
     def sd(self) -> float:
         """Population standard deviation over the trials; NaN for fewer than two values.
 
-        It tells how much one random split differs from another. It is no standard error.
+        It measures the variation between random splits and is not a standard error.
         """
         return float(self._defined.std()) if len(self._defined) > 1 else math.nan
 
     @property
     def spearman_brown(self) -> float:
-        """The mean stepped up to all judgments; see `spearman_brown`."""
+        """Mean, Spearman–Brown corrected to all judgments; see `spearman_brown`."""
         return spearman_brown(self.mean)
 
     @property
@@ -94,10 +94,9 @@ class Correlation:
 
 
 def spearman_brown(r: float) -> float:
-    """Return 2r / (1 + r): the reliability of whole data whose halves correlate with r.
+    """Return 2r / (1 + r), the reliability of the full data if halves correlate with r.
 
-    Spearman (1910) and Brown (1910); exact for halves of equal size. NaN for r < 0, where a
-    reliability has no meaning, and for NaN.
+    Spearman (1910) and Brown (1910); exact for halves of equal size. NaN for negative r and for NaN.
 
     >>> round(spearman_brown(0.6), 3)
     0.75
@@ -107,26 +106,26 @@ def spearman_brown(r: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class ReliabilityGroup:
-    """The reliability of some of the tuples."""
+    """Split-half reliability of a group of tuples."""
 
     by: Mapping[str, Any]
-    """What these tuples have in common: ``{"source": "CROWDSS"}``; empty for the whole."""
+    """Column values that these tuples share, such as ``{"source": "CROWDSS"}``; empty for all tuples."""
     items: int
     """Items of the judged tuples."""
     tuples: int
     """Tuples with at least one judgment."""
     annotations: int
     missing_items: int
-    """Items that lacked a score from a half in any trial."""
+    """Number of items without score in a half of any trial."""
     scored_items: float
-    """Mean number of items per trial that both halves score."""
+    """Mean number of items per trial with scores in both halves."""
     pearson: Correlation
     spearman: Correlation
     notes: tuple[str, ...] = ()
-    """What was left out, and why a number is NaN."""
+    """Skipped judgments, and reasons for NaN."""
 
     def document(self) -> dict[str, Any]:
-        """Return the group as JSON has it."""
+        """Return the group as a JSON-serialisable dict."""
         correlations = {"pearson": self.pearson, "spearman": self.spearman}
         return {
             "by": dict(self.by),
@@ -146,19 +145,19 @@ class ReliabilityGroup:
 
 @dataclass(frozen=True, eq=False)
 class Reliability:
-    """Split-half reliability of the whole and of its parts."""
+    """Split-half reliability of all tuples and of each group."""
 
     groups: tuple[ReliabilityGroup, ...]
-    """The whole first; by the split that was chosen, or by annotation."""
+    """All tuples first, then the groups; by the requested split, or by annotation."""
     signature: Mapping[str, Any]
-    """All that produced the numbers."""
+    """Settings of the computation."""
     splits: Mapping[str, tuple[ReliabilityGroup, ...]] = field(default_factory=dict)
-    """The same parts by the further splits that these judgments allow; empty where one was chosen."""
+    """The same groups by further applicable splits; empty if a split was requested."""
     notes: tuple[str, ...] = ()
-    """Why a further split was left out."""
+    """Reasons for omitted further splits."""
 
     def document(self) -> dict[str, Any]:
-        """Return the result as JSON has it."""
+        """Return the result as a JSON-serialisable dict."""
         return {
             "groups": [group.document() for group in self.groups],
             "splits": {
@@ -170,7 +169,7 @@ class Reliability:
         }
 
     def table(self) -> str:
-        """Return the result as text: a line per group and split, what each split asks, then the notes."""
+        """Return the result as text: a row per group and split, explanations of the splits, notes."""
         return str(self.result_table())
 
     def result_table(self) -> ResultTable:
@@ -244,50 +243,49 @@ def reliability(
     seed: int = 0,
     by: By | None = None,
 ) -> Reliability:
-    """Split the judgments in halves, score the items by each, correlate; over and over.
+    """Return the mean correlation of item scores from random halves of the judgments.
 
-    Each trial scores the items by counting, (best - worst) / appearances, in either half, and
-    correlates the two scores over the items: Pearson's r, and Spearman's rho with average ranks for
-    ties. The result has mean and population standard deviation over the trials, and apart from them
-    the Spearman-Brown values, which estimate the reliability of scores from all judgments.
+    Each trial scores the items by counting, (best - worst) / appearances, in both halves. It correlates
+    the two scores over the items: Pearson's r, and Spearman's rho with average ranks for ties. The result
+    contains the mean and the population standard deviation over trials, and separately the Spearman–Brown
+    corrected values, which estimate the reliability of scores from all judgments.
 
-    split="annotation": a tuple's n judgments go half and half at random. The halves share the tuples, so
-    that the error of an incomplete design (which opponents an item met) counts as truth.
-    split="tuple": the tuples go half and half with all their judgments, balanced so that both halves
-    judge an item equally often where that is possible; the halves share the annotators. In small groups
-    Spearman-Brown is too low: all tuples together meet opponents more evenly than independent halves would;
-    `bws.components` regards that.
-    split="annotator": the annotators do, with all that they judged; judgments that name no annotator are
-    in no half.
-    split=None: by annotation in `groups`, and in `splits` by tuple where the design is incomplete (not
-    every set of K items of a group was judged) and by annotator where annotators are named, each where
-    both halves score at least half of the items in the mean trial; a note says where they do not.
+    split="annotation": the judgments of each tuple are split at random. The halves share the tuples, so that
+    the error of an incomplete design (the opponents of an item) counts as true variance.
+    split="tuple": the tuples are split with all their judgments, balanced so that both halves judge an item
+    equally often if possible; the halves share the annotators. In small groups, the Spearman–Brown value is
+    too low, because all tuples together have more balanced opponents than independent halves;
+    `bws.components` accounts for that.
+    split="annotator": the annotators are split with all their judgments; judgments without annotator are in
+    no half.
+    split=None: by annotation in `groups`; also in `splits`, by tuple if the design is incomplete (not every
+    set of K items of a group was judged), and by annotator if annotators are named. A further split is
+    omitted, with a note, if both halves score less than half of the items on average.
 
-    odd="coin": where n is odd, a coin decides which half gets one more (Kiritchenko and Mohammad
-    2016). odd="second": the second half always does, as in GiCCS, section 4.2: two of five
-    annotations against three (there with trials=3). By tuple, the second half has the greater number of
-    judgments.
+    odd="coin": a random half gets the additional element of an odd number (Kiritchenko and Mohammad 2016).
+    odd="second": the second half always gets it, as in GiCCS, section 4.2: two of five annotations against
+    three (there with trials=3). By tuple, the second half has the greater number of judgments.
 
-    missing="drop": an item that one half does not score is left out of the trial.
-    missing="zero": its score in that half is taken as 0. An item that neither scores is left out.
+    missing="drop": items without score in one half are dropped from the trial.
+    missing="zero": their score in that half is 0. Items without score in both halves are dropped.
 
-    by: a column's name to (T,) values, one a tuple of `judgments.tuples`. The whole comes first, then
-    each combination of values, sorted; each part is what its tuples alone would give.
+    by: mapping from column names to (T,) values, one per tuple of `judgments.tuples`. The first result is
+    that of all tuples, followed by those of each combination of values, sorted. The result of a group
+    depends on its tuples alone.
 
-    The halves depend on the seed and on what was judged how, not on the order of rows, items, tuples
-    or annotators. Tuples with the same items are one tuple. A tuple with one judgment cannot be
-    halved by annotation: it is in no half, and counted in the notes. A trial has no correlation (NaN,
-    counted in the notes) where a half's scores are all the same or fewer than three items have
-    scores. Equal numbers of judgments in the halves are what Spearman-Brown supposes; for two against
-    three it is a close approximation.
+    The halves depend on the seed and the judgments, not on the order of rows, items, tuples or annotators.
+    Tuples with the same items are one tuple. A tuple with one judgment cannot be split by annotation; it is
+    in no half and counted in the notes. A correlation is NaN, and counted in the notes, if the scores of a
+    half are constant or fewer than three items have scores. Spearman–Brown assumes halves of equal size; for
+    two against three annotations it is a close approximation.
 
-    ValueError: an argument outside of what is allowed. InputError: no judgments, or split="annotator"
-    where no judgment names its annotator.
+    Raises ValueError for an invalid argument. Raises InputError if there are no judgments, or for
+    split="annotator" if no judgment names its annotator.
 
     >>> from bws.records import Judgment, Judgments
     >>> rows = [(("a", "b", "c"), "a", "c"), (("b", "c", "d"), "b", "d"), (("a", "b", "d"), "a", "d")]
-    >>> found = reliability(Judgments.from_records([Judgment(*row) for row in rows * 4]))
-    >>> round(found.groups[0].spearman.mean, 3), found.groups[0].annotations
+    >>> overall = reliability(Judgments.from_records([Judgment(*row) for row in rows * 4])).groups[0]
+    >>> round(overall.spearman.mean, 3), overall.annotations
     (1.0, 12)
     """
     check_options(
@@ -309,8 +307,8 @@ def reliability(
         overall = measure_part({}, canonical)
         if name != first and overall.scored_items < MIN_SCORED_SHARE * overall.items:
             notes.append(
-                f"not split by {name}: in the mean trial, both halves score only "
-                f"{overall.scored_items:.1f} of {overall.items} items"
+                f"no split by {name}: both halves score only {overall.scored_items:.1f} of "
+                f"{overall.items} items on average"
             )
         else:
             groups[name] = (
@@ -331,7 +329,7 @@ def reliability(
 
 
 def _further_splits(judgments: CanonicalJudgments) -> Iterator[Split]:
-    """Yield the splits besides annotation that ask something of these judgments."""
+    """Yield the splits other than annotation that apply to these judgments."""
     if not is_complete(judgments):
         yield "tuple"
     if len(judgments.annotators) > 1:
@@ -348,7 +346,7 @@ def _measure_split(
     missing: MissingPolicy,
     seed: int,
 ) -> ReliabilityGroup:
-    """Return the reliability of the judgments of a part."""
+    """Return the split-half reliability of the judgments of a group."""
     rounds = JudgmentRounds.from_judgments(judgments)
     log.debug("%s by %s: %d trials, %d judgments", part_name(by), split, trials, len(judgments))
     trial_results = run_trials(rounds, partial(SPLITS[split], odd=odd), trials, missing, seed)
@@ -368,11 +366,11 @@ def _measure_split(
 def _unsplit_notes(rounds: JudgmentRounds, split: Split) -> list[str]:
     if split == "annotator":
         count = np.count_nonzero(rounds.annotator_of < 0)
-        return [f"{count} judgments name no annotator and are in no half"] if count else []
+        return [f"{count} judgments without annotator are in no half"] if count else []
     if split == "tuple":
         return []
     count = np.count_nonzero(rounds.sizes == 1)
-    note = f"{count} of {len(rounds.sizes)} tuples have one judgment, which cannot be halved"
+    note = f"{count} of {len(rounds.sizes)} tuples have one judgment, which cannot be split"
     return [note] if count else []
 
 
@@ -380,46 +378,46 @@ def _score_notes(trial_results: Trials, missing: MissingPolicy) -> list[str]:
     notes = []
     if trial_results.n_missing:
         policy = (
-            "left out of that trial"
+            "dropped from that trial"
             if missing == "drop"
-            else "taken as 0 there, if the other has one"
+            else "scored 0 in that half unless both lack a score"
         )
         notes.append(
-            f"{trial_results.n_missing} items have no score from a half in some trial: {policy}"
+            f"{trial_results.n_missing} items have no score in a half of some trials: {policy}"
         )
     undefined = np.count_nonzero(np.isnan(trial_results.pearson))
     if undefined:
         notes.append(
-            f"{undefined} of {len(trial_results.pearson)} trials have no correlation: a half's scores are "
-            "all the same, or fewer than three items have scores"
+            f"{undefined} of {len(trial_results.pearson)} trials have no correlation: the scores of a half "
+            "are constant, or fewer than three items have scores"
         )
     if min(Correlation(trial_results.pearson).mean, Correlation(trial_results.spearman).mean) < 0:
-        notes.append("the correlation is negative: Spearman-Brown is not defined")
+        notes.append("the correlation is negative: Spearman-Brown is undefined")
     return notes
 
 
 def _check_judgments(judgments: Judgments, split: Split | None) -> None:
     file = judgments.source or "judgments"
     if not len(judgments):
-        raise InputError(Problem(file, None, "has no judgments; reliability needs some"))
+        raise InputError(Problem(file, None, "no judgments; reliability requires at least one"))
     if split == "annotator" and (judgments.annotator_of < 0).all():
-        message = "names no annotators; split by annotation, or give the annotator of each judgment"
+        message = "no judgment names its annotator; split by annotation, or add annotators"
         raise InputError(Problem(file, None, message))
 
 
 @dataclass(frozen=True, eq=False)
 class CurvePoint:
-    """Split-half reliability with a number of annotations a tuple."""
+    """Split-half reliability at a given number of annotations per tuple."""
 
     annotations: float
-    """Annotations a tuple, both halves together."""
+    """Annotations per tuple, both halves together."""
     tuples: int
-    """Tuples that have so many; the others are left out of this point."""
+    """Number of tuples with at least as many annotations; other tuples are ignored."""
     pearson: Correlation
     spearman: Correlation
 
     def document(self) -> dict[str, Any]:
-        """Return the point as JSON has it."""
+        """Return the point as a JSON-serialisable dict."""
         correlations = {"pearson": self.pearson, "spearman": self.spearman}
         return {
             "annotations": self.annotations,
@@ -433,23 +431,23 @@ class CurvePoint:
 
 @dataclass(frozen=True, eq=False)
 class ReliabilityCurve:
-    """How split-half reliability grows, and what it would take to reach a target."""
+    """Split-half reliability by number of annotations, and the number required for a target."""
 
     points: tuple[CurvePoint, ...]
-    """2, 3, ... annotations a tuple."""
+    """Points at 2, 3, ... annotations per tuple."""
     overall: CurvePoint
-    """All annotations of all tuples that have at least two; their mean number a tuple."""
+    """Point for all annotations of all tuples with at least two; `annotations` is the mean per tuple."""
     target: float
     planner: Planner | None = None
-    """Where the design is incomplete: the variance components, as halves share the error of the design."""
+    """Variance components if the design is incomplete, because halves share the error of the design."""
     notes: tuple[str, ...] = ()
 
     @property
     def needed(self) -> Mapping[str, Mapping[str, float]]:
-        """Annotations a tuple for the target, by coefficient; extrapolated, see `annotations_for`.
+        """Annotations per tuple for the target, by coefficient; extrapolated, see `annotations_for`.
 
-        ``split_half``: until the halves correlate so; ``spearman_brown``: until scores from all
-        annotations are so reliable by Spearman-Brown, which takes half as many.
+        ``split_half``: for this correlation of the halves; ``spearman_brown``: for this Spearman–Brown
+        corrected reliability of scores from all annotations, which requires half as many.
         """
         means = {"pearson": self.overall.pearson.mean, "spearman": self.overall.spearman.mean}
         return {
@@ -476,7 +474,7 @@ class ReliabilityCurve:
         }
 
     def table(self) -> str:
-        """Return the curve as text: a line a point, then what the target needs."""
+        """Return the curve as text: a row per point, then the annotations required for the target."""
         columns = [
             Column("annotations", "annotations per tuple", ".4g", align="decimal"),
             Column("tuples", "tuples", align="right"),
@@ -495,30 +493,30 @@ class ReliabilityCurve:
 
 
 _INCOMPLETE_NOTES = {
-    True: "the design is incomplete: these halves share the error of which opponents an item met; what the "
-    "target takes is estimated from variance components, which contain it",
-    False: "the design is incomplete: these halves share the error of which opponents an item met, so that "
-    "the scores are less reliable than they say; variance components cannot be estimated",
+    True: "the design is incomplete: the halves share the error due to an item's opponents; annotations for "
+    "the target are estimated from variance components, which include this error",
+    False: "the design is incomplete: the halves share the error due to an item's opponents, so that the "
+    "reliability is overestimated; variance components cannot be estimated",
 }
 _EXTRAPOLATION_NOTE = (
-    "the numbers of annotations for the target are extrapolated, by the Spearman-Brown formula or from "
-    "variance components; that supposes further annotators like those at hand"
+    "the numbers of annotations for the target are extrapolated with the Spearman-Brown formula or from "
+    "variance components, assuming that further annotators are like the present ones"
 )
 
 
 def _describe_need(needed: float, overall: CurvePoint) -> str:
     if math.isnan(needed):
-        return "no estimate, as the halves do not correlate"
+        return "no estimate (the halves are not positively correlated)"
     n_more = max(0, math.ceil(needed - overall.annotations))
-    advice = f"{n_more} more than there are" if n_more else "there are enough"
-    return f"{needed:.1f} annotations per tuple, {advice} ({overall.annotations:.4g})"
+    advice = f"{n_more} more than the present" if n_more else "at most the present"
+    return f"{needed:.1f} annotations per tuple, {advice} {overall.annotations:.4g}"
 
 
 def annotations_for(target: float, r: float, annotations: float) -> float:
-    """Return how many annotations give reliability `target`, where `annotations` give `r`.
+    """Return the number of annotations for reliability `target` if `annotations` have reliability `r`.
 
-    Spearman-Brown prophecy: annotations * target (1 - r) / (r (1 - target)). It supposes that further
-    annotations are like the present ones. NaN where r is not above 0: there is nothing to extrapolate.
+    Spearman–Brown prophecy formula: annotations * target (1 - r) / (r (1 - target)). It assumes that further
+    annotations are like the present ones. NaN unless r is positive.
 
     >>> round(annotations_for(0.9, 0.75, 4), 3)
     12.0
@@ -534,16 +532,16 @@ def reliability_curve(
     target: float = 0.9,
     seed: int = 0,
 ) -> ReliabilityCurve:
-    """Return split-half reliability with 2, 3, ... annotations a tuple, and what `target` would need.
+    """Return split-half reliability with 2, 3, ... annotations per tuple, and the number for `target`.
 
-    In each trial a point draws its number of annotations from those of each tuple that has as many,
-    at random, and splits them as `bws.reliability` does by annotation; items of other tuples are left
-    out. The target is the reliability of scores from all annotations of a tuple, by Spearman-Brown; where
-    the design is incomplete, by variance components (`Planner`), since no number of annotations takes away
-    the error of which opponents an item met.
+    In each trial, a point samples its number of annotations from each tuple that has as many, and splits
+    them like `bws.reliability` by annotation; other tuples are ignored. The target is the reliability of
+    scores from all annotations of a tuple, Spearman–Brown corrected. If the design is incomplete, it is
+    estimated from variance components (`Planner`), since annotations do not reduce the error due to an
+    item's opponents.
 
-    ValueError: a target that is not between 0 and 1, trials below 1. InputError: no tuple has
-    two judgments.
+    Raises ValueError for a target that is not between 0 and 1 or trials below 1, and InputError if no tuple
+    has two judgments.
 
     >>> from bws.records import Judgment, Judgments
     >>> rows = [(("a", "b", "c"), "a", "c"), (("b", "c", "d"), "b", "d"), (("a", "b", "d"), "a", "d")]
@@ -556,7 +554,7 @@ def reliability_curve(
     canonical = judgments.canonical if len(judgments) else None
     rounds = JudgmentRounds.from_judgments(canonical) if canonical else None
     if canonical is None or rounds is None or rounds.sizes[0] < 2:
-        message = "no tuple has two judgments; a curve needs that"
+        message = "no tuple has two judgments; expected at least one for a reliability curve"
         raise InputError(Problem(judgments.source or "judgments", None, message))
     points = [
         _curve_point(rounds, m, trials, odd, seed) for m in range(2, int(rounds.sizes[0]) + 1)
@@ -589,15 +587,15 @@ def _curve_point(
 class JudgmentRounds:
     """J judgments of T tuples of K items, N items in all, each tuple and item judged at least once.
 
-    Tuples with more judgments come first. The judgments lie in rounds: round j holds the j-th
-    judgment of every tuple that has one, so that it belongs to the first tuples, one each.
+    Tuples are sorted by number of judgments, descending. Judgments are arranged in rounds: round j contains
+    the j-th judgment of every tuple that has one, that is one judgment of each of the first tuples.
     """
 
     members: NDArray[np.int64]
     """(T, K) item indices."""
     n_items: int
     sizes: Ints
-    """(T,) judgments of the tuple, descending."""
+    """(T,) numbers of judgments per tuple, descending."""
     slices: tuple[slice, ...]
     tuple_of: Ints
     """(J,)"""
@@ -606,11 +604,11 @@ class JudgmentRounds:
     worst: Ints
     """(J,) item"""
     annotator_of: Ints
-    """(J,) -1 where it is not known."""
+    """(J,) annotator index, -1 if unknown."""
 
     @classmethod
     def from_judgments(cls, judgments: CanonicalJudgments) -> JudgmentRounds:
-        """Lay the answers out, which come sorted by tuple."""
+        """Arrange judgments, which are sorted by tuple, in rounds."""
         counts = np.bincount(judgments.tuple_of)
         order = np.argsort(-counts, kind="stable")
         new_index = np.empty_like(order)
@@ -630,7 +628,7 @@ class JudgmentRounds:
         )
 
     def scores(self, half: NDArray[np.bool_]) -> Floats:
-        """Return (N,) counting scores from the judgments of a half; NaN where an item has none.
+        """Return (N,) counting scores from the judgments of a half; NaN for items without judgments.
 
         score = (best - worst) / appearances; equal fractions are equal floats.
         """
@@ -649,8 +647,8 @@ def split_by_annotation(
 ) -> Halves:
     """Split each tuple's judgments into two halves at random.
 
-    A tuple with n judgments, or with `n_annotations` picked at random from its n, gives n // 2 to one half
-    and the rest to the other. Tuples with one judgment, or with fewer than `n_annotations`, are in neither.
+    One half gets n // 2 of a tuple's n judgments, the other half the rest; with `n_annotations`, n is this
+    number, sampled at random. Tuples with one judgment, or fewer than `n_annotations`, are in no half.
     """
     n_used = rounds.sizes if n_annotations is None else np.full_like(rounds.sizes, n_annotations)
     n_used = np.where((rounds.sizes >= 2) & (rounds.sizes >= n_used), n_used, 0)
@@ -663,10 +661,10 @@ def split_by_annotation(
 def _sample_halves(
     rounds: JudgmentRounds, rng: np.random.Generator, to_first: Ints, to_second: Ints
 ) -> Halves:
-    """Deal `to_first` (T,) random judgments of each tuple to one half and `to_second` to the other.
+    """Assign `to_first` (T,) random judgments of each tuple to one half and `to_second` to the other.
 
-    Selection sampling (Knuth, The Art of Computer Programming 2, section 3.4.2, algorithm S): each
-    place that is still open goes to any of the judgments that are left with equal chances.
+    Selection sampling (Knuth, The Art of Computer Programming 2, section 3.4.2, algorithm S): each remaining
+    slot is assigned to the remaining judgments with equal probability.
     """
     first, second = np.zeros((2, len(rounds.tuple_of)), dtype=np.bool_)
     left_first, left_any = to_first.copy(), to_first + to_second
@@ -682,7 +680,7 @@ def _sample_halves(
 
 
 def split_by_annotator(rounds: JudgmentRounds, rng: np.random.Generator, odd: OddRule) -> Halves:
-    """Split the annotators into two halves at random; who is not known is in neither."""
+    """Split the annotators into two halves at random; judgments without annotator are in no half."""
     annotators, annotator_of = np.unique(rounds.annotator_of, return_inverse=True)
     draw = np.where(annotators < 0, np.inf, rng.random(len(annotators)))
     n = np.count_nonzero(annotators >= 0)
@@ -694,19 +692,21 @@ def split_by_annotator(rounds: JudgmentRounds, rng: np.random.Generator, odd: Od
 
 
 BALANCING_ROUNDS = 20
-"""Passes over the tuples that make the halves of `split_by_tuple` equal; few tuples change after ten."""
+"""Passes over the tuples that balance the halves of `split_by_tuple`; few tuples change after ten."""
 
 
 def split_by_tuple(rounds: JudgmentRounds, rng: np.random.Generator, odd: OddRule) -> Halves:
     """Split the tuples into two halves at random, each with all its judgments.
 
-    The halves are balanced, as Spearman-Brown supposes halves of equal size: from a random start, tuples
-    whose change of sides reduces the sum over items of (judgments in one half - in the other) squared
-    change sides, a random share of them at a time.
+    The halves are balanced, as Spearman–Brown assumes halves of equal size. From a random start, a random
+    share of tuples is moved to the other half at a time, among those whose move reduces the sum over items of
+    the squared difference of judgments between the halves.
     """
     k = rounds.members.shape[1]
     side = np.where(rng.random(len(rounds.sizes)) < 0.5, rounds.sizes, -rounds.sizes)
-    share = 1 / (1 + math.sqrt(rounds.members.size / rounds.n_items))  # all at once would overshoot
+    share = 1 / (
+        1 + math.sqrt(rounds.members.size / rounds.n_items)
+    )  # moving all at once would overshoot
     for _ in range(BALANCING_ROUNDS):
         surplus = np.bincount(rounds.members.ravel(), side.repeat(k), rounds.n_items)
         gain = np.sign(side) * surplus[rounds.members].sum(axis=1) - k * rounds.sizes
@@ -728,16 +728,16 @@ SPLITS = {
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """The correlations of n trials; NaN where a trial has none."""
+    """Correlations of n trials; NaN where undefined."""
 
     pearson: Floats
     """(n,)"""
     spearman: Floats
     """(n,)"""
     n_missing: int
-    """Items that lacked a score from one half or both in any trial."""
+    """Number of items without score in one or both halves of any trial."""
     mean_scored: float
-    """Mean number of items per trial that both halves score."""
+    """Mean number of items per trial with scores in both halves."""
 
 
 def run_trials(
@@ -749,7 +749,7 @@ def run_trials(
 ) -> Trials:
     """Split the judgments n times and correlate the scores of the two halves over the items.
 
-    An item that neither half scores is left out of a trial, whatever `missing` says.
+    Items without score in both halves are dropped from a trial for every `missing`.
     """
     rng = np.random.Generator(np.random.PCG64(seed))
     correlations, is_missing = np.empty((n, 2)), np.zeros(rounds.n_items, dtype=np.bool_)
@@ -768,23 +768,23 @@ def run_trials(
 
 
 def correlate(x: Floats, y: Floats) -> float:
-    """Return Pearson's r of two (N,) arrays; NaN where one does not vary or N < 3."""
+    """Return Pearson's r of two (N,) arrays; NaN if one is constant or N < 3."""
     if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return math.nan
     x, y = x - x.mean(), y - y.mean()
     r = float(x @ y) / math.sqrt(float(x @ x) * float(y @ y))
-    return min(1.0, max(-1.0, r))  # rounding
+    return min(1.0, max(-1.0, r))  # remove rounding errors
 
 
 def _ranks(values: Floats) -> Floats:
-    """Return (N,) ranks, equal values with their average rank; exact, as every rank is a half."""
+    """Return (N,) ranks with average ranks for ties; exact, as all ranks are multiples of 1/2."""
     _, index, counts = np.unique(values, return_inverse=True, return_counts=True)
     ranks: Floats = (np.cumsum(counts) - (counts - 1) / 2)[index]
     return ranks
 
 
 def check_options(trials: int, **choices: tuple[str, Any]) -> None:
-    """Raise ValueError where an option, given as (value, its Literal type), is not allowed."""
+    """Raise ValueError for an invalid option; options are (value, Literal type) pairs."""
     if trials < 1:
         raise ValueError(f"trials is {trials}; it must be at least 1")
     for name, (value, literal) in choices.items():

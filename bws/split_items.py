@@ -1,9 +1,9 @@
-"""Split items: middling scores because annotators are divided, told from those where everybody wavers.
+"""Split items: items with scores near 0 on which annotators consistently disagree.
 
-An item has a score near 0 where every annotator sometimes chooses it as best and sometimes as worst (noise),
-and also where some annotators consistently choose it as best and others consistently as worst. In the
-second case an annotator's answers about the item agree between tuples more than those of different
-annotators: the item has a variance component of annotators (`bws.components`).
+An item has a score near 0 if every annotator sometimes chooses it as best and sometimes as worst (noise), or
+if some annotators consistently choose it as best and others consistently as worst. In the second case,
+answers about the item are more similar within annotators than between annotators: the item has a positive
+variance component of annotators (`bws.components`).
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 MAX_MIDDLING_SCORE = 1 / 3
-"""Scores in [-1, 1] that are at most this far from 0 are middling."""
+"""Largest absolute score of an intermediate item; scores are in [-1, 1]."""
 MIN_SHARE = 0.25
-"""Least share of the annotators' component in a split item. Normal tastes with a standard deviation of half a
-logit, as good judgments have, are below it."""
+"""Smallest share of the annotators' component in a split item. Normal preferences with a standard deviation
+of half a logit, as in good judgments, are below it."""
 FALSE_DISCOVERY_RATE = 0.05
 PERMUTATIONS = 1000
 MIN_EXCEEDANCES = 10
-"""Of as many permutations the share itself is the p-value, of fewer that of a fitted distribution."""
+"""Smallest number of exceedances for a permutation p-value; below it, the tail of a fitted distribution is
+used."""
 MIN_SKEWNESS = 0.01
 MAX_ITEMS_SHOWN = 20
 MAX_ITEM_WIDTH = 40
@@ -40,7 +41,7 @@ MAX_ITEM_WIDTH = 40
 
 @dataclass(frozen=True, slots=True)
 class ItemDisagreement:
-    """How the annotators' answers about an item differ; NaN where the judgments cannot tell."""
+    """Disagreement of annotators about an item; NaN where undefined."""
 
     item: str
     group: str
@@ -49,32 +50,32 @@ class ItemDisagreement:
     judgments: int
     annotators: int
     annotators_for: int
-    """Annotators who chose the item as best more often than as worst."""
+    """Number of annotators who chose the item as best more often than as worst."""
     annotators_against: int
-    """Annotators who chose the item as worst more often than as best."""
+    """Number of annotators who chose the item as worst more often than as best."""
     share: float
-    """Annotators' component / (annotators' component + residual): the part of the variance of the answers
-    to a tuple that is the same in all tuples of an annotator. Not cut off at 0."""
+    """Annotators' component / (annotators' component + residual): the share of the variance of answers
+    that is constant over the tuples of an annotator. Not truncated at 0."""
     p: float
-    """One-sided p-value of no component of annotators; NaN with too few annotators with two tuples."""
+    """One-sided p-value of no component of annotators; NaN if too few annotators have two tuples."""
     q: float
-    """p adjusted over the items with a middling score (Benjamini and Hochberg 1995); NaN for others."""
+    """p adjusted over the items with intermediate scores (Benjamini and Hochberg 1995); NaN for others."""
     split: bool | None
-    """Whether q is at most 0.05 and the share at least 0.25; None where q is NaN."""
+    """Whether q is at most 0.05 and the share at least 0.25; None if q is NaN."""
 
 
 @dataclass(frozen=True)
 class SplitItems:
-    """All judged items, by group and id."""
+    """Disagreement about all judged items, sorted by group and id."""
 
     items: tuple[ItemDisagreement, ...]
     notes: tuple[str, ...] = ()
-    """What is not available, and why."""
+    """Unavailable results, with reasons."""
     settings: dict[str, Any] = field(default_factory=dict)
 
     @property
     def split(self) -> list[ItemDisagreement]:
-        """The split items, the most certain first."""
+        """The split items, sorted by evidence, strongest first."""
         return sorted(
             (item for item in self.items if item.split), key=lambda item: (item.q, item.p)
         )
@@ -107,26 +108,26 @@ class SplitItems:
         tested = sum(item.split is not None for item in self.items)
         if not tested:
             return
-        more = f" ({MAX_ITEMS_SHOWN} are shown)" if len(self.split) > MAX_ITEMS_SHOWN else ""
+        more = f" ({MAX_ITEMS_SHOWN} shown)" if len(self.split) > MAX_ITEMS_SHOWN else ""
         yield (
-            f"{len(self.split)} of {tested} items with a middling score (-1/3 to 1/3) are split{more}: "
+            f"{len(self.split)} of {tested} items with an intermediate score (-1/3 to 1/3) are split{more}: "
             f"some annotators consistently choose them as best, others as worst (q <= "
             f"{FALSE_DISCOVERY_RATE}, share >= {MIN_SHARE})"
         )
 
 
 def split_items(judgments: Judgments, *, seed: int = 0) -> SplitItems:
-    """Test for each item whether annotators differ consistently, and tell which items are split.
+    """Test whether annotators consistently disagree about each item.
 
-    An answer gives an item 1 (best), -1 (worst) or 0. The statistic of an item is the sum over annotators of
-    the squared sum of their answers about it, each less the mean of its tuple times the slope of the
-    annotator's answers on such means over all items. It is compared with 1000 permutations of these
-    differences among the annotators of each tuple. The p-value is the share of permutations with at least
-    this statistic or, where fewer than 10 have it, the tail of the gamma distribution (Pearson type III)
-    with the permutations' mean, variance and skewness. It is NaN for items with fewer than five annotators
-    with two tuples, or without tuples of two annotators.
+    An answer gives an item 1 (best), -1 (worst) or 0. The residual of an answer is its difference from the
+    mean of the tuple times the slope of the annotator's answers on such means over all items. The statistic
+    of an item is the sum over annotators of the squared sum of their residuals. It is compared with 1000
+    permutations of the residuals among the annotators of each tuple. The p-value is the share of permutations
+    with at least this statistic. If fewer than 10 permutations reach it, the p-value is the tail of the gamma
+    distribution (Pearson type III) with the permutations' mean, variance and skewness. It is NaN for items
+    with fewer than five annotators with two tuples, or without tuples of two annotators.
 
-    Judgments without annotator do not count. `seed`: of the permutations.
+    Judgments without annotator are ignored. `seed`: seed of the permutations.
     """
     has_annotator = judgments.annotator_of >= 0
     settings = {
@@ -137,7 +138,7 @@ def split_items(judgments: Judgments, *, seed: int = 0) -> SplitItems:
         "false_discovery_rate": FALSE_DISCOVERY_RATE,
     }
     if not has_annotator.any():
-        note = "split items: not available, because the judgments do not name their annotators"
+        note = "split items: not available (judgments without annotators)"
         return SplitItems((), (note,), settings)
     canonical = judgments.take(has_annotator).canonical
     values = _AnswerValues.from_judgments(canonical)
@@ -173,22 +174,22 @@ def split_items(judgments: Judgments, *, seed: int = 0) -> SplitItems:
 
 @dataclass(frozen=True, eq=False)
 class _AnswerValues:
-    """The values that J judgments give N items, and the C cells of one annotator and one item."""
+    """Values of N items in J judgments, and the C cells of one annotator and one item."""
 
     tuple_of: Integers
     """(J,)"""
     value: Floats
     """(J, K) 1, 0 or -1."""
     deviation: Floats
-    """(J, K) value less its expected value: the mean of its item in the tuple times the annotator's slope."""
+    """(J, K) residuals: value minus the mean of its item in the tuple times the annotator's slope."""
     cell: Integers
-    """(J, K) the cell of the value."""
+    """(J, K) cell indices of the values."""
     item_of_cell: Integers
     """(C,)"""
     annotators: Integers
-    """(N,) annotators who judged the item."""
+    """(N,) numbers of annotators who judged the item."""
     n_with_pairs: Integers
-    """(N,) annotators who judged the item in two tuples."""
+    """(N,) numbers of annotators who judged the item in at least two tuples."""
 
     @classmethod
     def from_judgments(cls, judgments: CanonicalJudgments) -> _AnswerValues:
@@ -213,12 +214,12 @@ class _AnswerValues:
         )
 
     def statistic(self, deviation: Floats) -> Floats:
-        """Return (N,) the sum over annotators of the squared sums of deviations (J, K)."""
+        """Return (N,) sums over annotators of the squared sums of (J, K) residuals."""
         sums = np.bincount(self.cell.ravel(), deviation.ravel())
         return np.bincount(self.item_of_cell, sums**2, len(self.annotators)).astype(np.float64)
 
     def signs(self) -> tuple[Integers, Integers]:
-        """Return (N,) the annotators whose answers about an item are above 0 on average, and below."""
+        """Return (N,) numbers of annotators whose mean answer about an item is positive, and negative."""
         sums = np.bincount(self.cell.ravel(), self.value.ravel())
         above, below = (
             np.bincount(self.item_of_cell[side], minlength=len(self.annotators))
@@ -228,10 +229,10 @@ class _AnswerValues:
 
 
 def _expected(annotator_of: Integers, value: Floats, mean: Floats) -> Floats:
-    """Return (J, K) means of the tuples, times the slope of each annotator's values on them over all items.
+    """Return (J, K) means of the tuples times the slope of each annotator's values on them over all items.
 
-    The slopes, which are 1 on average, keep annotators who follow the others less sharply from being taken
-    for annotators who disagree about an item.
+    The slopes, which are 1 on average, prevent that noisy annotators are mistaken for annotators who disagree
+    about an item.
     """
     products, squares = (
         np.bincount(annotator_of, (mean * factor).sum(axis=1)) for factor in (value, mean)
@@ -241,7 +242,7 @@ def _expected(annotator_of: Integers, value: Floats, mean: Floats) -> Floats:
 
 
 def _p_values(values: _AnswerValues, seed: int) -> Floats:
-    """Return (N,) one-sided p-values of the statistic; NaN where there are too few annotators or pairs."""
+    """Return (N,) one-sided p-values of the statistic; NaN for too few annotators or pairs."""
     from scipy.special import gammaincc
 
     rng = np.random.Generator(np.random.PCG64(seed))
@@ -266,7 +267,7 @@ def _p_values(values: _AnswerValues, seed: int) -> Floats:
 
 
 def _adjust_p_values(p: Floats, is_middling: NDArray[np.bool_]) -> Floats:
-    """Return (N,) Benjamini–Hochberg adjusted p-values of the middling items; NaN for others."""
+    """Return (N,) Benjamini–Hochberg adjusted p-values of the intermediate items; NaN for others."""
     from scipy.stats import false_discovery_control
 
     q = np.full(len(p), np.nan)
@@ -278,9 +279,9 @@ def _adjust_p_values(p: Floats, is_middling: NDArray[np.bool_]) -> Floats:
 
 def _notes(n_unnamed: int, p: Floats) -> Iterator[str]:
     if n_unnamed:
-        yield f"split items: {n_unnamed} judgments name no annotator and do not count"
+        yield f"split items: {n_unnamed} judgments without annotator are ignored"
     if missing := np.count_nonzero(np.isnan(p)):
         yield (
             f"split items: {missing} of {len(p)} items are not tested: fewer than {MIN_CLUSTERS} annotators "
-            "judged them in two tuples, or no tuple of theirs has answers that differ"
+            "judged them in two tuples, or all answers of each tuple are equal"
         )

@@ -1,10 +1,10 @@
-"""Items that are texts and differ in white space, case and punctuation only: found, reported, merged.
+"""Spelling variants: detection and merging of items that differ in white space, case and punctuation only.
 
-Where texts serve as ids, one item that is written in two ways is two items, with half of the judgments each.
-Two items of a group are variants where nothing but white space, case and punctuation tells them apart and
-one of them, at least, is a text: it has white space between its words, or is of a script that has none there.
-Single words and ids such as ``a-1`` and ``a1`` or ``A`` and ``a`` are not compared with each other: in ids,
-punctuation and case are often the only difference.
+If texts serve as ids, an item with two spellings becomes two items, each with part of the judgments. Two
+items of a group are variants if they differ only in white space, case and punctuation and at least one of
+them is a text. A text has white space between words, or is in a script without such white space. Single
+words and ids such as ``a-1`` and ``a1`` or ``A`` and ``a`` are not compared with each other, because ids
+often differ in punctuation and case alone.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ TEXT_PATTERN = re.compile(
     r"\S\s+\S|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
     r"\U00020000-\U0003ffff]"
 )
-"""White space between words; or Thai, Lao, Burmese, Khmer, kana and Han, which are written without it."""
+"""White space between words, or a character of a script without it (Thai, Lao, Burmese, Khmer, kana, Han)."""
 BETWEEN_DIGITS = re.compile(r"(?<=\d) +(?=\d)")
 FORMAT_CHARACTERS_OF_EMOJI = frozenset({"\u200d", *map(chr, range(0xE0020, 0xE0080))})
-"""Format characters that tell emoji apart: the zero width joiner and tags."""
+"""Format characters that distinguish emoji: the zero width joiner and tags."""
 MAX_EXAMPLES = 10
 MAX_MESSAGE_EXAMPLES = 2
 
 
 class _RemovalTable(dict[int, str]):
-    """Code point -> a space where it is white space, punctuation, or a control or format character."""
+    """Translation table: white space, punctuation, control and format characters become spaces."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -53,10 +53,10 @@ REMOVAL_TABLE = _RemovalTable()
 
 
 def variant_key(text: str) -> str:
-    """Return what is left of a text without white space, case and punctuation (Unicode NFC, case folded).
+    """Return a text without white space, case and punctuation (Unicode NFC, case folded).
 
-    Letters, marks, digits and symbols stay, also those of emoji. Digits do not join: where something stood
-    between two of them, a mark stays. Not NFKC, which would make 10² and 102 one.
+    Letters, marks, digits and symbols are kept, including those of emoji. Digits are not joined: removed
+    characters between two digits are replaced by a mark. NFKC is not used, as it would equate 10² and 102.
 
     >>> variant_key("A dog,  barks!") == variant_key("a dogbarks")
     True
@@ -69,22 +69,22 @@ def variant_key(text: str) -> str:
 
 @dataclass(frozen=True)
 class Variants:
-    """Items of judgments of which several are variants of one."""
+    """Spelling variants among the items of judgments."""
 
     n_items: int
-    """All items, with each variant counted."""
+    """Number of items, counting each variant."""
     spellings: tuple[tuple[str, ...], ...]
-    """The spellings of each item that has several, the most frequent first; ties by first appearance."""
+    """Spellings of each item with variants, most frequent first; ties by first appearance."""
     merged: bool = False
-    """Whether each was replaced by its first spelling."""
+    """Whether variants were replaced by the most frequent spelling."""
 
     @property
     def n_distinct(self) -> int:
-        """All items, with the variants of one counted once."""
+        """Number of items, counting the variants of an item once."""
         return self.n_items - sum(len(spellings) - 1 for spellings in self.spellings)
 
     def message(self, remedy: str = "--merge-variants merges them") -> str:
-        """Return the counts and examples in words; `remedy` says what follows of them."""
+        """Return a message with counts and examples, followed by `remedy`."""
         from bws.files.columns import quoted
 
         counts = f"{self.n_items} items are {self.n_distinct}"
@@ -97,7 +97,7 @@ class Variants:
         return f"{counts} when white space, case and punctuation are ignored, such as {examples}; {remedy}"
 
     def document(self) -> dict[str, Any]:
-        """Return the counts and up to ten examples as JSON has them."""
+        """Return the counts and up to ten examples as a JSON-serialisable dict."""
         return {
             "items": self.n_items,
             "distinct": self.n_distinct,
@@ -111,10 +111,10 @@ def find_variants(
     groups: Sequence[str] | Ints | None = None,
     counts: Sequence[int] | Ints | None = None,
 ) -> Variants | None:
-    """Return the variants among distinct items; None where there are none.
+    """Return the variants among distinct items, or None.
 
-    groups: (N,) the group of each item; only items of one group are compared. counts: (N,) how often each
-    occurs.
+    groups: (N,) group of each item; only items of the same group are compared. counts: (N,) number of
+    occurrences of each item.
 
     >>> find_variants(["A dog barks.", "a dog  barks", "a-1", "a1"]).spellings
     (('A dog barks.', 'a dog  barks'),)
@@ -135,7 +135,7 @@ def find_variants(
 def _indices_of_texts(
     items: Sequence[str], groups: Iterable[Any]
 ) -> dict[tuple[Any, str], list[int]]:
-    """Return the indices of the spellings of each item that is a text, by group and key, in order."""
+    """Return the indices of the spellings of each text item by group and key, in order."""
     indices_by_key: dict[tuple[Any, str], list[int]] = {}
     for index, (group, item) in enumerate(zip(groups, items, strict=True)):
         if key := variant_key(item):
@@ -148,9 +148,9 @@ def _indices_of_texts(
 
 
 def merge_variants(rows: Rows) -> tuple[Rows, Variants | None]:
-    """Replace every variant by the most frequent spelling of its item, of equally frequent ones by the first.
+    """Replace every variant by the most frequent spelling of its item; ties by first appearance.
 
-    Answers that name items and the order shown are replaced along with the items.
+    Answers and the displayed order, which refer to items, are replaced accordingly.
     """
     items, groups, counts = _count_spellings(rows)
     variants = find_variants(items, groups, counts)
@@ -162,7 +162,7 @@ def merge_variants(rows: Rows) -> tuple[Rows, Variants | None]:
 
 
 def _count_spellings(rows: Rows) -> tuple[list[str], list[str], list[int]]:
-    """Return the distinct items of rows with the group of each and how often it occurs, by appearance."""
+    """Return the distinct items, their groups and their counts, in order of first appearance."""
     import polars as pl
 
     k = len(rows.items)
@@ -187,7 +187,7 @@ def _groups(rows: Rows) -> pl.Series:
 
 
 def _respell_rows(rows: Rows, spelling: Mapping[tuple[str, str], str]) -> Rows:
-    """Return the rows with every item, and what names it, in the spelling of its group and key."""
+    """Return the rows with all items, and references to them, in the spelling of their group and key."""
     from bws.files.judgments import respelled_order
 
     def respell(column: pl.Series) -> pl.Series:

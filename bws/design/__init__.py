@@ -1,4 +1,4 @@
-"""Which items are shown together: balanced tuples, their extension, and an audit of any design."""
+"""Designs of tuples: generation, extension and audit."""
 
 from bws.design.audit import Audit, audit
 from bws.design.extend import extend_tuples

@@ -1,4 +1,4 @@
-"""What a design is like, and what is wrong with it, in numbers and in words."""
+"""Audit of a design: statistics and findings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_COUNTED_TRIPLES = 50_000_000
 
 @dataclass(frozen=True)
 class Audit:
-    """A design in numbers; pairs and tuples are those inside a group."""
+    """Statistics of a design; pairs and tuples are within groups."""
 
     tuples: int
     items: int
@@ -28,36 +28,36 @@ class Audit:
     appearances_min: int
     appearances_max: int
     pairs: int
-    """Pairs of items that could meet."""
+    """Possible pairs of items."""
     pairs_met: int
     pairs_repeated: int
-    """Pairs that meet in more than one tuple."""
+    """Pairs in more than one tuple."""
     pair_min: int
     pair_max: int
-    """The least and the most often that a pair meets."""
+    """Smallest and largest number of tuples that contain a pair."""
     triples_repeated: int | None
-    """Triples in more than one tuple; None: too many to count."""
+    """Triples in more than one tuple; None if there are too many to count."""
     duplicate_tuples: int
-    """Tuples whose items are those of an earlier tuple."""
+    """Tuples with the same items as an earlier tuple."""
     components: int
-    """Sets of items that are not comparable with one another, not even over others; one a group is right."""
+    """Connected components of the graph of items that share a tuple; one per group is expected."""
     position_spread: int
-    """The largest difference, over items, of how often an item stands in two positions."""
+    """Largest difference, over items, between the counts of an item in two positions."""
     findings: tuple[str, ...]
-    """What is wrong, in words; empty where nothing is."""
+    """Problems of the design; empty if there are none."""
 
     def document(self) -> dict[str, Any]:
         """Return the audit as a dict."""
         return asdict(self)
 
     def table(self) -> str:
-        """Return the audit as lines for people."""
+        """Return the audit as text."""
         met = self.pairs_met / self.pairs if self.pairs else 0.0
         triples = "not counted" if self.triples_repeated is None else f"{self.triples_repeated}"
         lines = [
             f"tuples       {self.tuples} of {self.k} items; {self.items} items in {self.groups} groups",
-            f"appearances  {self.appearances_min} to {self.appearances_max} an item",
-            f"pairs        {self.pairs_met} of {self.pairs} meet ({met:.1%}), "
+            f"appearances  {self.appearances_min} to {self.appearances_max} per item",
+            f"pairs        {self.pairs_met} of {self.pairs} occur ({met:.1%}), "
             f"{self.pairs_repeated} more than once, at most {self.pair_max} times",
             f"triples      {triples} repeated",
             f"duplicates   {self.duplicate_tuples} tuples repeat another",
@@ -68,11 +68,11 @@ class Audit:
 
 
 def audit(tuples: Tuples) -> Audit:
-    """Audit a design; works at a million items.
+    """Audit a design; scales to a million items.
 
     >>> from bws.design import make_tuples
-    >>> found = audit(make_tuples(["a", "b", "c", "d", "e"], 3, count=10))
-    >>> found.duplicate_tuples, found.pair_min, found.pair_max, found.findings
+    >>> report = audit(make_tuples(["a", "b", "c", "d", "e"], 3, count=10))
+    >>> report.duplicate_tuples, report.pair_min, report.pair_max, report.findings
     (0, 3, 3, ())
     """
     n, members = len(tuples.items), tuples.members
@@ -140,32 +140,34 @@ def _findings(
         tuples, appearances
     ):
         low, high = facts["appearances_min"], facts["appearances_max"]
-        findings.append(f"appearances are uneven: {low} to {high} an item")
+        findings.append(f"appearances are uneven: {low} to {high} per item")
     tuples_per_group = np.bincount(tuples.group_of_tuple, minlength=len(sizes))
     max_distinct = sum(
         min(int(t), comb(int(n), tuples.k)) for t, n in zip(tuples_per_group, sizes, strict=True)
     )
     if len(tuples) - facts["duplicate_tuples"] < max_distinct:
         findings.append(
-            f"{facts['duplicate_tuples']} tuples repeat another, though unused ones exist"
+            f"{facts['duplicate_tuples']} tuples repeat another although unused tuples exist"
         )
     elif facts["duplicate_tuples"]:
         findings.append(
-            f"{facts['duplicate_tuples']} tuples repeat another: there are no more distinct ones"
+            f"{facts['duplicate_tuples']} tuples repeat another: all distinct tuples are used"
         )
     if facts["components"] > facts["groups"]:
-        findings.append("not every item is comparable with every other, not even over third ones")
+        findings.append("some items are not comparable, not even indirectly via other items")
     if facts["groups"] == 1 and facts["pair_max"] > _level_pair_count(facts) + 1:
         findings.append(
-            f"pairs are uneven: some meet {facts['pair_max']} times, some {facts['pair_min']}"
+            f"pairs are uneven: {facts['pair_min']} to {facts['pair_max']} times per pair"
         )
     if facts["position_spread"] > 1:
-        findings.append(f"positions are uneven: some item's differ by {facts['position_spread']}")
+        findings.append(
+            f"positions are uneven: counts of an item differ by {facts['position_spread']}"
+        )
     return findings
 
 
 def _has_uneven_groups(tuples: Tuples, appearances: NDArray[np.int64]) -> bool:
-    """Tell whether appearances differ by more than one inside a group."""
+    """Return whether appearances differ by more than one within a group."""
     low = np.full(len(tuples.groups), np.iinfo(np.int64).max)
     high = np.zeros(len(tuples.groups), np.int64)
     np.minimum.at(low, tuples.group_of_item, appearances)
@@ -174,6 +176,6 @@ def _has_uneven_groups(tuples: Tuples, appearances: NDArray[np.int64]) -> bool:
 
 
 def _level_pair_count(facts: dict[str, Any]) -> int:
-    """Return how often the most frequent pair meets in a design that is as level as can be."""
+    """Return the largest pair count of a maximally balanced design."""
     n_pairs = facts["tuples"] * facts["k"] * (facts["k"] - 1) // 2
     return int(-(-n_pairs // facts["pairs"]))

@@ -1,4 +1,4 @@
-"""New items for a design whose annotation has begun: tuples that link them to the old ones."""
+"""Extension of an existing design: tuples that link new items to old ones."""
 
 from __future__ import annotations
 
@@ -34,19 +34,18 @@ def extend_tuples(
     seed: int = 0,
     allow_repeats: bool = False,
 ) -> Tuples:
-    """Add tuples for new items; the old tuples come first and stay as they are.
+    """Add tuples for new items after the old tuples, which do not change.
 
-    Each new tuple holds new items in half of its places (rounded up; fewer where fewer are new) and old
-    items of the same group in the others, so that new scores stand on the old scale. A new item gets
-    ``factor * K`` appearances or up to one more, as in a design made at once. Old items are used
-    equally often, to within one; new pairs repeat no pair while that can be avoided.
+    Half of the items of each new tuple are new (rounded up; fewer if there are fewer new items), the others
+    are old items of the same group, so that new scores are on the old scale. A new item gets
+    ``factor * K`` appearances or up to one more, as in a new design. Counts of old items in new tuples
+    differ by at most one. Pairs are not repeated as long as that can be avoided.
 
-    The new tuples are distinct. Where `factor` is not given, it is 2, and a group in which fewer distinct
-    tuples link the new items to the old ones gets all of them; `Tuples.notes` says so. With `allow_repeats`
-    they may repeat.
+    The new tuples are distinct unless `allow_repeats` is true. `factor` is 2 by default. A group with fewer
+    distinct tuples that link new and old items then gets all of them, with a note in `Tuples.notes`.
 
-    Raises ValueError where a new item is there already, is empty, or its group has too few old items, and,
-    without `allow_repeats`, where `factor` asks for more tuples than there are distinct ones.
+    Raises ValueError if a new item is empty or exists already, or if its group has too few old items.
+    Without `allow_repeats`, it also raises ValueError if `factor` requires more tuples than are distinct.
 
     >>> from bws.design import make_tuples
     >>> old = make_tuples(["a", "b", "c", "d", "e", "f"], 4)
@@ -73,7 +72,7 @@ def extend_tuples(
     members = np.concatenate([tuples.members, *added])
     n_existing = len(tuples)
     new_ids = tuple_names(len(members) - n_existing, n_existing)
-    while set(new_ids) & set(tuples.ids):  # the old tuples may have been named by others
+    while set(new_ids) & set(tuples.ids):  # old tuple ids may be of any form
         new_ids = np.array([f"{name}x" for name in new_ids], dtype=object)
     return Tuples(
         ids=np.concatenate([tuples.ids, new_ids]),
@@ -91,29 +90,35 @@ def _check(
     if not ids:
         raise ValueError("there are no new items")
     if len(group_ids) != len(ids):
-        raise ValueError(f"{len(group_ids)} groups for {len(ids)} new items; each needs one")
+        raise ValueError(
+            f"{len(group_ids)} groups for {len(ids)} new items; expected one group per new item"
+        )
     existing_items = set(zip(tuples.groups[tuples.group_of_item], tuples.items, strict=True))
     for item, group in zip(ids, group_ids, strict=True):
         if group not in index_of_group:
-            raise ValueError(f"there is no group {group!r} in the design; make tuples for it anew")
+            raise ValueError(
+                f"unknown group {group!r} in the design; make new tuples for this group"
+            )
         if not item or (group, item) in existing_items:
-            raise ValueError(f"item {item!r} is empty or there already; new items are to be added")
+            raise ValueError(
+                f"item {item!r} is empty or already in the design; expected a new item"
+            )
         existing_items.add((group, item))
 
 
 def _new_items_per_tuple(k: int, n_new: int) -> int:
-    """Return how many places of a new tuple hold new items."""
+    """Return the number of new items per new tuple."""
     return min(n_new, (k + 1) // 2)
 
 
 def _count_linking_tuples(
     tuples: Tuples, n_new: int, group: int, factor: float | None, *, allow_repeats: bool
 ) -> tuple[int, str]:
-    """Return how many tuples link the new items of a group, and a note where that is fewer than usual."""
+    """Return the number of linking tuples of a group, and a note if it is smaller than usual."""
     k, n_old = tuples.k, int(np.count_nonzero(tuples.group_of_item == group))
     n_new_slots = _new_items_per_tuple(k, n_new)
     if n_old < k - n_new_slots:
-        raise ValueError(f"{n_old} old items cannot link tuples of {k}; make the design anew")
+        raise ValueError(f"{n_old} old items cannot link tuples of {k}; make a new design")
     requested = (FACTOR if factor is None else factor) * k * n_new / n_new_slots
     check_total(requested)
     count = ceil(requested)
@@ -173,9 +178,9 @@ def _linking_tuples(
 def _select_least_used(
     new: NDArray[np.intp], old: NDArray[np.intp], count: int, k: int, rng: np.random.Generator
 ) -> Members:
-    """Return distinct tuples where they are a large share of all that there are.
+    """Return distinct tuples, for counts that are a large share of all possible tuples.
 
-    One after the other, the tuple whose items have been used least is taken; ties go by chance.
+    Select the tuple with the least used items repeatedly; ties are broken at random.
     """
     n_new_slots = _new_items_per_tuple(k, len(new))
     pairs = product(
@@ -195,7 +200,7 @@ def _select_least_used(
 def _distribute_items(
     items: NDArray[np.intp], count: int, n_columns: int, rng: np.random.Generator
 ) -> Members:
-    """Return (count, places) items, each used equally often, to within one."""
+    """Return (count, slots) items whose counts differ by at most one."""
     rounds = -(-count * n_columns // len(items))
     slots = np.concatenate([np.empty(0, np.intp), *(rng.permutation(items) for _ in range(rounds))])
     return slots[: count * n_columns].reshape(count, n_columns).astype(np.int32)

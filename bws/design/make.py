@@ -1,4 +1,4 @@
-"""Tuples for a list of items, inside each group where there are groups."""
+"""Generation of balanced tuples, within groups if items have groups."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 MIN_K, MAX_K = 2, 12
 MAX_TUPLES = 10_000_000
 FACTOR = 2.0
-"""Tuples per item where nothing else is asked for."""
+"""Default number of tuples per item."""
 MAX_GROUPS_NAMED = 3
 CANONICAL_ITERATIONS = 100
 Members = NDArray[np.int32]
@@ -39,27 +39,27 @@ def make_tuples(
     together: Sequence[Sequence[str]] = (),
     allow_repeats: bool = False,
 ) -> Tuples:
-    """Make a balanced design of K-tuples; the same for a seed wherever it is made.
+    """Make a balanced design of K-tuples; equal seeds give equal designs on all platforms.
 
-    For N items there are ``int(0.5 + factor * N)`` tuples, or `count` where that is given. With `groups` (the
-    group of each item) there is a design of its own, of that size, inside each group. In each: the items
-    of a tuple are distinct; appearances differ by at most one; pairs meet as equally often as can be; an
-    item stands in each position equally often, to within one (paper section 3.2: 2N distinct 3-tuples of
-    N = 5, each item in six).
+    For N items there are ``int(0.5 + factor * N)`` tuples, or `count` if given. With `groups` (the group of
+    each item) there is a separate design of this size within each group. In each design, the items of a
+    tuple are distinct; appearances differ by at most one; pair counts are as equal as possible; the counts
+    of an item per position differ by at most one (paper section 3.2: 2N distinct 3-tuples of N = 5, each
+    item in six).
 
-    Tuples are distinct: no two of a group have the same items. Where neither `factor` nor `count` is given,
-    `factor` is 2, and a group with fewer distinct tuples than that gets all of them; `Tuples.notes` says so.
-    allow_repeats: tuples may repeat once every distinct one has been used, and are used equally often, to
-    within one.
+    Tuples are distinct: no two of a group have the same items. Without `factor` and `count`, `factor` is 2,
+    and a group with fewer distinct tuples gets all of them, with a note in `Tuples.notes`.
+    allow_repeats: tuples may repeat after every distinct tuple has been used; their counts differ by at most
+    one.
 
-    compat: ``km`` makes the design as the canonical scripts do, positions as they come. Those do not rule
-    out repeated tuples: some can repeat although enough distinct ones exist; `Tuples.n_repeated` counts them.
-    apart: sets of items of which no tuple holds two. together: sets of at most K items that stand
-    together in a tuple at least once.
+    compat: ``km`` generates the design like the scripts of Kiritchenko and Mohammad, without balanced
+    positions. Tuples may repeat although enough distinct tuples exist; `Tuples.n_repeated` counts them.
+    apart: sets of items of which no tuple contains two. together: sets of at most K items, each of which at
+    least one tuple contains completely.
 
-    Raises ValueError for repeated or empty ids, K outside 2 … 12, groups smaller than K, constraints that
-    cannot be held, and, without `allow_repeats`, for more tuples than there are distinct ones and for
-    constraints under which no distinct tuples are found.
+    Raises ValueError for repeated or empty ids, K outside 2 … 12, groups smaller than K, and unsatisfiable
+    constraints. Without `allow_repeats`, it also raises ValueError for more tuples than are distinct, and
+    for constraints under which no distinct tuples are found.
 
     >>> design = make_tuples(["a", "b", "c", "d", "e"], 3, count=10)
     >>> len(design), np.bincount(design.members.ravel()).tolist()
@@ -68,7 +68,7 @@ def make_tuples(
     ids, group_of_item, names = _validate_items(items, k, factor, count, groups)
     rng = np.random.Generator(np.random.PCG64(seed))
     if compat and (apart or together):
-        raise ValueError("compat='km' knows no constraints; leave out apart and together")
+        raise ValueError("compat='km' does not support constraints; omit apart and together")
     constraints = _Constraints(ids, group_of_item, apart, together)
     by_size = _by_size(group_of_item, len(names))
     n_tuples, notes = {n: _tuples_per_group(n, factor, count) for n, _ in by_size}, []
@@ -119,7 +119,7 @@ def make_tuples(
 
 
 def not_distinct(n_requested: int, n_distinct: int) -> str:
-    """Return why tuples would repeat, and the remedy, for the end of an error message.
+    """Return the reason for repeated tuples and the remedy, for the end of an error message.
 
     >>> not_distinct(8, 1)
     '1 distinct tuple exists, so 7 of 8 would repeat it; ask for 1 or allow repeats (--allow-repeats)'
@@ -140,7 +140,7 @@ def _tuples_per_group(n: int, factor: float | None, count: int | None) -> int:
     check_total(factor * n)
     size = int(0.5 + factor * n)
     if size < 1:
-        raise ValueError(f"factor {factor} makes no tuple of {n} items; a larger one does")
+        raise ValueError(f"factor {factor} gives no tuple of {n} items; expected a larger factor")
     return size
 
 
@@ -150,7 +150,7 @@ def _too_many_tuples_message(
     n_tuples: dict[int, int],
     names: NDArray[np.object_] | None,
 ) -> str:
-    """Return the error of groups that have fewer distinct tuples than are wanted; a line per group size."""
+    """Return the error for groups with fewer distinct tuples than requested; one line per group size."""
     lines = []
     for n, of_group in short_groups:
         location = "" if names is None else f"{_format_groups(names[of_group].tolist())}: "
@@ -161,7 +161,7 @@ def _too_many_tuples_message(
 
 
 def _format_groups(groups: Sequence[str]) -> str:
-    """Return the first groups by name and how many more there are.
+    """Return the names of the first groups and the number of further groups.
 
     >>> _format_groups(["a", "b", "c", "d"])
     "groups 'a', 'b', 'c' and 1 more"
@@ -190,22 +190,22 @@ def _check_distinct(members: Members, k: int) -> None:
 
 
 def tuple_names(count: int, before: int = 0) -> NDArray[np.object_]:
-    """Return ``t1``, ``t2``, … with leading zeros, so that they sort; `before` are taken already."""
+    """Return ``t1``, ``t2``, … with leading zeros, so that they sort; start after `before` existing names."""
     width = len(str(before + count))
     return np.array([f"t{n:0{width}}" for n in range(before + 1, before + count + 1)], dtype=object)
 
 
 def check_factor(factor: float | None) -> None:
-    """Raise ValueError unless `factor`, where it is given, is a positive number."""
+    """Raise ValueError unless `factor` is None or a positive finite number."""
     if factor is not None and not 0 < factor < math.inf:
         raise ValueError(f"factor is {factor}; it must be above 0 and finite")
 
 
 def check_total(n_tuples: float) -> None:
-    """Raise ValueError for more than `MAX_TUPLES` tuples, which memory or time would not allow."""
+    """Raise ValueError for more than `MAX_TUPLES` tuples, which limits memory and time."""
     if n_tuples > MAX_TUPLES:
         raise ValueError(
-            f"a design of {n_tuples:.3g} tuples is too large; at most {MAX_TUPLES} are made "
+            f"a design of {n_tuples:.3g} tuples is too large; at most {MAX_TUPLES} are supported "
             "(--tuples, --factor)"
         )
 
@@ -219,19 +219,23 @@ def _validate_items(
 ) -> tuple[NDArray[np.object_], NDArray[np.int32], NDArray[np.object_]]:
     """Return (N,) ids, (N,) index of the group, (G,) group ids."""
     if not MIN_K <= k <= MAX_K:
-        raise ValueError(f"k is {k}; {MIN_K} to {MAX_K} items in a tuple are allowed")
+        raise ValueError(f"k is {k}; it must be between {MIN_K} and {MAX_K}")
     check_factor(factor)
     if count is not None and count < 1:
         raise ValueError(f"count is {count}; it must be 1 or more")
     if groups is not None and len(groups) != len(items):
-        raise ValueError(f"{len(groups)} groups for {len(items)} items; each item needs one")
+        raise ValueError(
+            f"{len(groups)} groups for {len(items)} items; expected one group per item"
+        )
     ids = np.array([normal_id(item) for item in items], dtype=object)
     group_ids = [normal_id(group) for group in groups] if groups is not None else [""] * len(ids)
     index_of_group = {name: index for index, name in enumerate(dict.fromkeys(group_ids))}
     group_of_item = np.array([index_of_group[name] for name in group_ids], np.int32)
     distinct_items = set(zip(group_ids, ids, strict=True))
     if len(distinct_items) < len(ids) or "" in ids:
-        raise ValueError("an item is empty or is there twice in its group; each must be there once")
+        raise ValueError(
+            "an item is empty or repeated in its group; items must be unique per group"
+        )
     for name, size in zip(index_of_group, np.bincount(group_of_item).tolist(), strict=True):
         if size < k:
             subject = f"group {name!r} has" if groups is not None else "there are"
@@ -242,15 +246,15 @@ def _validate_items(
 
 
 def _by_size(group_of_item: NDArray[np.int32], groups: int) -> list[tuple[int, list[int]]]:
-    """Return (items in a group, the groups that have as many), smallest first."""
+    """Return (group size, indices of groups of this size), smallest first."""
     sizes = np.bincount(group_of_item, minlength=groups)
     return [(int(size), np.flatnonzero(sizes == size).tolist()) for size in np.unique(sizes)]
 
 
 def _relabel_design(design: Members, n: int, n_copies: int, rng: np.random.Generator) -> Members:
-    """Return (times, T, K) copies of a design, each with items, tuples and positions drawn anew.
+    """Return (n_copies, T, K) copies of a design, each with items, tuples and positions permuted at random.
 
-    What is level stays level whatever the items are called, so one search serves all groups of a size.
+    Permutations preserve balance, so that one search is sufficient for all groups of equal size.
     """
     count, k = design.shape
     names = np.argsort(rng.random((n_copies, n)), axis=1).astype(np.int32)
@@ -262,7 +266,7 @@ def _relabel_design(design: Members, n: int, n_copies: int, rng: np.random.Gener
 
 
 class _Constraints:
-    """Sets of items to keep apart or together, as numbers inside their group."""
+    """Sets of items that must be apart or together, as indices within their group."""
 
     def __init__(
         self,
@@ -287,7 +291,7 @@ class _Constraints:
 def _positions_in_groups(
     ids: NDArray[np.object_], group_of_item: NDArray[np.int32]
 ) -> dict[str, list[tuple[int, int]]]:
-    """Return for each id (group, number of the item in its group); an id may be in several groups."""
+    """Return (group, index of the item in its group) per id; an id may be in several groups."""
     n_seen: dict[int, int] = {}
     positions: dict[str, list[tuple[int, int]]] = {}
     for item, group in zip(ids, group_of_item.tolist(), strict=True):
@@ -301,11 +305,11 @@ def _locate_in_one_group(
 ) -> tuple[int, list[int]]:
     unknown = [item for item in item_set if item not in positions]
     if unknown:
-        raise ValueError(f"there is no item {unknown[0]!r} to keep apart or together")
+        raise ValueError(f"unknown item {unknown[0]!r} in the constraints")
     common = set.intersection(*({group for group, _ in positions[item]} for item in item_set))
     if len(common) != 1:
         raise ValueError(
-            f"items {', '.join(item_set)} are not in one group; constraints hold inside a group"
+            f"items {', '.join(item_set)} are not in one group; constraints must be within a group"
         )
     group = common.pop()
     return group, [
@@ -325,17 +329,17 @@ def _make_group_design(
     if compat == "km":
         return _canonical_design(n, k, size, rng)
     if compat is not None:
-        raise ValueError(f"compat is {compat!r}; 'km' is allowed")
+        raise ValueError(f"compat is {compat!r}; expected 'km'")
     separate, together = constraints.separate.get(group, []), constraints.together.get(group, [])
     members = balanced(n, k, size, rng, separate, together)
     return level_positions(rng.permutation(rng.permuted(members, axis=1)), n)
 
 
 def _canonical_design(n: int, k: int, count: int, rng: np.random.Generator) -> Members:
-    """Return (count, k) item numbers: the random design, of a hundred, with the most level pairs.
+    """Return (count, k) item indices: of a hundred random designs, the one with the most balanced pairs.
 
-    Level is the smallest standard deviation of pair counts over all pairs, which for a fixed number of
-    tuples orders designs as the sum of squared counts does. Tuples may repeat, as they may there.
+    The criterion is the standard deviation of pair counts over all pairs. For a fixed number of tuples, it
+    orders designs like the sum of squared counts. Tuples may repeat, as in the original scripts.
     """
     if not 2 <= k <= n:
         raise ValueError(f"tuples of {k} need {max(k, 2)} or more items; there are {n}")
@@ -344,7 +348,7 @@ def _canonical_design(n: int, k: int, count: int, rng: np.random.Generator) -> M
 
 
 def _cut_shuffled_items(n: int, k: int, count: int, rng: np.random.Generator) -> Members:
-    """Shuffle the items and cut tuples off; when they run short, take the rest and shuffle all again."""
+    """Cut tuples off the shuffled items; if too few items remain, shuffle all items again."""
     remaining = rng.permutation(n).tolist()
     tuples = []
     for _ in range(count):

@@ -178,14 +178,14 @@ def test_single_judgments_count_nowhere_and_are_counted():
     assert values(found.alpha) == values(without.alpha)
     assert values(found.strong) == values(without.strong)
     assert (found.tuples, found.annotations) == (3, 5)
-    assert found.notes == ("1 of 3 tuples have one judgment, and count in no measure",)
+    assert found.notes == ("1 of 3 tuples have one judgment and count in no measure",)
 
 
 def test_single_judgments_only_give_no_number():
     found = whole([[(0, 1)], [(1, 2)]], intervals=True)
     for estimates in (found.alpha, found.observed, found.strong):
         assert all(math.isnan(value) for value in values(estimates).values())
-    assert "no tuple has two judgments to compare: no agreement" in found.notes
+    assert "no agreement: no tuple has two judgments" in found.notes
 
 
 def test_answers_that_do_not_vary_give_no_alpha_but_a_reason():
@@ -193,7 +193,9 @@ def test_answers_that_do_not_vary_give_no_alpha_but_a_reason():
     assert math.isnan(found.alpha["best"].value)
     assert found.observed["best"].value == 1.0
     assert not math.isnan(found.alpha["worst"].value)
-    assert found.notes[0].startswith("alpha (best) is not defined: all answers are at one place")
+    assert found.notes[0].startswith(
+        "alpha (best) is undefined: all answers are at the same position"
+    )
 
 
 # Intervals ----------------------------------------------------------------------------------------
@@ -277,7 +279,7 @@ def test_alpha_that_needs_a_cluster_has_no_interval():
 
 
 def test_annotators_that_are_few_have_a_note():
-    few = "fewer than 5 annotators, or judgments without one: the intervals do not hold for other"
+    few = "fewer than 5 annotators, or judgments without annotator: the intervals do not generalise to other"
     for annotators in (4, 5):
         notes = whole(guesses(20, annotators, 3, sure=0.5), intervals=True).notes
         assert any(note.startswith(few) for note in notes) == (annotators < 5)
@@ -356,7 +358,7 @@ def test_the_document_is_the_contract():
 
 def test_wrong_arguments():
     judgments = judgments_of([[(0, 1), (0, 1)]])
-    with pytest.raises(ValueError, match="strong is 4; it is a share"):
+    with pytest.raises(ValueError, match="strong is 4; expected a share"):
         agreement(judgments, strong=4)
     with pytest.raises(InputError, match="no judgments"):
         agreement(judgments.take(np.zeros(2, dtype=bool)))

@@ -19,7 +19,7 @@ from bws.records import Judgment, Judgments
 def judged(judges, n_tuples=60, k=4, seed=0) -> Judgments:
     """Each judge (a function of the true scores shown and a generator) answers every tuple.
 
-    A judge returns the places of best and worst on the screen, where the order is random.
+    A judge returns the screen positions of best and worst, where the order is random.
     """
     rng = np.random.default_rng(seed)
     truth = rng.normal(size=n_tuples // 2)
@@ -46,7 +46,7 @@ def guessing(scores, rng):
 
 
 def leaning(scores, rng):
-    """Takes the first place for the best half of the time."""
+    """Choose the first position as best half of the time."""
     best, worst = careful(scores, rng)
     return (0, worst) if worst != 0 and rng.random() < 0.5 else (best, worst)
 
@@ -126,7 +126,7 @@ def test_compliance_is_unknown_where_nobody_else_judged():
     assert report.flagged == ()
 
 
-# Times and places ---------------------------------------------------------------------------------
+# Times and positions ------------------------------------------------------------------------------
 
 
 def test_seconds_are_medians_of_the_numbers():
@@ -142,11 +142,11 @@ def test_seconds_are_medians_of_the_numbers():
     report = annotator_report(judgments)
     assert [found.seconds for found in report.annotators[:2]] == [3.5, 2.0]  # (3 + 4) / 2; 2
     assert math.isnan(report.annotators[2].seconds)
-    assert "7 judgments have no time in the column seconds" in report.notes
+    assert "7 judgments have no time (column seconds)" in report.notes
 
 
-def test_places_are_those_on_the_screen():
-    # Items a, b, c shown as c, a, b: best b is at place 3, worst c at place 1.
+def test_positions_are_those_on_the_screen():
+    # Items a, b, c shown as c, a, b: best b is at position 3, worst c at position 1.
     rows = [
         Judgment(("a", "b", "c"), "b", "c", "w1", tuple_id="1"),
         Judgment(("a", "b", "c"), "a", "b", "w1", tuple_id="2"),
@@ -160,24 +160,24 @@ def test_places_are_those_on_the_screen():
     assert math.isnan(found.place_p)  # 2 judgments are too few for a test
 
 
-def test_the_test_of_places_is_the_chi_square_test():
+def test_position_p_is_that_of_the_chi_square_test():
     for found in report_of({**CROWD, "leaning": leaning}).values():
         counts = np.array(found.best_at) * found.judgments
         assert found.place_p == pytest.approx(scipy.stats.chisquare(counts).pvalue, rel=1e-9)
 
 
-def test_without_the_order_on_the_screen_nothing_is_said_about_places():
+def test_without_screen_order_there_are_no_position_statistics():
     judgments = replace(judged({**CROWD, "stubborn": stubborn}), shown=None)
     report = annotator_report(judgments)
     found = report.annotators[0]
     assert all(map(math.isnan, (*found.best_at, found.place_p, found.same_answer)))
-    assert "the order on the screen is not known: nothing is said about places" in report.notes
+    assert "no position effects: the order on the screen is unknown" in report.notes
 
 
-# Whom to look at ----------------------------------------------------------------------------------
+# Flags for review ---------------------------------------------------------------------------------
 
 
-def test_careful_annotators_are_left_in_peace():
+def test_careful_annotators_are_not_flagged():
     for seed in range(5):
         report = annotator_report(judged(CROWD, seed=seed))
         assert report.flagged == ()
@@ -187,29 +187,29 @@ def test_careful_annotators_are_left_in_peace():
     ("judge", "words"),
     [
         (guessing, "compliance"),
-        (leaning, "best answers by place on the screen"),
-        (stubborn, "the same two places in all 60 judgments"),
+        (leaning, "best answers per screen position"),
+        (stubborn, "same two screen positions in all 60 judgments"),
     ],
 )
-def test_careless_annotators_are_to_be_looked_at(judge, words):
+def test_careless_annotators_are_flagged(judge, words):
     report = annotator_report(judged({**CROWD, "odd": judge}))
     assert [found.annotator for found in report.flagged] == ["odd"]
     assert any(reason.startswith(words) for reason in report.flagged[0].reasons)
     assert len(report.annotators) == 9  # nobody is removed
     assert report.document()["to_look_at"] == ["odd"]
-    assert "look at odd: " in report.table()
+    assert "review odd: " in report.table()
 
 
-def test_fast_annotators_are_to_be_looked_at():
+def test_fast_annotators_are_flagged():
     judgments = judged(CROWD)
     seconds = np.where(judgments.annotator_of == 3, "3", "10").astype(object)
     report = annotator_report(replace(judgments, columns={"seconds": seconds}))
     assert [(a.annotator, a.reasons) for a in report.flagged] == [
-        (judgments.annotators[3], ("3 seconds a judgment, where 10 are usual",))
+        (judgments.annotators[3], ("3 seconds per judgment (median 10)",))
     ]
 
 
-def test_few_judgments_raise_no_suspicion():
+def test_annotators_with_few_judgments_are_not_flagged():
     judgments = judged({**CROWD, "odd": stubborn})
     odd = judgments.annotators.tolist().index("odd")
     rows = np.flatnonzero(judgments.annotator_of == odd)[4:]
@@ -217,7 +217,7 @@ def test_few_judgments_raise_no_suspicion():
     assert annotator_report(few).flagged == ()
 
 
-def test_one_slip_among_perfect_annotators_raises_no_suspicion():
+def test_rare_errors_among_perfect_annotators_are_not_flagged():
     def perfect(scores, rng):
         return scores.argmax(), scores.argmin()
 
@@ -229,24 +229,24 @@ def test_one_slip_among_perfect_annotators_raises_no_suspicion():
     assert found["slips"].reasons == ()
 
 
-# What is not known --------------------------------------------------------------------------------
+# Missing information -----------------------------------------------------------------------------
 
 
-def test_judgments_of_nobody_count_among_the_others():
+def test_judgments_without_annotator_count_among_the_others():
     rows = [Judgment(("a", "b", "c"), "a", "c", "w1"), Judgment(("a", "b", "c"), "a", "c")]
     report = annotator_report(Judgments.from_records(rows))
     assert [(a.annotator, a.judgments, a.compliance) for a in report.annotators] == [("w1", 1, 1.0)]
-    assert report.notes[0].startswith("1 judgments name no annotator")
+    assert report.notes[0].startswith("1 judgments without annotator; they count only among")
 
 
-def test_rows_left_out_are_said():
+def test_skipped_rows_are_reported():
     faults = (Problem("f.csv", 3, "best is empty"), Problem("f.csv", 3, "worst is empty"))
     judgments = replace(judged(CROWD), left_out=faults)
-    assert "1 rows that were left out count for no annotator" in annotator_report(judgments).notes
+    assert "1 skipped rows count for no annotator" in annotator_report(judgments).notes
 
 
 def test_no_annotators_is_an_input_error():
-    with pytest.raises(InputError, match="names no annotators"):
+    with pytest.raises(InputError, match="no judgment names its annotator"):
         annotator_report(Judgments.from_records([Judgment(("a", "b"), "a", "b")]))
 
 

@@ -179,7 +179,7 @@ def test_position_effects_need_the_order_and_enough_judgments():
     judgments = study(0)
     report = annotator_report(replace(judgments, shown=None))
     assert math.isnan(report.positions.best.p)
-    assert "the order on the screen is not known: nothing is said about places" in report.notes
+    assert "no position effects: the order on the screen is unknown" in report.notes
     rows = np.flatnonzero(judgments.annotator_of == 0)
     fewer = judgments.take(np.setdiff1d(np.arange(len(judgments)), rows[19:]))
     found = by_name(annotator_report(fewer))

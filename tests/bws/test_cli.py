@@ -57,7 +57,7 @@ def test_tuples_go_to_standard_output_and_the_rest_does_not(study):
     out, err = run("make_tuples", "items.txt", "-k", 4, "--audit")
     assert out == (study / "tuples.csv").read_text()
     assert "24 tuples of 12 items" in err
-    assert "appearances  8 to 8 an item" in err
+    assert "appearances  8 to 8 per item" in err
 
 
 def test_items_come_from_standard_input_and_tuples_leave_as_km(folder):
@@ -155,7 +155,7 @@ def test_rules_keep_items_apart_and_bring_them_together(study):
     ("arguments", "message"),
     [
         (["-k", 4, "--factor", 2, "--tuples", 5], "give one of them"),
-        (["-k", 4, "--factor", 0.01], "factor 0.01 makes no tuple"),
+        (["-k", 4, "--factor", 0.01], "factor 0.01 gives no tuple"),
         (["-k", 13], "13 is not in the range 2<=x<=12"),
         (["-k", 4, "--factor", "nan"], "Invalid value for '--factor': nan is not finite"),
         (["-k", 3, "--extend", "tuples.csv"], "have 4 items; give -k 4"),

@@ -105,7 +105,7 @@ def repeated(design):
         (5, 3, {"count": 11}, "10 distinct tuples exist, so 1 of 11 would repeat others; ask for at most 10"),
         (4, 4, {"factor": 2}, "1 distinct tuple exists, so 7 of 8 would repeat it; ask for 1 or allow"),
         (4, 4, {"compat": "km"}, "1 distinct tuple exists, so 7 of 8 would repeat it"),
-        (5, 3, {"count": 10**20}, "is too large; at most 10000000 are made"),
+        (5, 3, {"count": 10**20}, "is too large; at most 10000000 are supported"),
         (8, 4, {"groups": ["a"] * 4 + ["b"] * 4, "count": 2}, "groups 'a', 'b': 4 items, tuples of 4"),
     ],
 )  # fmt: skip
@@ -234,22 +234,22 @@ def test_items_are_kept_apart_and_together():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"k": 1}, "k is 1; 2 to 12"),
-        ({"k": 13}, "k is 13; 2 to 12"),
+        ({"k": 1}, "k is 1; it must be between 2 and 12"),
+        ({"k": 13}, "k is 13; it must be between 2 and 12"),
         ({"factor": 0}, "factor is 0; it must be above 0"),
         ({"count": 0}, "count is 0; it must be 1 or more"),
-        ({"factor": 0.01}, "factor 0.01 makes no tuple of 8 items"),
+        ({"factor": 0.01}, "factor 0.01 gives no tuple of 8 items"),
         ({"groups": ["a"] * 6 + ["b"] * 2}, "group 'b' has 2 items; tuples of 4 need 4 or more"),
         ({"groups": ["a"]}, "1 groups for 8 items"),
         ({"apart": [names(3)]}, "3 items are to be kept apart; .* at most 2 can be"),
-        ({"apart": [["x", "y"]]}, "there is no item 'x'"),
+        ({"apart": [["x", "y"]]}, "unknown item 'x'"),
         ({"together": [names(5)]}, "a set of `together` has 5 items; 2 to 4 are allowed"),
         ({"together": [names(2)], "apart": [names(2)]}, "both in `apart` and in `together`"),
-        ({"compat": "km", "apart": [names(2)]}, "compat='km' knows no constraints"),
-        ({"compat": "other"}, "compat is 'other'; 'km' is allowed"),
+        ({"compat": "km", "apart": [names(2)]}, "compat='km' does not support constraints"),
+        ({"compat": "other"}, "compat is 'other'; expected 'km'"),
     ],
 )
-def test_what_cannot_be_is_a_value_error(options, message):
+def test_invalid_arguments_are_value_errors(options, message):
     with pytest.raises(ValueError, match=message):
         make_tuples(names(8), **({"k": 4} | options))
 
@@ -257,8 +257,8 @@ def test_what_cannot_be_is_a_value_error(options, message):
 @pytest.mark.parametrize(
     "items", [["a", "b", "a", "c"], ["a", " a", "b", "c"], ["", "a", "b", "c"], []]
 )
-def test_items_must_be_there_once(items):
-    with pytest.raises(ValueError, match=r"twice in its group|there are 0 items"):
+def test_items_must_be_unique(items):
+    with pytest.raises(ValueError, match=r"repeated in its group|there are 0 items"):
         make_tuples(items, 2)
 
 
@@ -310,9 +310,9 @@ def test_an_extension_inside_groups():
     design = make_tuples(["a", "b", "c", "d"] * 2, 3, groups=["x"] * 4 + ["y"] * 4)
     both = extend_tuples(design, ["e", "e"], groups=["x", "y"])
     assert (both.group_of_item[both.members] == both.group_of_tuple[:, None]).all()
-    with pytest.raises(ValueError, match="there is no group 'z'"):
+    with pytest.raises(ValueError, match="unknown group 'z'"):
         extend_tuples(design, ["e"], groups=["z"])
-    with pytest.raises(ValueError, match="item 'a' is empty or there already"):
+    with pytest.raises(ValueError, match="item 'a' is empty or already in the design"):
         extend_tuples(design, ["a"], groups=["x"])
 
 
@@ -361,13 +361,13 @@ def test_the_audit_counts_what_is_there(rows):
 @pytest.mark.parametrize(
     ("rows", "finding"),
     [
-        ([(0, 1, 2), (0, 1, 3), (0, 2, 3), (0, 1, 4)], "appearances are uneven: 1 to 4 an item"),
+        ([(0, 1, 2), (0, 1, 3), (0, 2, 3), (0, 1, 4)], "appearances are uneven: 1 to 4 per item"),
         (
             [(0, 1, 2), (2, 1, 0), (3, 4, 5), (0, 3, 5)],
-            "1 tuples repeat another, though unused ones exist",
+            "1 tuples repeat another although unused tuples exist",
         ),
-        ([(0, 1, 2), (3, 4, 5)], "not every item is comparable with every other"),
-        ([(0, 1, 2), (0, 3, 4)], "positions are uneven: some item's differ by 2"),
+        ([(0, 1, 2), (3, 4, 5)], "some items are not comparable, not even indirectly"),
+        ([(0, 1, 2), (0, 3, 4)], "positions are uneven: counts of an item differ by 2"),
         ([(0, 1, 3), (3, 0, 1)], "1 items are in no tuple and will have no score"),
     ],
 )

@@ -47,7 +47,7 @@ def test_intervals_hold_the_estimates_and_say_what_they_leave_out():
     assert "all errors included" in study.table()
     two = generalisability(judged(0, annotators=2).canonical)
     assert two.notes[-1] == (
-        "2 named annotators: the intervals do not contain that other annotators differ"
+        "2 named annotators: the intervals do not account for differences between annotators"
     )
 
 
@@ -122,7 +122,7 @@ def test_the_plan_has_the_present_design_and_the_cheapest_that_reaches_the_targe
     for design in same_cost:
         assert design.judgments == pytest.approx(present.judgments, abs=1)
     table = found.table()
-    assert "cannot be reached by annotations alone" in table
+    assert "cannot be reached with more annotations" in table
     assert found.planner.annotation_limit < 0.95
     doubled = {each.what: each.reliability for each in found.alternatives if "twice" in each.what}
     assert doubled.keys() == {

@@ -281,9 +281,9 @@ def test_each_split_that_asks_something_is_in_the_table():
         assert str(group.document()) == str(every[0].document())
         assert alone.splits == {}
         assert f"all  {split}" in found.table()
-        assert f"\n{split}: would other" in found.table()
-        assert f"\n{split}: would other" in alone.table()
-        assert alone.table().count("would other") == 1
+        assert f"\n{split}: reproducibility with other" in found.table()
+        assert f"\n{split}: reproducibility with other" in alone.table()
+        assert alone.table().count("reproducibility with other") == 1
     document = found.document()
     assert document["signature"]["split"] == "annotation"
     assert document["splits"].keys() == {"tuple", "annotator"}
@@ -303,7 +303,7 @@ def test_no_split_by_annotators_who_are_unknown_or_judge_too_little():
     found = reliability(Judgments.from_records(own), trials=3)
     assert "annotator" not in found.splits
     assert found.notes == (
-        "not split by annotator: in the mean trial, both halves score only 0.0 of 14 items",
+        "no split by annotator: both halves score only 0.0 of 14 items on average",
     )
     assert found.notes[0] in found.table()
 
@@ -386,7 +386,7 @@ def test_hindi_judgments_of_other_tuples_agree_less():
     # halves of the tuples at random, as an independent program makes them
     known = run_trials(JudgmentRounds.from_judgments(answers), unbalanced, 100, "zero", 0)
     assert known.pearson.mean() == pytest.approx(0.845, abs=0.01)
-    # balanced halves judge each item as often, as Spearman-Brown supposes
+    # balanced halves judge each item as often, as Spearman-Brown assumes
     found = whole(hindi_records(), split="tuple")
     assert found.missing_items == 0
     assert found.pearson.mean == pytest.approx(0.870, abs=0.005)
@@ -409,7 +409,7 @@ def test_an_item_missing_from_a_half_is_left_out_and_counted():
     expected = statistics.correlation([0.5, -0.5, -1.0], [1.0, -0.5, -0.5])
     assert found.pearson.trials == pytest.approx([expected] * 5)
     assert (found.items, found.missing_items) == (5, 2)
-    assert any("2 items have no score from a half" in note for note in found.notes)
+    assert any("2 items have no score in a half" in note for note in found.notes)
 
 
 def test_an_item_missing_from_a_half_can_be_zero():
@@ -426,7 +426,7 @@ def test_a_tuple_with_one_judgment_is_not_split():
     assert found.pearson.mean == pytest.approx(plain.pearson.mean, abs=0.02)
     assert (found.items, found.tuples, found.annotations) == (23, plain.tuples + 1, 161)
     assert found.missing_items == 3  # new1, new2 and new3 are in no half
-    assert found.notes[0] == f"1 of {found.tuples} tuples have one judgment, which cannot be halved"
+    assert found.notes[0] == f"1 of {found.tuples} tuples have one judgment, which cannot be split"
 
 
 def test_only_single_judgments_give_no_number():
@@ -547,5 +547,5 @@ def test_no_judgments_and_no_annotators_are_input_errors():
     with pytest.raises(InputError, match="no judgments"):
         reliability(judgments.take(np.zeros(4, dtype=bool)))
     nobody = [Judgment(row.items, row.best, row.worst) for row in TWO_ANNOTATORS]
-    with pytest.raises(InputError, match="no annotators"):
+    with pytest.raises(InputError, match="no judgment names its annotator"):
         whole(nobody, split="annotator")

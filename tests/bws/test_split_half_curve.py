@@ -130,7 +130,7 @@ def test_annotations_do_not_remove_the_error_of_the_design():
     document = curve.document()
     assert math.isinf(document["annotations_alone"]["needed"])
     assert 0.8 < document["annotations_alone"]["limit"] < 0.97
-    assert "cannot be reached by annotations alone" in curve.table()
+    assert "cannot be reached with more annotations" in curve.table()
     assert document["needed"]["pearson"].keys() == {"split_half", "spearman_brown"}
 
 

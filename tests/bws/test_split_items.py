@@ -148,9 +148,7 @@ def test_without_names_a_note_says_that_nothing_is_available():
     nobody = replace(judgments, annotator_of=np.full_like(judgments.annotator_of, -1))
     found = split_items(nobody)
     assert found.items == ()
-    assert found.table() == (
-        "split items: not available, because the judgments do not name their annotators"
-    )
+    assert found.table() == ("split items: not available (judgments without annotators)")
 
 
 def test_too_few_annotators_with_two_tuples_are_not_tested():
@@ -173,7 +171,7 @@ def test_judgments_without_a_name_do_not_count():
     found = split_items(replace(judgments, annotator_of=annotator_of))
     named = split_items(judgments.take(annotator_of >= 0))
     assert str(found.items) == str(named.items)
-    assert "judgments name no annotator and do not count" in found.notes[0]
+    assert "judgments without annotator are ignored" in found.notes[0]
 
 
 # The command --------------------------------------------------------------------------------------
@@ -183,7 +181,9 @@ def test_the_command_names_split_items(tmp_path):
     write_judgments(study(0), tmp_path / "j.csv")
     call = CliRunner().invoke(agreement, [str(tmp_path / "j.csv"), "--items"])
     assert call.exit_code == 0
-    assert " items with a middling score (-1/3 to 1/3) are split: some annotators" in call.stdout
+    assert (
+        " items with an intermediate score (-1/3 to 1/3) are split: some annotators" in call.stdout
+    )
     call = CliRunner().invoke(agreement, [str(tmp_path / "j.csv"), "--items", "--json"])
     document = json.loads(call.stdout)["items"]
     assert len(document["items"]) == 60

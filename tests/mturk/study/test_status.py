@@ -78,7 +78,7 @@ def test_judgments_that_cannot_be_halved_have_no_reliability(study):
     study.submit("A1", study.hit_ids()[0])
     found = status_of(study)
     assert found.reliability is None
-    assert "2 of 2 tuples have one judgment, which cannot be halved" in found.reasons["reliability"]
+    assert "2 of 2 tuples have one judgment, which cannot be split" in found.reasons["reliability"]
     assert found.annotators is not None
 
 

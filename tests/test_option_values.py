@@ -129,7 +129,9 @@ def test_a_design_that_is_too_large_is_refused_at_once(tmp_path, more):
     items.write_text("".join(f"item {n}\n" for n in range(20_000)))
     result = CliRunner().invoke(make_tuples, [str(items), "-k", "4", *more])
     assert result.exit_code == 2
-    assert "tuples is too large; at most 10000000 are supported (--tuples, --factor)" in result.stderr
+    assert (
+        "tuples is too large; at most 10000000 are supported (--tuples, --factor)" in result.stderr
+    )
 
 
 def test_a_design_that_is_too_large_for_an_extension(tmp_path):

@@ -46,7 +46,7 @@ NO_ANSWER = "(no answer)"
 MAX_TOKENS = 20
 AT_ONCE = 32
 """Rows between two notes in the journal: what an interrupted call loses at most."""
-SHOWN = 40
+MAX_PROGRESS_LABEL = 40
 """Characters of a value in a message."""
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 COLUMNS = ("uid", "label", "answer1", "answer2", "condition")
@@ -72,11 +72,11 @@ def question(condition: str) -> str:
     >>> question("The color of the dogs.")
     'What is the color of the dogs?'
     """
-    asked = " ".join(condition.lower().split()).removesuffix(".").rstrip()
-    return f"What is {asked}?" if asked else ""
+    normalized_condition = " ".join(condition.lower().split()).removesuffix(".").rstrip()
+    return f"What is {normalized_condition}?" if normalized_condition else ""
 
 
-def cleaned(written: str) -> str:
+def cleaned(answer: str) -> str:
     """Return the first line that has text, with single spaces; `NO_ANSWER` where there is none.
 
     Control characters count as spaces: a random byte is no part of an answer, and spoils a CSV file.
@@ -84,7 +84,7 @@ def cleaned(written: str) -> str:
     >>> cleaned("\\n  Two  dogs \\nSentence: A cat."), cleaned(" ")
     ('Two dogs', '(no answer)')
     """
-    lines = (" ".join(CONTROL.sub(" ", line).split()) for line in written.splitlines())
+    lines = (" ".join(CONTROL.sub(" ", line).split()) for line in answer.splitlines())
     return next(filter(None, lines), NO_ANSWER)
 
 
@@ -102,7 +102,7 @@ class Journal:
 
     path: Path
     signature: Mapping[str, Any]
-    written: dict[str, tuple[str, str]] = field(default_factory=dict, init=False)
+    answers_by_uid: dict[str, tuple[str, str]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         if self.path.exists():
@@ -113,20 +113,22 @@ class Journal:
     def add(self, written: Iterable[tuple[str, str, str]]) -> None:
         """Keep what was written: uid, about sentence 1, about sentence 2; on the disk when this returns."""
         rows = list(written)
-        lines = (_line({"uid": uid, "written": [one, two]}) for uid, one, two in rows)
+        lines = (_line({"uid": uid, "written": [answer1, two]}) for uid, answer1, two in rows)
         with open(self.path, "ab") as file:
             file.write("".join(lines).encode("utf-8"))
             file.flush()
             os.fsync(file.fileno())
-        self.written |= {uid: (one, two) for uid, one, two in rows}
+        self.answers_by_uid |= {uid: (one, two) for uid, one, two in rows}
 
     def _read(self) -> None:
         data = read_bytes(self.path)
-        whole = data[: data.rfind(b"\n") + 1]
+        complete_lines = data[: data.rfind(b"\n") + 1]
         try:
-            header, *lines = [json.loads(line) for line in whole.splitlines()]
+            header, *lines = [json.loads(line) for line in complete_lines.splitlines()]
             signature = header["signature"]
-            self.written = {line["uid"]: (line["written"][0], line["written"][1]) for line in lines}
+            self.answers_by_uid = {
+                line["uid"]: (line["written"][0], line["written"][1]) for line in lines
+            }
         except (ValueError, KeyError, TypeError, IndexError, RecursionError):
             raise self._refused("is no journal of answers; remove it, or use --force") from None
         if changed := _changed(signature, json_ready(self.signature)):
@@ -134,8 +136,10 @@ class Journal:
                 f"holds answers that came about otherwise: {changed}; name another output, or use "
                 "--force to ask everything again"
             )
-        if len(whole) < len(data):  # the last line was being written when the program was ended
-            os.truncate(self.path, len(whole))
+        if len(complete_lines) < len(
+            data
+        ):  # the last line was being written when the program was ended
+            os.truncate(self.path, len(complete_lines))
 
     def _refused(self, message: str) -> InputError:
         return InputError(Problem(str(self.path), None, message))
@@ -156,11 +160,11 @@ class AnswerGenerator:
 
     def signature(self, dataset: Dataset) -> dict[str, Any]:
         """Return all that the answers depend on; labels are not among it."""
-        asked = tuple(replace(one, label=None) for one in dataset.instances)
+        unlabelled = tuple(replace(instance, label=None) for instance in dataset.instances)
         return {
             "model": self.model.name,
             **self.model.identity,
-            "data": replace(dataset, instances=asked).fingerprint,
+            "data": replace(dataset, instances=unlabelled).fingerprint,
             "prompt": text("question-1").document,
             "chat_template": self.chat_template,
             "max_tokens": self.max_tokens,
@@ -168,9 +172,9 @@ class AnswerGenerator:
 
     def prompts(self, row: Instance) -> list[str]:
         """Return what the model reads: a prompt for each sentence."""
-        asked = question(row.condition)
+        question_text = question(row.condition)
         prompts = [
-            text("question-1").fill(sentence=sentence, question=asked)
+            text("question-1").fill(sentence=sentence, question=question_text)
             for sentence in (row.sentence1, row.sentence2)
         ]
         return list(map(self.model.render_chat, prompts)) if self.chat_template else prompts
@@ -178,7 +182,7 @@ class AnswerGenerator:
     def ask(self, rows: Sequence[Instance], journal: Journal, progress: Progress = silent) -> int:
         """Ask about the rows that the journal does not know yet; return how many these were."""
         missing = [
-            one for one in rows if one.uid not in journal.written and question(one.condition)
+            row for row in rows if row.uid not in journal.answers_by_uid and question(row.condition)
         ]
         log.debug("%d rows, %d of them to be asked about", len(rows), len(missing))
         served = isinstance(
@@ -199,23 +203,26 @@ class AnswerGenerator:
 
     def _add(self, rows: Sequence[Instance], journal: Journal, progress: Progress = silent) -> None:
         prompts = [prompt for row in rows for prompt in self.prompts(row)]
-        written = self.model.generate(prompts, self.max_tokens, progress)
+        generated = self.model.generate(prompts, self.max_tokens, progress)
         uids = (row.uid for row in rows)
-        journal.add(zip(uids, written[::2], written[1::2], strict=True))
+        journal.add(zip(uids, generated[::2], generated[1::2], strict=True))
 
 
 def answered_rows(rows: Sequence[Instance], journal: Journal) -> list[AnsweredRow]:
     """Return the answers of every row, cleaned."""
     nothing = ("", "")
-    return [AnsweredRow(one, *map(cleaned, journal.written.get(one.uid, nothing))) for one in rows]
+    return [
+        AnsweredRow(row, *map(cleaned, journal.answers_by_uid.get(row.uid, nothing)))
+        for row in rows
+    ]
 
 
 def answers_csv(answers: Iterable[AnsweredRow]) -> str:
     """Return answers as CSV (uid, label, answer1, answer2, condition); a row without a label has none."""
     rows = []
-    for one in answers:
-        label = one.row.label if one.row.label in LABELS else ""
-        rows.append((one.row.uid, label, one.answer1, one.answer2, one.row.condition))
+    for row in answers:
+        label = row.row.label if row.row.label in LABELS else ""
+        rows.append((row.row.uid, label, row.answer1, row.answer2, row.row.condition))
     return csv_text(rows, COLUMNS)
 
 
@@ -236,4 +243,4 @@ def _changed(old: Any, new: Mapping[str, Any]) -> str:
 def _short(value: Any) -> str:
     """Return a value as a message has it: of a digest the beginning."""
     text = repr(value)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+    return text if len(text) <= MAX_PROGRESS_LABEL else f"{text[:MAX_PROGRESS_LABEL]}…"

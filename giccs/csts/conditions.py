@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import altair as alt
 
 __all__ = [
-    "SHOWN",
+    "MAX_LISTED_ROWS",
     "Analysis",
     "Count",
     "analyse",
@@ -72,10 +72,12 @@ ENDS_IN_IE = frozenset(["brownies", "cookies", "hoodies", "movies", "selfies", "
 
 TYPE = "type"
 """The feature of a condition that names none."""
-NAMED = frozenset(["age", "amount", "color", "colour", "gender", "number", "shape", "size", TYPE])
+NAMED_FEATURES = frozenset(
+    ["age", "amount", "color", "colour", "gender", "number", "shape", "size", TYPE]
+)
 """The features that L-CSTS names in its section 3 and Table 3; British spelling added."""
 FORMS = ("of", "possessive", "compound", "feature", "singleton")
-SHOWN = 10
+MAX_LISTED_ROWS = 10
 """How many features and entities Figure 2 shows."""
 
 
@@ -94,7 +96,7 @@ def noun_phrase(words: Sequence[str]) -> list[str]:
     >>> noun_phrase("the tall man wearing a hat".split())
     ['tall', 'man']
     """
-    start = next((place for place, word in enumerate(words) if word not in ARTICLES), len(words))
+    start = next((index for index, word in enumerate(words) if word not in ARTICLES), len(words))
     phrase: list[str] = []
     for word in words[start:]:
         if phrase and (word in ENDS or word in ARTICLES or _is_participle(word)):
@@ -199,7 +201,7 @@ def analyse(conditions: Iterable[str]) -> Analysis:
     total = found.total()
     if not total:
         raise ValueError("there are no conditions with words")
-    forms = _summed((one.form, count) for one, count in found.items())
+    forms = _summed((condition.form, count) for condition, count in found.items())
     features = _summed((one.feature, count) for one, count in found.items())
     entities = _summed((one.entity, count) for one, count in found.items() if one.entity)
     return Analysis(
@@ -212,7 +214,7 @@ def analyse(conditions: Iterable[str]) -> Analysis:
     )
 
 
-def frequent_parts(analysis: Analysis, top: int = SHOWN) -> alt.HConcatChart:
+def frequent_parts(analysis: Analysis, top: int = MAX_LISTED_ROWS) -> alt.HConcatChart:
     """Return Figure 2 of L-CSTS: the `top` most frequent features, and beside them the entities."""
     import altair as alt
 
@@ -226,18 +228,18 @@ def _of(words: Sequence[str]) -> Condition | None:
     """Return the parts around the first "of"; None where one of them is missing."""
     if "of" not in words[1:-1]:
         return None
-    place = words.index("of", 1)
-    feature, entity = head(words[:place]), head(words[place + 1 :])
+    index = words.index("of", 1)
+    feature, entity = head(words[:index]), head(words[index + 1 :])
     return Condition("of", feature, entity) if feature and entity else None
 
 
 def _without_of(phrase: Sequence[str]) -> Condition | None:
     if not phrase:
         return None
-    owners = (place for place, word in enumerate(phrase[:-1]) if word.endswith(("'s", "s'")))
+    owners = (index for index, word in enumerate(phrase[:-1]) if word.endswith(("'s", "s'")))
     if (owner := next(owners, None)) is not None:
         return Condition("possessive", head(phrase[owner + 1 :]), head(phrase[: owner + 1]))
-    if (last := singular(phrase[-1])) in NAMED:
+    if (last := singular(phrase[-1])) in NAMED_FEATURES:
         entity = head(phrase[:-1])
         return Condition("compound" if entity else "feature", last, entity)
     return Condition("singleton", TYPE, head(phrase))
@@ -258,7 +260,14 @@ def _ranked(counts: Counter[str], total: int) -> tuple[Count, ...]:
 def _bars(title: str, counts: Sequence[Count]) -> alt.Chart:
     import altair as alt
 
-    rows = [{"name": one.name, "conditions": one.count, "share": one.share} for one in counts]
+    rows = [
+        {
+            "name": feature_count.name,
+            "conditions": feature_count.count,
+            "share": feature_count.share,
+        }
+        for feature_count in counts
+    ]
     chart: alt.Chart = (
         alt.Chart(alt.InlineData(values=rows))
         .mark_bar(color=BLUE)

@@ -64,7 +64,7 @@ UID_COLUMNS = ("uid", "index", "Unnamed: 0", "column 1")
 """What the column of an index is called; the last is how `read_table` calls a first one without a name."""
 HIDDEN = frozenset(["", "hidden", "-1", "-1.0"])
 """What stands for the label of a row that is not labelled."""
-NUMBERS = {written: label for label in LABELS for written in (str(label), f"{label}.0")}
+NUMBERS = {text: label for label in LABELS for text in (str(label), f"{label}.0")}
 RELABELS = NUMBERS | {"-1": INVALID, "-1.0": INVALID}
 ALLOWED = "it must be 1, 2, 3, 4 or 5"
 OR_INVALID = f", or {INVALID} for an invalid condition"
@@ -110,12 +110,14 @@ class Dataset:
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over the content, whatever the order of the rows and the form of the file."""
-        lines = sorted(_canonical(one) for one in self.instances)
+        lines = sorted(_canonical(instance) for instance in self.instances)
         return hashlib.sha256("\n".join(lines).encode("utf-8")).hexdigest()
 
     def labelled(self) -> Dataset:
         """Return the data set of the rows with a label from 1 to 5."""
-        return replace(self, instances=tuple(one for one in self.instances if _is_scored(one)))
+        return replace(
+            self, instances=tuple(instance for instance in self.instances if _is_scored(instance))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +143,10 @@ def read_csts(
     Rows without a partner, pairs with one condition twice and empty conditions can be used: they are
     warnings here and problems for `check_csts`. Raises ValueError for another split.
     """
-    found = _read(data, split, relabelled)
-    if found.problems:
-        raise InputError(_in_order(found.problems))
-    return replace(found.dataset(data), warnings=_in_order(found.flaws + found.warnings))
+    contents = _read(data, split, relabelled)
+    if contents.problems:
+        raise InputError(_in_order(contents.problems))
+    return replace(contents.dataset(data), warnings=_in_order(contents.flaws + contents.warnings))
 
 
 def check_csts(
@@ -154,8 +156,8 @@ def check_csts(
 
     A file that cannot be read as a table, or lacks a column, still raises InputError.
     """
-    found = _read(data, split, relabelled)
-    return found.dataset(data), list(_in_order(found.problems + found.flaws))
+    contents = _read(data, split, relabelled)
+    return contents.dataset(data), list(_in_order(contents.problems + contents.flaws))
 
 
 def pairs(dataset: Dataset) -> list[tuple[Instance, Instance]]:
@@ -165,8 +167,8 @@ def pairs(dataset: Dataset) -> list[tuple[Instance, Instance]]:
     with another number of rows, as in the authors' programs, with one label, or with an invalid condition.
     """
     rows: dict[int, list[Instance]] = {}
-    for one in dataset.instances:
-        rows.setdefault(one.pair, []).append(one)
+    for instance in dataset.instances:
+        rows.setdefault(instance.pair, []).append(instance)
     ordered = (sorted(two, key=lambda one: -(one.label or 0)) for two in rows.values())
     return [(two[0], two[1]) for two in ordered if _is_pair(two)]
 
@@ -188,10 +190,12 @@ def merged(dataset: Dataset, labels: Mapping[str, int]) -> Merged:
     >>> both.dataset.instances[0].label, both.without_label, both.without_row
     (5, (), ('1',))
     """
-    uids = {one.uid for one in dataset.instances}
-    kept = [replace(one, label=labels[one.uid]) for one in dataset.instances if one.uid in labels]
+    uids = {instance.uid for instance in dataset.instances}
+    matched_instances = [
+        replace(one, label=labels[one.uid]) for one in dataset.instances if one.uid in labels
+    ]
     return Merged(
-        replace(dataset, instances=tuple(kept)),
+        replace(dataset, instances=tuple(matched_instances)),
         tuple(one.uid for one in dataset.instances if one.uid not in labels),
         tuple(uid for uid in labels if uid not in uids),
     )
@@ -199,84 +203,87 @@ def merged(dataset: Dataset, labels: Mapping[str, int]) -> Merged:
 
 def write_csts(instances: Iterable[Instance], path: str | os.PathLike[str]) -> None:
     """Write rows as CSV with their uids, whole or not at all; a row that is not labelled has no label."""
-    rows = ((one.uid, one.sentence1, one.sentence2, one.condition, one.label) for one in instances)
+    rows = (
+        (instance.uid, instance.sentence1, instance.sentence2, instance.condition, instance.label)
+        for instance in instances
+    )
     write_atomic(path, csv_text(rows, ("uid", *COLUMNS)))
 
 
 @dataclass(slots=True)
-class _Found:
-    """Rows with their places, and what is said of them."""
+class _FileContents:
+    """Rows of the files of a data set, with their locations and problems."""
 
     rows: list[LocatedRecord[Instance]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
-    """What makes a file unusable."""
+    """Errors that make a file unusable."""
     flaws: list[Problem] = field(default_factory=list)
-    """What is against the design of the data set, but can be used."""
+    """Violations of the design of the data set that do not prevent its use."""
     warnings: list[Problem] = field(default_factory=list)
 
     def dataset(self, data: str | os.PathLike[str]) -> Dataset:
-        rows = tuple(one.record for one in self.rows)
+        rows = tuple(row.record for row in self.rows)
         return Dataset(os.fspath(data), rows, _in_order(self.warnings))
 
 
-def _read(data: str | os.PathLike[str], split: str | None, relabelled: bool) -> _Found:
+def _read(data: str | os.PathLike[str], split: str | None, relabelled: bool) -> _FileContents:
     if split is not None and split not in SPLITS:
         raise ValueError(f"split is {split!r}; it must be one of {', '.join(SPLITS)}")
-    found = _Found()
+    contents = _FileContents()
     folder = Path(str(resources.files("giccs.data") / SAMPLE)) if data == SAMPLE else Path(data)
     if not folder.is_dir():
-        _read_file(found, data, "", relabelled)
-        return found
+        _read_file(contents, data, "", relabelled)
+        return contents
     for name, path in _files(folder, split):
-        _read_file(found, path, "" if split else f"{name}:", relabelled)
-    found.warnings += in_two_files(found.rows)
-    return found
+        _read_file(contents, path, "" if split else f"{name}:", relabelled)
+    contents.warnings += in_two_files(contents.rows)
+    return contents
 
 
 def _files(folder: Path, split: str | None) -> list[tuple[str, Path]]:
-    wanted = [split] if split else SPLITS
+    splits = [split] if split else SPLITS
     paths = {
         name: path
-        for name in wanted
-        for ending in (".csv.gz", ".csv")  # the last one that is there
+        for name in splits
+        for ending in (".csv.gz", ".csv")  # the last existing file
         if (path := folder / f"csts_{name}{ending}").is_file()
     }
     if not paths:
-        names = ", ".join(f"csts_{name}.csv" for name in wanted)
-        raise InputError(Problem(str(folder), None, f"holds none of {names} (or .csv.gz)"))
+        names = ", ".join(f"csts_{name}.csv" for name in splits)
+        raise InputError(Problem(str(folder), None, f"contains none of {names} (or .csv.gz)"))
     return list(paths.items())
 
 
 def _read_file(
-    found: _Found, path: str | os.PathLike[str], prefix: str, relabelled: bool
+    contents: _FileContents, path: str | os.PathLike[str], prefix: str, relabelled: bool
 ) -> None:  # fmt: skip
     table = read_table(path, separator=",")
     uid_column = next((name for name in UID_COLUMNS if name in table.frame.columns), None)
     unknown = [name for name in table.frame.columns if name not in (*COLUMNS, uid_column)]
     # with another column the labels may be there under another name
     table.need(COLUMNS if unknown else COLUMNS[:3])
-    found.problems += table.problems
+    contents.problems += table.problems
     if "label" not in table.frame.columns:
-        found.flaws.append(
+        contents.flaws.append(
             Problem(table.file, 1, "has no column label; all labels count as hidden")
         )
     if not len(table.frame):
-        found.problems.append(
+        contents.problems.append(
             Problem(table.file, None, "holds no rows; sentence pairs are expected")
         )
     if unknown:
-        found.warnings.append(Problem(table.file, 1, f"columns left out: {', '.join(unknown)}"))
-    labels = _labels(found, table, relabelled)
-    uids = _uids(found, table, uid_column)
-    first_pair = 1 + max((one.record.pair for one in found.rows), default=-1)
-    rows = _placed(table, [prefix + uid for uid in uids], labels, first_pair)
-    found.problems += unusable(rows)
-    found.flaws += pairing(rows)
-    found.warnings += duplicates(rows)
-    found.rows += rows
+        contents.warnings.append(Problem(table.file, 1, f"columns ignored: {', '.join(unknown)}"))
+    labels = _labels(contents, table, relabelled)
+    uids = _uids(contents, table, uid_column)
+    first_pair = 1 + max((row.record.pair for row in contents.rows), default=-1)
+    rows = _build_rows(table, [prefix + uid for uid in uids], labels, first_pair)
+    contents.problems += unusable(rows)
+    contents.flaws += pairing(rows)
+    contents.warnings += duplicates(rows)
+    contents.rows += rows
 
 
-def _placed(
+def _build_rows(
     table: Table, uids: Sequence[str], labels: Sequence[int | None], first_pair: int
 ) -> list[LocatedRecord[Instance]]:
     """Return the rows; those of the same two sentences have the same pair, wherever they stand."""
@@ -284,19 +291,21 @@ def _placed(
     texts = (table.frame[name].to_list() for name in COLUMNS[:3])
     pair_of: dict[tuple[str, str], int] = {}
     rows = []
-    for line, uid, label, one, two, condition in zip(lines, uids, labels, *texts, strict=True):
-        pair = pair_of.setdefault((one, two), first_pair + len(pair_of))
-        instance = Instance(uid, one, two, condition, label, pair)
+    for line, uid, label, sentence1, two, condition in zip(
+        lines, uids, labels, *texts, strict=True
+    ):
+        pair = pair_of.setdefault((sentence1, two), first_pair + len(pair_of))
+        instance = Instance(uid, sentence1, two, condition, label, pair)
         rows.append(LocatedRecord(instance, Location(table.file, line)))
     return rows
 
 
-def _uids(found: _Found, table: Table, column: str | None) -> list[str]:
+def _uids(contents: _FileContents, table: Table, column: str | None) -> list[str]:
     """Return the file's own uids, or the numbers of its rows; an empty one is a problem."""
     if column is None:
         return list(map(str, range(len(table.frame))))
     uids = [cell.strip() for cell in table.frame[column].to_list()]
-    found.problems += [
+    contents.problems += [
         Problem(table.file, line, f"{column} is empty; each row needs a uid of its own")
         for line, uid in zip(table.lines.tolist(), uids, strict=True)
         if not uid
@@ -304,7 +313,7 @@ def _uids(found: _Found, table: Table, column: str | None) -> list[str]:
     return uids
 
 
-def _labels(found: _Found, table: Table, relabelled: bool) -> list[int | None]:
+def _labels(contents: _FileContents, table: Table, relabelled: bool) -> list[int | None]:
     """Return the labels, None where there is none; others than the allowed ones are problems."""
     if "label" not in table.frame.columns:
         return [None] * len(table.frame)
@@ -312,35 +321,41 @@ def _labels(found: _Found, table: Table, relabelled: bool) -> list[int | None]:
     hidden = HIDDEN - RELABELS.keys() if relabelled else HIDDEN
     if all(cell.lower() in hidden for cell in cells):
         return [None] * len(cells)
-    known = RELABELS if relabelled else NUMBERS
+    label_values = RELABELS if relabelled else NUMBERS
     also = OR_INVALID if relabelled else f" ({INVALID} only in a relabelled set)"
-    found.problems += [
+    contents.problems += [
         Problem(table.file, line, f"label is {cell!r}; {ALLOWED}{also}")
         for line, cell in zip(table.lines.tolist(), cells, strict=True)
-        if cell and cell not in known
+        if cell and cell not in label_values
     ]
     if empty := cells.count(""):
         message = f"{empty} of {len(cells)} rows have no label"
-        found.warnings.append(Problem(table.file, None, message))
-    return [known.get(cell) for cell in cells]
+        contents.warnings.append(Problem(table.file, None, message))
+    return [label_values.get(cell) for cell in cells]
 
 
 def _in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     return tuple(sorted(problems, key=lambda one: (one.file, one.line or 0)))
 
 
-def _is_scored(one: Instance) -> bool:
-    return one.label in LABELS
+def _is_scored(instance: Instance) -> bool:
+    return instance.label in LABELS
 
 
 def _is_pair(rows: Sequence[Instance]) -> bool:
     return len(rows) == 2 and (
-        all(map(_is_scored, rows)) or all(one.label is None for one in rows)
+        all(map(_is_scored, rows)) or all(row.label is None for row in rows)
     )  # fmt: skip
 
 
-def _canonical(one: Instance) -> str:
-    values = [one.uid, one.sentence1, one.sentence2, one.condition, one.label]
+def _canonical(instance: Instance) -> str:
+    values = [
+        instance.uid,
+        instance.sentence1,
+        instance.sentence2,
+        instance.condition,
+        instance.label,
+    ]
     return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -361,14 +376,14 @@ def unusable(rows: Sequence[LocatedRecord[Instance]]) -> list[Problem]:
 def pairing(rows: Sequence[LocatedRecord[Instance]]) -> list[Problem]:
     """Return what is against the design of the data set: two rows a sentence pair, two conditions."""
     problems = [
-        one.location.problem("condition is empty; it must have text")
-        for one in rows
-        if not one.record.condition.strip()
+        row.location.problem("condition is empty; it must have text")
+        for row in rows
+        if not row.record.condition.strip()
     ]
-    places: dict[int, list[int]] = {}
-    for place, one in enumerate(rows):
-        places.setdefault(one.record.pair, []).append(place)
-    for members in places.values():
+    row_indices: dict[int, list[int]] = {}
+    for index, one in enumerate(rows):
+        row_indices.setdefault(one.record.pair, []).append(index)
+    for members in row_indices.values():
         problems += _pair_problems(rows, members)
     return problems
 
@@ -377,16 +392,16 @@ def duplicates(rows: Sequence[LocatedRecord[Instance]]) -> list[Problem]:
     """Return which rows say nothing new: the same texts with the same label."""
     first: dict[tuple[int, str, int | None], LocatedRecord[Instance]] = {}
     return [
-        one.location.problem(
+        row.location.problem(
             f"repeats line {earlier.location.line} word for word, with the same label"
         )
-        for one in rows
+        for row in rows
         if (
             earlier := first.setdefault(
-                (one.record.pair, one.record.condition, one.record.label), one
+                (row.record.pair, row.record.condition, row.record.label), row
             )
         )
-        is not one
+        is not row
     ]
 
 
@@ -394,13 +409,13 @@ def in_two_files(rows: Sequence[LocatedRecord[Instance]]) -> list[Problem]:
     """Return for each file how many of its sentence pairs an earlier one has: splits that are not apart."""
     first: dict[tuple[str, str], str] = {}
     again: dict[tuple[str, str], set[int]] = {}
-    for one in rows:
-        earlier = first.setdefault((one.record.sentence1, one.record.sentence2), one.location.file)
-        if earlier != one.location.file:
-            again.setdefault((one.location.file, earlier), set()).add(one.record.pair)
+    for row in rows:
+        earlier = first.setdefault((row.record.sentence1, row.record.sentence2), row.location.file)
+        if earlier != row.location.file:
+            again.setdefault((row.location.file, earlier), set()).add(row.record.pair)
     return [
-        Problem(file, None, f"{len(both)} of its sentence pairs are in {earlier} too")
-        for (file, earlier), both in again.items()
+        Problem(file, None, f"{len(same_rows)} of its sentence pairs are in {earlier} too")
+        for (file, earlier), same_rows in again.items()
     ]
 
 
@@ -409,16 +424,16 @@ def _pair_problems(
 ) -> Iterator[Problem]:
     first = rows[members[0]]
     if len(members) != 2:
-        what = "one row" if len(members) == 1 else f"{len(members)} rows"
+        rows_text = "one row" if len(members) == 1 else f"{len(members)} rows"
         yield first.location.problem(
-            f"its sentence pair has {what}; there must be two, a condition each"
+            f"its sentence pair has {rows_text}; there must be two, a condition each"
         )
         return
     second = rows[members[1]]
     if members[1] != members[0] + 1:
         message = f"the other row of its sentence pair is line {first.location.line}; they must be neighbours"
         yield second.location.problem(message)
-    conditions = {one.record.condition.strip().casefold() for one in (first, second)}
+    conditions = {row.record.condition.strip().casefold() for row in (first, second)}
     if len(conditions) == 1 and conditions != {""}:
         message = (
             f"has the condition of line {first.location.line} again; those of a pair must differ"
@@ -434,9 +449,13 @@ def relabel_rows(dataset: Dataset, labels: Mapping[str, int]) -> tuple[Dataset, 
     >>> [(one.uid, one.label) for one in kept.instances], invalid
     ([('0', 5)], 1)
     """
-    both = merged(dataset, labels).dataset
-    kept = tuple(one for one in both.instances if one.label != INVALID)
-    return replace(both, instances=kept), len(both.instances) - len(kept)
+    relabelled_dataset = merged(dataset, labels).dataset
+    valid_instances = tuple(
+        instance for instance in relabelled_dataset.instances if instance.label != INVALID
+    )
+    return replace(relabelled_dataset, instances=valid_instances), len(
+        relabelled_dataset.instances
+    ) - len(valid_instances)
 
 
 def divide_rows(dataset: Dataset, share: float, seed: int) -> tuple[Dataset, Dataset]:
@@ -450,13 +469,13 @@ def divide_rows(dataset: Dataset, share: float, seed: int) -> tuple[Dataset, Dat
 
     if not 0 < share < 1:
         raise ValueError(f"share is {share}; it must lie between 0 and 1")
-    rows = Counter(one.pair for one in dataset.instances)
+    rows = Counter(instance.pair for instance in dataset.instances)
     pairs = np.random.default_rng(seed).permutation(sorted(rows)).tolist()
     before = [0, *accumulate(rows[pair] for pair in pairs)]
     enough = share * len(dataset.instances)
     first = {pair for pair, so_far in zip(pairs, before, strict=False) if so_far < enough}
     inside, outside = (
-        tuple(one for one in dataset.instances if (one.pair in first) is wanted)
-        for wanted in (True, False)
+        tuple(one for one in dataset.instances if (one.pair in first) is in_first)
+        for in_first in (True, False)
     )
     return replace(dataset, instances=inside), replace(dataset, instances=outside)

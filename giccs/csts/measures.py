@@ -65,16 +65,16 @@ def csts_metrics(
     >>> round(found["spearman"].value, 3), found["pair_accuracy"].value, found["pair_accuracy"].extra["ties"]
     (0.949, 0.75, 1)
     """
-    kept = [row for row, one in enumerate(instances) if one.label in LABELS]
-    labelled = [instances[row] for row in kept]
-    known = np.asarray(prediction, dtype=np.float64)[kept]
+    labelled_rows = [row for row, instance in enumerate(instances) if instance.label in LABELS]
+    labelled = [instances[row] for row in labelled_rows]
+    predicted = np.asarray(prediction, dtype=np.float64)[labelled_rows]
     _, pair = np.unique([one.pair for one in labelled], return_inverse=True)
     label = np.array([one.label for one in labelled], dtype=np.float64)
-    found = correlations(known, label, pair.astype(np.intp), resamples=resamples, seed=seed)
-    accuracy = _pair_accuracy(known, labelled)
+    estimates = correlations(predicted, label, pair.astype(np.intp), resamples=resamples, seed=seed)
+    accuracy = _pair_accuracy(predicted, labelled)
     return {
-        "spearman": over_pairs(found["spearman"]),
-        "pearson": over_pairs(found["pearson"]),
+        "spearman": over_pairs(estimates["spearman"]),
+        "pearson": over_pairs(estimates["pearson"]),
         "pair_accuracy": over_pairs(accuracy),
     }
 
@@ -86,35 +86,38 @@ def hidden_metrics() -> dict[str, Estimate]:
 
 def _pair_accuracy(prediction: Floats, instances: Sequence[Instance]) -> Estimate:
     rows: dict[int, list[int]] = {}
-    for row, one in enumerate(instances):
-        rows.setdefault(one.pair, []).append(row)
+    for row, instance in enumerate(instances):
+        rows.setdefault(instance.pair, []).append(row)
     twos = [two for two in rows.values() if len(two) == 2]
-    apart = [
+    different_labels = [
         sorted(two, key=lambda row: instances[row].label or 0)
         for two in twos
         if instances[two[0]].label != instances[two[1]].label
     ]
-    counts = {"equal_labels": len(twos) - len(apart), "not_two_rows": len(rows) - len(twos)}
-    if not apart:
+    counts = {
+        "equal_labels": len(twos) - len(different_labels),
+        "not_two_rows": len(rows) - len(twos),
+    }
+    if not different_labels:
         return _undefined(0, "no sentence pair has two different labels", {"ties": 0} | counts)
-    low, high = prediction[np.array(apart).T]
+    low, high = prediction[np.array(different_labels).T]
     if missing := int(np.isnan(low + high).sum()):
         return _undefined(
-            len(apart), f"{missing} sentence pairs have predictions that are NaN", counts
+            len(different_labels), f"{missing} sentence pairs have predictions that are NaN", counts
         )
     right = np.where(low == high, 0.5, (low < high).astype(np.float64))
-    found = clustered_share(right, np.ones(len(right), dtype=np.intp))
-    extra = {**found.extra, "chance": 0.5, "ties": int((low == high).sum()), **counts}
-    return replace(found, extra=extra)
+    estimate = clustered_share(right, np.ones(len(right), dtype=np.intp))
+    extra = {**estimate.extra, "chance": 0.5, "ties": int((low == high).sum()), **counts}
+    return replace(estimate, extra=extra)
 
 
 def _undefined(n: int, reason: str, extra: dict[str, int]) -> Estimate:
     return Estimate(math.nan, math.nan, math.nan, n, reason, extra)
 
 
-def over_pairs(found: Estimate) -> Estimate:
+def over_pairs(estimate: Estimate) -> Estimate:
     """Return the estimate with its reason in the words of this task: what is drawn are sentence pairs."""
-    return replace(found, reason=found.reason.replace("dialogue", "sentence pair"))
+    return replace(estimate, reason=estimate.reason.replace("dialogue", "sentence pair"))
 
 
 def mean_metrics(
@@ -133,12 +136,16 @@ def mean_metrics(
     """
     if len(predictions) == 1:
         return csts_metrics(predictions[0], instances, resamples=resamples, seed=SEED)
-    singles = [csts_metrics(one, instances, resamples=0, seed=SEED) for one in predictions]
-    _, groups = np.unique([one.pair for one in instances], return_inverse=True)
+    singles = [
+        csts_metrics(prediction, instances, resamples=0, seed=SEED) for prediction in predictions
+    ]
+    _, groups = np.unique([instance.pair for instance in instances], return_inverse=True)
     labels = np.array([one.label for one in instances], dtype=np.float64)
 
     def correlation(weighted: Callable[[Floats, Floats, Ints], Statistic]) -> Estimate:
-        statistics = [weighted(one, labels, groups.astype(np.intp)) for one in predictions]
+        statistics = [
+            weighted(prediction, labels, groups.astype(np.intp)) for prediction in predictions
+        ]
         return jackknife_estimate(
             lambda weights: np.mean([of(weights) for of in statistics], axis=0),
             len(labels),
@@ -150,7 +157,7 @@ def mean_metrics(
         )
 
     def accuracy() -> Estimate:
-        right = np.mean([_right(one, instances) for one in predictions], axis=0)
+        right = np.mean([_right(prediction, instances) for prediction in predictions], axis=0)
         return clustered_share(right, np.ones(len(right), dtype=np.intp), unit="sentence pairs")
 
     means = {
@@ -189,22 +196,22 @@ def paired(instances: Sequence[Instance]) -> list[tuple[Instance, Instance]]:
 
     Rows with equal labels have no higher one.
     """
-    both = pairs(Dataset("", tuple(instances)))
-    return [(high, low) for high, low in both if high.label != low.label]
+    dataset_pairs = pairs(Dataset("", tuple(instances)))
+    return [(high, low) for high, low in dataset_pairs if high.label != low.label]
 
 
 def _right(prediction: Floats, instances: Sequence[Instance]) -> Floats:
     """Return (M,) whether each of `paired` is in the right order; equal predictions 0.5."""
-    row = {id(one): number for number, one in enumerate(instances)}
-    both = [(row[id(high)], row[id(low)]) for high, low in paired(instances)]
-    high, low = np.array(both, dtype=np.intp).reshape(-1, 2).T
+    row = {id(instance): number for number, instance in enumerate(instances)}
+    instance_pairs = [(row[id(high)], row[id(low)]) for high, low in paired(instances)]
+    high, low = np.array(instance_pairs, dtype=np.intp).reshape(-1, 2).T
     right: Floats = (np.sign(prediction[high] - prediction[low]) + 1) / 2
     return right
 
 
 def _with_spread(mean: Callable[[], Estimate], singles: Sequence[Estimate]) -> Estimate:
     """Return a mean with the standard deviation of single trainings; NaN where one of them is NaN."""
-    undefined = next((one for one in singles if math.isnan(one.value)), None)
+    undefined = next((metric for metric in singles if math.isnan(metric.value)), None)
     if undefined is not None:
         return replace(undefined, extra={"seeds": len(singles)})
     chance = {name: singles[0].extra[name] for name in ("chance",) if name in singles[0].extra}

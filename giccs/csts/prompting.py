@@ -85,8 +85,8 @@ def first_number(answer: str) -> float | None:
     >>> first_number("The Answer is 2.0."), first_number("4 out of 5"), first_number("four")
     (2.0, 4.0, None)
     """
-    found = NUMBER.search(answer)
-    value = float(found[0]) if found else math.inf
+    match = NUMBER.search(answer)
+    value = float(match[0]) if match else math.inf
     return value if math.isfinite(value) else None
 
 
@@ -96,8 +96,8 @@ def after_words(answer: str) -> bool:
     >>> after_words("Sentence 1 is about dogs"), after_words(" **4** of 5"), after_words("four")
     (True, False, False)
     """
-    found = NUMBER.search(answer)
-    return found is not None and any(sign.isalpha() for sign in answer[: found.start()])
+    match = NUMBER.search(answer)
+    return match is not None and any(sign.isalpha() for sign in answer[: match.start()])
 
 
 @dataclass(frozen=True)
@@ -110,28 +110,30 @@ class Examples:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        wanted = self.shots // 2 + SPARE
-        if len(self._pairs) < wanted:
+        n_pairs = self.shots // 2 + SPARE
+        if len(self._pairs) < n_pairs:
             message = (
                 f"has {len(self._pairs)} sentence pairs of two labelled rows; {self.shots} examples "
-                f"are drawn from {wanted} at least"
+                f"are drawn from {n_pairs} at least"
             )
             raise InputError(Problem(self.dataset.name, None, message))
 
-    def of(self, asked: Instance) -> list[Instance]:
+    def of(self, instance: Instance) -> list[Instance]:
         """Return the examples of a row: of each sentence pair first the row with the higher label."""
-        draw = random.Random(f"examples {self.seed} {asked.uid}")  # noqa: S311 - drawn again by its seed, no secret
-        drawn = draw.sample(self._pairs, self.shots // 2 + SPARE)
-        others = [pair for pair in drawn if _sentences(pair[0]) != _sentences(asked)]
-        return [row for pair in others[: self.shots // 2] for row in pair]
+        draw = random.Random(f"examples {self.seed} {instance.uid}")  # noqa: S311 - drawn again by its seed, no secret
+        sampled_pairs = draw.sample(self._pairs, self.shots // 2 + SPARE)
+        other_pairs = [
+            pair for pair in sampled_pairs if _sentences(pair[0]) != _sentences(instance)
+        ]
+        return [row for pair in other_pairs[: self.shots // 2] for row in pair]
 
     @cached_property
     def _pairs(self) -> Sequence[tuple[Instance, Instance]]:
         return [pair for pair in pairs(self.dataset) if pair[0].label is not None]
 
 
-def _sentences(one: Instance) -> frozenset[str]:
-    return frozenset([one.sentence1.strip(), one.sentence2.strip()])
+def _sentences(instance: Instance) -> frozenset[str]:
+    return frozenset([instance.sentence1.strip(), instance.sentence2.strip()])
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +183,8 @@ class Prompting:
     def setting(self) -> str:
         """How it is asked, in a few words: ``long, 2 examples``."""
         examples = f"{self.shots or 'no'} examples"
-        asked = "short, answers" if self.answers else f"{self.instruction}, {examples}"
-        return f"{asked}, chat template" if self.chat_template else asked
+        prompt_text = "short, answers" if self.answers else f"{self.instruction}, {examples}"
+        return f"{prompt_text}, chat template" if self.chat_template else prompt_text
 
     def refuses(self, model: Any) -> str:
         """Return why the model cannot do it and what could be done; empty where it can."""
@@ -225,21 +227,23 @@ class Prompting:
     def measure(self, model: Any, data: TaskData, progress: Progress = silent) -> TaskOutput:
         """Ask about every row, and measure what the model writes."""
         prompts = self.prompts(data)
-        shown = [model.render_chat(one) for one in prompts] if self.chat_template else prompts
-        answers = model.generate(shown, self.max_tokens, progress)
+        rendered_prompts = (
+            [model.render_chat(prompt) for prompt in prompts] if self.chat_template else prompts
+        )
+        answers = model.generate(rendered_prompts, self.max_tokens, progress)
         log.debug("%d prompts answered; measuring, %d resamples", len(answers), self.resamples)
         numbers = [first_number(answer) for answer in answers]
         value = np.array(
             [
-                self._replacement(one) if number is None else number
-                for one, number in zip(data.instances, numbers, strict=True)
+                self._replacement(instance) if number is None else number
+                for instance, number in zip(data.instances, numbers, strict=True)
             ]
         )
         valid = np.array([number is not None for number in numbers])
         return TaskOutput(
             metrics=self._measured(value, data)
             | {"invalid": self._invalid(value, valid, answers, data.instances)},
-            predictions=_table(data, shown, answers, value, valid),
+            predictions=_table(data, rendered_prompts, answers, value, valid),
         )
 
     def _measured(self, value: Floats, data: TaskData) -> dict[str, Estimate]:
@@ -258,12 +262,12 @@ Wildflowers carpet a grassy alpine meadow in the height of summer. Condition: Th
         before = [instruction.form] if instruction else []
         drawn = Examples(data.examples, self.shots, self.seed) if data.examples else None
 
-        def parts(one: Instance) -> list[str]:
-            examples = drawn.of(one) if drawn else []
-            shown = [
-                f"{query.fill(**_fields(example))} {_written(example)}" for example in examples
+        def parts(instance: Instance) -> list[str]:
+            examples = drawn.of(instance) if drawn else []
+            example_texts = [
+                f"{query.fill(**_fields(example))} {_label_text(example)}" for example in examples
             ]
-            return [*before, *shown, query.fill(**_fields(one, data))]
+            return [*before, *example_texts, query.fill(**_fields(instance, data))]
 
         return ["\n".join(parts(one)) for one in data.instances]
 
@@ -274,8 +278,8 @@ Wildflowers carpet a grassy alpine meadow in the height of summer. Condition: Th
         name = INSTRUCTIONS[self.instruction]
         return text(name) if name else None, text("query-1")
 
-    def _replacement(self, one: Instance) -> float:
-        draw = random.Random(f"invalid {self.seed} {one.uid}")  # noqa: S311 - drawn again by its seed, no secret
+    def _replacement(self, instance: Instance) -> float:
+        draw = random.Random(f"invalid {self.seed} {instance.uid}")  # noqa: S311 - drawn again by its seed, no secret
         return draw.uniform(LABELS[0], LABELS[-1])
 
     def _invalid(
@@ -286,12 +290,12 @@ Wildflowers carpet a grassy alpine meadow in the height of summer. Condition: Th
         ``outside``: numbers outside 1 to 5; ``after_words``: numbers that do not begin their answer.
         """
         outside = int((valid & ((value < LABELS[0]) | (value > LABELS[-1]))).sum())
-        told = {
+        reasons = {
             "answers hold no number and are replaced by chance": int((~valid).sum()),
             "answers are outside 1 to 5": outside,
         }
         share = self._share(~valid, instances)
-        remarks = [f"{count} of {share.n} {what}" for what, count in told.items() if count]
+        remarks = [f"{count} of {share.n} {reason}" for reason, count in reasons.items() if count]
         return replace(
             share,
             reason="; ".join(filter(None, [share.reason, *remarks])),
@@ -300,10 +304,10 @@ Wildflowers carpet a grassy alpine meadow in the height of summer. Condition: Th
 
     def _share(self, of: Bools, instances: Sequence[Instance]) -> Estimate:
         """Return a share of the rows, with an interval over sentence pairs."""
-        _, pair = np.unique([one.pair for one in instances], return_inverse=True)
+        _, pair = np.unique([instance.pair for instance in instances], return_inverse=True)
         right = np.bincount(pair, of).astype(np.float64)
-        found = clustered_share(right, np.bincount(pair), unit="sentence pairs")
-        return replace(found, n=len(of), extra={})
+        estimate = clustered_share(right, np.bincount(pair), unit="sentence pairs")
+        return replace(estimate, n=len(of), extra={})
 
 
 def open_tasks(options: TaskOptions) -> list[Prompting]:
@@ -327,18 +331,18 @@ TASK = TaskKind(
 )
 
 
-def _fields(one: Instance, data: TaskData | None = None) -> dict[str, str]:
+def _fields(instance: Instance, data: TaskData | None = None) -> dict[str, str]:
     if data is None or data.answers is None:
-        known = {"sentence1": one.sentence1, "sentence2": one.sentence2}
+        fields = {"sentence1": instance.sentence1, "sentence2": instance.sentence2}
     else:
-        answer1, answer2 = data.answers[one.uid]
-        known = {"answer1": answer1, "answer2": answer2}
-    return {**known, "condition": one.condition}
+        answer1, answer2 = data.answers[instance.uid]
+        fields = {"answer1": answer1, "answer2": answer2}
+    return {**fields, "condition": instance.condition}
 
 
-def _written(one: Instance) -> str:
+def _label_text(instance: Instance) -> str:
     """Return the label as Figure 5 has it: 4.0."""
-    return f"{one.label or 0:.1f}"
+    return f"{instance.label or 0:.1f}"
 
 
 def _table(
@@ -349,7 +353,7 @@ def _table(
 
     return polars.DataFrame(
         {
-            "uid": [one.uid for one in data.instances],
+            "uid": [instance.uid for instance in data.instances],
             "prompt": prompts,
             "answer": answers,
             "value": value,

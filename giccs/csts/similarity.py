@@ -130,7 +130,7 @@ class ConditionalSimilarity:
             else csts_metrics(prediction, rows, resamples=self.resamples, seed=self.seed),
             predictions=polars.DataFrame(
                 {
-                    "uid": [one.uid for one in rows],
+                    "uid": [row.uid for row in rows],
                     "prediction": prediction,
                     **data.label_columns(),
                 }
@@ -147,9 +147,9 @@ class ConditionalSimilarity:
             vectors = model.vectors([*left, *right, *conditions], progress)
             return hadamard_cosines(*np.split(np.asarray(vectors, dtype=np.float64), 3))
         template = self._template(model)
-        both = (_inputs(template, side, conditions) for side in (left, right))
-        found: Floats = model.pair_scores(*both, progress)
-        return found
+        side_inputs = (_inputs(template, side, conditions) for side in (left, right))
+        scores: Floats = model.pair_scores(*side_inputs, progress)
+        return scores
 
     def _template(self, model: Any) -> str:
         if isinstance(model, TrainedModel):

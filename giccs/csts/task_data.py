@@ -33,7 +33,7 @@ __all__ = [
 Answers = Mapping[str, tuple[str, str]]
 """By uid: what sentence 1 says about the condition, and sentence 2."""
 COLUMNS = ("uid", "answer1", "answer2")
-SHOWN = 5
+MAX_LISTED_UIDS = 5
 """How many uids a message names."""
 
 
@@ -96,14 +96,14 @@ class TaskData:
         """SHA-256 over the rows and their answers, whatever their order and the form of the files."""
         if self.answers is None:
             return self.dataset.fingerprint
-        lines = sorted([one.uid, *self.answers[one.uid]] for one in self.instances)
+        lines = sorted([instance.uid, *self.answers[instance.uid]] for instance in self.instances)
         text = json.dumps([self.dataset.fingerprint, lines], ensure_ascii=False)
         return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
     @property
     def sentence_pairs(self) -> int:
         """How many different sentence pairs the rows have."""
-        return len({one.pair for one in self.instances})
+        return len({instance.pair for instance in self.instances})
 
     def first(self, n: int) -> TaskData:
         """Return the rows of the first `n` sentence pairs."""
@@ -117,7 +117,7 @@ class TaskData:
 
     def label_columns(self) -> dict[str, list[int | None]]:
         """Return the columns of a table of predictions: ``label``, and ``index`` if labels are hidden."""
-        labels = {"label": [one.label for one in self.instances]}
+        labels = {"label": [instance.label for instance in self.instances]}
         if self.indices is None:
             return labels
         return {**labels, INDEX: [self.indices[one.uid] for one in self.instances]}
@@ -141,8 +141,10 @@ class Reading:
 
     def __call__(self, data: str) -> TaskData:
         """Read; InputError with what is wrong, and where examples are wanted and there are none."""
-        asked = read_task_data(data, self.split, self.answers)
-        return replace(asked, examples=self._examples(data)) if self.with_examples else asked
+        task_data = read_task_data(data, self.split, self.answers)
+        return (
+            replace(task_data, examples=self._examples(data)) if self.with_examples else task_data
+        )
 
     def _examples(self, data: str) -> Dataset:
         source = self.examples or data
@@ -159,8 +161,8 @@ class Reading:
 
 def first_pairs(instances: Sequence[Instance], n: int | None) -> tuple[Instance, ...]:
     """Return the rows of the first `n` sentence pairs; of all where n is None."""
-    kept = set(list(dict.fromkeys(one.pair for one in instances))[:n])
-    return tuple(one for one in instances if one.pair in kept)
+    first_pairs_set = set(list(dict.fromkeys(instance.pair for instance in instances))[:n])
+    return tuple(one for one in instances if one.pair in first_pairs_set)
 
 
 def in_splits(data: str | os.PathLike[str]) -> bool:
@@ -183,24 +185,33 @@ def read_task_data(
     >>> read_task_data("csts-sample").first(3).described()
     '3 sentence pairs, 6 rows'
     """
-    whole = read_csts(data, split if in_splits(data) else None, relabelled=True)
-    name = f"{whole.name} ({split})" if in_splits(data) else display_name(data)
-    kept, indices = whole.labelled(), None
-    if kept.instances:
-        invalid = sum(one.label == INVALID for one in whole.instances)
-        left_out = _told(name, invalid, "rows are left out: their label is -1, hidden or invalid")
+    full_dataset = read_csts(data, split if in_splits(data) else None, relabelled=True)
+    name = f"{full_dataset.name} ({split})" if in_splits(data) else display_name(data)
+    dataset, indices = full_dataset.labelled(), None
+    if dataset.instances:
+        invalid = sum(instance.label == INVALID for instance in full_dataset.instances)
+        left_out = _count_problem(
+            name, invalid, "rows are left out: their label is -1, hidden or invalid"
+        )
     else:
-        kept = replace(whole, instances=tuple(replace(one, label=None) for one in whole.instances))
-        indices = {one.uid: index for index, one in enumerate(whole.instances)}
+        dataset = replace(
+            full_dataset,
+            instances=tuple(replace(one, label=None) for one in full_dataset.instances),
+        )
+        indices = {one.uid: index for index, one in enumerate(full_dataset.instances)}
         message = "no row has a label from 1 to 5: rows are predicted, and nothing is measured"
         left_out = [Problem(name, None, message)]
-    known = None
+    answers_by_uid = None
     if answers is not None:
-        given = read_row_answers(answers)
-        known, unused = _matched(replace(kept, name=name), given, split, display_name(answers))
-        left_out += _told(display_name(answers), unused, "answers belong to no row that is asked")
-    warnings = (*whole.warnings, *left_out)
-    return TaskData(replace(kept, name=name, warnings=warnings), known, indices=indices)
+        answer_rows = read_row_answers(answers)
+        answers_by_uid, unused = _matched(
+            replace(dataset, name=name), answer_rows, split, display_name(answers)
+        )
+        left_out += _count_problem(
+            display_name(answers), unused, "answers belong to no row that is asked"
+        )
+    warnings = (*full_dataset.warnings, *left_out)
+    return TaskData(replace(dataset, name=name, warnings=warnings), answers_by_uid, indices=indices)
 
 
 def read_row_answers(path: str | os.PathLike[str]) -> dict[str, RowAnswers]:
@@ -211,37 +222,39 @@ def read_row_answers(path: str | os.PathLike[str]) -> dict[str, RowAnswers]:
     """
     table = read_table(path)
     table.need(COLUMNS)
-    problems, given = list(table.problems), {}
+    problems, answer_rows = list(table.problems), {}
     for line, row in zip(table.lines.tolist(), table.frame.iter_rows(named=True), strict=True):
         uid = row["uid"].strip()
         faults = [
             f"{name} is empty; every row needs one" for name in COLUMNS if not row[name].strip()
         ]
-        if uid in given:
+        if uid in answer_rows:
             faults.append(f"the uid {uid!r} stands on an earlier line already")
         problems += [Problem(table.file, line, fault) for fault in faults]
         cells = (row["answer1"], row["answer2"], row.get("condition", ""))
-        given[uid] = RowAnswers(*map(_words, cells))
+        answer_rows[uid] = RowAnswers(*map(_words, cells))
     if problems:
         raise InputError(problems)
-    return given
+    return answer_rows
 
 
 def _matched(
-    dataset: Dataset, given: Mapping[str, RowAnswers], split: str, file: str
+    dataset: Dataset, answer_rows: Mapping[str, RowAnswers], split: str, file: str
 ) -> tuple[Answers, int]:
     """Return the answers of every row, and how many of this split belong to none.
 
     Raises InputError where rows have no answers, or such as are about another condition.
     """
     rows, of = dataset.instances, f"{len(dataset.instances)} rows of {dataset.name}"
-    found = {one.uid: given.get(f"{split}:{one.uid}") or given.get(one.uid) for one in rows}
+    matches = {
+        row.uid: answer_rows.get(f"{split}:{row.uid}") or answer_rows.get(row.uid) for row in rows
+    }
     faults = {
-        "has no answers for": [uid for uid, one in found.items() if one is None],
+        "has no answers for": [uid for uid, answer_row in matches.items() if answer_row is None],
         "has answers about another condition for": [
             one.uid
             for one in rows
-            if (known := found[one.uid]) and known.condition not in ("", _words(one.condition))
+            if (known := matches[one.uid]) and known.condition not in ("", _words(one.condition))
         ],
     }
     problems = [
@@ -251,9 +264,9 @@ def _matched(
     ]
     if problems:
         raise InputError(problems)
-    answers = {uid: (one.answer1, one.answer2) for uid, one in found.items() if one}
-    elsewhere = tuple(f"{one}:" for one in SPLITS if one != split)
-    return answers, sum(not uid.startswith(elsewhere) for uid in given) - len(answers)
+    answers = {uid: (one.answer1, one.answer2) for uid, one in matches.items() if one}
+    elsewhere = tuple(f"{other_split}:" for other_split in SPLITS if other_split != split)
+    return answers, sum(not uid.startswith(elsewhere) for uid in answer_rows) - len(answers)
 
 
 def _words(text: str) -> str:
@@ -261,8 +274,8 @@ def _words(text: str) -> str:
 
 
 def _some(uids: Sequence[str]) -> str:
-    return ", ".join(uids[:SHOWN]) + (", ..." if len(uids) > SHOWN else "")
+    return ", ".join(uids[:MAX_LISTED_UIDS]) + (", ..." if len(uids) > MAX_LISTED_UIDS else "")
 
 
-def _told(file: str, count: int, what: str) -> list[Problem]:
-    return [Problem(file, None, f"{count} {what}")] if count else []
+def _count_problem(file: str, count: int, description: str) -> list[Problem]:
+    return [Problem(file, None, f"{count} {description}")] if count else []

@@ -162,8 +162,8 @@ def read_tfs(path: str | os.PathLike[str]) -> tuple[list[Comparison], list[Probl
     neither sentence has a value, and none where both have one.
     """
     file = display_name(path)
-    found = records(file, _objects(file, read_text(path)), _comparison, [UID])
-    return list(found.checked("JSON object; one or more are needed")), found.warnings
+    comparisons = records(file, _objects(file, read_text(path)), _comparison, [UID])
+    return list(comparisons.checked("JSON object; one or more are needed")), comparisons.warnings
 
 
 def _objects(file: str, text: str) -> list[Row]:
@@ -172,13 +172,17 @@ def _objects(file: str, text: str) -> list[Row]:
     A text with faults may be meant either way: it is lines where the first is an object, or any with keys
     that only a whole one has (a line may also hold one feature of an object written over many).
     """
-    whole = _object(file, 1, text)
-    if whole.values:
-        return [whole]
+    document = _object(file, 1, text)
+    if document.values:
+        return [document]
     lines = enumerate(text.split("\n"), start=1)
-    found = [_object(file, line, one) for line, one in lines if one.strip()]
-    as_lines = not found or found[0].values or any(KEYS & one.values.keys() for one in found)
-    return found if as_lines else [whole]
+    documents = [_object(file, line, line_text) for line, line_text in lines if line_text.strip()]
+    as_lines = (
+        not documents
+        or documents[0].values
+        or any(KEYS & objects.values.keys() for objects in documents)
+    )
+    return documents if as_lines else [document]
 
 
 def _object(file: str, line: int, text: str) -> Row:
@@ -210,8 +214,8 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def _no_number(written: str) -> NoReturn:
-    raise ValueError(f"{written} is no JSON number")
+def _no_number(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON number")
 
 
 def _comparison(row: Row) -> Comparison:
@@ -228,35 +232,36 @@ def _features(row: Row) -> Iterator[Feature]:
     if row.values.get("features") == []:
         row.wrong("features is empty; it must be a list of one or more objects")
     names: set[str] = set()
-    for place, values in enumerate(row.get("features", OBJECTS), start=1):
-        where = f"feature {place}"
+    for index, values in enumerate(row.get("features", OBJECTS), start=1):
+        location = f"feature {index}"
         name = values.get("feature")
         if not isinstance(name, str) or not name.strip():
-            row.wrong(f"{where} has no name; its key feature must hold text")
+            row.wrong(f"{location} has no name; its key feature must hold text")
         else:
-            where, name = f"{where} ({name})", normal_id(name)
+            location, name = f"{location} ({name})", normal_id(name)
             if name in names:
-                row.wrong(f"{where} is there already; each feature is named once")
+                row.wrong(f"{location} is there already; each feature is named once")
             names.add(name)
-        yield _feature(row, where, str(name), values)
+        yield _feature(row, location, str(name), values)
 
 
-def _feature(row: Row, where: str, name: str, values: dict[str, Any]) -> Feature:
+def _feature(row: Row, location: str, name: str, values: dict[str, Any]) -> Feature:
     before = len(row.problems)
     inner = Row(row.location, values)
     inner.warn_of_unknown(FEATURE_KEYS)
     row.warnings += [
-        Problem(one.file, one.line, f"{where}: {one.message}") for one in inner.warnings
+        Problem(problem.file, problem.line, f"{location}: {problem.message}")
+        for problem in inner.warnings
     ]
     value1, value2 = (
-        _value(row, f"{where}: {key}", values.get(key)) for key in ("value1", "value2")
+        _value(row, f"{location}: {key}", values.get(key)) for key in ("value1", "value2")
     )
     similarity, weight = (
-        _number(row, f"{where}: {key}", values.get(key), key) for key in ("similarity", "weight")
+        _number(row, f"{location}: {key}", values.get(key), key) for key in ("similarity", "weight")
     )
     feature = Feature(name, value1, value2, similarity, weight)
     if len(row.problems) == before and (fault := _fault(feature)):
-        row.wrong(f"{where}: {fault}")
+        row.wrong(f"{location}: {fault}")
     return feature
 
 
@@ -272,48 +277,48 @@ def _fault(feature: Feature) -> str:
     return ""
 
 
-def _number(row: Row, where: str, written: Any, kind: str) -> float | None:
+def _number(row: Row, location: str, raw_value: Any, kind: str) -> float | None:
     """Return a number of a kind; None where there is none, or, noted, a wrong one."""
-    if _not_applicable(written):
+    if _not_applicable(raw_value):
         return None
     number = math.nan
-    if isinstance(written, (int, float)) and not isinstance(written, bool):
+    if isinstance(raw_value, (int, float)) and not isinstance(raw_value, bool):
         with suppress(OverflowError):  # a whole number of more than 308 digits
-            number = float(written)
+            number = float(raw_value)
     allowed, is_allowed = NUMBERS[kind]
     if math.isfinite(number) and is_allowed(number):
         return number
-    row.wrong(f"{where} is {message_text(written)}; it must be {allowed}")
+    row.wrong(f"{location} is {message_text(raw_value)}; it must be {allowed}")
     return None
 
 
-def _value(row: Row, where: str, written: Any) -> Value | None:
+def _value(row: Row, location: str, raw_value: Any) -> Value | None:
     """Return a feature's value; None where it is N/A, or, noted, none that a feature can have."""
-    if _not_applicable(written):
+    if _not_applicable(raw_value):
         return None
-    fault = _value_fault(written)
+    fault = _value_fault(raw_value)
     if fault:
-        row.wrong(f"{where} is {message_text(written)}; {fault}")
+        row.wrong(f"{location} is {message_text(raw_value)}; {fault}")
         return None
-    value: Value = written
+    value: Value = raw_value
     return value
 
 
-def _value_fault(written: Any, depth: int = 0) -> str:
+def _value_fault(raw_value: Any, depth: int = 0) -> str:
     if depth > DEEPEST:
         return f"structures may lie {DEEPEST} deep in one another"
-    if isinstance(written, dict) and written and all(key.strip() for key in written):
-        inner = (_value_fault(one, depth + 1) for one in written.values() if one is not None)
+    if isinstance(raw_value, dict) and raw_value and all(key.strip() for key in raw_value):
+        inner = (_value_fault(item, depth + 1) for item in raw_value.values() if item is not None)
         return next(filter(None, inner), "")
-    if isinstance(written, str) and written.strip():
+    if isinstance(raw_value, str) and raw_value.strip():
         return ""
-    if isinstance(written, int) or (isinstance(written, float) and math.isfinite(written)):
+    if isinstance(raw_value, int) or (isinstance(raw_value, float) and math.isfinite(raw_value)):
         return ""
     return "a value is text, a number, true, false, or an object of features and values; or null"
 
 
-def _not_applicable(written: Any) -> bool:
-    return written is None or (isinstance(written, str) and written.strip() == "N/A")
+def _not_applicable(raw_value: Any) -> bool:
+    return raw_value is None or (isinstance(raw_value, str) and raw_value.strip() == "N/A")
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,13 +346,13 @@ class Score:
 
     def document(self) -> dict[str, Any]:
         """Return the score as JSON has it."""
-        one = self.comparison
+        comparison = self.comparison
         return {
-            "uid": one.uid,
-            "condition": one.condition,
+            "uid": comparison.uid,
+            "condition": comparison.condition,
             "score": self.value,
             **({"reason": self.reason} if self.reason else {}),
-            "label": one.label,
+            "label": comparison.label,
             "features": [_row(contribution) for contribution in self.contributions],
         }
 
@@ -385,17 +390,19 @@ def score(comparison: Comparison, na: str = "renormalise") -> Score:
     """
     if na not in RULES:
         raise ValueError(f"na is {na!r}; allowed are {', '.join(RULES)}")
-    counted = [one for one in comparison.features if one.applies or na == "zero"]
-    total = sum(_exact(one.weight) for one in counted)
-    reason = _why_undefined(counted, total)
+    counted_features = [
+        feature for feature in comparison.features if feature.applies or na == "zero"
+    ]
+    total = sum(_exact(one.weight) for one in counted_features)
+    reason = _why_undefined(counted_features, total)
     if reason:
         parts = tuple(Contribution(one, math.nan, math.nan) for one in comparison.features)
         return Score(comparison, math.nan, reason, parts)
-    shares = [_exact(one.weight) / total for one in counted]
+    shares = [_exact(one.weight) / total for one in counted_features]
     similarity = sum(
-        share * _exact(one.similarity) for share, one in zip(shares, counted, strict=True)
+        share * _exact(one.similarity) for share, one in zip(shares, counted_features, strict=True)
     )
-    share_of = {one.name: share for one, share in zip(counted, shares, strict=True)}
+    share_of = {one.name: share for one, share in zip(counted_features, shares, strict=True)}
     parts = tuple(_contribution(one, share_of.get(one.name)) for one in comparison.features)
     return Score(comparison, float(similarity), "", parts)
 
@@ -411,10 +418,10 @@ def _exact(number: float | None) -> Fraction:
     return Fraction(0) if number is None else Fraction(repr(number))
 
 
-def _why_undefined(counted: Sequence[Feature], total: Fraction | int) -> str:
-    if not any(feature.applies for feature in counted):
+def _why_undefined(counted_features: Sequence[Feature], total: Fraction | int) -> str:
+    if not any(feature.applies for feature in counted_features):
         return "no feature applies"
-    without = [feature.name for feature in counted if feature.weight is None]
+    without = [feature.name for feature in counted_features if feature.weight is None]
     if without:
         return f"{', '.join(without)} without a weight; zero needs that of every feature"
     return "" if total else "the weights that count sum to 0"
@@ -466,7 +473,7 @@ class Summary:
             "features": [
                 {key: getattr(use, key) for key in use.__slots__} for use in self.features
             ],
-            "agreement": {name: found.document() for name, found in self.agreement.items()},
+            "agreement": {name: estimate.document() for name, estimate in self.agreement.items()},
         }
 
 
@@ -477,7 +484,7 @@ def summary(scores: Sequence[Score]) -> Summary:
     score and a label from 1 to 5; their intervals resample sentence pairs, since the conditions of one pair
     are not independent (`giccs.measures.metrics.correlations`).
     """
-    values = [one.value for one in scores if not one.reason]
+    values = [score.value for score in scores if not score.reason]
     features = [feature for one in scores for feature in one.comparison.features]
     return Summary(
         comparisons=len(scores),
@@ -496,11 +503,13 @@ def summary(scores: Sequence[Score]) -> Summary:
 
 
 def _uses(scores: Sequence[Score]) -> Iterator[FeatureUse]:
-    found: dict[tuple[str, str], list[Contribution]] = {}
-    for one in scores:
-        for part in one.contributions:
-            found.setdefault((one.comparison.condition, part.feature.name), []).append(part)
-    for (condition, name), parts in found.items():
+    contributions_by_feature: dict[tuple[str, str], list[Contribution]] = {}
+    for score in scores:
+        for part in score.contributions:
+            contributions_by_feature.setdefault(
+                (score.comparison.condition, part.feature.name), []
+            ).append(part)
+    for (condition, name), parts in contributions_by_feature.items():
         labels = [part.feature.similarity for part in parts if part.feature.similarity is not None]
         shares = [part.share for part in parts if not math.isnan(part.share)]
         yield FeatureUse(
@@ -518,14 +527,18 @@ def _agreement(scores: Sequence[Score]) -> dict[str, Estimate]:
     from giccs.csts.measures import over_pairs
     from giccs.measures.metrics import correlations
 
-    compared = [one for one in scores if one.comparison.labelled and not one.reason]
+    compared = [
+        labelled_scores
+        for labelled_scores in scores
+        if labelled_scores.comparison.labelled and not labelled_scores.reason
+    ]
     if not compared:
         return {}
     pairs: dict[tuple[str, str], int] = {}
-    sides = [(one.comparison.sentence1, one.comparison.sentence2) for one in compared]
-    found = correlations(
+    sides = [(score.comparison.sentence1, score.comparison.sentence2) for score in compared]
+    estimates = correlations(
         np.array([one.value for one in compared]),
         np.array([one.comparison.label for one in compared], dtype=np.float64),
         np.array([pairs.setdefault(side, len(pairs)) for side in sides]),
     )
-    return {name: over_pairs(found[name]) for name in ("pearson", "spearman")}
+    return {name: over_pairs(estimates[name]) for name in ("pearson", "spearman")}

@@ -70,8 +70,8 @@ class Verified:
     @cached_property
     def counts(self) -> Mapping[int, int]:
         """How often each label was chosen in the end."""
-        found = Counter(one.label for one in self.instances)
-        return {label: found[label] for label in LABELS}
+        label_counts = Counter(instance.label for instance in self.instances)
+        return {label: label_counts[label] for label in LABELS}
 
 
 def read_verification(path: str | os.PathLike[str]) -> tuple[Triplet, ...]:
@@ -80,9 +80,9 @@ def read_verification(path: str | os.PathLike[str]) -> tuple[Triplet, ...]:
     Raises InputError with every problem: a label beside a condition that does not apply, a uid with two
     texts, an annotator who answers one triplet twice.
     """
-    found = ANSWERS.read(read_table(path))
-    found.problems.extend(_other_texts(found.rows))
-    rows = found.checked("answers")
+    result = ANSWERS.read(read_table(path))
+    result.problems.extend(_other_texts(result.rows))
+    rows = result.checked("answers")
     of_uid: dict[str, list[_Answer]] = {}
     for row in rows:
         of_uid.setdefault(row.uid, []).append(row)
@@ -113,8 +113,8 @@ def _other_texts(rows: Iterable[LocatedRecord[_Answer]]) -> Iterator[Problem]:
         uid = row.record.uid
         earlier = first.setdefault(uid, row)
         if earlier.record.texts != row.record.texts:
-            where = earlier.location.as_seen_from(row.location)
-            message = f"uid {uid!r} has other texts in {where}; a uid has one triplet"
+            location = earlier.location.as_seen_from(row.location)
+            message = f"uid {uid!r} has other texts in {location}; a uid has one triplet"
             yield row.location.problem(message)
 
 
@@ -169,27 +169,30 @@ def verified(triplets: Sequence[Triplet]) -> Verified:
     """
     pair_of = _pairs(triplets)
     rows, dropped = [], []
-    for one, pair in zip(triplets, pair_of.tolist(), strict=True):
-        label = merged_label(one.answers)
+    for triplet, pair in zip(triplets, pair_of.tolist(), strict=True):
+        label = merged_label(triplet.answers)
         if label is None:
-            dropped.append(one)
+            dropped.append(triplet)
         else:
-            texts = one.sentence1, one.sentence2, one.condition
-            rows.append(Instance(one.uid, *texts, label, pair))
+            texts = triplet.sentence1, triplet.sentence2, triplet.condition
+            rows.append(Instance(triplet.uid, *texts, label, pair))
     rows.sort(key=lambda row: (row.pair, -(row.label or 0)))
     return Verified(_numbered(rows), tuple(dropped), tuple(triplets))
 
 
 def _numbered(rows: Sequence[Instance]) -> tuple[Instance, ...]:
     """Number the pairs that are left, from 0."""
-    place = {pair: n for n, pair in enumerate(dict.fromkeys(row.pair for row in rows))}
-    return tuple(replace(row, pair=place[row.pair]) for row in rows)
+    indices = {pair: n for n, pair in enumerate(dict.fromkeys(row.pair for row in rows))}
+    return tuple(replace(row, pair=indices[row.pair]) for row in rows)
 
 
 def _pairs(triplets: Sequence[Triplet]) -> Ints:
     """Return (T,) which sentence pair each triplet is of, in the order of their first appearance."""
     numbers: dict[tuple[str, str], int] = {}
-    of = [numbers.setdefault((one.sentence1, one.sentence2), len(numbers)) for one in triplets]
+    of = [
+        numbers.setdefault((triplet.sentence1, triplet.sentence2), len(numbers))
+        for triplet in triplets
+    ]
     return np.array(of, dtype=np.intp)
 
 
@@ -208,29 +211,33 @@ def agreement(
     NaN with a reason: no triplet has two answers, or all answers are the same.
     """
     raters = _raters(triplets)
-    kept = [one for one in triplets if len(one.answers) == raters]
-    labelled = [one for one in kept if None not in one.answers]
-    every = _table(kept, (*LABELS, None))
+    complete_triplets = [triplet for triplet in triplets if len(triplet.answers) == raters]
+    labelled = [one for one in complete_triplets if None not in one.answers]
+    every = _table(complete_triplets, (*LABELS, None))
     labels = _table(labelled, LABELS)
     applies = np.stack([every[:, :-1].sum(1), every[:, -1]], axis=1)
-    left_out = _left_out(len(triplets) - len(kept), raters)
-    without = f"{len(kept) - len(labelled)} to which not everybody gave a label are left out"
-    said = "; ".join(filter(None, [left_out, without if len(labelled) < len(kept) else ""]))
-    found = {
-        "answer": fleiss_kappas(every, _pairs(kept), resamples, seed, left_out)[0],
-        "applies": fleiss_kappas(applies, _pairs(kept), resamples, seed, left_out)[0],
+    left_out = _left_out(len(triplets) - len(complete_triplets), raters)
+    without = (
+        f"{len(complete_triplets) - len(labelled)} to which not everybody gave a label are left out"
+    )
+    remark = "; ".join(
+        filter(None, [left_out, without if len(labelled) < len(complete_triplets) else ""])
+    )
+    estimates = {
+        "answer": fleiss_kappas(every, _pairs(complete_triplets), resamples, seed, left_out)[0],
+        "applies": fleiss_kappas(applies, _pairs(complete_triplets), resamples, seed, left_out)[0],
     }
-    whole, each = fleiss_kappas(labels, _pairs(labelled), resamples, seed, said)
+    overall, each = fleiss_kappas(labels, _pairs(labelled), resamples, seed, remark)
     return {
-        **found,
-        "label": whole,
-        **{f"label {n}": one for n, one in zip(LABELS, each, strict=True)},
+        **estimates,
+        "label": overall,
+        **{f"label {n}": estimate for n, estimate in zip(LABELS, each, strict=True)},
     }
 
 
 def _raters(triplets: Sequence[Triplet]) -> int:
     """Return the most frequent number of answers, of at least two; 0 where there is none."""
-    counts = Counter(len(one.answers) for one in triplets if len(one.answers) > 1)
+    counts = Counter(len(triplet.answers) for triplet in triplets if len(triplet.answers) > 1)
     return max(counts, key=lambda n: (counts[n], n), default=0)
 
 
@@ -240,7 +247,7 @@ def _left_out(count: int, raters: int) -> str:
 
 def _table(triplets: Sequence[Triplet], categories: Sequence[int | None]) -> NDArray[np.float64]:
     """Return (T, C) how many annotators chose each category."""
-    counts = [[one.answers.count(category) for category in categories] for one in triplets]
+    counts = [[triplet.answers.count(category) for category in categories] for triplet in triplets]
     return np.array(counts, dtype=np.float64).reshape(len(triplets), len(categories))
 
 
@@ -259,9 +266,15 @@ def fleiss_kappas(
     >>> round(whole.value, 3)
     0.55
     """
-    tables = [counts, *(np.stack([one, counts.sum(1) - one], axis=1) for one in counts.T)]
-    found = [_estimate(one, pair, resamples, seed, remark) for one in tables]
-    return found[0], tuple(found[1:])
+    tables = [
+        counts,
+        *(
+            np.stack([category_counts, counts.sum(1) - category_counts], axis=1)
+            for category_counts in counts.T
+        ),
+    ]
+    estimates = [_estimate(table, pair, resamples, seed, remark) for table in tables]
+    return estimates[0], tuple(estimates[1:])
 
 
 def _estimate(counts: Floats, pair: Ints, resamples: int, seed: int, remark: str) -> Estimate:
@@ -273,12 +286,12 @@ def _estimate(counts: Floats, pair: Ints, resamples: int, seed: int, remark: str
     n_pairs = int(pair.max()) + 1
     value = float(kappa(np.ones((1, n_pairs)))[0])
     why = "every answer is in one category: kappa is not defined" if math.isnan(value) else ""
-    said = "; ".join(filter(None, [remark, why]))
+    note = "; ".join(filter(None, [remark, why]))
     return jackknife_estimate(
         kappa,
         n,
         n_pairs,
-        said,
+        note,
         "sentence pairs",
         bounds=CORRELATION_BOUNDS,
         resamples=resamples,
@@ -291,13 +304,16 @@ def _kappa(counts: Floats, pair: Ints) -> Statistic:
     raters = counts[0].sum()
     agreeing = (counts * (counts - 1)).sum(1) / (raters * (raters - 1))
     rows, agreed = np.bincount(pair), np.bincount(pair, agreeing)
-    shares = np.stack([np.bincount(pair, one) for one in counts.T], axis=1) / raters
+    shares = (
+        np.stack([np.bincount(pair, category_counts) for category_counts in counts.T], axis=1)
+        / raters
+    )
 
     def kappa(weights: Floats) -> Floats:
         total = weights @ rows
         chance = ((weights @ shares / total[:, None]) ** 2).sum(1)
         with np.errstate(invalid="ignore", divide="ignore"):
-            found = (weights @ agreed / total - chance) / (1 - chance)
-        return np.where(chance < 1 - 1e-12, found, np.nan)
+            value = (weights @ agreed / total - chance) / (1 - chance)
+        return np.where(chance < 1 - 1e-12, value, np.nan)
 
     return kappa

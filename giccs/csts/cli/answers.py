@@ -99,18 +99,18 @@ def answers(
     dataset = read_csts(data, split if in_splits(data) else None, relabelled=True)
     console.warn(dataset.warnings)
     rows = first_pairs(rows_to_ask(dataset), limit)
-    asking = AnswerGenerator(
+    generator = AnswerGenerator(
         open_model(model_name, ModelOptions(**opening)), max_tokens, chat_template
     )
-    if reason := asking.refuses():
+    if reason := generator.refuses():
         raise InputError(Problem(model_name, None, reason))
     start = time.perf_counter()
-    journal = _journal(output, asking.signature(dataset), force)
+    journal = _journal(output, generator.signature(dataset), force)
     with unknown_token_warning(console, model_name, dataset.name):
-        asked = _ask(console, asking, rows, journal)
-    found = answered_rows(rows, journal)
-    write_atomic(output, answers_csv(found))
-    document = _document(dataset, asking, found, journal, asked, output)
+        n_generated = _ask(console, generator, rows, journal)
+    answered = answered_rows(rows, journal)
+    write_atomic(output, answers_csv(answered))
+    document = _document(dataset, generator, answered, journal, n_generated, output)
     document["seconds"] = round(time.perf_counter() - start, 3)
     console.answer(_text(document), document)
 
@@ -129,15 +129,15 @@ def _journal(output: str, signature: dict[str, Any], force: bool) -> Journal:
 
 
 def _ask(
-    console: Console, asking: AnswerGenerator, rows: Sequence[Instance], journal: Journal
+    console: Console, generator: AnswerGenerator, rows: Sequence[Instance], journal: Journal
 ) -> int:
     def note(more: str = "") -> None:
-        if known := sum(row.uid in journal.written for row in rows):
-            console.note(f"{known} of {len(rows)} rows are answered in {journal.path}{more}")
+        if n_written := sum(row.uid in journal.answers_by_uid for row in rows):
+            console.note(f"{n_written} of {len(rows)} rows are answered in {journal.path}{more}")
 
     note()
     try:
-        return asking.ask(rows, journal, console.progress)
+        return generator.ask(rows, journal, console.progress)
     except BaseException:
         note("; the same call goes on")
         raise
@@ -145,26 +145,26 @@ def _ask(
 
 def _document(
     dataset: Dataset,
-    asking: AnswerGenerator,
-    found: Sequence[AnsweredRow],
+    generator: AnswerGenerator,
+    answered: Sequence[AnsweredRow],
     journal: Journal,
-    asked: int,
+    n_generated: int,
     output: str,
 ) -> dict[str, Any]:
-    model = asking.model
-    without = sum(not question(one.row.condition) for one in found)
+    model = generator.model
+    without = sum(not question(answered_row.row.condition) for answered_row in answered)
     return {
         "data": dataset.name,
         "model": model.name,
-        "rows": len(found),
-        "asked": asked,
-        "kept": len(found) - asked - without,
+        "rows": len(answered),
+        "asked": n_generated,
+        "kept": len(answered) - n_generated - without,
         "empty_condition": without,
-        "no_answer": sum(one.empty for one in found),
+        "no_answer": sum(row.empty for row in answered),
         "left_out": len(dataset.instances) - len(rows_to_ask(dataset)),
         "output": output,
         "journal": str(journal.path),
-        "usage": model.usage() if asked and isinstance(model, ServedModel) else None,
+        "usage": model.usage() if n_generated and isinstance(model, ServedModel) else None,
         "signature": {**journal.signature, "giccs": version("giccs")},
     }
 

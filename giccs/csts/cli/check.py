@@ -69,19 +69,23 @@ def check(console: Console, data: str, split: str | None, relabelled: str | None
 
 
 def _summary(dataset: Dataset) -> dict[str, Any]:
-    found = Counter(one.label for one in dataset.instances)
-    both = pairs(dataset)
+    label_counts = Counter(instance.label for instance in dataset.instances)
+    sentence_pairs = pairs(dataset)
     first = {one.pair: one for one in reversed(dataset.instances)}
-    equal = sum(high.label == low.label for high, low in both)
-    rising = sum(first[high.pair] is not high for high, _ in both)
+    equal = sum(high.label == low.label for high, low in sentence_pairs)
+    rising = sum(first[high.pair] is not high for high, _ in sentence_pairs)
     return {
         "data": dataset.name,
         "rows": len(dataset.instances),
         "sentence_pairs": len(first),
-        "pairs_of_two": len(both),
-        "order": {"falling": len(both) - equal - rising, "equal": equal, "rising": rising},
-        "labels": {str(label): found[label] for label in LABELS},
-        "not_labelled": found[None],
+        "pairs_of_two": len(sentence_pairs),
+        "order": {
+            "falling": len(sentence_pairs) - equal - rising,
+            "equal": equal,
+            "rising": rising,
+        },
+        "labels": {str(label): label_counts[label] for label in LABELS},
+        "not_labelled": label_counts[None],
         "warnings": list(map(str, dataset.warnings)),
     }
 
@@ -92,23 +96,23 @@ def _compared(dataset: Dataset, second: Mapping[str, int]) -> dict[str, Any]:
     ``changed`` and the agreement (accuracy, Spearman's rho; L-CSTS, 3.2 and 4.1) are of the ``valid`` rows:
     those that have a first label and no invalid condition.
     """
-    both = merged(dataset, second)
-    before = {one.uid: one.label for one in dataset.labelled().instances}
-    rows = [one for one in both.dataset.instances if one.uid in before]
+    relabelled = merged(dataset, second)
+    before = {instance.uid: instance.label for instance in dataset.labelled().instances}
+    rows = [one for one in relabelled.dataset.instances if one.uid in before]
     valid = [one for one in rows if one.label != INVALID]
-    found = Counter(one.label for one in both.dataset.instances)
+    label_counts = Counter(one.label for one in relabelled.dataset.instances)
     changed = sum(one.label != before[one.uid] for one in valid)
     return {
-        "rows": len(both.dataset.instances),
-        "labels": {str(label): found[label] for label in (*LABELS, INVALID)},
+        "rows": len(relabelled.dataset.instances),
+        "labels": {str(label): label_counts[label] for label in (*LABELS, INVALID)},
         "compared": len(rows),
         "valid": len(valid),
         "changed": changed,
         "accuracy": 1 - changed / len(valid) if valid else None,
         "spearman": _spearman(before, valid).document(),
         "invalid": len(rows) - len(valid),
-        "rows_without_label": list(both.without_label),
-        "labels_without_row": list(both.without_row),
+        "rows_without_label": list(relabelled.without_label),
+        "labels_without_row": list(relabelled.without_row),
     }
 
 
@@ -116,7 +120,10 @@ def _spearman(before: Mapping[str, int | None], rows: Sequence[Instance]) -> Est
     """Return rho between first and second labels; its interval draws sentence pairs."""
     first, second = (
         np.array(labels, dtype=np.float64)
-        for labels in ([before[one.uid] for one in rows], [one.label for one in rows])
+        for labels in (
+            [before[instance.uid] for instance in rows],
+            [relabelled_instance.label for relabelled_instance in rows],
+        )
     )
     _, pair = np.unique(np.array([one.pair for one in rows], dtype=np.intp), return_inverse=True)
     return correlations(first, second, pair)["spearman"]
@@ -154,11 +161,11 @@ def _table(document: Mapping[str, Any]) -> str:
     return f"{document['data']}\n\n{tabulated(rows, (), 'table')}"
 
 
-def _rho(found: Mapping[str, Any]) -> str:
-    numbers = (found["value"], found["low"], found["high"], found["n"])
-    shown = interval(Estimate(*numbers))
-    return f"{shown} ({found['reason']})" if "reason" in found else shown
+def _rho(estimate: Mapping[str, Any]) -> str:
+    numbers = (estimate["value"], estimate["low"], estimate["high"], estimate["n"])
+    text = interval(Estimate(*numbers))
+    return f"{text} ({estimate['reason']})" if "reason" in estimate else text
 
 
-def _of(part: int, whole: int) -> str:
-    return f"{part} ({part / whole:.1%})" if whole else str(part)
+def _of(part: int, total: int) -> str:
+    return f"{part} ({part / total:.1%})" if total else str(part)

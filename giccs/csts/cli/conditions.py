@@ -17,7 +17,7 @@ from bws.options import MAX_COUNT
 from bws.problems import InputError, Problem
 from bws.tables import remarks, tabulated
 from bws.textio import csv_text
-from giccs.csts.conditions import SHOWN, Analysis, Count, analyse, frequent_parts
+from giccs.csts.conditions import MAX_LISTED_ROWS, Analysis, Count, analyse, frequent_parts
 from giccs.csts.data import SPLITS, read_csts
 from giccs.description.figures import check_chart_path, write_chart
 
@@ -40,7 +40,7 @@ PUBLISHED = {"features": 0.88, "entities": 0.45}
     "--split", type=click.Choice(SPLITS), help="Of a folder only this file; otherwise all of them."
 )
 @click.option(
-    "--top", type=click.IntRange(1, MAX_COUNT), default=SHOWN, show_default=True, metavar="N",
+    "--top", type=click.IntRange(1, MAX_COUNT), default=MAX_LISTED_ROWS, show_default=True, metavar="N",
     help="How many features and entities to show.",
 )  # fmt: skip
 @click.option("--figure", metavar="FILE", help="Also draw them (Figure 2): .svg, .png, .json.")
@@ -58,7 +58,7 @@ def conditions(
     dataset = read_csts(data, split)
     console.warn(dataset.warnings)
     try:
-        analysis = analyse(one.condition for one in dataset.instances)
+        analysis = analyse(instance.condition for instance in dataset.instances)
     except ValueError as error:
         raise InputError(Problem(data, None, str(error))) from None
     if figure:
@@ -84,8 +84,8 @@ def _document(analysis: Analysis, top: int) -> dict[str, Any]:
         "empty": analysis.empty,
         "different": analysis.different,
         "forms": analysis.forms,
-        "features": [asdict(one) for one in analysis.features[:top]],
-        "entities": [asdict(one) for one in analysis.entities[:top]],
+        "features": [asdict(count) for count in analysis.features[:top]],
+        "entities": [asdict(entity) for entity in analysis.entities[:top]],
         "top_share": {
             "features": _share(analysis.features[:top], analysis.total),
             "entities": _share(analysis.entities[:top], analysis.total),
@@ -96,23 +96,24 @@ def _document(analysis: Analysis, top: int) -> dict[str, Any]:
 
 
 def _share(counts: Sequence[Count], total: int) -> float:
-    return sum(one.count for one in counts) / total
+    return sum(count.count for count in counts) / total
 
 
 def _table(analysis: Analysis, top: int, form: str, document: dict[str, Any]) -> str:
     headers = ["", "Feature", "Conditions", "%", "Entity", "Conditions", "%"]
-    both = zip_longest(analysis.features[:top], analysis.entities[:top])
+    row_pairs = zip_longest(analysis.features[:top], analysis.entities[:top])
     rows = [
-        [str(place), *_cells(one), *_cells(other)] for place, (one, other) in enumerate(both, 1)
+        [str(rank), *_cells(feature), *_cells(entity)]
+        for rank, (feature, entity) in enumerate(row_pairs, 1)
     ]
-    return "\n".join([tabulated(rows, headers, form), "", *remarks(_said(document, top), form)])
+    return "\n".join([tabulated(rows, headers, form), "", *remarks(_summary(document, top), form)])
 
 
-def _cells(one: Count | None) -> list[str]:
-    return [one.name, str(one.count), f"{100 * one.share:.1f}"] if one else ["", "", ""]
+def _cells(count: Count | None) -> list[str]:
+    return [count.name, str(count.count), f"{100 * count.share:.1f}"] if count else ["", "", ""]
 
 
-def _said(document: dict[str, Any], top: int) -> list[str]:
+def _summary(document: dict[str, Any], top: int) -> list[str]:
     forms = ", ".join(f"{name} {count}" for name, count in document["forms"].items())
     lines = [
         f"{document['conditions']} conditions, {document['different']} different; "
@@ -120,19 +121,21 @@ def _said(document: dict[str, Any], top: int) -> list[str]:
         f"Forms: {forms}.",
     ]
     for part, share in document["top_share"].items():
-        published = f" (L-CSTS, on all of C-STS: {PUBLISHED[part]:.0%})" if top == SHOWN else ""
+        published = (
+            f" (L-CSTS, on all of C-STS: {PUBLISHED[part]:.0%})" if top == MAX_LISTED_ROWS else ""
+        )
         of = document[f"different_{part}"]
         lines.append(
             f"The {min(top, of)} most frequent of {of} {part} make {share:.1%}{published}."
         )
-    how = document["signature"]
-    return [*lines, f"Data {how['data'][:12]}, giccs {how['giccs']}."]
+    signature = document["signature"]
+    return [*lines, f"Data {signature['data'][:12]}, giccs {signature['giccs']}."]
 
 
 def _csv(analysis: Analysis, top: int) -> str:
     rows = [
-        (part, rank, one.name, one.count, repr(one.share))
+        (part, rank, count.name, count.count, repr(count.share))
         for part, counts in (("feature", analysis.features), ("entity", analysis.entities))
-        for rank, one in enumerate(counts[:top], start=1)
+        for rank, count in enumerate(counts[:top], start=1)
     ]
     return csv_text(rows, ("part", "rank", "name", "conditions", "share")).rstrip("\n")

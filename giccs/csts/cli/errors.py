@@ -33,7 +33,7 @@ __all__ = ["errors"]
 
 BEST_KS = {"even": 3, "original": 10, "reannotated": 10}
 """The paper's best K (Table 2): what auto takes where no truth can choose."""
-SHOWN = 20
+MAX_ROWS_SHOWN = 20
 CLIPPED = 24
 """Characters of an answer in a table; --json and -o have all."""
 DISTRIBUTION_TITLES = (
@@ -117,7 +117,7 @@ def errors(
     signature.
     """
     _check_call(ks, distribution, truth, figure)
-    chosen = distribution or ("reannotated" if truth else "original")
+    distribution_name = distribution or ("reannotated" if truth else "original")
     joined = _read(console, answers, truth)
     model = _open(model_name, seed, offline)
     from giccs.csts.errors.answers import encode
@@ -127,9 +127,13 @@ def errors(
         vectors = encode(model, joined.pairs, display_name(answers), console.progress)
     try:
         evaluation = _evaluated(console, joined, vectors, ks, by_cluster, seed) if truth else None
-        k = evaluation.outcomes[chosen].k if evaluation else _single(ks, chosen, vectors)
+        k = (
+            evaluation.outcomes[distribution_name].k
+            if evaluation
+            else _single(ks, distribution_name, vectors)
+        )
         findings = find_suspects(
-            joined.pairs, vectors, k, chosen,
+            joined.pairs, vectors, k, distribution_name,
             truth=joined.truth, by_cluster=by_cluster, seed=seed,
         )  # fmt: skip
     except ValueError as error:
@@ -137,15 +141,17 @@ def errors(
     _write(console, findings, evaluation, output, figure)
     document = {
         "k": k,
-        "distribution": chosen,
+        "distribution": distribution_name,
         "instances": len(joined.pairs),
         "left_out": {"invalid_condition": joined.invalid, "truth_without_answers": joined.unused},
         "evaluation": evaluation.document() if evaluation else None,
-        "clusters": [_cluster_document(one) for one in findings.clusters],
-        "suspicious": [_suspect_document(one) for one in findings.suspects],
+        "clusters": [_cluster_document(cluster) for cluster in findings.clusters],
+        "suspicious": [_suspect_document(suspect) for suspect in findings.suspects],
         "signature": _signature(answers, truth, model, by_cluster, seed),
     }
-    text = _text(findings, evaluation, k, chosen, document) if not console.as_json else ""
+    text = (
+        _text(findings, evaluation, k, distribution_name, document) if not console.as_json else ""
+    )
     console.answer(text, document)
 
 
@@ -178,13 +184,13 @@ def _read(console: Console, answers: str, truth: str | None) -> Truths:
 
     joined = with_truth(read_answers(answers), read_relabelled(truth) if truth else {})
     if truth:
-        for count, what in (
+        for count, description in (
             (joined.invalid, "instances are left out: their condition is invalid (-1)"),
-            (len(joined.pairs) - len(joined.known), "instances have no reannotated label"),
+            (len(joined.pairs) - len(joined.known_rows), "instances have no reannotated label"),
             (joined.unused, "reannotated labels have no answers"),
         ):
             if count:
-                console.note(f"{count} {what}")
+                console.note(f"{count} {description}")
     return joined
 
 
@@ -207,23 +213,23 @@ def _evaluated(
 
     from giccs.csts.errors.evaluation import PAPER_KS, evaluate
 
-    known = joined.known
-    labels = np.array([joined.pairs[row].label for row in known], dtype=np.intp)
-    found = evaluate(
-        vectors.rows(known), labels, joined.truth[known], ks or PAPER_KS,
+    known_rows = joined.known_rows
+    labels = np.array([joined.pairs[row].label for row in known_rows], dtype=np.intp)
+    evaluation = evaluate(
+        vectors.rows(known_rows), labels, joined.truth[known_rows], ks or PAPER_KS,
         by_cluster=by_cluster, seed=seed, progress=console.progress,
     )  # fmt: skip
-    if found.ks_left_out:
-        left = ", ".join(map(str, found.ks_left_out))
+    if evaluation.ks_left_out:
+        left = ", ".join(map(str, evaluation.ks_left_out))
         console.note(f"K = {left} left out: the training half has fewer distinct answer pairs")
-    return found
+    return evaluation
 
 
 def _single(ks: tuple[int, ...] | None, distribution: str, vectors: Vectors) -> int:
     """Return the K that was asked for; else the paper's best, as far as there are distinct pairs."""
     from giccs.csts.errors.detection import distinct
 
-    return ks[0] if ks else min(BEST_KS[distribution], distinct(vectors.both))
+    return ks[0] if ks else min(BEST_KS[distribution], distinct(vectors.joint))
 
 
 def _write(
@@ -247,14 +253,14 @@ def _write(
 def _text(
     findings: Findings, evaluation: Evaluation | None, k: int, distribution: str, document: Any
 ) -> str:
-    how = f"{distribution} distribution, K = {k}, seed {document['signature']['seed']}"
+    settings_text = f"{distribution} distribution, K = {k}, seed {document['signature']['seed']}"
     n, suspects = len(findings.rank_labels), findings.suspects
     parts = [_measured(evaluation)] if evaluation else []
-    parts.append(f"{len(suspects)} of {n} labels are suspicious ({how}).")
+    parts.append(f"{len(suspects)} of {n} labels are suspicious ({settings_text}).")
     if suspects:
         parts.append(_suspects_table(findings))
-    if len(suspects) > SHOWN:
-        parts.append(f"... and {len(suspects) - SHOWN} more; -o FILE or --json has all")
+    if len(suspects) > MAX_ROWS_SHOWN:
+        parts.append(f"... and {len(suspects) - MAX_ROWS_SHOWN} more; -o FILE or --json has all")
     parts.append(_clusters_table(findings))
     return "\n\n".join(parts)
 
@@ -278,10 +284,10 @@ def _measured(evaluation: Evaluation) -> str:
         for one in evaluation.outcomes.values()
     )
     reasons = {
-        f"{name} is not defined: {one.reason}."
+        f"{name} is not defined: {estimate.reason}."
         for outcome in evaluation.outcomes.values()
-        for name, one in outcome.clustered.items()
-        if one.value != one.value
+        for name, estimate in outcome.clustered.items()
+        if estimate.value != estimate.value
     }
     return "\n".join(
         [
@@ -296,28 +302,28 @@ def _measured(evaluation: Evaluation) -> str:
     )
 
 
-def _cells(found: Any) -> tuple[str, str, str, str]:
-    precision, recall, f1, mcc = (found[name] for name in ("precision", "recall", "f1", "mcc"))
+def _cells(estimates: Any) -> tuple[str, str, str, str]:
+    precision, recall, f1, mcc = (estimates[name] for name in ("precision", "recall", "f1", "mcc"))
     return _short(precision), _short(recall), interval(f1), interval(mcc)
 
 
-def _short(one: Estimate) -> str:
-    return "not defined" if one.value != one.value else f"{one.value:.3f}"
+def _short(estimate: Estimate) -> str:
+    return "not defined" if estimate.value != estimate.value else f"{estimate.value:.3f}"
 
 
 def _suspects_table(findings: Findings) -> str:
     rows = [
         (
-            one.pair.uid,
-            one.pair.label,
-            one.rank_label,
-            _clipped(one.pair.answer1),
-            _clipped(one.pair.answer2),
-            f"{one.similarity:.3f}",
-            f"{one.rank:g}/{one.size} in {one.cluster}",
-            ", ".join(f"{pair.uid} ({pair.label})" for pair in one.neighbours),
+            suspect.pair.uid,
+            suspect.pair.label,
+            suspect.rank_label,
+            _clipped(suspect.pair.answer1),
+            _clipped(suspect.pair.answer2),
+            f"{suspect.similarity:.3f}",
+            f"{suspect.rank:g}/{suspect.size} in {suspect.cluster}",
+            ", ".join(f"{pair.uid} ({pair.label})" for pair in suspect.neighbours),
         )
-        for one in findings.suspects[:SHOWN]
+        for suspect in findings.suspects[:MAX_ROWS_SHOWN]
     ]
     titles = ("uid", "label", "rank label", "answer 1", "answer 2", "similarity", "rank in cluster",
               "closest pairs (label)")  # fmt: skip
@@ -330,33 +336,38 @@ def _clipped(answer: str) -> str:
 
 def _clusters_table(findings: Findings) -> str:
     rows = [
-        (one.number, one.pairs, one.suspicious, "; ".join(map(_clipped, one.typical)))
-        for one in findings.clusters
+        (
+            cluster.number,
+            cluster.pairs,
+            cluster.suspicious,
+            "; ".join(map(_clipped, cluster.typical)),
+        )
+        for cluster in findings.clusters
     ]
     return tabulated(rows, ("cluster", "pairs", "suspicious", "frequent answers"), "table")
 
 
-def _suspect_document(one: Any) -> dict[str, Any]:
+def _suspect_document(suspect: Any) -> dict[str, Any]:
     return {
-        "uid": one.pair.uid,
-        "label": one.pair.label,
-        "rank_label": one.rank_label,
-        "similarity": one.similarity,
-        "cluster": one.cluster,
-        "rank": one.rank,
-        "cluster_size": one.size,
-        "truth": one.truth,
-        "neighbours": [{"uid": pair.uid, "label": pair.label} for pair in one.neighbours],
-        "reason": one.reason,
+        "uid": suspect.pair.uid,
+        "label": suspect.pair.label,
+        "rank_label": suspect.rank_label,
+        "similarity": suspect.similarity,
+        "cluster": suspect.cluster,
+        "rank": suspect.rank,
+        "cluster_size": suspect.size,
+        "truth": suspect.truth,
+        "neighbours": [{"uid": pair.uid, "label": pair.label} for pair in suspect.neighbours],
+        "reason": suspect.reason,
     }
 
 
-def _cluster_document(one: Any) -> dict[str, Any]:
+def _cluster_document(cluster: Any) -> dict[str, Any]:
     return {
-        "cluster": one.number,
-        "pairs": one.pairs,
-        "suspicious": one.suspicious,
-        "typical": list(one.typical),
+        "cluster": cluster.number,
+        "pairs": cluster.pairs,
+        "suspicious": cluster.suspicious,
+        "typical": list(cluster.typical),
     }
 
 

@@ -151,24 +151,30 @@ def pairs(
         raise click.UsageError("give either --model or --caption-embeddings, for d_text")
     if output == "-" or output.endswith(".gz"):
         raise click.UsageError("-o takes the name of a CSV file; it is written as it is found")
-    chosen = _chosen(preset, neighbours, thresholds)
+    applied_preset = _apply_preset(preset, neighbours, thresholds)
     captions = read_captions(captions_file)
     console.warn(captions.warnings)
     texts = _text_units(console, captions, model_name, text_file)
-    found, candidates = _candidates(console, captions, texts, source_file, chosen.k, search, seed)
+    neighbour_lists, candidates = _candidates(
+        console, captions, texts, source_file, applied_preset.k, search, seed
+    )
     tally = Tally()
-    chunks = mine(candidates, chosen.thresholds, tally, console.progress)
-    written = write_pairs(output, candidates, [sampled(chunks, number, seed)] if number else chunks)
-    if number and written < number:
-        console.note(f"{written:,} pairs are all there are; {number:,} were to be drawn")
-    _answer(console, chosen, found, candidates, tally, written, output)
+    chunks = mine(candidates, applied_preset.thresholds, tally, console.progress)
+    n_written = write_pairs(
+        output, candidates, [sampled(chunks, number, seed)] if number else chunks
+    )
+    if number and n_written < number:
+        console.note(f"{n_written:,} pairs are all there are; {number:,} were to be drawn")
+    _answer(console, applied_preset, neighbour_lists, candidates, tally, n_written, output)
 
 
-def _chosen(preset: str, k: int | None, thresholds: dict[str, float | None]) -> Preset:
+def _apply_preset(preset: str, k: int | None, thresholds: dict[str, float | None]) -> Preset:
     table = PRESETS[preset]
-    given: dict[str, Any] = {name: one for name, one in thresholds.items() if one is not None}
+    overrides: dict[str, Any] = {
+        name: value for name, value in thresholds.items() if value is not None
+    }
     try:
-        return replace(table, k=k or table.k, thresholds=replace(table.thresholds, **given))
+        return replace(table, k=k or table.k, thresholds=replace(table.thresholds, **overrides))
     except ValueError as error:
         raise click.UsageError(str(error)) from None
 
@@ -179,7 +185,7 @@ def _text_units(
     from giccs.csts.mining.embeddings import encoded, read_array, units_of
 
     if text_file is not None:
-        vectors = read_array(text_file, captions.in_file, "captions")[captions.places]
+        vectors = read_array(text_file, captions.in_file, "captions")[captions.caption_indices]
     else:
         from giccs.models import open_model
 
@@ -206,37 +212,47 @@ def _candidates(
         vectors = read_array(source_file, len(captions.sources), "sources")
     units = units_of(vectors, source_file or captions.file, captions.sources)
     bags = bags_of(captions.texts, english_stop_words(), console.progress)
-    found = nearest(units, k, search, seed, console.progress)
-    return found, Candidates(captions, texts, bags, *source_pairs(found.indices))
+    neighbour_lists = nearest(units, k, search, seed, console.progress)
+    return neighbour_lists, Candidates(
+        captions, texts, bags, *source_pairs(neighbour_lists.indices)
+    )
 
 
 def _answer(
-    console: Console, chosen: Preset, found: Neighbours, candidates: Candidates,
-    tally: Tally, written: int, output: str,
+    console: Console, applied_preset: Preset, neighbour_lists: Neighbours, candidates: Candidates,
+    tally: Tally, n_written: int, output: str,
 ) -> None:  # fmt: skip
     from tabulate import tabulate
 
-    k = found.indices.shape[1]
-    sample = "" if found.recall_on is None else f" of a sample of {found.recall_on:,} sources"
-    rows = [[name, tally.in_order[name], tally.alone[name]] for name in tally.in_order]
+    k = neighbour_lists.indices.shape[1]
+    sample = (
+        ""
+        if neighbour_lists.recall_on is None
+        else f" of a sample of {neighbour_lists.recall_on:,} sources"
+    )
+    rows = [[name, tally.in_order[name], tally.rejected_only_by[name]] for name in tally.in_order]
     lines = [
         f"{len(candidates.captions.sources):,} sources, {len(candidates.captions.texts):,} captions",
-        f"{k} neighbours of each, {found.method}: recall {found.recall:.3f}{sample}",
+        f"{k} neighbours of each, {neighbour_lists.method}: recall {neighbour_lists.recall:.3f}{sample}",
         f"{len(candidates.first):,} pairs of sources, {tally.candidates:,} of captions",
         "",
         tabulate(rows, ["rejected by", "after those above", "alone"], intfmt=","),
         "",
         f"{tally.repeated:,} repeat two sentences, {tally.passed:,} passed",
-        f"{written:,} written to {output}",
+        f"{n_written:,} written to {output}",
     ]
     facts = asdict(tally) | {
         "sources": len(candidates.captions.sources),
         "captions": len(candidates.captions.texts),
         "k": k,
-        "thresholds": asdict(chosen.thresholds),
-        "search": {"method": found.method, "recall": found.recall, "recall_on": found.recall_on},
+        "thresholds": asdict(applied_preset.thresholds),
+        "search": {
+            "method": neighbour_lists.method,
+            "recall": neighbour_lists.recall,
+            "recall_on": neighbour_lists.recall_on,
+        },
         "source_pairs": len(candidates.first),
-        "written": written,
+        "written": n_written,
         "output": output,
     }
     console.answer("\n".join(lines), facts)

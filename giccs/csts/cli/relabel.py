@@ -53,25 +53,25 @@ def relabel(
     FOLDER gets all valid rows as csts_validation.csv, and divided/ in it the same rows as csts_train.csv and
     csts_test.csv. Rows whose condition is invalid are left out; the rows of a sentence pair stay together.
     """
-    written = _written(data, folder)
+    output_files = _output_files(data, folder)
     dataset, second = read_csts(data, "validation"), read_relabelled(labels)
     console.warn(dataset.warnings)
-    kept, invalid = relabel_rows(dataset, second)
-    if not kept.instances:
+    valid_rows, invalid = relabel_rows(dataset, second)
+    if not valid_rows.instances:
         message = f"no uid of {labels} is one of its rows, or no condition is valid"
         raise InputError(Problem(data, None, message))
-    rows = dict(zip(written, (kept, *_parts(data, kept, test, seed)), strict=True))
+    rows = dict(zip(output_files, (valid_rows, *_parts(data, valid_rows, test, seed)), strict=True))
     for path, part in rows.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         write_csts(part.instances, path)
-    both = merged(dataset, second)
+    relabelled = merged(dataset, second)
     lost = {
         "invalid": invalid,
-        "rows_without_label": len(both.without_label),
-        "labels_without_row": len(both.without_row),
+        "rows_without_label": len(relabelled.without_label),
+        "labels_without_row": len(relabelled.without_row),
     }
     lines = [f"{path}: {len(part.instances)} rows" for path, part in rows.items()]
-    lines += [f"left out: {count} {what.replace('_', ' ')}" for what, count in lost.items()]
+    lines += [f"left out: {count} {reason.replace('_', ' ')}" for reason, count in lost.items()]
     document = {
         "written": {str(path): len(part.instances) for path, part in rows.items()},
         "left_out": lost,
@@ -80,23 +80,25 @@ def relabel(
     console.answer("\n".join(lines), document)
 
 
-def _written(data: str, folder: str) -> list[Path]:
+def _output_files(data: str, folder: str) -> list[Path]:
     """Return what is written; InputError where that is what is read, whose labels would be lost."""
     names = ("csts_validation.csv", "divided/csts_train.csv", "divided/csts_test.csv")
-    written = [Path(folder, name) for name in names]
+    output_files = [Path(folder, name) for name in names]
     read = [Path(data), Path(data, names[0])]
-    if any(path.exists() and path.resolve() == one.resolve() for path in written for one in read):
+    if any(
+        path.exists() and path.resolve() == input_file.resolve()
+        for path in output_files
+        for input_file in read
+    ):
         message = "would take the place of what it is made from; name another folder with -o"
         raise InputError(Problem(folder, None, message))
-    return written
+    return output_files
 
 
-def _parts(data: str, kept: Dataset, test: float, seed: int) -> tuple[Dataset, Dataset]:
+def _parts(data: str, valid_rows: Dataset, test: float, seed: int) -> tuple[Dataset, Dataset]:
     """Return the rows to train with, and those to test with; neither may be empty."""
-    tested, trained = divide_rows(kept, test, seed)
+    tested, trained = divide_rows(valid_rows, test, seed)
     if not trained.instances or not tested.instances:
-        message = (
-            f"has {len(kept.instances)} rows, of which --test-share {test:g} leaves one part empty"
-        )
+        message = f"--test-share {test:g} of {len(valid_rows.instances)} rows leaves a split empty"
         raise InputError(Problem(data, None, message))
     return trained, tested

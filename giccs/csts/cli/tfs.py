@@ -81,10 +81,10 @@ CSV_TITLES = (
 )  # fmt: skip
 
 
-def _print_example(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
-    if wanted:
-        for one in EXAMPLE:
-            click.echo(json.dumps(one, ensure_ascii=False))
+def _print_example(ctx: click.Context, parameter: click.Parameter, is_requested: bool) -> None:
+    if is_requested:
+        for line in EXAMPLE:
+            click.echo(json.dumps(line, ensure_ascii=False))
         ctx.exit()
 
 
@@ -123,34 +123,37 @@ def tfs(console: Console, file: str, na: str, form: str) -> None:
     comparisons, warnings = read_tfs(file)
     console.warn(warnings)
     scores = [score(comparison, na) for comparison in comparisons]
-    whole = summary(scores)
+    total_summary = summary(scores)
     document = {
         "na": na,
         "scores": [one.document() for one in scores],
-        "summary": whole.document(),
+        "summary": total_summary.document(),
     }
     if form == "csv":
         console.answer(_csv(scores).rstrip("\n"), document)
-        for line in _said(whole):
+        for line in _summary_lines(total_summary):
             console.note(line)
     else:
-        console.answer("\n".join(_tables(scores, whole, form)), document)
+        console.answer("\n".join(_tables(scores, total_summary, form)), document)
 
 
-def _tables(scores: Sequence[Score], whole: Summary, form: str) -> Iterator[str]:
+def _tables(scores: Sequence[Score], total_summary: Summary, form: str) -> Iterator[str]:
     from bws.tables import heading, remarks, tabulated
 
-    for one in scores:
-        known = one.comparison
-        yield f"{heading(value_text(f'{known.uid}: {known.condition}'), form)}\n"
-        sentences = [f"1: {value_text(known.sentence1)}", f"2: {value_text(known.sentence2)}"]
+    for feature_score in scores:
+        comparison = feature_score.comparison
+        yield f"{heading(value_text(f'{comparison.uid}: {comparison.condition}'), form)}\n"
+        sentences = [
+            f"1: {value_text(comparison.sentence1)}",
+            f"2: {value_text(comparison.sentence2)}",
+        ]
         yield "\n".join([*_separate(remarks(sentences, form), form), ""])
-        yield tabulated([_row(part, form) for part in one.contributions], TITLES, form)
-        yield "\n".join(["", *remarks([_arithmetic(one)], form), ""])
+        yield tabulated([_row(part, form) for part in feature_score.contributions], TITLES, form)
+        yield "\n".join(["", *remarks([_arithmetic(feature_score)], form), ""])
     if len(scores) > 1:
         yield f"{heading('Features', form)}\n"
-        yield f"{tabulated([_use(use, form) for use in whole.features], USE_TITLES, form)}\n"
-    yield from _separate(remarks(list(_said(whole)), form), form)
+        yield f"{tabulated([_use(use, form) for use in total_summary.features], USE_TITLES, form)}\n"
+    yield from _separate(remarks(list(_summary_lines(total_summary)), form), form)
 
 
 def _separate(lines: Sequence[str], form: str) -> list[str]:
@@ -191,64 +194,75 @@ def _number(number: float | None) -> str:
     return f"{number:.3f}".rstrip("0").rstrip(".") if 0.001 <= number < 1e6 else f"{number:.3g}"
 
 
-def _arithmetic(one: Score) -> str:
+def _arithmetic(score: Score) -> str:
     """Return the sum as Figure 6 writes it, by the weights' sum unless that is 1, and the label beside it."""
-    if one.reason:
-        return f"similarity: not defined ({one.reason})"
-    counted = [part.feature for part in one.contributions if not math.isnan(part.share)]
-    terms = [f"({_number(each.similarity or 0)} × {_number(each.weight)})" for each in counted]
-    total = sum(each.weight or 0 for each in counted)
+    if score.reason:
+        return f"similarity: not defined ({score.reason})"
+    counted_features = [part.feature for part in score.contributions if not math.isnan(part.share)]
+    terms = [
+        f"({_number(each.similarity or 0)} × {_number(each.weight)})" for each in counted_features
+    ]
+    total = sum(each.weight or 0 for each in counted_features)
     summed = (
         " + ".join(terms) if math.isclose(total, 1) else f"({' + '.join(terms)}) / {_number(total)}"
     )
-    label = one.comparison.label
+    label = score.comparison.label
     beside = "" if label is None else f"; label {label:g}"
-    return f"similarity = {summed} = {_number(one.value)}{beside}"
+    return f"similarity = {summed} = {_number(score.value)}{beside}"
 
 
-def _said(whole: Summary) -> Iterator[str]:
-    """Yield the summary, a sentence a line."""
+def _summary_lines(total_summary: Summary) -> Iterator[str]:
+    """Yield the summary, one sentence per line."""
     from giccs.measures.formatting import interval
 
-    yield f"comparisons with a score: {whole.scored} of {whole.comparisons}{_range(whole)}"
-    for reason, count in whole.undefined.items():
+    scored = f"{total_summary.scored} of {total_summary.comparisons}"
+    yield f"comparisons with a score: {scored}{_range(total_summary)}"
+    for reason, count in total_summary.undefined.items():
         yield f"without a score: {count} ({reason})"
     counts = {
-        "scores below 1, where the scale begins": whole.below_scale,
-        "features with a value in one sentence only": whole.one_sided,
-        "labels of -1, invalid, left out": whole.invalid,
+        "scores below 1, where the scale begins": total_summary.below_scale,
+        "features with a value in one sentence only": total_summary.one_sided,
+        "invalid labels of -1, ignored": total_summary.invalid,
     }
-    yield from (f"{what}: {count}" for what, count in counts.items() if count)
-    for name, found in whole.agreement.items():
-        why = f" ({found.reason})" if found.reason else ""
-        yield f"{name} with the labels, n = {found.n}: {interval(found)}{why}"
+    yield from (f"{label}: {count}" for label, count in counts.items() if count)
+    for name, estimate in total_summary.agreement.items():
+        why = f" ({estimate.reason})" if estimate.reason else ""
+        yield f"{name} with the labels, n = {estimate.n}: {interval(estimate)}{why}"
 
 
-def _range(whole: Summary) -> str:
-    if not whole.scored:
+def _range(total_summary: Summary) -> str:
+    if not total_summary.scored:
         return ""
-    lowest, mean, highest = map(_number, (whole.lowest, whole.mean, whole.highest))
+    lowest, mean, highest = map(
+        _number, (total_summary.lowest, total_summary.mean, total_summary.highest)
+    )
     return f", from {lowest} to {highest}, mean {mean}"
 
 
 def _csv(scores: Sequence[Score]) -> str:
     rows: list[list[object]] = []
-    for one in scores:
-        known = one.comparison
-        for part in one.contributions:
+    for feature_score in scores:
+        comparison = feature_score.comparison
+        for part in feature_score.contributions:
             feature = part.feature
-            values = map(_written, (feature.value1, feature.value2))
-            numbers = (feature.similarity, feature.weight, part.share, part.value, one.value)
+            values = map(_value_text, (feature.value1, feature.value2))
+            numbers = (
+                feature.similarity,
+                feature.weight,
+                part.share,
+                part.value,
+                feature_score.value,
+            )
             rows.append(
                 [
-                    known.uid, known.condition, feature.name, *values, *map(_digits, numbers),
-                    one.reason, _digits(known.label),
+                    comparison.uid, comparison.condition, feature.name, *values, *map(_digits, numbers),
+                    feature_score.reason, _digits(comparison.label),
                 ]
             )  # fmt: skip
     return csv_text(rows, CSV_TITLES)
 
 
-def _written(value: Value | None) -> str:
+def _value_text(value: Value | None) -> str:
     """Return a value for CSV: text as it is, a sub-structure as JSON, nothing for N/A."""
     if value is None or isinstance(value, str):
         return value or ""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from giccs.csts.encoders.runs import Outcome
     from giccs.csts.encoders.settings import Machine
     from giccs.csts.encoders.splits import Splits
-    from giccs.csts.encoders.sweep import Found, Grid
+    from giccs.csts.encoders.sweep import Grid, SweepResult
     from giccs.measures.metrics import Estimate
 
 __all__ = ["train"]
@@ -134,7 +134,7 @@ def train(
     --sweep also sweep, with --curve curve.
     """
     set_offline_mode(offline)
-    if len([one for one in (sweep, recipe, sizes) if one]) > 1:
+    if len([source for source in (sweep, recipe, sizes) if source]) > 1:
         raise click.UsageError(
             "--sweep, --recipe and --curve each say what to do; give one of them"
         )
@@ -159,7 +159,9 @@ def train(
     first, machine = is_first(), Machine(device, rows_at_once)
     console = console if first else replace(console, quiet=True)
     if first:
-        console.warn([*dict.fromkeys(one for part in read.values() for one in part.warnings)])
+        console.warn(
+            [*dict.fromkeys(warning for part in read.values() for warning in part.warnings)]
+        )
     console.note(f"{splits.name}: {splits.described()}")
     if grid is not None:
         answer = _swept(console, grid, lines, splits, folder, machine, force)
@@ -182,10 +184,10 @@ def _models_of(grid: Grid | None) -> Sequence[str]:
 
 
 def _settings(
-    models: Sequence[str], encodings: Sequence[str], answers: str | None, how: Mapping[str, Any]
+    models: Sequence[str], encodings: Sequence[str], answers: str | None, options: Mapping[str, Any]
 ) -> Iterator[Settings]:
     """Yield the settings of every model with every encoding."""
-    values = {**how, "texts": "answers" if answers else "sentences"}
+    values = {**options, "texts": "answers" if answers else "sentences"}
     for model in dict.fromkeys(models):
         for encoding in dict.fromkeys(encodings):
             try:
@@ -202,12 +204,14 @@ def _of_recipe(
 
     runs = read_recipe(file).select(models, [TRAINING]).runs
     lines = [replace(run.settings, seeds=tuple(seeds)) for run in runs]
-    kept = [settings for settings in lines if answers or settings.texts != "answers"]
-    if len(kept) < len(lines):
-        console.note(f"{len(lines) - len(kept)} trainings are left out: they need --answers FILE")
-    if not kept:
+    usable_lines = [settings for settings in lines if answers or settings.texts != "answers"]
+    if len(usable_lines) < len(lines):
+        console.note(
+            f"{len(lines) - len(usable_lines)} trainings are left out: they need --answers FILE"
+        )
+    if not usable_lines:
         raise click.UsageError(f"every training of {file} needs --answers FILE")
-    return kept
+    return usable_lines
 
 
 def _check(lines: Sequence[Settings], grid: Grid | None) -> None:
@@ -216,12 +220,12 @@ def _check(lines: Sequence[Settings], grid: Grid | None) -> None:
 
     problems: dict[tuple[str, str], Problem] = {}
     for settings in lines:
-        if grid is None and (why := why_impossible(settings)):
-            problems[settings.model, why] = Problem(settings.model, None, why)
+        if grid is None and (reason := why_impossible(settings)):
+            problems[settings.model, reason] = Problem(settings.model, None, reason)
         try:
             base_folder(settings.model, settings.revision)
         except InputError as error:
-            problems |= {(settings.model, str(one)): one for one in error.problems}
+            problems |= {(settings.model, str(problem)): problem for problem in error.problems}
     if problems:
         raise InputError(problems.values())
 
@@ -240,7 +244,7 @@ def _trained(
             settings, read[settings.texts], folder, machine, console.progress,
             keep=keep, force=force,
         )  # fmt: skip
-        if outcome.known:
+        if outcome.is_reused:
             console.note("  kept from before")
         if keep and len(outcome.models) < len(settings.seeds):
             console.note("  its trained models were not kept then; --force trains them again")
@@ -258,8 +262,8 @@ def _note_losses(console: Console, outcome: Outcome) -> None:
     for seed in outcome.seeds:
         numbers = seed.signature["settings"]["seeds"]
         if left_out := seed.environment["rows"]["left_out"]:
-            why = "are in no pair of two rows with different labels, and quad takes only these"
-            console.note(f"  seed {numbers[0]}: {left_out} training rows {why}")
+            message = "are in no pair of two rows with different labels, and quad takes only these"
+            console.note(f"  seed {numbers[0]}: {left_out} training rows {message}")
         if truncated := seed.environment["truncated"]:
             console.note(f"  seed {numbers[0]}: {truncated} texts were too long and cut off")
 
@@ -271,35 +275,35 @@ def _swept(
     from giccs.csts.encoders.sweep import points
     from giccs.csts.encoders.sweep import sweep as run
 
-    given = _spread(grid, lines)
-    for one in given:
+    runs = _spread(grid, lines)
+    for one in runs:
         points(grid, one)  # what cannot be is known before anything is trained
-    found = [
+    sweeps = [
         run(grid, one, splits, folder, machine, console.progress, console.note, force=force)
-        for one in given
+        for one in runs
     ]
-    for why, count in sum((Counter(one.impossible) for one in found), Counter()).items():
-        console.note(f"{count} combinations left out: {why}")
-    best = [outcome for one in found for outcome in one.best]
+    for reason, count in sum((Counter(sweep.impossible) for sweep in sweeps), Counter()).items():
+        console.note(f"{count} combinations left out: {reason}")
+    best = [outcome for sweep_result in sweeps for outcome in sweep_result.best]
     remarks = Remarks(console)
     for outcome in best:
         remarks.print_for(outcome.result)
-    rows = [_point_row(point) for one in found for point in one.points]
+    rows = [_point_row(point) for one in sweeps for point in one.points]
     headers = ["model", "setting", *TITLES[:2]]
     text = f"{_rows(rows, headers)}\n(on validation)\n\n{_table(best)}"
-    return text, _document(console, best) | {"models": [], "sweep": _sweep_document(found)}
+    return text, _document(console, best) | {"models": [], "sweep": _sweep_document(sweeps)}
 
 
 def _spread(grid: Grid, lines: Sequence[Settings]) -> list[Settings]:
     """Return what a grid starts from: of the settings that differ in what it tries, one."""
-    found: dict[tuple[Any, ...], Settings] = {}
-    for one in lines:
-        left = (value for name, value in asdict(one).items() if name not in grid.values)
-        found.setdefault(tuple(left), one)
-    return list(found.values())
+    by_key: dict[tuple[Any, ...], Settings] = {}
+    for line in lines:
+        left = (value for name, value in asdict(line).items() if name not in grid.values)
+        by_key.setdefault(tuple(left), line)
+    return list(by_key.values())
 
 
-def _sweep_document(found: Sequence[Found]) -> list[dict[str, Any]]:
+def _sweep_document(sweeps: Sequence[SweepResult]) -> list[dict[str, Any]]:
     from giccs.csts.encoders.runs import validated
 
     return [
@@ -307,8 +311,8 @@ def _sweep_document(found: Sequence[Found]) -> list[dict[str, Any]]:
             "settings": asdict(point.settings),
             "validation": {name: e.document() for name, e in validated(point.result).items()},
         }
-        for one in found
-        for point in one.points
+        for sweep_result in sweeps
+        for point in sweep_result.points
     ]
 
 
@@ -394,8 +398,8 @@ def _number(estimate: Estimate) -> str:
     from giccs.measures.formatting import interval
 
     sd = estimate.extra.get("sd")
-    written = interval(estimate)
-    return written if sd is None else written.replace(" ", f" ± {sd:.3f} ", 1)
+    text = interval(estimate)
+    return text if sd is None else text.replace(" ", f" ± {sd:.3f} ", 1)
 
 
 def _rows(rows: Sequence[Sequence[Any]], headers: Sequence[str]) -> str:

@@ -56,31 +56,32 @@ def verified(console: Console, answers: str, output: str | None, resamples: int,
     if output == "-" and console.as_json:
         raise click.UsageError("--json prints one document and nothing else; name a file with -o")
     triplets = read_verification(answers)
-    found = merge(triplets)
+    result = merge(triplets)
     kappas = agreement(triplets, resamples=resamples, seed=seed)
     if output is not None:
-        if not found.instances:
+        if not result.instances:
             raise InputError(
                 Problem(answers, None, "no condition applies; there is nothing to write")
             )
-        write_csts(found.instances, output)
-    text = _text(found, kappas, output)
+        write_csts(result.instances, output)
+    text = _text(result, kappas, output)
     if output == "-":
         console.note(text)
     else:
-        console.answer(text, _document(found, kappas, output, resamples, seed))
+        console.answer(text, _document(result, kappas, output, resamples, seed))
 
 
-def _text(found: Verified, kappas: Mapping[str, Estimate], output: str | None) -> str:
+def _text(verified: Verified, kappas: Mapping[str, Estimate], output: str | None) -> str:
     rows = [
-        [NAMES.get(name, name), _number(one.value), _interval(one), one.n, one.reason]
-        for name, one in kappas.items()
+        [NAMES.get(name, name), _number(kappa.value), _interval(kappa), kappa.n, kappa.reason]
+        for name, kappa in kappas.items()
     ]
-    counts = ", ".join(f"{count} with label {label}" for label, count in found.counts.items())
+    n_answers = sum(len(triplet.answers) for triplet in verified.triplets)
+    counts = ", ".join(f"{count} with label {label}" for label, count in verified.counts.items())
     lines = [
-        f"{len(found.triplets)} triplets, {sum(len(one.answers) for one in found.triplets)} answers",
-        f"{len(found.dropped)} left out, as their condition does not apply",
-        f"{len(found.instances)} instances: {counts}",
+        f"{len(verified.triplets)} triplets, {n_answers} answers",
+        f"{len(verified.dropped)} left out, as their condition does not apply",
+        f"{len(verified.instances)} instances: {counts}",
         "",
         "Fleiss' kappa",
         tabulated(rows, ["", "kappa", "95 % interval", "triplets", ""]),
@@ -92,20 +93,24 @@ def _number(value: float) -> str:
     return "not defined" if value != value else f"{value:.3f}"
 
 
-def _interval(one: Estimate) -> str:
-    return "–" if one.low != one.low else f"{one.low:.3f} to {one.high:.3f}"
+def _interval(estimate: Estimate) -> str:
+    return "–" if estimate.low != estimate.low else f"{estimate.low:.3f} to {estimate.high:.3f}"
 
 
 def _document(
-    found: Verified, kappas: Mapping[str, Estimate], output: str | None, resamples: int, seed: int
+    verified: Verified,
+    kappas: Mapping[str, Estimate],
+    output: str | None,
+    resamples: int,
+    seed: int,
 ) -> dict[str, Any]:
     return {
-        "triplets": len(found.triplets),
-        "answers": sum(len(one.answers) for one in found.triplets),
-        "instances": len(found.instances),
-        "labels": found.counts,
-        "left_out": [{**asdict(one), "answers": list(one.answers)} for one in found.dropped],
-        "kappa": {name: one.document() for name, one in kappas.items()},
+        "triplets": len(verified.triplets),
+        "answers": sum(len(triplet.answers) for triplet in verified.triplets),
+        "instances": len(verified.instances),
+        "labels": verified.counts,
+        "left_out": [{**asdict(one), "answers": list(one.answers)} for one in verified.dropped],
+        "kappa": {name: kappa.document() for name, kappa in kappas.items()},
         "output": output,
         "signature": {
             "label": "median, nearer to the mean, lower", "resamples": resamples, "seed": seed,

@@ -84,8 +84,8 @@ class Tokens:
             return list(ids[: self.limit])
         for _ in range(n_excess):
             max(parts, key=len).pop()
-        first, *others = parts
-        separated = [[self.tokenizer.sep_token_id, *part] for part in others]
+        first, *rest_parts = parts
+        separated = [[self.tokenizer.sep_token_id, *part] for part in rest_parts]
         return [ids[0], *first, *(token for part in separated for token in part)]
 
 

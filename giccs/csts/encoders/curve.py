@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bws.textio import csv_text
 from giccs.csts.encoders.runs import train_seeds
 from giccs.csts.encoders.settings import Settings
-from giccs.csts.encoders.splits import Splits, drawn
+from giccs.csts.encoders.splits import Splits, sample_rows
 from giccs.description.figures import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 from giccs.measures.results import Result
 from giccs.progress import Progress, silent
@@ -63,17 +63,17 @@ def curve(
     """
     if not sizes or min(sizes) < 2:
         raise ValueError(f"sizes are {list(sizes)}; they must be 2 rows or more")
-    whole = len(splits.train)
-    wanted = sorted({min(size, whole) for size in sizes})
-    found = []
+    n_rows = len(splits.train)
+    n_train = sorted({min(size, n_rows) for size in sizes})
+    points = []
     for settings in lines:
-        for size in wanted:
-            rows = len(drawn(splits.train, size, settings.seeds[0]))
+        for size in n_train:
+            rows = len(sample_rows(splits.train, size, settings.seeds[0]))
             note(f"{settings.model}: {settings.described()}, {rows} rows")
-            part = replace(settings, train_rows=size if size < whole else None)
+            part = replace(settings, train_rows=size if size < n_rows else None)
             result = train_seeds(part, splits, folder, machine, progress, force=force)
-            found.append(CurvePoint(settings, rows, splits.reported, result))
-    return tuple(found)
+            points.append(CurvePoint(settings, rows, splits.reported, result))
+    return tuple(points)
 
 
 def curve_csv(points: Sequence[CurvePoint]) -> str:
@@ -82,8 +82,8 @@ def curve_csv(points: Sequence[CurvePoint]) -> str:
     for point in points:
         for name, e in point.result.metrics.items():
             seeds = len(point.settings.seeds)
-            place = (point.settings.model, point.settings.described(), point.rows, point.split)
-            rows.append([*place, name, e.value, e.low, e.high, e.extra.get("sd"), seeds, e.n])
+            key = (point.settings.model, point.settings.described(), point.rows, point.split)
+            rows.append([*key, name, e.value, e.low, e.high, e.extra.get("sd"), seeds, e.n])
     return csv_text(rows, HEADER)
 
 
@@ -113,7 +113,7 @@ def curve_chart(points: Sequence[CurvePoint]) -> alt.TopLevelMixin:
 
 
 def _charted(point: CurvePoint) -> dict[str, Any]:
-    found = point.result.metrics["spearman"]
-    numbers = {"spearman": found.value, "low": found.low, "high": found.high}
-    known = {name: value for name, value in numbers.items() if value == value}  # NaN is no number
-    return {"line": point.line, "rows": point.rows, **known}
+    spearman = point.result.metrics["spearman"]
+    numbers = {"spearman": spearman.value, "low": spearman.low, "high": spearman.high}
+    defined = {name: value for name, value in numbers.items() if value == value}  # NaN is no number
+    return {"line": point.line, "rows": point.rows, **defined}

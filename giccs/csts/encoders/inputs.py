@@ -21,7 +21,7 @@ Unit = tuple[Instance, ...]
 """Rows that must be in one batch: (high, low) of a sentence pair, or a row alone."""
 
 
-def row_texts(one: Instance, settings: Settings) -> list[list[str]]:
+def row_texts(instance: Instance, settings: Settings) -> list[list[str]]:
     """Return the texts of a row's passes, each as the parts that `Tokens.encode` puts together.
 
     >>> kite = Instance("0", "A kite.", "A bus.", "The color.", 5, 0)
@@ -30,8 +30,8 @@ def row_texts(one: Instance, settings: Settings) -> list[list[str]]:
     >>> row_texts(kite, Settings("m", encoding="cross", sentences=False))
     [['The color.']]
     """
-    condition = [one.condition] if settings.condition else []
-    sides = [[one.sentence1], [one.sentence2]] if settings.sentences else []
+    condition = [instance.condition] if settings.condition else []
+    sides = [[instance.sentence1], [instance.sentence2]] if settings.sentences else []
     if settings.encoding == "tri":
         return [*sides, condition]
     if settings.encoding == "bi":
@@ -46,12 +46,12 @@ def units(instances: Sequence[Instance], objective: str) -> list[Unit]:
     part. quad+mse: these pairs, and the other rows alone, for the squared error.
     """
     if objective == "mse":
-        return [(one,) for one in instances]
-    both: list[Unit] = [*paired(instances)]
+        return [(instance,) for instance in instances]
+    paired_units: list[Unit] = [*paired(instances)]
     if objective == "quad":
-        return both
-    inside = {id(one) for unit in both for one in unit}
-    return [*both, *((one,) for one in instances if id(one) not in inside)]
+        return paired_units
+    inside = {id(one) for unit in paired_units for one in unit}
+    return [*paired_units, *((one,) for one in instances if id(one) not in inside)]
 
 
 @dataclass(frozen=True)
@@ -69,30 +69,31 @@ class Units(TorchDataset[tuple[Encoded, ...]]):
     def __init__(self, rows: Sequence[Unit], tokens: Tokens, settings: Settings) -> None:
         self.truncated = 0
         self._counter = TokenCounter(tokens.tokenizer)
-        known: dict[tuple[str, ...], TokenIds] = {}
+        cache: dict[tuple[str, ...], TokenIds] = {}
         self._units = [
-            tuple(self._encoded(one, tokens, settings, known) for one in unit) for unit in rows
+            tuple(self._encoded(instance, tokens, settings, cache) for instance in unit)
+            for unit in rows
         ]
 
     def __len__(self) -> int:
         return len(self._units)
 
-    def __getitem__(self, place: int) -> tuple[Encoded, ...]:
-        return self._units[place]
+    def __getitem__(self, index: int) -> tuple[Encoded, ...]:
+        return self._units[index]
 
     def _encoded(
-        self, one: Instance, tokens: Tokens, settings: Settings,
-        known: dict[tuple[str, ...], TokenIds],
+        self, instance: Instance, tokens: Tokens, settings: Settings,
+        cache: dict[tuple[str, ...], TokenIds],
     ) -> Encoded:  # fmt: skip
         passes = []
-        for parts in row_texts(one, settings):
-            if tuple(parts) not in known:
+        for parts in row_texts(instance, settings):
+            if tuple(parts) not in cache:
                 encoded = tokens.encode(parts, joined=settings.encoding == "cross")
                 self.truncated += encoded.truncated
                 self._counter.ids(encoded.ids)
-                known[tuple(parts)] = encoded
-            passes.append(known[tuple(parts)])
-        label = one.label if one.label in LABELS else 0
+                cache[tuple(parts)] = encoded
+            passes.append(cache[tuple(parts)])
+        label = instance.label if instance.label in LABELS else 0
         return Encoded(tuple(passes), label or 0)
 
 
@@ -103,22 +104,22 @@ class Batches:
     pad: int
     """Id of the padding token."""
 
-    def __call__(self, chosen: Sequence[tuple[Encoded, ...]]) -> dict[str, Tensor]:
+    def __call__(self, batch: Sequence[tuple[Encoded, ...]]) -> dict[str, Tensor]:
         """Return what `model_inputs` selects, each (parts · B, tokens); ``labels`` (B,); ``pairs`` (P, 2).
 
         Padding is on the right, with attention mask and token type 0. ``pairs`` holds the places of (high,
         low) in the batch, for units of two rows.
         """
-        rows = [one for unit in chosen for one in unit]
+        rows = [row for unit in batch for row in unit]
         texts = [one.passes[part] for part in range(len(rows[0].passes)) for one in rows]
         padding = [max(len(text.ids) for text in texts) - len(text.ids) for text in texts]
-        both = [*zip(texts, padding, strict=True)]
+        padded = [*zip(texts, padding, strict=True)]
         return {
-            "input_ids": torch.tensor([[*text.ids, *[self.pad] * n] for text, n in both]),
-            "attention_mask": torch.tensor([[1] * len(text.ids) + [0] * n for text, n in both]),
-            "token_type_ids": torch.tensor([[*text.types, *[0] * n] for text, n in both]),
+            "input_ids": torch.tensor([[*text.ids, *[self.pad] * n] for text, n in padded]),
+            "attention_mask": torch.tensor([[1] * len(text.ids) + [0] * n for text, n in padded]),
+            "token_type_ids": torch.tensor([[*text.types, *[0] * n] for text, n in padded]),
             "labels": torch.tensor([one.label for one in rows]),
-            "pairs": torch.tensor(_places(chosen), dtype=torch.long).reshape(-1, 2),
+            "pairs": torch.tensor(_unit_spans(batch), dtype=torch.long).reshape(-1, 2),
         }
 
 
@@ -127,10 +128,10 @@ def model_inputs(batch: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name: batch[name] for name in ("input_ids", "attention_mask", "token_type_ids")}
 
 
-def _places(chosen: Sequence[tuple[Encoded, ...]]) -> list[tuple[int, int]]:
-    places, first = [], 0
-    for unit in chosen:
+def _unit_spans(batch: Sequence[tuple[Encoded, ...]]) -> list[tuple[int, int]]:
+    spans, first = [], 0
+    for unit in batch:
         if len(unit) == 2:
-            places.append((first, first + 1))
+            spans.append((first, first + 1))
         first += len(unit)
-    return places
+    return spans

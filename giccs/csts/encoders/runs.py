@@ -55,7 +55,7 @@ class Outcome:
     """Its numbers are means over the seeds where there are several, with their ``sd``."""
     seeds: tuple[Result, ...]
     """One for each seed, in their order; its environment tells of each epoch."""
-    known: bool
+    is_reused: bool
     """Whether nothing had to be computed."""
     models: tuple[Path, ...] = ()
     """Folders of the trained models, one a seed, where they were kept."""
@@ -90,10 +90,10 @@ def train(
     """
     task = _task(settings, splits, Path(folder), machine, keep, selected)
     store = Store(folder)
-    known = None if force else store.find(settings.model, TASK, task.signature)
-    if known is not None:
-        singles = task.known()
-        return Outcome(known, singles, True, task.models(), *task.submissions(singles))
+    existing = None if force else store.find(settings.model, TASK, task.signature)
+    if existing is not None:
+        singles = task.existing_results()
+        return Outcome(existing, singles, True, task.models(), *task.submissions(singles))
     singles = task.singles(force, progress)
     result = task.combined(singles)
     if is_first():
@@ -121,7 +121,7 @@ def validated(result: Result) -> Mapping[str, Estimate]:
 
 
 def _task(
-    settings: Settings, splits: Splits, place: Path, machine: Machine | None, keep: bool,
+    settings: Settings, splits: Splits, folder: Path, machine: Machine | None, keep: bool,
     selected: Sequence[str] = (),
 ) -> _Task:  # fmt: skip
     settings = settings.canonical()
@@ -131,7 +131,7 @@ def _task(
         raise ValueError(f"texts is {settings.texts!r}; the data was read with {splits.texts!r}")
     content = revision(base_folder(settings.model, settings.revision))
     epoch = (EPOCH,) if settings.select == "best" else ()
-    return _Task(settings, splits, place, machine, keep, content, (*selected, *epoch))
+    return _Task(settings, splits, folder, machine, keep, content, (*selected, *epoch))
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class _Task:
 
     settings: Settings
     splits: Splits
-    place: Path
+    folder: Path
     machine: Machine | None
     keep: bool
     revision: str
@@ -171,7 +171,7 @@ class _Task:
         }
         return cast(Signature, fields)
 
-    def known(self) -> tuple[Result, ...]:
+    def existing_results(self) -> tuple[Result, ...]:
         """Return the existing results of seeds."""
         existing = (task._existing() for task in self._of_seeds())
         return tuple(result for result in existing if result is not None)
@@ -192,7 +192,7 @@ class _Task:
         ]
 
     def _existing(self) -> Result | None:
-        return Store(self.place / SEEDS).find(self.settings.model, TASK, self.signature)
+        return Store(self.folder / SEEDS).find(self.settings.model, TASK, self.signature)
 
     def _trained(self, progress: Progress) -> Result:
         from giccs.csts.encoders.scorer import save_trained
@@ -200,7 +200,7 @@ class _Task:
         from giccs.csts.encoders.training import fit
         from giccs.models.vocabulary import counted_tokens
 
-        running = self.place / RUNNING / digest(self.signature)[:12]
+        running = self.folder / RUNNING / digest(self.signature)[:12]
         log.debug("training with seed %d, checkpoints in %s", self.settings.seeds[0], running)
         with counted_tokens() as counts:
             fitted = fit(self.settings, self.splits, running, self.machine or Machine(), progress)
@@ -208,7 +208,7 @@ class _Task:
         if is_first():
             if self.keep:
                 save_trained(fitted.scorer, fitted.tokens, self.settings, self._model)
-            Store(self.place / SEEDS).add(result)
+            Store(self.folder / SEEDS).add(result)
             shutil.rmtree(running)
         return result
 
@@ -241,7 +241,7 @@ class _Task:
         """Return the result over all seeds; its predictions are their means, and each seed's own."""
         import polars
 
-        store = Store(self.place / SEEDS)
+        store = Store(self.folder / SEEDS)
         tables = [
             single.predictions if single.predictions is not None else store.predictions(single)
             for single in singles
@@ -269,7 +269,7 @@ class _Task:
             seconds=round(sum(single.seconds for single in singles), 3),
             predictions=polars.DataFrame(
                 {
-                    "uid": [one.uid for one in rows],
+                    "uid": [row.uid for row in rows],
                     "prediction": np.mean(columns, axis=0),
                     "label": [one.label for one in rows],
                     **{
@@ -291,10 +291,10 @@ class _Task:
         """Write what the server of C-STS takes for each seed, if test has hidden labels."""
         paths: list[Path] = []
         problems: list[Problem] = []
-        store = Store(self.place / SEEDS)
+        store = Store(self.folder / SEEDS)
         for single in singles if is_first() else ():
             try:
-                path = write_submission(store, single, self.place)
+                path = write_submission(store, single, self.folder)
             except InputError as error:
                 problems += error.problems
             else:
@@ -303,7 +303,7 @@ class _Task:
 
     @property
     def _model(self) -> Path:
-        return self.place / MODELS / digest(self.signature)[:12]
+        return self.folder / MODELS / digest(self.signature)[:12]
 
     def _measured(
         self, split: str, predictions: Sequence[NDArray[np.float64]]
@@ -342,14 +342,20 @@ class _Task:
 
 def _of(table: polars.DataFrame, split: str) -> NDArray[np.float64]:
     """Return (N,) predictions of a split, in the order of its rows."""
-    found: NDArray[np.float64] = table.filter(table["split"] == split)["prediction"].to_numpy()
-    return found
+    predictions: NDArray[np.float64] = table.filter(table["split"] == split)[
+        "prediction"
+    ].to_numpy()
+    return predictions
 
 
 def _tokens(singles: Sequence[Result]) -> dict[str, Any]:
     """Return the counts of tokens of the first seed that has some; older results have none."""
     return next(
-        ({"tokens": one.environment["tokens"]} for one in singles if "tokens" in one.environment),
+        (
+            {"tokens": result.environment["tokens"]}
+            for result in singles
+            if "tokens" in result.environment
+        ),
         {},
     )
 

@@ -101,8 +101,8 @@ class Scorer(nn.Module):
         """h(c; s): the Hadamard product, or an MLP over both."""
         if self.joined is None:
             return sentence * condition
-        both: Tensor = self.joined(torch.cat([sentence, condition], dim=-1))
-        return both
+        combined: Tensor = self.joined(torch.cat([sentence, condition], dim=-1))
+        return combined
 
 
 def _has_types(encoder: nn.Module) -> bool:
@@ -126,8 +126,8 @@ def _mlp(config: Any, width_in: int) -> nn.Sequential:
 
 def _dropout(config: Any) -> float:
     names = ("classifier_dropout", "hidden_dropout_prob", "dropout")
-    found = (getattr(config, name, None) for name in names)
-    return float(next((share for share in found if share is not None), 0.1))
+    values = (getattr(config, name, None) for name in names)
+    return float(next((share for share in values if share is not None), 0.1))
 
 
 @dataclass(frozen=True)
@@ -143,10 +143,10 @@ class TrainedScorer:
     ) -> NDArray[np.float64]:
         """Return (N,) similarities: cosines, or of a cross-encoder numbers about from 0 to 1."""
         self.scorer.eval()
-        encoded = Units([(one,) for one in rows], self.tokens, self.settings)
+        encoded = Units([(row,) for row in rows], self.tokens, self.settings)
         batches = self._batches(encoded, batch_size)
-        found = [*progress(batches, "scoring", -(-len(rows) // batch_size))]
-        return np.concatenate([np.empty(0), *found])
+        batch_scores = [*progress(batches, "scoring", -(-len(rows) // batch_size))]
+        return np.concatenate([np.empty(0), *batch_scores])
 
     def _batches(self, rows: Units, size: int) -> Iterator[NDArray[np.float64]]:
         collate = Batches(self.tokens.tokenizer.pad_token_id)
@@ -166,7 +166,9 @@ def save_trained(
     part = target.with_name(f".{target.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
-    weights = {name: one.detach().cpu().contiguous() for name, one in scorer.state_dict().items()}
+    weights = {
+        name: tensor.detach().cpu().contiguous() for name, tensor in scorer.state_dict().items()
+    }
     save_file(weights, part / WEIGHTS, metadata={"format": "pt"})
     config: Any = scorer.encoder.config
     config.save_pretrained(part)
@@ -212,16 +214,16 @@ def _empty_encoder(path: Path) -> nn.Module:
 
 def _fill(scorer: Scorer, weights: Mapping[str, Tensor]) -> None:
     """Load weights into a scorer; ValueError unless they are exactly its own."""
-    own = scorer.state_dict()
+    state = scorer.state_dict()
     report = LoadingReport(
         f"the {scorer.encoding}-encoder of {SETTINGS}",
         prefix="",
-        missing=tuple(sorted(own.keys() - weights.keys())),
-        unexpected=tuple(sorted(weights.keys() - own.keys())),
+        missing=tuple(sorted(state.keys() - weights.keys())),
+        unexpected=tuple(sorted(weights.keys() - state.keys())),
         mismatched=tuple(
             name
-            for name in sorted(own.keys() & weights.keys())
-            if own[name].shape != weights[name].shape
+            for name in sorted(state.keys() & weights.keys())
+            if state[name].shape != weights[name].shape
         ),
     )
     if unused := check_weights([report]):  # a head, which no trained model has to spare

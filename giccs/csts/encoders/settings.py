@@ -198,8 +198,8 @@ def settings_of(document: Mapping[str, Any]) -> Settings:
 
     Raises ValueError if it is no such document, or if inputs have another form now than in the training.
     """
-    known = {field.name for field in fields(Settings)}
-    values = {name: value for name, value in document.items() if name in known}
+    names = {field.name for field in fields(Settings)}
+    values = {name: value for name, value in document.items() if name in names}
     try:
         settings = Settings(**values | {"seeds": tuple(values["seeds"])})
     except (TypeError, KeyError) as error:

@@ -17,7 +17,7 @@ from bws.problems import InputError, Problem
 from giccs.csts.data import SAMPLE, SPLITS, Dataset, Instance
 from giccs.csts.task_data import TaskData, in_splits, read_row_answers, read_task_data
 
-__all__ = ["Splits", "drawn", "read_splits"]
+__all__ = ["Splits", "read_splits", "sample_rows"]
 
 HELD_OUT = 0.1
 """Share of the training rows that is held out if there is no validation split."""
@@ -57,8 +57,8 @@ class Splits:
 
     def rows(self, split: str) -> Rows:
         """Return the rows of ``train``, ``validation``, ``test`` or ``hidden``."""
-        found: Rows = getattr(self, split)
-        return found
+        instances: Rows = getattr(self, split)
+        return instances
 
     @cached_property
     def fingerprint(self) -> str:
@@ -88,24 +88,26 @@ def read_splits(
     if not in_splits(name):
         message = "is no folder; training needs one with csts_train.csv and csts_validation.csv"
         raise InputError(Problem(name, None, message))
-    there = [split for split in SPLITS if _is_there(name, split)]
-    if "train" not in there:
+    available = [split for split in SPLITS if _is_there(name, split)]
+    if "train" not in available:
         raise InputError(Problem(name, None, "holds no csts_train.csv, which is trained on"))
-    if there == ["train"]:
+    if available == ["train"]:
         message = "holds no csts_validation.csv and no csts_test.csv; one of them is needed"
         raise InputError(Problem(name, None, message))
-    found = _read(name, there, answers)
-    warnings = [warning for asked in found.values() for warning in asked.warnings]
-    rows = {split: found[split].compared if split in found else () for split in SPLITS}
-    if "test" not in found:
+    split_data = _read(name, available, answers)
+    warnings = [
+        warning for split_dataset in split_data.values() for warning in split_dataset.warnings
+    ]
+    rows = {split: split_data[split].compared if split in split_data else () for split in SPLITS}
+    if "test" not in split_data:
         warnings.append(
             Problem(name, None, "there is no test split; the numbers are of validation")
         )
-    elif found["test"].hidden:
+    elif split_data["test"].hidden:
         rows |= {"hidden": rows["test"], "test": ()}
         message = "the labels of test are hidden; the numbers are of validation"
         warnings.append(Problem(name, None, message))
-    if "validation" not in found:
+    if "validation" not in split_data:
         rows["train"], rows["validation"] = _held_out(rows["train"])
         count = len(rows["validation"])
         message = f"has no validation split; {count} of the training rows are held out instead"
@@ -114,7 +116,7 @@ def read_splits(
     return Splits(name, **rows, texts=texts, warnings=tuple(warnings))
 
 
-def drawn(rows: Rows, number: int | None, seed: int) -> Rows:
+def sample_rows(rows: Rows, number: int | None, seed: int) -> Rows:
     """Return about `number` rows: whole sentence pairs in a random order, until there are enough.
 
     What is drawn for a smaller number is part of what is drawn for a larger one. The order of rows is kept.
@@ -122,12 +124,12 @@ def drawn(rows: Rows, number: int | None, seed: int) -> Rows:
     if number is None or number >= len(rows):
         return rows
     sizes: dict[int, int] = {}
-    for one in rows:
-        sizes[one.pair] = sizes.get(one.pair, 0) + 1
+    for row in rows:
+        sizes[row.pair] = sizes.get(row.pair, 0) + 1
     order = np.random.default_rng(seed).permutation(list(sizes))
     before = np.cumsum([0, *(sizes[pair] for pair in order)])[:-1]
-    kept = set(order[before < number].tolist())
-    return tuple(one for one in rows if one.pair in kept)
+    selected_pairs = set(order[before < number].tolist())
+    return tuple(one for one in rows if one.pair in selected_pairs)
 
 
 def _is_there(data: str, split: str) -> bool:
@@ -137,49 +139,55 @@ def _is_there(data: str, split: str) -> bool:
 
 
 def _read(
-    data: str, there: Sequence[str], answers: str | os.PathLike[str] | None
+    data: str, available: Sequence[str], answers: str | os.PathLike[str] | None
 ) -> dict[str, TaskData]:
     """Read the splits; InputError with what is wrong in any of them."""
-    found: dict[str, TaskData] = {}
+    split_data: dict[str, TaskData] = {}
     problems: list[Problem] = []
-    for split in there:
+    for split in available:
         try:
-            found[split] = read_task_data(data, split, answers)
+            split_data[split] = read_task_data(data, split, answers)
         except InputError as error:
             if split == "test" and (hidden := _unanswered(data, error)):
-                found[split] = hidden
+                split_data[split] = hidden
             else:
                 problems += error.problems
     problems += [
-        Problem(found[split].name, None, "has no row with a label from 1 to 5; training needs them")
+        Problem(
+            split_data[split].name, None, "has no row with a label from 1 to 5; training needs them"
+        )
         for split in ("train", "validation")
-        if split in found and found[split].hidden
+        if split in split_data and split_data[split].hidden
     ]
     if answers is not None and not problems:
-        problems += _ambiguous(found, answers)
+        problems += _ambiguous(split_data, answers)
     if problems:
         raise InputError(problems)
-    return found
+    return split_data
 
 
 def _unanswered(data: str, error: InputError) -> TaskData | None:
     """Return a test split with hidden labels, without its rows, if the answers are the only problem."""
     try:
-        asked = read_task_data(data, "test")
+        test_data = read_task_data(data, "test")
     except InputError:
         return None
-    if not asked.hidden:
+    if not test_data.hidden:
         return None
     warnings = [
         replace(problem, message=f"{problem.message}; test is not predicted")
         for problem in error.problems
     ]
-    return replace(asked, dataset=replace(asked.dataset, instances=(), warnings=tuple(warnings)))
+    return replace(
+        test_data, dataset=replace(test_data.dataset, instances=(), warnings=tuple(warnings))
+    )
 
 
-def _ambiguous(found: Mapping[str, TaskData], answers: str | os.PathLike[str]) -> list[Problem]:
+def _ambiguous(
+    split_data: Mapping[str, TaskData], answers: str | os.PathLike[str]
+) -> list[Problem]:
     """Return what is wrong where a uid without its split is that of rows in several splits."""
-    rows = Counter(one.uid for asked in found.values() for one in asked.instances)
+    rows = Counter(instance.uid for data in split_data.values() for instance in data.instances)
     several = [uid for uid in read_row_answers(answers) if rows[uid] > 1]
     if not several:
         return []
@@ -191,6 +199,6 @@ def _ambiguous(found: Mapping[str, TaskData], answers: str | os.PathLike[str]) -
 
 
 def _held_out(rows: Rows) -> tuple[Rows, Rows]:
-    held = drawn(rows, max(2, round(HELD_OUT * len(rows))), seed=0)
-    inside = {one.pair for one in held}
-    return tuple(one for one in rows if one.pair not in inside), held
+    validation = sample_rows(rows, max(2, round(HELD_OUT * len(rows))), seed=0)
+    inside = {row.pair for row in validation}
+    return tuple(one for one in rows if one.pair not in inside), validation

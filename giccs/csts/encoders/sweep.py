@@ -20,7 +20,7 @@ from giccs.progress import Progress, silent
 if TYPE_CHECKING:
     from giccs.csts.encoders.settings import Machine
 
-__all__ = ["Found", "Grid", "points", "read_grid", "sweep"]
+__all__ = ["Grid", "SweepResult", "points", "read_grid", "sweep"]
 
 PER = ("model", "encoding")
 """The best is looked for in each of these (C-STS, A.3: "for each model and encoding method")."""
@@ -47,7 +47,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Found:
+class SweepResult:
     """What a sweep came to."""
 
     points: tuple[Point, ...]
@@ -73,37 +73,37 @@ def read_grid(path: str | os.PathLike[str]) -> Grid:
     return Grid(file, document.get("title", ""), values, tuple(final.get("seeds", (42,))))
 
 
-def points(grid: Grid, given: Settings) -> tuple[list[Settings], dict[str, int]]:
+def points(grid: Grid, base: Settings) -> tuple[list[Settings], dict[str, int]]:
     """Return every different combination that makes sense, and why others do not, with how many.
 
     given: the values of settings of which the grid says nothing. InputError for values that are not allowed.
     """
-    kept: dict[Settings, None] = {}
+    settings_set: dict[Settings, None] = {}
     impossible: dict[str, int] = {}
     problems: dict[str, Problem] = {}
     for combination in itertools.product(*grid.values.values()):
-        chosen = dict(zip(grid.values, combination, strict=True))
+        values = dict(zip(grid.values, combination, strict=True))
         try:
-            settings = replace(given, **chosen).canonical()
+            settings = replace(base, **values).canonical()
         except (ValueError, TypeError) as error:
             problems[str(error)] = Problem(grid.file, None, f"grid: {error}")
             continue
-        if why := why_impossible(settings):
-            impossible[why] = impossible.get(why, 0) + 1
+        if reason := why_impossible(settings):
+            impossible[reason] = impossible.get(reason, 0) + 1
         else:
-            kept[settings] = None
-    if not kept and not problems:
+            settings_set[settings] = None
+    if not settings_set and not problems:
         problems[""] = Problem(
             grid.file, None, f"no combination makes sense: {next(iter(impossible))}"
         )
     if problems:
         raise InputError(problems.values())
-    return list(kept), impossible
+    return list(settings_set), impossible
 
 
 def sweep(
     grid: Grid,
-    given: Settings,
+    base: Settings,
     splits: Splits,
     folder: str | os.PathLike[str],
     machine: Machine | None = None,
@@ -111,19 +111,19 @@ def sweep(
     note: Callable[[str], None] = lambda message: None,
     *,
     force: bool = False,
-) -> Found:
+) -> SweepResult:
     """Train every combination, choose on validation, train the chosen ones with the final seeds.
 
     What is known in `folder` is not trained again, unless `force`: a sweep that was stopped goes on. Only
     the final trainings are results of the folder; those of the combinations are below it.
     """
-    combinations, impossible = points(grid, given)
+    combinations, impossible = points(grid, base)
     trained = []
     for number, settings in enumerate(combinations, 1):
         note(f"{number} of {len(combinations)}: {settings.model}: {settings.described()}")
         result = train_seeds(settings, splits, folder, machine, progress, force=force)
         trained.append(Point(settings, result))
-    final = [replace(one.settings, seeds=grid.seeds) for one in _best(trained)]
+    final = [replace(point.settings, seeds=grid.seeds) for point in _best(trained)]
     outcomes = []
     for settings in final:
         note(f"best: {settings.model}: {settings.described()}, {len(grid.seeds)} seeds")
@@ -132,7 +132,7 @@ def sweep(
             keep=False, force=force, selected=("settings",),
         )  # fmt: skip
         outcomes.append(outcome)
-    return Found(tuple(trained), tuple(outcomes), impossible)
+    return SweepResult(tuple(trained), tuple(outcomes), impossible)
 
 
 def on_validation(result: Result) -> float:
@@ -156,10 +156,12 @@ def _faults(document: Mapping[str, Any], grid: Any, final: Any) -> Iterator[str]
     if not isinstance(grid, dict) or not grid:
         yield "has no [grid]; it needs a list for at least one setting"
         return
-    known = [field.name for field in fields(Settings) if field.name != "texts"]  # follows the data
+    option_names = [
+        field.name for field in fields(Settings) if field.name != "texts"
+    ]  # follows the data
     for name, choices in grid.items():
-        if name not in known:
-            yield f"grid: {name} is not known; {', '.join(known)} are"
+        if name not in option_names:
+            yield f"grid: {name} is not known; {', '.join(option_names)} are"
         elif not isinstance(choices, list) or not choices:
             yield f"grid: {name} is {choices!r}; it must be a list of values"
     seeds = final.get("seeds", [42]) if isinstance(final, dict) else None
@@ -168,4 +170,4 @@ def _faults(document: Mapping[str, Any], grid: Any, final: Any) -> Iterator[str]
 
 
 def _hashable(choices: Sequence[Any]) -> list[Any]:
-    return [tuple(one) if isinstance(one, list) else one for one in choices]
+    return [tuple(choice) if isinstance(choice, list) else choice for choice in choices]

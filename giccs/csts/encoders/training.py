@@ -38,7 +38,7 @@ from giccs.csts.encoders.base import Tokens, base_folder, load_encoder, load_tok
 from giccs.csts.encoders.inputs import Batches, Units, model_inputs, units
 from giccs.csts.encoders.scorer import Scorer
 from giccs.csts.encoders.settings import Machine, Settings, is_first, processes
-from giccs.csts.encoders.splits import Splits, drawn
+from giccs.csts.encoders.splits import Splits, sample_rows
 from giccs.measures.metrics import correlations
 from giccs.progress import Progress, silent
 
@@ -99,8 +99,8 @@ def objective(name: str, scores: Tensor, labels: Tensor, pairs: Tensor, margin: 
 
 def last_whole(folder: Path) -> Path | None:
     """Return the latest checkpoint that was written to its end; None where there is none."""
-    whole = [path for path in folder.glob("checkpoint-*") if _is_whole(path)]
-    return max(whole, key=_step, default=None)
+    complete = [path for path in folder.glob("checkpoint-*") if _is_whole(path)]
+    return max(complete, key=_step, default=None)
 
 
 def discard_broken(folder: Path) -> None:
@@ -160,14 +160,14 @@ def fit(
     tokens = load_tokens(settings.model, base, settings.max_length)
     set_seed(seed)  # layers of our own begin with random weights
     scorer = Scorer(load_encoder(settings.model, base), settings)
-    shown = drawn(splits.train, settings.train_rows, seed)
-    together = units(shown, settings.objective)
+    training_rows = sample_rows(splits.train, settings.train_rows, seed)
+    together = units(training_rows, settings.objective)
     if not together:
         message = "no sentence pair has two rows with different labels, which quad needs; take mse"
         raise InputError(Problem(splits.name, None, message))
     training = Units(together, tokens, settings)
     scored = {
-        split: Units([(one,) for one in splits.rows(split)], tokens, settings)
+        split: Units([(row,) for row in splits.rows(split)], tokens, settings)
         for split in splits.predicted
     }
     arguments = _arguments(settings, len(training), folder, machine)
@@ -186,8 +186,8 @@ def fit(
         selected_epoch=best_epoch if settings.select == "best" else settings.epochs,
         scorer=scorer,
         tokens=tokens,
-        rows=_counted(shown, together),
-        truncated=sum(one.truncated for one in (training, *scored.values())),
+        rows=_training_counts(training_rows, together),
+        truncated=sum(encoded_units.truncated for encoded_units in (training, *scored.values())),
         seconds=round(time.perf_counter() - start, 3),
     )
 
@@ -269,10 +269,12 @@ def _trainer(
     return trainer
 
 
-def _counted(shown: Sequence[Instance], together: Sequence[Sequence[Instance]]) -> dict[str, int]:
+def _training_counts(
+    training_rows: Sequence[Instance], together: Sequence[Sequence[Instance]]
+) -> dict[str, int]:
     trained = sum(map(len, together))
     paired = sum(len(unit) for unit in together if len(unit) == 2)
-    return {"trained": trained, "in_pairs": paired, "left_out": len(shown) - trained}
+    return {"trained": trained, "in_pairs": paired, "left_out": len(training_rows) - trained}
 
 
 def _arguments(
@@ -320,9 +322,9 @@ def _arguments(
 def _shares(settings: Settings, machine: Machine) -> tuple[int, int]:
     """Return the units of one device at a time, and how many times that goes into a step."""
     per_unit = 2 if settings.has_quad else 1
-    per_device, rest = divmod(settings.batch, per_unit * processes())
+    per_device, remainder = divmod(settings.batch, per_unit * processes())
     at_once = min(per_device, (machine.rows_at_once or settings.batch) // per_unit)
-    if rest:
+    if remainder:
         fault = f"batch is {settings.batch}; it must be a multiple of {per_unit * processes()}"
         fault += f" ({processes()} processes, {per_unit} rows a unit)"
     elif at_once < 1 or per_device % at_once:
@@ -339,16 +341,16 @@ def _go_on_from(folder: Path) -> str | None:
         discard_broken(folder)
     if torch.distributed.is_initialized():  # since the Trainer was made
         torch.distributed.barrier()
-    found = last_whole(folder)
-    log.debug("going on from %s", found or "nothing: this training begins")
-    return None if found is None else os.fspath(found.resolve())
+    checkpoint = last_whole(folder)
+    log.debug("going on from %s", checkpoint or "nothing: this training begins")
+    return None if checkpoint is None else os.fspath(checkpoint.resolve())
 
 
 def _metrics(evaluated: Any) -> dict[str, float]:
     scores = np.asarray(evaluated.predictions, dtype=np.float64)
     labels = np.asarray(evaluated.label_ids, dtype=np.float64)
-    found = correlations(scores, labels, np.arange(len(labels)), resamples=0)
-    spearman, pearson = found["spearman"].value, found["pearson"].value
+    metrics = correlations(scores, labels, np.arange(len(labels)), resamples=0)
+    spearman, pearson = metrics["spearman"].value, metrics["pearson"].value
     chosen_by = UNDEFINED if math.isnan(spearman) else spearman
     return {"spearman": spearman, "pearson": pearson, CHOSEN_BY: chosen_by}
 

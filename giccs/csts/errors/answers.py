@@ -72,11 +72,11 @@ class Vectors:
 
     first: Floats
     second: Floats
-    both: Floats
+    joint: Floats
     """Of the two answers as one text (4.2: "concatenated and then encoded into a single embedding")."""
 
     def __post_init__(self) -> None:
-        shapes = [matrix.shape for matrix in (self.first, self.second, self.both)]
+        shapes = [matrix.shape for matrix in (self.first, self.second, self.joint)]
         if len(set(shapes)) > 1 or self.first.ndim != 2:
             raise ValueError(f"the shapes are {shapes}; three equal (N, D) are allowed")
         for name in ("first", "second", "both"):
@@ -88,9 +88,11 @@ class Vectors:
     def __len__(self) -> int:
         return len(self.first)
 
-    def rows(self, chosen: Ints) -> Vectors:
+    def rows(self, rows_selected: Ints) -> Vectors:
         """Return the vectors of some of the pairs."""
-        return Vectors(self.first[chosen], self.second[chosen], self.both[chosen])
+        return Vectors(
+            self.first[rows_selected], self.second[rows_selected], self.joint[rows_selected]
+        )
 
 
 def unusable(vectors: Floats) -> Ints:
@@ -140,7 +142,7 @@ class Truths:
     """Reannotated labels whose uid has no answers."""
 
     @property
-    def known(self) -> Ints:
+    def known_rows(self) -> Ints:
         """Return the rows that were reannotated."""
         return np.flatnonzero(self.truth != UNKNOWN)
 
@@ -160,11 +162,11 @@ def with_truth(pairs: Sequence[AnswerPair], labels: Mapping[str, int]) -> Truths
         pair.uid if pair.uid in labels else pair.uid.removeprefix(REANNOTATED) for pair in pairs
     ]
     truths = [labels.get(name, UNKNOWN) for name in names]
-    kept = [(pair, truth) for pair, truth in zip(pairs, truths, strict=True) if truth != INVALID]
+    valid = [(pair, truth) for pair, truth in zip(pairs, truths, strict=True) if truth != INVALID]
     return Truths(
-        pairs=tuple(pair for pair, _ in kept),
-        truth=np.array([truth for _, truth in kept], dtype=np.intp),
-        invalid=len(pairs) - len(kept),
+        pairs=tuple(pair for pair, _ in valid),
+        truth=np.array([truth for _, truth in valid], dtype=np.intp),
+        invalid=len(pairs) - len(valid),
         unused=len(labels.keys() - set(names)),
     )
 

@@ -98,31 +98,33 @@ class Suspect:
         )
 
 
-def topics(both: Floats, k: int, seed: int) -> KMeans:
+def topics(vectors: Floats, k: int, seed: int) -> KMeans:
     """Return k-means of (N, D) vectors of answer pairs in `k` clusters.
 
     Raises ValueError where there are fewer than `k` distinct vectors.
     """
     from sklearn.cluster import KMeans
 
-    most = distinct(both)
+    most = distinct(vectors)
     if not 1 <= k <= most:
         raise ValueError(f"k is {k}; from 1 to {most}, the number of distinct vectors, is allowed")
-    return KMeans(n_clusters=k, init="k-means++", n_init=N_INIT, random_state=seed).fit(unit(both))
+    return KMeans(n_clusters=k, init="k-means++", n_init=N_INIT, random_state=seed).fit(
+        unit(vectors)
+    )
 
 
-def assigned(clusters: KMeans, both: Floats) -> Ints:
+def assigned(clusters: KMeans, vectors: Floats) -> Ints:
     """Return (N,) the cluster of each vector, from 0: the one with the nearest centre."""
-    return np.asarray(clusters.predict(unit(both)), dtype=np.intp)
+    return np.asarray(clusters.predict(unit(vectors)), dtype=np.intp)
 
 
-def distinct(both: Floats) -> int:
+def distinct(vectors: Floats) -> int:
     """Return how many different vectors there are: the most clusters that k-means can find.
 
     >>> distinct(np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]]))  # the first two point the same way
     2
     """
-    return len(np.unique(np.round(unit(both), 6), axis=0))
+    return len(np.unique(np.round(unit(vectors), 6), axis=0))
 
 
 def unit(vectors: Floats) -> Floats:
@@ -147,9 +149,9 @@ def label_counts(labels: Ints, cluster: Ints, k: int, *, by_cluster: bool) -> In
     """
     cells = cluster * len(LABELS) + labels - LABELS[0]
     counts = np.bincount(cells, minlength=k * len(LABELS)).reshape(k, len(LABELS))
-    whole = counts.sum(axis=0, keepdims=True)
-    kept = counts.any(axis=1, keepdims=True) if by_cluster else np.zeros((k, 1), dtype=bool)
-    return np.where(kept, counts, whole)
+    totals = counts.sum(axis=0, keepdims=True)
+    is_used = counts.any(axis=1, keepdims=True) if by_cluster else np.zeros((k, 1), dtype=bool)
+    return np.where(is_used, counts, totals)
 
 
 def ranks(similarity: Floats, cluster: Ints) -> Floats:
@@ -160,12 +162,12 @@ def ranks(similarity: Floats, cluster: Ints) -> Floats:
     """
     from scipy.stats import rankdata
 
-    found = np.empty(len(similarity))
+    rank_values = np.empty(len(similarity))
     rounded = np.round(similarity, DECIMALS)
-    for one in np.unique(cluster):
-        inside = cluster == one
-        found[inside] = rankdata(rounded[inside])
-    return found
+    for cluster_index in np.unique(cluster):
+        inside = cluster == cluster_index
+        rank_values[inside] = rankdata(rounded[inside])
+    return rank_values
 
 
 def rank_labels(similarity: Floats, cluster: Ints, counts: Ints) -> Ints:
@@ -198,10 +200,10 @@ def predefined(
     if distribution == "even":
         return np.ones((k, len(LABELS)), dtype=np.intp)
     source = {"original": label, "reannotated": truth}[distribution]
-    known = source != UNKNOWN
-    if not known.any():
+    is_known = source != UNKNOWN
+    if not is_known.any():
         raise ValueError(f"the {distribution} distribution needs labels; there are none")
-    return label_counts(source[known], cluster[known], k, by_cluster=by_cluster)
+    return label_counts(source[is_known], cluster[is_known], k, by_cluster=by_cluster)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,12 +249,12 @@ def find_suspects(
         allowed = ", ".join(DISTRIBUTIONS)
         raise ValueError(f"the distribution is {distribution!r}; {allowed} are allowed")
     label = np.array([pair.label for pair in pairs], dtype=np.intp)
-    known = np.full(len(pairs), UNKNOWN) if truth is None else truth
-    cluster = assigned(topics(vectors.both, k, seed), vectors.both)
-    counts = predefined(distribution, label, known, cluster, k, by_cluster=by_cluster)
+    known_labels = np.full(len(pairs), UNKNOWN) if truth is None else truth
+    cluster = assigned(topics(vectors.joint, k, seed), vectors.joint)
+    counts = predefined(distribution, label, known_labels, cluster, k, by_cluster=by_cluster)
     similarity = similarities(vectors.first, vectors.second)
     ranked = rank_labels(similarity, cluster, counts)
-    place, size = ranks(similarity, cluster), np.bincount(cluster, minlength=k)
+    rank_values, size = ranks(similarity, cluster), np.bincount(cluster, minlength=k)
     rows = np.flatnonzero(ranked != label)
     suspects = [
         Suspect(
@@ -260,12 +262,12 @@ def find_suspects(
             rank_label=int(ranked[row]),
             similarity=float(similarity[row]),
             cluster=int(cluster[row]),
-            rank=float(place[row]),
+            rank=float(rank_values[row]),
             size=int(size[cluster[row]]),
-            neighbours=tuple(pairs[other] for other in near),
-            truth=int(known[row]) or None,
+            neighbours=tuple(pairs[neighbour] for neighbour in near),
+            truth=int(known_labels[row]) or None,
         )
-        for row, near in zip(rows.tolist(), _nearest(vectors.both, cluster, rows), strict=True)
+        for row, near in zip(rows.tolist(), _nearest(vectors.joint, cluster, rows), strict=True)
     ]
     return Findings(
         suspects=tuple(sorted(suspects, key=lambda one: -one.gap)),
@@ -274,25 +276,28 @@ def find_suspects(
     )
 
 
-def _nearest(both: Floats, cluster: Ints, rows: Ints) -> list[list[int]]:
+def _nearest(vectors: Floats, cluster: Ints, rows: Ints) -> list[list[int]]:
     """Return for each of `rows` the closest others of its cluster, closest first, at most `NEIGHBOURS`."""
-    directions = unit(both)
-    found: dict[int, list[int]] = {}
-    for one in np.unique(cluster[rows]):
-        members, asked = np.flatnonzero(cluster == one), rows[cluster[rows] == one]
-        for start in range(0, len(asked), DISTANCE_ROWS):
-            part = asked[start : start + DISTANCE_ROWS]
+    directions = unit(vectors)
+    nearest: dict[int, list[int]] = {}
+    for cluster_index in np.unique(cluster[rows]):
+        members, cluster_rows = (
+            np.flatnonzero(cluster == cluster_index),
+            rows[cluster[rows] == cluster_index],
+        )
+        for start in range(0, len(cluster_rows), DISTANCE_ROWS):
+            part = cluster_rows[start : start + DISTANCE_ROWS]
             closeness = directions[part] @ directions[members].T
             closeness[members[None, :] == part[:, None]] = -np.inf  # not itself
             order = np.argsort(-closeness, axis=1, kind="stable")[:, :NEIGHBOURS]
-            found |= {
-                int(row): members[near[near != _own(members, row)]].tolist()
+            nearest |= {
+                int(row): members[near[near != _position_of(members, row)]].tolist()
                 for row, near in zip(part, order, strict=True)
             }
-    return [found[int(row)] for row in rows]
+    return [nearest[int(row)] for row in rows]
 
 
-def _own(members: Ints, row: int) -> int:
+def _position_of(members: Ints, row: int) -> int:
     return int(np.searchsorted(members, row))
 
 
@@ -319,10 +324,10 @@ def suspects_csv(suspects: Sequence[Suspect]) -> str:
     return csv_text(map(_row, suspects), SUSPECT_COLUMNS)
 
 
-def _row(one: Suspect) -> tuple[object, ...]:
-    near = ";".join(f"{pair.uid}={pair.label}" for pair in one.neighbours)
+def _row(suspect: Suspect) -> tuple[object, ...]:
+    near = ";".join(f"{pair.uid}={pair.label}" for pair in suspect.neighbours)
     return (
-        one.pair.uid, one.pair.label, one.rank_label, one.gap, f"{one.similarity:.6f}", one.cluster,
-        f"{one.rank:g}", one.size, one.truth or "", one.pair.condition, one.pair.answer1,
-        one.pair.answer2, near, one.reason,
+        suspect.pair.uid, suspect.pair.label, suspect.rank_label, suspect.gap, f"{suspect.similarity:.6f}",
+        suspect.cluster, f"{suspect.rank:g}", suspect.size, suspect.truth or "", suspect.pair.condition, suspect.pair.answer1,
+        suspect.pair.answer2, near, suspect.reason,
     )  # fmt: skip

@@ -59,7 +59,7 @@ PAPER_KS = tuple(range(1, 21))
 FEWEST = 4
 """Reannotated instances without which there are no two halves of more than one."""
 
-Found = Mapping[str, Estimate]
+Metrics = Mapping[str, Estimate]
 
 MEASURES = ("precision", "recall", "f1", "mcc", "spearman")
 
@@ -104,9 +104,9 @@ class Outcome:
     distribution: str
     k: int
     """Highest F1 on the training half."""
-    clustered: Found
+    clustered: Metrics
     """On the evaluation half, with intervals."""
-    not_clustered: Found
+    not_clustered: Metrics
     """The same at K = 1."""
     paper_k: int
     """Highest F1 on the evaluation half: the paper's way, which has seen what it is measured on."""
@@ -122,7 +122,7 @@ class Evaluation:
     """Instances of the halves."""
     error_rate: Estimate
     """Of the evaluation half: the share of labels that differ from the reannotated ones."""
-    all_errors: Found
+    all_errors: Metrics
     """The baseline on the evaluation half: everything is called an error."""
     outcomes: Mapping[str, Outcome]
     """By distribution."""
@@ -139,14 +139,14 @@ class Evaluation:
             "all_errors": _documents(self.all_errors),
             "outcomes": [
                 {
-                    "distribution": one.distribution,
-                    "k": one.k,
-                    "clustered": _documents(one.clustered),
-                    "not_clustered": _documents(one.not_clustered),
-                    "k_best_on_evaluation": one.paper_k,
-                    "f1_best_on_evaluation": one.paper_f1,
+                    "distribution": outcome.distribution,
+                    "k": outcome.k,
+                    "clustered": _documents(outcome.clustered),
+                    "not_clustered": _documents(outcome.not_clustered),
+                    "k_best_on_evaluation": outcome.paper_k,
+                    "f1_best_on_evaluation": outcome.paper_f1,
                 }
-                for one in self.outcomes.values()
+                for outcome in self.outcomes.values()
             ],
             "curve": [
                 {"distribution": point.distribution, "k": point.k}
@@ -177,34 +177,38 @@ def evaluate(
     """
     _check(vectors, label, truth, ks)
     train, test = halves(len(label), seed)
-    most = distinct(vectors.both[train])
+    most = distinct(vectors.joint[train])
     usable = sorted({k for k in ks if k <= most})
     if not usable:
         raise ValueError(
             f"k from {min(ks)} is asked for, but the training half has {most} distinct answer pairs"
         )
-    learnt, judged = (_Half(vectors.rows(at), label[at], truth[at]) for at in (train, test))
-    asked = sorted({1, *usable})
+    learnt, evaluated = (_Half(vectors.rows(at), label[at], truth[at]) for at in (train, test))
+    k_values = sorted({1, *usable})
     labels = {
-        (name, k): found
-        for k in progress(asked, "clusters", len(asked))
-        for name, found in _rank_labels_at(k, learnt, judged, by_cluster, seed).items()
+        (name, k): metrics
+        for k in progress(k_values, "clusters", len(k_values))
+        for name, metrics in _rank_labels_at(k, learnt, evaluated, by_cluster, seed).items()
     }
     points = {
-        at: Point(*at, learnt.values(of_learnt), judged.values(of_judged))
+        at: Point(*at, learnt.values(of_learnt), evaluated.values(of_judged))
         for at, (of_learnt, of_judged) in labels.items()
     }
 
     def outcome(name: str) -> Outcome:
         k, paper_k = (_best(points, name, usable, half) for half in ("training", "evaluation"))
-        clustered, alone = (
+        clustered, single_cluster = (
             measured(
-                judged.label, labels[name, at][1], judged.truth, resamples=resamples, seed=seed
+                evaluated.label,
+                labels[name, at][1],
+                evaluated.truth,
+                resamples=resamples,
+                seed=seed,
             )
             for at in (k, 1)
         )
         paper_f1 = points[name, paper_k].evaluation["f1"]
-        return Outcome(name, k, clustered, alone, paper_k, paper_f1)
+        return Outcome(name, k, clustered, single_cluster, paper_k, paper_f1)
 
     baseline = all_called_errors(label[test], truth[test], resamples=resamples, seed=seed)
     return Evaluation(
@@ -243,18 +247,18 @@ def _rank_labels_at(
     k: int, train: _Half, test: _Half, by_cluster: bool, seed: int
 ) -> dict[str, tuple[Ints, Ints]]:
     """Return, by distribution, the rank labels of both halves at K; all that is learnt is the first's."""
-    clusters = topics(train.vectors.both, k, seed)
-    of_train = assigned(clusters, train.vectors.both)
+    clusters = topics(train.vectors.joint, k, seed)
+    of_train = assigned(clusters, train.vectors.joint)
     sides = [
-        (similarities(half.vectors.first, half.vectors.second), assigned(clusters, half.vectors.both))
+        (similarities(half.vectors.first, half.vectors.second), assigned(clusters, half.vectors.joint))
         for half in (train, test)
     ]  # fmt: skip
-    found = {}
+    metrics = {}
     for name in DISTRIBUTIONS:
         counts = predefined(name, train.label, train.truth, of_train, k, by_cluster=by_cluster)
         of_both = [rank_labels(similarity, cluster, counts) for similarity, cluster in sides]
-        found[name] = (of_both[0], of_both[1])
-    return found
+        metrics[name] = (of_both[0], of_both[1])
+    return metrics
 
 
 def _best(points: Mapping[tuple[str, int], Point], name: str, ks: Sequence[int], half: str) -> int:
@@ -273,16 +277,16 @@ def _check(vectors: Vectors, label: Ints, truth: Ints, ks: Sequence[int]) -> Non
         raise ValueError(f"{sizes}; one of each an instance is allowed")
     if len(label) < FEWEST:
         raise ValueError(f"{len(label)} reannotated instances; {FEWEST} or more are allowed")
-    for what, given in (("label", label), ("truth", truth)):
-        off = given[~np.isin(given, LABELS)]
+    for name, labels in (("label", label), ("truth", truth)):
+        off = labels[~np.isin(labels, LABELS)]
         if len(off):
-            raise ValueError(f"a {what} is {off[0]}; 1 to 5 are allowed")
+            raise ValueError(f"a {name} is {off[0]}; 1 to 5 are allowed")
     if not ks or min(ks) < 1:
         raise ValueError(f"ks are {list(ks)}; numbers from 1 are allowed")
 
 
-def _documents(found: Found) -> dict[str, Any]:
-    return {name: one.document() for name, one in found.items()}
+def _documents(metrics: Metrics) -> dict[str, Any]:
+    return {name: estimate.document() for name, estimate in metrics.items()}
 
 
 def measured(
@@ -303,8 +307,8 @@ def measured(
 
 def values(label: Ints, ranked: Ints, truth: Ints) -> dict[str, float]:
     """Return what `measured` does, without intervals and reasons."""
-    whole = _statistics(_counts(label, ranked, truth)[None, :].astype(np.float64))
-    return {name: float(value[0]) for name, value in whole.items()}
+    full_statistics = _statistics(_counts(label, ranked, truth)[None, :].astype(np.float64))
+    return {name: float(value[0]) for name, value in full_statistics.items()}
 
 
 def _counts(label: Ints, ranked: Ints, truth: Ints) -> Ints:
@@ -329,27 +333,27 @@ def all_called_errors(
 
 def _statistics(counts: Counts) -> Values:
     """Return each measure under (b, 125) counts."""
-    found, false, missed, right = (
+    detected, false, missed, right = (
         counts @ cells.astype(np.float64)
         for cells in (ERROR & SUSPICIOUS, ~ERROR & SUSPICIOUS, ERROR & ~SUSPICIOUS, ~ERROR & ~SUSPICIOUS)
     )  # fmt: skip
     spearman = weighted_spearman(
         RANKED.astype(np.float64), TRUTH.astype(np.float64), np.arange(len(TRUTH))
     )
-    return {**_detected(found, false, missed, right), "spearman": spearman(counts)}
+    return {**_detected(detected, false, missed, right), "spearman": spearman(counts)}
 
 
 def _detected(
-    found: Counts, false: Counts, missed: Counts | int = 0, right: Counts | int = 0
+    detected: Counts, false: Counts, missed: Counts | int = 0, right: Counts | int = 0
 ) -> Values:
     """Return precision, recall, F1 and MCC (Matthews 1975) of counts; NaN where there is none."""
-    suspicious, errors = found + false, found + missed
+    suspicious, errors = detected + false, detected + missed
     spread = suspicious * errors * (right + false) * (right + missed)
-    agreement = found * right - false * missed
+    agreement = detected * right - false * missed
     return {
-        "precision": _ratio(found, suspicious),
-        "recall": _ratio(found, errors),
-        "f1": np.where(errors > 0, _ratio(2 * found, suspicious + errors), math.nan),
+        "precision": _ratio(detected, suspicious),
+        "recall": _ratio(detected, errors),
+        "f1": np.where(errors > 0, _ratio(2 * detected, suspicious + errors), math.nan),
         "mcc": _ratio(agreement, np.sqrt(spread)),
     }
 
@@ -363,16 +367,19 @@ def _estimates(
     counts: Ints, statistics: Callable[[Counts], Values], resamples: int, seed: int
 ) -> dict[str, Estimate]:
     n = int(counts.sum())
-    whole = statistics(counts[None, :].astype(np.float64))
+    full_statistics = statistics(counts[None, :].astype(np.float64))
     if not n:
-        return {name: Estimate(math.nan, math.nan, math.nan, 0, "no instances") for name in whole}
+        return {
+            name: Estimate(math.nan, math.nan, math.nan, 0, "no instances")
+            for name in full_statistics
+        }
     draws = np.random.default_rng(seed).multinomial(n, counts / n, size=resamples or 1)
-    drawn = statistics(draws.astype(np.float64))
-    points = {name: float(value[0]) for name, value in whole.items()}
+    resampled = statistics(draws.astype(np.float64))
+    points = {name: float(value[0]) for name, value in full_statistics.items()}
     return {
         name: percentile_estimate(
             value,
-            drawn[name][:resamples],
+            resampled[name][:resamples],
             n,
             n,
             REASONS[name] if math.isnan(value) else "",
@@ -396,9 +403,9 @@ def f1_over_k(evaluation: Evaluation) -> alt.Chart:
         for k in sorted({point.k for point in evaluation.curve})
     ]
     names = [*DISTRIBUTIONS, BASELINE]
-    shown = [row for row in rows if row["F1"] == row["F1"]]  # NaN has no place
+    defined_rows = [row for row in rows if row["F1"] == row["F1"]]  # NaN has no place
     chart: alt.Chart = (
-        alt.Chart(alt.InlineData(values=shown))
+        alt.Chart(alt.InlineData(values=defined_rows))
         .mark_line(point=True)
         .encode(
             x=alt.X("K:Q", axis=alt.Axis(tickMinStep=1, format="d"), title="clusters (K)"),

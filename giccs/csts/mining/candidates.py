@@ -33,7 +33,7 @@ __all__ = ["Candidates", "Pairs", "Tally", "mine", "sampled", "write_pairs"]
 CHUNK = 250_000
 """Pairs of captions that are measured at a time."""
 
-Places = NDArray[np.int64]
+Indices = NDArray[np.int64]
 Matrix = NDArray[np.float32]
 
 
@@ -45,9 +45,9 @@ class Candidates:
     texts: Matrix
     """(N, D) embeddings of the captions, each of length 1."""
     bags: Bags
-    first: Places
+    first: Indices
     """(P,) the source of each pair that comes first in the file; in order."""
-    second: Places
+    second: Indices
     """(P,) its other source."""
 
 
@@ -55,9 +55,9 @@ class Candidates:
 class Pairs:
     """M pairs of captions with what was measured of them."""
 
-    one: Places
+    first: Indices
     """(M,) the caption of the source that comes first in the file."""
-    other: Places
+    second: Indices
     """(M,) the caption of the other source."""
     iou: NDArray[np.float64]
     d_text: NDArray[np.float64]
@@ -66,11 +66,11 @@ class Pairs:
     length: NDArray[np.int32]
 
     def __len__(self) -> int:
-        return len(self.one)
+        return len(self.first)
 
-    def take(self, which: Places) -> Pairs:
+    def select(self, indices: Indices) -> Pairs:
         """Return some of the pairs."""
-        return Pairs(*(getattr(self, each.name)[which] for each in fields(self)))
+        return Pairs(*(getattr(self, each.name)[indices] for each in fields(self)))
 
 
 @dataclass
@@ -80,7 +80,7 @@ class Tally:
     candidates: int = 0
     in_order: dict[str, int] = field(default_factory=lambda: dict.fromkeys(FILTERS, 0))
     """Rejected by each filter of what the filters before it let pass."""
-    alone: dict[str, int] = field(default_factory=lambda: dict.fromkeys(FILTERS, 0))
+    rejected_only_by: dict[str, int] = field(default_factory=lambda: dict.fromkeys(FILTERS, 0))
     """Rejected by each filter of all candidates."""
     repeated: int = 0
     """Left out of what passed: the same two sentences are there from other sources."""
@@ -91,7 +91,7 @@ class Tally:
         still = np.ones(passing.shape[1], dtype=bool)
         self.candidates += len(still)
         for name, good in zip(FILTERS, passing, strict=True):
-            self.alone[name] += int((~good).sum())
+            self.rejected_only_by[name] += int((~good).sum())
             self.in_order[name] += int((still & ~good).sum())
             still &= good
 
@@ -110,11 +110,11 @@ def mine(
         pairs = _measured(candidates, chunk)
         passing = passes(thresholds, pairs.length, pairs.ratio, pairs.iou, pairs.d_text)
         tally.count(passing)
-        pairs = pairs.take(np.flatnonzero(passing.all(axis=0)))
+        pairs = pairs.select(np.flatnonzero(passing.all(axis=0)))
         new = _new(pairs, identity, shared, seen)
         tally.repeated += int((~new).sum())
         tally.passed += int(new.sum())
-        yield pairs.take(np.flatnonzero(new))
+        yield pairs.select(np.flatnonzero(new))
 
 
 def _chunks(candidates: Candidates) -> Iterator[slice]:
@@ -130,25 +130,25 @@ def _chunks(candidates: Candidates) -> Iterator[slice]:
 
 
 def _measured(candidates: Candidates, chunk: slice) -> Pairs:
-    one, other, distances = [], [], []
+    firsts, seconds, distances = [], [], []
     first, second = candidates.first[chunk], candidates.second[chunk]
     starts = candidates.captions.starts
     sources, begins = np.unique(first, return_index=True)
     for source, partners in zip(sources, np.split(second, begins[1:]), strict=True):
-        own = np.arange(starts[source], starts[source + 1])
-        others = _ranges(starts[partners], starts[partners + 1])
-        one.append(np.repeat(own, len(others)))
-        other.append(np.tile(others, len(own)))
-        cosines = candidates.texts[own] @ candidates.texts[others].T
+        source_captions = np.arange(starts[source], starts[source + 1])
+        partner_captions = _ranges(starts[partners], starts[partners + 1])
+        firsts.append(np.repeat(source_captions, len(partner_captions)))
+        seconds.append(np.tile(partner_captions, len(source_captions)))
+        cosines = candidates.texts[source_captions] @ candidates.texts[partner_captions].T
         distances.append(cosines.ravel())
-    a, b = np.concatenate(one), np.concatenate(other)
+    a, b = np.concatenate(firsts), np.concatenate(seconds)
     d_text = np.round(1 - np.concatenate(distances).astype(np.float64), 6)
     bags = candidates.bags
     length = np.minimum(bags.length[a], bags.length[b])
     return Pairs(a, b, ious(bags, a, b), np.maximum(d_text, 0), ratios(bags, a, b), length)
 
 
-def _ranges(begins: Places, ends: Places) -> Places:
+def _ranges(begins: Indices, ends: Indices) -> Indices:
     """Return the numbers of all ranges, one after the other.
 
     >>> _ranges(np.array([3, 10]), np.array([5, 13])).tolist()
@@ -156,11 +156,11 @@ def _ranges(begins: Places, ends: Places) -> Places:
     """
     counts = ends - begins
     before = np.cumsum(counts) - counts
-    numbers: Places = np.arange(counts.sum()) + np.repeat(begins - before, counts)
+    numbers: Indices = np.arange(counts.sum()) + np.repeat(begins - before, counts)
     return numbers
 
 
-def _text_identity(texts: tuple[str, ...]) -> tuple[Places, NDArray[np.bool_]]:
+def _text_identity(texts: tuple[str, ...]) -> tuple[Indices, NDArray[np.bool_]]:
     """Return (N,) a number for each text, the same for equal ones; and whether it stands elsewhere too."""
     numbers: dict[str, int] = {}
     each = (numbers.setdefault(text, len(numbers)) for text in texts)
@@ -169,7 +169,7 @@ def _text_identity(texts: tuple[str, ...]) -> tuple[Places, NDArray[np.bool_]]:
 
 
 def _new(
-    pairs: Pairs, identity: Places, shared: NDArray[np.bool_], seen: set[int]
+    pairs: Pairs, identity: Indices, shared: NDArray[np.bool_], seen: set[int]
 ) -> NDArray[np.bool_]:
     """Return which pairs have two sentences that were not there yet, and remember those.
 
@@ -177,11 +177,11 @@ def _new(
     others need be remembered.
     """
     new = np.ones(len(pairs), dtype=bool)
-    a, b = identity[pairs.one], identity[pairs.other]
+    a, b = identity[pairs.first], identity[pairs.second]
     keys = np.minimum(a, b) * len(identity) + np.maximum(a, b)
-    for place in np.flatnonzero(shared[pairs.one] | shared[pairs.other]).tolist():
-        key = int(keys[place])
-        new[place] = key not in seen
+    for index in np.flatnonzero(shared[pairs.first] | shared[pairs.second]).tolist():
+        key = int(keys[index])
+        new[index] = key not in seen
         seen.add(key)
     return new
 
@@ -195,24 +195,24 @@ def sampled(chunks: Iterable[Pairs], number: int, seed: int = 0) -> Pairs:
     if number < 1:
         raise ValueError(f"number is {number}; 1 or more is allowed")
     rng = np.random.Generator(np.random.PCG64(seed))
-    kept, draws = _none(), np.empty(0)
+    sample, draws = _none(), np.empty(0)
     for chunk in chunks:
-        kept = _joined(kept, chunk)
+        sample = _joined(sample, chunk)
         draws = np.concatenate([draws, rng.random(len(chunk))])
-        if len(kept) > number:
+        if len(sample) > number:
             least = np.sort(np.argpartition(draws, number - 1)[:number])
-            kept, draws = kept.take(least), draws[least]
-    return kept
+            sample, draws = sample.select(least), draws[least]
+    return sample
 
 
 def _none() -> Pairs:
-    whole, real = np.empty(0, np.int64), np.empty(0, np.float64)
-    return Pairs(whole, whole, real, real, real, np.empty(0, np.int32))
+    no_indices, real = np.empty(0, np.int64), np.empty(0, np.float64)
+    return Pairs(no_indices, no_indices, real, real, real, np.empty(0, np.int32))
 
 
-def _joined(one: Pairs, other: Pairs) -> Pairs:
+def _joined(pairs: Pairs, new_pairs: Pairs) -> Pairs:
     names = [each.name for each in fields(Pairs)]
-    return Pairs(*(np.concatenate([getattr(one, n), getattr(other, n)]) for n in names))
+    return Pairs(*(np.concatenate([getattr(pairs, n), getattr(new_pairs, n)]) for n in names))
 
 
 def write_pairs(
@@ -228,18 +228,18 @@ def write_pairs(
     texts = pl.Series(captions.texts, dtype=pl.String)
     names = pl.Series(captions.sources, dtype=pl.String)
     owner = np.repeat(np.arange(len(captions.sources)), captions.counts)
-    written = 0
+    n_written = 0
 
     def write(temporary: str) -> None:
-        nonlocal written
+        nonlocal n_written
         with open(temporary, "wb") as file:
             for header, pairs in _first_marked(chunks):
                 frame = pl.DataFrame(
                     {
-                        "sentence1": texts.gather(pairs.one),
-                        "sentence2": texts.gather(pairs.other),
-                        "source1": names.gather(owner[pairs.one]),
-                        "source2": names.gather(owner[pairs.other]),
+                        "sentence1": texts.gather(pairs.first),
+                        "sentence2": texts.gather(pairs.second),
+                        "source1": names.gather(owner[pairs.first]),
+                        "source2": names.gather(owner[pairs.second]),
                         "iou": pairs.iou,
                         "d_text": pairs.d_text,
                         "ratio": pairs.ratio,
@@ -247,10 +247,10 @@ def write_pairs(
                     }
                 )
                 frame.write_csv(file, include_header=header)
-                written += len(pairs)
+                n_written += len(pairs)
 
     write_with(path, write)
-    return written
+    return n_written
 
 
 def _first_marked(chunks: Iterable[Pairs]) -> Iterator[tuple[bool, Pairs]]:

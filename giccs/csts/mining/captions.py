@@ -34,7 +34,7 @@ class Captions:
     """(S + 1,) the captions of source s are ``texts[starts[s]:starts[s + 1]]``."""
     lines: NDArray[np.int64]
     """(N,) the line on which a caption stands."""
-    places: NDArray[np.int64]
+    caption_indices: NDArray[np.int64]
     """(N,) how many captions stand before it in the file."""
     in_file: int
     """Captions in the file, the repeated ones too."""
@@ -101,9 +101,9 @@ def _table_rows(path: str | os.PathLike[str], problems: list[Problem]) -> Iterat
 
 def _json_rows(path: str | os.PathLike[str], problems: list[Problem]) -> Iterator[_Row]:
     unique = Unique[tuple[str, list[str]]]("source_id", lambda row: row[0])
-    found = records(display_name(path), json_rows(path), _source, [unique])
-    problems += found.problems
-    for row in found.rows:
+    result = records(display_name(path), json_rows(path), _source, [unique])
+    problems += result.problems
+    for row in result.rows:
         source, captions = row.record
         yield from (
             _Row(source, text.strip(), row.location.line or 0) for text in captions if source
@@ -127,19 +127,19 @@ CAPTIONS: Field[list[str]] = Field(_captions, [])
 
 def _grouped(file: str, sources: tuple[str, ...], rows: Sequence[_Row]) -> Captions:
     """Bring the captions of a source together and leave out those that it has already."""
-    number = {source: place for place, source in enumerate(sources)}
+    number = {source: index for index, source in enumerate(sources)}
     owner = np.array([number[row.source] for row in rows], dtype=np.int64)
     once: dict[tuple[int, str], int] = {}
     for place in np.argsort(owner, kind="stable").tolist():
         once.setdefault((int(owner[place]), rows[place].text), place)
-    places = np.fromiter(once.values(), dtype=np.int64, count=len(once))
-    starts = np.searchsorted(owner[places], np.arange(len(sources) + 1))
+    caption_indices = np.fromiter(once.values(), dtype=np.int64, count=len(once))
+    starts = np.searchsorted(owner[caption_indices], np.arange(len(sources) + 1))
     return Captions(
         file,
         sources,
-        tuple(rows[place].text for place in places.tolist()),
+        tuple(rows[place].text for place in caption_indices.tolist()),
         starts.astype(np.int64),
-        np.array([rows[place].line for place in places.tolist()], dtype=np.int64),
-        places,
+        np.array([rows[place].line for place in caption_indices.tolist()], dtype=np.int64),
+        caption_indices,
         len(rows),
     )

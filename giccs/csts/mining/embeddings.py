@@ -22,28 +22,28 @@ ROWS = 8_192
 Matrix = NDArray[np.float32]
 
 
-def read_array(path: str | os.PathLike[str], rows: int, what: str) -> Matrix:
+def read_array(path: str | os.PathLike[str], rows: int, label: str) -> Matrix:
     """Read an ``.npy`` array of embeddings, a row for each of the `rows` things that `what` names.
 
     Raises InputError where it is no such array of numbers.
     """
     name = os.fspath(path)
     try:
-        found = np.load(name, mmap_mode="r", allow_pickle=False)
+        array = np.load(name, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:
         raise InputError(Problem(name, None, "no such file")) from None
     except (OSError, ValueError, EOFError):
         message = "is no array of numbers in NumPy's .npy format, as numpy.save writes it"
         raise InputError(Problem(name, None, message)) from None
-    if not isinstance(found, np.ndarray) or found.dtype.kind not in "fiu" or found.ndim != 2:
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiu" or array.ndim != 2:
         message = "is not one array of numbers with two dimensions, rows and components"
         raise InputError(Problem(name, None, message))
-    if len(found) != rows or not found.shape[1]:
+    if len(array) != rows or not array.shape[1]:
         message = (
-            f"has the shape {found.shape}; ({rows}, D) is needed, a row for each of the {what}"
+            f"has the shape {array.shape}; ({rows}, D) is needed, a row for each of the {label}"
         )
         raise InputError(Problem(name, None, message))
-    return np.asarray(found)
+    return np.asarray(array)
 
 
 def units_of(vectors: NDArray[Any], file: str, names: Sequence[str] | None = None) -> Matrix:
@@ -74,8 +74,10 @@ def encoded(model: Model, texts: Sequence[str], progress: Progress = silent) -> 
     Raises InputError where the model compares texts without encoding them.
     """
     if not isinstance(model, VectorModel):
-        own = model.description() if isinstance(model, DescribedModel) else ""
-        message = f"{own or 'makes no embeddings'}; take an encoder, for instance package:minilm"
+        model_text = model.description() if isinstance(model, DescribedModel) else ""
+        message = (
+            f"{model_text or 'makes no embeddings'}; take an encoder, for instance package:minilm"
+        )
         raise InputError(Problem(model.name, None, message))
     if not texts:
         raise ValueError("there are no texts to encode")

@@ -40,7 +40,7 @@ CLITIC = re.compile(r"(?:n['’‘]t|['’‘](?:d|ll|m|re|s|ve))$")
 FILTERS = ("length", "ratio", "iou", "d_text")
 """In the order in which they are applied, the cheap ones first."""
 
-Places = NDArray[np.int64]
+Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
@@ -97,25 +97,25 @@ def bags_of(texts: Sequence[str], stop_words: Iterable[str], progress: Progress 
     return Bags(content, np.array(content_words, np.int32), np.array(words, np.int32), length)
 
 
-def ious(bags: Bags, one: Places, other: Places) -> Floats:
+def ious(bags: Bags, first: Indices, second: Indices) -> Floats:
     """Return (M,) intersection over union of the words of sentences `one` and `other`.
 
     |A ∩ B| takes a word as often as both have it, |A ∪ B| = |A| + |B| - |A ∩ B|. NaN where neither sentence
     has any word but stop words.
     """
-    shared = bags.content[one].minimum(bags.content[other]).sum(axis=1).astype(np.float64)
-    union = bags.content_words[one] + bags.content_words[other] - shared
+    shared = bags.content[first].minimum(bags.content[second]).sum(axis=1).astype(np.float64)
+    union = bags.content_words[first] + bags.content_words[second] - shared
     return _share(shared, union)
 
 
-def ratios(bags: Bags, one: Places, other: Places) -> Floats:
+def ratios(bags: Bags, first: Indices, second: Indices) -> Floats:
     """Return (M,) words of the shorter sentence over words of the longer; NaN where both have none."""
-    few = np.minimum(bags.words[one], bags.words[other]).astype(np.float64)
-    return _share(few, np.maximum(bags.words[one], bags.words[other]))
+    few = np.minimum(bags.words[first], bags.words[second]).astype(np.float64)
+    return _share(few, np.maximum(bags.words[first], bags.words[second]))
 
 
-def _share(part: Floats, whole: NDArray[Any]) -> Floats:
-    shares: Floats = np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
+def _share(part: Floats, total: NDArray[Any]) -> Floats:
+    shares: Floats = np.divide(part, total, out=np.full(len(part), np.nan), where=total > 0)
     return shares
 
 

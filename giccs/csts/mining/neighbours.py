@@ -85,8 +85,8 @@ def exact_neighbours(
     step = max(1, BLOCK_BYTES // (4 * len(units)))
     blocks = (queries[at : at + step] for at in range(0, len(queries), step))
     total = -(-len(queries) // step)
-    found = [_nearest_of(units, block, k) for block in progress(blocks, "neighbours", total)]
-    return np.concatenate(found)
+    neighbours = [_nearest_of(units, block, k) for block in progress(blocks, "neighbours", total)]
+    return np.concatenate(neighbours)
 
 
 def _nearest_of(units: Matrix, block: Indices, k: int) -> Indices:
@@ -99,10 +99,10 @@ def _largest(values: Matrix, k: int) -> Indices:
     """Return the (Q, k) places of each row's largest values, largest first, then by place."""
     width = values.shape[1]
     least = np.partition(values, width - k, axis=1)[:, width - k]
-    rows, places = np.nonzero(values >= least[:, None])  # k of each row, and more where values tie
-    order = np.lexsort((places, -values[rows, places], rows))
+    rows, columns = np.nonzero(values >= least[:, None])  # k of each row, and more where values tie
+    order = np.lexsort((columns, -values[rows, columns], rows))
     begins = np.searchsorted(rows, np.arange(len(values)))
-    ranked = places[order][begins[:, None] + np.arange(k)]
+    ranked = columns[order][begins[:, None] + np.arange(k)]
     return np.asarray(ranked, dtype=np.int64)
 
 
@@ -117,15 +117,15 @@ def indexed_neighbours(
     Raises InputError where FAISS is not installed.
     """
     rng = np.random.Generator(np.random.PCG64(seed))
-    drawn = rng.permutation(len(units))[: TUNED_ON + CHECKED_ON]
-    tuned_on, checked_on = np.split(drawn, [min(TUNED_ON, len(drawn) // 2)])
+    sampled_rows = rng.permutation(len(units))[: TUNED_ON + CHECKED_ON]
+    tuned_on, checked_on = np.split(sampled_rows, [min(TUNED_ON, len(sampled_rows) // 2)])
     index = _index(units, seed)
     _probe_enough(index, units, k, tuned_on)
     step = 4096
     blocks = (np.arange(at, min(at + step, len(units))) for at in range(0, len(units), step))
     total = -(-len(units) // step)
-    found = [_looked_up(index, units, b, k) for b in progress(blocks, "neighbours", total)]
-    indices = np.concatenate(found)
+    neighbours = [_looked_up(index, units, b, k) for b in progress(blocks, "neighbours", total)]
+    indices = np.concatenate(neighbours)
     recall = _recall(indices[checked_on], exact_neighbours(units, k, queries=checked_on))
     method = f"FAISS IVFFlat, {index.nprobe} of {index.nlist} lists"
     return Neighbours(indices, method, recall, len(checked_on))
@@ -159,14 +159,14 @@ def _probe_enough(index: Any, units: Matrix, k: int, queries: Indices) -> None:
 
 def _looked_up(index: Any, units: Matrix, block: Indices, k: int) -> Indices:
     """Return (Q, k) neighbours without the query itself, which mostly is its own nearest."""
-    _, found = index.search(units[block], k + 1)
-    itself = found == block[:, None]
+    _, indices = index.search(units[block], k + 1)
+    itself = indices == block[:, None]
     itself[~itself.any(axis=1), -1] = True  # many are as near as itself: then the farthest goes
-    return np.asarray(found[~itself].reshape(len(block), k), dtype=np.int64)
+    return np.asarray(indices[~itself].reshape(len(block), k), dtype=np.int64)
 
 
-def _recall(found: Indices, true: Indices) -> float:
-    hits = sum(len(np.intersect1d(*rows)) for rows in zip(found, true, strict=True))
+def _recall(indices: Indices, true: Indices) -> float:
+    hits = sum(len(np.intersect1d(*rows)) for rows in zip(indices, true, strict=True))
     return hits / true.size
 
 
@@ -179,9 +179,15 @@ def source_pairs(indices: Indices) -> tuple[Indices, Indices]:
     [[0, 1], [1, 2]]
     """
     sources, k = indices.shape
-    own = np.repeat(np.arange(sources, dtype=np.int64), k)
-    other = indices.ravel()
-    own, other = own[other >= 0], other[other >= 0]
-    keys = np.unique(np.minimum(own, other) * sources + np.maximum(own, other))
+    own_sources = np.repeat(np.arange(sources, dtype=np.int64), k)
+    neighbour_sources = indices.ravel()
+    own_sources, neighbour_sources = (
+        own_sources[neighbour_sources >= 0],
+        neighbour_sources[neighbour_sources >= 0],
+    )
+    keys = np.unique(
+        np.minimum(own_sources, neighbour_sources) * sources
+        + np.maximum(own_sources, neighbour_sources)
+    )
     first, second = np.divmod(keys, sources)
     return first, second

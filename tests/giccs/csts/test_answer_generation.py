@@ -348,10 +348,10 @@ def test_a_line_that_was_being_written_is_dropped(tmp_path):
     for cut in range(1, len(whole) - whole.rstrip(b"\n").rfind(b"\n") - 1):
         path.write_bytes(whole[:-cut])
         again = Journal(path, {"model": "a"})
-        assert again.written == {"0": ("red\n", "blaü")}
+        assert again.answers_by_uid == {"0": ("red\n", "blaü")}
         again.add([("1", "", "x")])
         assert path.read_bytes() == whole
-    assert Journal(path, {"model": "a"}).written == {"0": ("red\n", "blaü"), "1": ("", "x")}
+    assert Journal(path, {"model": "a"}).answers_by_uid == {"0": ("red\n", "blaü"), "1": ("", "x")}
 
 
 @pytest.mark.parametrize(

@@ -224,10 +224,10 @@ def test_clusters_are_those_of_scikit_learn():
     from sklearn.metrics import adjusted_rand_score
 
     vectors, _, _, topic = planted(0)
-    clusters = topics(vectors.both, TOPICS, seed=7)
-    peer = KMeans(TOPICS, init="k-means++", n_init=10, random_state=7).fit(unit(vectors.both))
+    clusters = topics(vectors.joint, TOPICS, seed=7)
+    peer = KMeans(TOPICS, init="k-means++", n_init=10, random_state=7).fit(unit(vectors.joint))
     assert isinstance(clusters, KMeans)
-    assert np.array_equal(assigned(clusters, vectors.both), peer.labels_)
+    assert np.array_equal(assigned(clusters, vectors.joint), peer.labels_)
     assert adjusted_rand_score(topic, peer.labels_) > 0.9
 
 
@@ -367,8 +367,8 @@ def test_suspects_say_their_reasons():
     assert [one.gap for one in found.suspects] == sorted(
         (s.gap for s in found.suspects), reverse=True
     )
-    cluster = assigned(topics(vectors.both, TOPICS, 1), vectors.both)
-    directions = unit(vectors.both)
+    cluster = assigned(topics(vectors.joint, TOPICS, 1), vectors.joint)
+    directions = unit(vectors.joint)
     for one, row in zip(found.suspects, rows, strict=True):
         assert one.cluster == cluster[row]
         assert one.rank_label == found.rank_labels[row] != one.pair.label
@@ -439,7 +439,7 @@ def test_truth_is_joined_by_uid_and_nothing_is_lost_silently():
     assert (again.invalid, again.unused) == (found.invalid, found.unused)
     assert [pair.uid for pair in found.pairs] == ["a", "c", "d"]
     assert found.truth.tolist() == [2, 0, 5]
-    assert found.known.tolist() == [0, 2]
+    assert found.known_rows.tolist() == [0, 2]
     assert (found.invalid, found.unused) == (1, 1)
 
 

@@ -98,7 +98,7 @@ def test_lines_and_rows_are_read_alike_whatever_their_order(tmp_path):
         assert found.starts.tolist() == [0, 2, 3]
     assert one.lines.tolist() == [1, 1, 2]
     assert other.lines.tolist() == [2, 4, 3]
-    assert (one.places.tolist(), other.places.tolist()) == ([0, 1, 2], [0, 2, 1])
+    assert (one.caption_indices.tolist(), other.caption_indices.tolist()) == ([0, 1, 2], [0, 2, 1])
 
 
 def test_numbers_name_sources_and_repetitions_are_left_out_and_counted(tmp_path):
@@ -107,7 +107,7 @@ def test_numbers_name_sources_and_repetitions_are_left_out_and_counted(tmp_path)
     path.write_text('{"source_id": 7, "captions": ["a"]}\n{"source_id": 8, "captions": ["b"]}\n')
     assert read_captions(path).sources == found.sources == ("7", "8")
     assert found.texts == ("b", "a", "b")
-    assert (found.places.tolist(), found.in_file) == ([0, 1, 3], 4)
+    assert (found.caption_indices.tolist(), found.in_file) == ([0, 1, 3], 4)
     (warning,) = found.warnings
     assert str(warning).endswith(": left out as repeated within their source: 1 of 4 captions")
 
@@ -360,7 +360,7 @@ def test_mined_pairs_and_counts_are_those_of_brute_force(tmp_path, monkeypatch, 
     texts = candidates.captions.texts
     good = [pair for pair, verdicts in brute.items() if all(verdicts.values())]
     distinct = {frozenset(texts[place] for place in pair) for pair in good}
-    mined = list(zip(found.one.tolist(), found.other.tolist(), strict=True))
+    mined = list(zip(found.first.tolist(), found.second.tolist(), strict=True))
     assert {frozenset((texts[a], texts[b])) for a, b in mined} == distinct
     assert set(mined) <= set(good)
     assert len(mined) == len(distinct) == tally.passed > 0
@@ -370,7 +370,7 @@ def test_mined_pairs_and_counts_are_those_of_brute_force(tmp_path, monkeypatch, 
     first = Counter(
         next((name for name in FILTERS if not verdicts[name]), "") for verdicts in brute.values()
     )
-    assert tally.alone == alone
+    assert tally.rejected_only_by == alone
     assert tally.in_order == {name: first[name] for name in FILTERS}
     assert all(tally.in_order.values())
 
@@ -380,7 +380,7 @@ def test_all_captions_of_near_sources_are_paired_and_repetitions_only_once(tmp_p
     candidates, tally = prepared(tmp_path, sources, k=2), Tally()
     found = joined(mine(candidates, OPEN, tally))
     texts = candidates.captions.texts
-    written = [texts[a] + texts[b] for a, b in zip(found.one, found.other, strict=True)]
+    written = [texts[a] + texts[b] for a, b in zip(found.first, found.second, strict=True)]
     every = [
         one + other for m, n in (("x", "y"), ("x", "z"), ("y", "z"))
         for one, other in product(sources[m], sources[n])
@@ -394,12 +394,12 @@ def test_all_captions_of_near_sources_are_paired_and_repetitions_only_once(tmp_p
 def test_a_draw_is_of_the_pairs_in_their_order_whatever_the_chunks(tmp_path, monkeypatch):
     candidates = prepared(tmp_path, made())
     whole = joined(mine(candidates, OPEN, Tally()))
-    places = {pair: n for n, pair in enumerate(zip(whole.one, whole.other, strict=True))}
+    places = {pair: n for n, pair in enumerate(zip(whole.first, whole.second, strict=True))}
 
     def draw(number, seed, parts):
-        chunks = [whole.take(part) for part in np.array_split(np.arange(len(whole)), parts)]
+        chunks = [whole.select(part) for part in np.array_split(np.arange(len(whole)), parts)]
         found = sampled(chunks, number, seed)
-        return [places[pair] for pair in zip(found.one, found.other, strict=True)]
+        return [places[pair] for pair in zip(found.first, found.second, strict=True)]
 
     few = draw(10, 0, 1)
     assert len(few) == 10

@@ -84,7 +84,7 @@ def test_the_first_labels_are_not_overwritten(second, data, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("share", "why"), [("nan", "nan is not finite"), ("0.9999", "leaves one part empty")]
+    ("share", "why"), [("nan", "nan is not finite"), ("0.9999", "leaves a split empty")]
 )
 def test_no_part_is_empty(second, share, why):
     folder, labels = second

@@ -31,7 +31,7 @@ from giccs.csts.encoders.settings import (  # noqa: E402
     Settings,
     why_impossible,
 )
-from giccs.csts.encoders.splits import drawn, read_splits  # noqa: E402
+from giccs.csts.encoders.splits import read_splits, sample_rows  # noqa: E402
 from giccs.csts.encoders.sweep import Grid, points, read_grid, sweep  # noqa: E402
 from giccs.csts.encoders.training import discard_broken, last_whole  # noqa: E402
 from giccs.csts.measures import mean_metrics  # noqa: E402
@@ -258,7 +258,7 @@ def test_a_result_is_found_again_and_nothing_is_trained(whole, tiny, splits, mon
     folder, before = whole
     monkeypatch.setattr(training, "fit", lambda *_: pytest.fail("trained again"))
     after = train(killed_training.settings(tiny), splits, folder, CPU)
-    assert after.known
+    assert after.is_reused
     assert not before.known
     assert after.result.document() == json.loads(json.dumps(before.result.document()))
     assert after.models == before.models
@@ -570,11 +570,11 @@ def test_a_sweep_file_is_checked_as_a_whole(tmp_path):
 
 def test_a_smaller_part_of_the_data_is_part_of_a_larger_one():
     rows = read_splits("csts-sample").train
-    small, large = drawn(rows, 50, 1), drawn(rows, 101, 1)
+    small, large = sample_rows(rows, 50, 1), sample_rows(rows, 101, 1)
     assert (len(small), len(large)) == (50, 102)  # whole sentence pairs
     assert set(small) < set(large) < set(rows)
-    assert drawn(rows, 50, 2) != small
-    assert drawn(rows, 10**6, 1) == drawn(rows, None, 1) == rows
+    assert sample_rows(rows, 50, 2) != small
+    assert sample_rows(rows, 10**6, 1) == sample_rows(rows, None, 1) == rows
     assert list(small) == sorted(small, key=rows.index)
 
 

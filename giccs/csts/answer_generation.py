@@ -110,15 +110,15 @@ class Journal:
         else:
             write_atomic(self.path, _line({"signature": self.signature}))
 
-    def add(self, written: Iterable[tuple[str, str, str]]) -> None:
+    def add(self, answer_rows: Iterable[tuple[str, str, str]]) -> None:
         """Keep what was written: uid, about sentence 1, about sentence 2; on the disk when this returns."""
-        rows = list(written)
+        rows = list(answer_rows)
         lines = (_line({"uid": uid, "written": [answer1, two]}) for uid, answer1, two in rows)
         with open(self.path, "ab") as file:
             file.write("".join(lines).encode("utf-8"))
             file.flush()
             os.fsync(file.fileno())
-        self.answers_by_uid |= {uid: (one, two) for uid, one, two in rows}
+        self.answers_by_uid |= {uid: (answer_one, two) for uid, answer_one, two in rows}
 
     def _read(self) -> None:
         data = read_bytes(self.path)

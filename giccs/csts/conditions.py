@@ -194,20 +194,24 @@ def parse(text: str) -> Condition | None:
 def analyse(conditions: Iterable[str]) -> Analysis:
     """Count features and entities; raise ValueError where no condition has words."""
     texts = Counter(conditions)
-    found: Counter[Condition] = Counter()
+    condition_counts: Counter[Condition] = Counter()
     for text, count in texts.items():
         if parsed := parse(text):
-            found[parsed] += count
-    total = found.total()
+            condition_counts[parsed] += count
+    total = condition_counts.total()
     if not total:
         raise ValueError("there are no conditions with words")
-    forms = _summed((condition.form, count) for condition, count in found.items())
-    features = _summed((one.feature, count) for one, count in found.items())
-    entities = _summed((one.entity, count) for one, count in found.items() if one.entity)
+    forms = _summed((condition.form, count) for condition, count in condition_counts.items())
+    features = _summed((condition.feature, count) for condition, count in condition_counts.items())
+    entities = _summed(
+        (condition.entity, count)
+        for condition, count in condition_counts.items()
+        if condition.entity
+    )
     return Analysis(
         total=total,
         empty=texts.total() - total,
-        different=len(found),
+        different=len(condition_counts),
         forms={form: forms[form] for form in FORMS},
         features=_ranked(features, total),
         entities=_ranked(entities, total),

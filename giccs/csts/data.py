@@ -192,11 +192,13 @@ def merged(dataset: Dataset, labels: Mapping[str, int]) -> Merged:
     """
     uids = {instance.uid for instance in dataset.instances}
     matched_instances = [
-        replace(one, label=labels[one.uid]) for one in dataset.instances if one.uid in labels
+        replace(instance, label=labels[instance.uid])
+        for instance in dataset.instances
+        if instance.uid in labels
     ]
     return Merged(
         replace(dataset, instances=tuple(matched_instances)),
-        tuple(one.uid for one in dataset.instances if one.uid not in labels),
+        tuple(instance.uid for instance in dataset.instances if instance.uid not in labels),
         tuple(uid for uid in labels if uid not in uids),
     )
 
@@ -381,8 +383,8 @@ def pairing(rows: Sequence[LocatedRecord[Instance]]) -> list[Problem]:
         if not row.record.condition.strip()
     ]
     row_indices: dict[int, list[int]] = {}
-    for index, one in enumerate(rows):
-        row_indices.setdefault(one.record.pair, []).append(index)
+    for index, located_row in enumerate(rows):
+        row_indices.setdefault(located_row.record.pair, []).append(index)
     for members in row_indices.values():
         problems += _pair_problems(rows, members)
     return problems
@@ -475,7 +477,7 @@ def divide_rows(dataset: Dataset, share: float, seed: int) -> tuple[Dataset, Dat
     enough = share * len(dataset.instances)
     first = {pair for pair, so_far in zip(pairs, before, strict=False) if so_far < enough}
     inside, outside = (
-        tuple(one for one in dataset.instances if (one.pair in first) is in_first)
+        tuple(instance for instance in dataset.instances if (instance.pair in first) is in_first)
         for in_first in (True, False)
     )
     return replace(dataset, instances=inside), replace(dataset, instances=outside)

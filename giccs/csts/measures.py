@@ -68,8 +68,8 @@ def csts_metrics(
     labelled_rows = [row for row, instance in enumerate(instances) if instance.label in LABELS]
     labelled = [instances[row] for row in labelled_rows]
     predicted = np.asarray(prediction, dtype=np.float64)[labelled_rows]
-    _, pair = np.unique([one.pair for one in labelled], return_inverse=True)
-    label = np.array([one.label for one in labelled], dtype=np.float64)
+    _, pair = np.unique([instance.pair for instance in labelled], return_inverse=True)
+    label = np.array([instance.label for instance in labelled], dtype=np.float64)
     estimates = correlations(predicted, label, pair.astype(np.intp), resamples=resamples, seed=seed)
     accuracy = _pair_accuracy(predicted, labelled)
     return {
@@ -140,7 +140,7 @@ def mean_metrics(
         csts_metrics(prediction, instances, resamples=0, seed=SEED) for prediction in predictions
     ]
     _, groups = np.unique([instance.pair for instance in instances], return_inverse=True)
-    labels = np.array([one.label for one in instances], dtype=np.float64)
+    labels = np.array([instance.label for instance in instances], dtype=np.float64)
 
     def correlation(weighted: Callable[[Floats, Floats, Ints], Statistic]) -> Estimate:
         statistics = [
@@ -215,5 +215,5 @@ def _with_spread(mean: Callable[[], Estimate], singles: Sequence[Estimate]) -> E
     if undefined is not None:
         return replace(undefined, extra={"seeds": len(singles)})
     chance = {name: singles[0].extra[name] for name in ("chance",) if name in singles[0].extra}
-    sd = float(np.std([one.value for one in singles], ddof=1))
+    sd = float(np.std([metric.value for metric in singles], ddof=1))
     return replace(mean(), extra={"sd": sd, "seeds": len(singles), **chance})

@@ -260,16 +260,16 @@ Wildflowers carpet a grassy alpine meadow in the height of summer. Condition: Th
         """
         instruction, query = self._texts(data)
         before = [instruction.form] if instruction else []
-        drawn = Examples(data.examples, self.shots, self.seed) if data.examples else None
+        shot_examples = Examples(data.examples, self.shots, self.seed) if data.examples else None
 
         def parts(instance: Instance) -> list[str]:
-            examples = drawn.of(instance) if drawn else []
+            examples = shot_examples.of(instance) if shot_examples else []
             example_texts = [
                 f"{query.fill(**_fields(example))} {_label_text(example)}" for example in examples
             ]
             return [*before, *example_texts, query.fill(**_fields(instance, data))]
 
-        return ["\n".join(parts(one)) for one in data.instances]
+        return ["\n".join(parts(instance)) for instance in data.instances]
 
     def _texts(self, data: TaskData) -> tuple[Text | None, Text]:
         """Return the instruction, if there is to be one, and the form of the question."""

@@ -120,7 +120,7 @@ class TaskData:
         labels = {"label": [instance.label for instance in self.instances]}
         if self.indices is None:
             return labels
-        return {**labels, INDEX: [self.indices[one.uid] for one in self.instances]}
+        return {**labels, INDEX: [self.indices[instance.uid] for instance in self.instances]}
 
     def described(self) -> str:
         """Return how much there is: ``60 sentence pairs, 120 rows``."""
@@ -162,7 +162,7 @@ class Reading:
 def first_pairs(instances: Sequence[Instance], n: int | None) -> tuple[Instance, ...]:
     """Return the rows of the first `n` sentence pairs; of all where n is None."""
     first_pairs_set = set(list(dict.fromkeys(instance.pair for instance in instances))[:n])
-    return tuple(one for one in instances if one.pair in first_pairs_set)
+    return tuple(instance for instance in instances if instance.pair in first_pairs_set)
 
 
 def in_splits(data: str | os.PathLike[str]) -> bool:
@@ -196,9 +196,9 @@ def read_task_data(
     else:
         dataset = replace(
             full_dataset,
-            instances=tuple(replace(one, label=None) for one in full_dataset.instances),
+            instances=tuple(replace(instance, label=None) for instance in full_dataset.instances),
         )
-        indices = {one.uid: index for index, one in enumerate(full_dataset.instances)}
+        indices = {instance.uid: index for index, instance in enumerate(full_dataset.instances)}
         message = "no row has a label from 1 to 5: rows are predicted, and nothing is measured"
         left_out = [Problem(name, None, message)]
     answers_by_uid = None
@@ -252,9 +252,10 @@ def _matched(
     faults = {
         "has no answers for": [uid for uid, answer_row in matches.items() if answer_row is None],
         "has answers about another condition for": [
-            one.uid
-            for one in rows
-            if (known := matches[one.uid]) and known.condition not in ("", _words(one.condition))
+            row.uid
+            for row in rows
+            if (row_answer := matches[row.uid])
+            and row_answer.condition not in ("", _words(row.condition))
         ],
     }
     problems = [
@@ -264,7 +265,7 @@ def _matched(
     ]
     if problems:
         raise InputError(problems)
-    answers = {uid: (one.answer1, one.answer2) for uid, one in matches.items() if one}
+    answers = {uid: (answer.answer1, answer.answer2) for uid, answer in matches.items() if answer}
     elsewhere = tuple(f"{other_split}:" for other_split in SPLITS if other_split != split)
     return answers, sum(not uid.startswith(elsewhere) for uid in answer_rows) - len(answers)
 

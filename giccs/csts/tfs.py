@@ -393,17 +393,22 @@ def score(comparison: Comparison, na: str = "renormalise") -> Score:
     counted_features = [
         feature for feature in comparison.features if feature.applies or na == "zero"
     ]
-    total = sum(_exact(one.weight) for one in counted_features)
+    total = sum(_exact(feature.weight) for feature in counted_features)
     reason = _why_undefined(counted_features, total)
     if reason:
-        parts = tuple(Contribution(one, math.nan, math.nan) for one in comparison.features)
+        parts = tuple(Contribution(feature, math.nan, math.nan) for feature in comparison.features)
         return Score(comparison, math.nan, reason, parts)
-    shares = [_exact(one.weight) / total for one in counted_features]
+    shares = [_exact(feature.weight) / total for feature in counted_features]
     similarity = sum(
-        share * _exact(one.similarity) for share, one in zip(shares, counted_features, strict=True)
+        share * _exact(feature.similarity)
+        for share, feature in zip(shares, counted_features, strict=True)
     )
-    share_of = {one.name: share for one, share in zip(counted_features, shares, strict=True)}
-    parts = tuple(_contribution(one, share_of.get(one.name)) for one in comparison.features)
+    share_of = {
+        feature.name: share for feature, share in zip(counted_features, shares, strict=True)
+    }
+    parts = tuple(
+        _contribution(feature, share_of.get(feature.name)) for feature in comparison.features
+    )
     return Score(comparison, float(similarity), "", parts)
 
 
@@ -485,19 +490,21 @@ def summary(scores: Sequence[Score]) -> Summary:
     are not independent (`giccs.measures.metrics.correlations`).
     """
     values = [score.value for score in scores if not score.reason]
-    features = [feature for one in scores for feature in one.comparison.features]
+    features = [
+        feature for feature_score in scores for feature in feature_score.comparison.features
+    ]
     return Summary(
         comparisons=len(scores),
         scored=len(values),
-        undefined=Counter(one.reason for one in scores if one.reason),
+        undefined=Counter(score.reason for score in scores if score.reason),
         mean=_mean(values),
         lowest=min(values, default=math.nan),
         highest=max(values, default=math.nan),
         below_scale=sum(value < LOWEST for value in values),
         one_sided=sum(feature.one_sided for feature in features),
         features=tuple(_uses(scores)),
-        labelled=sum(one.comparison.labelled for one in scores),
-        invalid=sum(one.comparison.label == INVALID for one in scores),
+        labelled=sum(score.comparison.labelled for score in scores),
+        invalid=sum(score.comparison.label == INVALID for score in scores),
         agreement=_agreement(scores),
     )
 
@@ -537,8 +544,8 @@ def _agreement(scores: Sequence[Score]) -> dict[str, Estimate]:
     pairs: dict[tuple[str, str], int] = {}
     sides = [(score.comparison.sentence1, score.comparison.sentence2) for score in compared]
     estimates = correlations(
-        np.array([one.value for one in compared]),
-        np.array([one.comparison.label for one in compared], dtype=np.float64),
+        np.array([score.value for score in compared]),
+        np.array([score.comparison.label for score in compared], dtype=np.float64),
         np.array([pairs.setdefault(side, len(pairs)) for side in sides]),
     )
     return {name: over_pairs(estimates[name]) for name in ("pearson", "spearman")}

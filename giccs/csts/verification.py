@@ -212,7 +212,7 @@ def agreement(
     """
     raters = _raters(triplets)
     complete_triplets = [triplet for triplet in triplets if len(triplet.answers) == raters]
-    labelled = [one for one in complete_triplets if None not in one.answers]
+    labelled = [triplet for triplet in complete_triplets if None not in triplet.answers]
     every = _table(complete_triplets, (*LABELS, None))
     labels = _table(labelled, LABELS)
     applies = np.stack([every[:, :-1].sum(1), every[:, -1]], axis=1)
@@ -285,8 +285,10 @@ def _estimate(counts: Floats, pair: Ints, resamples: int, seed: int, remark: str
     kappa = _kappa(counts, pair)
     n_pairs = int(pair.max()) + 1
     value = float(kappa(np.ones((1, n_pairs)))[0])
-    why = "every answer is in one category: kappa is not defined" if math.isnan(value) else ""
-    note = "; ".join(filter(None, [remark, why]))
+    undefined_reason = (
+        "every answer is in one category: kappa is not defined" if math.isnan(value) else ""
+    )
+    note = "; ".join(filter(None, [remark, undefined_reason]))
     return jackknife_estimate(
         kappa,
         n,

@@ -71,7 +71,7 @@ def check(console: Console, data: str, split: str | None, relabelled: str | None
 def _summary(dataset: Dataset) -> dict[str, Any]:
     label_counts = Counter(instance.label for instance in dataset.instances)
     sentence_pairs = pairs(dataset)
-    first = {one.pair: one for one in reversed(dataset.instances)}
+    first = {instance.pair: instance for instance in reversed(dataset.instances)}
     equal = sum(high.label == low.label for high, low in sentence_pairs)
     rising = sum(first[high.pair] is not high for high, _ in sentence_pairs)
     return {
@@ -98,10 +98,10 @@ def _compared(dataset: Dataset, second: Mapping[str, int]) -> dict[str, Any]:
     """
     relabelled = merged(dataset, second)
     before = {instance.uid: instance.label for instance in dataset.labelled().instances}
-    rows = [one for one in relabelled.dataset.instances if one.uid in before]
-    valid = [one for one in rows if one.label != INVALID]
-    label_counts = Counter(one.label for one in relabelled.dataset.instances)
-    changed = sum(one.label != before[one.uid] for one in valid)
+    rows = [instance for instance in relabelled.dataset.instances if instance.uid in before]
+    valid = [instance for instance in rows if instance.label != INVALID]
+    label_counts = Counter(instance.label for instance in relabelled.dataset.instances)
+    changed = sum(instance.label != before[instance.uid] for instance in valid)
     return {
         "rows": len(relabelled.dataset.instances),
         "labels": {str(label): label_counts[label] for label in (*LABELS, INVALID)},
@@ -125,7 +125,9 @@ def _spearman(before: Mapping[str, int | None], rows: Sequence[Instance]) -> Est
             [relabelled_instance.label for relabelled_instance in rows],
         )
     )
-    _, pair = np.unique(np.array([one.pair for one in rows], dtype=np.intp), return_inverse=True)
+    _, pair = np.unique(
+        np.array([instance.pair for instance in rows], dtype=np.intp), return_inverse=True
+    )
     return correlations(first, second, pair)["spearman"]
 
 

@@ -269,19 +269,19 @@ def _measured(evaluation: Evaluation) -> str:
     """Return our Table 2: on the half that has not chosen K, beside the all-error baseline."""
     rows: list[Sequence[Any]] = [
         (
-            one.distribution,
-            one.k,
-            *_cells(one.clustered),
-            interval(one.clustered["spearman"], 2),
-            _short(one.not_clustered["f1"]),
+            result.distribution,
+            result.k,
+            *_cells(result.clustered),
+            interval(result.clustered["spearman"], 2),
+            _short(result.not_clustered["f1"]),
         )
-        for one in evaluation.outcomes.values()
+        for result in evaluation.outcomes.values()
     ]
     rows.append(("all called errors", "", *_cells(evaluation.all_errors), "", ""))
     table = tabulated(rows, DISTRIBUTION_TITLES, "table")
     best = ", ".join(
-        f"{one.distribution} {one.paper_f1:.3f} (K = {one.paper_k})"
-        for one in evaluation.outcomes.values()
+        f"{result.distribution} {result.paper_f1:.3f} (K = {result.paper_k})"
+        for result in evaluation.outcomes.values()
     )
     reasons = {
         f"{name} is not defined: {estimate.reason}."

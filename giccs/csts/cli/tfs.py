@@ -126,7 +126,7 @@ def tfs(console: Console, file: str, na: str, form: str) -> None:
     total_summary = summary(scores)
     document = {
         "na": na,
-        "scores": [one.document() for one in scores],
+        "scores": [item.document() for item in scores],
         "summary": total_summary.document(),
     }
     if form == "csv":
@@ -226,8 +226,8 @@ def _summary_lines(total_summary: Summary) -> Iterator[str]:
     }
     yield from (f"{label}: {count}" for label, count in counts.items() if count)
     for name, estimate in total_summary.agreement.items():
-        why = f" ({estimate.reason})" if estimate.reason else ""
-        yield f"{name} with the labels, n = {estimate.n}: {interval(estimate)}{why}"
+        undefined_reason = f" ({estimate.reason})" if estimate.reason else ""
+        yield f"{name} with the labels, n = {estimate.n}: {interval(estimate)}{undefined_reason}"
 
 
 def _range(total_summary: Summary) -> str:

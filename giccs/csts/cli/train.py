@@ -276,11 +276,11 @@ def _swept(
     from giccs.csts.encoders.sweep import sweep as run
 
     runs = _spread(grid, lines)
-    for one in runs:
-        points(grid, one)  # what cannot be is known before anything is trained
+    for sweep_run in runs:
+        points(grid, sweep_run)  # what cannot be is known before anything is trained
     sweeps = [
-        run(grid, one, splits, folder, machine, console.progress, console.note, force=force)
-        for one in runs
+        run(grid, sweep_run, splits, folder, machine, console.progress, console.note, force=force)
+        for sweep_run in runs
     ]
     for reason, count in sum((Counter(sweep.impossible) for sweep in sweeps), Counter()).items():
         console.note(f"{count} combinations left out: {reason}")
@@ -288,7 +288,7 @@ def _swept(
     remarks = Remarks(console)
     for outcome in best:
         remarks.print_for(outcome.result)
-    rows = [_point_row(point) for one in sweeps for point in one.points]
+    rows = [_point_row(point) for swept in sweeps for point in swept.points]
     headers = ["model", "setting", *TITLES[:2]]
     text = f"{_rows(rows, headers)}\n(on validation)\n\n{_table(best)}"
     return text, _document(console, best) | {"models": [], "sweep": _sweep_document(sweeps)}
@@ -344,7 +344,11 @@ def _curved(
     ]
     text = _rows(rows, ["model", "setting", "rows", *TITLES])
     console.note(f"curve: {Path(folder, 'curve.csv')}, {Path(folder, 'curve.svg')}")
-    return text, {"results": [], "models": [], "curve": [_curve_document(one) for one in points]}
+    return text, {
+        "results": [],
+        "models": [],
+        "curve": [_curve_document(curve_point) for curve_point in points],
+    }
 
 
 def _curve_document(point: CurvePoint) -> dict[str, Any]:

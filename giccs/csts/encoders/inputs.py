@@ -50,8 +50,8 @@ def units(instances: Sequence[Instance], objective: str) -> list[Unit]:
     paired_units: list[Unit] = [*paired(instances)]
     if objective == "quad":
         return paired_units
-    inside = {id(one) for unit in paired_units for one in unit}
-    return [*paired_units, *((one,) for one in instances if id(one) not in inside)]
+    inside = {id(instance) for unit in paired_units for instance in unit}
+    return [*paired_units, *((instance,) for instance in instances if id(instance) not in inside)]
 
 
 @dataclass(frozen=True)
@@ -111,14 +111,14 @@ class Batches:
         low) in the batch, for units of two rows.
         """
         rows = [row for unit in batch for row in unit]
-        texts = [one.passes[part] for part in range(len(rows[0].passes)) for one in rows]
+        texts = [row.passes[part] for part in range(len(rows[0].passes)) for row in rows]
         padding = [max(len(text.ids) for text in texts) - len(text.ids) for text in texts]
         padded = [*zip(texts, padding, strict=True)]
         return {
             "input_ids": torch.tensor([[*text.ids, *[self.pad] * n] for text, n in padded]),
             "attention_mask": torch.tensor([[1] * len(text.ids) + [0] * n for text, n in padded]),
             "token_type_ids": torch.tensor([[*text.types, *[0] * n] for text, n in padded]),
-            "labels": torch.tensor([one.label for one in rows]),
+            "labels": torch.tensor([row.label for row in rows]),
             "pairs": torch.tensor(_unit_spans(batch), dtype=torch.long).reshape(-1, 2),
         }
 

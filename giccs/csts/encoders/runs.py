@@ -271,7 +271,7 @@ class _Task:
                 {
                     "uid": [row.uid for row in rows],
                     "prediction": np.mean(columns, axis=0),
-                    "label": [one.label for one in rows],
+                    "label": [row.label for row in rows],
                     **{
                         f"seed_{seed}": column
                         for seed, column in zip(self.settings.seeds, columns, strict=True)

@@ -129,7 +129,7 @@ def sample_rows(rows: Rows, number: int | None, seed: int) -> Rows:
     order = np.random.default_rng(seed).permutation(list(sizes))
     before = np.cumsum([0, *(sizes[pair] for pair in order)])[:-1]
     selected_pairs = set(order[before < number].tolist())
-    return tuple(one for one in rows if one.pair in selected_pairs)
+    return tuple(row for row in rows if row.pair in selected_pairs)
 
 
 def _is_there(data: str, split: str) -> bool:
@@ -201,4 +201,4 @@ def _ambiguous(
 def _held_out(rows: Rows) -> tuple[Rows, Rows]:
     validation = sample_rows(rows, max(2, round(HELD_OUT * len(rows))), seed=0)
     inside = {row.pair for row in validation}
-    return tuple(one for one in rows if one.pair not in inside), validation
+    return tuple(row for row in rows if row.pair not in inside), validation

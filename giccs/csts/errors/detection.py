@@ -328,6 +328,7 @@ def _row(suspect: Suspect) -> tuple[object, ...]:
     near = ";".join(f"{pair.uid}={pair.label}" for pair in suspect.neighbours)
     return (
         suspect.pair.uid, suspect.pair.label, suspect.rank_label, suspect.gap, f"{suspect.similarity:.6f}",
-        suspect.cluster, f"{suspect.rank:g}", suspect.size, suspect.truth or "", suspect.pair.condition, suspect.pair.answer1,
+        suspect.cluster, f"{suspect.rank:g}", suspect.size, suspect.truth or "",
+        suspect.pair.condition, suspect.pair.answer1,
         suspect.pair.answer2, near, suspect.reason,
     )  # fmt: skip

@@ -130,16 +130,16 @@ def _grouped(file: str, sources: tuple[str, ...], rows: Sequence[_Row]) -> Capti
     number = {source: index for index, source in enumerate(sources)}
     owner = np.array([number[row.source] for row in rows], dtype=np.int64)
     once: dict[tuple[int, str], int] = {}
-    for place in np.argsort(owner, kind="stable").tolist():
-        once.setdefault((int(owner[place]), rows[place].text), place)
+    for row_index in np.argsort(owner, kind="stable").tolist():
+        once.setdefault((int(owner[row_index]), rows[row_index].text), row_index)
     caption_indices = np.fromiter(once.values(), dtype=np.int64, count=len(once))
     starts = np.searchsorted(owner[caption_indices], np.arange(len(sources) + 1))
     return Captions(
         file,
         sources,
-        tuple(rows[place].text for place in caption_indices.tolist()),
+        tuple(rows[index].text for index in caption_indices.tolist()),
         starts.astype(np.int64),
-        np.array([rows[place].line for place in caption_indices.tolist()], dtype=np.int64),
+        np.array([rows[index].line for index in caption_indices.tolist()], dtype=np.int64),
         caption_indices,
         len(rows),
     )

@@ -83,12 +83,12 @@ def bags_of(texts: Sequence[str], stop_words: Iterable[str], progress: Progress 
     times: list[int] = []
     ends, words, content_words = [0], [], []
     for text in progress(texts, "words", len(texts)):
-        found = WORD.findall(text.lower())
-        bag = Counter(stem for word in found if (stem := CLITIC.sub("", word)) not in stop_words)
+        tokens = WORD.findall(text.lower())
+        bag = Counter(stem for word in tokens if (stem := CLITIC.sub("", word)) not in stop_words)
         columns += (vocabulary.setdefault(word, len(vocabulary)) for word in bag)
         times += bag.values()
         ends.append(len(columns))
-        words.append(len(found))
+        words.append(len(tokens))
         content_words.append(bag.total())
     shape = (len(texts), max(1, len(vocabulary)))
     content: Any = csr_array((np.array(times, np.float32), columns, ends), shape=shape)

@@ -1,1 +1,1 @@
-"""Similarity under a condition: C-STS and its linguistic re-reading, L-CSTS."""
+"""Conditional semantic textual similarity: C-STS and its linguistic reannotation, L-CSTS."""

@@ -1,9 +1,9 @@
-"""Generation of answers: what does each sentence say about the condition? (L-CSTS, 4.1 and Figure 7)
+"""Generation of answers to the question of each condition, one sentence at a time (L-CSTS, 4.1 and Figure 7).
 
-A condition becomes the question "What is [condition]?", in lower case and without its full stop (footnote 4),
-and a model answers it from one sentence at a time. What it wrote is kept in a journal beside the answers as
-soon as it is there: a call that was stopped goes on where it was. An answer is the first line that has text;
-where there is none, or the condition is empty and nothing can be asked, it is `NO_ANSWER`.
+A condition becomes the question "What is [condition]?", in lower case and without its full stop (footnote 4).
+A model answers it from one sentence at a time. Its outputs are stored in a journal beside the answers as they
+arrive, so that an interrupted call can be resumed. An answer is the first line with text. It is `NO_ANSWER`
+if there is no such line, or if the condition is empty.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ __all__ = [
 log = logging.getLogger(__name__)
 
 NO_ANSWER = "(no answer)"
-"""What stands where a model wrote nothing: an empty answer could not be embedded, nor be told from a gap."""
+"""Replacement for an empty output, which could be neither embedded nor distinguished from a gap."""
 MAX_TOKENS = 20
 AT_ONCE = 32
-"""Rows between two notes in the journal: what an interrupted call loses at most."""
+"""Number of rows per journal write, the maximum loss if a call is interrupted."""
 MAX_PROGRESS_LABEL = 40
-"""Characters of a value in a message."""
+"""Maximum number of characters of a value in a message."""
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 COLUMNS = ("uid", "label", "answer1", "answer2", "condition")
 
 
 @dataclass(frozen=True, slots=True)
 class AnsweredRow:
-    """A row, and what the model made of its sentences."""
+    """A row and the model's answers about its two sentences."""
 
     row: Instance
     answer1: str
@@ -62,12 +62,12 @@ class AnsweredRow:
 
     @property
     def empty(self) -> int:
-        """How many of the answers are none."""
+        """Number of missing answers."""
         return (self.answer1, self.answer2).count(NO_ANSWER)
 
 
 def question(condition: str) -> str:
-    """Return the question about a condition; empty where the condition is.
+    """Return the question about a condition, or an empty string for an empty condition.
 
     >>> question("The color of the dogs.")
     'What is the color of the dogs?'
@@ -77,9 +77,9 @@ def question(condition: str) -> str:
 
 
 def cleaned(answer: str) -> str:
-    """Return the first line that has text, with single spaces; `NO_ANSWER` where there is none.
+    """Return the first line with text, with single spaces, or `NO_ANSWER` without one.
 
-    Control characters count as spaces: a random byte is no part of an answer, and spoils a CSV file.
+    Control characters are treated as spaces, because they would corrupt a CSV file.
 
     >>> cleaned("\\n  Two  dogs \\nSentence: A cat."), cleaned(" ")
     ('Two dogs', '(no answer)')
@@ -89,15 +89,16 @@ def cleaned(answer: str) -> str:
 
 
 def rows_to_ask(dataset: Dataset) -> tuple[Instance, ...]:
-    """Return the rows that are asked about: those with a label from 1 to 5, or all where none has one."""
+    """Return the rows for which answers are generated: those with a label from 1 to 5, or all if none has
+    one."""
     return dataset.labelled().instances or dataset.instances
 
 
 @dataclass(slots=True)
 class Journal:
-    """What a model wrote about each uid: a file of JSON lines, the first of which says how it was asked.
+    """Model outputs by uid, stored as JSON Lines; the first line is the signature of the generation.
 
-    InputError where the file is of another question, or is no journal.
+    Raises InputError if the file has another signature or is not a journal.
     """
 
     path: Path
@@ -111,7 +112,8 @@ class Journal:
             write_atomic(self.path, _line({"signature": self.signature}))
 
     def add(self, answer_rows: Iterable[tuple[str, str, str]]) -> None:
-        """Keep what was written: uid, about sentence 1, about sentence 2; on the disk when this returns."""
+        """Store rows of uid, output about sentence 1 and output about sentence 2; flushed to disk before the
+        return."""
         rows = list(answer_rows)
         lines = (_line({"uid": uid, "written": [answer1, two]}) for uid, answer1, two in rows)
         with open(self.path, "ab") as file:
@@ -130,15 +132,15 @@ class Journal:
                 line["uid"]: (line["written"][0], line["written"][1]) for line in lines
             }
         except (ValueError, KeyError, TypeError, IndexError, RecursionError):
-            raise self._refused("is no journal of answers; remove it, or use --force") from None
+            raise self._refused("not a journal of answers; remove it, or use --force") from None
         if changed := _changed(signature, json_ready(self.signature)):
             raise self._refused(
-                f"holds answers that came about otherwise: {changed}; name another output, or use "
-                "--force to ask everything again"
+                f"contains answers generated with other settings: {changed}; choose another "
+                "output, or use --force to generate all answers again"
             )
         if len(complete_lines) < len(
             data
-        ):  # the last line was being written when the program was ended
+        ):  # The last line is incomplete if the program was interrupted.
             os.truncate(self.path, len(complete_lines))
 
     def _refused(self, message: str) -> InputError:
@@ -147,19 +149,19 @@ class Journal:
 
 @dataclass(frozen=True, slots=True)
 class AnswerGenerator:
-    """Asks a model that writes."""
+    """Generates answers with a text generation model."""
 
     model: Any
-    """With `generate`, and with `render_chat` where a chat template is wanted."""
+    """Must have `generate`, and `render_chat` if a chat template is used."""
     max_tokens: int = MAX_TOKENS
     chat_template: bool = False
 
     def refuses(self) -> str:
-        """Return why the model cannot do it and what could be done; empty where it can."""
+        """Return why the model is unsuitable, with a remedy, or an empty string."""
         return no_generation_reason(self.model, "answering", chat_template=self.chat_template)
 
     def signature(self, dataset: Dataset) -> dict[str, Any]:
-        """Return all that the answers depend on; labels are not among it."""
+        """Return all settings that determine the answers; labels are not among them."""
         unlabelled = tuple(replace(instance, label=None) for instance in dataset.instances)
         return {
             "model": self.model.name,
@@ -171,7 +173,7 @@ class AnswerGenerator:
         }
 
     def prompts(self, row: Instance) -> list[str]:
-        """Return what the model reads: a prompt for each sentence."""
+        """Return two prompts, one per sentence."""
         question_text = question(row.condition)
         prompts = [
             text("question-1").fill(sentence=sentence, question=question_text)
@@ -180,14 +182,14 @@ class AnswerGenerator:
         return list(map(self.model.render_chat, prompts)) if self.chat_template else prompts
 
     def ask(self, rows: Sequence[Instance], journal: Journal, progress: Progress = silent) -> int:
-        """Ask about the rows that the journal does not know yet; return how many these were."""
+        """Generate answers for the rows that are not in the journal yet; return the number of these rows."""
         missing = [
             row for row in rows if row.uid not in journal.answers_by_uid and question(row.condition)
         ]
-        log.debug("%d rows, %d of them to be asked about", len(rows), len(missing))
+        log.debug("%d rows, %d of them without answers yet", len(rows), len(missing))
         served = isinstance(
             self.model, ServedModel
-        )  # it keeps answers itself, and counts a call's cost
+        )  # The model stores answers itself and tracks the cost of a call.
         if served:
             self._add(missing, journal, progress)
         else:
@@ -209,7 +211,7 @@ class AnswerGenerator:
 
 
 def answered_rows(rows: Sequence[Instance], journal: Journal) -> list[AnsweredRow]:
-    """Return the answers of every row, cleaned."""
+    """Return the cleaned answers of all rows."""
     nothing = ("", "")
     return [
         AnsweredRow(row, *map(cleaned, journal.answers_by_uid.get(row.uid, nothing)))
@@ -218,7 +220,7 @@ def answered_rows(rows: Sequence[Instance], journal: Journal) -> list[AnsweredRo
 
 
 def answers_csv(answers: Iterable[AnsweredRow]) -> str:
-    """Return answers as CSV (uid, label, answer1, answer2, condition); a row without a label has none."""
+    """Return answers as CSV (uid, label, answer1, answer2, condition); the label may be empty."""
     rows = []
     for row in answers:
         label = row.row.label if row.row.label in LABELS else ""
@@ -231,7 +233,7 @@ def _line(document: Mapping[str, Any]) -> str:
 
 
 def _changed(old: Any, new: Mapping[str, Any]) -> str:
-    """Return what of a signature is different: ``model was a, is b``."""
+    """Return the differences between two signatures: ``model was a, is b``."""
     before = old if isinstance(old, Mapping) else {}
     return ", ".join(
         f"{name} was {_short(before.get(name))}, is {_short(new.get(name))}"
@@ -241,6 +243,6 @@ def _changed(old: Any, new: Mapping[str, Any]) -> str:
 
 
 def _short(value: Any) -> str:
-    """Return a value as a message has it: of a digest the beginning."""
+    """Return a value for a message; digests are shortened."""
     text = repr(value)
     return text if len(text) <= MAX_PROGRESS_LABEL else f"{text[:MAX_PROGRESS_LABEL]}…"

@@ -1,22 +1,22 @@
-"""What do conditions ask about: which feature, of which entity?  (L-CSTS, 3.1 and Figure 2.)
+"""Analysis of conditions: the feature and the entity that each condition names (L-CSTS, 3.1 and Figure 2).
 
-The paper says that most conditions are "[feature] of [entity]" or a lone "[entity]", and that a lone entity
-is counted under the feature *type*. How it found the parts it does not say. Chosen here, on purpose as rules
-that can be read:
+The paper says that most conditions are "[feature] of [entity]" or a single "[entity]", and that a single
+entity is counted under the feature *type*. It does not say how it found these parts. This module uses the
+following explicit rules:
 
-1. Lower case, without punctuation (the paper's footnote 4 drops case and the full stop).
-2. With "of": what stands before the first "of" is the feature, what follows is the entity.
-3. Without: a possessive ("the people's demeanor") is its "of" form, since it names a feature. So is a
-   compound that ends in a feature which the paper itself names ("room type"; `NAMED`).
-4. One of those features alone ("the number") is a feature without an entity; all others are a lone entity,
-   whose feature is *type*.
-5. A part is counted by its head (`head`). So "the main colors of the two dogs in the yard" is *color*
-   of *dog*, and "the number of pieces of cake" is *number* of *piece*. Synonyms (color and colour, kind and
-   type) are not brought together.
+1. Case and punctuation are ignored (the paper's footnote 4 removes case and the full stop).
+2. In a condition with "of", the text before the first "of" is the feature and the text after it the entity.
+3. A possessive without "of" ("the people's demeanor") is treated as its "of" form, since it names a feature.
+   So is a compound that ends in a feature named in the paper ("room type"; `NAMED_FEATURES`).
+4. One of those features alone ("the number") is a feature without an entity. All other conditions are a
+   single entity with the feature *type*.
+5. A part is counted by its head (`head`). For example, "the main colors of the two dogs in the yard" is
+   *color* of *dog*, and "the number of pieces of cake" is *number* of *piece*. Synonyms (color and colour,
+   kind and type) are not merged.
 
-The head of a noun phrase is found by rules that can be read; there is no parser and no word list to install.
-The phrase goes from its first word that is no article to the first word that ends it: a preposition, a
-conjunction, a relative, an article further on, a participle. Its last word is the head.
+The head of a noun phrase is found by rules, without a parser or a word list to install. The phrase starts at
+the first word that is not an article. It ends before the next preposition, conjunction, relative pronoun,
+article or participle. Its last word is the head.
 """
 
 from __future__ import annotations
@@ -75,14 +75,14 @@ TYPE = "type"
 NAMED_FEATURES = frozenset(
     ["age", "amount", "color", "colour", "gender", "number", "shape", "size", TYPE]
 )
-"""The features that L-CSTS names in its section 3 and Table 3; British spelling added."""
+"""The features named in section 3 and Table 3 of L-CSTS, with British spelling added."""
 FORMS = ("of", "possessive", "compound", "feature", "singleton")
 MAX_LISTED_ROWS = 10
-"""How many features and entities Figure 2 shows."""
+"""Number of features and entities in Figure 2."""
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words in lower case: letters and digits, with the hyphens and apostrophes in them.
+    """Return the words in lower case: letters and digits, with internal hyphens and apostrophes.
 
     >>> words_of("The T-shirt of the dog’s owner.")
     ['the', 't-shirt', 'of', 'the', "dog's", 'owner']
@@ -91,7 +91,7 @@ def words_of(text: str) -> list[str]:
 
 
 def noun_phrase(words: Sequence[str]) -> list[str]:
-    """Return the noun phrase with which the words begin, without its articles.
+    """Return the noun phrase at the start of the words, without its articles.
 
     >>> noun_phrase("the tall man wearing a hat".split())
     ['tall', 'man']
@@ -106,7 +106,7 @@ def noun_phrase(words: Sequence[str]) -> list[str]:
 
 
 def head(words: Sequence[str]) -> str:
-    """Return the head of the noun phrase with which the words begin, in the singular; empty without one.
+    """Return the singular head of the noun phrase at the start of the words, or an empty string.
 
     >>> head("the two dogs in the yard".split())
     'dog'
@@ -116,7 +116,7 @@ def head(words: Sequence[str]) -> str:
 
 
 def singular(word: str) -> str:
-    """Return a noun's singular by the rules of English spelling.
+    """Return the singular of a noun by the rules of English spelling.
 
     >>> [singular(word) for word in ("animals", "buses", "dishes", "parties", "people", "tennis")]
     ['animal', 'bus', 'dish', 'party', 'people', 'tennis']
@@ -133,50 +133,50 @@ def singular(word: str) -> str:
 
 
 def _is_participle(word: str) -> bool:
-    """Tell "riding" and "parked" from "ring", "sheds" and the nouns of the list."""
+    """Return whether a word is a participle ("riding", "parked") and not a noun such as "ring" or "sheds"."""
     return word.endswith(("ing", "ed")) and len(word) > 4 and word not in NOT_PARTICIPLES
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """The parts of a condition, by their heads."""
+    """The parts of a condition, reduced to their heads."""
 
     form: str
     """``of``, ``possessive``, ``compound``, ``feature`` (without an entity) or ``singleton``."""
     feature: str
     entity: str
-    """Empty where none is named."""
+    """Empty if the condition names no entity."""
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How often a feature or an entity is asked about."""
+    """Frequency of a feature or an entity."""
 
     name: str
     count: int
     share: float
-    """Of all conditions that have words, 0 to 1."""
+    """Share of all conditions with words, from 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What the conditions of a data set ask about; a condition counts once a row."""
+    """Frequencies of features and entities in the conditions of a data set; each row counts once."""
 
     total: int
-    """Conditions that have words."""
+    """Number of conditions with words."""
     empty: int
-    """Conditions without; they count nowhere else."""
+    """Number of conditions without words, which are counted nowhere else."""
     different: int
-    """How many different combinations of form, feature and entity there are."""
+    """Number of distinct combinations of form, feature and entity."""
     forms: dict[str, int]
-    """How many conditions have each form, in the order of `FORMS`."""
+    """Number of conditions of each form, in the order of `FORMS`."""
     features: tuple[Count, ...]
-    """Falling; equal counts by name."""
+    """In descending order; ties by name."""
     entities: tuple[Count, ...]
 
 
 def parse(text: str) -> Condition | None:
-    """Return the parts of a condition; None where it has no words.
+    """Return the parts of a condition, or None if it has no words.
 
     >>> parse("The color of the animals.")
     Condition(form='of', feature='color', entity='animal')
@@ -192,7 +192,7 @@ def parse(text: str) -> Condition | None:
 
 
 def analyse(conditions: Iterable[str]) -> Analysis:
-    """Count features and entities; raise ValueError where no condition has words."""
+    """Count features and entities; raise ValueError if no condition has words."""
     texts = Counter(conditions)
     condition_counts: Counter[Condition] = Counter()
     for text, count in texts.items():
@@ -200,7 +200,7 @@ def analyse(conditions: Iterable[str]) -> Analysis:
             condition_counts[parsed] += count
     total = condition_counts.total()
     if not total:
-        raise ValueError("there are no conditions with words")
+        raise ValueError("no condition has words")
     forms = _summed((condition.form, count) for condition, count in condition_counts.items())
     features = _summed((condition.feature, count) for condition, count in condition_counts.items())
     entities = _summed(
@@ -229,7 +229,7 @@ def frequent_parts(analysis: Analysis, top: int = MAX_LISTED_ROWS) -> alt.HConca
 
 
 def _of(words: Sequence[str]) -> Condition | None:
-    """Return the parts around the first "of"; None where one of them is missing."""
+    """Return the parts before and after the first "of", or None if one is missing."""
     if "of" not in words[1:-1]:
         return None
     index = words.index("of", 1)

@@ -1,17 +1,17 @@
-"""C-STS as data: its rows, its files and their checks, and the second labels of L-CSTS.
+"""Rows, files and validation of C-STS, and the reannotation of L-CSTS.
 
-What is known of the published files (github.com/princeton-nlp/c-sts; they are behind a form, so no test here
-sees them): they are called ``csts_train.csv``, ``csts_validation.csv`` and ``csts_test.csv``, with columns
-``sentence1, sentence2, condition, label``; a label of -1 is a hidden one; a condition may be empty. The
-authors' programs group the rows by the two sentences and leave out what is not exactly two rows; the row with
-the higher label is the positive one. `pairs` does the same.
+The published files (github.com/princeton-nlp/c-sts) are ``csts_train.csv``, ``csts_validation.csv`` and
+``csts_test.csv`` with the columns ``sentence1, sentence2, condition, label``. They must be requested, so no
+test uses them. A label of -1 is hidden; a condition may be empty. The authors' programs group the rows by
+their two sentences and ignore groups of other than two rows. The row with the higher label is the positive
+one. `pairs` does the same.
 
-What is known of the reannotation (github.com/brandeis-llc/L-CSTS): its ``uid`` goes from 0 to 2833, "in the
-same order as the original C-STS dev split", so it is the number of a row of ``csts_validation.csv``.
+In the reannotation (github.com/brandeis-llc/L-CSTS), ``uid`` ranges from 0 to 2833, "in the same order as the
+original C-STS dev split". It is therefore the index of a row of ``csts_validation.csv``.
 
-What is concluded, and stated nowhere: the two rows of a pair follow each other, and the first was written as
-the condition of high similarity. In the reannotation row 2i has a higher label than row 2i+1 791 times and a
-lower one 255 times; between rows 2i+1 and 2i+2 it is 201 and 752 times; and so in every part of the file.
+The following is inferred, not documented: the two rows of a pair are adjacent, and the condition of high
+similarity comes first. In the reannotation, row 2i has a higher label than row 2i+1 791 times and a lower one
+255 times. Between rows 2i+1 and 2i+2 the counts are 201 and 752, and all parts of the file agree.
 """
 
 from __future__ import annotations
@@ -52,21 +52,21 @@ __all__ = [
 ]
 
 LABELS = (1, 2, 3, 4, 5)
-"""The Likert scale (C-STS, 2.2.2): 1 most dissimilar, 5 most similar."""
+"""The Likert scale from 1 (most dissimilar) to 5 (most similar) (C-STS, 2.2.2)."""
 INVALID = -1
-"""The label of the reannotated set where the condition does not apply to the sentences (L-CSTS, 3.3)."""
+"""The label in the reannotation of a condition that does not apply to the sentences (L-CSTS, 3.3)."""
 
 SAMPLE = "csts-sample"
-"""The data set of this form that ships with giccs."""
+"""The sample data set included in giccs."""
 SPLITS = ("train", "validation", "test")
 COLUMNS = ("sentence1", "sentence2", "condition", "label")
 UID_COLUMNS = ("uid", "index", "Unnamed: 0", "column 1")
-"""What the column of an index is called; the last is how `read_table` calls a first one without a name."""
+"""Names of the uid column; the last is the name that `read_table` gives to an unnamed first column."""
 HIDDEN = frozenset(["", "hidden", "-1", "-1.0"])
-"""What stands for the label of a row that is not labelled."""
+"""Labels of rows whose label is hidden."""
 NUMBERS = {text: label for label in LABELS for text in (str(label), f"{label}.0")}
 RELABELS = NUMBERS | {"-1": INVALID, "-1.0": INVALID}
-ALLOWED = "it must be 1, 2, 3, 4 or 5"
+ALLOWED = "expected 1, 2, 3, 4 or 5"
 OR_INVALID = f", or {INVALID} for an invalid condition"
 RELABELLED = Schema(
     dict[str, Any],
@@ -87,29 +87,29 @@ class Instance:
     """
 
     uid: str
-    """Unique in its data set: the file's own, or the number of the row, counted from 0."""
+    """Unique in its data set: from the file, or the index of the row from 0."""
     sentence1: str
     sentence2: str
     condition: str
     label: int | None
-    """1 to 5; -1 (`INVALID`) where a reannotation calls the condition invalid; None is not labelled."""
+    """1 to 5; -1 (`INVALID`) for a condition invalid in a reannotation; None if unlabelled."""
     pair: int
-    """Which sentence pair, counted from 0 in the order of the file."""
+    """Index of the sentence pair, from 0 in the order of the file."""
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Rows of C-STS; those of one sentence pair share its number."""
+    """Rows of C-STS; rows of one sentence pair share its index."""
 
     name: str
-    """How it was called."""
+    """The name or path given by the caller."""
     instances: tuple[Instance, ...]
     warnings: tuple[Problem, ...] = ()
-    """What is odd but does not make the data unusable."""
+    """Problems that do not make the data unusable."""
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over the content, whatever the order of the rows and the form of the file."""
+        """SHA-256 of the content, independent of the order of rows and the file format."""
         lines = sorted(_canonical(instance) for instance in self.instances)
         return hashlib.sha256("\n".join(lines).encode("utf-8")).hexdigest()
 
@@ -122,14 +122,14 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """A data set with second labels, and what found no partner."""
+    """A data set with its reannotation, and the unmatched rows and labels."""
 
     dataset: Dataset
-    """The rows that have a second label, which has taken the place of the first."""
+    """The rows with a second label, which replaces the first."""
     without_label: tuple[str, ...]
-    """uids of rows for which there is no second label."""
+    """uids of rows without a second label."""
     without_row: tuple[str, ...]
-    """uids of second labels for which there is no row."""
+    """uids of second labels without a row."""
 
 
 def read_csts(
@@ -137,11 +137,12 @@ def read_csts(
 ) -> Dataset:
     """Read a C-STS file, a folder of them, or csts-sample; raise InputError with every problem.
 
-    split: one of `SPLITS`, which file of the folder; None reads all that are there, as one data set whose
-    uids begin with the split (``validation:17``). relabelled: -1 is an invalid condition, not a hidden label.
+    split: one of `SPLITS`, the file to read from a folder. None reads all existing splits as one data set,
+    with uids that begin with the split (``validation:17``). relabelled: -1 is an invalid condition, not a
+    hidden label.
 
-    Rows without a partner, pairs with one condition twice and empty conditions can be used: they are
-    warnings here and problems for `check_csts`. Raises ValueError for another split.
+    Rows without a partner, pairs with equal conditions and empty conditions are usable: they are warnings
+    here and problems for `check_csts`. Raises ValueError for an unknown split.
     """
     contents = _read(data, split, relabelled)
     if contents.problems:
@@ -152,9 +153,9 @@ def read_csts(
 def check_csts(
     data: str | os.PathLike[str], split: str | None = None, *, relabelled: bool = False
 ) -> tuple[Dataset, list[Problem]]:
-    """Read data as `read_csts` does, but be strict, and return the problems instead of raising them.
+    """Read data like `read_csts`, strictly, and return the problems instead of raising them.
 
-    A file that cannot be read as a table, or lacks a column, still raises InputError.
+    A file that is not a table, or lacks a column, still raises InputError.
     """
     contents = _read(data, split, relabelled)
     return contents.dataset(data), list(_in_order(contents.problems + contents.flaws))
@@ -163,8 +164,8 @@ def check_csts(
 def pairs(dataset: Dataset) -> list[tuple[Instance, Instance]]:
     """Return (high, low) for every sentence pair of exactly two rows, both labelled or both not.
 
-    High is the higher label; where labels are equal or hidden, the first row. Left out are sentence pairs
-    with another number of rows, as in the authors' programs, with one label, or with an invalid condition.
+    The first row is high if labels are equal or hidden. Sentence pairs with another number of rows (as in the
+    authors' programs), with one label, or with an invalid condition are skipped.
     """
     rows: dict[int, list[Instance]] = {}
     for instance in dataset.instances:
@@ -174,16 +175,16 @@ def pairs(dataset: Dataset) -> list[tuple[Instance, Instance]]:
 
 
 def read_relabelled(path: str | os.PathLike[str]) -> dict[str, int]:
-    """Read ``uid, reannotated-label`` (tab or comma): 1 to 5 by uid, or -1 where the condition is invalid.
+    """Read ``uid, reannotated-label`` (tab or comma): labels 1 to 5 by uid, or -1 for an invalid condition.
 
-    Raises InputError with every problem: other labels, uids that are empty or repeat.
+    Raises InputError with every problem: unknown labels, empty or repeated uids.
     """
     rows = RELABELLED.read(read_table(path)).checked()
     return {row["uid"]: row["reannotated-label"] for row in rows}
 
 
 def merged(dataset: Dataset, labels: Mapping[str, int]) -> Merged:
-    """Give the rows their second labels, by uid; what has no partner is left out and listed.
+    """Assign second labels to the rows by uid; unmatched rows and labels are skipped and listed.
 
     >>> rows = (Instance("0", "A kite.", "A bus.", "the color", 1, 0),)
     >>> both = merged(Dataset("kites", rows), {"0": 5, "1": 2})
@@ -204,7 +205,7 @@ def merged(dataset: Dataset, labels: Mapping[str, int]) -> Merged:
 
 
 def write_csts(instances: Iterable[Instance], path: str | os.PathLike[str]) -> None:
-    """Write rows as CSV with their uids, whole or not at all; a row that is not labelled has no label."""
+    """Write rows with their uids to a CSV file atomically; labels of unlabelled rows are empty."""
     rows = (
         (instance.uid, instance.sentence1, instance.sentence2, instance.condition, instance.label)
         for instance in instances
@@ -230,7 +231,7 @@ class _FileContents:
 
 def _read(data: str | os.PathLike[str], split: str | None, relabelled: bool) -> _FileContents:
     if split is not None and split not in SPLITS:
-        raise ValueError(f"split is {split!r}; it must be one of {', '.join(SPLITS)}")
+        raise ValueError(f"unknown split {split!r}; expected one of {', '.join(SPLITS)}")
     contents = _FileContents()
     folder = Path(str(resources.files("giccs.data") / SAMPLE)) if data == SAMPLE else Path(data)
     if not folder.is_dir():
@@ -262,17 +263,15 @@ def _read_file(
     table = read_table(path, separator=",")
     uid_column = next((name for name in UID_COLUMNS if name in table.frame.columns), None)
     unknown = [name for name in table.frame.columns if name not in (*COLUMNS, uid_column)]
-    # with another column the labels may be there under another name
+    # With another column present, the labels may exist under another name.
     table.need(COLUMNS if unknown else COLUMNS[:3])
     contents.problems += table.problems
     if "label" not in table.frame.columns:
         contents.flaws.append(
-            Problem(table.file, 1, "has no column label; all labels count as hidden")
+            Problem(table.file, 1, "no column label; all labels are treated as hidden")
         )
     if not len(table.frame):
-        contents.problems.append(
-            Problem(table.file, None, "holds no rows; sentence pairs are expected")
-        )
+        contents.problems.append(Problem(table.file, None, "no rows; expected sentence pairs"))
     if unknown:
         contents.warnings.append(Problem(table.file, 1, f"columns ignored: {', '.join(unknown)}"))
     labels = _labels(contents, table, relabelled)
@@ -288,7 +287,7 @@ def _read_file(
 def _build_rows(
     table: Table, uids: Sequence[str], labels: Sequence[int | None], first_pair: int
 ) -> list[LocatedRecord[Instance]]:
-    """Return the rows; those of the same two sentences have the same pair, wherever they stand."""
+    """Return the rows; rows with the same two sentences have the same pair index, wherever they are."""
     lines: list[int] = table.lines.tolist()
     texts = (table.frame[name].to_list() for name in COLUMNS[:3])
     pair_of: dict[tuple[str, str], int] = {}
@@ -303,12 +302,12 @@ def _build_rows(
 
 
 def _uids(contents: _FileContents, table: Table, column: str | None) -> list[str]:
-    """Return the file's own uids, or the numbers of its rows; an empty one is a problem."""
+    """Return the uids of the file, or the indices of its rows; note empty uids."""
     if column is None:
         return list(map(str, range(len(table.frame))))
     uids = [cell.strip() for cell in table.frame[column].to_list()]
     contents.problems += [
-        Problem(table.file, line, f"{column} is empty; each row needs a uid of its own")
+        Problem(table.file, line, f"{column} is empty; expected a unique uid")
         for line, uid in zip(table.lines.tolist(), uids, strict=True)
         if not uid
     ]
@@ -316,7 +315,7 @@ def _uids(contents: _FileContents, table: Table, column: str | None) -> list[str
 
 
 def _labels(contents: _FileContents, table: Table, relabelled: bool) -> list[int | None]:
-    """Return the labels, None where there is none; others than the allowed ones are problems."""
+    """Return the labels, None for missing ones; note unknown labels."""
     if "label" not in table.frame.columns:
         return [None] * len(table.frame)
     cells = [cell.strip() for cell in table.frame["label"].to_list()]
@@ -324,7 +323,7 @@ def _labels(contents: _FileContents, table: Table, relabelled: bool) -> list[int
     if all(cell.lower() in hidden for cell in cells):
         return [None] * len(cells)
     label_values = RELABELS if relabelled else NUMBERS
-    also = OR_INVALID if relabelled else f" ({INVALID} only in a relabelled set)"
+    also = OR_INVALID if relabelled else f" ({INVALID} only in a reannotation)"
     contents.problems += [
         Problem(table.file, line, f"label is {cell!r}; {ALLOWED}{also}")
         for line, cell in zip(table.lines.tolist(), cells, strict=True)
@@ -365,9 +364,9 @@ UID = Unique[Instance]("uid", lambda instance: instance.uid)
 
 
 def unusable(rows: Sequence[LocatedRecord[Instance]]) -> list[Problem]:
-    """Return where a sentence is empty, and where a uid repeats."""
+    """Return problems of empty sentences and repeated uids."""
     empty = [
-        row.location.problem(f"{name} is empty; it must have text")
+        row.location.problem(f"{name} is empty; expected text")
         for row in rows
         for name in ("sentence1", "sentence2")
         if not getattr(row.record, name).strip()
@@ -376,9 +375,9 @@ def unusable(rows: Sequence[LocatedRecord[Instance]]) -> list[Problem]:
 
 
 def pairing(rows: Sequence[LocatedRecord[Instance]]) -> list[Problem]:
-    """Return what is against the design of the data set: two rows a sentence pair, two conditions."""
+    """Return violations of the design: each sentence pair must have two rows with two conditions."""
     problems = [
-        row.location.problem("condition is empty; it must have text")
+        row.location.problem("condition is empty; expected text")
         for row in rows
         if not row.record.condition.strip()
     ]
@@ -391,12 +390,10 @@ def pairing(rows: Sequence[LocatedRecord[Instance]]) -> list[Problem]:
 
 
 def duplicates(rows: Sequence[LocatedRecord[Instance]]) -> list[Problem]:
-    """Return which rows say nothing new: the same texts with the same label."""
+    """Return problems of rows that repeat the texts and the label of an earlier row."""
     first: dict[tuple[int, str, int | None], LocatedRecord[Instance]] = {}
     return [
-        row.location.problem(
-            f"repeats line {earlier.location.line} word for word, with the same label"
-        )
+        row.location.problem(f"repeats line {earlier.location.line} exactly, with the same label")
         for row in rows
         if (
             earlier := first.setdefault(
@@ -408,7 +405,7 @@ def duplicates(rows: Sequence[LocatedRecord[Instance]]) -> list[Problem]:
 
 
 def in_two_files(rows: Sequence[LocatedRecord[Instance]]) -> list[Problem]:
-    """Return for each file how many of its sentence pairs an earlier one has: splits that are not apart."""
+    """Return problems of files that share sentence pairs with an earlier file: overlapping splits."""
     first: dict[tuple[str, str], str] = {}
     again: dict[tuple[str, str], set[int]] = {}
     for row in rows:
@@ -416,7 +413,7 @@ def in_two_files(rows: Sequence[LocatedRecord[Instance]]) -> list[Problem]:
         if earlier != row.location.file:
             again.setdefault((row.location.file, earlier), set()).add(row.record.pair)
     return [
-        Problem(file, None, f"{len(same_rows)} of its sentence pairs are in {earlier} too")
+        Problem(file, None, f"{len(same_rows)} of its sentence pairs are also in {earlier}")
         for (file, earlier), same_rows in again.items()
     ]
 
@@ -428,27 +425,31 @@ def _pair_problems(
     if len(members) != 2:
         rows_text = "one row" if len(members) == 1 else f"{len(members)} rows"
         yield first.location.problem(
-            f"its sentence pair has {rows_text}; there must be two, a condition each"
+            f"its sentence pair has {rows_text}; expected two, with one condition each"
         )
         return
     second = rows[members[1]]
     if members[1] != members[0] + 1:
-        message = f"the other row of its sentence pair is line {first.location.line}; they must be neighbours"
+        message = (
+            f"the other row of its sentence pair is line {first.location.line}; the two rows must "
+            "be adjacent"
+        )
         yield second.location.problem(message)
     conditions = {row.record.condition.strip().casefold() for row in (first, second)}
     if len(conditions) == 1 and conditions != {""}:
         message = (
-            f"has the condition of line {first.location.line} again; those of a pair must differ"
+            f"repeats the condition of line {first.location.line}; expected different "
+            "conditions within a pair"
         )
         yield second.location.problem(message)
 
 
 def relabel_rows(dataset: Dataset, labels: Mapping[str, int]) -> tuple[Dataset, int]:
-    """Give the rows their second labels; return the valid ones, and how many conditions are invalid.
+    """Assign second labels to the rows; return the valid rows and the number of invalid conditions.
 
     >>> rows = [Instance(uid, "A kite.", "A bus.", "the color", 1, 0) for uid in ("0", "1")]
-    >>> kept, invalid = relabel_rows(Dataset("kites", tuple(rows)), {"0": 5, "1": -1})
-    >>> [(one.uid, one.label) for one in kept.instances], invalid
+    >>> valid, n_invalid = relabel_rows(Dataset("kites", tuple(rows)), {"0": 5, "1": -1})
+    >>> [(row.uid, row.label) for row in valid.instances], n_invalid
     ([('0', 5)], 1)
     """
     relabelled_dataset = merged(dataset, labels).dataset
@@ -461,16 +462,16 @@ def relabel_rows(dataset: Dataset, labels: Mapping[str, int]) -> tuple[Dataset, 
 
 
 def divide_rows(dataset: Dataset, share: float, seed: int) -> tuple[Dataset, Dataset]:
-    """Divide at random into about this share of the rows, and the rest.
+    """Split the rows at random into approximately this share and the rest.
 
-    L-CSTS draws 70 % of the instances. Here the rows of a sentence pair stay together, because a model that
-    has seen a pair under one condition knows it under the other; so the share holds to one pair. ValueError
-    for a share that is not between 0 and 1.
+    L-CSTS samples 70 % of the instances. Here, the rows of a sentence pair stay together, because a model
+    trained on a pair under one condition has seen the sentences of the other. The share is therefore accurate
+    to one pair. Raises ValueError for a share outside (0, 1).
     """
     import numpy as np
 
     if not 0 < share < 1:
-        raise ValueError(f"share is {share}; it must lie between 0 and 1")
+        raise ValueError(f"share is {share}; expected a number between 0 and 1")
     rows = Counter(instance.pair for instance in dataset.instances)
     pairs = np.random.default_rng(seed).permutation(sorted(rows)).tolist()
     before = [0, *accumulate(rows[pair] for pair in pairs)]

@@ -1,7 +1,7 @@
-"""How well do predictions fit the labels of C-STS? Correlations, and which row of a pair is the more similar.
+"""Metrics of predictions of C-STS labels: correlations and pair accuracy.
 
-The two rows of a sentence pair share their sentences, so they are not independent: intervals are
-over sentence pairs.
+The two rows of a sentence pair share their sentences and are not independent, so intervals are over sentence
+pairs.
 """
 
 from __future__ import annotations
@@ -48,22 +48,24 @@ Ints = NDArray[np.intp]
 def csts_metrics(
     prediction: Floats, instances: Sequence[Instance], *, resamples: int = 1000, seed: int = 0
 ) -> dict[str, Estimate]:
-    """Measure predictions (N,), on any scale, by the labels of N instances; rows without one do not count.
+    """Compare predictions (N,), on any scale, with the labels of N instances; unlabelled instances are ignored.
 
-    ``spearman`` and ``pearson`` are over all labelled rows (C-STS, section 5). ``pair_accuracy`` is ours: of
-    the sentence pairs of exactly two labelled rows, whose labels differ, the share where the row with the
-    higher label has the higher prediction. Equal predictions count half; their number is ``ties``, that of
-    pairs with equal labels ``equal_labels``, that of sentence pairs with another number of rows
-    ``not_two_rows``. Intervals: those of `giccs.measures.metrics.correlations`,
-    over sentence pairs; of ``pair_accuracy`` Wilson's.
+    ``spearman`` and ``pearson`` are over all labelled rows (C-STS, section 5). ``pair_accuracy`` is an
+    addition of giccs. It is over sentence pairs of exactly two labelled rows with different labels: the share
+    in which the row with the higher label has the higher prediction. Equal predictions count one half.
+    ``ties`` is their number, ``equal_labels`` the number of pairs with equal labels, and ``not_two_rows`` the
+    number of sentence pairs with another number of rows. Intervals are those of
+    `giccs.measures.metrics.correlations` over sentence pairs, and Wilson intervals for ``pair_accuracy``.
 
-    NaN with a reason: fewer than two labelled rows, predictions or labels that are all the same, a prediction
-    that is NaN; for ``pair_accuracy`` no such pair. An interval needs `MIN_CLUSTERS` sentence pairs.
+    NaN with a reason: fewer than two labelled rows; constant predictions or labels; a prediction of NaN; for
+    ``pair_accuracy``, no such pair. Intervals require `MIN_CLUSTERS` sentence pairs.
 
     >>> rows = [Instance(str(n), "a", "b", "c", label, n // 2) for n, label in enumerate([5, 1, 2, 4])]
-    >>> found = csts_metrics(np.array([0.9, 0.2, 0.4, 0.4]), rows, resamples=10)
-    >>> round(found["spearman"].value, 3), found["pair_accuracy"].value, found["pair_accuracy"].extra["ties"]
-    (0.949, 0.75, 1)
+    >>> metrics = csts_metrics(np.array([0.9, 0.2, 0.4, 0.4]), rows, resamples=10)
+    >>> round(metrics["spearman"].value, 3), metrics["pair_accuracy"].value
+    (0.949, 0.75)
+    >>> metrics["pair_accuracy"].extra["ties"]
+    1
     """
     labelled_rows = [row for row, instance in enumerate(instances) if instance.label in LABELS]
     labelled = [instances[row] for row in labelled_rows]
@@ -80,7 +82,7 @@ def csts_metrics(
 
 
 def hidden_metrics() -> dict[str, Estimate]:
-    """Return the metrics of `csts_metrics`, NaN since the labels are hidden."""
+    """Return the metrics of `csts_metrics` as NaN, because the labels are hidden."""
     return {name: _undefined(0, "labels are hidden", {}) for name in METRICS}
 
 
@@ -103,7 +105,7 @@ def _pair_accuracy(prediction: Floats, instances: Sequence[Instance]) -> Estimat
     low, high = prediction[np.array(different_labels).T]
     if missing := int(np.isnan(low + high).sum()):
         return _undefined(
-            len(different_labels), f"{missing} sentence pairs have predictions that are NaN", counts
+            len(different_labels), f"{missing} sentence pairs have predictions of NaN", counts
         )
     right = np.where(low == high, 0.5, (low < high).astype(np.float64))
     estimate = clustered_share(right, np.ones(len(right), dtype=np.intp))
@@ -116,22 +118,22 @@ def _undefined(n: int, reason: str, extra: dict[str, int]) -> Estimate:
 
 
 def over_pairs(estimate: Estimate) -> Estimate:
-    """Return the estimate with its reason in the words of this task: what is drawn are sentence pairs."""
+    """Return the estimate with a reason that names sentence pairs as the sampling unit."""
     return replace(estimate, reason=estimate.reason.replace("dialogue", "sentence pair"))
 
 
 def mean_metrics(
     predictions: Sequence[Floats], instances: Sequence[Instance], *, resamples: int = RESAMPLES
 ) -> dict[str, Estimate]:
-    """Return the means over trainings of what `csts_metrics` measures, each with its ``sd`` (n-1).
+    """Return the means over trainings of the metrics of `csts_metrics`, each with its ``sd`` (n-1).
 
-    predictions: one (N,) a training, of N labelled rows. The interval is that of the mean, over
-    sentence pairs: it says how much the data weigh; ``sd`` says how much the seed does. NaN where it is NaN
-    for one of the trainings. Of one training it is `csts_metrics`.
+    predictions: one (N,) array per training, for N labelled rows. The interval of the mean is over sentence
+    pairs and reflects the sampling of the data; ``sd`` reflects the seeds. A mean is NaN if one of its values
+    is NaN. For a single training, returns `csts_metrics`.
 
     >>> rows = [Instance(str(n), "a", "b", "c", label, n // 2) for n, label in enumerate([5, 1, 4, 2])]
-    >>> found = mean_metrics([np.array([4, 1, 3, 2.0]), np.array([1, 4, 3, 2.0])], rows, resamples=10)
-    >>> round(found["spearman"].value, 2), round(found["spearman"].extra["sd"], 2) # of 1 and -0.8
+    >>> metrics = mean_metrics([np.array([4, 1, 3, 2.0]), np.array([1, 4, 3, 2.0])], rows, resamples=10)
+    >>> round(metrics["spearman"].value, 2), round(metrics["spearman"].extra["sd"], 2) # of 1 and -0.8
     (0.1, 1.27)
     """
     if len(predictions) == 1:
@@ -172,10 +174,10 @@ def mean_metrics(
 
 
 def selected_on(metrics: Mapping[str, Estimate], names: Sequence[str]) -> dict[str, Estimate]:
-    """Mark metrics of the rows by which something was selected; return them unchanged if nothing was.
+    """Mark metrics of the rows used for a selection; return them unchanged if nothing was selected.
 
-    >>> one = Estimate(0.5, 0.4, 0.6, 10)
-    >>> selected_on({"spearman": one}, ["settings", "epoch"])["spearman"].reason
+    >>> estimate = Estimate(0.5, 0.4, 0.6, 10)
+    >>> selected_on({"spearman": estimate}, ["settings", "epoch"])["spearman"].reason
     'settings and epoch selected on this split'
     """
     if not names:
@@ -192,16 +194,13 @@ def selected_on(metrics: Mapping[str, Estimate], names: Sequence[str]) -> dict[s
 
 
 def paired(instances: Sequence[Instance]) -> list[tuple[Instance, Instance]]:
-    """Return (high, low) of the sentence pairs with exactly two rows whose labels differ.
-
-    Rows with equal labels have no higher one.
-    """
+    """Return (high, low) of the sentence pairs of exactly two rows with different labels."""
     dataset_pairs = pairs(Dataset("", tuple(instances)))
     return [(high, low) for high, low in dataset_pairs if high.label != low.label]
 
 
 def _right(prediction: Floats, instances: Sequence[Instance]) -> Floats:
-    """Return (M,) whether each of `paired` is in the right order; equal predictions 0.5."""
+    """Return (M,) whether each of `paired` is ordered correctly; 0.5 for equal predictions."""
     row = {id(instance): number for number, instance in enumerate(instances)}
     instance_pairs = [(row[id(high)], row[id(low)]) for high, low in paired(instances)]
     high, low = np.array(instance_pairs, dtype=np.intp).reshape(-1, 2).T
@@ -210,7 +209,7 @@ def _right(prediction: Floats, instances: Sequence[Instance]) -> Floats:
 
 
 def _with_spread(mean: Callable[[], Estimate], singles: Sequence[Estimate]) -> Estimate:
-    """Return a mean with the standard deviation of single trainings; NaN where one of them is NaN."""
+    """Return a mean with the standard deviation over trainings, or NaN if one of them is NaN."""
     undefined = next((metric for metric in singles if math.isnan(metric.value)), None)
     if undefined is not None:
         return replace(undefined, extra={"seeds": len(singles)})

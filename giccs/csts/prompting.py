@@ -1,28 +1,27 @@
-"""Prompting (C-STS, 4.2, Tables 4 and 11; L-CSTS, Figure 9): does a model that writes know the similarity?
+"""Prompting of text generation models for similarity scores (C-STS, 4.2, Tables 4 and 11; L-CSTS, Figure 9).
 
-A prompt has up to three parts: an instruction, examples, and the question. The model writes 20 tokens at
-most, and `first_number` reads a number from them. An answer without one is invalid and replaced by a draw
-from U[1, 5] (A.3): here by the seed and the row's uid, so that it does not depend on what other rows there
-are.
+A prompt has up to three parts: an instruction, examples, and the question. The model generates at most 20
+tokens, and `first_number` reads a number from them. An answer without a number is invalid and replaced by a
+sample from U[1, 5] (A.3). The sample depends only on the seed and the row's uid.
 
-Examples. C-STS (4.2): both rows of a sentence pair always together, "so models will always see contrasting
-pairs in the examples, but won't see a paired example for the query". The paper does not say whether all
-questions have the same examples; the authors' program draws them anew for each, and puts the row with the
-higher label first, as in Figure 5. So it is here. Unlike there, what is drawn for a row depends on the seed
-and its uid alone, not on the rows before it, and its own sentences are never drawn.
+Examples. C-STS (4.2) always shows both rows of a sentence pair, "so models will always see contrasting pairs
+in the examples, but won't see a paired example for the query". The paper does not say whether all questions
+share their examples. The authors' program samples them for each question and puts the row with the higher
+label first, as in Figure 5. giccs does the same. Unlike in that program, the examples of a row depend only on
+the seed and its uid, not on preceding rows, and never include its own sentences.
 
 Scores. C-STS (A.3): the text "is stripped of non-numeric characters and errant punctuation before being cast
-to a float"; "The Answer is 2.0." is 2.0, and what cannot be cast is invalid. That says nothing of texts with
-more than one number: "4 out of 5" without what is not numeric is 45. The authors' program
+to a float". "The Answer is 2.0." is 2.0, and text that cannot be converted is invalid. This rule is ambiguous
+for several numbers: "4 out of 5" without non-numeric characters is 45. The authors' program
 (github.com/princeton-nlp/c-sts) takes the first number, digits with at most one point among them, and so does
-this one. It follows that
+giccs. As a consequence,
 
-- signs, percent signs, fractions and exponents are not read: "-2" is 2, "1e3" is 1, ".5" is 5, "3,5" is 3;
-- numbers that are written as words are invalid, as are "nan" and "inf";
+- signs, percent signs, fractions and exponents are ignored: "-2" is 2, "1e3" is 1, ".5" is 5, "3,5" is 3;
+- numbers written as words are invalid, as are "nan" and "inf";
 - digits of all scripts count ("٤" is 4), superscripts and "½" do not;
-- a number outside 1 to 5 is valid and stays what it is, as in the paper's Table 5, where GPT-3.5 says 0.0;
-- a model that gives no score but speaks of "Sentence 1" has said 1. `after_words` tells these apart from
-  answers that begin with their number, and results say how many they are.
+- a number outside 1 to 5 is valid and unchanged, as in the paper's Table 5, where GPT-3.5 answers 0.0;
+- an answer without a score that mentions "Sentence 1" is read as 1. `after_words` distinguishes these from
+  answers that begin with their number, and results include their count.
 """
 
 from __future__ import annotations
@@ -65,22 +64,23 @@ __all__ = [
 ]
 
 PARSING_VERSION = "first-number-1"
-"""Name of the rules of `first_number`; another one where they change."""
+"""Version of the rules of `first_number`."""
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 SPARE = 2
-"""Sentence pairs that are drawn over: those of the question itself, in both orders, do not count."""
+"""Number of additional sentence pairs to sample: those of the question itself, in both orders, are
+excluded."""
 
 log = logging.getLogger(__name__)
 
 INSTRUCTIONS = {"none": None, "short": "short-1", "long": "long-1"}
-"""What a prompt says first -> name of its text."""
+"""Instruction of a prompt -> name of its text."""
 MAX_TOKENS = 20
 Bools = NDArray[np.bool_]
 
 
 def first_number(answer: str) -> float | None:
-    """Return the first number of a text; None where it has none, or one too large for a float.
+    """Return the first number of a text; None if there is none, or if it is too large for a float.
 
     >>> first_number("The Answer is 2.0."), first_number("4 out of 5"), first_number("four")
     (2.0, 4.0, None)
@@ -91,7 +91,7 @@ def first_number(answer: str) -> float | None:
 
 
 def after_words(answer: str) -> bool:
-    """Tell whether the first number of a text stands after a letter.
+    """Return whether a letter precedes the first number of a text.
 
     >>> after_words("Sentence 1 is about dogs"), after_words(" **4** of 5"), after_words("four")
     (True, False, False)
@@ -102,24 +102,24 @@ def after_words(answer: str) -> bool:
 
 @dataclass(frozen=True)
 class Examples:
-    """Draws examples from labelled sentence pairs; InputError where there are too few of them."""
+    """Samples examples from labelled sentence pairs; raises InputError if there are too few."""
 
     dataset: Dataset
     shots: int
-    """Rows before a question: an even number."""
+    """Number of example rows before a question; even."""
     seed: int = 0
 
     def __post_init__(self) -> None:
         n_pairs = self.shots // 2 + SPARE
         if len(self._pairs) < n_pairs:
             message = (
-                f"has {len(self._pairs)} sentence pairs of two labelled rows; {self.shots} examples "
-                f"are drawn from {n_pairs} at least"
+                f"has {len(self._pairs)} sentence pairs of two labelled rows; {self.shots} "
+                f"examples require at least {n_pairs}"
             )
             raise InputError(Problem(self.dataset.name, None, message))
 
     def of(self, instance: Instance) -> list[Instance]:
-        """Return the examples of a row: of each sentence pair first the row with the higher label."""
+        """Return the examples of a row; the row with the higher label comes first in each sentence pair."""
         draw = random.Random(f"examples {self.seed} {instance.uid}")  # noqa: S311 - drawn again by its seed, no secret
         sampled_pairs = draw.sample(self._pairs, self.shots // 2 + SPARE)
         other_pairs = [
@@ -138,11 +138,12 @@ def _sentences(instance: Instance) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Prompting:
-    """Scores that a model writes, against the labels.
+    """Similarity scores generated by a model, compared with the labels.
 
-    `instruction`: ``none``, ``short`` or ``long``. `shots`: examples before the question, an even number,
-    drawn for each row by the seed from other sentence pairs. `answers`: a file of answers to the conditions'
-    questions, which the model compares instead of the sentences (L-CSTS, section 5; short, no examples).
+    `instruction`: ``none``, ``short`` or ``long``. `shots`: number of examples before the question, even,
+    sampled for each row by the seed from other sentence pairs. `answers`: a file of answers to the questions
+    of the conditions, which the model compares instead of the sentences (L-CSTS, section 5; short, no
+    examples).
     """
 
     instruction: str = "short"
@@ -151,7 +152,7 @@ class Prompting:
     chat_template: bool = False
     split: str = "validation"
     examples: str | None = None
-    """File or folder of the examples; None is the training split of the data."""
+    """File or folder of the examples; None for the training split of the data."""
     seed: int = 0
     resamples: int = 1000
     max_tokens: int = MAX_TOKENS
@@ -168,30 +169,30 @@ class Prompting:
                 yield problem
         if self.shots % 2:
             yield (
-                f"{self.shots} examples are asked for; an even number is allowed, since both rows of "
-                "a sentence pair are shown"
+                f"{self.shots} examples requested; expected an even number, because both rows "
+                "of a sentence pair are shown"
             )
         if self.answers is not None and (self.instruction != "short" or self.shots):
-            yield "answers are compared under the short instruction and without examples (L-CSTS)"
+            yield "answers require the short instruction and no examples (L-CSTS)"
 
     @property
     def read(self) -> Reading:
-        """How the data is read."""
+        """Settings for reading the data."""
         return Reading(self.split, self.answers, self.shots > 0, self.examples)
 
     @property
     def setting(self) -> str:
-        """How it is asked, in a few words: ``long, 2 examples``."""
+        """Short description of the prompt: ``long, 2 examples``."""
         examples = f"{self.shots or 'no'} examples"
         prompt_text = "short, answers" if self.answers else f"{self.instruction}, {examples}"
         return f"{prompt_text}, chat template" if self.chat_template else prompt_text
 
     def refuses(self, model: Any) -> str:
-        """Return why the model cannot do it and what could be done; empty where it can."""
+        """Return why the model is unsuitable, with a remedy, or an empty string."""
         return no_generation_reason(model, self.name, chat_template=self.chat_template)
 
     def parameters(self, model: Any, data: TaskData) -> dict[str, Any]:
-        """Return what the metrics depend on besides model, data and version."""
+        """Return the settings that determine the metrics besides model, data and version."""
         instruction, query = self._texts(data)
         return {
             "setting": self.setting,
@@ -225,7 +226,7 @@ class Prompting:
         }
 
     def measure(self, model: Any, data: TaskData, progress: Progress = silent) -> TaskOutput:
-        """Ask about every row, and measure what the model writes."""
+        """Generate an answer for every row and compute the metrics."""
         prompts = self.prompts(data)
         rendered_prompts = (
             [model.render_chat(prompt) for prompt in prompts] if self.chat_template else prompts
@@ -252,11 +253,12 @@ class Prompting:
         return csts_metrics(value, data.instances, resamples=self.resamples, seed=self.seed)
 
     def prompts(self, data: TaskData) -> list[str]:
-        """Return what the model reads about each row, before any chat template.
+        """Return the prompts of all rows, without chat template.
 
         >>> print(Prompting("none").prompts(Prompting().read("csts-sample").first(1))[0])
         Input: Sentence 1: Sheep graze on rolling green hills under a pale spring sky. Sentence 2: \
-Wildflowers carpet a grassy alpine meadow in the height of summer. Condition: The type of landscape. Output:
+        Wildflowers carpet a grassy alpine meadow in the height of summer. Condition: The type of landscape.
+        Output:
         """
         instruction, query = self._texts(data)
         before = [instruction.form] if instruction else []
@@ -272,7 +274,7 @@ Wildflowers carpet a grassy alpine meadow in the height of summer. Condition: Th
         return ["\n".join(parts(instance)) for instance in data.instances]
 
     def _texts(self, data: TaskData) -> tuple[Text | None, Text]:
-        """Return the instruction, if there is to be one, and the form of the question."""
+        """Return the instruction, if any, and the template of the question."""
         if data.answers is not None:
             return text("answers-short-1"), text("answers-query-1")
         name = INSTRUCTIONS[self.instruction]
@@ -285,13 +287,13 @@ Wildflowers carpet a grassy alpine meadow in the height of summer. Condition: Th
     def _invalid(
         self, value: Floats, valid: Bools, answers: Sequence[str], instances: Sequence[Instance]
     ) -> Estimate:
-        """Return the share of invalid answers, and what else is odd about the others.
+        """Return the share of invalid answers, with counts of unusual valid answers.
 
         ``outside``: numbers outside 1 to 5; ``after_words``: numbers that do not begin their answer.
         """
         outside = int((valid & ((value < LABELS[0]) | (value > LABELS[-1]))).sum())
         reasons = {
-            "answers hold no number and are replaced by chance": int((~valid).sum()),
+            "answers contain no number and are replaced by random scores": int((~valid).sum()),
             "answers are outside 1 to 5": outside,
         }
         share = self._share(~valid, instances)
@@ -311,7 +313,7 @@ Wildflowers carpet a grassy alpine meadow in the height of summer. Condition: Th
 
 
 def open_tasks(options: TaskOptions) -> list[Prompting]:
-    """Return the task; InputError where what is asked for cannot be."""
+    """Return the task; raise InputError for unsupported options."""
     return [
         Prompting(
             options.instruction,
@@ -341,7 +343,7 @@ def _fields(instance: Instance, data: TaskData | None = None) -> dict[str, str]:
 
 
 def _label_text(instance: Instance) -> str:
-    """Return the label as Figure 5 has it: 4.0."""
+    """Return the label in the format of Figure 5: 4.0."""
     return f"{instance.label or 0:.1f}"
 
 

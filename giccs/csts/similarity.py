@@ -1,9 +1,9 @@
-"""Conditional similarity: encoders without training (C-STS, Table 2; L-CSTS, Table 5), and trained models.
+"""Conditional similarity of untrained encoders (C-STS, Table 2; L-CSTS, Table 5) and of trained models.
 
-``bi``: cos(f(s1; c), f(s2; c)). A sentence and its condition are the pair encoding of the model's tokenizer,
-as in the authors' program, or one text with a space between them if the tokenizer has no separator. ``tri``:
-sentences and condition are encoded separately, and cos(f(s1) ⊙ f(c), f(s2) ⊙ f(c)) is the score, with the
-Hadamard product of C-STS 4.1. A model that `giccs-csts train` made scores rows as it was trained to.
+``bi``: cos(f(s1; c), f(s2; c)). A sentence and its condition are encoded as a text pair of the model's
+tokenizer, as in the authors' program, or joined by a space if the tokenizer has no separator. ``tri``:
+sentences and condition are encoded separately, and the score is cos(f(s1) ⊙ f(c), f(s2) ⊙ f(c)), with the
+Hadamard product of C-STS 4.1. A model trained by `giccs-csts train` scores rows as in its training.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ TEMPLATES = {
     ("bi", False): "{sentence}",
     ("tri", True): "cos({sentence1} ⊙ {condition}, {sentence2} ⊙ {condition})",
 }
-"""(encoding, with the condition) -> what the model reads, or what is made of what it returns."""
+"""(encoding, with the condition) -> input of the model, or operation on its output."""
 PAIR_TEMPLATE = "pair({sentence}, {condition})"
-"""Instead of that of bi with the condition for models whose tokenizer separates the texts of a pair."""
+"""Template of bi with the condition for models whose tokenizer separates the texts of a pair."""
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionalSimilarity:
-    """Similarities as the model has them, against the labels."""
+    """Similarities of an embedding model, compared with the labels."""
 
     encoding: str = "bi"
     condition: bool = True
     split: str = "validation"
     answers: str | None = None
-    """A file of answers that take the place of the sentences (``uid, answer1, answer2``)."""
+    """A file of answers that replace the sentences (``uid, answer1, answer2``)."""
     seed: int = 0
     resamples: int = 1000
     name: str = field(default="csts", init=False)
@@ -62,41 +62,41 @@ class ConditionalSimilarity:
 
     def __post_init__(self) -> None:
         if (self.encoding, self.condition) not in TEMPLATES:
-            message = "encodes the condition by itself and cannot leave it out; take bi"
+            message = "encodes the condition separately and requires it; use bi"
             raise InputError(Problem(f"encoding {self.encoding}", None, message))
 
     @property
     def read(self) -> Reading:
-        """Return what reads the rows that have a label; of a folder, those of the split."""
+        """Return the reader of labelled rows, restricted to the split for a folder."""
         return Reading(self.split, self.answers)
 
     def refuses(self, model: Any) -> str:
-        """Return why the model cannot do it and what could be done; empty where it can."""
+        """Return why the model is unsuitable, with a remedy, or an empty string."""
         if isinstance(model, TrainedModel):
             return self._contradicts(model)
         if self.encoding == "tri":
             return missing_ability_reason(model, VectorModel, f"{self.name} --encoding tri")
         reason = missing_ability_reason(model, PairModel, self.name)
-        return reason and f"{reason}; csts-prompt is for models that write"
+        return reason and f"{reason}; csts-prompt is for text generation models"
 
     def _contradicts(self, model: TrainedModel) -> str:
-        """Return which option contradicts a training, whose settings say what the model reads."""
+        """Return the option that contradicts the settings of a trained model."""
         try:
             settings = settings_of(model.settings)
         except ValueError as error:
-            return f"cannot be applied, by its {SETTINGS}: {error}"
+            return f"cannot be used with its {SETTINGS}: {error}"
         if self.encoding == "tri" and settings.encoding != "tri":
-            return f"was trained as a {settings.encoding}-encoder; leave --encoding out"
+            return f"was trained as a {settings.encoding}-encoder; omit --encoding"
         if not self.condition and settings.condition:
-            return "was trained with the condition; leave --no-condition out"
+            return "was trained with the condition; omit --no-condition"
         if settings.texts == "answers" and self.answers is None:
-            return "was trained on answers in place of the sentences; add --answers FILE"
+            return "was trained on answers instead of sentences; add --answers FILE"
         if settings.texts != "answers" and self.answers is not None:
-            return "was trained on the sentences; leave --answers out"
+            return "was trained on sentences; omit --answers"
         return ""
 
     def parameters(self, model: Any, data: TaskData) -> dict[str, Any]:
-        """Return what the metrics depend on besides model, data and version."""
+        """Return the settings that determine the metrics besides model, data and version."""
         return {
             "setting": self._setting(model),
             "asked": {
@@ -111,7 +111,7 @@ class ConditionalSimilarity:
         }
 
     def measure(self, model: Any, data: TaskData, progress: Progress = silent) -> TaskOutput:
-        """Ask the model for every row's similarity and compare with the labels.
+        """Compute the model's similarity of every row and compare it with the labels.
 
         >>> from giccs.models import open_model
         >>> task = ConditionalSimilarity(resamples=10)
@@ -171,7 +171,7 @@ class ConditionalSimilarity:
 
 
 def _trained_scores(model: TrainedModel, data: TaskData, progress: Progress) -> Floats:
-    """Return the scores of a model that giccs-csts train made, which reads rows as it was trained to."""
+    """Return the scores of a model trained by giccs-csts train, with the inputs of its training."""
     from giccs.csts.encoders.scorer import BATCH_ROWS, load_trained
 
     trained = load_trained(model.folder, model.device)
@@ -181,7 +181,7 @@ def _trained_scores(model: TrainedModel, data: TaskData, progress: Progress) -> 
 def _inputs(
     template: str, sentences: Sequence[str], conditions: Sequence[str]
 ) -> Sequence[EncoderInput]:
-    """Return what a bi-encoder reads: texts, or pairs of texts."""
+    """Return the inputs of a bi-encoder: texts, or pairs of texts."""
     if template == PAIR_TEMPLATE:
         return [*zip(sentences, conditions, strict=True)]
     return [
@@ -207,7 +207,7 @@ def hadamard_cosines(first: Floats, second: Floats, condition: Floats) -> Floats
 
 
 def open_tasks(options: TaskOptions) -> list[ConditionalSimilarity]:
-    """Return the task as the options want it; InputError where they do not go together."""
+    """Return the task; raise InputError for contradictory options."""
     return [
         ConditionalSimilarity(
             options.encoding, options.condition, options.split, options.answers, options.seed

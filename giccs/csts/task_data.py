@@ -1,8 +1,8 @@
-"""Data of the C-STS tasks: rows and, if a file gives them, answers about their sentences.
+"""Data of the C-STS tasks: rows and, optionally, answers about their sentences.
 
-An answers file (CSV or TSV) has the columns ``uid, answer1, answer2`` and, where it is known, ``condition``,
-as `giccs-csts answers` writes them; further ones are passed over. A uid is that of a row, with its split
-before it (``validation:17``) where the file is about several.
+An answers file (CSV or TSV) has the columns ``uid, answer1, answer2`` and, optionally, ``condition``, as
+written by `giccs-csts answers`; other columns are ignored. A uid is that of a row, with its split as a prefix
+(``validation:17``) in files about several splits.
 """
 
 from __future__ import annotations
@@ -31,49 +31,49 @@ __all__ = [
 ]
 
 Answers = Mapping[str, tuple[str, str]]
-"""By uid: what sentence 1 says about the condition, and sentence 2."""
+"""By uid: the answers about the condition from sentence 1 and sentence 2."""
 COLUMNS = ("uid", "answer1", "answer2")
 MAX_LISTED_UIDS = 5
-"""How many uids a message names."""
+"""Maximum number of uids in a message."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowAnswers:
-    """What is said about the condition of a row."""
+    """Two answers about the condition of a row."""
 
     answer1: str
-    """By sentence 1."""
+    """From sentence 1."""
     answer2: str
     condition: str
-    """Empty where the file does not say."""
+    """Empty if the file does not contain it."""
 
 
 @dataclass(frozen=True)
 class TaskData:
-    """Rows with labels, or rows of which all labels are hidden, and what is known of them."""
+    """Labelled rows, or rows whose labels are all hidden, with answers and examples."""
 
     dataset: Dataset
-    """Rows with a label from 1 to 5, or else all rows; its warnings say what is left out."""
+    """Rows with a label from 1 to 5, or all rows if labels are hidden; its warnings list skipped rows."""
     answers: Answers | None = None
-    """Of every row; None where no answers were given."""
+    """Answers of all rows; None without an answers file."""
     examples: Dataset | None = None
-    """What examples in a prompt are drawn from; None where there are to be none."""
+    """Source of the examples in prompts; None without examples."""
     indices: Mapping[str, int] | None = None
-    """uid -> index of the row in its file, counted from 0, if all labels are hidden; else None."""
+    """uid -> index of the row in its file, from 0, if all labels are hidden; else None."""
 
     @property
     def hidden(self) -> bool:
-        """Whether the labels are hidden, so that rows are predicted and nothing is measured."""
+        """Whether all labels are hidden, so that rows are predicted without metrics."""
         return self.indices is not None
 
     @property
     def name(self) -> str:
-        """How the data was called, and which split of it."""
+        """The name of the data, with the split."""
         return self.dataset.name
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
-        """What is odd or left out, also among the examples."""
+        """Warnings about the data and the examples."""
         return (*self.dataset.warnings, *(self.examples.warnings if self.examples else ()))
 
     @property
@@ -93,7 +93,7 @@ class TaskData:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over the rows and their answers, whatever their order and the form of the files."""
+        """SHA-256 of the rows and their answers, independent of their order and the file format."""
         if self.answers is None:
             return self.dataset.fingerprint
         lines = sorted([instance.uid, *self.answers[instance.uid]] for instance in self.instances)
@@ -102,7 +102,7 @@ class TaskData:
 
     @property
     def sentence_pairs(self) -> int:
-        """How many different sentence pairs the rows have."""
+        """Number of distinct sentence pairs."""
         return len({instance.pair for instance in self.instances})
 
     def first(self, n: int) -> TaskData:
@@ -112,35 +112,35 @@ class TaskData:
         )
 
     def hidden_labels(self) -> dict[str, bool]:
-        """Return the entry of a signature that says that the labels are hidden; empty if they are known."""
+        """Return the signature entry for hidden labels; empty if labels are known."""
         return {"hidden_labels": True} if self.hidden else {}
 
     def label_columns(self) -> dict[str, list[int | None]]:
-        """Return the columns of a table of predictions: ``label``, and ``index`` if labels are hidden."""
+        """Return the columns of a prediction table: ``label``, and ``index`` if labels are hidden."""
         labels = {"label": [instance.label for instance in self.instances]}
         if self.indices is None:
             return labels
         return {**labels, INDEX: [self.indices[instance.uid] for instance in self.instances]}
 
     def described(self) -> str:
-        """Return how much there is: ``60 sentence pairs, 120 rows``."""
+        """Return the size of the data: ``60 sentence pairs, 120 rows``."""
         labels = ", labels hidden" if self.hidden else ""
         return f"{self.sentence_pairs} sentence pairs, {len(self.instances)} rows{labels}"
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How the data of a task is read; equal where it is read alike."""
+    """Reader of a task's data; equal readers return equal data."""
 
     split: str = "validation"
     answers: str | None = None
     with_examples: bool = False
-    """Whether examples are to be drawn."""
+    """Whether the prompts have examples."""
     examples: str | None = None
-    """Where from; None is the training split of the data itself."""
+    """Source of the examples; None for the training split of the data itself."""
 
     def __call__(self, data: str) -> TaskData:
-        """Read; InputError with what is wrong, and where examples are wanted and there are none."""
+        """Read the data; raise InputError for its problems, and for missing examples if they are required."""
         task_data = read_task_data(data, self.split, self.answers)
         return (
             replace(task_data, examples=self._examples(data)) if self.with_examples else task_data
@@ -152,21 +152,20 @@ class Reading:
             return read_csts(source, "train", relabelled=True)
         if self.examples is None:
             message = (
-                "is a file, without a training split to draw examples from; "
-                "name one with --examples FILE"
+                "a single file has no training split for examples; specify one with --examples FILE"
             )
             raise InputError(Problem(display_name(data), None, message))
         return read_csts(source, relabelled=True)
 
 
 def first_pairs(instances: Sequence[Instance], n: int | None) -> tuple[Instance, ...]:
-    """Return the rows of the first `n` sentence pairs; of all where n is None."""
+    """Return the rows of the first `n` sentence pairs, or all if n is None."""
     first_pairs_set = set(list(dict.fromkeys(instance.pair for instance in instances))[:n])
     return tuple(instance for instance in instances if instance.pair in first_pairs_set)
 
 
 def in_splits(data: str | os.PathLike[str]) -> bool:
-    """Tell whether data is a folder of splits; a file has none."""
+    """Return whether data is a folder of splits."""
     return data == SAMPLE or Path(data).is_dir()
 
 
@@ -177,9 +176,10 @@ def read_task_data(
 ) -> TaskData:
     """Read the labelled rows of a C-STS file, or of one split of a folder or of csts-sample.
 
-    answers: a file with an answer about each sentence. Rows without a label, hidden ones and rows with an
-    invalid condition (-1) are left out, and a warning says how many. If no row has a label, all are hidden:
-    the rows are kept, and a warning says so. Raises InputError where a row has no answers, and with every
+    answers: a file with an answer about each sentence. Rows without a label, with a hidden label or with an
+    invalid condition (-1) are skipped, and a warning gives their number. If no row has a label, all labels
+    are
+    hidden: all rows are returned, with a warning. Raises InputError for rows without answers, and with every
     problem of the files.
 
     >>> read_task_data("csts-sample").first(3).described()
@@ -191,7 +191,7 @@ def read_task_data(
     if dataset.instances:
         invalid = sum(instance.label == INVALID for instance in full_dataset.instances)
         left_out = _count_problem(
-            name, invalid, "rows are left out: their label is -1, hidden or invalid"
+            name, invalid, "rows are skipped: their label is -1, hidden or invalid"
         )
     else:
         dataset = replace(
@@ -199,7 +199,7 @@ def read_task_data(
             instances=tuple(replace(instance, label=None) for instance in full_dataset.instances),
         )
         indices = {instance.uid: index for index, instance in enumerate(full_dataset.instances)}
-        message = "no row has a label from 1 to 5: rows are predicted, and nothing is measured"
+        message = "no row has a label from 1 to 5: rows are predicted without metrics"
         left_out = [Problem(name, None, message)]
     answers_by_uid = None
     if answers is not None:
@@ -208,17 +208,16 @@ def read_task_data(
             replace(dataset, name=name), answer_rows, split, display_name(answers)
         )
         left_out += _count_problem(
-            display_name(answers), unused, "answers belong to no row that is asked"
+            display_name(answers), unused, "answers match no row of the data"
         )
     warnings = (*full_dataset.warnings, *left_out)
     return TaskData(replace(dataset, name=name, warnings=warnings), answers_by_uid, indices=indices)
 
 
 def read_row_answers(path: str | os.PathLike[str]) -> dict[str, RowAnswers]:
-    """Read answers by uid; white space outside and between words is made one space.
+    """Read answers by uid; white space is normalised.
 
-    Raises InputError with every problem: columns that are missing, uids that are empty or repeat, answers
-    that are empty.
+    Raises InputError with every problem: missing columns, empty or repeated uids, empty answers.
     """
     table = read_table(path)
     table.need(COLUMNS)
@@ -226,10 +225,12 @@ def read_row_answers(path: str | os.PathLike[str]) -> dict[str, RowAnswers]:
     for line, row in zip(table.lines.tolist(), table.frame.iter_rows(named=True), strict=True):
         uid = row["uid"].strip()
         faults = [
-            f"{name} is empty; every row needs one" for name in COLUMNS if not row[name].strip()
+            f"{name} is empty; expected an answer for every row"
+            for name in COLUMNS
+            if not row[name].strip()
         ]
         if uid in answer_rows:
-            faults.append(f"the uid {uid!r} stands on an earlier line already")
+            faults.append(f"repeated uid {uid!r}")
         problems += [Problem(table.file, line, fault) for fault in faults]
         cells = (row["answer1"], row["answer2"], row.get("condition", ""))
         answer_rows[uid] = RowAnswers(*map(_words, cells))
@@ -241,17 +242,17 @@ def read_row_answers(path: str | os.PathLike[str]) -> dict[str, RowAnswers]:
 def _matched(
     dataset: Dataset, answer_rows: Mapping[str, RowAnswers], split: str, file: str
 ) -> tuple[Answers, int]:
-    """Return the answers of every row, and how many of this split belong to none.
+    """Return the answers of every row, and the number of answers of this split that match no row.
 
-    Raises InputError where rows have no answers, or such as are about another condition.
+    Raises InputError for rows without answers or with answers about another condition.
     """
     rows, of = dataset.instances, f"{len(dataset.instances)} rows of {dataset.name}"
     matches = {
         row.uid: answer_rows.get(f"{split}:{row.uid}") or answer_rows.get(row.uid) for row in rows
     }
     faults = {
-        "has no answers for": [uid for uid, answer_row in matches.items() if answer_row is None],
-        "has answers about another condition for": [
+        "no answers for": [uid for uid, answer_row in matches.items() if answer_row is None],
+        "answers about another condition for": [
             row.uid
             for row in rows
             if (row_answer := matches[row.uid])

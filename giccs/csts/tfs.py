@@ -1,8 +1,8 @@
-"""How similar are two sentences under a condition that is a typed feature structure?
+"""Similarity of two sentences under a condition that is a typed feature structure.
 
-L-CSTS section 6.1: the condition is an entity type; each sentence gives that type's features values, people
-label how similar the two values of a feature are, and the score is the weighted sum of the labels of the
-features that are not empty. Figure 6, under the condition *Animal*:
+L-CSTS section 6.1: the condition is an entity type. Each sentence assigns values to the features of that
+type. Annotators label the similarity of the two values of a feature. The score is the weighted sum of the
+labels of the applicable features. Figure 6, under the condition *Animal*:
 
     feature    sentence 1   sentence 2   label  weight
     type       dog          dog          5      0.6
@@ -12,20 +12,20 @@ features that are not empty. Figure 6, under the condition *Animal*:
 
     similarity = (5 × 0.6) + (5 × 0.2) + (1 × 0.2) = 3.0 + 1.0 + 0.2 = 4.2
 
-How two values compare the paper leaves to the people who label them, and so does this module: the similarity
-of a feature is data, also where the values are structures of their own.
+The paper leaves the comparison of two values to annotators, and so does this module: the similarity of a
+feature is part of the data, also if the values are nested structures.
 
-A file holds one JSON object, or one on each line (JSON Lines):
+A file contains one JSON object, or one per line (JSON Lines):
 
-    uid, condition, sentence1, sentence2   text; no two objects have the same uid
-    label      optional: the similarity of the sentences as a whole, a number from 1 to 5; -1 is invalid
+    uid, condition, sentence1, sentence2   text; uids are unique
+    label      optional: the similarity of the whole sentences, a number from 1 to 5; -1 is invalid
     features   a list of one or more objects, each with
-      feature          its name, once in the list
+      feature          its name, unique in the list
       value1, value2   the value in either sentence: text, a number, true or false, or an object of features
-                       and values (a sub-structure); null, "N/A" or nothing where the sentence does not say
-      similarity       from 1 to 5; null, "N/A" or nothing where the feature does not apply
-      weight           0 or more, in any unit: only shares of the sum count; a feature that does not apply
-                       may go without
+                       and values (a sub-structure); null, "N/A" or absent if the sentence does not state it
+      similarity       from 1 to 5; null, "N/A" or absent if the feature does not apply
+      weight           0 or more, in any unit, because only shares of the sum count; optional for a feature
+                       that does not apply
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ __all__ = [
 ]
 
 Value = str | int | float | bool | Mapping[str, "Value | None"]
-"""What a feature is set to; a mapping is a sub-structure."""
+"""Value of a feature; a mapping is a sub-structure."""
 
 LOWEST, HIGHEST = LABELS[0], LABELS[-1]
 
 DEEPEST = 20
-"""Structures inside structures; no sentence needs as many."""
+"""Maximum nesting depth of structures."""
 KEYS = frozenset({"uid", "condition", "sentence1", "sentence2", "label", "features"})
 FEATURE_KEYS = frozenset({"feature", "value1", "value2", "similarity", "weight"})
 NUMBERS: Mapping[str, tuple[str, Callable[[float], bool]]] = {
@@ -85,13 +85,14 @@ NUMBERS: Mapping[str, tuple[str, Callable[[float], bool]]] = {
         lambda number: LOWEST <= number <= HIGHEST or number == INVALID,
     ),
 }
-"""Kind of number -> what is allowed, in words and as a test."""
+"""Kind of number -> description and test of the expected values."""
 
 RULES: Mapping[str, str] = {
-    "renormalise": "their weight is shared out among the features that apply: 1 to 5",
+    "renormalise": "their weight is redistributed to the features that apply: 1 to 5",
     "zero": "they keep their weight and add 0 to the score: 0 to 5",
 }
-"""What becomes of features that do not apply. Figure 6 cannot tell: its N/A feature has no weight."""
+"""Treatments of features that do not apply. Figure 6 is compatible with all: its N/A feature has no
+weight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,45 +101,45 @@ class Feature:
 
     name: str
     value1: Value | None
-    """None: N/A, the sentence does not say."""
+    """None: N/A, not stated by the sentence."""
     value2: Value | None
     similarity: float | None
-    """From 1 to 5, as people labelled it; None: the feature does not apply."""
+    """Label from 1 to 5; None if the feature does not apply."""
     weight: float | None
-    """0 or more; None only where the feature does not apply."""
+    """0 or more; None only if the feature does not apply."""
 
     @property
     def applies(self) -> bool:
-        """Tell whether the feature counts: Figure 6 sums over the features that are not N/A."""
+        """Return whether the feature counts: Figure 6 sums over the features that are not N/A."""
         return self.similarity is not None
 
     @property
     def one_sided(self) -> bool:
-        """Tell whether only one of the sentences says a value."""
+        """Return whether only one of the sentences states a value."""
         return (self.value1 is None) != (self.value2 is None)
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two sentences' feature structures under one condition."""
+    """The feature structures of two sentences under one condition."""
 
     uid: str
     condition: str
-    """The entity type whose features these are."""
+    """The entity type to which the features belong."""
     sentence1: str
     sentence2: str
     features: tuple[Feature, ...]
     label: float | None = None
-    """Similarity as a whole, from 1 to 5; -1: invalid; None: not labelled."""
+    """Similarity of the whole sentences, from 1 to 5; -1 for invalid, None for unlabelled."""
 
     @property
     def labelled(self) -> bool:
-        """Tell whether there is a label to compare a score with."""
+        """Return whether there is a valid label to compare a score with."""
         return self.label is not None and self.label != INVALID
 
 
 def value_text(value: Value | None) -> str:
-    """Return a value as a table has it; a sub-structure in brackets.
+    """Return a value as text for a table; sub-structures are in brackets.
 
     >>> print(value_text({"type": "sandwich", "on": {"type": "plate", "color": None}}), value_text(None))
     [type=sandwich, on=[type=plate, color=N/A]] N/A
@@ -155,22 +156,23 @@ UID = Unique[Comparison]("uid", lambda comparison: comparison.uid)
 
 
 def read_tfs(path: str | os.PathLike[str]) -> tuple[list[Comparison], list[Problem]]:
-    """Return the comparisons of a file, and warnings of keys that nothing reads.
+    """Return the comparisons of a file, and warnings about ignored keys.
 
-    The file is as the module describes it; ``-`` is standard input. InputError with every problem of every
-    object: what is not JSON, missing or of a wrong kind, out of range, named twice; a similarity where
-    neither sentence has a value, and none where both have one.
+    The module docstring describes the file; ``-`` is standard input. Raises InputError with every problem of
+    every
+    object: invalid JSON; missing, repeated or out-of-range members and members of a wrong type; a similarity
+    although neither sentence has a value, and no similarity although both have one.
     """
     file = display_name(path)
     comparisons = records(file, _objects(file, read_text(path)), _comparison, [UID])
-    return list(comparisons.checked("JSON object; one or more are needed")), comparisons.warnings
+    return list(comparisons.checked("no JSON object; expected one or more")), comparisons.warnings
 
 
 def _objects(file: str, text: str) -> list[Row]:
-    """Return the object that the text is, or else one a line that is not blank.
+    """Return the object in the text, or one object per non-blank line.
 
-    A text with faults may be meant either way: it is lines where the first is an object, or any with keys
-    that only a whole one has (a line may also hold one feature of an object written over many).
+    Invalid text is treated as lines if its first line is an object, or any line has keys that only a complete
+    comparison has. (A line may also contain one feature of an object that spans many lines.)
     """
     document = _object(file, 1, text)
     if document.values:
@@ -186,13 +188,13 @@ def _objects(file: str, text: str) -> list[Row]:
 
 
 def _object(file: str, line: int, text: str) -> Row:
-    """Return the JSON object that a text is; or an empty one, with why it is none."""
+    """Return the JSON object in a text, or an empty one with the reason why it is invalid."""
     values, reason = None, ""
     try:
         values = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
         json.dumps(values, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:
-        reason = "it escapes half a character"
+        reason = "it contains an unpaired surrogate escape"
     except json.JSONDecodeError as error:
         line += error.lineno - 1
         reason = f"{error.msg} at character {error.colno}"
@@ -202,20 +204,20 @@ def _object(file: str, line: int, text: str) -> Row:
         return Row(Location(file, line), values)
     row = Row(Location(file, line), {})
     reason = reason or f"it is {message_text(values)}"
-    row.wrong(f"not a JSON object ({reason}); the file must be one, or one a line")
+    row.wrong(f"not a JSON object ({reason}); expected one per file or one per line")
     return row
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the members of an object; ValueError where a key is there twice and a value would be lost."""
+    """Return the members of an object; raise ValueError for a repeated key, whose value would be lost."""
     repeated = [key for key, count in Counter(key for key, _ in pairs).items() if count > 1]
     if repeated:
-        raise ValueError(f"the key {repeated[0]!r} is there twice in one object")
+        raise ValueError(f"repeated key {repeated[0]!r} in one object")
     return dict(pairs)
 
 
 def _no_number(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no JSON number")
+    raise ValueError(f"{constant} is not a JSON number")
 
 
 def _comparison(row: Row) -> Comparison:
@@ -228,19 +230,19 @@ def _comparison(row: Row) -> Comparison:
 
 
 def _features(row: Row) -> Iterator[Feature]:
-    """Yield the features of an object and note what is wrong with them, alone and together."""
+    """Yield the features of an object and note problems of single features and of their combination."""
     if row.values.get("features") == []:
-        row.wrong("features is empty; it must be a list of one or more objects")
+        row.wrong("features is empty; expected a list of one or more objects")
     names: set[str] = set()
     for index, values in enumerate(row.get("features", OBJECTS), start=1):
         location = f"feature {index}"
         name = values.get("feature")
         if not isinstance(name, str) or not name.strip():
-            row.wrong(f"{location} has no name; its key feature must hold text")
+            row.wrong(f"{location} has no name; expected text in the key feature")
         else:
             location, name = f"{location} ({name})", normal_id(name)
             if name in names:
-                row.wrong(f"{location} is there already; each feature is named once")
+                row.wrong(f"{location} is repeated; each feature must be unique")
             names.add(name)
         yield _feature(row, location, str(name), values)
 
@@ -266,34 +268,34 @@ def _feature(row: Row, location: str, name: str, values: dict[str, Any]) -> Feat
 
 
 def _fault(feature: Feature) -> str:
-    """Return how values, similarity and weight contradict each other; empty where they do not."""
+    """Return contradictions of values, similarity and weight, or an empty string."""
     empty = [feature.value1, feature.value2].count(None)
     if feature.applies and empty == 2:
-        return "similarity is given, but neither sentence has a value; it must be null"
+        return "similarity is given, but neither sentence has a value; expected null"
     if not feature.applies and empty == 0:
-        return f"similarity is missing, but both sentences have a value; it must be {LOWEST} to {HIGHEST}"
+        return f"similarity is missing, but both sentences have a value; expected {LOWEST} to {HIGHEST}"
     if feature.applies and feature.weight is None:
-        return "weight is missing; a feature with a similarity needs one, 0 or more"
+        return "weight is missing; expected 0 or more for a feature with a similarity"
     return ""
 
 
 def _number(row: Row, location: str, raw_value: Any, kind: str) -> float | None:
-    """Return a number of a kind; None where there is none, or, noted, a wrong one."""
+    """Return a number of a kind, or None if it is missing or, with a noted problem, invalid."""
     if _not_applicable(raw_value):
         return None
     number = math.nan
     if isinstance(raw_value, (int, float)) and not isinstance(raw_value, bool):
-        with suppress(OverflowError):  # a whole number of more than 308 digits
+        with suppress(OverflowError):  # An integer of more than 308 digits.
             number = float(raw_value)
     allowed, is_allowed = NUMBERS[kind]
     if math.isfinite(number) and is_allowed(number):
         return number
-    row.wrong(f"{location} is {message_text(raw_value)}; it must be {allowed}")
+    row.wrong(f"{location} is {message_text(raw_value)}; expected {allowed}")
     return None
 
 
 def _value(row: Row, location: str, raw_value: Any) -> Value | None:
-    """Return a feature's value; None where it is N/A, or, noted, none that a feature can have."""
+    """Return the value of a feature, or None if it is N/A or, with a noted problem, invalid."""
     if _not_applicable(raw_value):
         return None
     fault = _value_fault(raw_value)
@@ -306,7 +308,7 @@ def _value(row: Row, location: str, raw_value: Any) -> Value | None:
 
 def _value_fault(raw_value: Any, depth: int = 0) -> str:
     if depth > DEEPEST:
-        return f"structures may lie {DEEPEST} deep in one another"
+        return f"structures are nested more than {DEEPEST} deep"
     if isinstance(raw_value, dict) and raw_value and all(key.strip() for key in raw_value):
         inner = (_value_fault(item, depth + 1) for item in raw_value.values() if item is not None)
         return next(filter(None, inner), "")
@@ -314,7 +316,7 @@ def _value_fault(raw_value: Any, depth: int = 0) -> str:
         return ""
     if isinstance(raw_value, int) or (isinstance(raw_value, float) and math.isfinite(raw_value)):
         return ""
-    return "a value is text, a number, true, false, or an object of features and values; or null"
+    return "expected text, a number, true, false, null, or an object of features and values"
 
 
 def _not_applicable(raw_value: Any) -> bool:
@@ -323,29 +325,29 @@ def _not_applicable(raw_value: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """What one feature adds to the score."""
+    """Contribution of one feature to the score."""
 
     feature: Feature
     share: float
-    """Its weight as a share of the weights that count; NaN where it does not count."""
+    """Share of the feature's weight in the weights that count; NaN if it does not count."""
     value: float
-    """Similarity times share; NaN where the feature does not count."""
+    """Similarity times share; NaN if the feature does not count."""
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The similarity of a comparison, and how it comes about."""
+    """The similarity of a comparison and its contributions."""
 
     comparison: Comparison
     value: float
-    """From 1 to 5, with ``zero`` from 0 to 5; NaN with a reason."""
+    """From 1 to 5, or 0 to 5 with ``zero``; NaN with a reason."""
     reason: str
-    """Why there is no score; empty where there is one."""
+    """Reason why there is no score; empty otherwise."""
     contributions: tuple[Contribution, ...]
-    """One a feature, in the order of the comparison; their sum is the score."""
+    """One per feature, in the order of the comparison; their sum is the score."""
 
     def document(self) -> dict[str, Any]:
-        """Return the score as JSON has it."""
+        """Return the score as a JSON-serialisable dict."""
         comparison = self.comparison
         return {
             "uid": comparison.uid,
@@ -373,23 +375,23 @@ def _row(contribution: Contribution) -> dict[str, Any]:
 def score(comparison: Comparison, na: str = "renormalise") -> Score:
     """Return the weighted mean of the features' similarities; the weights need not sum to 1.
 
-    `na` is one of `RULES`, and says what features that do not apply do. ``renormalise``: sum of weight times
-    similarity, by the sum of the weights, both over the features that apply. ``zero``: the same sum, by the
-    weights of all features. Where the weights of all features sum to 1, ``zero`` is the plain weighted sum.
+    `na` is one of `RULES`, the treatment of features that do not apply. ``renormalise``: sum of weight times
+    similarity divided by the sum of the weights, both over the features that apply. ``zero``: the same sum
+    divided by the weights of all features. If all weights sum to 1, ``zero`` is the plain weighted sum.
 
-    NaN with a reason: no feature applies; the weights that count sum to 0; with ``zero``, a feature that
-    does not apply has no weight. ValueError where `na` is another word. The arithmetic is exact in the
-    decimal numbers as they are written, and rounded once.
+    NaN with a reason: no feature applies; the weights that count sum to 0; with ``zero``, a feature that does
+    not apply has no weight. Raises ValueError for another `na`. The arithmetic is exact in the decimal
+    numbers of the input and rounded once.
 
     >>> figure6 = Comparison("figure-6", "Animal", "…", "…", (
     ...     Feature("type", "dog", "dog", 5, 0.6), Feature("color", None, None, None, None),
     ...     Feature("count", 1, 1, 5, 0.2), Feature("position", "sitting", "in the air", 1, 0.2)))
-    >>> found = score(figure6)
-    >>> [part.value for part in found.contributions], found.value
+    >>> figure6_score = score(figure6)
+    >>> [part.value for part in figure6_score.contributions], figure6_score.value
     ([3.0, nan, 1.0, 0.2], 4.2)
     """
     if na not in RULES:
-        raise ValueError(f"na is {na!r}; allowed are {', '.join(RULES)}")
+        raise ValueError(f"unknown na {na!r}; expected one of {', '.join(RULES)}")
     counted_features = [
         feature for feature in comparison.features if feature.applies or na == "zero"
     ]
@@ -419,7 +421,7 @@ def _contribution(feature: Feature, share: Fraction | None) -> Contribution:
 
 
 def _exact(number: float | None) -> Fraction:
-    """Return the number that is written: 0.6 is 3/5, not the nearest binary fraction; nothing is 0."""
+    """Return the exact decimal number as written: 0.6 is 3/5, not the nearest binary fraction; None is 0."""
     return Fraction(0) if number is None else Fraction(repr(number))
 
 
@@ -428,50 +430,50 @@ def _why_undefined(counted_features: Sequence[Feature], total: Fraction | int) -
         return "no feature applies"
     without = [feature.name for feature in counted_features if feature.weight is None]
     if without:
-        return f"{', '.join(without)} without a weight; zero needs that of every feature"
+        return f"{', '.join(without)} without a weight; zero requires a weight for every feature"
     return "" if total else "the weights that count sum to 0"
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureUse:
-    """How often a feature of a condition applies, and how similar its values then are."""
+    """Frequency of a feature of a condition, and the similarity of its values."""
 
     condition: str
     name: str
     applies: int
     not_applicable: int
     similarity: float
-    """Mean label; NaN where the feature never applies."""
+    """Mean label; NaN if the feature never applies."""
     share: float
-    """Mean share of the weights in the scores that it counts in; NaN where there is none."""
+    """Mean share of the weights in the scores to which it contributes; NaN without such scores."""
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What many scores are like."""
+    """Summary statistics of many scores."""
 
     comparisons: int
     scored: int
     undefined: Mapping[str, int]
-    """Reason -> comparisons that have no score for it."""
+    """Reason -> number of comparisons without a score."""
     mean: float
     lowest: float
     highest: float
     below_scale: int
-    """Scores below 1, which only ``zero`` gives."""
+    """Number of scores below 1, which only ``zero`` can produce."""
     one_sided: int
-    """Features that only one of two sentences gives a value."""
+    """Number of features with a value in only one of two sentences."""
     features: tuple[FeatureUse, ...]
     """In the order of their first occurrence."""
     labelled: int
-    """Comparisons with a label from 1 to 5."""
+    """Number of comparisons with a label from 1 to 5."""
     invalid: int
-    """Comparisons labelled -1."""
+    """Number of comparisons labelled -1."""
     agreement: Mapping[str, Estimate]
-    """``pearson`` and ``spearman`` of scores and labels; empty where there is no label."""
+    """``pearson`` and ``spearman`` of scores and labels; empty without labels."""
 
     def document(self) -> dict[str, Any]:
-        """Return the summary as JSON has it."""
+        """Return the summary as a JSON-serialisable dict."""
         names = [name for name in self.__slots__ if name not in ("features", "agreement")]
         return {
             **{name: getattr(self, name) for name in names},
@@ -483,11 +485,11 @@ class Summary:
 
 
 def summary(scores: Sequence[Score]) -> Summary:
-    """Sum up scores, and correlate them with the labels where there are any.
+    """Summarise scores, and correlate them with the labels if there are any.
 
-    Mean, lowest and highest are NaN where nothing is scored. The correlations are over comparisons with a
-    score and a label from 1 to 5; their intervals resample sentence pairs, since the conditions of one pair
-    are not independent (`giccs.measures.metrics.correlations`).
+    Mean, lowest and highest are NaN without scores. The correlations are over comparisons with a score and a
+    label from 1 to 5. Their intervals are over sentence pairs, since the conditions of one pair are not
+    independent (`giccs.measures.metrics.correlations`).
     """
     values = [score.value for score in scores if not score.reason]
     features = [

@@ -1,7 +1,7 @@
-"""What several annotators say of a condition: one label out of theirs, and how far they agree.
+"""Aggregation of several annotators' labels per row, and their agreement.
 
-C-STS (section 2.2.2) takes the label of one annotator, and reports Fleiss' kappa of three annotators on 100
-instances, 0.61 (section 3). Here every answer counts.
+C-STS (section 2.2.2) uses the label of one annotator, and reports Fleiss' kappa of three annotators on 100
+instances, 0.61 (section 3). This module uses all answers.
 """
 
 from __future__ import annotations
@@ -47,38 +47,38 @@ LABEL_OF = {str(label): label for label in LABELS}
 
 @dataclass(frozen=True, slots=True)
 class Triplet:
-    """A sentence pair with a condition, and what annotators said of it."""
+    """A sentence pair with a condition, and the answers of its annotators."""
 
     uid: str
     sentence1: str
     sentence2: str
     condition: str
     answers: tuple[int | None, ...]
-    """An answer each: 1 to 5, or None where the condition does not apply."""
+    """One answer per annotator: 1 to 5, or None if the condition does not apply."""
 
 
 @dataclass(frozen=True)
 class Verified:
-    """Triplets with one label each, and those that are left out."""
+    """Triplets with one label each, and excluded triplets."""
 
     instances: tuple[Instance, ...]
-    """Rows of a sentence pair follow each other, the most similar first."""
+    """Rows of a sentence pair are adjacent, the most similar first."""
     dropped: tuple[Triplet, ...]
-    """Triplets of which most annotators say that the condition does not apply."""
+    """Triplets whose condition does not apply according to most annotators."""
     triplets: tuple[Triplet, ...]
 
     @cached_property
     def counts(self) -> Mapping[int, int]:
-        """How often each label was chosen in the end."""
+        """Number of rows with each label."""
         label_counts = Counter(instance.label for instance in self.instances)
         return {label: label_counts[label] for label in LABELS}
 
 
 def read_verification(path: str | os.PathLike[str]) -> tuple[Triplet, ...]:
-    """Read what ``mturk-hits collect`` writes of a verification: a row an answer; other columns are let be.
+    """Read the verification answers written by ``mturk-hits collect``, one per row; other columns are ignored.
 
-    Raises InputError with every problem: a label beside a condition that does not apply, a uid with two
-    texts, an annotator who answers one triplet twice.
+    Raises InputError with every problem: a label although the condition does not apply, a uid with different
+    texts, an annotator with two answers to one triplet.
     """
     result = ANSWERS.read(read_table(path))
     result.problems.extend(_other_texts(result.rows))
@@ -114,15 +114,15 @@ def _other_texts(rows: Iterable[LocatedRecord[_Answer]]) -> Iterator[Problem]:
         earlier = first.setdefault(uid, row)
         if earlier.record.texts != row.record.texts:
             location = earlier.location.as_seen_from(row.location)
-            message = f"uid {uid!r} has other texts in {location}; a uid has one triplet"
+            message = f"uid {uid!r} has other texts in {location}; expected one triplet per uid"
             yield row.location.problem(message)
 
 
 def _wrong_label(row: _Answer) -> Iterable[str]:
     if row.applies == "yes" and row.label not in LABEL_OF:
-        yield f"label is {row.label!r}; {', '.join(LABEL_OF)} are allowed where the condition applies"
+        yield f"label is {row.label!r}; expected one of {', '.join(LABEL_OF)} if the condition applies"
     elif row.applies == "no" and row.label:
-        yield f"label is {row.label!r}, but the condition does not apply; leave one of the two"
+        yield f"label is {row.label!r}, but the condition does not apply; expected one of the two"
 
 
 ANSWERS = Schema(
@@ -142,10 +142,10 @@ ANSWERS = Schema(
 
 
 def merged_label(answers: Sequence[int | None]) -> int | None:
-    """Return the label that several answers come to; None where more than half say "does not apply".
+    """Return the aggregated label of several answers, or None if more than half are "does not apply".
 
-    It is the median of the labels. Where that falls between two, it is the one nearer to the mean of the
-    labels, and where both are as near, the lower one.
+    The label is the median of the labels. If it falls between two labels, it is the one nearer to their mean,
+    or the lower one if both are equally near.
 
     >>> [merged_label(a) for a in ([5, 4, 4], [4, 5], [1, 4, 5, 5], [2, 5], [3, None], [3, None, None])]
     [4, 4, 4, 3, 3, None]
@@ -159,12 +159,12 @@ def merged_label(answers: Sequence[int | None]) -> int | None:
 
 
 def verified(triplets: Sequence[Triplet]) -> Verified:
-    """Return one row of C-STS for each triplet whose condition applies, and which do not.
+    """Return one row of C-STS for each triplet whose condition applies, and the excluded triplets.
 
     >>> kites = Triplet("0", "A red kite.", "A red bus.", "the colour", (5, 4, 5))
     >>> snow = Triplet("1", "A red kite.", "A red bus.", "the weather", (None, None, 2))
-    >>> found = verified([kites, snow])
-    >>> [one.label for one in found.instances], [one.uid for one in found.dropped]
+    >>> result = verified([kites, snow])
+    >>> [row.label for row in result.instances], [triplet.uid for triplet in result.dropped]
     ([5], ['1'])
     """
     pair_of = _pairs(triplets)
@@ -181,13 +181,13 @@ def verified(triplets: Sequence[Triplet]) -> Verified:
 
 
 def _numbered(rows: Sequence[Instance]) -> tuple[Instance, ...]:
-    """Number the pairs that are left, from 0."""
+    """Renumber the remaining pairs from 0."""
     indices = {pair: n for n, pair in enumerate(dict.fromkeys(row.pair for row in rows))}
     return tuple(replace(row, pair=indices[row.pair]) for row in rows)
 
 
 def _pairs(triplets: Sequence[Triplet]) -> Ints:
-    """Return (T,) which sentence pair each triplet is of, in the order of their first appearance."""
+    """Return (T,) indices of the sentence pair of each triplet, in the order of first appearance."""
     numbers: dict[tuple[str, str], int] = {}
     of = [
         numbers.setdefault((triplet.sentence1, triplet.sentence2), len(numbers))
@@ -199,16 +199,17 @@ def _pairs(triplets: Sequence[Triplet]) -> Ints:
 def agreement(
     triplets: Sequence[Triplet], *, resamples: int = 1000, seed: int = 0
 ) -> dict[str, Estimate]:
-    """Return Fleiss' kappas: of all answers, of whether conditions apply, and of the labels.
+    """Return Fleiss' kappas of all answers, of whether conditions apply, and of the labels.
 
-    ``answer`` has six categories, the labels and "does not apply"; ``applies`` has two; ``label`` has five
-    and is over the triplets to which every annotator gave a label, and ``label 1`` to ``label 5`` take each
-    of them against the others. Only triplets with the same number of answers can be compared: it is the most
-    frequent one of at least two (of equally frequent ones the highest), and what is left out is counted in
-    the reason. Intervals: `giccs.measures.metrics.jackknife_interval` over sentence pairs, whose conditions
-    share sentences; `resamples`, `seed`: as in `giccs.measures.metrics.correlations`.
+    ``answer`` has six categories, the labels and "does not apply"; ``applies`` has two. ``label`` has five
+    and is over the triplets to which every annotator assigned a label; ``label 1`` to ``label 5`` compare one
+    label with all others. Fleiss' kappa requires the same number of answers for all triplets. The most
+    frequent number of at least two answers is used (the highest, if several are equally frequent); the number
+    of excluded triplets is in the reason.
+    Intervals: `giccs.measures.metrics.jackknife_interval` over sentence pairs, because the conditions of a
+    pair share sentences. `resamples`, `seed`: as in `giccs.measures.metrics.correlations`.
 
-    NaN with a reason: no triplet has two answers, or all answers are the same.
+    NaN with a reason: no triplet has two answers, or all answers are equal.
     """
     raters = _raters(triplets)
     complete_triplets = [triplet for triplet in triplets if len(triplet.answers) == raters]
@@ -217,9 +218,7 @@ def agreement(
     labels = _table(labelled, LABELS)
     applies = np.stack([every[:, :-1].sum(1), every[:, -1]], axis=1)
     left_out = _left_out(len(triplets) - len(complete_triplets), raters)
-    without = (
-        f"{len(complete_triplets) - len(labelled)} to which not everybody gave a label are left out"
-    )
+    without = f"{len(complete_triplets) - len(labelled)} triplets with answers other than labels are excluded"
     remark = "; ".join(
         filter(None, [left_out, without if len(labelled) < len(complete_triplets) else ""])
     )
@@ -236,17 +235,17 @@ def agreement(
 
 
 def _raters(triplets: Sequence[Triplet]) -> int:
-    """Return the most frequent number of answers, of at least two; 0 where there is none."""
+    """Return the most frequent number of answers of at least two, or 0 without one."""
     counts = Counter(len(triplet.answers) for triplet in triplets if len(triplet.answers) > 1)
     return max(counts, key=lambda n: (counts[n], n), default=0)
 
 
 def _left_out(count: int, raters: int) -> str:
-    return f"{count} triplets that have not {raters} answers are left out" if count else ""
+    return f"{count} triplets without exactly {raters} answers are excluded" if count else ""
 
 
 def _table(triplets: Sequence[Triplet], categories: Sequence[int | None]) -> NDArray[np.float64]:
-    """Return (T, C) how many annotators chose each category."""
+    """Return (T, C) counts of annotators per category."""
     counts = [[triplet.answers.count(category) for category in categories] for triplet in triplets]
     return np.array(counts, dtype=np.float64).reshape(len(triplets), len(categories))
 
@@ -254,16 +253,16 @@ def _table(triplets: Sequence[Triplet], categories: Sequence[int | None]) -> NDA
 def fleiss_kappas(
     counts: Floats, pair: Ints, resamples: int = 1000, seed: int = 0, remark: str = ""
 ) -> tuple[Estimate, tuple[Estimate, ...]]:
-    """Return Fleiss' kappa of (T, C) counts, rows of the same sum of at least 2, and that of each category.
+    """Return Fleiss' kappa of (T, C) counts, with equal row sums of at least 2, and that of each category.
 
-    Kappa (Fleiss 1971) is the agreement of two annotators of a triplet, less what the shares of the
-    categories would give by chance, of what chance leaves over; of a category it is that of this one
-    against all others.
-    pair: (T,) which sentence pair a row is of, for the interval. remark: what was left out.
+    Kappa (Fleiss 1971) is (observed − chance) / (1 − chance) for the agreement of two annotators of a
+    triplet, where chance agreement follows from the shares of the categories. The kappa of a category
+    compares it with all others.
+    pair: (T,) sentence pair of each row, for the interval. remark: a note on excluded triplets.
 
     >>> counts = np.array([[3.0, 0.0], [0.0, 3.0], [2.0, 1.0]])
-    >>> whole, _ = fleiss_kappas(counts, np.arange(3), 10)
-    >>> round(whole.value, 3)
+    >>> overall, _ = fleiss_kappas(counts, np.arange(3), 10)
+    >>> round(overall.value, 3)
     0.55
     """
     tables = [
@@ -286,7 +285,7 @@ def _estimate(counts: Floats, pair: Ints, resamples: int, seed: int, remark: str
     n_pairs = int(pair.max()) + 1
     value = float(kappa(np.ones((1, n_pairs)))[0])
     undefined_reason = (
-        "every answer is in one category: kappa is not defined" if math.isnan(value) else ""
+        "every answer is in one category: kappa is undefined" if math.isnan(value) else ""
     )
     note = "; ".join(filter(None, [remark, undefined_reason]))
     return jackknife_estimate(

@@ -109,7 +109,9 @@ def _document(
         "answers": sum(len(triplet.answers) for triplet in verified.triplets),
         "instances": len(verified.instances),
         "labels": verified.counts,
-        "left_out": [{**asdict(dropped_triplet), "answers": list(dropped_triplet.answers)} for dropped_triplet in verified.dropped],
+        "left_out": [
+            {**asdict(triplet), "answers": list(triplet.answers)} for triplet in verified.dropped
+        ],
         "kappa": {name: kappa.document() for name, kappa in kappas.items()},
         "output": output,
         "signature": {

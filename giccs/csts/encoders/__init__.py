@@ -1,1 +1,1 @@
-"""Encoders that are trained to tell similarity under a condition (C-STS, 4.1)."""
+"""Training of encoders for similarity under a condition (C-STS, 4.1)."""

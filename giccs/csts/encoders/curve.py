@@ -1,4 +1,4 @@
-"""How do encoders grow with the training data (C-STS, Figure 3)?"""
+"""Learning curves of encoders over the size of the training data (C-STS, Figure 3)."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ COLOURS = (BLUE, VERMILION, GREEN, PURPLE, SKY, ORANGE, BLACK)
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """A training on part of the data."""
+    """A training on a subset of the data."""
 
     settings: Settings
-    """Of the curve; with all rows."""
+    """Settings of the curve, with all rows."""
     rows: int
-    """On how many rows it was trained."""
+    """Number of training rows."""
     split: str
-    """On which its numbers are."""
+    """Split of the metrics."""
     result: Result
 
     @property
     def line(self) -> str:
-        """How the curve is called that the point is on."""
+        """Name of the point's curve."""
         return f"{self.settings.model}: {self.settings.described()}"
 
 
@@ -55,14 +55,14 @@ def curve(
     *,
     force: bool = False,
 ) -> tuple[CurvePoint, ...]:
-    """Train each of some settings on each size: about so many rows, whole sentence pairs.
+    """Train each of several settings on subsets of each size, of complete sentence pairs.
 
-    The rows of a smaller size are part of those of a larger one, for each seed its own. A size beyond the
-    data is all of it, once. What is known in `folder` is not trained again, unless `force`.
-    ValueError for sizes below 2.
+    Smaller subsets are contained in larger ones, separately for each seed. Sizes beyond the data are replaced
+    by all data, once. Existing results in `folder` are reused, unless `force`. Raises ValueError for sizes
+    below 2.
     """
     if not sizes or min(sizes) < 2:
-        raise ValueError(f"sizes are {list(sizes)}; they must be 2 rows or more")
+        raise ValueError(f"sizes are {list(sizes)}; expected at least 2 rows")
     n_rows = len(splits.train)
     n_train = sorted({min(size, n_rows) for size in sizes})
     points = []
@@ -77,7 +77,7 @@ def curve(
 
 
 def curve_csv(points: Sequence[CurvePoint]) -> str:
-    """Return a row for each number of each point."""
+    """Return CSV with one row per metric of each point."""
     rows: list[list[object]] = []
     for point in points:
         for name, e in point.result.metrics.items():
@@ -88,9 +88,9 @@ def curve_csv(points: Sequence[CurvePoint]) -> str:
 
 
 def curve_chart(points: Sequence[CurvePoint]) -> alt.TopLevelMixin:
-    """Return Figure 3: Spearman's correlation over training rows, a line for each of the settings.
+    """Return Figure 3: Spearman's correlation over the number of training rows, one line per setting.
 
-    Bars are 95 % intervals over the sentence pairs that were scored.
+    Bars are 95 % intervals over the evaluated sentence pairs.
     """
     import altair as alt
 
@@ -115,5 +115,7 @@ def curve_chart(points: Sequence[CurvePoint]) -> alt.TopLevelMixin:
 def _charted(point: CurvePoint) -> dict[str, Any]:
     spearman = point.result.metrics["spearman"]
     numbers = {"spearman": spearman.value, "low": spearman.low, "high": spearman.high}
-    defined = {name: value for name, value in numbers.items() if value == value}  # NaN is no number
+    defined = {
+        name: value for name, value in numbers.items() if value == value
+    }  # NaN is not drawn.
     return {"line": point.line, "rows": point.rows, **defined}

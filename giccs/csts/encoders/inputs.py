@@ -1,4 +1,4 @@
-"""From rows to what a scorer reads: token ids, batches, and which rows of a batch are a pair."""
+"""Inputs of a scorer: token ids, batches, and pairs of rows within a batch."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from giccs.models.vocabulary import TokenCounter
 __all__ = ["Batches", "Units", "model_inputs", "row_texts", "units"]
 
 Unit = tuple[Instance, ...]
-"""Rows that must be in one batch: (high, low) of a sentence pair, or a row alone."""
+"""Rows that must be in the same batch: (high, low) of a sentence pair, or a single row."""
 
 
 def row_texts(instance: Instance, settings: Settings) -> list[list[str]]:
-    """Return the texts of a row's passes, each as the parts that `Tokens.encode` puts together.
+    """Return the texts of a row's passes, each as the parts for `Tokens.encode`.
 
     >>> kite = Instance("0", "A kite.", "A bus.", "The color.", 5, 0)
     >>> row_texts(kite, Settings("m", encoding="bi"))
@@ -40,10 +40,10 @@ def row_texts(instance: Instance, settings: Settings) -> list[list[str]]:
 
 
 def units(instances: Sequence[Instance], objective: str) -> list[Unit]:
-    """Return what is put together into batches, in the order of the rows.
+    """Return the units that form batches, in the order of the rows.
 
-    mse: every row alone. quad: the pairs of exactly two rows with different labels, the other rows take no
-    part. quad+mse: these pairs, and the other rows alone, for the squared error.
+    mse: every row separately. quad: pairs of exactly two rows with different labels; other rows are ignored.
+    quad+mse: these pairs, and all other rows separately for the squared error.
     """
     if objective == "mse":
         return [(instance,) for instance in instances]
@@ -56,10 +56,10 @@ def units(instances: Sequence[Instance], objective: str) -> list[Unit]:
 
 @dataclass(frozen=True)
 class Encoded:
-    """A row as ids."""
+    """Token ids of a row."""
 
     passes: tuple[TokenIds, ...]
-    """One for each pass through the encoder."""
+    """One per pass through the encoder."""
     label: int
 
 
@@ -99,16 +99,16 @@ class Units(TorchDataset[tuple[Encoded, ...]]):
 
 @dataclass(frozen=True)
 class Batches:
-    """Puts units together: the collator of the training and of the evaluation."""
+    """Collator of units into batches, for training and evaluation."""
 
     pad: int
     """Id of the padding token."""
 
     def __call__(self, batch: Sequence[tuple[Encoded, ...]]) -> dict[str, Tensor]:
-        """Return what `model_inputs` selects, each (parts · B, tokens); ``labels`` (B,); ``pairs`` (P, 2).
+        """Return the inputs of `model_inputs`, each (parts · B, tokens); ``labels`` (B,); ``pairs`` (P, 2).
 
-        Padding is on the right, with attention mask and token type 0. ``pairs`` holds the places of (high,
-        low) in the batch, for units of two rows.
+        Padding is on the right, with attention mask and token type 0. ``pairs`` contains the indices of
+        (high, low) in the batch, for units of two rows.
         """
         rows = [row for unit in batch for row in unit]
         texts = [row.passes[part] for part in range(len(rows[0].passes)) for row in rows]
@@ -124,7 +124,7 @@ class Batches:
 
 
 def model_inputs(batch: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return what of a batch the scorer reads."""
+    """Return the tensors of a batch that are inputs of the scorer."""
     return {name: batch[name] for name in ("input_ids", "attention_mask", "token_type_ids")}
 
 

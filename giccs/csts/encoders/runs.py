@@ -40,29 +40,29 @@ log = logging.getLogger(__name__)
 TASK = "csts-train"
 EPOCH = "epoch"
 SEEDS = "seeds"
-"""Below the folder of results: the result of each seed."""
+"""Subfolder of the results folder for the result of each seed."""
 RUNNING = "running"
-"""Below it: checkpoints of trainings that are not done."""
+"""Subfolder for checkpoints of unfinished trainings."""
 MODELS = "models"
-"""Below it: trained models."""
+"""Subfolder for trained models."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a training came to."""
+    """Results of a training with one or more seeds."""
 
     result: Result
-    """Its numbers are means over the seeds where there are several, with their ``sd``."""
+    """Metrics are means over the seeds, if there are several, with their ``sd``."""
     seeds: tuple[Result, ...]
-    """One for each seed, in their order; its environment tells of each epoch."""
+    """One per seed, in their order; the environment lists the metrics of each epoch."""
     is_reused: bool
-    """Whether nothing had to be computed."""
+    """Whether all results existed already."""
     models: tuple[Path, ...] = ()
-    """Folders of the trained models, one a seed, where they were kept."""
+    """Folders of the saved models, one per seed."""
     submissions: tuple[Path, ...] = ()
     """Files with the predictions of rows with hidden labels, one per seed."""
     problems: tuple[Problem, ...] = ()
-    """Why such files could not be written."""
+    """Reasons why such files could not be written."""
 
 
 def train(
@@ -76,15 +76,15 @@ def train(
     force: bool = False,
     selected: Sequence[str] = (),
 ) -> Outcome:
-    """Train an encoder with each seed and measure it on test, or on validation where test has no labels.
+    """Train an encoder with each seed and evaluate it on test, or on validation if test has no labels.
 
-    `folder` keeps results as `giccs.measures.results.Store` does. What is known there is not computed again,
-    unless `force`; a training that was killed goes on from its last epoch. keep: leave the trained models
-    there. Groups of the result are the splits that were measured. On several devices (``accelerate launch``)
-    every process calls this, and only the first writes. Raises InputError where settings do not go
-    together, and where model or data cannot be used.
+    `folder` stores results like `giccs.measures.results.Store`. Existing results are reused, unless `force`;
+    an interrupted training resumes after its last complete epoch. keep: save the trained models. Groups of
+    the result are the evaluated splits. With several devices (``accelerate launch``), every process calls
+    this function, and only the first one writes. Raises InputError for contradictory settings and unusable
+    models or data.
 
-    selected: what the caller selected by scores on validation, such as ``settings``. It is part of the
+    selected: choices that the caller made by scores on validation, such as ``settings``. They are part of the
     signature, together with the epoch (`Settings.select`), and the scores on validation are marked by
     `selected_on`.
     """
@@ -110,13 +110,13 @@ def train_seeds(
     *,
     force: bool = False,
 ) -> Result:
-    """Do what `train` does for one of many settings that are compared: only the seeds' results are kept."""
+    """Train like `train` for one of several compared settings, without combined results and saved models."""
     task = _task(settings, splits, Path(folder), machine, keep=False)
     return task.combined(task.singles(force, progress))
 
 
 def validated(result: Result) -> Mapping[str, Estimate]:
-    """Return the numbers of a training on its validation split."""
+    """Return the metrics of a training on its validation split."""
     return next(group.metrics for group in result.groups if group.by["split"] == "validation")
 
 
@@ -128,7 +128,9 @@ def _task(
     if fault := why_impossible(settings):
         raise InputError(Problem(settings.model, None, fault))
     if settings.texts != splits.texts:
-        raise ValueError(f"texts is {settings.texts!r}; the data was read with {splits.texts!r}")
+        raise ValueError(
+            f"texts is {settings.texts!r}, but the data was read with {splits.texts!r}"
+        )
     content = revision(base_folder(settings.model, settings.revision))
     epoch = (EPOCH,) if settings.select == "best" else ()
     return _Task(settings, splits, folder, machine, keep, content, (*selected, *epoch))
@@ -136,7 +138,7 @@ def _task(
 
 @dataclass(frozen=True)
 class _Task:
-    """One way to train on some data, in a folder."""
+    """A training setting with its data and results folder."""
 
     settings: Settings
     splits: Splits
@@ -144,13 +146,13 @@ class _Task:
     machine: Machine | None
     keep: bool
     revision: str
-    """Of the base encoder: the hub's commit, or a digest of its files."""
+    """Revision of the base encoder: the hub's commit, or a digest of its files."""
     selected: tuple[str, ...]
-    """What was selected by scores on validation: ``settings``, `EPOCH`."""
+    """Choices made by scores on validation: ``settings``, `EPOCH`."""
 
     @property
     def signature(self) -> Signature:
-        """Return all that the numbers depend on."""
+        """Return everything that determines the metrics."""
         settings = self.settings
         fields = {
             "task": TASK,
@@ -177,7 +179,7 @@ class _Task:
         return tuple(result for result in existing if result is not None)
 
     def singles(self, force: bool, progress: Progress) -> tuple[Result, ...]:
-        """Return the result of each seed, an existing one or that of a training."""
+        """Return the result of each seed, existing or newly trained."""
         return tuple(
             (None if force else task._existing()) or task._trained(progress)
             for task in self._of_seeds()
@@ -238,7 +240,7 @@ class _Task:
         )
 
     def combined(self, singles: tuple[Result, ...]) -> Result:
-        """Return the result over all seeds; its predictions are their means, and each seed's own."""
+        """Return the result over all seeds, with the predictions of each seed and their means."""
         import polars
 
         store = Store(self.folder / SEEDS)
@@ -281,14 +283,15 @@ class _Task:
         )
 
     def models(self) -> tuple[Path, ...]:
-        """Return the folders of trained models that are there."""
+        """Return the existing folders of trained models."""
         paths = (task._model for task in self._of_seeds())
         return tuple(path for path in paths if path.is_dir())
 
     def submissions(
         self, singles: Sequence[Result]
     ) -> tuple[tuple[Path, ...], tuple[Problem, ...]]:
-        """Write what the server of C-STS takes for each seed, if test has hidden labels."""
+        """Write the submission file of each seed for the server of C-STS, if the labels of test are
+        hidden."""
         paths: list[Path] = []
         problems: list[Problem] = []
         store = Store(self.folder / SEEDS)
@@ -349,7 +352,7 @@ def _of(table: polars.DataFrame, split: str) -> NDArray[np.float64]:
 
 
 def _tokens(singles: Sequence[Result]) -> dict[str, Any]:
-    """Return the counts of tokens of the first seed that has some; older results have none."""
+    """Return the token counts of the first seed that has them; older results have none."""
     return next(
         (
             {"tokens": result.environment["tokens"]}

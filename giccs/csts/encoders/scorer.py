@@ -1,4 +1,4 @@
-"""The model that is trained: texts through an encoder, vectors to one number per row (C-STS, 4.1).
+"""The trained model: texts through an encoder, vectors to one number per row (C-STS, 4.1).
 
 A trained model is saved as a folder: weights as safetensors, everything else as JSON.
 """
@@ -34,18 +34,19 @@ from giccs.progress import Progress, silent
 __all__ = ["BATCH_ROWS", "PARTS", "Scorer", "TrainedScorer", "load_trained", "save_trained"]
 
 PARTS = {"cross": 1, "bi": 2, "tri": 3}
-"""Encoding -> texts of a row, each a pass through the same encoder."""
+"""Encoding -> number of texts of a row, each a pass through the same encoder."""
 
 WEIGHTS = "model.safetensors"
 BATCH_ROWS = 64
 
 
 class Scorer(nn.Module):
-    """Rows to similarities: a number for a cross-encoder, cosines for bi- and tri-encoders.
+    """Maps rows to similarities: a number for a cross-encoder, cosines for bi- and tri-encoders.
 
-    Layers beyond the encoder are new, so that the seed must be set before this is made. They are those of
-    the authors' program: before every linear layer dropout as the encoder has it, and its activation behind
-    an MLP. No layer is made that the settings leave unused.
+    Layers beyond the encoder are randomly initialised, so set the seed before construction. They follow the
+    authors'
+    program: dropout with the encoder's rate before every linear layer, and the encoder's activation after an
+    MLP. Only layers required by the settings are created.
     """
 
     def __init__(self, encoder: nn.Module, settings: Settings) -> None:
@@ -70,8 +71,8 @@ class Scorer(nn.Module):
     ) -> Tensor:
         """Return (B,) similarities of B rows.
 
-        All arguments: (parts · B, tokens): first B first texts, then B second ones, then B conditions, as
-        many as `PARTS` says. Token type ids are ignored by encoders without them.
+        All arguments are (parts · B, tokens): B first texts, then B second texts, then B conditions,
+        according to `PARTS`. Token type ids are ignored by encoders without them.
         """
         types = {"token_type_ids": token_type_ids} if self.has_types else {}
         hidden = self.encoder(
@@ -98,7 +99,7 @@ class Scorer(nn.Module):
         return vectors if self.transform is None else self.transform(vectors)
 
     def _joined(self, sentence: Tensor, condition: Tensor) -> Tensor:
-        """h(c; s): the Hadamard product, or an MLP over both."""
+        """Return h(c; s): the Hadamard product, or an MLP over both."""
         if self.joined is None:
             return sentence * condition
         combined: Tensor = self.joined(torch.cat([sentence, condition], dim=-1))
@@ -106,7 +107,7 @@ class Scorer(nn.Module):
 
 
 def _has_types(encoder: nn.Module) -> bool:
-    """Return whether an encoder distinguishes token types, as BERT does and RoBERTa does not."""
+    """Return whether an encoder uses token types, as BERT does and RoBERTa does not."""
     config: Any = encoder.config
     takes_types = "token_type_ids" in signature(encoder.forward).parameters
     return takes_types and getattr(config, "type_vocab_size", 1) > 1
@@ -141,7 +142,7 @@ class TrainedScorer:
     def predict(
         self, rows: Sequence[Instance], progress: Progress = silent, batch_size: int = BATCH_ROWS
     ) -> NDArray[np.float64]:
-        """Return (N,) similarities: cosines, or of a cross-encoder numbers about from 0 to 1."""
+        """Return (N,) similarities: cosines, or for a cross-encoder numbers of about 0 to 1."""
         self.scorer.eval()
         encoded = Units([(row,) for row in rows], self.tokens, self.settings)
         batches = self._batches(encoded, batch_size)
@@ -161,7 +162,7 @@ class TrainedScorer:
 def save_trained(
     scorer: Scorer, tokens: Tokens, settings: Settings, folder: str | os.PathLike[str]
 ) -> None:
-    """Write a trained model; the folder takes its name when all is in it, in place of what was there."""
+    """Save a trained model atomically, replacing an existing folder."""
     target = Path(folder)
     part = target.with_name(f".{target.name}.part")
     shutil.rmtree(part, ignore_errors=True)
@@ -179,13 +180,13 @@ def save_trained(
 
 
 def load_trained(folder: str | os.PathLike[str], device: str = "cpu") -> TrainedScorer:
-    """Read what `save_trained` wrote.
+    """Load a model saved by `save_trained`.
 
     Raises InputError if the folder has no such model, or if its weights do not match its settings.
     """
     path = Path(folder)
     if not all((path / name).is_file() for name in (SETTINGS, WEIGHTS)):
-        message = f"holds no trained model; {SETTINGS} and {WEIGHTS} are expected"
+        message = f"contains no trained model; expected {SETTINGS} and {WEIGHTS}"
         raise InputError(Problem(str(folder), None, message))
     settings = _settings(path / SETTINGS)
     tokens = load_tokens(str(folder), path, settings.max_length)
@@ -193,27 +194,27 @@ def load_trained(folder: str | os.PathLike[str], device: str = "cpu") -> Trained
         scorer = Scorer(_empty_encoder(path), settings)
         _fill(scorer, load_file(path / WEIGHTS))
         return TrainedScorer(settings, scorer.to(device).eval(), tokens)
-    except Exception as error:  # the frameworks raise many kinds
+    except Exception as error:  # Frameworks raise many kinds of exceptions.
         message = f"cannot be loaded: {first_line(error)}"
         raise InputError(Problem(str(folder), None, message)) from error
 
 
 def _empty_encoder(path: Path) -> nn.Module:
-    """Return the encoder that a configuration describes, with random weights."""
+    """Return the encoder of a configuration, with random weights."""
     from transformers import AutoConfig, AutoModel
 
-    # False, not left out: transformers would ask at the terminal whether to run a stranger's code.
+    # With None, transformers would ask in the terminal whether to run remote code.
     config = AutoConfig.from_pretrained(path, local_files_only=True, trust_remote_code=False)
     build: Any = AutoModel.from_config
     try:
         encoder: nn.Module = build(config, add_pooling_layer=False, trust_remote_code=False)
-    except TypeError:  # architectures without such a layer
+    except TypeError:  # Architectures without such a layer.
         encoder = build(config, trust_remote_code=False)
     return encoder
 
 
 def _fill(scorer: Scorer, weights: Mapping[str, Tensor]) -> None:
-    """Load weights into a scorer; ValueError unless they are exactly its own."""
+    """Load weights into a scorer; raise ValueError unless the names and shapes match exactly."""
     state = scorer.state_dict()
     report = LoadingReport(
         f"the {scorer.encoding}-encoder of {SETTINGS}",
@@ -226,7 +227,7 @@ def _fill(scorer: Scorer, weights: Mapping[str, Tensor]) -> None:
             if state[name].shape != weights[name].shape
         ),
     )
-    if unused := check_weights([report]):  # a head, which no trained model has to spare
+    if unused := check_weights([report]):  # An ignored head, which no trained model has.
         raise ValueError(f"its weights do not match {report.architecture}: {unused}")
     scorer.load_state_dict(weights)
 
@@ -235,5 +236,5 @@ def _settings(path: Path) -> Settings:
     try:
         return settings_of(json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, AttributeError, RecursionError) as error:
-        message = f"are not the settings of a trained model: {error}"
+        message = f"invalid settings of a trained model: {error}"
         raise InputError(Problem(str(path), None, message)) from None

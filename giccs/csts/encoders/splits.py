@@ -1,4 +1,4 @@
-"""Splits to train on, to select on and to report, with or without answers."""
+"""Splits for training, selection and evaluation, with or without answers."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ Rows = tuple[Instance, ...]
 
 @dataclass(frozen=True)
 class Splits:
-    """Rows with labels; with answers, these stand as the rows' sentences."""
+    """Labelled rows; with answers, these replace the rows' sentences."""
 
     name: str
     train: Rows
     validation: Rows
     test: Rows
-    """Empty where the test split is not there or its labels are hidden."""
+    """Empty if there is no test split or its labels are hidden."""
     hidden: Rows = ()
     """The rows of a test split with hidden labels, in the order of the file."""
     texts: str = "sentences"
@@ -42,17 +42,17 @@ class Splits:
 
     @property
     def reported(self) -> str:
-        """Which split the numbers are of: ``test``, or ``validation`` where test has no labels."""
+        """The split of the reported metrics: ``test``, or ``validation`` if test has no labels."""
         return "test" if self.test else "validation"
 
     @property
     def measured(self) -> tuple[str, ...]:
-        """The splits of which numbers are computed; the last one is reported."""
+        """The splits with computed metrics; the last one is reported."""
         return tuple(dict.fromkeys(("validation", self.reported)))
 
     @property
     def predicted(self) -> tuple[str, ...]:
-        """The splits that a trained model scores: those measured, and ``hidden`` if it has rows."""
+        """The splits scored by a trained model: those measured, and ``hidden`` if it has rows."""
         return (*self.measured, "hidden") if self.hidden else self.measured
 
     def rows(self, split: str) -> Rows:
@@ -62,13 +62,13 @@ class Splits:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over which rows are in which split."""
+        """SHA-256 of the assignment of rows to splits."""
         splits = [*SPLITS, "hidden"] if self.hidden else SPLITS
         prints = [Dataset("", self.rows(split)).fingerprint for split in splits]
         return hashlib.sha256(json.dumps(prints).encode()).hexdigest()
 
     def described(self) -> str:
-        """Return how much it is."""
+        """Return the size of the splits."""
         rows = ", ".join(f"{split} {len(self.rows(split))} rows" for split in SPLITS)
         return f"{rows}, {len(self.hidden)} rows with hidden labels" if self.hidden else rows
 
@@ -78,21 +78,25 @@ def read_splits(
 ) -> Splits:
     """Read a folder of C-STS, or csts-sample, for training; rows have a label from 1 to 5.
 
-    answers: a file as `giccs-csts answers` writes it; the answers take the place of the sentences. Without
-    csts_validation.csv, a tenth of the training rows (`HELD_OUT`; whole sentence pairs, drawn with seed 0)
-    is held out as validation. Without csts_test.csv, or where its labels are hidden, validation is reported:
-    a warning says so. Rows with hidden labels are predicted, unless answers are given and lack theirs.
-    Raises InputError with what is missing or wrong.
+    answers: a file written by `giccs-csts answers`; the answers replace the sentences. Without
+    csts_validation.csv, a tenth of the training rows (`HELD_OUT`; complete sentence pairs, sampled with seed
+    0) is held out as validation. Without csts_test.csv, or if its labels are hidden, validation is reported,
+    with a warning. Rows with hidden labels are predicted, unless answers are given and those of test are
+    missing. Raises InputError with every problem.
     """
     name = os.fspath(data)
     if not in_splits(name):
-        message = "is no folder; training needs one with csts_train.csv and csts_validation.csv"
+        message = "not a folder; expected one with csts_train.csv and csts_validation.csv"
         raise InputError(Problem(name, None, message))
     available = [split for split in SPLITS if _is_there(name, split)]
     if "train" not in available:
-        raise InputError(Problem(name, None, "holds no csts_train.csv, which is trained on"))
+        raise InputError(
+            Problem(name, None, "contains no csts_train.csv, which is required for training")
+        )
     if available == ["train"]:
-        message = "holds no csts_validation.csv and no csts_test.csv; one of them is needed"
+        message = (
+            "contains no csts_validation.csv and no csts_test.csv; expected at least one of them"
+        )
         raise InputError(Problem(name, None, message))
     split_data = _read(name, available, answers)
     warnings = [
@@ -100,26 +104,24 @@ def read_splits(
     ]
     rows = {split: split_data[split].compared if split in split_data else () for split in SPLITS}
     if "test" not in split_data:
-        warnings.append(
-            Problem(name, None, "there is no test split; the numbers are of validation")
-        )
+        warnings.append(Problem(name, None, "no test split; metrics are of validation"))
     elif split_data["test"].hidden:
         rows |= {"hidden": rows["test"], "test": ()}
-        message = "the labels of test are hidden; the numbers are of validation"
+        message = "the labels of test are hidden; metrics are of validation"
         warnings.append(Problem(name, None, message))
     if "validation" not in split_data:
         rows["train"], rows["validation"] = _held_out(rows["train"])
         count = len(rows["validation"])
-        message = f"has no validation split; {count} of the training rows are held out instead"
+        message = f"no validation split; {count} of the training rows are held out instead"
         warnings.append(Problem(name, None, message))
     texts = "sentences" if answers is None else "answers"
     return Splits(name, **rows, texts=texts, warnings=tuple(warnings))
 
 
 def sample_rows(rows: Rows, number: int | None, seed: int) -> Rows:
-    """Return about `number` rows: whole sentence pairs in a random order, until there are enough.
+    """Return about `number` rows in complete, randomly selected sentence pairs.
 
-    What is drawn for a smaller number is part of what is drawn for a larger one. The order of rows is kept.
+    Smaller samples are contained in larger ones. The order of the rows is preserved.
     """
     if number is None or number >= len(rows):
         return rows
@@ -141,7 +143,7 @@ def _is_there(data: str, split: str) -> bool:
 def _read(
     data: str, available: Sequence[str], answers: str | os.PathLike[str] | None
 ) -> dict[str, TaskData]:
-    """Read the splits; InputError with what is wrong in any of them."""
+    """Read the splits; raise InputError with the problems of all of them."""
     split_data: dict[str, TaskData] = {}
     problems: list[Problem] = []
     for split in available:
@@ -154,7 +156,7 @@ def _read(
                 problems += error.problems
     problems += [
         Problem(
-            split_data[split].name, None, "has no row with a label from 1 to 5; training needs them"
+            split_data[split].name, None, "no row with a label from 1 to 5; required for training"
         )
         for split in ("train", "validation")
         if split in split_data and split_data[split].hidden
@@ -186,14 +188,14 @@ def _unanswered(data: str, error: InputError) -> TaskData | None:
 def _ambiguous(
     split_data: Mapping[str, TaskData], answers: str | os.PathLike[str]
 ) -> list[Problem]:
-    """Return what is wrong where a uid without its split is that of rows in several splits."""
+    """Return the problem of answers whose uid without split matches rows in several splits."""
     rows = Counter(instance.uid for data in split_data.values() for instance in data.instances)
     several = [uid for uid in read_row_answers(answers) if rows[uid] > 1]
     if not several:
         return []
     message = (
-        f"{len(several)} uids are those of rows in several splits, the first is {several[0]!r}; "
-        f"write the split before it: {SPLITS[0]}:{several[0]}"
+        f"{len(several)} uids match rows in several splits, the first is {several[0]!r}; add "
+        f"the split as a prefix: {SPLITS[0]}:{several[0]}"
     )
     return [Problem(os.fspath(answers), None, message)]
 

@@ -1,4 +1,4 @@
-"""Which settings are best on validation, and what do they come to with several seeds (C-STS, A.3)?"""
+"""Grid search: selection of settings on validation and final trainings with several seeds (C-STS, A.3)."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ if TYPE_CHECKING:
 __all__ = ["Grid", "SweepResult", "points", "read_grid", "sweep"]
 
 PER = ("model", "encoding")
-"""The best is looked for in each of these (C-STS, A.3: "for each model and encoding method")."""
+"""Settings are selected for each combination of these (C-STS, A.3: "for each model and encoding method")."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A sweep as its file describes it."""
+    """The content of a grid file."""
 
     file: str
     title: str
     values: Mapping[str, Sequence[Any]]
-    """Name of a setting -> what it is tried with."""
+    """Name of a setting -> list of values."""
     seeds: tuple[int, ...]
-    """Of the final trainings with the best settings."""
+    """Seeds of the final trainings with the best settings."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """One combination, trained."""
+    """One trained combination of settings."""
 
     settings: Settings
     result: Result
@@ -48,20 +48,20 @@ class Point:
 
 @dataclass(frozen=True)
 class SweepResult:
-    """What a sweep came to."""
+    """Results of a grid search."""
 
     points: tuple[Point, ...]
     """Every combination, in the order of the grid."""
     best: tuple[Outcome, ...]
-    """For each model and encoding the best on validation, with the final seeds."""
+    """The best combination on validation for each model and encoding, with the final seeds."""
     impossible: Mapping[str, int]
-    """Why combinations were left out, and how many."""
+    """Reasons for skipped combinations, with their number."""
 
 
 def read_grid(path: str | os.PathLike[str]) -> Grid:
-    """Read a sweep (TOML): ``[grid]`` has a list for every setting, ``[final]`` the ``seeds``.
+    """Read a grid (TOML): ``[grid]`` has a list for every setting, ``[final]`` the ``seeds``.
 
-    Raises InputError with everything that is wrong in it.
+    Raises InputError with every problem.
     """
     file = display_name(path)
     document = read_toml(path)
@@ -74,9 +74,9 @@ def read_grid(path: str | os.PathLike[str]) -> Grid:
 
 
 def points(grid: Grid, base: Settings) -> tuple[list[Settings], dict[str, int]]:
-    """Return every different combination that makes sense, and why others do not, with how many.
+    """Return every distinct valid combination, and the number of invalid ones per reason.
 
-    given: the values of settings of which the grid says nothing. InputError for values that are not allowed.
+    base: values of the settings that are not in the grid. Raises InputError for invalid values.
     """
     settings_set: dict[Settings, None] = {}
     impossible: dict[str, int] = {}
@@ -93,9 +93,7 @@ def points(grid: Grid, base: Settings) -> tuple[list[Settings], dict[str, int]]:
         else:
             settings_set[settings] = None
     if not settings_set and not problems:
-        problems[""] = Problem(
-            grid.file, None, f"no combination makes sense: {next(iter(impossible))}"
-        )
+        problems[""] = Problem(grid.file, None, f"no valid combination: {next(iter(impossible))}")
     if problems:
         raise InputError(problems.values())
     return list(settings_set), impossible
@@ -112,10 +110,10 @@ def sweep(
     *,
     force: bool = False,
 ) -> SweepResult:
-    """Train every combination, choose on validation, train the chosen ones with the final seeds.
+    """Train every combination, select on validation, and train the selected ones with the final seeds.
 
-    What is known in `folder` is not trained again, unless `force`: a sweep that was stopped goes on. Only
-    the final trainings are results of the folder; those of the combinations are below it.
+    Existing results in `folder` are reused, unless `force`, so that an interrupted grid search resumes. Only
+    the final trainings are results of the folder; those of the combinations are in a subfolder.
     """
     combinations, impossible = points(grid, base)
     trained = []
@@ -136,7 +134,7 @@ def sweep(
 
 
 def on_validation(result: Result) -> float:
-    """Return Spearman's correlation on validation; below every other where it is not defined."""
+    """Return Spearman's correlation on validation; undefined values are below every other."""
     value = validated(result)["spearman"].value
     return -math.inf if math.isnan(value) else value
 
@@ -152,18 +150,18 @@ def _best(trained: Sequence[Point]) -> Iterator[Point]:
 
 def _faults(document: Mapping[str, Any], grid: Any, final: Any) -> Iterator[str]:
     if unknown := sorted(document.keys() - {"title", "source", "grid", "final"}):
-        yield f"{', '.join(unknown)} is not known; title, source, grid and final are"
+        yield f"unknown {', '.join(unknown)}; expected title, source, grid and final"
     if not isinstance(grid, dict) or not grid:
-        yield "has no [grid]; it needs a list for at least one setting"
+        yield "no [grid]; expected a list for at least one setting"
         return
     option_names = [
         field.name for field in fields(Settings) if field.name != "texts"
-    ]  # follows the data
+    ]  # Derived from the data.
     for name, choices in grid.items():
         if name not in option_names:
-            yield f"grid: {name} is not known; {', '.join(option_names)} are"
+            yield f"grid: unknown setting {name}; expected one of {', '.join(option_names)}"
         elif not isinstance(choices, list) or not choices:
-            yield f"grid: {name} is {choices!r}; it must be a list of values"
+            yield f"grid: {name} is {choices!r}; expected a list of values"
     seeds = final.get("seeds", [42]) if isinstance(final, dict) else None
     if problem := seeds_problem(seeds):
         yield f"final: {problem}"

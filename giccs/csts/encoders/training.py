@@ -1,8 +1,8 @@
-"""One training with one seed, on transformers' Trainer: losses, epochs, and checkpoints to continue from.
+"""Training with one seed on transformers' Trainer: losses, epochs, and checkpoints for resuming.
 
-Checkpoints hold the weights as safetensors. The state of optimizer, schedule and random numbers is torch's
-own format, which transformers reads with ``weights_only``: no code in it is run. Its ``training_args.bin``,
-which would have to be unpickled and which nobody reads, is removed.
+Checkpoints contain the weights as safetensors. The state of optimizer, schedule and random number generators
+is in torch's own format, which transformers reads with ``weights_only``, so that no code in it is executed.
+Its ``training_args.bin`` is a pickle that nothing reads, and is removed.
 """
 
 from __future__ import annotations
@@ -45,22 +45,22 @@ from giccs.progress import Progress, silent
 __all__ = ["Fitted", "discard_broken", "fit", "last_whole", "mse", "objective", "quad", "rescaled"]
 
 STATE = "trainer_state.json"
-"""What transformers writes last into a checkpoint."""
+"""The file that transformers writes last into a checkpoint."""
 NEEDED = ("model.safetensors", "optimizer.pt", "scheduler.pt")
 
 log = logging.getLogger(__name__)
 
 UNDEFINED = -2.0
-"""Stands for a correlation that is not defined where the best epoch is chosen: below every other."""
+"""Replacement for undefined correlations in the selection of the best epoch: below every other value."""
 CHOSEN_BY = "chosen_by"
 EVALUATION_ROWS = 64
 
 
 def rescaled(labels: Tensor) -> Tensor:
-    """Return labels 1 … 5 as 0 … 1: (label - 1) / 4, as the authors' program does.
+    """Return labels 1 … 5 as 0 … 1: (label - 1) / 4, as in the authors' program.
 
-    A cosine could be -1, but texts about one scene hardly ever point in opposite directions: 0 is what
-    encoders give for "nothing in common", and with 0 … 1 the zero-shot cosines start near their targets.
+    A cosine can be -1, but texts about one scene rarely point in opposite directions. Encoders return about 0
+    for unrelated texts, and with targets of 0 … 1 the zero-shot cosines start near their targets.
 
     >>> rescaled(torch.tensor([1, 3, 5])).tolist()
     [0.0, 0.5, 1.0]
@@ -69,21 +69,21 @@ def rescaled(labels: Tensor) -> Tensor:
 
 
 def mse(scores: Tensor, labels: Tensor) -> Tensor:
-    """Return the mean over (N,) scores of the squared distance from their rescaled labels."""
+    """Return the mean squared error of (N,) scores with respect to the rescaled labels."""
     return torch.mean((scores - rescaled(labels).to(scores.dtype)) ** 2)
 
 
 def quad(scores: Tensor, pairs: Tensor, margin: float) -> Tensor:
-    """Return the mean of max(λ + cos(n1, n2) - cos(p1, p2), 0) over pairs; 0 where there are none.
+    """Return the mean of max(λ + cos(n1, n2) - cos(p1, p2), 0) over pairs; 0 without pairs.
 
-    scores: (N,) cosines of rows. pairs: (P, 2) places in it of the row with the higher label, p, and the one
-    with the lower label, n, of one sentence pair.
+    scores: (N,) cosines of rows. pairs: (P, 2) indices of the row with the higher label, p, and the row with
+    the lower label, n, of one sentence pair.
 
     >>> quad(torch.tensor([0.9, 0.2]), torch.tensor([[0, 1]]), margin=1.0).item() # 1 + 0.2 - 0.9
     0.3000...
     """
     if not len(pairs):
-        return scores.sum() * 0.0  # a number that can be differentiated, on the same device
+        return scores.sum() * 0.0  # A differentiable zero on the same device.
     high, low = scores[pairs[:, 0]], scores[pairs[:, 1]]
     return torch.clamp(margin + low - high, min=0).mean()
 
@@ -98,13 +98,13 @@ def objective(name: str, scores: Tensor, labels: Tensor, pairs: Tensor, margin: 
 
 
 def last_whole(folder: Path) -> Path | None:
-    """Return the latest checkpoint that was written to its end; None where there is none."""
+    """Return the latest complete checkpoint, or None."""
     complete = [path for path in folder.glob("checkpoint-*") if _is_whole(path)]
     return max(complete, key=_step, default=None)
 
 
 def discard_broken(folder: Path) -> None:
-    """Remove what a killed training left half written, so that nobody goes on from it."""
+    """Remove incomplete checkpoints of an interrupted training."""
     for path in folder.glob("checkpoint-*"):
         if not _is_whole(path):
             shutil.rmtree(path)
@@ -127,43 +127,46 @@ def _step(path: Path) -> int:
 
 @dataclass(frozen=True)
 class Fitted:
-    """A trained model and what it says."""
+    """A trained model and its predictions."""
 
     predictions: Mapping[str, NDArray[np.float64]]
     """Split of `Splits.predicted` -> (N,) scores of its rows."""
     epochs: tuple[Mapping[str, float], ...]
-    """What each epoch came to: ``epoch, loss, spearman, pearson`` (of validation)."""
+    """Metrics of each epoch on validation: ``epoch, loss, spearman, pearson``."""
     best_epoch: int
-    """The epoch with the highest Spearman correlation on validation; of equal ones the first."""
+    """The first epoch with the highest Spearman correlation on validation."""
     selected_epoch: int
     """The epoch of `scorer`: the last one, or the best."""
     scorer: Scorer
     tokens: Tokens
     rows: Mapping[str, int]
-    """``trained`` on, of these ``in_pairs`` for a quadruplet loss, and ``left_out`` of the training rows."""
+    """Numbers of training rows: ``trained``, of these ``in_pairs`` for a quadruplet loss, and
+    ``left_out``."""
     truncated: int
-    """Texts that were cut off, in all splits."""
+    """Number of truncated texts in all splits."""
     seconds: float
 
 
 def fit(
     settings: Settings, splits: Splits, folder: Path, machine: Machine, progress: Progress = silent
 ) -> Fitted:
-    """Train with the one seed of `settings`, in `folder`, from the last whole checkpoint that is there.
+    """Train with the single seed of `settings` in `folder`, resuming from the last complete checkpoint.
 
     The model of the last epoch is kept, or that of the best one (`Settings.select`). Raises InputError if
-    there is nothing to train on or the encoder is not available.
+    there are no training rows or the encoder is unavailable.
     """
     start = time.perf_counter()
     (seed,) = settings.seeds
     base = base_folder(settings.model, settings.revision)
     tokens = load_tokens(settings.model, base, settings.max_length)
-    set_seed(seed)  # layers of our own begin with random weights
+    set_seed(seed)  # Layers added here start with random weights.
     scorer = Scorer(load_encoder(settings.model, base), settings)
     training_rows = sample_rows(splits.train, settings.train_rows, seed)
     together = units(training_rows, settings.objective)
     if not together:
-        message = "no sentence pair has two rows with different labels, which quad needs; take mse"
+        message = (
+            "no sentence pair has two rows with different labels, which quad requires; use mse"
+        )
         raise InputError(Problem(splits.name, None, message))
     training = Units(together, tokens, settings)
     scored = {
@@ -193,7 +196,7 @@ def fit(
 
 
 class _Trainer(Trainer):
-    """The Trainer with our losses; an evaluation returns scores and labels, and no loss."""
+    """The Trainer with the losses of this module; an evaluation returns scores and labels without loss."""
 
     settings: Settings
 
@@ -219,7 +222,7 @@ def _scores(model: Any, inputs: Mapping[str, Tensor]) -> Tensor:
 
 
 class _Watch(TrainerCallback):
-    """Moves the progress bar, and clears away what would have to be unpickled."""
+    """Callback that updates the progress bar and removes pickled files."""
 
     def __init__(self, progress: Progress, label: str) -> None:
         self._progress, self._label = progress, label
@@ -294,7 +297,7 @@ def _arguments(
         optim="adamw_torch",
         learning_rate=settings.learning_rate,
         weight_decay=settings.weight_decay,
-        max_grad_norm=0.0,  # the authors' program clips no gradients either
+        max_grad_norm=0.0,  # The authors' program does not clip gradients.
         lr_scheduler_type="linear",
         warmup_steps=math.ceil(settings.warmup * steps),
         eval_strategy="epoch",
@@ -314,35 +317,39 @@ def _arguments(
         log_level="error",
     )
     if arguments.n_gpu > 1:
-        # Several GPUs without a launcher: DataParallel would cut batches between a row's passes.
+        # With several GPUs and no launcher, DataParallel would split batches between the passes of a row.
         arguments._n_gpu = 1
     return arguments
 
 
 def _shares(settings: Settings, machine: Machine) -> tuple[int, int]:
-    """Return the units of one device at a time, and how many times that goes into a step."""
+    """Return the number of units per device and the number of gradient accumulation steps."""
     per_unit = 2 if settings.has_quad else 1
     per_device, remainder = divmod(settings.batch, per_unit * processes())
     at_once = min(per_device, (machine.rows_at_once or settings.batch) // per_unit)
     if remainder:
-        fault = f"batch is {settings.batch}; it must be a multiple of {per_unit * processes()}"
-        fault += f" ({processes()} processes, {per_unit} rows a unit)"
+        fault = f"batch is {settings.batch}; expected a multiple of {per_unit * processes()}"
+        fault += f" ({processes()} processes, {per_unit} rows per unit)"
     elif at_once < 1 or per_device % at_once:
-        fault = f"rows at once is {machine.rows_at_once}; it must divide {per_device * per_unit}"
-        fault += f", and be {per_unit} or more"
+        fault = (
+            f"rows at once is {machine.rows_at_once}; expected a divisor of {per_device * per_unit}"
+        )
+        fault += f", at least {per_unit}"
     else:
         return at_once, per_device // at_once
     raise InputError(Problem(settings.model, None, fault))
 
 
 def _go_on_from(folder: Path) -> str | None:
-    """Return the checkpoint to go on from; process 0 first clears away what is half written."""
+    """Return the checkpoint to resume from; process 0 first removes incomplete ones."""
     if is_first():
         discard_broken(folder)
-    if torch.distributed.is_initialized():  # since the Trainer was made
+    if torch.distributed.is_initialized():  # Since the Trainer was created.
         torch.distributed.barrier()
     checkpoint = last_whole(folder)
-    log.debug("going on from %s", checkpoint or "nothing: this training begins")
+    log.debug(
+        "resuming from %s", checkpoint or "no checkpoint: this training starts from the beginning"
+    )
     return None if checkpoint is None else os.fspath(checkpoint.resolve())
 
 

@@ -1,6 +1,6 @@
-"""Error identification by answers (L-CSTS, section 4.2): which labels do not fit what was answered?
+"""Identification of annotation errors by means of answers (L-CSTS, section 4.2).
 
-answers     answer pairs: their file, the reannotated labels beside them, their vectors
-detection   topics by k-means, rank labels in each, the labels that differ from them and why
+answers     answer pairs: their file, the reannotated labels and their vectors
+detection   topics by k-means, rank labels within topics, and suspicious labels with reasons
 evaluation  halves, precision, recall, F1, MCC, Spearman, the curve over K and its chart, the choice of K
 """

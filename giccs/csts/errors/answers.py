@@ -1,11 +1,10 @@
-"""Answer pairs with labels: their file, the reannotated labels beside them, and their vectors (L-CSTS, 4.2).
+"""Answer pairs with labels: their file, the reannotated labels and their vectors (L-CSTS, 4.2).
 
-ANSWERS.csv (CSV or TSV, any order of columns): ``uid,label,answer1,answer2`` and, where it is known,
-``condition``. The uid is that of the reannotated file, the label the annotated one, 1 to 5; further columns
-are passed over.
+ANSWERS.csv (CSV or TSV, any order of columns): ``uid,label,answer1,answer2`` and, optionally, ``condition``.
+The uid is that of the reannotated file. The label is the annotated one, 1 to 5. Other columns are ignored.
 
-The answers alone give the similarity, their concatenation gives the topic. Chosen here, where the paper says
-nothing: they are concatenated in their order with one space between them.
+Similarity is computed from the separate answers, and the topic from their concatenation. The paper does not
+specify the concatenation; here the answers are joined by a space.
 """
 
 from __future__ import annotations
@@ -46,50 +45,51 @@ UNKNOWN = 0
 """In arrays of true labels: the instance was not reannotated."""
 
 REANNOTATED = "validation:"
-"""What stands before a uid of the split that was reannotated, where answers are about several."""
+"""Prefix of uids of the reannotated split in files with answers about several splits."""
 LINE = Field(lambda written: " ".join(TEXT.parse(written).split()), "")
 """Text with single spaces."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerPair:
-    """What was answered for the two sentences of an instance, and the label it was given."""
+    """The answers for the two sentences of an instance, and its annotated label."""
 
     uid: str
     label: int
-    """1 to 5, as annotated; this is what is doubted."""
+    """The annotated label, 1 to 5, which may be an error."""
     answer1: str
     answer2: str
     condition: str = ""
-    """For people who read the findings; nothing is computed from it."""
+    """For readers of the output; not used in computations."""
     line: int | None = None
-    """Where it stands in its file."""
+    """Line number in its file."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Vectors:
-    """What an encoder makes of N answer pairs; all (N, D), finite and not zero."""
+    """Embeddings of N answer pairs; each array is (N, D), finite and without zero rows."""
 
     first: Floats
     second: Floats
     joint: Floats
-    """Of the two answers as one text (4.2: "concatenated and then encoded into a single embedding")."""
+    """Embeddings of the concatenated answers (4.2: "concatenated and then encoded into a single
+    embedding")."""
 
     def __post_init__(self) -> None:
         shapes = [matrix.shape for matrix in (self.first, self.second, self.joint)]
         if len(set(shapes)) > 1 or self.first.ndim != 2:
-            raise ValueError(f"the shapes are {shapes}; three equal (N, D) are allowed")
-        for name in ("first", "second", "both"):
+            raise ValueError(f"the shapes are {shapes}; expected three equal shapes (N, D)")
+        for name in ("first", "second", "joint"):
             bad = unusable(getattr(self, name))
             if len(bad):
                 message = f"{name}[{bad[0]}] is zero or not finite, and {len(bad) - 1} more rows"
-                raise ValueError(f"{message}; every vector must have a direction")
+                raise ValueError(f"{message}; expected nonzero, finite vectors")
 
     def __len__(self) -> int:
         return len(self.first)
 
     def rows(self, rows_selected: Ints) -> Vectors:
-        """Return the vectors of some of the pairs."""
+        """Return the vectors of the selected pairs."""
         return Vectors(
             self.first[rows_selected], self.second[rows_selected], self.joint[rows_selected]
         )
@@ -120,42 +120,41 @@ ANSWERS = Schema(
 
 
 def read_answers(path: str | os.PathLike[str]) -> tuple[AnswerPair, ...]:
-    """Read answer pairs with their labels; white space outside and between words is made one space.
+    """Read answer pairs with their labels; white space is normalised.
 
-    Raises InputError with every problem: columns that are missing, empty answers, labels that are not 1 to
-    5, uids that are empty or repeat.
+    Raises InputError with every problem: missing columns, empty answers, labels outside 1 to 5, empty or
+    repeated uids.
     """
-    return ANSWERS.read(read_table(path)).checked("rows; answers are expected")
+    return ANSWERS.read(read_table(path)).checked("no rows; expected answers")
 
 
 @dataclass(frozen=True, slots=True)
 class Truths:
-    """Answer pairs beside their reannotated labels."""
+    """Answer pairs with their reannotated labels."""
 
     pairs: tuple[AnswerPair, ...]
-    """Those whose condition is valid, or that were not reannotated."""
+    """Pairs with a valid condition or without reannotation."""
     truth: Ints
-    """(N,) their reannotated labels, 0 where there is none."""
+    """(N,) reannotated labels, 0 for missing ones."""
     invalid: int
-    """Left out: the reannotation calls the condition invalid (L-CSTS, 3.3)."""
+    """Number of excluded pairs whose condition is invalid according to the reannotation (L-CSTS, 3.3)."""
     unused: int
-    """Reannotated labels whose uid has no answers."""
+    """Number of reannotated labels whose uid has no answers."""
 
     @property
     def known_rows(self) -> Ints:
-        """Return the rows that were reannotated."""
+        """Return the rows with reannotated labels."""
         return np.flatnonzero(self.truth != UNKNOWN)
 
 
 def with_truth(pairs: Sequence[AnswerPair], labels: Mapping[str, int]) -> Truths:
     """Join answer pairs with reannotated labels (1 to 5, or -1) by uid.
 
-    The labels are of the validation split: a uid of answers about several splits, ``validation:8``, is
-    found as ``8`` too.
+    The labels are of the validation split: in answers about several splits, ``validation:8`` matches ``8``.
 
     >>> pairs = [AnswerPair("7", 3, "red", "blue"), AnswerPair("8", 1, "a", "b")]
-    >>> found = with_truth(pairs, {"8": -1, "9": 2})
-    >>> [pair.uid for pair in found.pairs], found.truth.tolist(), found.invalid, found.unused
+    >>> truths = with_truth(pairs, {"8": -1, "9": 2})
+    >>> [pair.uid for pair in truths.pairs], truths.truth.tolist(), truths.invalid, truths.unused
     (['7'], [0], 1, 1)
     """
     names = [
@@ -188,8 +187,8 @@ def encode(
 ) -> Vectors:
     """Return the vectors of N answer pairs; each distinct text is encoded once.
 
-    Raises InputError where the model gives no vectors, or one that is zero or not finite; `file` is how
-    the message calls the place of the answers.
+    `file` is the name of the answers in messages. Raises InputError if the model returns no vectors, or a
+    vector that is zero or not finite.
     """
     sides = (
         [pair.answer1 for pair in pairs],
@@ -201,7 +200,8 @@ def encode(
     if len(bad):
         texts = sides[0] + sides[1] + sides[2]
         message = (
-            f"{model.name} gives no direction to {{!r}}; leave the row out or name another model"
+            f"{model.name} returns a zero or non-finite vector for {{!r}}; remove the row or "
+            "use another model"
         )
         raise InputError(
             Problem(file, pairs[row % len(pairs)].line, message.format(texts[row]))

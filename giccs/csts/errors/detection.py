@@ -1,16 +1,17 @@
 """Detection of suspicious labels: topics of answer pairs and rank labels (L-CSTS, sections 4.2 and 4.3).
 
-Topics. The paper: k-means (Arthur and Vassilvitskii 2007, so started by k-means++) over the embeddings of the
-concatenated answers. Chosen here, where it says nothing: scikit-learn's KMeans, 10 starts, of which the
-tightest is kept, over vectors of unit length (as those of the paper's encoder are anyway).
+Topics. The paper uses k-means (Arthur and Vassilvitskii 2007, so initialised by k-means++) on embeddings of
+the concatenated answers. Unspecified details are chosen here: scikit-learn's KMeans with 10 initialisations,
+of which the one with the smallest inertia is kept, on vectors of unit length (as returned by the paper's
+encoder).
 
 Rank labels. "We rank all the answer pairs based on their embedding similarity and map the ranking of each
 answer pair to a new label (called rank label) on a scale from 1 to 5 based on a predefined ranking
 distribution", inside each cluster; "20% of lowest ranked instances has rank label 1" under the even one.
 
-Chosen here, where the paper says nothing: pairs with the same similarity (to six decimals, which is what
-32-bit vectors tell apart) share the mean of their ranks and so the label; and a distribution is that of the
-whole training half unless it is asked for by cluster.
+Unspecified details are chosen here: pairs with equal similarity (to six decimals, the precision of 32-bit
+vectors) share their mean rank and therefore their label. A distribution is that of the complete training
+half, unless requested per cluster.
 """
 
 from __future__ import annotations
@@ -47,17 +48,17 @@ __all__ = [
 ]
 
 DISTRIBUTIONS = ("even", "original", "reannotated")
-"""By which the ranks become labels (L-CSTS, 4.3)."""
+"""Distributions that map ranks to labels (L-CSTS, 4.3)."""
 
 N_INIT = 10
-"""Starts of k-means; the one with the smallest sum of squared distances is kept."""
+"""Initialisations of k-means; the one with the smallest sum of squared distances is kept."""
 
 DECIMALS = 6
 
 NEIGHBOURS = 3
 TYPICAL = 3
 DISTANCE_ROWS = 1024
-"""Rows of a matrix of distances held at a time."""
+"""Rows of a distance matrix computed at a time."""
 SUSPECT_COLUMNS = (
     "uid", "label", "rank_label", "gap", "similarity", "cluster", "rank", "cluster_size", "truth",
     "condition", "answer1", "answer2", "neighbours", "reason",
@@ -70,58 +71,58 @@ class Suspect:
 
     pair: AnswerPair
     rank_label: int
-    """What the rank of its answers' similarity says, 1 to 5."""
+    """Label from 1 to 5 according to the rank of the answers' similarity."""
     similarity: float
     """Cosine of the two answers."""
     cluster: int
-    """Topic of its answers, from 0."""
+    """Topic of the answers, from 0."""
     rank: float
-    """Place of the similarity in the cluster, from 1 (least alike); ties share the mean of their places."""
+    """Rank of the similarity in the cluster, from 1 (least similar); ties share their mean rank."""
     size: int
-    """Pairs in the cluster."""
+    """Number of pairs in the cluster."""
     neighbours: tuple[AnswerPair, ...]
-    """Those of the cluster whose two answers are closest to its two answers, closest first."""
+    """Nearest pairs of the cluster by both answers, nearest first."""
     truth: int | None = None
-    """The reannotated label, where there is one."""
+    """The reannotated label, if known."""
 
     @property
     def gap(self) -> int:
-        """How many steps of the scale the label is off."""
+        """Difference between label and rank label, in steps of the scale."""
         return abs(self.rank_label - self.pair.label)
 
     @property
     def reason(self) -> str:
-        """Return in a sentence why the label is suspicious."""
+        """Return a sentence with the reason why the label is suspicious."""
         return (
             f"rank {self.rank:g} of {self.size} by similarity in cluster {self.cluster} "
-            f"is a {self.rank_label}, and the label is {self.pair.label}"
+            f"corresponds to {self.rank_label}, but the label is {self.pair.label}"
         )
 
 
 def topics(vectors: Floats, k: int, seed: int) -> KMeans:
     """Return k-means of (N, D) vectors of answer pairs in `k` clusters.
 
-    Raises ValueError where there are fewer than `k` distinct vectors.
+    Raises ValueError for fewer than `k` distinct vectors.
     """
     from sklearn.cluster import KMeans
 
     most = distinct(vectors)
     if not 1 <= k <= most:
-        raise ValueError(f"k is {k}; from 1 to {most}, the number of distinct vectors, is allowed")
+        raise ValueError(f"k is {k}; expected 1 to {most}, the number of distinct vectors")
     return KMeans(n_clusters=k, init="k-means++", n_init=N_INIT, random_state=seed).fit(
         unit(vectors)
     )
 
 
 def assigned(clusters: KMeans, vectors: Floats) -> Ints:
-    """Return (N,) the cluster of each vector, from 0: the one with the nearest centre."""
+    """Return (N,) indices, from 0, of the cluster with the nearest centre."""
     return np.asarray(clusters.predict(unit(vectors)), dtype=np.intp)
 
 
 def distinct(vectors: Floats) -> int:
-    """Return how many different vectors there are: the most clusters that k-means can find.
+    """Return the number of distinct vectors, which is the maximum number of clusters.
 
-    >>> distinct(np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]]))  # the first two point the same way
+    >>> distinct(np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]]))  # the first two have the same direction
     2
     """
     return len(np.unique(np.round(unit(vectors), 6), axis=0))
@@ -139,9 +140,9 @@ def similarities(first: Floats, second: Floats) -> Floats:
 
 
 def label_counts(labels: Ints, cluster: Ints, k: int, *, by_cluster: bool) -> Ints:
-    """Return (k, 5) how often each label occurs: over all pairs, or `by_cluster` in each cluster.
+    """Return (k, 5) label counts: over all pairs, or `by_cluster` per cluster.
 
-    A cluster without any label gets the counts of all pairs.
+    A cluster without labels gets the counts of all pairs.
 
     >>> label_counts(np.array([1, 1, 5]), np.array([0, 1, 1]), 2, by_cluster=True)
     array([[1, 0, 0, 0, 0],
@@ -155,7 +156,7 @@ def label_counts(labels: Ints, cluster: Ints, k: int, *, by_cluster: bool) -> In
 
 
 def ranks(similarity: Floats, cluster: Ints) -> Floats:
-    """Return (N,) the rank of each similarity inside its cluster, from 1 (least alike); ties share the mean.
+    """Return (N,) ranks of the similarities within their clusters, from 1 (least similar); ties share their mean rank.
 
     >>> ranks(np.array([0.9, 0.2, 0.9, 0.5]), np.array([0, 0, 0, 1]))
     array([2.5, 1. , 2.5, 1. ])
@@ -171,12 +172,12 @@ def ranks(similarity: Floats, cluster: Ints) -> Floats:
 
 
 def rank_labels(similarity: Floats, cluster: Ints, counts: Ints) -> Ints:
-    """Return (N,) the rank label, 1 to 5, of each pair.
+    """Return (N,) rank labels, 1 to 5.
 
-    counts: (K, 5), the distribution of each cluster as counts of the labels; all the same is the even one.
+    counts: (K, 5), the distribution of each cluster as label counts; equal counts are the even distribution.
 
-    Rank r of n stands at (r - ½) / n of the way up; its label is the first one through which the
-    distribution reaches as far. Compared in whole numbers, so that rounding decides nothing.
+    Rank r of n is at the quantile (r - ½) / n. Its label is the first one whose cumulative share reaches this
+    quantile. The comparison uses integers, so rounding has no effect.
 
     >>> rank_labels(np.array([0.1, 0.5, 0.3, 0.9, 0.7]), np.zeros(5, int), np.ones((1, 5), int))
     array([1, 3, 2, 5, 4])
@@ -193,39 +194,39 @@ def rank_labels(similarity: Floats, cluster: Ints, counts: Ints) -> Ints:
 def predefined(
     distribution: str, label: Ints, truth: Ints, cluster: Ints, k: int, *, by_cluster: bool
 ) -> Ints:
-    """Return (k, 5) counts of the labels that a distribution takes its shares from (4.3).
+    """Return (k, 5) label counts that define the shares of a distribution (4.3).
 
-    truth: (N,), `UNKNOWN` where an instance was not reannotated.
+    truth: (N,), `UNKNOWN` for instances that were not reannotated.
     """
     if distribution == "even":
         return np.ones((k, len(LABELS)), dtype=np.intp)
     source = {"original": label, "reannotated": truth}[distribution]
     is_known = source != UNKNOWN
     if not is_known.any():
-        raise ValueError(f"the {distribution} distribution needs labels; there are none")
+        raise ValueError(f"the {distribution} distribution requires labels, but there are none")
     return label_counts(source[is_known], cluster[is_known], k, by_cluster=by_cluster)
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A topic (Table 7), and how many labels in it are suspicious."""
+    """A topic (Table 7) and its number of suspicious labels."""
 
     number: int
     pairs: int
     suspicious: int
     typical: tuple[str, ...]
-    """Its most frequent answers."""
+    """The most frequent answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What was found in N instances."""
+    """Results of the detection in N instances."""
 
     suspects: tuple[Suspect, ...]
-    """The furthest off first, else in the order of the instances."""
+    """In descending order of the gap, then in the order of the instances."""
     clusters: tuple[Cluster, ...]
     rank_labels: Ints
-    """(N,) of every instance, suspicious or not."""
+    """(N,) rank labels of all instances."""
 
 
 def find_suspects(
@@ -238,16 +239,15 @@ def find_suspects(
     by_cluster: bool = False,
     seed: int = 0,
 ) -> Findings:
-    """Cluster, rank and compare all N pairs together; a label other than the rank label is suspicious.
+    """Cluster and rank all N pairs together; labels that differ from their rank labels are suspicious.
 
-    truth: (N,) reannotated labels, 0 where there is none; the reannotated distribution takes its shares
-    from those that there are.
+    truth: (N,) reannotated labels, 0 for missing ones; the reannotated distribution uses the known ones.
 
-    Raises ValueError for an unknown distribution, one without labels, or a `k` that cannot be.
+    Raises ValueError for an unknown distribution, one without labels, or an impossible `k`.
     """
     if distribution not in DISTRIBUTIONS:
         allowed = ", ".join(DISTRIBUTIONS)
-        raise ValueError(f"the distribution is {distribution!r}; {allowed} are allowed")
+        raise ValueError(f"unknown distribution {distribution!r}; expected one of {allowed}")
     label = np.array([pair.label for pair in pairs], dtype=np.intp)
     known_labels = np.full(len(pairs), UNKNOWN) if truth is None else truth
     cluster = assigned(topics(vectors.joint, k, seed), vectors.joint)
@@ -277,7 +277,8 @@ def find_suspects(
 
 
 def _nearest(vectors: Floats, cluster: Ints, rows: Ints) -> list[list[int]]:
-    """Return for each of `rows` the closest others of its cluster, closest first, at most `NEIGHBOURS`."""
+    """Return for each of `rows` the nearest other rows of its cluster, nearest first, at most
+    `NEIGHBOURS`."""
     directions = unit(vectors)
     nearest: dict[int, list[int]] = {}
     for cluster_index in np.unique(cluster[rows]):
@@ -288,7 +289,7 @@ def _nearest(vectors: Floats, cluster: Ints, rows: Ints) -> list[list[int]]:
         for start in range(0, len(cluster_rows), DISTANCE_ROWS):
             part = cluster_rows[start : start + DISTANCE_ROWS]
             closeness = directions[part] @ directions[members].T
-            closeness[members[None, :] == part[:, None]] = -np.inf  # not itself
+            closeness[members[None, :] == part[:, None]] = -np.inf  # Exclude the row itself.
             order = np.argsort(-closeness, axis=1, kind="stable")[:, :NEIGHBOURS]
             nearest |= {
                 int(row): members[near[near != _position_of(members, row)]].tolist()
@@ -317,9 +318,9 @@ def _cluster(
 
 
 def suspects_csv(suspects: Sequence[Suspect]) -> str:
-    """Return suspicious instances as CSV, a row each, the furthest off first.
+    """Return suspicious instances as CSV, one per row, in descending order of the gap.
 
-    ``neighbours`` are uid=label, the closest first, with ``;`` between them.
+    ``neighbours`` are uid=label, nearest first, separated by ``;``.
     """
     return csv_text(map(_row, suspects), SUSPECT_COLUMNS)
 

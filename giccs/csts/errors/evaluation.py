@@ -1,19 +1,18 @@
-"""How well are errors found, and with how many topics? (L-CSTS, section 4.3, Table 2, Figure 10)
+"""Evaluation of error identification, and the choice of the number of topics (L-CSTS, 4.3, Table 2, Figure 10).
 
 "We use half of the dataset to generate answer clusters and ranking distributions, and the other half to
-evaluate". The paper's best K is the one with the highest F1 on the half that is evaluated, which flatters;
-here K is chosen on the training half, and the paper's choice stands beside it by its name.
+evaluate". The paper's best K has the highest F1 on the evaluation half, which is optimistic. Here K is
+selected on the training half, and the paper's selection is reported beside it.
 
-Chosen here, where the paper says nothing: the halves are drawn at random by the seed (of an odd number the
-training half is the smaller one); the pairs of a half are ranked among themselves; equal F1 takes the
-smaller K.
+Unspecified details are chosen here: the halves are random by the seed (for an odd number the training half is
+the smaller one); the pairs of a half are ranked among themselves; the smallest K is selected for equal F1.
 
-Measures. An error is a label that differs from the reannotated one (1, footnote 1); suspicious is one that
-differs from the rank label (4.2). Neither has a tolerance. Everything is a function of how often each triple
-of label, rank label and truth occurs, so that a bootstrap over instances is a draw of these 125 counts.
+Measures. An error is a label that differs from the reannotated one (1, footnote 1). A suspicious label
+differs from the rank label (4.2). Neither has a tolerance. All measures are functions of the counts of the
+125 triples of label, rank label and truth, so that a bootstrap over instances resamples these counts.
 
-Calling everything an error finds every error: F1 = 2e / (1 + e) at an error rate e, which is 0.71 at the
-paper's 55 %. No F1 means anything unless it is seen beside that.
+Calling every label an error finds every error: F1 = 2e / (1 + e) for an error rate e, which is 0.71 for the
+paper's 55 %. Compare F1 with this baseline.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ __all__ = [
 PAPER_KS = tuple(range(1, 21))
 """Table 2: "selected in the range of 1-20"."""
 FEWEST = 4
-"""Reannotated instances without which there are no two halves of more than one."""
+"""Minimum number of reannotated instances for two halves of more than one."""
 
 Metrics = Mapping[str, Estimate]
 
@@ -67,29 +66,29 @@ Counts = NDArray[np.float64]
 Values = Mapping[str, Counts]
 
 LABEL, RANKED, TRUTH = np.indices((5, 5, 5)).reshape(3, -1) + LABELS[0]
-"""Of the 125 cells."""
+"""Components of the 125 cells."""
 ERROR, SUSPICIOUS = LABEL != TRUTH, LABEL != RANKED
 
 
 REASONS = {
-    "precision": "nothing is suspicious",
-    "recall": "there is no error to find",
-    "f1": "there is no error to find",
+    "precision": "no label is suspicious",
+    "recall": "there are no errors",
+    "f1": "there are no errors",
     "mcc": "all or none are errors, or all or none are suspicious",
-    "spearman": "rank labels or reannotated labels are all the same",
+    "spearman": "rank labels or reannotated labels are constant",
 }
-"""Why a measure is NaN."""
+"""Reasons why a measure is NaN."""
 
 COLOURS = (BLUE, VERMILION, GREEN, BLACK)
 """The baseline is black."""
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2])
-"""A line is also told by its pattern."""
+"""Lines are also distinguished by their pattern."""
 BASELINE = "all called errors"
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The measures at one K under one distribution, on both halves; without intervals."""
+    """The measures for one K and one distribution on both halves, without intervals."""
 
     distribution: str
     k: int
@@ -99,39 +98,40 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A row of Table 2: one distribution without clusters, and with the K that was chosen."""
+    """A row of Table 2: one distribution without clusters, and with the selected K."""
 
     distribution: str
     k: int
-    """Highest F1 on the training half."""
+    """K with the highest F1 on the training half."""
     clustered: Metrics
-    """On the evaluation half, with intervals."""
+    """Measures on the evaluation half, with intervals."""
     not_clustered: Metrics
-    """The same at K = 1."""
+    """The same measures for K = 1."""
     paper_k: int
-    """Highest F1 on the evaluation half: the paper's way, which has seen what it is measured on."""
+    """K with the highest F1 on the evaluation half, as in the paper; it is selected on the data of its
+    evaluation."""
     paper_f1: float
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What the halves say."""
+    """Results of the evaluation on two halves."""
 
     training: int
     evaluation: int
-    """Instances of the halves."""
+    """Number of instances in the evaluation half."""
     error_rate: Estimate
-    """Of the evaluation half: the share of labels that differ from the reannotated ones."""
+    """Share of labels in the evaluation half that differ from the reannotated ones."""
     all_errors: Metrics
-    """The baseline on the evaluation half: everything is called an error."""
+    """The baseline on the evaluation half that calls every label an error."""
     outcomes: Mapping[str, Outcome]
     """By distribution."""
     curve: tuple[Point, ...]
     ks_left_out: tuple[int, ...]
-    """TaskData for, but the training half has fewer distinct answer pairs."""
+    """Requested values of K that exceed the number of distinct answer pairs in the training half."""
 
     def document(self) -> dict[str, Any]:
-        """Return the evaluation as JSON has it."""
+        """Return the evaluation as a JSON-serialisable dict."""
         return {
             "training": self.training,
             "evaluation": self.evaluation,
@@ -168,12 +168,12 @@ def evaluate(
     resamples: int = 1000,
     progress: Progress = silent,
 ) -> Evaluation:
-    """Measure all three distributions over `ks`, and choose K for each on the training half.
+    """Evaluate all three distributions over `ks`, and select K for each on the training half.
 
-    label, truth: (N,) of 1 to 5, the annotated and the reannotated ones, all known.
-    by_cluster: the original and the reannotated distribution are those of each cluster, not of the half.
+    label, truth: (N,) annotated and reannotated labels, 1 to 5, all known.
+    by_cluster: use the original and the reannotated distribution per cluster instead of per half.
 
-    Raises ValueError for fewer than four instances, labels off the scale, or where no K can be had.
+    Raises ValueError for fewer than four instances, labels outside the scale, or if all `ks` are impossible.
     """
     _check(vectors, label, truth, ks)
     train, test = halves(len(label), seed)
@@ -181,7 +181,7 @@ def evaluate(
     usable = sorted({k for k in ks if k <= most})
     if not usable:
         raise ValueError(
-            f"k from {min(ks)} is asked for, but the training half has {most} distinct answer pairs"
+            f"k from {min(ks)} requested, but the training half has {most} distinct answer pairs"
         )
     learnt, evaluated = (_Half(vectors.rows(at), label[at], truth[at]) for at in (train, test))
     k_values = sorted({1, *usable})
@@ -223,7 +223,7 @@ def evaluate(
 
 
 def halves(n: int, seed: int) -> tuple[Ints, Ints]:
-    """Return the rows of the training half and those of the evaluation half, each in rising order.
+    """Return the rows of the training half and of the evaluation half, each in ascending order.
 
     >>> train, test = halves(5, seed=0)
     >>> len(train), sorted([*train.tolist(), *test.tolist()])
@@ -246,7 +246,7 @@ class _Half:
 def _rank_labels_at(
     k: int, train: _Half, test: _Half, by_cluster: bool, seed: int
 ) -> dict[str, tuple[Ints, Ints]]:
-    """Return, by distribution, the rank labels of both halves at K; all that is learnt is the first's."""
+    """Return, by distribution, the rank labels of both halves for K, fitted on the training half."""
     clusters = topics(train.vectors.joint, k, seed)
     of_train = assigned(clusters, train.vectors.joint)
     sides = [
@@ -262,7 +262,7 @@ def _rank_labels_at(
 
 
 def _best(points: Mapping[tuple[str, int], Point], name: str, ks: Sequence[int], half: str) -> int:
-    """Return the K with the highest F1, the smallest of equals; the smallest K where none has an F1."""
+    """Return the smallest K with the highest F1, or the smallest K if F1 is never defined."""
 
     def f1(k: int) -> float:
         value: float = getattr(points[name, k], half)["f1"]
@@ -274,15 +274,15 @@ def _best(points: Mapping[tuple[str, int], Point], name: str, ks: Sequence[int],
 def _check(vectors: Vectors, label: Ints, truth: Ints, ks: Sequence[int]) -> None:
     if not len(vectors) == len(label) == len(truth):
         sizes = f"{len(vectors)} vectors, {len(label)} labels, {len(truth)} reannotated labels"
-        raise ValueError(f"{sizes}; one of each an instance is allowed")
+        raise ValueError(f"{sizes}; expected one of each per instance")
     if len(label) < FEWEST:
-        raise ValueError(f"{len(label)} reannotated instances; {FEWEST} or more are allowed")
+        raise ValueError(f"{len(label)} reannotated instances; expected at least {FEWEST}")
     for name, labels in (("label", label), ("truth", truth)):
         off = labels[~np.isin(labels, LABELS)]
         if len(off):
-            raise ValueError(f"a {name} is {off[0]}; 1 to 5 are allowed")
+            raise ValueError(f"{name} {off[0]} is out of range; expected 1 to 5")
     if not ks or min(ks) < 1:
-        raise ValueError(f"ks are {list(ks)}; numbers from 1 are allowed")
+        raise ValueError(f"ks are {list(ks)}; expected integers from 1")
 
 
 def _documents(metrics: Metrics) -> dict[str, Any]:
@@ -294,25 +294,25 @@ def measured(
 ) -> dict[str, Estimate]:
     """Return `MEASURES` of N instances: labels, rank labels and reannotated labels, (N,) of 1 to 5.
 
-    ``spearman`` is between rank labels and reannotated labels. Intervals are the 2.5 and 97.5 percentile of
-    `resamples` draws of N instances. NaN with a reason: precision where nothing is suspicious; recall and
-    F1 where there is no error; MCC where all or none are errors, or all or none suspicious.
+    ``spearman`` is between rank labels and reannotated labels. Intervals are the 2.5 and 97.5 percentiles of
+    `resamples` bootstrap samples of N instances. NaN with a reason: precision if nothing is suspicious;
+    recall and F1 without errors; MCC if all or none are errors, or all or none suspicious.
 
-    >>> found = measured(np.array([1, 2, 3, 4]), np.array([5, 5, 3, 4]), np.array([5, 2, 3, 5]))
-    >>> [found[name].value for name in ("precision", "recall", "f1")]
+    >>> measures = measured(np.array([1, 2, 3, 4]), np.array([5, 5, 3, 4]), np.array([5, 2, 3, 5]))
+    >>> [measures[name].value for name in ("precision", "recall", "f1")]
     [0.5, 0.5, 0.5]
     """
     return _estimates(_counts(label, ranked, truth), _statistics, resamples, seed)
 
 
 def values(label: Ints, ranked: Ints, truth: Ints) -> dict[str, float]:
-    """Return what `measured` does, without intervals and reasons."""
+    """Return the values of `measured`, without intervals and reasons."""
     full_statistics = _statistics(_counts(label, ranked, truth)[None, :].astype(np.float64))
     return {name: float(value[0]) for name, value in full_statistics.items()}
 
 
 def _counts(label: Ints, ranked: Ints, truth: Ints) -> Ints:
-    """Return (125,) how often each cell occurs."""
+    """Return (125,) counts of the cells."""
     cells = np.ravel_multi_index((label - 1, ranked - 1, truth - 1), (5, 5, 5))
     return np.bincount(cells, minlength=len(LABEL))
 
@@ -320,7 +320,7 @@ def _counts(label: Ints, ranked: Ints, truth: Ints) -> Ints:
 def all_called_errors(
     label: Ints, truth: Ints, *, resamples: int = 1000, seed: int = 0
 ) -> dict[str, Estimate]:
-    """Return the measures of calling every label an error; its MCC is never defined.
+    """Return the measures of calling every label an error; MCC is always undefined.
 
     >>> label, truth = np.ones(100, int), np.repeat([2, 1], [55, 45])
     >>> round(all_called_errors(label, truth)["f1"].value, 3)  # 2 · 0.55 / 1.55
@@ -332,7 +332,7 @@ def all_called_errors(
 
 
 def _statistics(counts: Counts) -> Values:
-    """Return each measure under (b, 125) counts."""
+    """Return each measure for (b, 125) counts."""
     detected, false, missed, right = (
         counts @ cells.astype(np.float64)
         for cells in (ERROR & SUSPICIOUS, ~ERROR & SUSPICIOUS, ERROR & ~SUSPICIOUS, ~ERROR & ~SUSPICIOUS)
@@ -346,7 +346,7 @@ def _statistics(counts: Counts) -> Values:
 def _detected(
     detected: Counts, false: Counts, missed: Counts | int = 0, right: Counts | int = 0
 ) -> Values:
-    """Return precision, recall, F1 and MCC (Matthews 1975) of counts; NaN where there is none."""
+    """Return precision, recall, F1 and MCC (Matthews 1975) of counts; NaN if undefined."""
     suspicious, errors = detected + false, detected + missed
     spread = suspicious * errors * (right + false) * (right + missed)
     agreement = detected * right - false * missed
@@ -403,7 +403,7 @@ def f1_over_k(evaluation: Evaluation) -> alt.Chart:
         for k in sorted({point.k for point in evaluation.curve})
     ]
     names = [*DISTRIBUTIONS, BASELINE]
-    defined_rows = [row for row in rows if row["F1"] == row["F1"]]  # NaN has no place
+    defined_rows = [row for row in rows if row["F1"] == row["F1"]]  # NaN is not drawn.
     chart: alt.Chart = (
         alt.Chart(alt.InlineData(values=defined_rows))
         .mark_line(point=True)

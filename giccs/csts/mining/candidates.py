@@ -1,16 +1,16 @@
-"""Which pairs of captions are candidates for conditional similarity?
+"""Selection of candidate sentence pairs for conditional similarity from captions.
 
-Deshpande et al. (2023), section 2.2.1 and appendix A.2: each source of captions (an image, there) is paired
-with its k nearest, each caption with each caption of the other, and what is too alike, too unlike, too short
-or too different in length is filtered out.
+Deshpande et al. (2023), section 2.2.1 and appendix A.2: each source of captions (in the paper, an image) is
+paired with its k nearest sources, and each caption with each caption of the other source. Pairs that are too
+similar, too dissimilar, too short or of too different lengths are removed.
 
-A million captions on paper, five for each of S = 200,000 sources, k = 64 as for COCO, embeddings of 384
-numbers: 200,000 x 64 = 12.8 million neighbours are 6.4 to 12.8 million unordered pairs of sources, and 25
-times as many pairs of captions, up to 320 million. They are never held together: some 250,000 at a time are
-measured and filtered. What stays in memory are the embeddings (1.5 GB for the captions, 0.3 GB for the
-sources), the captions and their words (0.4 GB) and the pairs of sources (0.2 GB; 0.8 GB while they are
-sorted). The neighbours cost 2 x 200,000² x 384 = 3.1e13 operations, the distances of the texts
-2 x 3.2e8 x 384 = 2.5e11.
+Cost of a million captions, five for each of S = 200,000 sources, with k = 64 as for COCO and embeddings of
+384
+numbers: 200,000 x 64 = 12.8 million neighbours are 6.4 to 12.8 million unordered pairs of sources, and up to
+320 million pairs of captions. They are processed in chunks of about 250,000. Memory holds the embeddings (1.5
+GB for the captions, 0.3 GB for the sources), the captions and their words (0.4 GB) and the pairs of sources
+(0.2 GB; 0.8 GB during sorting). The neighbours require 2 x 200,000² x 384 = 3.1e13 operations, the distances
+of the texts 2 x 3.2e8 x 384 = 2.5e11.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from giccs.progress import Progress, silent
 __all__ = ["Candidates", "Pairs", "Tally", "mine", "sampled", "write_pairs"]
 
 CHUNK = 250_000
-"""Pairs of captions that are measured at a time."""
+"""Number of caption pairs processed at a time."""
 
 Indices = NDArray[np.int64]
 Matrix = NDArray[np.float32]
@@ -39,21 +39,21 @@ Matrix = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """What pairs are mined from."""
+    """Captions and pairs of neighbouring sources."""
 
     captions: Captions
     texts: Matrix
-    """(N, D) embeddings of the captions, each of length 1."""
+    """(N, D) embeddings of the captions, of unit length."""
     bags: Bags
     first: Indices
-    """(P,) the source of each pair that comes first in the file; in order."""
+    """(P,) the source of each pair that comes first in the file; sorted."""
     second: Indices
-    """(P,) its other source."""
+    """(P,) the other source of each pair."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """M pairs of captions with what was measured of them."""
+    """M pairs of captions with their measures."""
 
     first: Indices
     """(M,) the caption of the source that comes first in the file."""
@@ -61,7 +61,7 @@ class Pairs:
     """(M,) the caption of the other source."""
     iou: NDArray[np.float64]
     d_text: NDArray[np.float64]
-    """To six decimals, which is what embeddings in float32 tell."""
+    """To six decimals, the precision of float32 embeddings."""
     ratio: NDArray[np.float64]
     length: NDArray[np.int32]
 
@@ -69,21 +69,21 @@ class Pairs:
         return len(self.first)
 
     def select(self, indices: Indices) -> Pairs:
-        """Return some of the pairs."""
+        """Return the selected pairs."""
         return Pairs(*(getattr(self, each.name)[indices] for each in fields(self)))
 
 
 @dataclass
 class Tally:
-    """What happened to the pairs of captions."""
+    """Counts of accepted and rejected pairs of captions."""
 
     candidates: int = 0
     in_order: dict[str, int] = field(default_factory=lambda: dict.fromkeys(FILTERS, 0))
-    """Rejected by each filter of what the filters before it let pass."""
+    """Number of pairs rejected by each filter among those that passed the preceding filters."""
     rejected_only_by: dict[str, int] = field(default_factory=lambda: dict.fromkeys(FILTERS, 0))
-    """Rejected by each filter of all candidates."""
+    """Number of pairs rejected by each filter among all candidates."""
     repeated: int = 0
-    """Left out of what passed: the same two sentences are there from other sources."""
+    """Number of passing pairs skipped because other sources have the same two sentences."""
     passed: int = 0
 
     def count(self, passing: NDArray[np.bool_]) -> None:
@@ -101,7 +101,7 @@ def mine(
 ) -> Iterator[Pairs]:
     """Yield the pairs of captions that pass every filter, chunk by chunk, and count in `tally`.
 
-    Of pairs with the same two sentences, in either order, the first is kept.
+    Only the first of several pairs with the same two sentences, in either order, is kept.
     """
     identity, shared = _text_identity(candidates.captions.texts)
     seen: set[int] = set()
@@ -118,7 +118,7 @@ def mine(
 
 
 def _chunks(candidates: Candidates) -> Iterator[slice]:
-    """Yield runs of source pairs with some `CHUNK` caption pairs each."""
+    """Yield groups of source pairs with about `CHUNK` caption pairs each."""
     counts = candidates.captions.counts
     ends = np.cumsum(counts[candidates.first] * counts[candidates.second])
     start = 0
@@ -149,7 +149,7 @@ def _measured(candidates: Candidates, chunk: slice) -> Pairs:
 
 
 def _ranges(begins: Indices, ends: Indices) -> Indices:
-    """Return the numbers of all ranges, one after the other.
+    """Return the concatenated ranges from `begins` to `ends`.
 
     >>> _ranges(np.array([3, 10]), np.array([5, 13])).tolist()
     [3, 4, 10, 11, 12]
@@ -161,7 +161,7 @@ def _ranges(begins: Indices, ends: Indices) -> Indices:
 
 
 def _text_identity(texts: tuple[str, ...]) -> tuple[Indices, NDArray[np.bool_]]:
-    """Return (N,) a number for each text, the same for equal ones; and whether it stands elsewhere too."""
+    """Return (N,) identifiers, equal for equal texts, and whether each text occurs more than once."""
     numbers: dict[str, int] = {}
     each = (numbers.setdefault(text, len(numbers)) for text in texts)
     identity = np.fromiter(each, dtype=np.int64, count=len(texts))
@@ -171,10 +171,10 @@ def _text_identity(texts: tuple[str, ...]) -> tuple[Indices, NDArray[np.bool_]]:
 def _new(
     pairs: Pairs, identity: Indices, shared: NDArray[np.bool_], seen: set[int]
 ) -> NDArray[np.bool_]:
-    """Return which pairs have two sentences that were not there yet, and remember those.
+    """Return which pairs have new pairs of sentences, and remember these.
 
-    Source pairs are distinct, so that sentences can only come again where one of them has two sources: no
-    others need be remembered.
+    Source pairs are distinct. Sentences can recur only if one of them has two sources, so only those are
+    remembered.
     """
     new = np.ones(len(pairs), dtype=bool)
     a, b = identity[pairs.first], identity[pairs.second]
@@ -187,13 +187,13 @@ def _new(
 
 
 def sampled(chunks: Iterable[Pairs], number: int, seed: int = 0) -> Pairs:
-    """Return `number` of all pairs, drawn at random without putting back, in their order.
+    """Return a random sample of `number` pairs without replacement, in their original order.
 
-    Every pair draws a random number and the least ones are kept, so that only so many are held in memory.
-    All pairs are returned where there are no more than that.
+    Each pair gets a random key and the smallest keys are kept, so that at most `number` pairs are in memory.
+    All pairs are returned if there are no more.
     """
     if number < 1:
-        raise ValueError(f"number is {number}; 1 or more is allowed")
+        raise ValueError(f"number is {number}; expected 1 or more")
     rng = np.random.Generator(np.random.PCG64(seed))
     sample, draws = _none(), np.empty(0)
     for chunk in chunks:
@@ -218,7 +218,7 @@ def _joined(pairs: Pairs, new_pairs: Pairs) -> Pairs:
 def write_pairs(
     path: str | os.PathLike[str], candidates: Candidates, chunks: Iterable[Pairs]
 ) -> int:
-    """Write pairs as CSV, chunk by chunk, all or nothing; return how many.
+    """Write pairs to a CSV file chunk by chunk, atomically; return their number.
 
     The columns: sentence1, sentence2, source1, source2, iou, d_text, ratio, length.
     """
@@ -254,7 +254,7 @@ def write_pairs(
 
 
 def _first_marked(chunks: Iterable[Pairs]) -> Iterator[tuple[bool, Pairs]]:
-    """Yield the chunks, the first (an empty one where there are none) marked as such."""
+    """Yield the chunks with a flag for the first; an empty first chunk if there are none."""
     header = True
     for chunk in chunks:
         yield header, chunk

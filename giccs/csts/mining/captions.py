@@ -1,4 +1,4 @@
-"""Which captions belong to which source (an image, or whatever else is described several times)?"""
+"""Captions grouped by source, such as an image with several descriptions."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ COLUMNS = ("source_id", "caption")
 
 @dataclass(frozen=True, eq=False)
 class Captions:
-    """N captions of S sources, those of one source next to each other; no source has one twice."""
+    """N captions of S sources, grouped by source; captions are unique within a source."""
 
     file: str
-    """The file as messages call it."""
+    """The name of the file in messages."""
     sources: tuple[str, ...]
-    """(S,) in the order in which the file first names them."""
+    """(S,) in the order of first appearance in the file."""
     texts: tuple[str, ...]
-    """(N,) without white space around them."""
+    """(N,) without surrounding white space."""
     starts: NDArray[np.int64]
     """(S + 1,) the captions of source s are ``texts[starts[s]:starts[s + 1]]``."""
     lines: NDArray[np.int64]
-    """(N,) the line on which a caption stands."""
+    """(N,) line number of each caption."""
     caption_indices: NDArray[np.int64]
-    """(N,) how many captions stand before it in the file."""
+    """(N,) index of each caption in the file."""
     in_file: int
-    """Captions in the file, the repeated ones too."""
+    """Number of captions in the file, including repeated ones."""
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """(S,) how many captions a source has."""
+        """(S,) number of captions per source."""
         return np.diff(self.starts)
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
-        """Say what was left out."""
+        """Return warnings about skipped captions."""
         repeated = self.in_file - len(self.texts)
-        message = f"left out as repeated within their source: {repeated} of {self.in_file} captions"
+        message = f"captions repeated within their source are skipped: {repeated} of {self.in_file}"
         return (Problem(self.file, None, message),) if repeated else ()
 
 
@@ -61,11 +61,11 @@ class _Row(NamedTuple):
 def read_captions(path: str | os.PathLike[str]) -> Captions:
     """Read captions: JSON Lines of ``{"source_id", "captions": [...]}``, or a table (CSV, TSV).
 
-    A table has the columns ``source_id`` and ``caption``, a caption a row; the rows of a source need not
-    stand together. JSON Lines are what ends in ``.jsonl`` or ``.jsonl.gz``, each line another source.
+    A table has the columns ``source_id`` and ``caption``, with one caption per row; rows of a source need not
+    be adjacent. Files ending in ``.jsonl`` or ``.jsonl.gz`` are JSON Lines, with one source per line.
 
-    Raises InputError with every empty caption, nameless source and source without captions, and where
-    there are fewer than two sources.
+    Raises InputError with every empty caption, unnamed source and source without captions, and for fewer than
+    two sources.
     """
     name = os.fspath(path).removesuffix(".gz")
     problems: list[Problem] = []
@@ -75,7 +75,7 @@ def read_captions(path: str | os.PathLike[str]) -> Captions:
     problems += _blank(file, rows)
     sources = tuple(dict.fromkeys(row.source for row in rows))
     if not problems and len(sources) < 2:
-        message = f"{len(sources)} source; captions are paired across sources, so two are needed"
+        message = f"{len(sources)} source; expected at least two, because captions are paired across sources"
         problems.append(Problem(file, None, message))
     if problems:
         raise InputError(sorted(problems, key=lambda problem: problem.line or 0))
@@ -85,9 +85,9 @@ def read_captions(path: str | os.PathLike[str]) -> Captions:
 def _blank(file: str, rows: Sequence[_Row]) -> Iterator[Problem]:
     for row in rows:
         if not row.source:
-            yield Problem(file, row.line, "source_id is empty; it must name the caption's source")
+            yield Problem(file, row.line, "source_id is empty; expected the source of the caption")
         if not row.text:
-            yield Problem(file, row.line, "the caption is empty; it must hold text")
+            yield Problem(file, row.line, "the caption is empty; expected text")
 
 
 def _table_rows(path: str | os.PathLike[str], problems: list[Problem]) -> Iterator[_Row]:
@@ -111,13 +111,13 @@ def _json_rows(path: str | os.PathLike[str], problems: list[Problem]) -> Iterato
 
 
 def _source(row: Row) -> tuple[str, list[str]]:
-    """Return a source's name, which may be a number, and its captions."""
+    """Return the name of a source, which may be a number, and its captions."""
     return row.get("source_id", SOURCE), row.get("captions", CAPTIONS)
 
 
 def _captions(value: Any) -> list[str]:
     if not value or not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        raise ValueError("it must be a list of one string or more")
+        raise ValueError("expected a list of one or more strings")
     return value
 
 
@@ -126,7 +126,7 @@ CAPTIONS: Field[list[str]] = Field(_captions, [])
 
 
 def _grouped(file: str, sources: tuple[str, ...], rows: Sequence[_Row]) -> Captions:
-    """Bring the captions of a source together and leave out those that it has already."""
+    """Group captions by source and skip captions repeated within a source."""
     number = {source: index for index, source in enumerate(sources)}
     owner = np.array([number[row.source] for row in rows], dtype=np.int64)
     once: dict[tuple[int, str], int] = {}

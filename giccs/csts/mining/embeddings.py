@@ -1,4 +1,4 @@
-"""Where do embeddings come from: an array on disk, or a model that encodes the captions?"""
+"""Embeddings of captions, from an array file or from a model."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from giccs.progress import Progress, silent
 __all__ = ["encoded", "read_array", "source_means", "units_of"]
 
 ROWS = 8_192
-"""Rows that are checked or scaled at a time."""
+"""Number of rows validated or scaled at a time."""
 
 Matrix = NDArray[np.float32]
 
 
 def read_array(path: str | os.PathLike[str], rows: int, label: str) -> Matrix:
-    """Read an ``.npy`` array of embeddings, a row for each of the `rows` things that `what` names.
+    """Read an ``.npy`` array of embeddings with `rows` rows; `label` describes a row in messages.
 
-    Raises InputError where it is no such array of numbers.
+    Raises InputError if the file is not a suitable array of numbers.
     """
     name = os.fspath(path)
     try:
@@ -33,15 +33,13 @@ def read_array(path: str | os.PathLike[str], rows: int, label: str) -> Matrix:
     except FileNotFoundError:
         raise InputError(Problem(name, None, "no such file")) from None
     except (OSError, ValueError, EOFError):
-        message = "is no array of numbers in NumPy's .npy format, as numpy.save writes it"
+        message = "not an array of numbers in NumPy's .npy format (numpy.save)"
         raise InputError(Problem(name, None, message)) from None
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiu" or array.ndim != 2:
-        message = "is not one array of numbers with two dimensions, rows and components"
+        message = "not a single two-dimensional array of numbers"
         raise InputError(Problem(name, None, message))
     if len(array) != rows or not array.shape[1]:
-        message = (
-            f"has the shape {array.shape}; ({rows}, D) is needed, a row for each of the {label}"
-        )
+        message = f"has the shape {array.shape}; expected ({rows}, D), one row per {label}"
         raise InputError(Problem(name, None, message))
     return np.asarray(array)
 
@@ -49,7 +47,7 @@ def read_array(path: str | os.PathLike[str], rows: int, label: str) -> Matrix:
 def units_of(vectors: NDArray[Any], file: str, names: Sequence[str] | None = None) -> Matrix:
     """Return (N, D) vectors scaled to length 1, as float32.
 
-    Raises InputError with every vector that has no direction (zero, or not finite), called by `names`.
+    Raises InputError with every vector that is zero or not finite; `names` are used in messages.
     """
     units = np.empty(vectors.shape, dtype=np.float32)
     useless: list[int] = []
@@ -60,7 +58,7 @@ def units_of(vectors: NDArray[Any], file: str, names: Sequence[str] | None = Non
         useless += (at + np.flatnonzero(~usable)).tolist()
         units[at : at + ROWS] = np.divide(part, lengths, out=np.zeros_like(part), where=usable)
     if useless:
-        message = "has no direction: all of it is 0, or it is not finite"
+        message = "is zero or not finite"
         raise InputError(
             Problem(file, None, f"the embedding of {names[n] if names else f'row {n}'} {message}")
             for n in useless
@@ -69,14 +67,14 @@ def units_of(vectors: NDArray[Any], file: str, names: Sequence[str] | None = Non
 
 
 def encoded(model: Model, texts: Sequence[str], progress: Progress = silent) -> Matrix:
-    """Return (N, D) vectors of N texts by a model of `giccs.models` that encodes; each text once.
+    """Return (N, D) embeddings of N texts by a model of `giccs.models`; each distinct text is encoded once.
 
-    Raises InputError where the model compares texts without encoding them.
+    Raises InputError if the model compares texts without encoding them.
     """
     if not isinstance(model, VectorModel):
         model_text = model.description() if isinstance(model, DescribedModel) else ""
         message = (
-            f"{model_text or 'makes no embeddings'}; take an encoder, for instance package:minilm"
+            f"{model_text or 'makes no embeddings'}; use an encoder, for example package:minilm"
         )
         raise InputError(Problem(model.name, None, message))
     if not texts:
@@ -86,6 +84,6 @@ def encoded(model: Model, texts: Sequence[str], progress: Progress = silent) -> 
 
 
 def source_means(units: Matrix, captions: Captions) -> Matrix:
-    """Return (S, D) the mean of each source's (N, D) caption embeddings, each of which has length 1."""
+    """Return (S, D) means of the (N, D) unit-length caption embeddings of each source."""
     sums = np.add.reduceat(units, captions.starts[:-1], axis=0)
     return np.asarray(sums / captions.counts[:, None], dtype=np.float32)

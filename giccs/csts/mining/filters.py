@@ -1,10 +1,10 @@
-"""Which sentence pairs are neither too alike nor too unlike to write conditions for?
+"""Filters that select sentence pairs of moderate similarity for conditions.
 
-The criteria of Deshpande et al. (2023), "C-STS: Conditional Semantic Textual Similarity", appendix A.2 and
-Table 6. The paper leaves open what a word is, whose stop words are removed and whether a word counts twice;
-here a word is a run of letters and digits, joined by hyphens and apostrophes, in lower case; the stop words
-are spaCy's 326 English ones (which hold "two", "front", "side" and "top"), taken out after a clitic such as
-"'s" or "n't"; a word counts as often as it stands in the sentence, since a bag is what the paper says.
+The criteria are those of Deshpande et al. (2023), "C-STS: Conditional Semantic Textual Similarity", appendix
+A.2 and Table 6. The paper does not define words, stop words or the treatment of repeated words. Here, a word
+is a sequence of letters and digits, joined by hyphens and apostrophes, in lower case. The stop words are
+spaCy's 326 English ones (which include "two", "front", "side" and "top"), removed after splitting clitics
+such as "'s" or "n't". Repeated words count repeatedly, since the paper speaks of a bag.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = [
 WORD = re.compile(r"[^\W_]+(?:['’‘\-][^\W_]+)*")
 CLITIC = re.compile(r"(?:n['’‘]t|['’‘](?:d|ll|m|re|s|ve))$")
 FILTERS = ("length", "ratio", "iou", "d_text")
-"""In the order in which they are applied, the cheap ones first."""
+"""In the order of application, the cheapest first."""
 
 Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -46,20 +46,20 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Bags:
-    """What the filters need to know of N sentences besides their embeddings."""
+    """Properties of N sentences used by the filters, except embeddings."""
 
     content: csr_array
-    """(N, V) how often each word stands in a sentence, stop words left out; float32."""
+    """(N, V) word counts without stop words; float32."""
     content_words: NDArray[np.int32]
-    """(N,) words without stop words."""
+    """(N,) number of words without stop words."""
     words: NDArray[np.int32]
-    """(N,) words with stop words."""
+    """(N,) number of words including stop words."""
     length: NDArray[np.int32]
-    """(N,) characters."""
+    """(N,) number of characters."""
 
 
 def english_stop_words() -> frozenset[str]:
-    """Return spaCy's English stop words; no model is loaded. InputError where spaCy is not installed."""
+    """Return spaCy's English stop words without loading a model; raise InputError if spaCy is missing."""
     try:
         from spacy.lang.en.stop_words import STOP_WORDS
     except ImportError:
@@ -98,10 +98,10 @@ def bags_of(texts: Sequence[str], stop_words: Iterable[str], progress: Progress 
 
 
 def ious(bags: Bags, first: Indices, second: Indices) -> Floats:
-    """Return (M,) intersection over union of the words of sentences `one` and `other`.
+    """Return (M,) intersection over union of the words of the sentences `first` and `second`.
 
-    |A ∩ B| takes a word as often as both have it, |A ∪ B| = |A| + |B| - |A ∩ B|. NaN where neither sentence
-    has any word but stop words.
+    |A ∩ B| takes the smaller count of each word, and |A ∪ B| = |A| + |B| - |A ∩ B|. NaN if both sentences
+    have only stop words.
     """
     shared = bags.content[first].minimum(bags.content[second]).sum(axis=1).astype(np.float64)
     union = bags.content_words[first] + bags.content_words[second] - shared
@@ -109,7 +109,7 @@ def ious(bags: Bags, first: Indices, second: Indices) -> Floats:
 
 
 def ratios(bags: Bags, first: Indices, second: Indices) -> Floats:
-    """Return (M,) words of the shorter sentence over words of the longer; NaN where both have none."""
+    """Return (M,) number of words of the shorter sentence over that of the longer one; NaN if both are 0."""
     few = np.minimum(bags.words[first], bags.words[second]).astype(np.float64)
     return _share(few, np.maximum(bags.words[first], bags.words[second]))
 
@@ -122,7 +122,7 @@ def _share(part: Floats, total: NDArray[Any]) -> Floats:
 def passes(
     thresholds: Thresholds, length: NDArray[Any], ratio: Floats, iou: Floats, d_text: Floats
 ) -> NDArray[np.bool_]:
-    """Return (4, M) whether each of M pairs passes each of `FILTERS`; what is NaN does not."""
+    """Return (4, M) whether each of M pairs passes each of `FILTERS`; NaN never passes."""
     return np.stack(
         [
             length >= thresholds.length_at_least,

@@ -1,11 +1,10 @@
-"""Which sources lie nearest to each source, by the cosine of their embeddings?
+"""Nearest sources of each source, by the cosine of their embeddings.
 
-All pairs of S embeddings of D numbers cost 2 S² D operations. One thread of a present machine does some 50 to
-100 thousand million a second, so that a million captions, five to a source, of 384 numbers each
-(S = 200,000; 3.1e13 operations) take five to ten minutes: up to there the search is exact. A million sources
-would take 25 times as long. Beyond `EXACT_UP_TO` an inverted index is searched, whose cost grows as the power
-1.5 of S where the lists probed stay as many, and of whose misses a sample tells. `benchmarks/csts_pairs.py`
-measures both.
+All pairs of S embeddings of D numbers require 2 S² D operations. At 50 to 100 GFLOP/s for one thread, a
+million captions, five per source, with 384 numbers each (S = 200,000; 3.1e13 operations) take five to ten
+minutes. Up to `EXACT_UP_TO` sources the search is exact. For more sources an inverted index is used. Its cost
+grows with S to the power of 1.5 for a constant number of probed lists; its recall is estimated on a sample.
+`benchmarks/csts_pairs.py` measures both.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ __all__ = [
 ]
 
 EXACT_UP_TO = 200_000
-"""Sources; with more of them an index is searched."""
+"""Maximum number of sources for an exact search."""
 BLOCK_BYTES = 64 * 2**20
-"""Of cosines at a time in the exact search; at its peak it holds some three times as much."""
+"""Size of a block of cosines in the exact search; peak memory is about three times as large."""
 RECALL_WANTED = 0.95
 TUNED_ON, CHECKED_ON = 200, 1000
 
@@ -43,22 +42,22 @@ Matrix = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """The K nearest of each of S sources."""
+    """The K nearest sources of each of S sources."""
 
     indices: Indices
-    """(S, K) nearest first; of equally near ones the one that comes first in the file. -1: not found."""
+    """(S, K) nearest first; ties in the order of the file. -1: not found."""
     method: str
-    """How they were found, in words."""
+    """Description of the search method."""
     recall: float = 1.0
-    """Share of the true neighbours that were found, from 0 to 1; with an index, that of a sample."""
+    """Share of the true neighbours found, from 0 to 1; estimated on a sample for an index."""
     recall_on: int | None = None
-    """Sources in that sample; None where the search was exact."""
+    """Number of sources in that sample; None for an exact search."""
 
 
 def nearest(
     units: Matrix, k: int, search: Search = "auto", seed: int = 0, progress: Progress = silent
 ) -> Neighbours:
-    """Return the k nearest of each source, or all others where there are fewer; never itself.
+    """Return the k nearest other sources of each source, or all others if there are fewer.
 
     units: (S, D) embeddings of length 1. search: ``auto`` is exact up to `EXACT_UP_TO` sources.
 
@@ -67,7 +66,7 @@ def nearest(
     [1, 0, 1]
     """
     if k < 1:
-        raise ValueError(f"k is {k}; 1 or more is allowed")
+        raise ValueError(f"k is {k}; expected 1 or more")
     k = min(k, len(units) - 1)
     if search == "index" or (search == "auto" and len(units) > EXACT_UP_TO):
         return indexed_neighbours(units, k, seed, progress)
@@ -77,9 +76,9 @@ def nearest(
 def exact_neighbours(
     units: Matrix, k: int, progress: Progress = silent, queries: Indices | None = None
 ) -> Indices:
-    """Return the (Q, k) nearest of the sources `queries`, by default of all; memory is bounded.
+    """Return the (Q, k) nearest sources of `queries`, by default of all; memory is bounded.
 
-    Ties, as far as float32 tells, go to the one that comes first.
+    Ties in float32 are resolved in the order of the file.
     """
     queries = np.arange(len(units)) if queries is None else queries
     step = max(1, BLOCK_BYTES // (4 * len(units)))
@@ -96,10 +95,12 @@ def _nearest_of(units: Matrix, block: Indices, k: int) -> Indices:
 
 
 def _largest(values: Matrix, k: int) -> Indices:
-    """Return the (Q, k) places of each row's largest values, largest first, then by place."""
+    """Return (Q, k) columns of the largest values of each row, in descending order, then by column."""
     width = values.shape[1]
     least = np.partition(values, width - k, axis=1)[:, width - k]
-    rows, columns = np.nonzero(values >= least[:, None])  # k of each row, and more where values tie
+    rows, columns = np.nonzero(
+        values >= least[:, None]
+    )  # The k largest values of each row, and more for ties.
     order = np.lexsort((columns, -values[rows, columns], rows))
     begins = np.searchsorted(rows, np.arange(len(values)))
     ranked = columns[order][begins[:, None] + np.arange(k)]
@@ -109,12 +110,12 @@ def _largest(values: Matrix, k: int) -> Indices:
 def indexed_neighbours(
     units: Matrix, k: int, seed: int = 0, progress: Progress = silent
 ) -> Neighbours:
-    """Return the k nearest that an inverted index finds (FAISS, IVFFlat with 4 √S lists).
+    """Return the k nearest sources found by an inverted index (FAISS, IVFFlat with 4 √S lists).
 
-    It probes as many lists as find `RECALL_WANTED` of the true neighbours of 200 sources; the recall that
-    is reported is that of 1,000 others, both drawn with `seed`.
+    The number of probed lists is the smallest that finds `RECALL_WANTED` of the true neighbours of 200
+    sources. The reported recall is that of 1,000 others. Both samples depend on `seed`.
 
-    Raises InputError where FAISS is not installed.
+    Raises InputError if FAISS is not installed.
     """
     rng = np.random.Generator(np.random.PCG64(seed))
     sampled_rows = rng.permutation(len(units))[: TUNED_ON + CHECKED_ON]
@@ -148,7 +149,7 @@ def _index(units: Matrix, seed: int) -> Any:
 
 
 def _probe_enough(index: Any, units: Matrix, k: int, queries: Indices) -> None:
-    """Double the lists that are probed until the wanted share of true neighbours is found."""
+    """Double the number of probed lists until the required recall is reached."""
     true = exact_neighbours(units, k, queries=queries)
     index.nprobe = 1
     while index.nprobe < index.nlist:
@@ -158,10 +159,10 @@ def _probe_enough(index: Any, units: Matrix, k: int, queries: Indices) -> None:
 
 
 def _looked_up(index: Any, units: Matrix, block: Indices, k: int) -> Indices:
-    """Return (Q, k) neighbours without the query itself, which mostly is its own nearest."""
+    """Return (Q, k) neighbours without the query itself, which is usually its own nearest neighbour."""
     _, indices = index.search(units[block], k + 1)
     itself = indices == block[:, None]
-    itself[~itself.any(axis=1), -1] = True  # many are as near as itself: then the farthest goes
+    itself[~itself.any(axis=1), -1] = True  # If ties displace the query itself, drop the farthest.
     return np.asarray(indices[~itself].reshape(len(block), k), dtype=np.int64)
 
 
@@ -173,7 +174,7 @@ def _recall(indices: Indices, true: Indices) -> float:
 def source_pairs(indices: Indices) -> tuple[Indices, Indices]:
     """Return the (P,) first and second sources of all pairs of neighbours, each unordered pair once.
 
-    A pair is there when one of the two is among the nearest of the other. First < second; in order.
+    A pair is included if one source is among the nearest of the other. First < second; sorted.
 
     >>> [side.tolist() for side in source_pairs(np.array([[1], [0], [1]]))]
     [[0, 1], [1, 2]]

@@ -1,8 +1,9 @@
 """Thresholds of the filters, and their presets (C-STS, appendix A.2 and Table 6).
 
-Table 6 rejects pairs *below* a cosine distance of 0.4, and so keeps the unlike ones, while section 2.2.1
-wants "moderate or high cosine similarity". The presets are Table 6. `distance_at_most` is for the other
-reading: a similarity of 0.4 or more is a distance of 0.6 or less.
+Table 6 rejects pairs *below* a cosine distance of 0.4 and thus keeps dissimilar pairs, while section 2.2.1
+asks for "moderate or high cosine similarity". The presets follow Table 6. `distance_at_most` supports the
+other
+reading: a similarity of at least 0.4 is a distance of at most 0.6.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ __all__ = ["PRESETS", "Preset", "Thresholds"]
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """What a pair must satisfy to be kept; a pair on a threshold is kept.
+    """Criteria for keeping a pair; bounds are inclusive.
 
-    Raises ValueError where a bound is not within what its measure can be, or no distance is allowed.
+    Raises ValueError for a bound out of the range of its measure, or if no distance satisfies both bounds.
     """
 
     iou_at_most: float
@@ -25,11 +26,11 @@ class Thresholds:
     distance_at_least: float
     """1 - cosine of the two sentences' embeddings; 0 to 2."""
     ratio_at_least: float
-    """Words of the sentence with fewer over words of the one with more; 0 to 1."""
+    """Number of words of the shorter sentence over that of the longer one; 0 to 1."""
     length_at_least: int
-    """Characters of the sentence with fewer."""
+    """Number of characters of the shorter sentence."""
     distance_at_most: float = 2.0
-    """Not in Table 6; 2 lets every pair pass."""
+    """Not in Table 6; 2 accepts every pair."""
 
     def __post_init__(self) -> None:
         limits = {
@@ -41,7 +42,7 @@ class Thresholds:
         }
         for name, limit in limits.items():
             if not 0 <= getattr(self, name) <= limit:
-                raise ValueError(f"{name} is {getattr(self, name)}; 0 to {limit} is allowed")
+                raise ValueError(f"{name} is {getattr(self, name)}; expected 0 to {limit}")
         low, high = self.distance_at_least, self.distance_at_most
         if low > high:
             raise ValueError(f"distance_at_least is {low}, more than distance_at_most, {high}")
@@ -52,7 +53,7 @@ class Preset:
     """A column of Table 6."""
 
     k: int
-    """Neighbours of each source."""
+    """Number of neighbours per source."""
     thresholds: Thresholds
 
 

@@ -48,7 +48,7 @@ Ints = NDArray[np.intp]
 def csts_metrics(
     prediction: Floats, instances: Sequence[Instance], *, resamples: int = 1000, seed: int = 0
 ) -> dict[str, Estimate]:
-    """Compare predictions (N,), on any scale, with the labels of N instances; unlabelled instances are ignored.
+    """Compare predictions (N,), on any scale, with the labels of N instances; unlabelled ones are ignored.
 
     ``spearman`` and ``pearson`` are over all labelled rows (C-STS, section 5). ``pair_accuracy`` is an
     addition of giccs. It is over sentence pairs of exactly two labelled rows with different labels: the share

@@ -75,7 +75,7 @@ class Verified:
 
 
 def read_verification(path: str | os.PathLike[str]) -> tuple[Triplet, ...]:
-    """Read the verification answers written by ``mturk-hits collect``, one per row; other columns are ignored.
+    """Read verification answers from ``mturk-hits collect``, one per row; other columns are ignored.
 
     Raises InputError with every problem: a label although the condition does not apply, a uid with different
     texts, an annotator with two answers to one triplet.

@@ -1,10 +1,10 @@
-"""giccs-csts: similarity under a condition. Each command's module is loaded only when it is asked for."""
+"""giccs-csts: similarity under a condition. The module of each command is imported on demand."""
 
 from __future__ import annotations
 
 from bws.interrupts import handle_interrupts
 
-handle_interrupts()  # before anything else is imported
+handle_interrupts()  # Before any other import.
 
 from bws.command import group  # noqa: E402
 
@@ -21,7 +21,7 @@ COMMANDS = {
     "errors": "giccs.csts.cli.errors:errors",
     "tfs": "giccs.csts.cli.tfs:tfs",
 }
-"""Name of a command -> where it is."""
+"""Name of a command -> ``module:function``."""
 
 EXAMPLE = """
 giccs-csts check csts_validation.csv --relabelled csts-val-reannotated.tsv
@@ -35,4 +35,4 @@ giccs-csts tfs structures.jsonl
 
 @group(COMMANDS, EXAMPLE)
 def main() -> None:
-    """Similarity under a condition: check data, find pairs and errors, score structures."""
+    """Similarity under a condition: validate data, find pairs and errors, score structures."""

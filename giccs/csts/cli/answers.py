@@ -1,4 +1,4 @@
-"""giccs-csts answers: what does each sentence say about the condition?"""
+"""giccs-csts answers: generate answers to the question of each condition."""
 
 from __future__ import annotations
 
@@ -45,27 +45,29 @@ __all__ = ["answers"]
 @click.argument("data", metavar="DATA")
 @click.option(
     "--model", "model_name", required=True, metavar="KIND:NAME",
-    help="A model that writes, as giccs-eval names it: seq2seq, causal, chat, package:smollm2.",
+    help="A text generation model, named as for giccs-eval: seq2seq, causal, chat, package:smollm2.",
 )  # fmt: skip
 @click.option(
     "-o", "--output", default="answers.csv", show_default=True, metavar="FILE",
-    help="CSV: uid, label, answer1, answer2, condition. FILE.jsonl beside it is the journal.",
+    help="CSV: uid, label, answer1, answer2, condition. The journal is stored beside it as FILE.jsonl.",
 )  # fmt: skip
 @click.option(
-    "--split", type=click.Choice(SPLITS), help="Of a folder only this file; otherwise all of them."
+    "--split",
+    type=click.Choice(SPLITS),
+    help="Read only this file of a folder; default: all files.",
 )
 @click.option(
     "--max-tokens", type=click.IntRange(1, 100_000), default=MAX_TOKENS, show_default=True, metavar="N",
-    help="Length of an answer at most.",
+    help="Maximum number of tokens per answer.",
 )  # fmt: skip
-@click.option("--chat-template", is_flag=True, help="Ask in the model's own chat template.")
+@click.option("--chat-template", is_flag=True, help="Use the model's chat template.")
 @click.option(
     "--limit",
     type=click.IntRange(1, MAX_COUNT),
     metavar="N",
-    help="Only the first N sentence pairs.",
+    help="Use only the first N sentence pairs.",
 )
-@click.option("--force", is_flag=True, help="Ask everything again, whatever FILE and journal hold.")
+@click.option("--force", is_flag=True, help="Generate all answers again, ignoring existing ones.")
 @click_options(ModelOptions)
 def answers(
     console: Console,
@@ -79,21 +81,21 @@ def answers(
     force: bool,
     **opening: Any,
 ) -> None:
-    """Let a model answer what each condition asks of each sentence, as L-CSTS does (section 4.1).
+    """Generate answers to the question of each condition, one sentence at a time, as in L-CSTS (section 4.1).
 
     DATA is a C-STS CSV file, or a folder with csts_train.csv, csts_validation.csv, csts_test.csv. "The color
     of the dogs." becomes "What is the color of the dogs?", and the model answers from one sentence at a time.
-    Rows without a label are asked about only where none has one. The answers are what giccs-csts errors
-    reads, and giccs-eval --answers.
+    Rows without a label are skipped if other rows have one. The output is input of giccs-csts errors and of
+    giccs-eval --answers.
 
-    What is answered is kept at once: after an interruption the same call asks only what is missing.
+    Answers are stored as they arrive: after an interruption, the same command generates only missing answers.
 
     --json: data, model, rows, asked (now), kept (from before), empty_condition, no_answer, left_out, output,
     journal, usage, seconds, signature.
     """
     set_offline_mode(opening["offline"])
     if output == "-":
-        raise click.UsageError("-o takes the name of a file; what is answered is kept beside it")
+        raise click.UsageError("-o must name a file; the journal is stored beside it")
     from giccs.models import open_model
 
     dataset = read_csts(data, split if in_splits(data) else None, relabelled=True)
@@ -116,14 +118,12 @@ def answers(
 
 
 def _journal(output: str, signature: dict[str, Any], force: bool) -> Journal:
-    """Return the journal beside the output; InputError where either is of something else."""
+    """Return the journal beside the output; raise InputError if output or journal have another signature."""
     path = Path(f"{output}.jsonl")
     if force:
         path.unlink(missing_ok=True)
     elif Path(output).exists() and not path.exists():
-        message = (
-            f"is there, and no journal {path.name} beside it; name another file, or use --force"
-        )
+        message = f"exists without its journal {path.name}; choose another file, or use --force"
         raise InputError(Problem(output, None, message))
     return Journal(path, signature)
 
@@ -133,13 +133,13 @@ def _ask(
 ) -> int:
     def note(more: str = "") -> None:
         if n_written := sum(row.uid in journal.answers_by_uid for row in rows):
-            console.note(f"{n_written} of {len(rows)} rows are answered in {journal.path}{more}")
+            console.note(f"{n_written} of {len(rows)} rows have answers in {journal.path}{more}")
 
     note()
     try:
         return generator.ask(rows, journal, console.progress)
     except BaseException:
-        note("; the same call goes on")
+        note("; repeat the command to resume")
         raise
 
 
@@ -171,12 +171,15 @@ def _document(
 
 def _text(document: dict[str, Any]) -> str:
     lines = [
-        f"{document['rows']} rows answered in {document['output']}: {document['asked']} now, "
-        f"{document['kept']} before",
-        f"{document['no_answer']} of {2 * document['rows']} answers are none",
+        f"{document['rows']} rows with answers in {document['output']}: {document['asked']} "
+        f"new, {document['kept']} existing",
+        f"{document['no_answer']} of {2 * document['rows']} answers are missing",
     ]
     if document["left_out"]:
-        lines.append(f"{document['left_out']} rows without a label left out")
+        lines.append(f"{document['left_out']} rows without a label are skipped")
     if document["empty_condition"]:
-        lines.append(f"{document['empty_condition']} conditions are empty: nothing was asked")
+        lines.append(
+            f"{document['empty_condition']} conditions are empty: no answers were generated for "
+            "them"
+        )
     return "\n".join([*lines, *filter(None, [document["usage"]])])

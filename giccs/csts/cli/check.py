@@ -1,4 +1,4 @@
-"""giccs-csts check: is this C-STS data as it should be, and what do second labels change?"""
+"""giccs-csts check: validate C-STS data and compare it with a reannotation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from giccs.measures.metrics import Estimate, correlations
 __all__ = ["check"]
 
 VALIDATION = "validation"
-"""The split that L-CSTS has labelled again."""
+"""The split reannotated by L-CSTS."""
 
 
 @command(
@@ -43,18 +43,20 @@ VALIDATION = "validation"
 )
 @click.argument("data", metavar="DATA")
 @click.option(
-    "--split", type=click.Choice(SPLITS), help="Of a folder only this file; otherwise all of them."
+    "--split",
+    type=click.Choice(SPLITS),
+    help="Read only this file of a folder; default: all files.",
 )
 @click.option(
     "--relabelled",
     metavar="FILE",
-    help="Second labels (uid, reannotated-label); of a folder its validation split is meant.",
+    help="Reannotated labels (uid, reannotated-label) of the file, or of the validation split of a folder.",
 )
 def check(console: Console, data: str, split: str | None, relabelled: str | None) -> None:
-    """Check C-STS data: a CSV file, or a folder with csts_train.csv, csts_validation.csv, csts_test.csv.
+    """Validate C-STS data: a CSV file, or a folder with csts_train.csv, csts_validation.csv, csts_test.csv.
 
-    Every sentence pair has two rows that follow each other, with two conditions; labels are 1 to 5, or
-    hidden in the whole file (empty or -1). The exit code is 2 where there are problems.
+    Every sentence pair must have two adjacent rows with two conditions. Labels must be 1 to 5, or hidden in
+    the whole file (empty or -1). The exit code is 2 if there are problems.
     """
     second = read_relabelled(relabelled) if relabelled else {}
     dataset, problems = check_csts(data, split or (VALIDATION if relabelled else None))
@@ -93,8 +95,8 @@ def _summary(dataset: Dataset) -> dict[str, Any]:
 def _compared(dataset: Dataset, second: Mapping[str, int]) -> dict[str, Any]:
     """Compare the second labels with the first ones.
 
-    ``changed`` and the agreement (accuracy, Spearman's rho; L-CSTS, 3.2 and 4.1) are of the ``valid`` rows:
-    those that have a first label and no invalid condition.
+    ``changed`` and the agreement (accuracy, Spearman's rho; L-CSTS, 3.2 and 4.1) are computed on the
+    ``valid`` rows: those with a first label and a valid condition.
     """
     relabelled = merged(dataset, second)
     before = {instance.uid: instance.label for instance in dataset.labelled().instances}
@@ -117,7 +119,7 @@ def _compared(dataset: Dataset, second: Mapping[str, int]) -> dict[str, Any]:
 
 
 def _spearman(before: Mapping[str, int | None], rows: Sequence[Instance]) -> Estimate:
-    """Return rho between first and second labels; its interval draws sentence pairs."""
+    """Return rho between first and second labels, with an interval over sentence pairs."""
     first, second = (
         np.array(labels, dtype=np.float64)
         for labels in (
@@ -141,17 +143,17 @@ def _table(document: Mapping[str, Any]) -> str:
         ("· equal", order["equal"]),
         ("· first label lower", order["rising"]),
         *((f"label {label}", count) for label, count in document["labels"].items()),
-        ("not labelled", document["not_labelled"]),
+        ("unlabelled", document["not_labelled"]),
         ("problems", len(document["problems"])),
     ]
     if second := document.get("relabelled"):
-        rows += [("relabelled rows", second["rows"])]
+        rows += [("reannotated rows", second["rows"])]
         rows += [(f"· label {label}", count) for label, count in second["labels"].items()]
         rows += [
             ("· compared with a first label", second["compared"]),
-            ("· made invalid", _of(second["invalid"], second["compared"])),
+            ("· invalid condition", _of(second["invalid"], second["compared"])),
             ("· valid", second["valid"]),
-            ("· changed, of the valid", _of(second["changed"], second["valid"])),
+            ("· changed, of the valid rows", _of(second["changed"], second["valid"])),
             (
                 "· accuracy (equal labels)",
                 _of(second["valid"] - second["changed"], second["valid"]),

@@ -1,4 +1,4 @@
-"""giccs-csts conditions: which features of which entities do the conditions ask about?"""
+"""giccs-csts conditions: frequencies of features and entities in conditions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from giccs.description.figures import check_chart_path, write_chart
 __all__ = ["conditions"]
 
 PUBLISHED = {"features": 0.88, "entities": 0.45}
-"""Share of the ten most frequent ones in the full C-STS (L-CSTS, 3.1)."""
+"""Share of the ten most frequent parts in the full C-STS (L-CSTS, 3.1)."""
 
 
 @command(
@@ -37,21 +37,23 @@ PUBLISHED = {"features": 0.88, "entities": 0.45}
 )
 @click.argument("data", metavar="DATA")
 @click.option(
-    "--split", type=click.Choice(SPLITS), help="Of a folder only this file; otherwise all of them."
+    "--split",
+    type=click.Choice(SPLITS),
+    help="Read only this file of a folder; default: all files.",
 )
 @click.option(
     "--top", type=click.IntRange(1, MAX_COUNT), default=MAX_LISTED_ROWS, show_default=True, metavar="N",
-    help="How many features and entities to show.",
+    help="Number of features and entities to show.",
 )  # fmt: skip
-@click.option("--figure", metavar="FILE", help="Also draw them (Figure 2): .svg, .png, .json.")
-@format_option("CSV has all digits.")
+@click.option("--figure", metavar="FILE", help="Also draw Figure 2: .svg, .png, .json.")
+@format_option("CSV has full precision.")
 def conditions(
     console: Console, data: str, split: str | None, top: int, figure: str | None, form: str
 ) -> None:  # fmt: skip
-    """Count the features and entities that conditions ask about, as L-CSTS does in its Figure 2.
+    """Count the features and entities in conditions, as in Figure 2 of L-CSTS.
 
     DATA is a C-STS CSV file, or a folder with csts_train.csv, csts_validation.csv, csts_test.csv. "The color
-    of the dogs" asks about the feature color of the entity dog; a lone entity counts under the feature type.
+    of the dogs" has the feature color and the entity dog; a single entity is counted with the feature type.
     """
     if figure:
         _check_figure(figure)
@@ -63,7 +65,7 @@ def conditions(
         raise InputError(Problem(data, None, str(error))) from None
     if figure:
         write_chart(frequent_parts(analysis, top), figure)
-        console.note(f"Figure 2 is in {figure}")
+        console.note(f"Figure 2 written to {figure}")
     document = _document(analysis, top) | {
         "signature": {"data": dataset.fingerprint, "giccs": version("giccs")}
     }
@@ -116,8 +118,8 @@ def _cells(count: Count | None) -> list[str]:
 def _summary(document: dict[str, Any], top: int) -> list[str]:
     forms = ", ".join(f"{name} {count}" for name, count in document["forms"].items())
     lines = [
-        f"{document['conditions']} conditions, {document['different']} different; "
-        f"{document['empty']} empty ones do not count.",
+        f"{document['conditions']} conditions, {document['different']} distinct; "
+        f"{document['empty']} empty conditions are ignored.",
         f"Forms: {forms}.",
     ]
     for part, share in document["top_share"].items():
@@ -126,7 +128,7 @@ def _summary(document: dict[str, Any], top: int) -> list[str]:
         )
         of = document[f"different_{part}"]
         lines.append(
-            f"The {min(top, of)} most frequent of {of} {part} make {share:.1%}{published}."
+            f"The {min(top, of)} most frequent of {of} {part} have a share of {share:.1%}{published}."
         )
     signature = document["signature"]
     return [*lines, f"Data {signature['data'][:12]}, giccs {signature['giccs']}."]

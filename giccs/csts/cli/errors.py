@@ -1,4 +1,4 @@
-"""giccs-csts errors: which labels do not fit the answers?"""
+"""giccs-csts errors: labels that contradict the answers."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 __all__ = ["errors"]
 
 BEST_KS = {"even": 3, "original": 10, "reannotated": 10}
-"""The paper's best K (Table 2): what auto takes where no truth can choose."""
+"""The paper's best K (Table 2): used by auto without reannotated labels."""
 MAX_ROWS_SHOWN = 20
 CLIPPED = 24
-"""Characters of an answer in a table; --json and -o have all."""
+"""Maximum number of characters of an answer in a table; --json and -o have complete answers."""
 DISTRIBUTION_TITLES = (
     "distribution", "K", "precision", "recall", "F1 [95 %]", "MCC [95 %]", "Spearman", "F1 at K = 1",
 )  # fmt: skip
@@ -49,7 +49,9 @@ def _ks(
     match = re.fullmatch(r"(\d{1,4})(?:\.\.(\d{1,4}))?", value)
     low, high = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
     if not 1 <= low <= high:
-        raise click.BadParameter(f"{value!r} is invalid; expected auto, a number from 1, or 2..20")
+        raise click.BadParameter(
+            f"{value!r} is invalid; expected auto, an integer from 1, or a range such as 2..20"
+        )
     return tuple(range(low, high + 1))
 
 
@@ -64,32 +66,38 @@ def _ks(
 @click.argument("answers", metavar="ANSWERS.csv")
 @click.option(
     "--model", "model_name", required=True, metavar="KIND:NAME",
-    help="The encoder of the answers, as giccs-eval names models.",
+    help="Encoder of the answers, named as for giccs-eval.",
 )  # fmt: skip
 @click.option(
     "--k", "ks", default="auto", show_default=True, callback=_ks, metavar="auto|N|A..B",
-    help="Clusters. auto is 1..20 with --truth; without it the paper's best: 10, 10, and 3 for even.",
+    help="Number of clusters. auto is 1..20 with --truth; otherwise the paper's best: 10, 10, and "
+         "3 for even.",
 )  # fmt: skip
 @click.option(
     "--distribution",
     type=click.Choice(DISTRIBUTIONS),
-    help="How ranks become labels.  [default: reannotated with --truth, else original]",
+    help="Distribution that maps ranks to labels.  [default: reannotated with --truth, else original]",
 )
 @click.option(
     "--by-cluster", is_flag=True,
-    help="Take that distribution from each cluster, not from all pairs; the paper does not say.",
+    help="Use the distribution of each cluster instead of that of all pairs; the paper does not "
+         "specify this.",
 )  # fmt: skip
 @click.option(
     "--truth", metavar="FILE",
-    help="Reannotated labels (uid, reannotated-label): how well errors are found; chooses K.",
+    help="Reannotated labels (uid, reannotated-label), for selecting K and evaluating the detection.",
 )  # fmt: skip
-@click.option("-o", "--output", metavar="FILE", help="Write the suspicious instances as CSV.")
+@click.option(
+    "-o", "--output", metavar="FILE", help="Write the suspicious instances to a CSV file."
+)
 @click.option("--figure", metavar="FILE", help="Draw F1 over K (Figure 10): .svg, .png, .json.")
 @click.option(
     "--seed", type=SEED, default=0, show_default=True,
-    help="Of k-means, of the halves and of the intervals.",
+    help="Seed of k-means, of the halves and of the intervals.",
 )  # fmt: skip
-@click.option("--offline", is_flag=True, help="Never ask the hub; use its local cache.")
+@click.option(
+    "--offline", is_flag=True, help="Use only the local cache, without access to the hub."
+)
 def errors(
     console: Console,
     answers: str,
@@ -103,18 +111,18 @@ def errors(
     seed: int,
     offline: bool,
 ) -> None:
-    """Find labels that do not fit the answers, as L-CSTS does (section 4.2).
+    """Find labels that contradict the answers, as in L-CSTS (section 4.2).
 
-    ANSWERS.csv has the columns uid, label (1 to 5), answer1, answer2 and, where known, condition. The answer
-    pairs are clustered into topics; inside each, the pairs are ranked by how alike their answers are, and the
-    ranks become labels. An instance whose label is another one is suspicious.
+    ANSWERS.csv has the columns uid, label (1 to 5), answer1, answer2 and, optionally, condition. The answer
+    pairs are clustered into topics. Within each topic, pairs are ranked by the similarity of their answers,
+    and the ranks are mapped to labels. An instance is suspicious if its label differs from this rank label.
 
-    With --truth half of the reannotated instances choose K, and the other half measures how well errors are
-    found, beside the baseline that calls everything an error. The suspicious instances are then those of the
-    whole file at that K.
+    With --truth, half of the reannotated instances select K and the other half evaluates the detection,
+    beside a baseline that calls every label an error. The suspicious instances are then those of the whole
+    file for this K.
 
-    --json: evaluation (null without --truth), k, distribution, suspicious (a row each), clusters, left_out,
-    signature.
+    --json: evaluation (null without --truth), k, distribution, suspicious (one object per instance),
+    clusters, left_out, signature.
     """
     _check_call(ks, distribution, truth, figure)
     distribution_name = distribution or ("reannotated" if truth else "original")
@@ -160,13 +168,11 @@ def _check_call(
 ) -> None:
     if truth is None:
         if distribution == "reannotated":
-            raise click.UsageError("--distribution reannotated needs --truth FILE")
+            raise click.UsageError("--distribution reannotated requires --truth FILE")
         if figure:
-            raise click.UsageError(
-                "--figure shows how well errors are found; it needs --truth FILE"
-            )
+            raise click.UsageError("--figure shows the evaluation and requires --truth FILE")
         if ks and len(ks) > 1:
-            raise click.UsageError("a range for --k needs --truth FILE to choose from it")
+            raise click.UsageError("a range for --k requires --truth FILE to select from it")
     needed = {"sklearn": ("scikit-learn", "csts")}
     if figure:
         check_chart_path(figure)
@@ -178,14 +184,14 @@ def _check_call(
 
 
 def _read(console: Console, answers: str, truth: str | None) -> Truths:
-    """Read both files, and say what does not take part."""
+    """Read both files, and report skipped instances."""
     from giccs.csts.data import read_relabelled
     from giccs.csts.errors.answers import read_answers, with_truth
 
     joined = with_truth(read_answers(answers), read_relabelled(truth) if truth else {})
     if truth:
         for count, description in (
-            (joined.invalid, "instances are left out: their condition is invalid (-1)"),
+            (joined.invalid, "instances are skipped: their condition is invalid (-1)"),
             (len(joined.pairs) - len(joined.known_rows), "instances have no reannotated label"),
             (joined.unused, "reannotated labels have no answers"),
         ):
@@ -221,12 +227,12 @@ def _evaluated(
     )  # fmt: skip
     if evaluation.ks_left_out:
         left = ", ".join(map(str, evaluation.ks_left_out))
-        console.note(f"K = {left} left out: the training half has fewer distinct answer pairs")
+        console.note(f"K = {left} skipped: the training half has fewer distinct answer pairs")
     return evaluation
 
 
 def _single(ks: tuple[int, ...] | None, distribution: str, vectors: Vectors) -> int:
-    """Return the K that was asked for; else the paper's best, as far as there are distinct pairs."""
+    """Return the requested K, or else the paper's best, limited by the number of distinct pairs."""
     from giccs.csts.errors.detection import distinct
 
     return ks[0] if ks else min(BEST_KS[distribution], distinct(vectors.joint))
@@ -244,10 +250,10 @@ def _write(
 
     if output:
         write_atomic(output, suspects_csv(findings.suspects))
-        console.note(f"{len(findings.suspects)} suspicious instances are in {output}")
+        console.note(f"{len(findings.suspects)} suspicious instances written to {output}")
     if figure and evaluation:
         write_chart(f1_over_k(evaluation), figure)
-        console.note(f"F1 over K (Figure 10) is in {figure}")
+        console.note(f"F1 over K (Figure 10) written to {figure}")
 
 
 def _text(
@@ -260,13 +266,15 @@ def _text(
     if suspects:
         parts.append(_suspects_table(findings))
     if len(suspects) > MAX_ROWS_SHOWN:
-        parts.append(f"... and {len(suspects) - MAX_ROWS_SHOWN} more; -o FILE or --json has all")
+        parts.append(
+            f"... and {len(suspects) - MAX_ROWS_SHOWN} more; use -o FILE or --json for all"
+        )
     parts.append(_clusters_table(findings))
     return "\n\n".join(parts)
 
 
 def _measured(evaluation: Evaluation) -> str:
-    """Return our Table 2: on the half that has not chosen K, beside the all-error baseline."""
+    """Return the equivalent of Table 2 on the half that did not select K, beside the all-error baseline."""
     rows: list[Sequence[Any]] = [
         (
             result.distribution,
@@ -284,7 +292,7 @@ def _measured(evaluation: Evaluation) -> str:
         for result in evaluation.outcomes.values()
     )
     reasons = {
-        f"{name} is not defined: {estimate.reason}."
+        f"{name} is undefined: {estimate.reason}."
         for outcome in evaluation.outcomes.values()
         for name, estimate in outcome.clustered.items()
         if estimate.value != estimate.value
@@ -293,9 +301,10 @@ def _measured(evaluation: Evaluation) -> str:
         [
             table,
             "",
-            f"K by F1 on {evaluation.training} instances, measured on {evaluation.evaluation} others, "
-            f"of which {interval(evaluation.error_rate, 2)} are errors.",
-            f"Highest F1 over K on these others themselves, as in the paper's Table 2: {best}.",
+            f"K selected by F1 on {evaluation.training} instances, evaluated on "
+            f"{evaluation.evaluation} others, of which {interval(evaluation.error_rate, 2)} "
+            "are errors.",
+            f"Highest F1 over K on the evaluation half itself, as in the paper's Table 2: {best}.",
             *sorted(reasons),
             *few_clusters_note([evaluation.error_rate, *evaluation.all_errors.values()]),
         ]
@@ -308,7 +317,7 @@ def _cells(estimates: Any) -> tuple[str, str, str, str]:
 
 
 def _short(estimate: Estimate) -> str:
-    return "not defined" if estimate.value != estimate.value else f"{estimate.value:.3f}"
+    return "undefined" if estimate.value != estimate.value else f"{estimate.value:.3f}"
 
 
 def _suspects_table(findings: Findings) -> str:

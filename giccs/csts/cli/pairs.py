@@ -1,4 +1,4 @@
-"""giccs-csts pairs: candidate sentence pairs out of captions."""
+"""giccs-csts pairs: candidate sentence pairs from captions."""
 
 from __future__ import annotations
 
@@ -34,31 +34,35 @@ __all__ = ["pairs"]
     "--embeddings",
     "source_file",
     metavar="E.npy",
-    help="Embeddings of the sources (images), a row for each, in the order in which CAPTIONS first"
-    " names them.  [default: the mean of the embeddings of a source's captions]",
+    help="Embeddings of the sources (images), one row per source in the order of first appearance "
+    "in CAPTIONS.  [default: mean of the embeddings of a source's captions]",
 )
 @click.option(
     "--model",
     "model_name",
     metavar="KIND:NAME",
-    help="Encoder of the captions, as giccs-eval takes it; for d_text.",
+    help="Encoder of the captions, named as for giccs-eval; for d_text.",
 )
 @click.option(
     "--caption-embeddings",
     "text_file",
     metavar="T.npy",
-    help="Embeddings of the captions, a row for each, in the order of CAPTIONS; instead of --model.",
+    help="Embeddings of the captions, one row per caption in the order of CAPTIONS; instead of --model.",
 )
 @click.option(
     "--preset",
     type=click.Choice(list(PRESETS)),
     default="coco",
     show_default=True,
-    help="Column of the paper's Table 6: K 64 or 128, shared words at most 0.12 or 0.2, distance at least"
-    " 0.4, ratio at least 0.7, length at least 50 or 48. The next five options change it.",
+    help="Column of the paper's Table 6: K 64 or 128, shared words at most 0.12 or 0.2, distance "
+    "at least 0.4, ratio at least 0.7, length at least 50 or 48. The next five options "
+    "override single values.",
 )
 @click.option(
-    "--neighbours", type=click.IntRange(1, MAX_COUNT), metavar="K", help="Nearest of each source."
+    "--neighbours",
+    type=click.IntRange(1, MAX_COUNT),
+    metavar="K",
+    help="Number of nearest sources per source.",
 )
 @click.option(
     "--max-iou",
@@ -67,7 +71,7 @@ __all__ = ["pairs"]
     former_names=["--iou-at-most"],
     type=Number(0, 1),
     metavar="X",
-    help="Shared words over all.",
+    help="Maximum share of common words.",
 )
 @click.option(
     "--min-distance",
@@ -76,7 +80,7 @@ __all__ = ["pairs"]
     former_names=["--distance-at-least"],
     type=Number(0, 2),
     metavar="X",
-    help="1 - cosine of the captions' embeddings (d_text).",
+    help="Minimum of 1 - cosine of the captions' embeddings (d_text).",
 )
 @click.option(
     "--min-ratio",
@@ -85,7 +89,7 @@ __all__ = ["pairs"]
     former_names=["--ratio-at-least"],
     type=Number(0, 1),
     metavar="X",
-    help="Fewer words / more.",
+    help="Minimum ratio of the numbers of words, shorter to longer.",
 )
 @click.option(
     "--min-length",
@@ -94,7 +98,7 @@ __all__ = ["pairs"]
     former_names=["--length-at-least"],
     type=click.IntRange(0, MAX_COUNT),
     metavar="N",
-    help="Characters of the shorter one.",
+    help="Minimum number of characters of the shorter caption.",
 )
 @click.option(
     "--max-distance",
@@ -103,19 +107,23 @@ __all__ = ["pairs"]
     former_names=["--distance-at-most"],
     type=Number(0, 2),
     metavar="X",
-    help="Not in Table 6; 0.6 with --min-distance 0 is how section 2.2.1 describes d_text.",
+    help="Maximum of d_text. Not in Table 6; section 2.2.1 corresponds to 0.6 with --min-distance 0.",
 )
 @click.option(
     "--search",
     type=click.Choice(["auto", "exact", "index"]),
     default="auto",
     show_default=True,
-    help="How neighbours are found; auto is exact up to 200,000 sources, then an index (FAISS).",
+    help="Search for neighbours; auto is exact up to 200,000 sources, then an approximate index (FAISS).",
 )
 @click.option(
-    "--pairs", "number", type=click.IntRange(1, MAX_COUNT), metavar="N", help="Draw N of the pairs."
+    "--pairs",
+    "number",
+    type=click.IntRange(1, MAX_COUNT),
+    metavar="N",
+    help="Sample N of the pairs.",
 )
-@click.option("--seed", type=SEED, default=0, show_default=True, help="Of the draw.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the sample.")
 @click.option(
     "-o",
     "--output",
@@ -138,19 +146,19 @@ def pairs(
     output: str,
     **thresholds: float | None,
 ) -> None:
-    """Find pairs of captions for which conditions can be written.
+    """Find pairs of captions that are suitable for writing conditions.
 
     CAPTIONS is JSON Lines of {"source_id", "captions": [...]}, or a table with the columns source_id and
-    caption. Sources that are near each other are paired, each caption of one with each of the other; then
-    pairs are filtered by shared words, distance, word ratio and length. Stop words are spaCy's English ones.
+    caption. Each caption of a source is paired with each caption of its nearest sources. The pairs are then
+    filtered by shared words, distance, word ratio and length. Stop words are spaCy's English ones.
     """
     from giccs.csts.mining.candidates import Tally, mine, sampled, write_pairs
     from giccs.csts.mining.captions import read_captions
 
     if (model_name is None) == (text_file is None):
-        raise click.UsageError("give either --model or --caption-embeddings, for d_text")
+        raise click.UsageError("specify either --model or --caption-embeddings, for d_text")
     if output == "-" or output.endswith(".gz"):
-        raise click.UsageError("-o takes the name of a CSV file; it is written as it is found")
+        raise click.UsageError("-o must name a CSV file; it is written incrementally")
     applied_preset = _apply_preset(preset, neighbours, thresholds)
     captions = read_captions(captions_file)
     console.warn(captions.warnings)
@@ -164,7 +172,7 @@ def pairs(
         output, candidates, [sampled(chunks, number, seed)] if number else chunks
     )
     if number and n_written < number:
-        console.note(f"{n_written:,} pairs are all there are; {number:,} were to be drawn")
+        console.note(f"only {n_written:,} pairs exist; {number:,} were requested")
     _answer(console, applied_preset, neighbour_lists, candidates, tally, n_written, output)
 
 
@@ -206,7 +214,7 @@ def _candidates(
     from giccs.csts.mining.neighbours import nearest, source_pairs
 
     if source_file is None:
-        console.note("A source's embedding is the mean of those of its captions.")
+        console.note("The embedding of a source is the mean of those of its captions.")
         vectors = source_means(texts, captions)
     else:
         vectors = read_array(source_file, len(captions.sources), "sources")
@@ -233,12 +241,12 @@ def _answer(
     rows = [[name, tally.in_order[name], tally.rejected_only_by[name]] for name in tally.in_order]
     lines = [
         f"{len(candidates.captions.sources):,} sources, {len(candidates.captions.texts):,} captions",
-        f"{k} neighbours of each, {neighbour_lists.method}: recall {neighbour_lists.recall:.3f}{sample}",
+        f"{k} neighbours per source, {neighbour_lists.method}: recall {neighbour_lists.recall:.3f}{sample}",
         f"{len(candidates.first):,} pairs of sources, {tally.candidates:,} of captions",
         "",
-        tabulate(rows, ["rejected by", "after those above", "alone"], intfmt=","),
+        tabulate(rows, ["rejected by", "after preceding filters", "alone"], intfmt=","),
         "",
-        f"{tally.repeated:,} repeat two sentences, {tally.passed:,} passed",
+        f"{tally.repeated:,} repeated pairs of sentences skipped, {tally.passed:,} passed",
         f"{n_written:,} written to {output}",
     ]
     facts = asdict(tally) | {

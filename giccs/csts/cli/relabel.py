@@ -1,4 +1,4 @@
-"""giccs-csts relabel: C-STS with the second labels of L-CSTS, ready to train and to test with."""
+"""giccs-csts relabel: C-STS with the labels of L-CSTS, split for training and test."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["relabel"]
 )
 @click.argument("data", metavar="DATA")
 @click.option(
-    "--labels", required=True, metavar="FILE", help="Second labels: uid, reannotated-label."
+    "--labels", required=True, metavar="FILE", help="Reannotated labels: uid, reannotated-label."
 )
 @click.option(
     "--test-share",
@@ -41,24 +41,24 @@ __all__ = ["relabel"]
     type=Number(0, 1, min_open=True, max_open=True),
     default=0.3,
     show_default=True,
-    help="Which share of the rows is to test with; the rest is to train with.",
+    help="Share of the rows in the test split; the rest is for training.",
 )
 @click.option("--seed", type=SEED, default=0, show_default=True)
-@click.option("-o", "--output", "folder", required=True, metavar="FOLDER", help="Where to write.")
+@click.option("-o", "--output", "folder", required=True, metavar="FOLDER", help="Output folder.")
 def relabel(
     console: Console, data: str, labels: str, test: float, seed: int, folder: str
 ) -> None:  # fmt: skip
-    """Write the validation split of C-STS with the second labels of L-CSTS.
+    """Write the validation split of C-STS with the reannotated labels of L-CSTS.
 
-    FOLDER gets all valid rows as csts_validation.csv, and divided/ in it the same rows as csts_train.csv and
-    csts_test.csv. Rows whose condition is invalid are left out; the rows of a sentence pair stay together.
+    FOLDER gets all valid rows as csts_validation.csv, and in divided/ the same rows split into csts_train.csv
+    and csts_test.csv. Rows with an invalid condition are skipped. The rows of a sentence pair stay together.
     """
     output_files = _output_files(data, folder)
     dataset, second = read_csts(data, "validation"), read_relabelled(labels)
     console.warn(dataset.warnings)
     valid_rows, invalid = relabel_rows(dataset, second)
     if not valid_rows.instances:
-        message = f"no uid of {labels} is one of its rows, or no condition is valid"
+        message = f"no uid of {labels} matches a row, or no condition is valid"
         raise InputError(Problem(data, None, message))
     rows = dict(zip(output_files, (valid_rows, *_parts(data, valid_rows, test, seed)), strict=True))
     for path, part in rows.items():
@@ -71,7 +71,7 @@ def relabel(
         "labels_without_row": len(relabelled.without_row),
     }
     lines = [f"{path}: {len(part.instances)} rows" for path, part in rows.items()]
-    lines += [f"left out: {count} {reason.replace('_', ' ')}" for reason, count in lost.items()]
+    lines += [f"skipped: {count} {reason.replace('_', ' ')}" for reason, count in lost.items()]
     document = {
         "written": {str(path): len(part.instances) for path, part in rows.items()},
         "left_out": lost,
@@ -81,7 +81,7 @@ def relabel(
 
 
 def _output_files(data: str, folder: str) -> list[Path]:
-    """Return what is written; InputError where that is what is read, whose labels would be lost."""
+    """Return the output files; raise InputError if one of them is an input, whose labels would be lost."""
     names = ("csts_validation.csv", "divided/csts_train.csv", "divided/csts_test.csv")
     output_files = [Path(folder, name) for name in names]
     read = [Path(data), Path(data, names[0])]
@@ -90,13 +90,13 @@ def _output_files(data: str, folder: str) -> list[Path]:
         for path in output_files
         for input_file in read
     ):
-        message = "would take the place of what it is made from; name another folder with -o"
+        message = "would overwrite its own input; choose another folder with -o"
         raise InputError(Problem(folder, None, message))
     return output_files
 
 
 def _parts(data: str, valid_rows: Dataset, test: float, seed: int) -> tuple[Dataset, Dataset]:
-    """Return the rows to train with, and those to test with; neither may be empty."""
+    """Return the training rows and the test rows; neither may be empty."""
     tested, trained = divide_rows(valid_rows, test, seed)
     if not trained.instances or not tested.instances:
         message = f"--test-share {test:g} of {len(valid_rows.instances)} rows leaves a split empty"

@@ -1,4 +1,4 @@
-"""giccs-csts tfs: the score of sentences under typed feature structures, feature by feature."""
+"""giccs-csts tfs: scores of sentences under typed feature structures, by feature."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ EXAMPLE = (
         ],
     },
 )
-"""What --example prints: the structures of L-CSTS Figure 6 under sentences of ours, and a second of ours."""
+"""Output of --example: the structures of L-CSTS Figure 6 under new sentences, and a second example."""
 TITLES = ("feature", "sentence 1", "sentence 2", "similarity", "weight", "share", "contribution")
 USE_TITLES = ("condition", "feature", "applies", "N/A", "mean similarity", "mean share")
 CSV_TITLES = (
@@ -102,22 +102,23 @@ def _print_example(ctx: click.Context, parameter: click.Parameter, is_requested:
     type=click.Choice(list(RULES)),
     default="renormalise",
     show_default=True,
-    help=f"What features do that do not apply. {'; '.join(f'{k}: {v}' for k, v in RULES.items())}.",
+    help=f"Treatment of features that do not apply. {'; '.join(f'{k}: {v}' for k, v in RULES.items())}.",
 )
-@format_option("CSV has a row a feature and all digits.")
+@format_option("CSV has one row per feature and full precision.")
 @click.option(
     "--example", is_flag=True, is_eager=True, expose_value=False, callback=_print_example,
     help="Print an example of FILE; its first line is the paper's Figure 6.",
 )  # fmt: skip
 def tfs(console: Console, file: str, na: str, form: str) -> None:
-    """Score sentences by the features of a condition, as L-CSTS section 6 does: 1 to 5.
+    """Score sentences from 1 to 5 by the features of a condition, as in section 6 of L-CSTS.
 
-    FILE holds a JSON object, or one a line: uid, condition, sentence1, sentence2, optionally label, and
-    features, a list of objects with feature, value1, value2, similarity (1 to 5, as people labelled it) and
-    weight. A value is text, a number, true, false or an object of features and values; null or "N/A" where
-    a sentence does not say. A feature with no similarity does not apply. Only the weights' shares count.
+    FILE contains one JSON object, or one per line: uid, condition, sentence1, sentence2, optionally label,
+    and features, a list of objects with feature, value1, value2, similarity (1 to 5, from annotators) and
+    weight. A value is text, a number, true, false or an object of features and values; null or "N/A" if a
+    sentence does not state it. A feature without similarity does not apply. Only the shares of the weights
+    count.
 
-    --json: na; scores (uid, condition, score, reason where there is none, label, features: feature, value1,
+    --json: na; scores (uid, condition, score, reason if it is undefined, label, features: feature, value1,
     value2, similarity, weight, share, contribution); summary.
     """
     comparisons, warnings = read_tfs(file)
@@ -157,7 +158,7 @@ def _tables(scores: Sequence[Score], total_summary: Summary, form: str) -> Itera
 
 
 def _separate(lines: Sequence[str], form: str) -> list[str]:
-    """Return lines that Markdown, too, keeps apart."""
+    """Return lines separated so that Markdown renders them as separate lines."""
     return [f"- {line}" for line in lines] if form == "markdown" else list(lines)
 
 
@@ -179,12 +180,12 @@ def _use(use: FeatureUse, form: str) -> list[str]:
 
 
 def _cell(text: str, form: str) -> str:
-    """Return a text that does not end its cell."""
+    """Return the text of a table cell with its separators escaped."""
     return value_text(text).replace("|", "\\|") if form == "markdown" else value_text(text)
 
 
 def _number(number: float | None) -> str:
-    """Return a number with three decimals at most, a dash where there is none.
+    """Return a number with up to three decimals, or a dash if it is missing.
 
     >>> _number(4.2), _number(5.0), _number(1 / 3), _number(0.0001), _number(None)
     ('4.2', '5', '0.333', '0.0001', '–')
@@ -195,9 +196,10 @@ def _number(number: float | None) -> str:
 
 
 def _arithmetic(score: Score) -> str:
-    """Return the sum as Figure 6 writes it, by the weights' sum unless that is 1, and the label beside it."""
+    """Return the sum in the notation of Figure 6, divided by the sum of the weights unless that is 1, and the
+    label."""
     if score.reason:
-        return f"similarity: not defined ({score.reason})"
+        return f"similarity: undefined ({score.reason})"
     counted_features = [part.feature for part in score.contributions if not math.isnan(part.share)]
     terms = [
         f"({_number(each.similarity or 0)} × {_number(each.weight)})" for each in counted_features
@@ -220,7 +222,7 @@ def _summary_lines(total_summary: Summary) -> Iterator[str]:
     for reason, count in total_summary.undefined.items():
         yield f"without a score: {count} ({reason})"
     counts = {
-        "scores below 1, where the scale begins": total_summary.below_scale,
+        "scores below 1, the minimum of the scale": total_summary.below_scale,
         "features with a value in one sentence only": total_summary.one_sided,
         "invalid labels of -1, ignored": total_summary.invalid,
     }
@@ -263,7 +265,7 @@ def _csv(scores: Sequence[Score]) -> str:
 
 
 def _value_text(value: Value | None) -> str:
-    """Return a value for CSV: text as it is, a sub-structure as JSON, nothing for N/A."""
+    """Return a value for CSV: text unchanged, sub-structures as JSON, empty for N/A."""
     if value is None or isinstance(value, str):
         return value or ""
     return json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""giccs-csts train: encoders that learn similarity under a condition."""
+"""giccs-csts train: train encoders for similarity under a condition."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["train"]
 
 TITLES = ("Spearman ρ [95 %]", "Pearson r [95 %]", "pairs in order [95 %]")
-"""Of what `_cells` returns; as giccs-report has them."""
+"""Headers of `_cells`, as in giccs-report."""
 
 
 def _sizes(ctx: click.Context, parameter: click.Parameter, value: str | None) -> list[int] | None:
@@ -39,7 +39,9 @@ def _sizes(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
         return [size.convert(part, parameter, ctx) for part in value.split(",")]
     except click.BadParameter:
         ends = f"{size.min} to {size.max}"
-        message = f"{value!r} is invalid; expected numbers from {ends} with commas, such as 100,200"
+        message = (
+            f"{value!r} is invalid; expected comma-separated integers from {ends}, such as 100,200"
+        )
         raise click.BadParameter(message) from None
 
 
@@ -53,12 +55,12 @@ def _sizes(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
     giccs-csts train c-sts --model roberta-base --encoding bi --encoding cross --curve 1000,3000,7000
     accelerate launch --num_processes 4 "$(which giccs-csts)" train c-sts --model roberta-base
     """,
-    kept="finished epochs are in {folder}; the same command goes on from the last one",
+    kept="finished epochs are in {folder}; repeat the command to resume after the last one",
 )
 @click.argument("data", metavar="DATA")
 @click.option(
     "--model", "models", cls=RenamedOption, former_names=["--base"], multiple=True, metavar="NAME",
-    help="Encoder to start from: a folder, a hub id, package:minilm. Repeat it for several.",
+    help="Base encoder: a folder, a hub id, package:minilm. Can be repeated.",
 )  # fmt: skip
 @click_option(ModelOptions, "revision")
 @click_option(Settings, "encoding", "--encoding", "encodings", multiple=True, default=["bi"])
@@ -67,35 +69,36 @@ def _sizes(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
 @click_options(Settings, "learning_rate", "weight_decay", "warmup", "epochs", "select", "batch")
 @click.option(
     "--seed", "seeds", type=SEED, multiple=True, default=[42], show_default=True,
-    help="Repeat it for several trainings: mean and standard deviation are shown.",
+    help="Seed of a training. Can be repeated for mean and standard deviation.",
 )  # fmt: skip
 @click_option(Settings, "train_rows")
 @click.option(
     "--sweep", metavar="FILE",
-    help="Try a grid of settings (TOML); the best of each encoding on validation is trained with its seeds.",
+    help="Grid of settings (TOML); the best settings of each encoding on validation are trained "
+         "with the final seeds.",
 )  # fmt: skip
 @click.option(
     "--recipe", metavar="FILE",
-    help="Train what a recipe says, with its settings; --model picks from its models.",
+    help="Train the models of a recipe with its settings; --model selects some of them.",
 )  # fmt: skip
 @click.option(
     "--curve", "sizes", callback=_sizes, metavar="N,N,...",
-    help="Train on parts of the data of so many rows; writes curve.csv and curve.svg into the folder.",
+    help="Train on subsets with these numbers of rows; writes curve.csv and curve.svg to the folder.",
 )  # fmt: skip
 @click.option(
     "-o", "--output", "folder", default="results", show_default=True, metavar="FOLDER",
-    help="Where results, trained models and checkpoints are kept.",
+    help="Folder of results, trained models and checkpoints.",
 )  # fmt: skip
-@click.option("--no-models", is_flag=True, help="Do not keep trained models.")
-@click.option("--force", is_flag=True, help="Train again what is known.")
+@click.option("--no-models", is_flag=True, help="Do not save trained models.")
+@click.option("--force", is_flag=True, help="Train again and replace existing results.")
 @click.option(
     "--device", type=click.Choice(["auto", "cpu"]), default="auto", show_default=True,
-    help="auto takes the GPU where there is one; several by accelerate launch.",
+    help="auto uses a GPU if available; use accelerate launch for several devices.",
 )  # fmt: skip
 @click_option(
     Settings, "batch", "--micro-batch-size", "rows_at_once", default=None,
     cls=RenamedOption, former_names=["--rows-at-once"],
-    help="Rows of a batch that a device takes at a time, where memory does not hold all.",
+    help="Rows of a batch that a device processes at a time, to limit memory.",
 )  # fmt: skip
 @click_options(ModelOptions, "offline")
 def train(
@@ -115,31 +118,29 @@ def train(
     offline: bool,
     **how: Any,
 ) -> None:
-    """Train encoders on C-STS and measure them on test, or on validation where the labels of test are hidden.
+    """Train encoders on C-STS and evaluate them on test, or on validation if the labels of test are hidden.
 
     DATA is a folder with csts_train.csv, csts_validation.csv and csts_test.csv, or csts-sample. Validation is
-    scored after each epoch. The model of the last epoch is kept, with --select best that of the epoch with
-    the highest Spearman correlation on validation. A score by which something was selected has a * behind it.
+    scored after each epoch. The model of the last epoch is saved, or with --select best that of the epoch
+    with the highest Spearman correlation on validation. A * marks scores by which something was selected.
 
-    What is known in FOLDER is not trained again. A training that was stopped, however it was, goes on from
-    its last epoch when the same command is given again, with the same numbers on the same kind of CPU.
+    Existing results in FOLDER are reused. After an interruption of any kind, repeat the command to resume a
+    training after its last complete epoch, with the same numbers on the same type of CPU.
 
-    A recipe says how each of its models is trained, and leaves no trained models behind; other settings given
-    here do not count, but for the seeds.
+    A recipe specifies the training of each of its models, and no trained models are saved. Other settings are
+    ignored, except seeds.
 
     If the labels of test are hidden, its rows are predicted: FOLDER/submissions has a test_predictions.json
-    per seed, in the form that the server of C-STS takes.
+    per seed, in the format of the C-STS server.
 
-    --json: data, split, results (as giccs-eval has them), models, submissions if test has hidden labels; with
-    --sweep also sweep, with --curve curve.
+    --json: data, split, results (as in giccs-eval), models, submissions if test has hidden labels; with
+    --sweep also sweep, with --curve also curve.
     """
     set_offline_mode(offline)
     if len([source for source in (sweep, recipe, sizes) if source]) > 1:
-        raise click.UsageError(
-            "--sweep, --recipe and --curve each say what to do; give one of them"
-        )
+        raise click.UsageError("--sweep, --recipe and --curve are mutually exclusive")
     if sizes and how["train_rows"]:
-        raise click.UsageError("--curve says on how many rows to train; leave --rows out")
+        raise click.UsageError("--curve sets the number of training rows; omit --rows")
     from giccs.csts.encoders.splits import read_splits
     from giccs.csts.encoders.sweep import read_grid
 
@@ -174,7 +175,7 @@ def train(
         text, document = answer
         shared = {"data": splits.name, "split": splits.reported}
         console.answer(text, shared | document)
-        console.note(f"\nnumbers are of {splits.reported}; results in {folder}")
+        console.note(f"\nmetrics are of {splits.reported}; results in {folder}")
 
 
 def _models_of(grid: Grid | None) -> Sequence[str]:
@@ -199,7 +200,7 @@ def _settings(
 def _of_recipe(
     console: Console, file: str, models: Sequence[str], seeds: Sequence[int], answers: str | None
 ) -> list[Settings]:
-    """Return the trainings of a recipe; those with answers are left out where there are none."""
+    """Return the trainings of a recipe; those with answers are skipped if none are given."""
     from giccs.evaluation.recipe import TRAINING, read_recipe
 
     runs = read_recipe(file).select(models, [TRAINING]).runs
@@ -207,15 +208,15 @@ def _of_recipe(
     usable_lines = [settings for settings in lines if answers or settings.texts != "answers"]
     if len(usable_lines) < len(lines):
         console.note(
-            f"{len(lines) - len(usable_lines)} trainings are left out: they need --answers FILE"
+            f"{len(lines) - len(usable_lines)} trainings are skipped: they require --answers FILE"
         )
     if not usable_lines:
-        raise click.UsageError(f"every training of {file} needs --answers FILE")
+        raise click.UsageError(f"every training of {file} requires --answers FILE")
     return usable_lines
 
 
 def _check(lines: Sequence[Settings], grid: Grid | None) -> None:
-    """Raise InputError for every model that cannot be had, and for settings that do not go together."""
+    """Raise InputError for every unavailable model, and for contradictory settings."""
     from giccs.csts.encoders.base import base_folder
 
     problems: dict[tuple[str, str], Problem] = {}
@@ -245,9 +246,9 @@ def _trained(
             keep=keep, force=force,
         )  # fmt: skip
         if outcome.is_reused:
-            console.note("  kept from before")
+            console.note("  existing result")
         if keep and len(outcome.models) < len(settings.seeds):
-            console.note("  its trained models were not kept then; --force trains them again")
+            console.note("  its trained models were not saved; use --force to train them again")
         _note_losses(console, outcome)
         remarks.print_for(outcome.result)
         outcomes.append(outcome)
@@ -258,14 +259,14 @@ def _trained(
 
 
 def _note_losses(console: Console, outcome: Outcome) -> None:
-    """Say what of the data was not seen."""
+    """Report data that was ignored or truncated."""
     for seed in outcome.seeds:
         numbers = seed.signature["settings"]["seeds"]
         if left_out := seed.environment["rows"]["left_out"]:
-            message = "are in no pair of two rows with different labels, and quad takes only these"
+            message = "are in no pair of two rows with different labels, which quad requires"
             console.note(f"  seed {numbers[0]}: {left_out} training rows {message}")
         if truncated := seed.environment["truncated"]:
-            console.note(f"  seed {numbers[0]}: {truncated} texts were too long and cut off")
+            console.note(f"  seed {numbers[0]}: {truncated} texts were too long and truncated")
 
 
 def _swept(
@@ -277,13 +278,13 @@ def _swept(
 
     runs = _spread(grid, lines)
     for sweep_run in runs:
-        points(grid, sweep_run)  # what cannot be is known before anything is trained
+        points(grid, sweep_run)  # Report impossible settings before any training.
     sweeps = [
         run(grid, sweep_run, splits, folder, machine, console.progress, console.note, force=force)
         for sweep_run in runs
     ]
     for reason, count in sum((Counter(sweep.impossible) for sweep in sweeps), Counter()).items():
-        console.note(f"{count} combinations left out: {reason}")
+        console.note(f"{count} combinations skipped: {reason}")
     best = [outcome for sweep_result in sweeps for outcome in sweep_result.best]
     remarks = Remarks(console)
     for outcome in best:
@@ -295,7 +296,7 @@ def _swept(
 
 
 def _spread(grid: Grid, lines: Sequence[Settings]) -> list[Settings]:
-    """Return what a grid starts from: of the settings that differ in what it tries, one."""
+    """Return the base settings of a grid, one per combination of settings that the grid does not vary."""
     by_key: dict[tuple[Any, ...], Settings] = {}
     for line in lines:
         left = (value for name, value in asdict(line).items() if name not in grid.values)
@@ -361,7 +362,7 @@ def _curve_document(point: CurvePoint) -> dict[str, Any]:
 
 
 def _document(console: Console, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """Return the results as JSON; tell where the predictions of rows with hidden labels are."""
+    """Return the results as JSON; report the files with predictions of rows with hidden labels."""
     submissions = [str(path) for outcome in outcomes for path in outcome.submissions]
     console.warn([problem for outcome in outcomes for problem in outcome.problems])
     for path in submissions:
@@ -398,7 +399,8 @@ def _cells(metrics: Mapping[str, Estimate]) -> list[str]:
 
 
 def _number(estimate: Estimate) -> str:
-    """Return ``value ± SD over seeds [interval]``, as far as there is one; a mark if it was selected."""
+    """Return ``value ± SD over seeds [interval]``, as far as defined, with a mark if it was used for
+    selection."""
     from giccs.measures.formatting import interval
 
     sd = estimate.extra.get("sd")

@@ -1,4 +1,4 @@
-"""giccs-csts verified: from the answers of a verification to a C-STS file."""
+"""giccs-csts verified: merge the answers of a verification into a C-STS file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["verified"]
 
-NAMES = {"answer": "all answers", "applies": "whether it applies", "label": "labels"}
+NAMES = {"answer": "all answers", "applies": "whether the condition applies", "label": "labels"}
 
 
 @command(
@@ -34,35 +34,35 @@ NAMES = {"answer": "all answers", "applies": "whether it applies", "label": "lab
 @click.argument("answers", metavar="ANSWERS")
 @click.option(
     "-o", "--output", metavar="FILE",
-    help="Where to write the C-STS file: uid, sentence1, sentence2, condition, label.",
+    help="Output C-STS file: uid, sentence1, sentence2, condition, label.",
 )  # fmt: skip
 @click.option(
     "--resamples", type=RESAMPLES, default=1000, show_default=True, metavar="N",
-    help="Draws of sentence pairs for the intervals.",
+    help="Resamples of sentence pairs for the intervals.",
 )  # fmt: skip
 @click.option("--seed", type=SEED, default=0, show_default=True, metavar="S")
 def verified(console: Console, answers: str, output: str | None, resamples: int, seed: int) -> None:
-    """Merge the answers of several annotators into one label a triplet, and say how far they agree.
+    """Merge the answers of several annotators into one label per triplet, and compute their agreement.
 
-    ANSWERS is what `mturk-hits collect` writes of a verification. A triplet is left out where more than half
-    say that the condition does not apply. Its label is the median; where that falls between two labels it is
-    the one nearer to the mean, else the lower one. Agreement is Fleiss' kappa, with 95 % intervals from a
-    bootstrap over sentence pairs; C-STS has 0.61 (three annotators, 100 instances).
+    ANSWERS is the output of `mturk-hits collect` for a verification. A triplet is excluded if more than half
+    of its annotators say that the condition does not apply. Its label is the median. If that falls between
+    two labels, it is the one nearer to the mean, or else the lower one. Agreement is Fleiss' kappa, with 95 %
+    jackknife-t intervals over sentence pairs; C-STS reports 0.61 (three annotators, 100 instances).
     """
     from giccs.csts.data import write_csts
     from giccs.csts.verification import agreement, read_verification
     from giccs.csts.verification import verified as merge
 
     if output == "-" and console.as_json:
-        raise click.UsageError("--json prints one document and nothing else; name a file with -o")
+        raise click.UsageError(
+            "--json prints a single document to standard output; write the CSV file with -o"
+        )
     triplets = read_verification(answers)
     result = merge(triplets)
     kappas = agreement(triplets, resamples=resamples, seed=seed)
     if output is not None:
         if not result.instances:
-            raise InputError(
-                Problem(answers, None, "no condition applies; there is nothing to write")
-            )
+            raise InputError(Problem(answers, None, "no condition applies; nothing to write"))
         write_csts(result.instances, output)
     text = _text(result, kappas, output)
     if output == "-":
@@ -80,7 +80,7 @@ def _text(verified: Verified, kappas: Mapping[str, Estimate], output: str | None
     counts = ", ".join(f"{count} with label {label}" for label, count in verified.counts.items())
     lines = [
         f"{len(verified.triplets)} triplets, {n_answers} answers",
-        f"{len(verified.dropped)} left out, as their condition does not apply",
+        f"{len(verified.dropped)} excluded, because their condition does not apply",
         f"{len(verified.instances)} instances: {counts}",
         "",
         "Fleiss' kappa",
@@ -90,7 +90,7 @@ def _text(verified: Verified, kappas: Mapping[str, Estimate], output: str | None
 
 
 def _number(value: float) -> str:
-    return "not defined" if value != value else f"{value:.3f}"
+    return "undefined" if value != value else f"{value:.3f}"
 
 
 def _interval(estimate: Estimate) -> str:

@@ -156,7 +156,7 @@ def label_counts(labels: Ints, cluster: Ints, k: int, *, by_cluster: bool) -> In
 
 
 def ranks(similarity: Floats, cluster: Ints) -> Floats:
-    """Return (N,) ranks of the similarities within their clusters, from 1 (least similar); ties share their mean rank.
+    """Return (N,) ranks of the similarities within their clusters, from 1 (least similar); ties are averaged.
 
     >>> ranks(np.array([0.9, 0.2, 0.9, 0.5]), np.array([0, 0, 0, 1]))
     array([2.5, 1. , 2.5, 1. ])

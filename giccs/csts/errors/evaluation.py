@@ -1,4 +1,4 @@
-"""Evaluation of error identification, and the choice of the number of topics (L-CSTS, 4.3, Table 2, Figure 10).
+"""Evaluation of error identification, and choice of the number of topics (L-CSTS, 4.3, Table 2, Figure 10).
 
 "We use half of the dataset to generate answer clusters and ranking distributions, and the other half to
 evaluate". The paper's best K has the highest F1 on the evaluation half, which is optimistic. Here K is

@@ -34,7 +34,7 @@ CALLS = [
     ("giccs-eval", "baseline:chance -o r", "giccs.evaluation.run", "finished results are in r; the same"),
     ("giccs-eval", "package:minilm -o r", "transformers", "finished results are in r; the same"),
     ("giccs-csts", "train csts-sample --model package:minilm -o r", "torch",
-     "finished epochs are in r; the same command goes on"),
+     "finished epochs are in r; repeat the command to resume"),
     ("giccs-demo", "-o d", "app.demo.pipeline", "finished steps are in d; run the same command"),
     ("giccs-explore", "--no-browser", "pandas", "all files are unchanged"),
     ("mturk-hits", "serve --db h.db --port 0", "starlette", "the database has all HITs and assignments"),

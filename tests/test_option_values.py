@@ -212,7 +212,7 @@ def test_values_of_sweeps(tmp_path):
         with pytest.raises(InputError, match=message):
             points(read_grid(toml(tmp_path, f"[grid]\n{values}\n")), Settings("package:minilm"))
     for seeds in ("-1", HUGE, "1.5", "inf"):
-        with pytest.raises(InputError, match="whole numbers from 0 to 4294967295"):
+        with pytest.raises(InputError, match="distinct integers from 0 to 4294967295"):
             read_grid(toml(tmp_path, f"[grid]\nepochs = [1]\n[final]\nseeds = [{seeds}]\n"))
 
 

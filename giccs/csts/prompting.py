@@ -257,8 +257,7 @@ class Prompting:
 
         >>> print(Prompting("none").prompts(Prompting().read("csts-sample").first(1))[0])
         Input: Sentence 1: Sheep graze on rolling green hills under a pale spring sky. Sentence 2: \
-        Wildflowers carpet a grassy alpine meadow in the height of summer. Condition: The type of landscape.
-        Output:
+Wildflowers carpet a grassy alpine meadow in the height of summer. Condition: The type of landscape. Output:
         """
         instruction, query = self._texts(data)
         before = [instruction.form] if instruction else []

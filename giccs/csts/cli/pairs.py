@@ -193,7 +193,7 @@ def _text_units(
     from giccs.csts.mining.embeddings import encoded, read_array, units_of
 
     if text_file is not None:
-        vectors = read_array(text_file, captions.in_file, "captions")[captions.caption_indices]
+        vectors = read_array(text_file, captions.in_file, "caption")[captions.caption_indices]
     else:
         from giccs.models import open_model
 
@@ -217,7 +217,7 @@ def _candidates(
         console.note("The embedding of a source is the mean of those of its captions.")
         vectors = source_means(texts, captions)
     else:
-        vectors = read_array(source_file, len(captions.sources), "sources")
+        vectors = read_array(source_file, len(captions.sources), "source")
     units = units_of(vectors, source_file or captions.file, captions.sources)
     bags = bags_of(captions.texts, english_stop_words(), console.progress)
     neighbour_lists = nearest(units, k, search, seed, console.progress)

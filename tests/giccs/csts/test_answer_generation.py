@@ -232,7 +232,7 @@ def test_a_model_that_cannot_do_it_is_refused(kites, tmp_path, opened, model, mo
 def test_standard_output_cannot_be_gone_on_with(kites, opened):
     opened(Tabled(str))
     done = call(kites, "--model", "any", "-o", "-")
-    assert (done.exit_code, "takes the name of a file" in done.stderr) == (2, True)
+    assert (done.exit_code, "must name a file" in done.stderr) == (2, True)
 
 
 # going on
@@ -257,11 +257,14 @@ def test_what_was_answered_before_ctrl_c_is_not_asked_again(tmp_path, opened):
     first = opened(Stopped(of_prompt, 2))
     done = call(*how)
     assert done.exit_code == 1
-    assert f"64 of 120 rows are answered in {output}.jsonl; the same call goes on" in done.stderr
+    assert (
+        f"64 of 120 rows have answers in {output}.jsonl; repeat the command to resume"
+        in done.stderr
+    )
     assert not output.exists()
     second = opened(Tabled(of_prompt))
     done = call(*how, "--json")
-    assert f"64 of 120 rows are answered in {output}.jsonl\n" in done.stderr
+    assert f"64 of 120 rows have answers in {output}.jsonl\n" in done.stderr
     document = json.loads(done.stdout)
     assert (document["asked"], document["kept"]) == (56, 64)
     assert len(first.asked + second.asked) == len(set(first.asked + second.asked)) == 240
@@ -287,7 +290,7 @@ def test_an_error_of_the_model_loses_nothing_either(tmp_path, opened):
     opened(Stopped(of_prompt, 1, lambda text: OSError(5, text)))
     done = call("csts-sample", "--model", "any", "-o", tmp_path / "a.csv")
     assert done.exit_code == 1
-    assert "32 of 620 rows are answered" in done.stderr
+    assert "32 of 620 rows have answers" in done.stderr
 
 
 def test_a_limit_can_be_raised_and_lowered_again(kites, tmp_path, opened):
@@ -309,7 +312,7 @@ def test_a_journal_of_something_else_is_refused_until_forced(kites, tmp_path, op
     before = output.read_bytes()
     done = call(kites, *how, "--max-tokens", 5)
     assert done.exit_code == 2
-    assert "max_tokens was 20, is 5; name another output, or use --force" in done.stderr
+    assert "max_tokens was 20, is 5; choose another output, or use --force" in done.stderr
     other = write(tmp_path / "other.csv", GOOD[0], GOOD[1])
     assert "data was" in call(other, *how).stderr
     assert output.read_bytes() == before
@@ -335,7 +338,7 @@ def test_answers_without_a_journal_are_not_written_over(kites, tmp_path, opened)
     output.write_text("of a colleague", "utf-8")
     opened(Tabled(of_prompt))
     done = call(kites, "--model", "any", "-o", output)
-    assert (done.exit_code, "no journal a.csv.jsonl beside it" in done.stderr) == (2, True)
+    assert (done.exit_code, "without its journal a.csv.jsonl" in done.stderr) == (2, True)
     assert output.read_text("utf-8") == "of a colleague"
     assert call(kites, "--model", "any", "-o", output, "--force").exit_code == 0
 
@@ -361,7 +364,7 @@ def test_a_line_that_was_being_written_is_dropped(tmp_path):
 def test_a_file_that_is_no_journal_is_refused(tmp_path, content):
     path = tmp_path / "journal"
     path.write_bytes(content)
-    with pytest.raises(InputError, match="is no journal of answers"):
+    with pytest.raises(InputError, match="not a journal of answers"):
         Journal(path, {})
     assert path.read_bytes() == content
 

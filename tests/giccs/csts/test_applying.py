@@ -112,7 +112,7 @@ def test_a_model_trained_on_answers_needs_answers(place, trained):
     assert_same_numbers(result["metrics"], training["metrics"])
     done = call(evaluate, folder, "--task", "csts", "--data", place / "c-sts")
     assert done.exit_code == 2
-    assert "was trained on answers in place of the sentences; add --answers FILE" in done.stderr
+    assert "was trained on answers instead of sentences; add --answers FILE" in done.stderr
 
 
 def test_a_batch_size_changes_nothing_but_rounding(place, trained):
@@ -124,9 +124,9 @@ def test_a_batch_size_changes_nothing_but_rounding(place, trained):
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["--encoding", "tri"], "was trained as a bi-encoder; leave --encoding out"),
-        (["--no-condition"], "was trained with the condition; leave --no-condition out"),
-        (["--answers", "answers.csv"], "was trained on the sentences; leave --answers out"),
+        (["--encoding", "tri"], "was trained as a bi-encoder; omit --encoding"),
+        (["--no-condition"], "was trained with the condition; omit --no-condition"),
+        (["--answers", "answers.csv"], "was trained on sentences; omit --answers"),
         (["--dtype", "bfloat16"], "is applied in float32, as it was trained"),
         (["--quantise", "4bit"], "leave --quantise out"),
         (["--device-map", "auto"], "leave --device-map out"),
@@ -234,7 +234,7 @@ def test_settings_that_are_damaged_are_refused(place, trained, tmp_path):
     (tmp_path / "model" / "settings.json").write_text(json.dumps(settings | {"pooling": "max"}))
     done = call(evaluate, tmp_path / "model", "--task", "csts", "-o", tmp_path / "out")
     assert done.exit_code == 2
-    assert "cannot be applied, by its settings.json: pooling is 'max'" in done.stderr
+    assert "cannot be used with its settings.json: pooling is 'max'" in done.stderr
 
 
 def test_a_model_whose_inputs_had_another_form_is_refused(place, trained, tmp_path):
@@ -245,8 +245,8 @@ def test_a_model_whose_inputs_had_another_form_is_refused(place, trained, tmp_pa
     (tmp_path / "model" / "settings.json").write_text(json.dumps(settings))
     done = call(evaluate, tmp_path / "model", "--task", "csts", "-o", tmp_path / "out")
     assert done.exit_code == 2
-    assert "inputs had another form in the training; train it again" in done.stderr
-    with pytest.raises(InputError, match="inputs had another form"):
+    assert "the form of the inputs changed since the training; train the model again" in done.stderr
+    with pytest.raises(InputError, match="the form of the inputs changed"):
         load_trained(tmp_path / "model")
 
 

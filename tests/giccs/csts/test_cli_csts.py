@@ -48,7 +48,7 @@ def test_check_ends_with_2_where_something_is_wrong(tmp_path):
     path = write(tmp_path / "a.csv", *GOOD[:3])
     done = call("check", path, "--json")
     assert done.exit_code == 2
-    told = f"{path}:4: its sentence pair has one row; there must be two, a condition each"
+    told = f"{path}:4: its sentence pair has one row; expected two, with one condition each"
     assert done.stderr == f"{told}\n"
     document = json.loads(done.stdout)
     assert document["problems"] == [told]
@@ -85,8 +85,10 @@ def test_check_compares_second_labels(good, tmp_path):
             "labels_without_row": ["9"],
         }
     cells = cells_of(call("check", good, "--relabelled", second).stdout)
-    assert cells["· changed, of the valid"] == "1 (50.0%)"  # the invalid row is not among them
-    assert cells["· made invalid"] == "1 (33.3%)"
+    assert (
+        cells["· changed, of the valid rows"] == "1 (50.0%)"
+    )  # the invalid row is not among them
+    assert cells["· invalid condition"] == "1 (33.3%)"
     assert cells["· accuracy (equal labels)"] == "1 (50.0%)"
 
 
@@ -155,7 +157,7 @@ def test_conditions_as_a_figure(good, tmp_path, ending):
     figure = tmp_path / f"conditions.{ending}"
     done = call("conditions", good, "--figure", figure)
     assert done.exit_code == 0, done.output
-    assert done.stderr == f"Figure 2 is in {figure}\n"
+    assert done.stderr == f"Figure 2 written to {figure}\n"
     starts = {"svg": b"<svg", "png": b"\x89PNG", "json": b"{"}
     assert figure.read_bytes().startswith(starts[ending])
 
@@ -179,7 +181,7 @@ def test_conditions_without_words_are_refused(tmp_path):
     path = write(tmp_path / "a.csv", "A.,B.,.,1", "A.,B.,?,2")
     done = call("conditions", path)
     assert done.exit_code == 2
-    assert done.stderr == f"{path}: there are no conditions with words\n"
+    assert done.stderr == f"{path}: no condition has words\n"
 
 
 def test_the_group_lists_its_commands_and_loads_none_of_a_framework():

@@ -102,7 +102,7 @@ def test_counts_are_by_row_and_shares_of_what_has_words():
 
 
 def test_nothing_to_count_is_refused():
-    with pytest.raises(ValueError, match="no conditions with words"):
+    with pytest.raises(ValueError, match="no condition has words"):
         analyse(["", "."])
 
 

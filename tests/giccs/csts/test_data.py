@@ -89,7 +89,7 @@ def test_the_test_split_is_not_labelled(tmp_path, hidden):
 def test_minus_one_is_invalid_in_a_relabelled_set_only(tmp_path):
     path = write(tmp_path / "a.csv", *GOOD[:3], f"{DOGS},The number of dogs.,-1")
     assert problems_of(path) == [
-        ":6: label is '-1'; it must be 1, 2, 3, 4 or 5 (-1 only in a relabelled set)"
+        ":6: label is '-1'; expected 1, 2, 3, 4 or 5 (-1 only in a reannotation)"
     ]
     dataset = read_csts(path, relabelled=True)
     assert [one.label for one in dataset.instances] == [5, 1, 4, INVALID]
@@ -107,15 +107,15 @@ def test_all_problems_are_found_with_their_lines(tmp_path):
     ]
     path = write(tmp_path / "a.csv", *lines, header=f"uid,{HEADER}")
     assert problems_of(path) == [
-        ":2: label is '6'; it must be 1, 2, 3, 4 or 5 (-1 only in a relabelled set)",
-        ":3: label is '3.5'; it must be 1, 2, 3, 4 or 5 (-1 only in a relabelled set)",
-        ":3: has the condition of line 2 again; those of a pair must differ",
-        ":4: sentence1 is empty; it must have text",
+        ":2: label is '6'; expected 1, 2, 3, 4 or 5 (-1 only in a reannotation)",
+        ":3: label is '3.5'; expected 1, 2, 3, 4 or 5 (-1 only in a reannotation)",
+        ":3: repeats the condition of line 2; expected different conditions within a pair",
+        ":4: sentence1 is empty; expected text",
         ":4: repeats the uid '2' of line 3; each must be unique",
-        ":4: its sentence pair has one row; there must be two, a condition each",
-        ":5: uid is empty; each row needs a uid of its own",
-        ":5: condition is empty; it must have text",
-        ":5: its sentence pair has one row; there must be two, a condition each",
+        ":4: its sentence pair has one row; expected two, with one condition each",
+        ":5: uid is empty; expected a unique uid",
+        ":5: condition is empty; expected text",
+        ":5: its sentence pair has one row; expected two, with one condition each",
         ":6: 4 fields; the first row has 5, and so must every row",
     ]
     with pytest.raises(InputError) as error:
@@ -129,11 +129,11 @@ def test_what_is_against_the_design_can_be_read_but_is_said(tmp_path):
     lines += [f"A cow.,A dog.,the {part},3" for part in ("head", "tail", "leg")]
     dataset = read_csts(write(tmp_path / "a.csv", *lines))
     assert [str(one).partition("a.csv:")[2] for one in dataset.warnings] == [
-        "5: the other row of its sentence pair is line 2; they must be neighbours",
-        "6: the other row of its sentence pair is line 3; they must be neighbours",
-        "8: condition is empty; it must have text",
-        "8: its sentence pair has one row; there must be two, a condition each",
-        "9: its sentence pair has 3 rows; there must be two, a condition each",
+        "5: the other row of its sentence pair is line 2; the two rows must be adjacent",
+        "6: the other row of its sentence pair is line 3; the two rows must be adjacent",
+        "8: condition is empty; expected text",
+        "8: its sentence pair has one row; expected two, with one condition each",
+        "9: its sentence pair has 3 rows; expected two, with one condition each",
     ]
     # as the authors' programs have it: by the sentences, wherever they stand, and exactly two
     assert [(high.uid, low.uid) for high, low in pairs(dataset)] == [("0", "2"), ("1", "3")]
@@ -145,21 +145,21 @@ def test_duplicates_and_missing_labels_are_warnings(tmp_path):
     assert [one.line for one in problems] == [4]
     assert [str(one).removeprefix(str(path)) for one in dataset.warnings] == [
         ": 1 of 6 rows have no label",
-        ":10: repeats line 6 word for word, with the same label",
+        ":10: repeats line 6 exactly, with the same label",
     ]
 
 
 def test_columns_that_nobody_reads_are_named(tmp_path):
     lines = [f"{line},x" for line in GOOD]
     dataset = read_csts(write(tmp_path / "a.csv", *lines, header=f"{HEADER},remark"))
-    assert [one.message for one in dataset.warnings] == ["columns left out: remark"]
+    assert [one.message for one in dataset.warnings] == ["columns ignored: remark"]
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         ("a,b\n1,2\n", ":1: no column sentence1, sentence2, condition, label; there are a, b"),
-        (f"{HEADER}\n", ": holds no rows; sentence pairs are expected"),
+        (f"{HEADER}\n", ": no rows; expected sentence pairs"),
         ("", ": is empty; rows are expected"),
         (f'{HEADER}\n"A dog,A cat,the animal,1\n', ":2: the row cannot be read"),
     ],
@@ -194,11 +194,13 @@ def test_a_folder_is_read_as_one_or_by_its_splits(tmp_path, good):
     assert uids == [f"train:{n}" for n in range(4)] + [f"validation:{n}" for n in range(4)]
     assert [one.pair for one in whole.instances] == [0, 0, 1, 1, 2, 2, 3, 3]
     train = tmp_path / "csts_train.csv"
-    assert list(map(str, whole.warnings)) == [f"{good}: 1 of its sentence pairs are in {train} too"]
+    assert list(map(str, whole.warnings)) == [
+        f"{good}: 1 of its sentence pairs are also in {train}"
+    ]
     assert read_csts(tmp_path, "validation").instances == read_csts(good).instances
-    with pytest.raises(InputError, match=r"holds none of csts_test\.csv"):
+    with pytest.raises(InputError, match=r"contains none of csts_test\.csv"):
         read_csts(tmp_path, "test")
-    with pytest.raises(ValueError, match="'dev'; it must be one of train, validation, test"):
+    with pytest.raises(ValueError, match="'dev'; expected one of train, validation, test"):
         read_csts(tmp_path, "dev")
 
 

@@ -73,7 +73,7 @@ def test_intervals_are_over_sentence_pairs():
         ([1, 2, 3, 4], [3, 3, 3, 3], "all scores are the same",
          "no sentence pair has two different labels"),
         ([1, math.nan, 3, 4], [5, 1, 4, 2], "1 predictions are NaN",
-         "1 sentence pairs have predictions that are NaN"),
+         "1 sentence pairs have predictions of NaN"),
     ],
 )  # fmt: skip
 def test_what_is_not_defined_has_a_reason(prediction, labels, reason, of_pairs):

@@ -109,7 +109,7 @@ def test_numbers_name_sources_and_repetitions_are_left_out_and_counted(tmp_path)
     assert found.texts == ("b", "a", "b")
     assert (found.caption_indices.tolist(), found.in_file) == ([0, 1, 3], 4)
     (warning,) = found.warnings
-    assert str(warning).endswith(": left out as repeated within their source: 1 of 4 captions")
+    assert str(warning).endswith(": captions repeated within their source are skipped: 1 of 4")
 
 
 @pytest.mark.parametrize(
@@ -128,8 +128,8 @@ def test_numbers_name_sources_and_repetitions_are_left_out_and_counted(tmp_path)
                 1: "the caption is empty",
                 2: "repeats the source_id 'x' of line 1",
                 3: "source_id is missing",
-                4: "captions is []; it must be a list of one string",
-                6: "captions is 'b'; it must be a list of one string",
+                4: "captions is []; expected a list of one or more strings",
+                6: "captions is 'b'; expected a list of one or more strings",
                 7: "source_id is true",
                 8: "not a JSON object",
             },
@@ -210,7 +210,7 @@ def test_a_pair_on_a_threshold_is_kept_and_one_beyond_it_is_not():
 )
 def test_thresholds_beyond_what_there_can_be_are_refused(wrong):
     right = {"iou_at_most": 0, "distance_at_least": 0, "ratio_at_least": 0, "length_at_least": 0}
-    with pytest.raises(ValueError, match=f"{next(iter(wrong))} is .* is allowed"):
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))} is .*; expected"):
         Thresholds(**(right | wrong))
 
 
@@ -272,7 +272,7 @@ def test_ties_go_to_the_first_and_no_source_is_its_own_neighbour():
 def test_with_few_sources_all_others_are_neighbours():
     units = np.eye(3, dtype=np.float32)
     assert nearest(units, 64).indices.tolist() == [[1, 2], [0, 2], [0, 1]]
-    with pytest.raises(ValueError, match="k is 0; 1 or more"):
+    with pytest.raises(ValueError, match="k is 0; expected 1 or more"):
         nearest(units, 0)
 
 
@@ -411,7 +411,7 @@ def test_a_draw_is_of_the_pairs_in_their_order_whatever_the_chunks(tmp_path, mon
     share = 10 / len(whole)
     spread = math.sqrt(2000 * share * (1 - share))
     assert all(abs(times[place] - 2000 * share) < 5 * spread for place in range(len(whole)))
-    with pytest.raises(ValueError, match="number is 0; 1 or more"):
+    with pytest.raises(ValueError, match="number is 0; expected 1 or more"):
         sampled([whole], 0)
 
 
@@ -447,11 +447,11 @@ def test_a_source_is_the_mean_of_its_captions(tmp_path):
 @pytest.mark.parametrize(
     ("array", "said"),
     [
-        (np.ones(3), "two dimensions"),
-        (np.ones((2, 4)), r"has the shape \(2, 4\); \(3, D\) is needed, a row for each of the sources"),
-        (np.ones((3, 0)), "is needed"),
-        (np.array([["a"]] * 3), "is not one array of numbers"),
-        (np.array([[{}]] * 3, dtype=object), "is no array of numbers"),
+        (np.ones(3), "two-dimensional"),
+        (np.ones((2, 4)), r"has the shape \(2, 4\); expected \(3, D\), one row per source"),
+        (np.ones((3, 0)), "expected"),
+        (np.array([["a"]] * 3), "not a single two-dimensional array"),
+        (np.array([[{}]] * 3, dtype=object), "not an array of numbers"),
     ],
 )  # fmt: skip
 def test_arrays_of_another_kind_are_refused(tmp_path, array, said):
@@ -461,14 +461,14 @@ def test_arrays_of_another_kind_are_refused(tmp_path, array, said):
 
 
 def test_what_is_no_array_and_what_has_no_direction_is_refused(tmp_path):
-    (tmp_path / "a.npy").write_text("no array")
+    (tmp_path / "a.npy").write_text("not an array")
     for name in ("a.npy", "b.npy"):
         with pytest.raises(InputError, match=name):
             read_array(tmp_path / name, 3, "sources")
     vectors = np.array([[1, 2], [0, 0], [math.inf, 0], [1e30, 1e30]])
     with pytest.raises(InputError) as caught:
         units_of(vectors, "e.npy", ["p", "q", "r", "s"])
-    assert [str(problem).split(" has")[0] for problem in caught.value.problems] == [
+    assert [str(problem).split(" is")[0] for problem in caught.value.problems] == [
         "e.npy: the embedding of q", "e.npy: the embedding of r"
     ]  # fmt: skip
 
@@ -534,13 +534,15 @@ def test_a_draw_has_its_seed_and_the_means_stand_for_missing_images(files):
     said = []
     for seed in (0, 0, 1):
         done = run(*arguments, "--pairs", 5, "--seed", seed, "-o", files / "out.csv")
-        assert "A source's embedding is the mean" in done.stderr
+        assert "The embedding of a source is the mean" in done.stderr
         assert "5 written to" in done.stdout
-        assert re.search(r"7 neighbours of each, exact: recall 1.000$", done.stdout, re.MULTILINE)
+        assert re.search(
+            r"7 neighbours per source, exact: recall 1.000$", done.stdout, re.MULTILINE
+        )
         said.append((files / "out.csv").read_text("utf-8"))
-        assert "were to be drawn" not in done.stderr
+        assert "were requested" not in done.stderr
     assert (
-        "pairs are all there are; 9,999 were to be drawn"
+        "pairs exist; 9,999 were requested"
         in run(*arguments, "--pairs", 9999, "-o", files / "all.csv").stderr
     )
     assert said[0] == said[1] != said[2]
@@ -566,10 +568,10 @@ def test_a_model_encodes_the_captions(files, static_encoder):
         ([], "either --model or --caption-embeddings"),
         (["--model", "x", "--caption-embeddings", "y"], "either --model or --caption-embeddings"),
         (["--model", "x", "--max-distance", "0.3"], "distance_at_least is 0.4, more than"),
-        (["--model", "x", "-o", "-"], "-o takes the name of a CSV file"),
-        (["--caption-embeddings", "sources.npy"], "a row for each of the captions"),
-        (["--caption-embeddings", "texts.npy", "--embeddings", "texts.npy"], "each of the sources"),
-        (["--caption-embeddings", "zero.npy"], "the embedding of line 3 of captions.csv has no"),
+        (["--model", "x", "-o", "-"], "-o must name a CSV file"),
+        (["--caption-embeddings", "sources.npy"], "one row per caption"),
+        (["--caption-embeddings", "texts.npy", "--embeddings", "texts.npy"], "one row per source"),
+        (["--caption-embeddings", "zero.npy"], "the embedding of line 3 of captions.csv is zero"),
     ],
 )
 def test_wrong_calls_end_with_2_and_leave_no_file(files, monkeypatch, arguments, said):

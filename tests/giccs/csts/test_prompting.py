@@ -180,9 +180,9 @@ def test_too_few_sentence_pairs_to_draw_from():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"shots": 3}, "3 examples are asked for; an even number is allowed"),
-        ({"answers": "a.csv", "shots": 2}, "under the short instruction and without examples"),
-        ({"answers": "a.csv", "instruction": "long"}, "under the short instruction"),
+        ({"shots": 3}, "3 examples requested; expected an even number"),
+        ({"answers": "a.csv", "shots": 2}, "require the short instruction and no examples"),
+        ({"answers": "a.csv", "instruction": "long"}, "require the short instruction"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(options, message):
@@ -284,7 +284,7 @@ def test_invalid_answers_are_counted_and_replaced():
     assert lost["value"].n_unique() == len(lost)
     kept = result.predictions.filter("valid")
     assert kept["value"].to_list() == kept["label"].to_list()
-    remark = f"{len(lost)} of 120 answers hold no number and are replaced by chance"
+    remark = f"{len(lost)} of 120 answers contain no number and are replaced by random scores"
     assert [one.reason for one in result.metrics.values()] == ["", "", "", remark]
     assert invalid.extra == {"outside": 0, "after_words": 120 - len(lost)}
 
@@ -340,7 +340,10 @@ def test_all_answers_invalid_is_chance():
     invalid = found["invalid"]
     assert (invalid.value, invalid.low, invalid.high) == pytest.approx((1, *wilson(60, 60)))
     assert found["spearman"].low < 0 < found["spearman"].high
-    assert found["invalid"].reason == "120 of 120 answers hold no number and are replaced by chance"
+    assert (
+        found["invalid"].reason
+        == "120 of 120 answers contain no number and are replaced by random scores"
+    )
 
 
 def test_answers_take_the_place_of_the_sentences(tmp_path):

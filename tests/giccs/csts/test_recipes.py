@@ -93,9 +93,9 @@ def test_what_is_asked_and_what_is_trained_stand_beside_the_published_numbers(pl
     assert len(json.loads(asked.stdout)["results"]) == 3
     assert "2 runs of recipe.toml are trainings" in asked.stderr
     without = call(train, "c-sts", "--recipe", "recipe.toml")
-    assert "1 trainings are left out: they need --answers FILE" in without.stderr
+    assert "1 trainings are skipped: they require --answers FILE" in without.stderr
     both = call(train, "c-sts", "--recipe", "recipe.toml", "--answers", "answers.csv")
-    assert "kept from before" in both.stderr
+    assert "existing result" in both.stderr
     assert not (place / "results" / "models").exists()
     found = json.loads(call(report, "results", "--against", "recipe.toml", "--json").stdout)
     lines = [
@@ -125,7 +125,7 @@ def test_a_recipe_goes_with_no_sweep_and_needs_trainings(place, monkeypatch):
     both = ["c-sts", "--recipe", "recipe.toml", "--curve", "4,8"]
     done = CliRunner().invoke(train, both)
     assert done.exit_code == 2
-    assert "give one" in done.output
+    assert "mutually exclusive" in done.output
     done = CliRunner().invoke(train, ["c-sts", "--recipe", "recipe.toml", "--model", "other"])
     assert done.exit_code == 2
     assert "says nothing of other" in done.output

@@ -78,7 +78,7 @@ def test_the_first_labels_are_not_overwritten(second, data, monkeypatch):
     monkeypatch.chdir(folder)
     done = CliRunner().invoke(relabel, [data, "--labels", str(labels), "-o", str(folder)])
     assert done.exit_code == 2
-    assert "would take the place of what it is made from" in done.stderr
+    assert "would overwrite its own input" in done.stderr
     assert (folder / "csts_validation.csv").read_bytes() == before
     assert not (folder / "divided").exists()
 

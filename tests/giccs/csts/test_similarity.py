@@ -87,7 +87,7 @@ def test_rows_without_a_label_are_left_out_and_counted(tmp_path):
     data = task().read(path)
     assert [one.label for one in data.instances] == [5, 1, 3]
     said = " ".join(map(str, data.warnings))
-    assert "1 rows are left out: their label is -1" in said
+    assert "1 rows are skipped: their label is -1" in said
     assert "1 of 5 rows have no label" in said
     model = Recorder(np.array([0.9, 0.1, 0.5]))
     table = evaluate_task(task(), model, data).predictions
@@ -149,7 +149,7 @@ def test_what_a_model_cannot_do_is_said():
 
 
 def test_a_tri_encoder_without_condition_is_refused():
-    with pytest.raises(InputError, match="cannot leave it out"):
+    with pytest.raises(InputError, match="separately and requires it"):
         task(encoding="tri", condition=False)
 
 

@@ -172,7 +172,7 @@ def test_training_predicts_the_test_split_with_every_seed(rows, tmp_path):
     document = json.loads(done.stdout)
     assert document["split"] == "validation"
     assert len(document["submissions"]) == len(document["models"]) == 2
-    assert "the labels of test are hidden; the numbers are of validation" in done.stderr
+    assert "the labels of test are hidden; metrics are of validation" in done.stderr
     written = [*sorted((out / "submissions").rglob("test_predictions.json"))]
     assert sorted(map(str, written)) == sorted(document["submissions"])
     for path in written:
@@ -185,7 +185,7 @@ def test_training_predicts_the_test_split_with_every_seed(rows, tmp_path):
     assert [group["by"]["split"] for group in groups] == ["validation"]
     (out / "submissions").rename(tmp_path / "removed")
     again = call(main, *command)
-    assert "kept from before" in again.stderr
+    assert "existing result" in again.stderr
     assert json.loads(again.stdout)["submissions"] == document["submissions"]
 
 

@@ -41,7 +41,7 @@ def test_rows_without_a_label_are_left_out_and_counted(tmp_path):
     asked = read_task_data(path)
     assert [one.uid for one in asked.instances] == ["0", "3"]
     assert sorted(one.message for one in asked.warnings) == [
-        "1 of 4 rows have no label", "1 rows are left out: their label is -1, hidden or invalid",
+        "1 of 4 rows have no label", "1 rows are skipped: their label is -1, hidden or invalid",
     ]  # fmt: skip
 
 
@@ -65,10 +65,10 @@ def test_without_a_column_of_labels_they_are_hidden(tmp_path):
     path = write(tmp_path / "a.csv", *lines, header="sentence1,sentence2,condition")
     asked = read_task_data(path)
     assert asked.hidden
-    assert any("has no column label" in str(one) for one in asked.warnings)
+    assert any("no column label" in str(one) for one in asked.warnings)
     _, problems = check_csts(path)
     assert [str(one).partition("a.csv:")[2] for one in problems] == [
-        "1: has no column label; all labels count as hidden"
+        "1: no column label; all labels are treated as hidden"
     ]
     path = write(tmp_path / "b.csv", *GOOD, header="sentence1,sentence2,condition,score")
     with pytest.raises(InputError, match="label"):  # it may be there by another name
@@ -92,7 +92,7 @@ def test_a_fingerprint_is_of_the_answers_that_are_used(good, tmp_path):
     other = read_task_data(good, answers=answers(tmp_path, "0,another,two 0,", *FOUR[1:]))
     assert one.fingerprint == again.fingerprint != other.fingerprint
     assert [str(one) for one in again.warnings] == [
-        f"{tmp_path / 'answers.csv'}: 1 answers belong to no row that is asked"
+        f"{tmp_path / 'answers.csv'}: 1 answers match no row of the data"
     ]
 
 
@@ -109,9 +109,7 @@ def test_uids_may_have_their_split_before_them(tmp_path):
 def test_rows_without_answers_are_named(good, tmp_path):
     with pytest.raises(InputError) as error:
         read_task_data(good, answers=answers(tmp_path, FOUR[1]))
-    assert str(error.value).endswith(
-        f"has no answers for 3 of 4 rows of {good}; their uids: 0, 2, 3"
-    )
+    assert str(error.value).endswith(f"no answers for 3 of 4 rows of {good}; their uids: 0, 2, 3")
     with pytest.raises(
         InputError,
         match=r"120 rows of csts-sample \(validation\); their uids: 0, 1, 2, 3, 4, \.\.\.$",
@@ -134,10 +132,10 @@ def test_every_fault_of_an_answers_file_is_told(tmp_path):
     with pytest.raises(InputError) as error:
         read_row_answers(path)
     assert [str(one).removeprefix(str(path)) for one in error.value.problems] == [
-        ":3: the uid '0' stands on an earlier line already",
-        ":4: uid is empty; every row needs one",
-        ":5: answer1 is empty; every row needs one",
-        ":6: answer2 is empty; every row needs one",
+        ":3: repeated uid '0'",
+        ":4: uid is empty; expected an answer for every row",
+        ":5: answer1 is empty; expected an answer for every row",
+        ":6: answer2 is empty; expected an answer for every row",
     ]
     with pytest.raises(InputError, match="no column answer2; there are uid, answer1"):
         read_row_answers(answers(tmp_path, "0,a", header="uid,answer1"))
@@ -150,7 +148,7 @@ def test_examples_are_of_the_training_split_or_of_a_file(good, tmp_path):
     named = Reading(with_examples=True, examples=str(good))
     assert len(named("csts-sample").examples.instances) == 4
     assert Reading()("csts-sample").examples is None
-    with pytest.raises(InputError, match="without a training split to draw examples from"):
+    with pytest.raises(InputError, match="no training split for examples"):
         read(str(good))
 
 

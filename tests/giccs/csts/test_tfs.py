@@ -117,7 +117,7 @@ def test_zero_needs_every_weight():
     # Figure 6 says no weight for color: how much of the score it should cost is not known
     found = score(FIGURE_6, "zero")
     assert math.isnan(found.value)
-    assert found.reason == "color without a weight; zero needs that of every feature"
+    assert found.reason == "color without a weight; zero requires a weight for every feature"
 
 
 def test_weights_that_only_na_features_have_count_under_zero_alone():
@@ -127,7 +127,7 @@ def test_weights_that_only_na_features_have_count_under_zero_alone():
 
 
 def test_an_unknown_rule_is_refused():
-    with pytest.raises(ValueError, match="na is 'skip'; allowed are renormalise, zero"):
+    with pytest.raises(ValueError, match="unknown na 'skip'; expected one of renormalise, zero"):
         score(FIGURE_6, "skip")
 
 
@@ -326,8 +326,8 @@ def test_unknown_keys_are_told_not_read(tmp_path):
     ]
 
 
-NUMBER = "it must be a number from 1 to 5, or null"
-VALUE = "a value is text, a number, true, false, or an object of features and values; or null"
+NUMBER = "expected a number from 1 to 5, or null"
+VALUE = "expected text, a number, true, false, null, or an object of features and values"
 
 
 @pytest.mark.parametrize(
@@ -338,38 +338,36 @@ VALUE = "a value is text, a number, true, false, or an object of features and va
         (changed(sentence1=7), "sentence1 is 7; it must be a string"),
         (
             changed(label=6),
-            "label is 6; it must be a number from 1 to 5, -1 for invalid, or null",
+            "label is 6; expected a number from 1 to 5, -1 for invalid, or null",
         ),
         (changed(features=None), "features is missing"),
-        (changed(features=[]), "features is empty; it must be a list of one or more objects"),
+        (changed(features=[]), "features is empty; expected a list of one or more objects"),
         (changed(features=[3]), "features is [3]; it must be a list of objects"),
-        (changed(0, feature=""), "feature 1 has no name; its key feature must hold text"),
+        (changed(0, feature=""), "feature 1 has no name; expected text in the key feature"),
         (
             changed(1, feature="type"),
-            "feature 2 (type) is there already; each feature is named once",
+            "feature 2 (type) is repeated; each feature must be unique",
         ),
         (changed(0, similarity=0), f"feature 1 (type): similarity is 0; {NUMBER}"),
         (changed(0, similarity=5.5), f"feature 1 (type): similarity is 5.5; {NUMBER}"),
         (changed(0, similarity="high"), f"feature 1 (type): similarity is 'high'; {NUMBER}"),
         (changed(0, similarity=True), f"feature 1 (type): similarity is true; {NUMBER}"),
-        (changed(0, weight=-1), "feature 1 (type): weight is -1; it must be a number, 0 or more"),
+        (changed(0, weight=-1), "feature 1 (type): weight is -1; expected a number, 0 or more"),
         (
             changed(0, weight=10**400),
-            f"feature 1 (type): weight is 1{'0' * 56}...; it must be a number, 0 or more",
+            f"feature 1 (type): weight is 1{'0' * 56}...; expected a number, 0 or more",
         ),
         (
             changed(0, weight=None),
-            "feature 1 (type): weight is missing; a feature with a similarity needs one, 0 or more",
+            "feature 1 (type): weight is missing; expected 0 or more for a feature with a similarity",
         ),
         (
             changed(0, similarity=None),
-            "feature 1 (type): similarity is missing, but both sentences have a value; "
-            "it must be 1 to 5",
+            "feature 1 (type): similarity is missing, but both sentences have a value; expected 1 to 5",
         ),
         (
             changed(4, value1=None, similarity=3),
-            "feature 5 (side dish): similarity is given, but neither sentence has a value; "
-            "it must be null",
+            "feature 5 (side dish): similarity is given, but neither sentence has a value; expected null",
         ),
         (changed(0, value1=["a"]), f'feature 1 (type): value1 is ["a"]; {VALUE}'),
         (changed(0, value2={}), f"feature 1 (type): value2 is {{}}; {VALUE}"),
@@ -393,33 +391,33 @@ def test_all_faults_are_told_at_once(tmp_path):
         json.dumps(changed(uid="z")).replace('"weight": 4', '"weight": NaN'),
     ]
     path.write_text("\n".join(lines), encoding="utf-8")
-    kind = "the file must be one, or one a line"
+    kind = "expected one per file or one per line"
     assert problems_of(path) == [
-        "2: label is 0; it must be a number from 1 to 5, -1 for invalid, or null",
+        "2: label is 0; expected a number from 1 to 5, -1 for invalid, or null",
         f"2: feature 1 (type): similarity is 9; {NUMBER}",
-        "2: feature 1 (type): weight is -1; it must be a number, 0 or more",
+        "2: feature 1 (type): weight is -1; expected a number, 0 or more",
         "3: not a JSON object (Expecting property name enclosed in double quotes at character 2); "
         + kind,
         "4: repeats the uid 'figure-6' of line 1; each must be unique",
-        f"5: not a JSON object (the key 'uid' is there twice in one object); {kind}",
-        f"6: not a JSON object (NaN is no JSON number); {kind}",
+        f"5: not a JSON object (repeated key 'uid' in one object); {kind}",
+        f"6: not a JSON object (NaN is not a JSON number); {kind}",
     ]
 
 
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("", ": holds no JSON object; one or more are needed"),
-        ("[]", ":1: not a JSON object (it is []); the file must be one, or one a line"),
+        ("", ": holds no no JSON object; expected one or more"),
+        ("[]", ":1: not a JSON object (it is []); expected one per file or one per line"),
         (
             '{\n "uid": "a",\n "label" 3\n}',
-            ":3: not a JSON object (Expecting ':' delimiter at character 10); "
-            "the file must be one, or one a line",
+            ":3: not a JSON object (Expecting ':' delimiter at character 10); expected one per file or "
+            "one per line",
         ),
         (
             '{"uid": "\\ud83d"}',
-            ":1: not a JSON object (it escapes half a character); "
-            "the file must be one, or one a line",
+            ":1: not a JSON object (it contains an unpaired surrogate escape); expected one per file or "
+            "one per line",
         ),
     ],
 )
@@ -436,7 +434,7 @@ def test_structures_too_deep_are_refused(tmp_path):
     for _ in range(22):
         value = {"in": value}
     (problem,) = problems_of(written(tmp_path / "a.jsonl", changed(3, value1=value)))
-    assert problem.endswith("structures may lie 20 deep in one another")
+    assert problem.endswith("structures are nested more than 20 deep")
 
 
 # --- the command
@@ -459,7 +457,7 @@ def test_what_the_example_prints_can_be_read(tmp_path):
     assert done.exit_code == 0
     # (20 + 6 + 3 + 4 + 0) / 11 = 33 / 11
     assert "((5 × 4) + (2 × 3) + (3 × 1) + (2 × 2) + (0 × 1)) / 11 = 3; label 3" in done.stdout
-    assert "similarity: not defined (color without a weight" in done.stdout
+    assert "similarity: undefined (color without a weight" in done.stdout
     assert "comparisons with a score: 1 of 2" in done.stdout
 
 

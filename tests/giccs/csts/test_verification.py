@@ -123,10 +123,10 @@ def test_agreement_of_answers_of_whether_it_applies_and_of_labels():
     found = agreement(triplets, resamples=50)
     assert list(found) == ["answer", "applies", "label", *(f"label {n}" for n in range(1, 6))]
     assert (found["answer"].n, found["applies"].n, found["label"].n) == (4, 4, 2)
-    one_out = "1 triplets that have not 3 answers are left out"
+    one_out = "1 triplets without exactly 3 answers are excluded"
     few = "4 sentence pairs: no interval, which needs 5"
     assert found["answer"].reason == f"{one_out}; {few}"
-    not_labelled = "2 to which not everybody gave a label are left out"
+    not_labelled = "2 triplets with answers other than labels are excluded"
     assert found["label"].reason.startswith(f"{one_out}; {not_labelled}; ")
     counts = np.array([[3, 0], [3, 0], [0, 3], [2, 1]], float)
     assert found["applies"].value == fleiss_kappas(counts, np.arange(4), 1)[0].value
@@ -139,7 +139,7 @@ def test_what_cannot_be_told_is_nan_with_a_reason():
     assert all(math.isnan(one.value) and one.n == 0 for one in alone.values())
     assert "no triplet has answers of two annotators" in alone["answer"].reason
     same = agreement([triplet(0, 5, 5), triplet(1, 5, 5)])
-    assert same["answer"].reason == "every answer is in one category: kappa is not defined"
+    assert same["answer"].reason == "every answer is in one category: kappa is undefined"
     one_pair = agreement([triplet(0, 5, 5, pair="x"), triplet(1, 3, 5, pair="x")])["answer"]
     assert math.isfinite(one_pair.value)
     assert math.isnan(one_pair.low)
@@ -155,7 +155,7 @@ def test_the_most_frequent_number_of_answers_counts():
         triplet(4, 2),
     ]
     assert agreement(triplets, resamples=1)["answer"].reason.startswith(
-        "3 triplets that have not 3"
+        "3 triplets without exactly 3"
     )
 
 
@@ -185,18 +185,18 @@ def test_reading_groups_answers_by_uid(written):
     [
         (
             "u1,A,B,c,6,yes,w2,X",
-            "label is '6'; 1, 2, 3, 4, 5 are allowed where the condition applies",
+            "label is '6'; expected one of 1, 2, 3, 4, 5 if the condition applies",
         ),
         (
             "u1,A,B,c,,yes,w2,X",
-            "label is ''; 1, 2, 3, 4, 5 are allowed where the condition applies",
+            "label is ''; expected one of 1, 2, 3, 4, 5 if the condition applies",
         ),
         (
             "u1,A,B,c,3,no,w2,X",
-            "label is '3', but the condition does not apply; leave one of the two",
+            "label is '3', but the condition does not apply; expected one of the two",
         ),
         ("u1,A,B,c,3,ja,w2,X", "applies is 'ja'; it must be yes or no"),
-        ("u1,A,B,d,3,yes,w2,X", "uid 'u1' has other texts in line 2; a uid has one triplet"),
+        ("u1,A,B,d,3,yes,w2,X", "uid 'u1' has other texts in line 2; expected one triplet per uid"),
         (
             "u1,A,B,c,3,yes,w1,Z",
             "repeats the uid and annotator 'u1', 'w1' of line 2; each must be unique",
@@ -234,8 +234,8 @@ def test_the_command_writes_a_data_set_and_says_how_far_people_agree(written, tm
     assert done.exit_code == 0, done.output
     assert "13 triplets, 39 answers" in done.stdout
     assert "nan" not in done.stdout  # the kappa of a label that nobody chose
-    assert "not defined" in done.stdout
-    assert "1 left out, as their condition does not apply" in done.stdout
+    assert "undefined" in done.stdout
+    assert "1 excluded, because their condition does not apply" in done.stdout
     assert (
         "12 instances: 6 with label 1, 0 with label 2, 0 with label 3, 0 with label 4, 6 with"
         in done.stdout
@@ -260,5 +260,5 @@ def test_standard_output_has_the_data_alone(written):
 def test_nothing_applies_and_nothing_is_written(written, tmp_path):
     done = run(written("u1,A,B,c,,no,w1,X"), "-o", str(tmp_path / "out.csv"))
     assert done.exit_code == 2
-    assert "no condition applies; there is nothing to write" in done.output
+    assert "no condition applies; nothing to write" in done.output
     assert not (tmp_path / "out.csv").exists()

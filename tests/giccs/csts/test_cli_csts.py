@@ -85,9 +85,7 @@ def test_check_compares_second_labels(good, tmp_path):
             "labels_without_row": ["9"],
         }
     cells = cells_of(call("check", good, "--relabelled", second).stdout)
-    assert (
-        cells["· changed, of the valid rows"] == "1 (50.0%)"
-    )  # the invalid row is not among them
+    assert cells["· changed, of the valid rows"] == "1 (50.0%)"  # the invalid row is not among them
     assert cells["· invalid condition"] == "1 (33.3%)"
     assert cells["· accuracy (equal labels)"] == "1 (50.0%)"
 

@@ -51,7 +51,7 @@ def write_files(items: int, folder: str) -> None:
     members = np.tile(np.arange(4, dtype=np.int8), (len(judgments), 1))
     variants = {
         "tuple by tuple": (judgments, "csv"),
-        "rows shuffled": (judgments.take(shuffled), "csv"),
+        "rows shuffled": (judgments.select(shuffled), "csv"),
         "with the order shown": (replace(judgments, shown=members), "csv"),
         "ids with commas": (replace(judgments, tuples=commas), "csv"),
         "K&M, no tuple ids": (judgments, "km"),

@@ -98,7 +98,7 @@ _HOME_OF = {name: module for module, names in _EXPORTS.items() for name in names
 
 
 class _Package(ModuleType):
-    """A package in which `bws.agreement` is the function, even after its module is imported."""
+    """A package whose attribute `bws.agreement` is the function, even after its module is imported."""
 
     def __getattr__(self, name: str) -> Any:
         if name not in _HOME_OF:
@@ -108,7 +108,7 @@ class _Package(ModuleType):
         return value
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # importing the module bws.agreement must not replace the function of that name
+        # Importing the module bws.agreement must not replace the function of that name.
         if not (isinstance(value, ModuleType) and name in _HOME_OF):
             super().__setattr__(name, value)
 

@@ -1,6 +1,6 @@
-"""What every command shares: --json, --quiet, --verbose, --version, examples, and how it fails.
+"""Common behaviour of all commands: --json, --quiet, --verbose, --version, examples, and error handling.
 
-Exit codes: 0 done; 2 the call or the input is wrong; 1 it failed.
+Exit codes: 0 success; 2 invalid usage or input; 1 other failure.
 """
 
 from __future__ import annotations
@@ -35,16 +35,18 @@ __all__ = [
 PROBLEMS_SHOWN = 100
 CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 FILES_KEPT = "output files are complete or unchanged"
-OBEYED = {
+CONTROL_CHARACTERS = {
     code: f"\\u{code:04x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"
 }
-"""Control characters, which a terminal would obey: in names and messages that come from strangers' files."""
+"""Escapes of control characters, which names and messages from untrusted files could send to a terminal."""
 T = TypeVar("T")
 
 
 def say(line: str) -> None:
-    """Write a line to standard error, above a progress bar where one is shown."""
-    bars = getattr(sys.modules.get("tqdm"), "tqdm", None)  # no bar where it is not loaded
+    """Write a line to standard error, above an active progress bar."""
+    bars = getattr(
+        sys.modules.get("tqdm"), "tqdm", None
+    )  # Without tqdm imported, there is no progress bar.
     if bars is None:
         click.echo(line, err=True)
     else:
@@ -53,30 +55,30 @@ def say(line: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Console:
-    """Where a command's words go: the answer to standard output, everything else to standard error."""
+    """Output of a command: the answer on standard output, everything else on standard error."""
 
     as_json: bool
     quiet: bool
     verbose: bool = False
 
     def note(self, message: str) -> None:
-        """Say something that is not the answer."""
+        """Print an informational message."""
         if not self.quiet:
-            say(message.translate(OBEYED))
+            say(message.translate(CONTROL_CHARACTERS))
 
     def warn(self, problems: Sequence[Problem]) -> None:
-        """Say what was found but does not stop the work; --quiet does not hide it."""
+        """Print warnings; --quiet does not suppress them."""
         for line in _shortened(problems):
-            click.echo(f"warning: {line}".translate(OBEYED), err=True)
+            click.echo(f"warning: {line}".translate(CONTROL_CHARACTERS), err=True)
 
     def answer(self, text: str, document: Mapping[str, Any]) -> None:
-        """Print the answer: `text` for people, or with --json the document and nothing else."""
+        """Print the result: `text`, or with --json only the document."""
         if self.as_json:
             text = json.dumps(json_ready(document), ensure_ascii=False, indent=2)
-        click.echo(text.translate(OBEYED))
+        click.echo(text.translate(CONTROL_CHARACTERS))
 
     def progress(self, work: Iterable[T], label: str, total: int | None = None) -> Iterator[T]:
-        """Pass `work` on while a bar shows how far it is; no bar where nobody watches."""
+        """Yield from `work` with a progress bar, if standard error is a terminal."""
         from tqdm import tqdm
 
         hidden = self.quiet or not sys.stderr.isatty()
@@ -84,12 +86,12 @@ class Console:
 
 
 class Command(click.Command):
-    """A click command whose input errors are one line a problem, and which shows an example.
+    """A click command that reports input errors with one line per problem and shows an example in its help.
 
-    logs_itself: the function puts a handler of its own at the root of logging, which shows with
-        --verbose what would else be shown in our own form.
-    kept: what Ctrl-C leaves behind, with parameters of the command in braces.
-    sections: the parameters that open a section of the help, each with its title.
+    logs_itself: the function installs its own root handler for logging, which replaces the log format of
+    --verbose.
+    kept: what is kept after Ctrl-C, with parameters of the command in braces.
+    sections: the first parameter of each section of the help, with the title of the section.
     """
 
     def __init__(
@@ -97,12 +99,12 @@ class Command(click.Command):
         *args: Any,
         example: str = "",
         logs_itself: bool = False,
-        kept: str = FILES_KEPT,
+        interrupt_message: str = FILES_KEPT,
         sections: Mapping[str, str] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
-        self.example, self.logs_itself, self.kept = example, logs_itself, kept
+        self.example, self.logs_itself, self.kept = example, logs_itself, interrupt_message
         self.sections = sections or {}
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -127,7 +129,7 @@ class Command(click.Command):
         return replaced
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Show the options in their sections; those before the first one, and --help, have none."""
+        """Write the options by section; options before the first section, and --help, have none."""
         title, records = "Options", dict[str, list[tuple[str, str]]]()
         for param in self.get_params(ctx):
             title = (
@@ -140,16 +142,16 @@ class Command(click.Command):
                 formatter.write_dl(of_section)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Show the example after the options."""
+        """Write the example after the options."""
         _write_example(formatter, self.example)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run; errors of input and of the system become one line a problem and an exit code."""
+        """Run the command; convert input and system errors to messages and exit codes."""
         try:
-            with self._shown(ctx):
+            with self._logging_context(ctx):
                 return super().invoke(ctx)
         except KeyboardInterrupt:
-            say(f"\nstopped: {self.kept.format(**ctx.params)}".translate(OBEYED))
+            say(f"\nstopped: {self.kept.format(**ctx.params)}".translate(CONTROL_CHARACTERS))
             raise
         except ModuleNotFoundError as error:
             raise missing_module(error) or error from None
@@ -158,28 +160,28 @@ class Command(click.Command):
         except BrokenPipeError:
             raise
         except OSError as error:
-            place = f"{error.filename}: " if error.filename else ""
-            raise click.ClickException(f"{place}{error.strerror or error}") from None
+            location = f"{error.filename}: " if error.filename else ""
+            raise click.ClickException(f"{location}{error.strerror or error}") from None
         except MemoryError as error:
-            why = f": {error}" if str(error) else ""
-            raise click.ClickException(f"there is not enough memory{why}") from None
+            reason = f": {error}" if str(error) else ""
+            raise click.ClickException(f"not enough memory{reason}") from None
 
-    def _shown(self, ctx: click.Context) -> AbstractContextManager[None]:
-        """Return what shows the work with --verbose; without it, nothing of logging is imported."""
+    def _logging_context(self, ctx: click.Context) -> AbstractContextManager[None]:
+        """Return the context manager of --verbose; without the option, no logging code is imported."""
         if not ctx.params.get("verbose"):
             return nullcontext()
         if ctx.params.get("quiet"):
-            raise click.UsageError("--quiet and --verbose cannot be given together", ctx)
-        from bws.verbosity import shown
+            raise click.UsageError("--quiet and --verbose are mutually exclusive", ctx)
+        from bws.verbosity import show_logs
 
-        return shown(handled=self.logs_itself)
+        return show_logs(handled=self.logs_itself)
 
 
 class _BadInput(click.ClickException):
     exit_code = 2
 
     def show(self, file: IO[Any] | None = None) -> None:
-        click.echo(self.message.translate(OBEYED), err=True, file=file)
+        click.echo(self.message.translate(CONTROL_CHARACTERS), err=True, file=file)
 
 
 def command(
@@ -189,11 +191,11 @@ def command(
     subcommands: Mapping[str, str] | None = None,
     **settings: Any,
 ) -> Callable[[Callable[..., Any]], Command]:
-    """Make a function a command; it takes a `Console` first.
+    """Decorate a function as a command; it receives a `Console` as its first argument.
 
-    The docstring is the help. Add arguments and options with click's own decorators below this one.
+    The docstring is the help. Arguments and options are added by click's decorators below this one.
 
-    subcommands: the commands that the first argument may name instead, each as ``module:function``.
+    subcommands: commands that the first argument may select, each as ``module:function``.
     settings: those of `Command`.
     """
     if subcommands:
@@ -206,10 +208,10 @@ def command(
 
         for option in reversed(_shared_options()):
             run = option(run)
-        made: Command = click.command(
+        command: Command = click.command(
             name, **{"cls": Command} | settings, example=example, context_settings=CONTEXT_SETTINGS
         )(run)
-        return made
+        return command
 
     return decorate
 
@@ -221,16 +223,16 @@ def _write_example(formatter: click.HelpFormatter, example: str) -> None:
 
 
 class _Group(click.Group):
-    """Commands whose modules are imported only when they are called, or listed by --help."""
+    """A group whose commands are imported only when they are called or listed by --help."""
 
     def __init__(
-        self, *args: Any, places: Mapping[str, str], example: str = "", **kwargs: Any
+        self, *args: Any, subcommands: Mapping[str, str], example: str = "", **kwargs: Any
     ) -> None:
         super().__init__(*args, **kwargs)
-        self.places, self.example = places, example
+        self.places, self.example = subcommands, example
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names in the order in which they were given."""
+        """Return the names in their given order."""
         return list(self.places)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
@@ -238,69 +240,73 @@ class _Group(click.Group):
         return imported_command(self.places[name]) if name in self.places else None
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Show the example after the commands."""
+        """Write the example after the commands."""
         _write_example(formatter, self.example)
-        formatter.write("\nEvery command takes --json, --quiet, --verbose, --version and --help.\n")
+        formatter.write(
+            "\nEvery command supports --json, --quiet, --verbose, --version and --help.\n"
+        )
 
 
 class _CommandGroup(Command, _Group):
-    """A command with arguments of its own, whose first argument may also be the name of another command."""
+    """A command with its own arguments whose first argument may also be the name of a subcommand."""
 
     allow_interspersed_args = True
     allow_extra_args = False
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Leave the arguments to the command that the first one names; else read them."""
+        """Parse the arguments, unless the first one selects a subcommand."""
         if args and args[0] in self.places:
             ctx.args = args
             return args
-        # a first word that is no option can only be a command where no arguments are taken
+        # Without positional arguments, a first word that is not an option can only be a subcommand.
         takes_arguments = any(isinstance(param, click.Argument) for param in self.params)
         if args and not args[0].startswith("-") and not takes_arguments:
             names = ", ".join(self.places)
-            raise click.UsageError(f"No such command {args[0]!r}; there are {names}.")
+            raise click.UsageError(f"No such command {args[0]!r}; expected one of {names}.")
         return click.Command.parse_args(self, ctx, self.use_current_names(args))
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command that the arguments are of."""
+        """Run the selected command."""
         if not ctx.args:
             return super().invoke(ctx)
         name, *args = ctx.args
-        named = imported_command(self.places[name])
-        with named.make_context(f"{ctx.info_name} {name}", args) as context:
-            return named.invoke(context)
+        subcommand = imported_command(self.places[name])
+        with subcommand.make_context(f"{ctx.info_name} {name}", args) as context:
+            return subcommand.invoke(context)
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        """Return the usage of the command itself."""
+        """Return the usage of the command without subcommands."""
         return click.Command.collect_usage_pieces(self, ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Show the options, then the commands."""
+        """Write the options, followed by the subcommands."""
         super().format_options(ctx, formatter)
         self.format_commands(ctx, formatter)
 
 
-def imported_command(place: str) -> click.Command:
-    """Return the command at ``module:function``; ClickException where an optional module is missing."""
-    module, function = place.split(":")
+def imported_command(reference: str) -> click.Command:
+    """Return the command at ``module:function``; raise ClickException if an optional module is missing."""
+    module, function = reference.split(":")
     try:
-        found: click.Command = getattr(import_module(module), function)
+        command: click.Command = getattr(import_module(module), function)
     except ModuleNotFoundError as error:
         raise missing_module(error) or error from None
-    return found
+    return command
 
 
-def group(places: Mapping[str, str], example: str) -> Callable[[Callable[[], None]], click.Group]:
-    """Make a function the group of the commands in `places`: a name, and ``module:function``.
+def group(
+    subcommands: Mapping[str, str], example: str
+) -> Callable[[Callable[[], None]], click.Group]:
+    """Decorate a function as a group of `subcommands`, a mapping from names to ``module:function``.
 
     The docstring is the help.
     """
 
     def decorate(function: Callable[[], None]) -> click.Group:
-        made = click.command(
-            cls=_Group, places=places, example=example, context_settings=CONTEXT_SETTINGS
+        command = click.command(
+            cls=_Group, places=subcommands, example=example, context_settings=CONTEXT_SETTINGS
         )
-        return made(_version_option()(function))
+        return command(_version_option()(function))
 
     return decorate
 
@@ -308,12 +314,12 @@ def group(places: Mapping[str, str], example: str) -> Callable[[Callable[[], Non
 def _shared_options() -> list[Callable[[Any], Any]]:
     return [
         click.option(
-            "--json", "as_json", is_flag=True, help="Print one JSON document, nothing else."
+            "--json", "as_json", is_flag=True, help="Print a single JSON document."
         ),
-        click.option("--quiet", is_flag=True, help="No progress bar and no notes."),
+        click.option("--quiet", is_flag=True, help="Suppress progress bars and notes."),
         click.option(
             "--verbose", is_flag=True,
-            help="Say what is read, written and computed, with times; where an error arose.",
+            help="Log inputs, outputs and computations with times, and tracebacks of errors.",
         ),
         _version_option(),
     ]  # fmt: skip
@@ -326,9 +332,9 @@ def _version_option() -> Callable[[Any], Any]:
     )  # fmt: skip
 
 
-def print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
-    """Print the version and end, where `--version` was given."""
-    if wanted:
+def print_version(ctx: click.Context, parameter: click.Parameter, is_requested: bool) -> None:
+    """Print the version and exit, if `--version` was given."""
+    if is_requested:
         from importlib.metadata import version
 
         click.echo(f"{ctx.info_name} (giccs {version('giccs')})")
@@ -338,13 +344,11 @@ def print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) 
 def _shortened(problems: Sequence[Problem]) -> list[str]:
     lines = summary(problems)
     more = len(lines) - PROBLEMS_SHOWN
-    return (
-        [*lines[:PROBLEMS_SHOWN], f"... and {more} more problems like these"] if more > 0 else lines
-    )
+    return [*lines[:PROBLEMS_SHOWN], f"... and {more} more similar problems"] if more > 0 else lines
 
 
 def json_ready(value: Any) -> Any:
-    """Return the value as plain JSON: arrays as lists, NaN and infinities as null.
+    """Return the value as JSON-serialisable data: arrays as lists, NaN and infinities as null.
 
     >>> json_ready({"score": float("nan"), "n": (1, 2)})
     {'score': None, 'n': [1, 2]}
@@ -353,7 +357,7 @@ def json_ready(value: Any) -> Any:
         return {str(key): json_ready(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
         return [json_ready(inner) for inner in value]
-    if hasattr(value, "tolist"):  # NumPy arrays and scalars, without importing NumPy
+    if hasattr(value, "tolist"):  # NumPy arrays and scalars, without importing NumPy.
         return json_ready(value.tolist())
     if isinstance(value, float) and not math.isfinite(value):
         return None

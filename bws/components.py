@@ -108,7 +108,7 @@ def components(
     included_values = values
     if excluded_annotators is not None:
         included_values = _ItemValues.from_judgments(
-            judgments.take(np.flatnonzero(~np.isin(judgments.annotator_of, excluded_annotators)))
+            judgments.select(np.flatnonzero(~np.isin(judgments.annotator_of, excluded_annotators)))
         )
     squares, pairs = included_values.squared_differences
     design, annotator, residual = _solve_components(squares.sum(axis=1), pairs.sum(axis=1))
@@ -458,7 +458,7 @@ def _interval_half_widths(
         len(sums),
     )
     annotator_sums = [
-        cluster_sums(_component_sums(judgments.take(rows)), cluster_of)
+        cluster_sums(_component_sums(judgments.select(rows)), cluster_of)
         for rows in _jackknife_rows(judgments)
     ]
     annotator_variance, a = np.zeros_like(cluster_variance), len(annotator_sums)

@@ -1,4 +1,4 @@
-"""Which extra of the package an optional module belongs to."""
+"""Package extras of optional modules."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ DISTRIBUTIONS = {
     "sklearn": "scikit-learn",
     "vl_convert": "vl-convert-python",
 }
-"""Top-level module -> the distribution that installs it, where the names differ by more than ``_``."""
+"""Top-level module -> distribution that installs it, if their names differ by more than ``_``."""
 REQUIREMENT = re.compile(r"""(?P<name>[\w.-]+).*extra == ["'](?P<extra>\w+)["']""")
 DEVELOPMENT = "dev"
 
 
 def extra_of(module: str) -> str:
-    """Return the extra that installs a module; empty where none does.
+    """Return the extra that installs a module, or an empty string.
 
     >>> extra_of("sqlalchemy.orm"), extra_of("sklearn"), extra_of("numpy")
     ('study', 'csts', '')
@@ -30,13 +30,15 @@ def extra_of(module: str) -> str:
 
     top = module.partition(".")[0]
     distribution = DISTRIBUTIONS.get(top, top.replace("_", "-")).lower()
-    found = filter(None, map(REQUIREMENT.match, requires("giccs") or ()))
-    extras = [match["extra"] for match in found if match["name"].lower() == distribution != "giccs"]
+    matches = filter(None, map(REQUIREMENT.match, requires("giccs") or ()))
+    extras = [
+        match["extra"] for match in matches if match["name"].lower() == distribution != "giccs"
+    ]
     return next((extra for extra in extras if extra != DEVELOPMENT), "")
 
 
 def missing_module(error: ModuleNotFoundError) -> click.ClickException | None:
-    """Return what a command prints where an optional module is missing; None for any other module."""
+    """Return the message for a missing optional module; None for other modules."""
     module = (error.name or "").partition(".")[0]
     extra = extra_of(module)
     if not extra:

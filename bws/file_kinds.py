@@ -1,4 +1,4 @@
-"""Which kind of file is this? By the names of its columns and by its content, whatever its name says."""
+"""Detection of kinds of files by their columns and content, independent of their names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ITEM, SCORE = ("item", "itemid", "utteranceid"), ("score",)
 
 
 def _plain(name: str) -> str:
-    """Return a column's name without case, spaces and punctuation.
+    """Return a column name without case, spaces and punctuation.
 
     >>> _plain("Most_Related"), _plain("best-pair")
     ('mostrelated', 'bestpair')
@@ -34,20 +34,20 @@ def _plain(name: str) -> str:
     return re.sub(r"[\W_]+", "", name).lower()
 
 
-def first_of(columns: Iterable[str], wanted: Sequence[str]) -> str | None:
-    """Return the column whose plain name is wanted most; None where there is none.
+def first_of(columns: Iterable[str], names: Sequence[str]) -> str | None:
+    """Return the column that matches the earliest of `names` by plain name, or None.
 
     >>> first_of(["Worst", "BestItem"], BEST)
     'BestItem'
     """
-    named = {_plain(column): column for column in columns}
-    return next((named[name] for name in wanted if name in named), None)
+    column_by_name = {_plain(column): column for column in columns}
+    return next((column_by_name[name] for name in names if name in column_by_name), None)
 
 
 def numbered(columns: Iterable[str], prefix: str = r".*?") -> list[str]:
     """Return the columns named by the prefix (a pattern) and 1, 2, 3, ..., in this order.
 
-    Empty where a number is missing or comes twice.
+    Empty if a number is missing or repeated.
 
     >>> numbered(["item2", "item1", "best"], "item")
     ['item1', 'item2']
@@ -55,9 +55,9 @@ def numbered(columns: Iterable[str], prefix: str = r".*?") -> list[str]:
     ['SentPair1', 'SemPair2']
     """
     matches = [(re.fullmatch(rf"{prefix}[ _.-]?(\d{{1,3}})", name, re.I), name) for name in columns]
-    found = sorted((int(match[1]), name) for match, name in matches if match)
-    right = [number for number, _ in found] == list(range(1, len(found) + 1))
-    return [name for _, name in found] if right else []
+    numbered_columns = sorted((int(match[1]), name) for match, name in matches if match)
+    right = [number for number, _ in numbered_columns] == list(range(1, len(numbered_columns) + 1))
+    return [name for _, name in numbered_columns] if right else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,28 +66,28 @@ class FileKind:
 
     name: str
     title: str
-    """What messages call it."""
+    """Name of the kind in messages."""
     readers: str
-    """Which command reads it, or makes what of it."""
+    """The commands that read or convert it."""
     columns: frozenset[str] = frozenset()
-    """Columns (or keys) that it always has and no other kind has together; empty where names vary."""
+    """Columns (or keys) that it always has and that no other kind has together; empty if names vary."""
 
 
 KINDS = {
     kind.name: kind
     for kind in (
-        FileKind("judgments", "a judgments file", "bws-score makes scores of it"),
+        FileKind("judgments", "a judgments file", "bws-score computes scores from it"),
         FileKind("tuples", "a tuples file", "bws-simulate and mturk-hits publish read it"),
         FileKind(
             "benchmark", "a benchmark", "giccs-eval --data reads it",
             frozenset({"item_id", "utterance", "score"}),
         ),
         FileKind(
-            "dialogues", "a dialogues file", "giccs-build makes a benchmark of it",
+            "dialogues", "a dialogues file", "giccs-build converts it to a benchmark",
             frozenset({"dialogue_id", "turns"}),
         ),
         FileKind(
-            "soft-targets", "a soft targets file", "giccs-card --soft-targets publishes it",
+            "soft-targets", "a soft targets file", "giccs-card --soft-targets includes it in a dataset card",
             frozenset({"tuple_id", "item", "p_best", "p_worst"}),
         ),
         FileKind("scores", "a scores file", "giccs-build --scores reads it"),
@@ -96,16 +96,16 @@ KINDS = {
             frozenset({"sentence1", "sentence2", "condition"}),
         ),
         FileKind(
-            "dialogue-table", "a table of dialogues", "giccs-build import makes a dialogues file of it",
+            "dialogue-table", "a table of dialogues", "giccs-build import converts it to a dialogues file",
             frozenset({"context", "candidates"}),
         ),
     )
 }  # fmt: skip
-"""By name; of several that fit, the first."""
+"""By name; the first match has priority."""
 
 
 def kind_of(columns: Iterable[str]) -> FileKind | None:
-    """Return the kind of file that has these columns or keys; None where none is recognised.
+    """Return the kind of file that has these columns or keys, or None.
 
     >>> kind_of(["item", "group", "score", "best", "worst"]).name
     'scores'
@@ -129,7 +129,7 @@ def _fits(kind: FileKind, columns: Collection[str]) -> bool:
 
 
 def _kind_of_header(line: str) -> FileKind | None:
-    """Return the kind of delimited file that has this first line; None where none is recognised.
+    """Return the kind of delimited file that has this first line, or None.
 
     >>> _kind_of_header("item,group,score").name
     'scores'
@@ -145,24 +145,29 @@ def _kind_of_header(line: str) -> FileKind | None:
 
 
 def remark(columns: Iterable[str], expected: str = "") -> str:
-    """Return the end of a message about a file with these columns: its kind, and what reads it.
+    """Return a message suffix with the kind of a file with these columns and the commands that read it.
 
-    expected: the name of the kind that the command expects; of such a file nothing is said, nor of one
-        that has some of its columns and may have lost the others.
+    expected: name of the kind that the command expects. The suffix is empty for such a file, and for a file
+    with some of
+        its columns, which may have lost the others.
 
     >>> remark(["dialogue_id", "turns"])
-    '; this is a dialogues file; giccs-build makes a benchmark of it'
+    '; this is a dialogues file; giccs-build converts it to a benchmark'
     >>> remark(["dialogue_id", "turns"], "dialogues"), remark(["a"])
     ('', '')
     >>> remark(["dialogue_id", "turns", "item_id"], "benchmark")
     ''
     """
     names = [str(column) for column in columns]
-    kind, wanted = kind_of(names), KINDS.get(expected)
-    if kind is None or kind is wanted:
+    kind, expected_columns = kind_of(names), KINDS.get(expected)
+    if kind is None or kind is expected_columns:
         return ""
     order = list(KINDS.values())
-    if wanted and wanted.columns & set(names) and order.index(kind) > order.index(wanted):
+    if (
+        expected_columns
+        and expected_columns.columns & set(names)
+        and order.index(kind) > order.index(expected_columns)
+    ):
         return ""
     return f"; this is {kind.title}; {kind.readers}"
 
@@ -173,11 +178,11 @@ KNOWN_COLUMNS = frozenset({
     "item", "itemid", "utteranceid", "id", "group", "dialogueid", "tupleid",
     "text", "sentence", "utterance", "context", "candidates", "score",
 })  # fmt: skip
-"""Plain names of columns that the first line of a table often has."""
+"""Plain names that are frequent in headers of tables."""
 
 
 def check_is_no_markup(text: str, name: str) -> None:
-    """Raise InputError where a text begins as HTML or XML, such as a page saved in place of a file."""
+    """Raise InputError for text that begins as HTML or XML, such as a saved error page."""
     if MARKUP.match(text):
         message = (
             "is an HTML or XML page; download the data itself, or save the table as CSV (UTF-8)"
@@ -186,9 +191,9 @@ def check_is_no_markup(text: str, name: str) -> None:
 
 
 def json_keys(text: str) -> list[str] | None:
-    """Return the keys of a JSON object, none for a list of other values; None where a text is neither.
+    """Return the keys of a JSON object, an empty list for a list of other values, and None for other text.
 
-    Of a list, the keys are those of its first object.
+    For a list, the keys are those of its first object.
 
     >>> json_keys('{"item": "a"}'), json_keys("[1, 2]"), json_keys("item,score")
     (['item'], [], None)
@@ -204,24 +209,24 @@ def json_keys(text: str) -> list[str] | None:
 
 
 def check_is_json_lines(text: str, name: str) -> None:
-    """Raise InputError where several lines are there and none begins a JSON object."""
+    """Raise InputError if there are several lines and none begins a JSON object."""
     lines = [line for line in text.split("\n") if line.strip()]
     if len(lines) < 2 or any(line.lstrip().startswith("{") for line in lines):
         return
     check_is_no_markup(text, name)
-    message = f"{len(lines)} lines are not JSON; expected JSON Lines, an object per line"
+    message = f"{len(lines)} lines are not JSON; expected JSON Lines, one object per line"
     if kind := _kind_of_header(lines[0]):
         message = f"{len(lines)} lines are not JSON; this is {kind.title} (CSV); {kind.readers}"
     elif json_keys(text) is not None:
-        message = "is one JSON document; expected JSON Lines, an object per line"
+        message = "is one JSON document; expected JSON Lines, one object per line"
     raise InputError(Problem(name, None, message))
 
 
 def table_separator(text: str) -> str | None:
-    """Return what separates the fields, in words, of a text that is a table; None where it is a list.
+    """Return the name of the field separator of a table, or None for a list.
 
-    A table has tabs in its first line, or a header: two or more distinct fields with no white space around
-    them, of which one is a usual name of a column or as many of which are in every row.
+    A table has tabs in its first line, or a header: two or more distinct fields without surrounding white
+    space, of which one is a frequent column name, or whose number is the same in every row.
 
     >>> table_separator("id,context\\nd1,Hello, you"), table_separator("yes, please\\nno, thanks")
     ('commas', None)
@@ -238,19 +243,20 @@ def table_separator(text: str) -> str | None:
     return None
 
 
-def is_header(fields: Collection[str], others: Iterable[str]) -> bool:
-    """Tell whether the first row of a table without a header is one: usual names that no other row has.
+def is_header(fields: Collection[str], optional_columns: Iterable[str]) -> bool:
+    """Return whether the first row is a header: it has frequent column names that no other row has.
 
-    others: the fields of the other rows. Where there are none, a usual name alone does not make a header.
+    optional_columns: the fields of the other rows. Without other rows, a frequent name alone does not make a
+    header.
     """
     if KNOWN_COLUMNS.isdisjoint(map(_plain, fields)):
         return False
-    rest = set(others)
-    return bool(rest) and rest.isdisjoint(fields)
+    optional = set(optional_columns)
+    return bool(optional) and optional.isdisjoint(fields)
 
 
 def _fields(lines: list[str], separator: str) -> list[list[str]]:
-    """Return the rows of delimited lines; none where they cannot be read so."""
+    """Return the rows of delimited lines; empty if they cannot be parsed."""
     try:
         return [
             row for row in csv.reader((f"{line}\n" for line in lines), delimiter=separator) if row

@@ -1,14 +1,14 @@
-"""Ctrl-C outside of a command's function: while its modules are imported, and where Python drops it.
+"""Handling of Ctrl-C outside of a command's function: during imports, and where Python ignores it.
 
-Python raises KeyboardInterrupt between any two instructions. Before click runs, while a console script
-imports its modules, nothing catches it; inside a callback of the interpreter (of a weak reference, a
-destructor) it is printed and lost. Both would print a traceback. An interrupt before this module is
-imported, while the interpreter itself starts, cannot be caught here.
+Python raises KeyboardInterrupt between any two instructions. While a console script imports its modules,
+before click runs, nothing catches it. Inside a callback of the interpreter (of a weak reference or a
+destructor) it is printed and ignored. Both would print a traceback. An interrupt before the import of this
+module, during the start of the interpreter, cannot be caught here.
 """
 
 from __future__ import annotations
 
-import sys  # and nothing else: until `handle_interrupts` has run, an interrupt prints a traceback
+import sys  # No other imports: until `handle_interrupts` has run, an interrupt prints a traceback.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 __all__ = ["handle_interrupts"]
 
 REPEAT_AFTER_SECONDS = 0.05
-"""By then the callback in which an interrupt was dropped has returned."""
+"""After this time, the callback in which an interrupt was ignored has returned."""
 
 
 def handle_interrupts() -> None:
-    """Let an interrupt that nothing catches end the program with one line; repeat one that is dropped."""
+    """End the program with one line for an uncaught interrupt; repeat an ignored one."""
     if getattr(sys.excepthook, "handles_interrupts", False):
         return
     show, drop = sys.excepthook, sys.unraisablehook
@@ -53,6 +53,6 @@ def _interrupt_main_thread() -> None:
 
     ident = threading.main_thread().ident
     if hasattr(signal, "pthread_kill") and ident is not None:
-        signal.pthread_kill(ident, signal.SIGINT)  # ends a blocking call as well
+        signal.pthread_kill(ident, signal.SIGINT)  # This also ends a blocking call.
     else:
         _thread.interrupt_main()

@@ -1,4 +1,4 @@
-"""What is known of tuples besides their judgments (source, domain, number of turns), and breakdowns by it."""
+"""Metadata of tuples (source, domain, number of turns), and breakdowns of judgments by them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from bws.textio import display_name
 __all__ = ["By", "Metadata", "breakdown", "read_metadata"]
 
 KEYS = ("tuple_id", "group", "dialogue_id", "item", "utterance_id")
-SHOWN = 10
+MAX_LISTED_NAMES = 10
 
 Texts = NDArray[np.object_]
 By = Mapping[str, NDArray[np.object_]]
-"""A column's name to (T,) values, one for each of `Judgments.tuples`."""
+"""Column name -> (T,) values, one for each of `Judgments.tuples`."""
 
 
 @dataclass(frozen=True)
@@ -39,41 +39,46 @@ class Metadata:
 
     file: str
     key: str
-    """The column that says what a row is about: tuple_id, group, dialogue_id, item or utterance_id."""
+    """The column that identifies the subject of a row: tuple_id, group, dialogue_id, item or utterance_id."""
     lines: Sequence[int]
-    """The line of each row."""
+    """The line number of each row."""
     columns: Mapping[str, Sequence[str]]
-    """Each column's text, a value a row, the key among them."""
+    """The text of each column, one value per row, including the key."""
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """The columns that a tuple can be described by."""
+        """The columns that can describe a tuple."""
         return tuple(name for name in self.columns if name != self.key)
 
     def of_tuples(self, tuples: Tuples, columns: Sequence[str]) -> dict[str, Texts]:
-        """Return each column's value for every tuple, (T,) text each.
+        """Return the values of the columns for every tuple, each as (T,) texts.
 
-        A tuple is found by its id, by its group, or through its items, whichever the key column names;
-        all items of a tuple must then have the same value. Raises InputError that names unknown columns,
-        keys with more than one value of a column, and tuples without a value.
+        A tuple is matched by its id, its group, or its items, depending on the key column; all items of a
+        tuple must then have the same value. Raises InputError for unknown columns, keys with several values
+        of a column, and tuples without a value.
         """
         unknown = [name for name in columns if name not in self.columns]
         if unknown:
-            message = f"no column {', '.join(unknown)}; there are {', '.join(self.column_names)}"
+            message = (
+                f"no column {', '.join(unknown)}; expected one of {', '.join(self.column_names)}"
+            )
             raise InputError(Problem(self.file, None, message))
         values = {name: self._value_of_key(name) for name in columns}
-        return {name: self._of_tuples(tuples, name, found) for name, found in values.items()}
+        return {
+            name: self._of_tuples(tuples, name, values_by_key)
+            for name, values_by_key in values.items()
+        }
 
     def _value_of_key(self, name: str) -> dict[str, str]:
-        """Return the column as a dictionary; a key may come again only with the same value."""
+        """Return the column as a dictionary; repeated keys must have equal values."""
         values: dict[str, str] = {}
         problems = []
         for line, key, value in zip(
             self.lines, self.columns[self.key], self.columns[name], strict=True
         ):
             if values.setdefault(key, value) != value:
-                both = f"{quoted(value)} here and {quoted(values[key])} above"
-                message = f"{self.key} {quoted(key)} has {name} {both}; it must have one"
+                conflict = f"{quoted(value)} here and {quoted(values[key])} above"
+                message = f"{self.key} {quoted(key)} has {name} {conflict}; expected one value"
                 problems.append(Problem(self.file, line, message))
         if problems:
             raise InputError(problems)
@@ -82,18 +87,18 @@ class Metadata:
     def _of_tuples(self, tuples: Tuples, name: str, values: Mapping[str, str]) -> Texts:
         keys, index = self._keys(tuples)
         self._check_known(keys[np.unique(index)], values)
-        found = np.array([values.get(key) for key in keys], dtype=object)[index]
-        mixed = np.flatnonzero((found != found[:, :1]).any(axis=1))
+        values_per_tuple = np.array([values.get(key) for key in keys], dtype=object)[index]
+        mixed = np.flatnonzero((values_per_tuple != values_per_tuple[:, :1]).any(axis=1))
         if len(mixed):
             message = (
-                f"the items of {_some(tuples.ids[mixed], 'tuple')} differ in {name}; "
-                "describe tuples or groups, or choose a column that their items share"
+                f"the items of {_some(tuples.ids[mixed], 'tuple')} differ in {name}; describe tuples or "
+                "groups, or choose a column that the items share"
             )
             raise InputError(Problem(self.file, None, message))
-        return found[:, 0]
+        return values_per_tuple[:, 0]
 
     def _keys(self, tuples: Tuples) -> tuple[Texts, Ints]:
-        """Return what the key column may name, and (T, n) which of these describe each tuple."""
+        """Return the name of the described ids, and (T, n) the ids that describe each tuple."""
         if self.key == "tuple_id":
             return tuples.ids, np.arange(len(tuples), dtype=np.int32)[:, np.newaxis]
         if self.key in ("group", "dialogue_id"):
@@ -103,30 +108,29 @@ class Metadata:
     def _check_known(self, keys: Texts, values: Mapping[str, str]) -> None:
         missing = [key for key in keys if key not in values]
         if missing:
-            what = {"dialogue_id": "group", "utterance_id": "item", "tuple_id": "tuple"}
+            key_column_of = {"dialogue_id": "group", "utterance_id": "item", "tuple_id": "tuple"}
             message = (
-                f"no row for {_some(missing, what.get(self.key, self.key))} of the judgments; "
-                f"the rows are found by the column {self.key}"
+                f"no row for {_some(missing, key_column_of.get(self.key, self.key))} of the judgments; "
+                f"rows are matched by the column {self.key}"
             )
             raise InputError(Problem(self.file, None, message))
 
 
-def _some(names: Sequence[str] | Texts, what: str) -> str:
-    """Return a list for a message: the first few names and how many more there are."""
-    shown = ", ".join(map(quoted, names[:SHOWN]))
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return f"{what}{'s' if len(names) > 1 else ''} {shown}{more}"
+def _some(names: Sequence[str] | Texts, plural: str) -> str:
+    """Return a list for a message: the first few names and the number of further ones."""
+    listed_names = ", ".join(map(quoted, names[:MAX_LISTED_NAMES]))
+    more = f" and {len(names) - MAX_LISTED_NAMES} more" if len(names) > MAX_LISTED_NAMES else ""
+    return f"{plural}{'s' if len(names) > 1 else ''} {listed_names}{more}"
 
 
 def read_metadata(path: str | os.PathLike[str]) -> Metadata:
     """Read a description of tuples, groups or items from CSV, TSV or JSONL.
 
-    Each row is about what its first key column says: tuple_id, group, dialogue_id, item or utterance_id, in
-    this order. A benchmark and a dialogues file will do. A column whose values are lists, such as the
-    dialogues' ``turns``, can also be asked for its length, as ``n_turns``. Rows may repeat a key as long
-    as what is asked for agrees.
+    The key is the first existing column of tuple_id, group, dialogue_id, item and utterance_id. A benchmark
+    or a dialogues file is also valid. For a column of lists, such as ``turns`` of dialogues, the length is
+    available as ``n_turns``. Keys may be repeated if their values agree.
 
-    Raises InputError where the file cannot be read or has no key column.
+    Raises InputError if the file cannot be read or has no key column.
     """
     from bws.files.table import read_table
 
@@ -143,11 +147,11 @@ def read_metadata(path: str | os.PathLike[str]) -> Metadata:
 def _of_objects(path: str | os.PathLike[str], name: str) -> Metadata:
     from bws.files.schema import json_objects
 
-    placed = json_objects(path)
-    objects = [_with_lengths(value) for _, value in placed]
+    entries = json_objects(path)
+    objects = [_with_lengths(value) for _, value in entries]
     keys = dict.fromkeys(key for value in objects for key in value)
     columns = {key: [_as_text(value.get(key)) for value in objects] for key in keys}
-    return _with_key(name, [line for line, _ in placed], columns)
+    return _with_key(name, [line for line, _ in entries], columns)
 
 
 def _with_lengths(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -164,7 +168,7 @@ def _as_text(value: Any) -> str:
 def _with_key(name: str, lines: Sequence[int], columns: dict[str, list[str]]) -> Metadata:
     key = next((key for key in KEYS if key in columns), None)
     if key is None:
-        message = f"no column says what a row is about; one of {', '.join(KEYS)} is needed"
+        message = f"no key column; expected one of {', '.join(KEYS)}"
         message += remark(columns)
         raise InputError(Problem(name, None, message))
     columns[key] = [normal_id(value) for value in columns[key]]
@@ -172,9 +176,9 @@ def _with_key(name: str, lines: Sequence[int], columns: dict[str, list[str]]) ->
 
 
 def breakdown(judgments: Judgments, by: By | None) -> Iterator[tuple[dict[str, Any], Judgments]]:
-    """Yield the whole, then the judgments of each combination of values that occurs, sorted.
+    """Yield all judgments, then those of each combination of values, sorted.
 
-    ValueError where a column has not a value for each tuple.
+    Raises ValueError if a column does not have one value per tuple.
 
     >>> from bws.records import Judgment, Judgments
     >>> rows = [Judgment(("a", "b"), "a", "b"), Judgment(("c", "d"), "d", "c")]
@@ -188,15 +192,17 @@ def breakdown(judgments: Judgments, by: By | None) -> Iterator[tuple[dict[str, A
     n_tuples = len(judgments.tuples)
     for name, column in (by or {}).items():
         if len(column) != n_tuples:
-            message = f"by: {name} has {len(column)} values; give one for each of {n_tuples} tuples"
+            message = (
+                f"by: {name} has {len(column)} values; expected one for each of {n_tuples} tuples"
+            )
             raise ValueError(message)
     yield {}, judgments
     if by:
-        judged = np.unique(judgments.tuple_of)
-        found = list(zip(*(column[judged] for column in by.values()), strict=True))
-        number = {combination: n for n, combination in enumerate(sorted(set(found)))}
+        tuple_indices = np.unique(judgments.tuple_of)
+        value_tuples = list(zip(*(column[tuple_indices] for column in by.values()), strict=True))
+        number = {combination: n for n, combination in enumerate(sorted(set(value_tuples)))}
         part_of = np.full(n_tuples, -1)
-        part_of[judged] = [number[combination] for combination in found]
+        part_of[tuple_indices] = [number[combination] for combination in value_tuples]
         for combination, n in number.items():
             rows = part_of[judgments.tuple_of] == n
-            yield dict(zip(by, combination, strict=True)), judgments.take(rows)
+            yield dict(zip(by, combination, strict=True)), judgments.select(rows)

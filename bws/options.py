@@ -1,5 +1,6 @@
-"""Options: declared once, as fields of a dataclass, for the command line, for files and for documentation;
-and types of numbers and names that let no call fail in a library or run forever.
+"""Declarations of options as fields of a dataclass, for the command line, files and documentation.
+
+Types of numbers and names reject values that would fail inside a library or run forever.
 """
 
 from __future__ import annotations
@@ -34,22 +35,22 @@ __all__ = [
 ]
 
 MAX_SEED = 2**32 - 1
-"""Largest seed that every random number generator in use takes: those of NumPy, PyTorch and scikit-learn."""
+"""Largest seed accepted by the random number generators of NumPy, PyTorch and scikit-learn."""
 MAX_COUNT = 10**9
-"""Upper end of counts that the data limits further."""
+"""Upper bound of counts that the data limits further."""
 MAX_RESAMPLES = 1_000_000
-"""Upper end of numbers of resamples and trials."""
+"""Upper bound of numbers of resamples and trials."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-NAMES = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
+NAMES = {str: "a text", int: "an integer", float: "a number", bool: "true or false"}
 int_range = cache(click.IntRange)
 SEED = int_range(0, MAX_SEED)
 RESAMPLES = int_range(1, MAX_RESAMPLES)
 
 
 class Number(click.FloatRange):
-    """A finite number between two ends; comparisons with the ends alone let NaN through."""
+    """A finite number between two bounds; comparisons with the bounds alone would accept NaN."""
 
     name = "number"
 
@@ -61,7 +62,7 @@ class Number(click.FloatRange):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Return the number; BadParameter where it is none, NaN, infinite or outside."""
+        """Return the number; raise BadParameter for text, NaN, infinities and numbers out of range."""
         number: float = click.FLOAT.convert(value, param, ctx)
         if not math.isfinite(number):
             self.fail(f"{number} is not finite; expected a number", param, ctx)
@@ -70,7 +71,7 @@ class Number(click.FloatRange):
 
 
 class RegisteredName(click.Choice[str]):
-    """One of the names in a registry, whose modules are imported when the names are needed."""
+    """A name in a registry, whose modules are imported when the names are needed."""
 
     def __init__(self, names: Callable[[], Iterable[str]]) -> None:
         self._names = names
@@ -83,7 +84,8 @@ class RegisteredName(click.Choice[str]):
 
 
 class RenamedOption(click.Option):
-    """An option with former names: hidden from the help, still accepted, with a warning (see `Command`)."""
+    """An option with former names, which are hidden from the help and accepted with a warning (see
+    `Command`)."""
 
     def __init__(self, *args: Any, former_names: Iterable[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -92,33 +94,33 @@ class RenamedOption(click.Option):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """The declaration of an option: its help and its allowed values.
+    """Declaration of an option: its help and its allowed values.
 
-    The type is that of the field: a text, a whole number, a number, true or false, or a tuple of them, each
-    once. Where the default of the field is None, None is allowed as well.
+    The type is that of the field: text, an integer, a number, a boolean, or a tuple of distinct values. None
+    is allowed if it is the default of the field.
     """
 
     help: str | None
     choices: Iterable[str] | Callable[[], Iterable[str]] = ()
-    """The allowed words, or a function that returns those of a registry; empty: any."""
+    """The allowed words, or a function that returns those of a registry; empty for any text."""
     bounds: tuple[float, float] | None = None
-    """The smallest and the largest allowed number."""
+    """Lower and upper bound of a number."""
     min_open: bool = False
-    """Whether the number must be larger than the smallest one."""
+    """Whether the lower bound is excluded."""
     max_open: bool = False
-    """Whether the number must be smaller than the largest one."""
+    """Whether the upper bound is excluded."""
     pattern: str = ".*"
-    """Regular expression that a text must match."""
+    """Regular expression for text."""
     parse: Callable[[Any], Any] | None = None
-    """Returns the value of what a file or the command line states; ValueError for anything else."""
+    """Converts a raw value from a file or the command line; raises ValueError for invalid values."""
     expects: str = ""
-    """What messages say is expected; empty: what follows from the type, or what `parse` says."""
+    """Expectation in messages; if empty, derived from the type or reported by `parse`."""
     metavar: str | None = None
     """Placeholder of the value in the help."""
     flag: str = ""
-    """Name on the command line; by default that of the field with hyphens."""
+    """Name on the command line; by default the name of the field with hyphens."""
     former_names: tuple[str, ...] = ()
-    """Former names on the command line, which still work and warn."""
+    """Former names on the command line, which are deprecated."""
     none: str = ""
     """Word for None on the command line."""
 
@@ -127,7 +129,7 @@ class Option:
         return tuple(self.choices() if callable(self.choices) else self.choices)
 
     def expected(self, kind: type) -> str:
-        """Return what is expected of a value of a type."""
+        """Return a description of the expected values of a type."""
         name = NAMES[kind]
         if self.expects or self.choices:
             return self.expects or f"one of {', '.join(self.words())}"
@@ -140,7 +142,7 @@ class Option:
         return f"{name} from {low} to {high}"
 
     def allows(self, kind: type, value: Any) -> bool:
-        """Tell whether a value is of the type and among the allowed ones."""
+        """Return whether a value has the type and is allowed."""
         if not isinstance(value, (int, float) if kind is float else kind):
             return False
         if isinstance(value, bool):
@@ -154,7 +156,7 @@ class Option:
         return above and bool(number < high if self.max_open else number <= high)
 
     def click_type(self, kind: type) -> click.ParamType[Any] | None:
-        """Return the type of a value on the command line."""
+        """Return the click type of a value on the command line."""
         if self.none or self.parse or self.pattern != ".*":
             return _Parsed(self, kind)
         if self.choices:
@@ -167,13 +169,13 @@ class Option:
 
 
 class _Parsed(click.types.StringParamType):
-    """A text that is checked and parsed as the declaration of an option says."""
+    """Text that is validated and parsed according to the declaration of an option."""
 
     def __init__(self, declared: Option, kind: type) -> None:
         self._declared, self._kind = declared, kind
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the value; BadParameter where it is not allowed."""
+        """Return the value; raise BadParameter if it is not allowed."""
         declared = self._declared
         if declared.none and value in (declared.none, None):
             return None
@@ -190,19 +192,23 @@ class _Parsed(click.types.StringParamType):
 
 
 def option(default: Any, help: str | None, **settings: Any) -> Any:  # noqa: A002
-    """Return a dataclass field with its default; settings are those of `Option`."""
+    """Return a dataclass field with its default; settings are the attributes of `Option`."""
     return field(default=default, metadata={"option": Option(help, **settings)})
 
 
 @cache
 def declarations(owner: type) -> Mapping[str, Option]:
     """Return the declared options of a dataclass by the names of their fields."""
-    return {one.name: one.metadata["option"] for one in fields(owner) if "option" in one.metadata}
+    return {
+        field.name: field.metadata["option"]
+        for field in fields(owner)
+        if "option" in field.metadata
+    }
 
 
 @cache
 def _types(owner: type, name: str) -> tuple[tuple[Any, ...], bool]:
-    """Return the type of an option, of a tuple what is between its brackets; and whether it may be None."""
+    """Return the type of an option, or of the elements of a tuple, and whether it may be None."""
     hint = get_type_hints(owner)[name]
     is_optional = NoneType in get_args(hint)
     if is_optional:
@@ -211,19 +217,21 @@ def _types(owner: type, name: str) -> tuple[tuple[Any, ...], bool]:
 
 
 def checked_value(owner: type, name: str, value: Any, called: str = "") -> Any:
-    """Return the value that a file states for an option, parsed; ValueError says what is expected.
+    """Return the parsed value of an option from a file; raise ValueError with the expectation.
 
-    called: the name of the option in the file, where that is another.
+    called: the name of the option in the file, if different.
     """
     if name not in declarations(owner):
-        raise ValueError(f"{name} is unknown; expected one of {', '.join(declarations(owner))}")
+        raise ValueError(f"unknown option {name}; expected one of {', '.join(declarations(owner))}")
     declared, called = declarations(owner)[name], called or name
-    (kind, *others), is_optional = _types(owner, name)
+    (kind, *other_types), is_optional = _types(owner, name)
     if value is None and is_optional:
         return None
-    if others:
-        fits = isinstance(value, list | tuple) and all(declared.allows(kind, one) for one in value)
-        if fits and (... not in others or len(set(value)) == len(value)):
+    if other_types:
+        fits = isinstance(value, list | tuple) and all(
+            declared.allows(kind, item) for item in value
+        )
+        if fits and (... not in other_types or len(set(value)) == len(value)):
             return tuple(value)
         raise ValueError(f"{called} is {value!r}; expected a list of {declared.expected(kind)}")
     if declared.parse is None or (kind is str and not isinstance(value, str)):
@@ -233,12 +241,14 @@ def checked_value(owner: type, name: str, value: Any, called: str = "") -> Any:
     try:
         return declared.parse(value)
     except ValueError as error:
-        said = f" is {value!r}; expected {declared.expects}" if declared.expects else f": {error}"
-        raise ValueError(f"{called}{said}") from None
+        problem = (
+            f" is {value!r}; expected {declared.expects}" if declared.expects else f": {error}"
+        )
+        raise ValueError(f"{called}{problem}") from None
 
 
 def problem_with(owner: type, name: str, value: Any) -> str:
-    """Return what is wrong with the name or the value of an option; empty where nothing is."""
+    """Return the problem with the name or the value of an option, or an empty string."""
     try:
         checked_value(owner, name, value)
     except ValueError as error:
@@ -247,7 +257,7 @@ def problem_with(owner: type, name: str, value: Any) -> str:
 
 
 def check_options(instance: Any) -> None:
-    """Raise ValueError for the values of a dataclass that its declarations do not allow."""
+    """Raise ValueError for values of a dataclass that violate its declarations."""
     owner: type = type(instance)
     problems = [problem_with(owner, name, getattr(instance, name)) for name in declarations(owner)]
     if any(problems):
@@ -255,28 +265,28 @@ def check_options(instance: Any) -> None:
 
 
 def click_option(owner: type, name: str, *names: str, **settings: Any) -> Callable[[Any], Any]:
-    """Return click's option of a declared one; names and settings take the place of the declaration's."""
+    """Return the click option of a declared one; names and settings override the declaration."""
     declared, (types, _) = declarations(owner)[name], _types(owner, name)
-    default = next(one.default for one in fields(owner) if one.name == name)
+    default = next(field.default for field in fields(owner) if field.name == name)
     flag = declared.flag or f"--{name.replace('_', '-')}"
-    own: dict[str, Any] = {"help": declared.help, "metavar": declared.metavar}
+    parameters: dict[str, Any] = {"help": declared.help, "metavar": declared.metavar}
     if types != (bool,):
-        of_values = [declared.click_type(one) for one in types]
-        own["type"] = of_values[0] if len(types) == 1 else tuple(of_values)
-        own["default"] = declared.none or default
-        own["show_default"] = own["default"] is not None
-    elif default and declared.flag:  # the flag turns it off
-        own |= {"is_flag": True, "callback": lambda _, __, given: not given}
+        of_values = [declared.click_type(option_type) for option_type in types]
+        parameters["type"] = of_values[0] if len(types) == 1 else tuple(of_values)
+        parameters["default"] = declared.none or default
+        parameters["show_default"] = parameters["default"] is not None
+    elif default and declared.flag:  # The flag sets the field to false.
+        parameters |= {"is_flag": True, "callback": lambda _, __, given: not given}
     else:
         flag += f"/--no-{name}" if default else ""
-        own |= {"is_flag": True, "default": default}
+        parameters |= {"is_flag": True, "default": default}
     if declared.former_names and not names:
-        own |= {"cls": RenamedOption, "former_names": declared.former_names}
-    return click.option(*(names or (flag, name)), **own | settings)
+        parameters |= {"cls": RenamedOption, "former_names": declared.former_names}
+    return click.option(*(names or (flag, name)), **parameters | settings)
 
 
 def click_options(owner: type, *names: str) -> Callable[[Command], Command]:
-    """Return a decorator that adds declared options in the order of the names; without names, all."""
+    """Return a decorator that adds the named options in their order, or all options without names."""
 
     def decorate(command: Command) -> Command:
         for name in reversed(names or tuple(declarations(owner))):

@@ -1,4 +1,4 @@
-"""What is wrong with an input, where it stands, and what would be right."""
+"""Problems of inputs, with location and expectation."""
 
 from __future__ import annotations
 
@@ -10,57 +10,57 @@ from typing import NamedTuple
 __all__ = ["InputError", "Location", "Problem", "summary"]
 
 MAX_LISTED = 5
-"""Problems that differ in values only and are still listed one by one; the lines that a summary names."""
+"""Maximum number of similar problems that are listed separately, and of lines listed in a summary."""
 VALUE = re.compile(r"""(?<!\w)'(?:[^'\\]|\\.)*'(?!\w)|"(?:[^"\\]|\\.)*"|\d+(?:\.\d+)?""")
-"""What may differ between two messages of the same error: quoted text and numbers."""
+"""The parts in which messages of the same error may differ: quoted text and numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One fault of an input.
+    """A problem of an input.
 
     >>> print(Problem("judgments.csv", 7, "best is empty; it must be one of the row's items"))
     judgments.csv:7: best is empty; it must be one of the row's items
     """
 
     file: str
-    """The file as the user named it, or what stands for it (``<stdin>``)."""
+    """The file name given by the user, or a placeholder such as ``<stdin>``."""
     line: int | None
-    """The line, counted from 1; None where the fault is the file's as a whole."""
+    """The line, counted from 1; None for a problem of the whole file."""
     message: str
-    """What is wrong; what is allowed."""
+    """The problem and the expectation."""
     row: int | None = field(default=None, compare=False)
-    """The row, counted from 0, of a file whose rows have no lines; tells its rows apart."""
+    """The row, counted from 0, in files without lines; distinguishes its rows."""
 
     def __str__(self) -> str:
-        place = self.file if self.line is None else f"{self.file}:{self.line}"
-        return f"{place}: {self.message}"
+        location = self.file if self.line is None else f"{self.file}:{self.line}"
+        return f"{location}: {self.message}"
 
 
 class Location(NamedTuple):
     """Position of a row in a file."""
 
     file: str
-    """The file as messages name it."""
+    """The name of the file in messages."""
     line: int | None
-    """The line, counted from 1; None where the file has no lines."""
+    """The line, counted from 1; None for files without lines."""
 
     def problem(self, message: str) -> Problem:
         """Return a problem of the row."""
         return Problem(self.file, self.line, message)
 
-    def as_seen_from(self, other: Location) -> str:
-        """Return how a message about another row names it: ``line 3``, or ``a.tsv:3`` of another file."""
-        if self == other:
+    def as_seen_from(self, base: Location) -> str:
+        """Return the location relative to another row: ``line 3``, or ``a.tsv:3`` for another file."""
+        if self == base:
             return "the same line"
-        return f"line {self.line}" if self.file == other.file else f"{self.file}:{self.line}"
+        return f"line {self.line}" if self.file == base.file else f"{self.file}:{self.line}"
 
 
 def summary(problems: Sequence[Problem]) -> list[str]:
-    """Return a line per problem, and one line for an error that many lines of a file have.
+    """Return one line per problem, and one line for an error of many lines of a file.
 
-    Errors are the same where their messages differ in quoted values and numbers only. More than five of
-    them become the first, the number of lines, and the first five lines.
+    Errors are the same if their messages differ only in quoted values and numbers. More than five of them are
+    replaced by the first message, their number, and the first five lines.
 
     >>> many = [Problem("a.csv", line, f"best is '{line}'; it must be an item") for line in range(2, 83)]
     >>> for line in summary([*many, Problem("a.csv", 90, "3 fields; expected 5")]):
@@ -78,7 +78,7 @@ def summary(problems: Sequence[Problem]) -> list[str]:
         if len(same) <= MAX_LISTED:
             lines.append(str(problem))
         elif problem is same[0]:
-            lines.append(f"{problem} {_places(same)}")
+            lines.append(f"{problem} {_line_list(same)}")
     return lines
 
 
@@ -86,10 +86,10 @@ def _kind(problem: Problem) -> tuple[str, str]:
     return problem.file, VALUE.sub("", problem.message)
 
 
-def _places(problems: Sequence[Problem]) -> str:
-    """Return how many lines have an error, and the first of them.
+def _line_list(problems: Sequence[Problem]) -> str:
+    """Return the number of lines with an error, and the first of them.
 
-    >>> _places([Problem("a.csv", line, "") for line in (3, 3, 8)])
+    >>> _line_list([Problem("a.csv", line, "") for line in (3, 3, 8)])
     '(2 lines like this: 3, 8)'
     """
     numbers = list(dict.fromkeys(str(problem.line) for problem in problems))
@@ -98,7 +98,7 @@ def _places(problems: Sequence[Problem]) -> str:
 
 
 class InputError(ValueError):
-    """Input that cannot be used; carries every problem that was found, not only the first.
+    """Invalid input, with all problems and not only the first.
 
     The message is their `summary`.
 

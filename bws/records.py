@@ -1,11 +1,11 @@
-"""Tuples, judgments and scores: the integer arrays that the computations work on, and their records.
+"""Tuples, judgments and scores: the integer arrays used in computations, and their records.
 
-Judgments have two orders: that of the source, which files, tables and messages keep, and the canonical
-order of the ids (`Judgments.canonical`), in which everything is computed, so that no result depends on how a
-file is sorted.
+Judgments have two orders: that of the source, which files, tables and messages preserve, and the canonical
+order of the ids (`Judgments.canonical`). Computations use the canonical order, so that results are
+independent of the order of rows in a file.
 
-An item is identified by its group and its id together: two dialogues may each have a candidate
-``a``. Where there are no groups, every group is the empty string.
+An item is identified by its group and its id: two dialogues may each have a candidate ``a``. Without groups,
+every group is the empty string.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Floats = NDArray[np.float64]
 
 
 def normal_id(text: str) -> str:
-    """Return the form in which ids are compared: Unicode NFC without outer white space.
+    """Return the normalised form of an id: Unicode NFC without surrounding white space.
 
     >>> normal_id(" u\u0308ber ") == "über"
     True
@@ -55,22 +55,23 @@ class Tuples:
     """T tuples of K items each, over N items in G groups."""
 
     ids: NDArray[np.object_]
-    """(T,) tuple ids, each once."""
+    """(T,) unique tuple ids."""
     items: NDArray[np.object_]
-    """(N,) item ids; an item's place here is its index everywhere else."""
+    """(N,) item ids; the position of an item is its index in all other arrays."""
     group_of_item: Ints
     """(N,) index into `groups`."""
     groups: NDArray[np.object_]
-    """(G,) group ids, each once; a single empty string where there are no groups."""
+    """(G,) unique group ids; a single empty string without groups."""
     members: Ints
-    """(T, K) item indices; all members of a tuple are distinct and of one group. The order is the
-    order in which the tuple's items were first written."""
+    """(T, K) item indices; the members of a tuple are distinct and of one group. The order is that of the
+    first occurrence of the tuple in the source.
+    """
     notes: tuple[str, ...] = ()
-    """What a user of a new design must know: groups that have fewer tuples than usual."""
+    """Notes on a new design: groups with fewer tuples than usual."""
 
     @property
     def k(self) -> int:
-        """Items in a tuple."""
+        """Number of items per tuple."""
         return int(self.members.shape[1])
 
     def __len__(self) -> int:
@@ -83,13 +84,13 @@ class Tuples:
 
     @cached_property
     def n_repeated(self) -> int:
-        """The number of tuples whose items are those of an earlier tuple."""
+        """Number of tuples whose items are those of an earlier tuple."""
         ordered = np.sort(self.members, axis=1)
         ordered = ordered[np.lexsort(ordered.T)]
         return int((ordered[1:] == ordered[:-1]).all(axis=1).sum())
 
     def rows(self) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-        """Yield (tuple id, group id, item ids) a tuple."""
+        """Yield (tuple id, group id, item ids) per tuple."""
         for identity, group, members in zip(
             self.ids, self.groups[self.group_of_tuple], self.items[self.members], strict=True
         ):
@@ -101,21 +102,21 @@ class Judgment:
     """One annotator's answer to one tuple."""
 
     items: tuple[str, ...]
-    """The items in the order in which they were shown."""
+    """The items in display order."""
     best: str
     worst: str
     annotator: str = ""
-    """Who answered; empty where it is not known."""
+    """Id of the annotator; empty if unknown."""
     group: str = ""
     tuple_id: str = ""
-    """Empty: the tuple is known by its set of items."""
+    """Empty if the tuple is identified by its set of items."""
 
 
 @dataclass(frozen=True, eq=False)
 class Judgments:
-    """J valid judgments of T tuples by A annotators, in the order in which they were written.
+    """J valid judgments of T tuples by A annotators, in the order of the source.
 
-    Numbers are computed from `canonical`; files, tables and messages keep the order of the source.
+    Results are computed from `canonical`; files, tables and messages preserve the order of the source.
     """
 
     tuples: Tuples
@@ -126,39 +127,40 @@ class Judgments:
     worst: NDArray[np.int8]
     """(J,) position of the worst item, never equal to `best`."""
     annotator_of: Ints
-    """(J,) index into `annotators`; -1 where the source names none."""
+    """(J,) index into `annotators`; -1 if unknown."""
     annotators: NDArray[np.object_]
-    """(A,) annotator ids, each once."""
+    """(A,) unique annotator ids."""
     shown: NDArray[np.int8] | None = None
-    """(J, K) the order on the annotator's screen: `shown[j, s]` is the position in `members` of the item
-    shown at place s. None: the source does not tell."""
+    """(J, K) the display order: `shown[j, s]` is the position in `members` of the item displayed at
+    position s. None if unknown.
+    """
     columns: Mapping[str, NDArray[np.object_]] = field(default_factory=dict)
-    """Further columns as text, (J,) each: seconds, comment, assignment_id, and whatever else was there."""
+    """Further columns as text, (J,) each: seconds, comment, assignment_id, and any others."""
     source: str = ""
-    """The file (and the format it was taken for) that the judgments came from."""
+    """The file of the judgments and its format."""
     left_out: tuple[Problem, ...] = ()
-    """Why rows were not used, each reason with its line."""
+    """Reasons for skipped rows, with their lines."""
     items_left_out: tuple[str, ...] = ()
-    """Items that are in rows that were not used, and in no others."""
+    """Items that occur only in skipped rows."""
     variants: Variants | None = None
-    """Items that differ in white space, case and punctuation only; None where there are none."""
+    """Items that differ only in white space, case and punctuation; None if there are none."""
 
     def __len__(self) -> int:
         return int(self.tuple_of.shape[0])
 
     @cached_property
     def best_item(self) -> Ints:
-        """(J,) index of the item chosen best."""
+        """(J,) index of the best item."""
         return self.tuples.members[self.tuple_of, self.best]
 
     @cached_property
     def worst_item(self) -> Ints:
-        """(J,) index of the item chosen worst."""
+        """(J,) index of the worst item."""
         return self.tuples.members[self.tuple_of, self.worst]
 
     @cached_property
     def canonical(self) -> CanonicalJudgments:
-        """The judgments in the order that no file determines.
+        """The judgments in canonical order, which is independent of the file.
 
         >>> one, two = (Judgment(("b", "a", "c"), "b", worst) for worst in "ac")
         >>> first, again = (Judgments.from_records(r).canonical for r in ([one, two], [two, one]))
@@ -169,14 +171,14 @@ class Judgments:
 
     @property
     def n_left_out(self) -> int:
-        """How many rows were not used; a row with several faults is one."""
+        """Number of skipped rows; a row with several faults counts once."""
         rows = {(problem.file, problem.line, problem.row) for problem in self.left_out}
-        unplaced = {(problem.file, None, None) for problem in self.left_out}  # each is a row
+        unplaced = {(problem.file, None, None) for problem in self.left_out}  # Each is a row.
         count = sum((p.file, p.line, p.row) in unplaced for p in self.left_out)
         return len(rows - unplaced) + count
 
-    def take(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> Judgments:
-        """Return the judgments at `rows` (indices or a mask); items and tuples stay as they are."""
+    def select(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> Judgments:
+        """Return the judgments at `rows` (indices or a mask); items and tuples are unchanged."""
         return replace(
             self,
             tuple_of=self.tuple_of[rows],
@@ -189,7 +191,7 @@ class Judgments:
 
     @classmethod
     def from_records(cls, records: Iterable[Judgment]) -> Judgments:
-        """Build the arrays from records; ValueError names every record that is not a valid judgment.
+        """Build the arrays from records; raise ValueError for every invalid judgment.
 
         >>> judged = Judgments.from_records([
         ...     Judgment(("a", "b", "c"), best="a", worst="c", annotator="w1"),
@@ -200,19 +202,19 @@ class Judgments:
         >>> judged.tuples.items[judged.worst_item].tolist()
         ['c', 'b']
         """
-        from bws.files import judgments_from_records  # the checks are the same as for a file
+        from bws.files import judgments_from_records  # Same validation as for a file.
 
         return judgments_from_records(records)
 
     def records(self) -> Iterator[Judgment]:
-        """Yield the judgments as records, items in the order shown where that is known."""
+        """Yield the judgments as records, with items in display order if it is known."""
         tuples = self.tuples
         for j, t in enumerate(self.tuple_of):
             members = tuples.members[t]
             order = range(tuples.k) if self.shown is None else self.shown[j]
             annotator = self.annotator_of[j]
             yield Judgment(
-                items=tuple(tuples.items[members[place]] for place in order),
+                items=tuple(tuples.items[members[position]] for position in order),
                 best=tuples.items[members[self.best[j]]],
                 worst=tuples.items[members[self.worst[j]]],
                 annotator="" if annotator < 0 else self.annotators[annotator],
@@ -223,7 +225,7 @@ class Judgments:
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """How often each of N items was shown, chosen best and chosen worst; (N,) each."""
+    """Numbers of appearances and of best and worst judgments of N items; (N,) each."""
 
     appearances: Longs
     best: Longs
@@ -232,9 +234,9 @@ class Counts:
 
 @dataclass(frozen=True, eq=False)
 class CanonicalJudgments:
-    """J judgments of the N judged items, ordered by ids alone: not by how a file was sorted.
+    """J judgments of the N judged items, ordered by ids only and independent of the order of a file.
 
-    Everything that is computed from judgments is computed from these arrays.
+    All computations on judgments use these arrays.
     """
 
     origin: Longs
@@ -246,22 +248,23 @@ class CanonicalJudgments:
     group_of: Longs
     """(N,) index into `groups`."""
     annotators: list[str]
-    """A ids of those who judged, ascending."""
+    """A ids of annotators with judgments, ascending."""
     members: Longs
-    """(T, K) item indices, ascending in a row; the rows ascend and are distinct: tuples with the
-    same items are one."""
+    """(T, K) item indices, ascending within a row; the rows are ascending and distinct: tuples with the
+    same items are merged.
+    """
     tuple_of: Longs
-    """(J,) index into `members`; the judgments ascend by tuple, best, worst and annotator."""
+    """(J,) index into `members`; judgments are sorted by tuple, best, worst and annotator."""
     best: Longs
     """(J,) position of the best item in its row of `members`."""
     worst: Longs
     """(J,) position of the worst item."""
     annotator_of: Longs
-    """(J,) index into `annotators`, -1 where unknown."""
+    """(J,) index into `annotators`, -1 if unknown."""
 
     @property
     def k(self) -> int:
-        """Items in a tuple."""
+        """Number of items per tuple."""
         return int(self.members.shape[1])
 
     def __len__(self) -> int:
@@ -269,37 +272,37 @@ class CanonicalJudgments:
 
     @property
     def judged_items(self) -> Longs:
-        """(J, K) the items of each judgment's tuple."""
+        """(J, K) indices of the items in each judgment's tuple."""
         return self.members[self.tuple_of]
 
     @property
     def best_item(self) -> Longs:
-        """(J,) index of the item chosen best."""
+        """(J,) index of the best item."""
         return self.members[self.tuple_of, self.best]
 
     @property
     def worst_item(self) -> Longs:
-        """(J,) index of the item chosen worst."""
+        """(J,) index of the worst item."""
         return self.members[self.tuple_of, self.worst]
 
     @property
     def values(self) -> Floats:
-        """(J, K) what a judgment says of its items: 1 for the best, -1 for the worst, else 0."""
+        """(J, K) values of the items in a judgment: 1 for the best, -1 for the worst, else 0."""
         position = np.arange(self.k)
-        is_best, is_worst = (position == chosen[:, None] for chosen in (self.best, self.worst))
+        is_best, is_worst = (position == answer[:, None] for answer in (self.best, self.worst))
         values: Floats = is_best * 1.0 - is_worst
         return values
 
     @property
     def distinct_annotator_of(self) -> Longs:
-        """(J,) `annotator_of`, but for judgments that name none: another number from A on for each."""
+        """(J,) `annotator_of`, with a distinct number from A for each judgment without annotator."""
         unknown = self.annotator_of < 0
         annotator_of = self.annotator_of.copy()
         annotator_of[unknown] = len(self.annotators) + np.arange(np.count_nonzero(unknown))
         return annotator_of
 
-    def take(self, rows: Longs) -> CanonicalJudgments:
-        """Return the judgments at `rows`, repeated as often as they stand there; items stay."""
+    def select(self, rows: Longs) -> CanonicalJudgments:
+        """Return the judgments at `rows`, including repetitions; items are unchanged."""
         picked = {
             name: getattr(self, name)[rows]
             for name in ("tuple_of", "best", "worst", "annotator_of")
@@ -308,27 +311,26 @@ class CanonicalJudgments:
 
     @cached_property
     def counts(self) -> Counts:
-        """How often every item was shown, chosen best and chosen worst."""
-        n, judged = len(self.items), np.bincount(self.tuple_of, minlength=len(self.members))
-        shown = np.bincount(self.members.ravel(), judged.repeat(self.k), minlength=n)
+        """Return the numbers of appearances and of best and worst judgments of every item."""
+        n, n_judgments = len(self.items), np.bincount(self.tuple_of, minlength=len(self.members))
+        n_appearances = np.bincount(self.members.ravel(), n_judgments.repeat(self.k), minlength=n)
         best = np.bincount(self.best_item, minlength=n)
         worst = np.bincount(self.worst_item, minlength=n)
-        return Counts(shown.astype(np.int64), best, worst)
+        return Counts(n_appearances.astype(np.int64), best, worst)
 
     def best_first(self) -> Longs:
-        """Return (J, K) item indices: the best first, the worst last, the others ascending between."""
-        place = np.arange(self.k)
-        chosen = (place == self.best[:, None]) | (place == self.worst[:, None])
-        middle = self.judged_items[~chosen].reshape(len(self), self.k - 2)
+        """Return (J, K) item indices: best first, worst last, the others ascending in between."""
+        position = np.arange(self.k)
+        answer = (position == self.best[:, None]) | (position == self.worst[:, None])
+        middle = self.judged_items[~answer].reshape(len(self), self.k - 2)
         return np.column_stack((self.best_item, middle, self.worst_item))
 
     def digest(self) -> str:
         """Return the SHA-256 of the judgments' content, in hexadecimal.
 
-        Hashed are, one after the other: the JSON of `[K, groups, items, annotators]`; then
-        `group_of`, `members`, `tuple_of`, `best`, `worst` and `annotator_of` as little-endian
-        32-bit integers. The order of rows, items and annotators, tuple ids, and items that nobody
-        judged do not change it.
+        The hashed data are the JSON of `[K, groups, items, annotators]`, followed by `group_of`, `members`,
+        `tuple_of`, `best`, `worst` and `annotator_of` as little-endian 32-bit integers. The digest is
+        independent of the order of rows, items and annotators, of tuple ids, and of items without judgments.
         """
         texts = json.dumps([self.k, self.groups, self.items, self.annotators])
         state = hashlib.sha256(texts.encode("ascii"))
@@ -339,7 +341,7 @@ class CanonicalJudgments:
 
 
 def _in_canonical_order(judgments: Judgments) -> CanonicalJudgments:
-    """Renumber judgments by the sort order (by code point) of their ids; unjudged items go."""
+    """Renumber judgments by the sort order (by code point) of their ids, dropping items without judgments."""
     tuples = judgments.tuples
     used = _distinct(judgments.tuple_of, len(tuples))
     origin = _sorted_items(tuples, _distinct(tuples.members[used], len(tuples.items)))
@@ -348,49 +350,55 @@ def _in_canonical_order(judgments: Judgments) -> CanonicalJudgments:
 
     ranked = _inverse(origin, len(tuples.items))[tuples.members[used]]
     order = np.argsort(ranked, axis=1)
-    place = np.argsort(order, axis=1)
+    positions = np.argsort(order, axis=1)
     members, number = _distinct_rows(np.take_along_axis(ranked, order, axis=1), len(origin))
 
     row = _inverse(used, len(tuples))[judgments.tuple_of]
-    columns = (number[row], place[row, judgments.best], place[row, judgments.worst], annotator_of)
+    columns = (
+        number[row],
+        positions[row, judgments.best],
+        positions[row, judgments.worst],
+        annotator_of,
+    )
     sizes = (len(members), tuples.k, tuples.k, len(annotators))
     items = tuples.items[origin].tolist()
     rows = _sorted_rows(columns, sizes)
     return CanonicalJudgments(origin, items, groups, group_of, annotators, members, *rows)
 
 
-def _sorted_items(tuples: Tuples, judged: Longs) -> Longs:
-    """Return the judged items' indices, ascending by group id and then item id."""
-    ids = tuples.items[judged].tolist()
-    by_id = judged[sorted(range(len(ids)), key=ids.__getitem__)]
+def _sorted_items(tuples: Tuples, tuple_indices: Longs) -> Longs:
+    """Return the indices of judged items, ascending by group id and then item id."""
+    ids = tuples.items[tuple_indices].tolist()
+    by_id = tuple_indices[sorted(range(len(ids)), key=ids.__getitem__)]
     _, group = _renumbered(tuples.groups, tuples.group_of_item[by_id])
     return by_id[np.argsort(group, kind="stable")]
 
 
 def _renumbered(ids: NDArray[np.object_], index: NDArray[np.int32]) -> tuple[list[str], Longs]:
-    """Return the used ids ascending, and `index` into them; -1 stays -1."""
+    """Return the used ids in ascending order, and `index` mapped to them; -1 stays -1."""
     used = _distinct(index[index >= 0], len(ids))
     names = ids[used].tolist()
     order = np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.int64)
-    # One place more, at the end: where -1 looks.
+    # An additional element at the end for the index -1.
     rank = np.append(_inverse(used[order], len(ids)), -1)
     return [names[i] for i in order], rank[index]
 
 
 def _distinct(index: NDArray[np.int32], size: int) -> Longs:
-    """Return the distinct numbers, ascending; all are below `size`."""
+    """Return the distinct numbers in ascending order; all are below `size`."""
     return np.flatnonzero(np.bincount(index.ravel(), minlength=size))
 
 
-def _inverse(places: Longs, size: int) -> Longs:
-    """Return (size,) the index at which each number stands in `places`, -1 where it does not."""
+def _inverse(permutation: Longs, size: int) -> Longs:
+    """Return (size,) the index of each number in `permutation`, -1 for missing numbers."""
     index = np.full(size, -1, dtype=np.int64)
-    index[places] = np.arange(len(places))
+    index[permutation] = np.arange(len(permutation))
     return index
 
 
 def _distinct_rows(table: Longs, size: int) -> tuple[Longs, Longs]:
-    """Return the distinct rows of `table` (entries below `size`) ascending, and each row's number."""
+    """Return the distinct rows of `table` (entries below `size`) in ascending order, and the index of each
+    row."""
     order = _row_order(tuple(_packed(table, size)))
     ordered = table[order]
     new = np.ones(len(table), dtype=bool)
@@ -401,7 +409,7 @@ def _distinct_rows(table: Longs, size: int) -> tuple[Longs, Longs]:
 
 
 def _row_order(keys: tuple[Longs, ...]) -> Longs:
-    """Return where the rows stand in ascending order; equal rows in any order."""
+    """Return the indices that sort the rows; equal rows in any order."""
     order = np.argsort(keys[0])
     first = keys[0][order]
     settled = len(keys) == 1 or bool((first[1:] > first[:-1]).all())
@@ -409,7 +417,7 @@ def _row_order(keys: tuple[Longs, ...]) -> Longs:
 
 
 def _packed(table: Longs, size: int) -> Iterator[Longs]:
-    """Yield keys of several columns each: fewer keys to sort by, in the same order."""
+    """Yield combined keys of several columns: fewer sort keys with the same order."""
     together = int(62 // np.log2(max(size, 2)))
     for start in range(0, table.shape[1], together):
         columns = table[:, start : start + together]
@@ -417,7 +425,7 @@ def _packed(table: Longs, size: int) -> Iterator[Longs]:
 
 
 def _sorted_rows(columns: tuple[Longs, ...], sizes: tuple[int, ...]) -> Iterator[Longs]:
-    """Yield the columns with their rows in ascending order; the last column may hold -1."""
+    """Yield the columns with their rows in ascending order; the last column may contain -1."""
     tuples, k, _, annotators = sizes
     shape = (max(tuples, 1), k, k, annotators + 1)
     key = np.ravel_multi_index((*columns[:-1], columns[-1] + 1), shape)
@@ -428,23 +436,23 @@ def _sorted_rows(columns: tuple[Longs, ...], sizes: tuple[int, ...]) -> Iterator
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """A score for each of N items, with the counts behind it."""
+    """Scores of N items, with their counts."""
 
     items: NDArray[np.object_]
     groups: NDArray[np.object_]
-    """(N,) the group id of each item (not an index)."""
+    """(N,) group id of each item (not an index)."""
     score: Floats
-    """(N,) NaN where the item was never judged."""
+    """(N,) NaN for items without judgments."""
     appearances: NDArray[np.int64]
     best: NDArray[np.int64]
     worst: NDArray[np.int64]
     low: Floats | None = None
-    """(N,) lower end of the 95 % interval; None where none was asked for."""
+    """(N,) lower limit of the 95 % interval; None if no interval was requested."""
     high: Floats | None = None
     notes: Sequence[str] = ()
-    """What a reader of the scores must know: items never shown, models that did not converge."""
+    """Notes for readers: items without appearances, models that did not converge."""
     signature: Mapping[str, object] = field(default_factory=dict)
-    """All that produced the scores: method, scale, seed, digest of the judgments, version."""
+    """Everything that determines the scores: method, scale, seed, digest of the judgments, version."""
 
     def __len__(self) -> int:
         return int(self.score.shape[0])

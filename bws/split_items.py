@@ -140,7 +140,7 @@ def split_items(judgments: Judgments, *, seed: int = 0) -> SplitItems:
     if not has_annotator.any():
         note = "split items: not available (judgments without annotators)"
         return SplitItems((), (note,), settings)
-    canonical = judgments.take(has_annotator).canonical
+    canonical = judgments.select(has_annotator).canonical
     values = _AnswerValues.from_judgments(canonical)
     p = _p_values(values, seed)
     counts = canonical.counts

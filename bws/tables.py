@@ -1,4 +1,4 @@
-"""Tables of results: one value, written for the terminal, Markdown, LaTeX, CSV, or as a data frame."""
+"""Tables of results, rendered as text, Markdown, LaTeX, CSV, or a data frame."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ __all__ = [
 ]
 
 FORMATS = {"table": "simple", "markdown": "github", "latex": "latex_booktabs"}
-"""Name of a text format -> tabulate's."""
-WHOLE = "all"
+"""Name of a text format -> tabulate's name."""
+ALL_GROUPS = "all"
 
 
 @runtime_checkable
 class Interval(Protocol):
-    """A number with the limits of its interval; the limits are NaN where there is no interval."""
+    """A number with the limits of its interval; the limits are NaN without an interval."""
 
     @property
     def value(self) -> float: ...  # noqa: D102
@@ -41,7 +41,7 @@ class Interval(Protocol):
 
 
 Cell = str | int | float | Interval | Mapping[str, Any] | None
-"""Text, a number, a number with its interval, the part of the data that a row is of, or nothing."""
+"""Text, a number, a number with its interval, column values of a group, or nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,22 +52,23 @@ class Column:
     """Name of the column in CSV files and data frames."""
     title: str = ""
     spec: str = ""
-    """Format of its numbers, as `format` takes it: ``.3f``."""
+    """Format specification of its numbers, such as ``.3f``."""
     unit: str = ""
-    """Text after its numbers: `` %``."""
+    """Suffix of its numbers, such as `` %``."""
     group: str = ""
-    """Title of the adjacent columns that this column belongs to."""
+    """Title shared by adjacent columns."""
     source: str = ""
-    """JSON Pointer of its numbers below the source of their row, without the first ``/``."""
+    """JSON Pointer of its numbers relative to the source of their row, without the first ``/``."""
     align: Literal["left", "right", "decimal"] = "left"
     is_detail: bool = False
-    """Whether it is in CSV files and data frames only."""
+    """Whether it occurs only in CSV files and data frames."""
     parts: Sequence[Column] = ()
-    """Of a column of parts: a column for each name; without them texts have one that names the part."""
+    """For a column of groups, the names of its columns; without them, texts have one column with the group's
+    name."""
 
     @property
     def header(self) -> str:
-        """Title with that of the group."""
+        """Title including that of the group."""
         return " ".join(filter(None, (self.group, self.title)))
 
     def text(self, cell: Cell, missing: str) -> str:
@@ -87,15 +88,15 @@ class Column:
 
 
 def limits_text(interval: Interval, spec: str) -> str:
-    """Return ``[low, high]``, or a dash in brackets where there is no interval."""
+    """Return ``[low, high]``, or a dash in brackets without an interval."""
     if math.isnan(interval.low):
         return "[–]"
     return f"[{interval.low:{spec}}, {interval.high:{spec}}]"
 
 
 def part_name(values: Mapping[str, Any]) -> str:
-    """Return how tables and notes call a part: ``source=CROWDSS, n_turns=3``, or ``all``."""
-    return ", ".join(f"{name}={value}" for name, value in values.items()) or WHOLE
+    """Return the name of a group in tables and notes: ``source=CROWDSS, n_turns=3``, or ``all``."""
+    return ", ".join(f"{name}={value}" for name, value in values.items()) or ALL_GROUPS
 
 
 @dataclass(frozen=True)
@@ -114,14 +115,14 @@ class ResultTable:
 
     columns: Sequence[Column]
     rows: Sequence[Sequence[Cell]]
-    """A cell for each column."""
+    """One cell per column."""
     notes: Sequence[str] = ()
-    """What to know of the numbers; below the table."""
+    """Notes below the table."""
     title: str = ""
-    missing: str = "not defined"
-    """Text of NaN."""
+    missing: str = "undefined"
+    """Text for NaN."""
     sources: Sequence[str] = ()
-    """JSON Pointer of each row's numbers in what the command prints with ``--json``."""
+    """JSON Pointer of each row's numbers in the ``--json`` output of the command."""
 
     def __str__(self) -> str:
         """Return the table and its notes for the terminal."""
@@ -130,7 +131,7 @@ class ResultTable:
     def text(self, form: str = "table") -> str:
         """Return the table in a format of `FORMATS`, without title and notes.
 
-        A title that columns share is above the first of them.
+        A title shared by several columns is above the first of them.
         """
         columns = self.text_columns()
         groups = ["", *(column.group for column in columns)]
@@ -141,9 +142,9 @@ class ResultTable:
         return tabulated(self.text_rows(), headers, form, [column.align for column in columns])
 
     def text_columns(self) -> list[Column]:
-        """Return the columns of texts: without details, with a column for each name of parts."""
-        shown = (column for column in self.columns if not column.is_detail)
-        return [each for column in shown for each in column.parts or [column]]
+        """Return the columns for texts: without details, and with one column per name of a group."""
+        visible_columns = (column for column in self.columns if not column.is_detail)
+        return [each for column in visible_columns for each in column.parts or [column]]
 
     def text_rows(self, missing: str | None = None) -> list[list[str]]:
         """Return the cells of `text_columns` as texts."""
@@ -159,14 +160,14 @@ class ResultTable:
         ]
 
     def select(self, *keys: str) -> ResultTable:
-        """Return a table of some columns, in this order."""
+        """Return a table of some columns, in the given order."""
         index = {column.key: n for n, column in enumerate(self.columns)}
         columns = [self.columns[index[key]] for key in keys]
         rows = [[row[index[key]] for key in keys] for row in self.rows]
         return ResultTable(columns, rows, self.notes, self.title, self.missing, self.sources)
 
     def csv(self) -> str:
-        """Return the table as CSV with all digits; NaN and the value of no part are empty."""
+        """Return the table as CSV with full precision; NaN and missing group values are empty."""
         from bws.textio import csv_text
 
         values = self._values()
@@ -174,16 +175,16 @@ class ResultTable:
         return csv_text((["" if cell != cell else cell for cell in row] for row in rows), [*values])
 
     def frame(self) -> pl.DataFrame:
-        """Return the table as a data frame; null for NaN and for the value of no part.
+        """Return the table as a data frame, with null for NaN and missing group values.
 
-        A number with an interval has two more columns, its key with ``_low`` and ``_high``.
+        A number with an interval has two additional columns, its key with ``_low`` and ``_high``.
         """
         import polars as pl
 
         return pl.DataFrame(self._values(), strict=False).fill_nan(None)
 
     def _values(self) -> dict[str, list[Any]]:
-        """Return names and plain values of columns."""
+        """Return names and plain values of the columns."""
         values: dict[str, list[Any]] = {}
         for n, column in enumerate(self.columns):
             values.update(_plain_values(column, [row[n] for row in self.rows]))
@@ -194,13 +195,13 @@ def _cell_texts(column: Column, cell: Cell, missing: str) -> Iterator[str]:
     if not column.parts or not isinstance(cell, Mapping):
         yield column.text(cell, missing)
     elif not cell:
-        yield from (WHOLE, *[""] * (len(column.parts) - 1))
+        yield from (ALL_GROUPS, *[""] * (len(column.parts) - 1))
     else:
         yield from (f"{cell[part.key] or '(none)'}{part.unit}" for part in column.parts)
 
 
 def _plain_values(column: Column, cells: Sequence[Cell]) -> Iterator[tuple[str, list[Any]]]:
-    """Yield name and values of each column of plain values that a column becomes."""
+    """Yield name and values of each plain column derived from a column."""
     mappings = [cell for cell in cells if isinstance(cell, Mapping)]
     if mappings or column.parts:
         names = [
@@ -232,7 +233,7 @@ def tabulated(
     form: str = "table",
     align: Sequence[str] | None = None,
 ) -> str:
-    """Return a table in a format of `FORMATS`; cells are written as they are, to the left by default."""
+    """Return a table in a format of `FORMATS`; cells are written unchanged, left-aligned by default."""
     from tabulate import tabulate
 
     style = FORMATS[form]

@@ -1,4 +1,5 @@
-"""Reading and writing text files: one way for ``-``, ``.gz``, byte order marks and failures."""
+"""Reading and writing of text files, with uniform treatment of ``-``, ``.gz``, byte order marks and
+errors."""
 
 from __future__ import annotations
 
@@ -37,42 +38,42 @@ __all__ = [
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 WORKBOOK = "save the sheet as CSV (UTF-8)"
 OTHER_FORMATS = {
-    b"PK\x03\x04": f"is a ZIP archive, as Excel and LibreOffice write; {WORKBOOK}",
+    b"PK\x03\x04": f"is a ZIP archive, as written by Excel and LibreOffice; {WORKBOOK}",
     b"\xd0\xcf\x11\xe0": f"is a Microsoft Office file; {WORKBOOK}",
     b"\xff\xfe": "is UTF-16 text; save the file as UTF-8 (in Excel: CSV UTF-8)",
     b"\xfe\xff": "is UTF-16 text; save the file as UTF-8",
-    b"PAR1": "is a Parquet file; text (UTF-8) is expected",
-    b"%PDF": "is a PDF file; text (UTF-8) is expected",
+    b"PAR1": "is a Parquet file; expected text (UTF-8)",
+    b"%PDF": "is a PDF file; expected text (UTF-8)",
 }
-"""How files of other formats begin, and what to do with each."""
+"""First bytes of files in other formats, with a remedy for each."""
 ANY_RATIO = 64 * 2**20
-"""So many bytes may be unpacked, however small the packed file is."""
+"""Size in bytes that may always be decompressed, irrespective of the ratio."""
 RATIO = 100
-"""Beyond that, how many bytes may come of one: text comes to ten or twenty, a bomb to a thousand."""
+"""Maximum ratio of decompressed to compressed size above that. Text reaches 10 to 20, a bomb up to 1,000."""
 UNPACKED = 2 * 2**30
-"""So many bytes are unpacked into memory at most."""
+"""Maximum size in bytes of decompressed data in memory."""
 PIECE = 2**20
 TOML_LOCATION = re.compile(r" \(at line (\d+), column \d+\)$")
 TEMPORARY = ".bws.part"
-"""How the names of temporary files end, which no other program calls so."""
+"""Suffix of temporary files, not used by other programs."""
 FORGOTTEN = 3600.0
-"""Seconds without a change after which a temporary file is one that a killed process left."""
+"""Age in seconds of a temporary file that is considered abandoned by a killed process."""
 
 log = logging.getLogger(__name__)
 _looked: dict[Path, float] = {}
-"""Folder -> when this process last looked for what killed ones left there."""
+"""Folder -> time of this process's last search for abandoned files."""
 
 
 def display_name(path: str | os.PathLike[str]) -> str:
-    """Return how messages call a path: ``-`` is ``<stdin>``."""
+    """Return the name of a path in messages: ``-`` is ``<stdin>``."""
     return "<stdin>" if os.fspath(path) == "-" else os.fspath(path)
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """Read a whole file; ``-`` is standard input, ``.gz`` is unpacked, a byte order mark is dropped.
+    """Read a whole file; ``-`` is standard input, ``.gz`` is decompressed, a byte order mark is dropped.
 
-    Raises InputError where the file is missing, is a directory, cannot be read or unpacked, or where
-    `too_much` comes of it.
+    Raises InputError if the file is missing, is a directory, cannot be read or decompressed, or exceeds the
+    limits of `too_much`.
     """
     name, began = os.fspath(path), time.perf_counter()
     try:
@@ -84,9 +85,9 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
     except FileNotFoundError:
         raise InputError(Problem(name, None, "no such file")) from None
     except IsADirectoryError:
-        raise InputError(Problem(name, None, "is a directory; a file is expected")) from None
+        raise InputError(Problem(name, None, "is a directory; expected a file")) from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(Problem(name, None, f"is not a whole gzip file ({error})")) from None
+        raise InputError(Problem(name, None, f"is not a complete gzip file ({error})")) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(Problem(name, None, f"cannot be read ({reason})")) from None
@@ -96,42 +97,42 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
 
 
 def too_much(packed: int, unpacked: int) -> str:
-    """Return why no more of a gzip file is unpacked; empty where it may go on.
+    """Return the reason for stopping decompression, or an empty string.
 
-    packed, unpacked: bytes of the whole file, and those that have come of it so far.
+    packed, unpacked: size in bytes of the compressed file, and of the decompressed data so far.
 
     >>> too_much(1_000, 60_000_000), too_much(10_000_000, 300_000_000)
     ('', '')
     >>> too_much(70_000, 70_000_000)
-    'unpacks to more than 100 times its size; where you know what it is, unpack it yourself'
+    'decompresses to more than 100 times its size; if you trust it, decompress it first'
     """
     if unpacked <= max(ANY_RATIO, RATIO * packed):
         return ""
-    return f"unpacks to more than {RATIO} times its size; where you know what it is, unpack it yourself"
+    return f"decompresses to more than {RATIO} times its size; if you trust it, decompress it first"
 
 
 def _unpacked(name: str, data: bytes) -> bytes:
-    """Return what a gzip file holds; InputError, before it fills the memory, where it is too much."""
-    found = bytearray()
+    """Return the content of a gzip file; raise InputError before it exceeds the memory limit."""
+    unpacked = bytearray()
     with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
         while piece := file.read(PIECE):
-            found += piece
-            reason = too_much(len(data), len(found))
-            if not reason and len(found) > UNPACKED:
-                reason = f"unpacks to more than {UNPACKED:,} bytes; unpack it yourself"
+            unpacked += piece
+            reason = too_much(len(data), len(unpacked))
+            if not reason and len(unpacked) > UNPACKED:
+                reason = f"decompresses to more than {UNPACKED:,} bytes; decompress it first"
             if reason:
                 raise InputError(Problem(name, None, reason))
-    return bytes(found)
+    return bytes(unpacked)
 
 
 def check_is_text(data: bytes, name: str) -> None:
-    """Raise InputError where a file is no UTF-8 text: another format, or the line of the first bad byte."""
+    """Raise InputError unless a file is UTF-8 text, with its format or the line of the first invalid byte."""
     for magic, message in OTHER_FORMATS.items():
         if data.startswith(magic):
             raise InputError(Problem(name, None, message))
     if b"\0" in data:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
-        raise InputError(Problem(name, line, "a NUL byte; the file must be UTF-8 text"))
+        raise InputError(Problem(name, line, "NUL byte; expected UTF-8 text"))
     if data.isascii():
         return
     try:
@@ -143,25 +144,25 @@ def check_is_text(data: bytes, name: str) -> None:
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """Read a whole UTF-8 file as `read_bytes` does; InputError as of `check_is_text`."""
+    """Read a whole UTF-8 file like `read_bytes`; raise InputError as in `check_is_text`."""
     data = read_bytes(path)
     check_is_text(data, display_name(path))
     return data.decode("utf-8")
 
 
 def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read a TOML file as `read_text` and `parse_toml` do."""
+    """Read a TOML file with `read_text` and `parse_toml`."""
     return parse_toml(read_text(path), display_name(path))
 
 
 def parse_toml(text: str, name: str) -> dict[str, Any]:
-    """Parse TOML of the file `name`; InputError names the line of a syntax error."""
+    """Parse TOML of the file `name`; raise InputError with the line of a syntax error."""
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         location = TOML_LOCATION.search(str(error))
         reason = TOML_LOCATION.sub("", str(error))
-        problem = Problem(name, int(location[1]) if location else None, f"is not TOML: {reason}")
+        problem = Problem(name, int(location[1]) if location else None, f"not valid TOML: {reason}")
         raise InputError(problem) from None
 
 
@@ -171,9 +172,9 @@ def csv_text(
     *,
     quote_all: bool = False,
 ) -> str:
-    r"""Return rows as CSV with line feeds, fields quoted where necessary, None and missing keys empty.
+    r"""Return rows as CSV with line feeds; fields are quoted if necessary, None and missing keys are empty.
 
-    A mapping is written in the order of the header; ValueError where it has a key that the header lacks.
+    A mapping is written in the order of the header. Raises ValueError for a key that is not in the header.
 
     >>> csv_text([("a", 0.5), {"score": None, "item": "b, c"}], ("item", "score"))
     'item,score\na,0.5\n"b, c",\n'
@@ -193,7 +194,7 @@ def csv_text(
 
 
 def json_lines_text(objects: Iterable[Mapping[str, Any]]) -> str:
-    r"""Return objects as JSON Lines, characters as they are.
+    r"""Return objects as JSON Lines, without escaping non-ASCII characters.
 
     >>> json_lines_text([{"text": "Grüß Gott"}, {}])
     '{"text": "Grüß Gott"}\n{}\n'
@@ -202,10 +203,10 @@ def json_lines_text(objects: Iterable[Mapping[str, Any]]) -> str:
 
 
 def write_atomic(path: str | os.PathLike[str], content: str | bytes) -> None:
-    """Write a whole file or nothing; ``-`` is standard output, ``.gz`` is packed.
+    """Write a file atomically; ``-`` is standard output, ``.gz`` is compressed.
 
-    The content goes to a temporary file in the same folder, which then takes the name. Where that
-    fails (a full disk, say) the old file stands as it was and the OSError is raised.
+    The content is written to a temporary file in the same folder, which is then renamed. If this fails, for
+    example on a full disk, the old file is unchanged and the OSError is raised.
     """
     name = os.fspath(path)
     data = content.encode("utf-8") if isinstance(content, str) else content
@@ -219,10 +220,10 @@ def write_atomic(path: str | os.PathLike[str], content: str | bytes) -> None:
 
 
 def write_with(path: str | os.PathLike[str], write: Callable[[str], object]) -> None:
-    """Let `write` fill a temporary file beside `path`, then give it that name; all or nothing.
+    """Pass a temporary file beside `path` to `write`, then rename it to `path`; atomic.
 
-    What is there and no regular file (a device, a pipe) is written to as it is, never replaced. A process
-    that is killed leaves its temporary file; one that writes into the folder an hour later removes it.
+    An existing device or pipe is written directly and never replaced. A killed process leaves its temporary
+    file behind; it is removed by a process that writes to the folder an hour later.
     """
     import tempfile
 
@@ -230,7 +231,7 @@ def write_with(path: str | os.PathLike[str], write: Callable[[str], object]) -> 
     if target.exists() and not target.is_file():
         write(os.fspath(target))
         return
-    target = target.resolve()  # a link keeps pointing where it points
+    target = target.resolve()  # Keep the target of a symbolic link.
     target.parent.mkdir(parents=True, exist_ok=True)
     _tidy(target.parent)
     temporary = ""
@@ -238,35 +239,35 @@ def write_with(path: str | os.PathLike[str], write: Callable[[str], object]) -> 
         handle, temporary = tempfile.mkstemp(TEMPORARY, f".{target.name}.", target.parent)
         os.close(handle)
         write(temporary)
-        with open(temporary, "rb") as written:
-            os.fsync(written.fileno())
-            size = os.fstat(written.fileno()).st_size
+        with open(temporary, "rb") as temporary_file:
+            os.fsync(temporary_file.fileno())
+            size = os.fstat(temporary_file.fileno()).st_size
         os.chmod(temporary, _mode_of(target))
         os.replace(temporary, target)
     except BaseException as error:
         if temporary:
             os.unlink(temporary)
         if isinstance(error, OSError):
-            error.filename = os.fspath(target)  # not the temporary name, and never without a name
+            error.filename = os.fspath(target)  # Not the temporary name, and never empty.
         raise
     log.debug("wrote %s: %d bytes, %.3f s", os.fspath(path), size, time.perf_counter() - began)
 
 
 def _tidy(folder: Path) -> None:
-    """Remove temporary files to which nobody has written for long; a look takes time in a large folder."""
+    """Remove abandoned temporary files; rarely, because listing a large folder takes time."""
     if time.monotonic() - _looked.get(folder, -FORGOTTEN) < FORGOTTEN:
         return
     _looked[folder] = time.monotonic()
-    with suppress(OSError):  # what may not be listed may yet be written to
-        left = [one for one in os.scandir(folder) if one.name.endswith(TEMPORARY)]
+    with suppress(OSError):  # A folder may be writable but not readable.
+        left = [entry for entry in os.scandir(folder) if entry.name.endswith(TEMPORARY)]
         for path in left:
-            with suppress(OSError):  # another process was faster
+            with suppress(OSError):  # Removed by another process.
                 if time.time() - path.stat().st_mtime > FORGOTTEN:
                     os.unlink(path)
 
 
 def _mode_of(target: Path) -> int:
-    """Return the permissions the file has, or those that a new file would get."""
+    """Return the permissions of the file, or those of a new file."""
     if target.exists():
         return target.stat().st_mode & 0o777
     mask = os.umask(0)

@@ -1,4 +1,4 @@
-"""What does a command do while it runs? With --verbose it says so, line by line, on standard error."""
+"""Logging of a command with --verbose, line by line on standard error."""
 
 from __future__ import annotations
 
@@ -14,29 +14,28 @@ from typing import Any
 
 import click
 
-from bws.command import OBEYED, say
+from bws.command import CONTROL_CHARACTERS, say
 from bws.problems import InputError
 
-__all__ = ["LOGGERS", "begin", "shown"]
+__all__ = ["LOGGERS", "begin", "show_logs"]
 
 LOGGERS = ("bws", "giccs", "mturk", "app")
-"""Those of our packages. What others log is never shown: requests with keys and signatures are in it."""
-TOLD = (
+"""The loggers of giccs. Others are never shown, because their requests contain keys and signatures."""
+REPORTED_ERRORS = (
     InputError, OSError, MemoryError, click.ClickException, click.Abort, KeyboardInterrupt,
 )  # fmt: skip
-"""What ends a command with a line for people; of anything else Python itself shows where it arose."""
-MOST = 200
-"""Lines of a traceback; an error of input says everything that is wrong with a file."""
+"""Exceptions that end a command with a message; for others, Python prints the traceback."""
+MAX_TRACEBACK_LINES = 200
+"""Maximum number of lines of a traceback; an input error may have very many."""
 
 log = logging.getLogger("bws.command")
 
 
 @contextmanager
-def shown(*, handled: bool = False) -> Iterator[None]:
-    """Show what our packages log, where an error arose, and at the end what was used.
+def show_logs(*, handled: bool = False) -> Iterator[None]:
+    """Log messages of giccs, the origin of errors, and resource usage at the end.
 
-    handled: the command puts a handler of its own at the root, and then calls `begin`; only the levels
-        are set.
+    handled: the command installs its own root handler and then calls `begin`; only levels are set here.
     """
     loggers = [logging.getLogger(name) for name in LOGGERS]
     before = [(logger.level, logger.propagate) for logger in loggers]
@@ -45,7 +44,7 @@ def shown(*, handled: bool = False) -> Iterator[None]:
         logger.setLevel(logging.DEBUG)
         if not handled:
             logger.addHandler(handler)
-            logger.propagate = False  # a handler that a library put at the root would say it again
+            logger.propagate = False  # Avoid duplicates from a root handler installed by a library.
     try:
         if not handled:
             begin()
@@ -59,7 +58,7 @@ def shown(*, handled: bool = False) -> Iterator[None]:
 
 
 def begin() -> None:
-    """Log which program runs where."""
+    """Log program and environment."""
     log.debug(
         "giccs %s, Python %s, %s", version("giccs"), platform.python_version(), platform.platform()
     )
@@ -70,7 +69,7 @@ def _account() -> Iterator[None]:
     began, used = time.perf_counter(), sum(os.times()[:4])
     try:
         yield
-    except TOLD as error:
+    except REPORTED_ERRORS as error:
         log.debug("ended by %s", type(error).__name__, exc_info=True)
         raise
     finally:
@@ -79,7 +78,7 @@ def _account() -> Iterator[None]:
 
 
 def _memory() -> str:
-    """Return how much memory this process had at most, where the system counts it."""
+    """Return the peak memory of this process, if the system provides it."""
     try:
         import resource
     except ImportError:  # Windows
@@ -90,7 +89,7 @@ def _memory() -> str:
 
 
 class _Lines(logging.Handler):
-    """Writes to standard error, above a progress bar where one is shown."""
+    """Writes to standard error, above an active progress bar."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -105,21 +104,21 @@ class _Lines(logging.Handler):
 
 
 class _Format(logging.Formatter):
-    """``12:00:00.000 DEBUG logger: message``; nothing that a terminal would obey."""
+    """``12:00:00.000 DEBUG logger: message``, with control characters escaped."""
 
     def __init__(self) -> None:
         form = "%(asctime)s.%(msecs)03d %(levelname)s %(name)s: %(message)s"
         super().__init__(form, "%H:%M:%S")
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
-        """Return the line: a line break in a name begins no line of its own."""
+        """Return the line; line breaks in names are escaped."""
         return super().formatMessage(record).replace("\n", "\\u000a")
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - likewise
-        """Return the traceback, cut where it has too many lines."""
+        """Return the traceback, shortened if it has too many lines."""
         lines = super().formatException(ei).splitlines()
-        return "\n".join(lines[:MOST] + ["..."] * (len(lines) > MOST))
+        return "\n".join(lines[:MAX_TRACEBACK_LINES] + ["..."] * (len(lines) > MAX_TRACEBACK_LINES))
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line, and below it the traceback that came with it."""
-        return super().format(record).translate(OBEYED)
+        """Return the line, followed by the traceback of the record."""
+        return super().format(record).translate(CONTROL_CHARACTERS)

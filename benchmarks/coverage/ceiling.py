@@ -158,7 +158,7 @@ def study(setting: Setting, seed: int) -> tuple[Judgments, Floats]:
     )
     if setting.per_tuple:
         order = np.argsort(random.random((len(tuples), setting.annotators)), axis=1)
-        judgments = judgments.take(np.argsort(order, axis=1).ravel() < setting.per_tuple)
+        judgments = judgments.select(np.argsort(order, axis=1).ravel() < setting.per_tuple)
     return judgments, utility
 
 

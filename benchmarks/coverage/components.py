@@ -70,7 +70,7 @@ class Design:
             return judgments
         draw = np.random.default_rng([seed, 2]).random((len(tuples), self.annotators))
         judging = np.argsort(np.argsort(draw, axis=1), axis=1) < self.per_tuple
-        return judgments.take(judging[judgments.tuple_of, judgments.annotator_of])
+        return judgments.select(judging[judgments.tuple_of, judgments.annotator_of])
 
     def study(self, seed: int) -> Generalisability:
         """Return a study of items, tuples and annotators of its own."""

@@ -114,7 +114,7 @@ def crowd(judgments: Judgments, seed: int) -> Judgments:
     """Keep the judgments of `JUDGMENTS_PER_TUPLE` annotators of each tuple, drawn at random."""
     order = np.random.default_rng([seed, 1]).random((len(judgments.tuples), CROWD)).argsort(axis=1)
     kept = np.arange(len(order))[:, None] * CROWD + order[:, :JUDGMENTS_PER_TUPLE]
-    return judgments.take(np.sort(kept.ravel()))
+    return judgments.select(np.sort(kept.ravel()))
 
 
 def _maxdiff(judgments: Judgments, seed: int) -> Judgments:

@@ -1,11 +1,11 @@
-"""bws-make-tuples, bws-simulate, bws-score, bws-reliability, bws-agreement. Thin: others do the work.
+"""bws-make-tuples, bws-simulate, bws-score, bws-reliability and bws-agreement.
 
-Nothing heavy is imported before a command runs, so that --help is quick.
+Heavy modules are imported only when a command runs, so that --help is fast.
 """
 
 from bws.interrupts import handle_interrupts
 
-handle_interrupts()  # before anything else is imported
+handle_interrupts()  # Before any other import.
 
 from bws.cli.consistency import agreement, reliability  # noqa: E402
 from bws.cli.designs import make_tuples, simulate  # noqa: E402

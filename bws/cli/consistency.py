@@ -1,4 +1,4 @@
-"""bws-reliability and bws-agreement: how far the judgments hold."""
+"""bws-reliability and bws-agreement: consistency of judgments."""
 
 from __future__ import annotations
 
@@ -36,49 +36,49 @@ __all__ = ["agreement", "reliability"]
     """,
 )
 @judgments_options
-@option("--trials", "Random splits.", type=RESAMPLES, default=100, metavar="N")
+@option("--trials", "Number of random splits.", type=RESAMPLES, default=100, metavar="N")
 @option(
     "--split",
-    "What goes half and half: each tuple's judgments, the tuples, or the annotators.  "
-    "[default: each that these judgments allow]",
+    "Unit of the split: each tuple's judgments, the tuples, or the annotators.  [default: each that the "
+    "judgments allow]",
     choices="annotation tuple annotator",
 )
 @option(
     "--odd",
-    "Who gets one more of an odd number: either half by chance, or the second (2 against 3).",
+    "Half that gets the extra unit of an odd number: random, or always the second (2 against 3).",
     choices="coin second",
     default="coin",
 )
 @option(
     "--missing",
-    "An item that one half does not score: leave it out of the trial, or take 0 for it.",
+    "Treatment of items that one half does not score: omit them from the trial, or use 0.",
     choices="drop zero",
     default="drop",
 )
 @by_options
 @option(
     "--curve",
-    "Add reliability against the number of annotations, and how many --target needs.",
+    "Add reliability as a function of the number of annotations, and the number required for --target.",
     is_flag=True,
 )
 @option(
     "--components",
-    "Add variance components of the scores, and the reliability that contains all errors.",
+    "Add variance components of the scores, and the reliability that includes all errors.",
     is_flag=True,
 )
 @option(
     "--plan planned",
-    "Add --components, and what other designs would buy: more tuples, annotations, annotators.",
+    "Add --components, and the reliability of other designs: more tuples, annotations, annotators.",
     is_flag=True,
 )
 @option(
     "--target",
-    "Reliability of the scores for --curve and --plan to reach.",
+    "Target reliability of the scores for --curve and --plan.",
     type=Number(0, 1, min_open=True, max_open=True),
     default=0.9,
     metavar="R",
 )
-@option("--price", "Price of a judgment: --plan shows costs.", type=Number(0, 1e6), metavar="P")
+@option("--price", "Price per judgment; --plan shows costs.", type=Number(0, 1e6), metavar="P")
 @seed_option
 def reliability(
     console: Console,
@@ -96,7 +96,7 @@ def reliability(
     price: float | None,
     **options: Any,
 ) -> None:
-    """Estimate how reliable the scores are: by split halves, and from variance components."""
+    """Estimate the reliability of the scores by split halves and from variance components."""
     from bws.components import generalisability
     from bws.planning import Planner
     from bws.planning import plan as design_plan
@@ -105,8 +105,8 @@ def reliability(
 
     data = judgments_from(console, judgments, form, on_invalid, parts, merge_variants)
     with arguments():
-        found = split_halves(data, by=values_by(data, metadata, by), **options)
-    text, document = found.table(), found.document() | variants_document(data)
+        report = split_halves(data, by=values_by(data, metadata, by), **options)
+    text, document = report.table(), report.document() | variants_document(data)
     if curve:
         shared = {name: options[name] for name in ("trials", "odd", "seed")}
         with arguments():
@@ -123,7 +123,7 @@ def reliability(
             text, document["plan"] = f"{text}\n\n{plan.table()}", plan.document()
         elif planned:
             document["plan"] = None
-            console.note("no plan: the judgments give no reliability from variance components")
+            console.note("no plan: reliability cannot be estimated from variance components")
     console.answer(text, document)
 
 
@@ -138,18 +138,20 @@ def reliability(
 @judgments_options
 @option(
     "--strong",
-    "Strong agreement: this share of a tuple's annotators or more gave the same answer.",
+    "Minimum share of a tuple's annotators with the same answer for strong agreement.",
     type=Number(0, 1, min_open=True),
     default=0.8,
     metavar="SHARE",
 )
-@option("--intervals", "95 % intervals, for other annotators and groups.", is_flag=True)
+@option(
+    "--intervals", "95 % intervals that generalise to other annotators and groups.", is_flag=True
+)
 @option("--bootstrap", "", type=click.IntRange(0, MAX_RESAMPLES), default=0, hidden=True)
 @by_options
-@option("--annotators", "Add a report on each annotator, and whom to look at.", is_flag=True)
+@option("--annotators", "Add a report on each annotator, with flagged annotators.", is_flag=True)
 @option(
     "--items",
-    "Add the items with a middling score on which annotators are split, told from noisy ones.",
+    "Add items with intermediate scores on which annotators disagree systematically.",
     is_flag=True,
 )
 @seed_option
@@ -169,7 +171,7 @@ def agreement(
     bootstrap: int,
     seed: int,
 ) -> None:
-    """Tell how far annotators agree: Krippendorff's alpha and strong agreement."""
+    """Compute inter-annotator agreement: Krippendorff's alpha and strong agreement."""
     from bws.agreement import agreement as agreed
     from bws.annotators import annotator_report
     from bws.split_items import split_items
@@ -178,13 +180,13 @@ def agreement(
         say("warning: --bootstrap is deprecated; use --intervals")
     data = judgments_from(console, judgments, form, on_invalid, parts, merge_variants)
     with arguments():
-        found = agreed(
+        result = agreed(
             data,
             by=values_by(data, metadata, by),
             strong=strong,
             intervals=intervals or bootstrap > 0,
         )
-    text, document = found.table(), found.document() | variants_document(data)
+    text, document = result.table(), result.document() | variants_document(data)
     if annotators:
         report = annotator_report(data)
         text, document["annotators"] = f"{text}\n\n{report.table()}", report.document()

@@ -1,4 +1,4 @@
-"""bws-make-tuples and bws-simulate: what stands before and in place of annotation."""
+"""bws-make-tuples and bws-simulate: designs and simulated judgments."""
 
 from __future__ import annotations
 
@@ -26,43 +26,50 @@ __all__ = ["make_tuples", "simulate"]
     """,
 )
 @click.argument("items", metavar="ITEMS")
-@option("-k", "Items in a tuple.", type=click.IntRange(2, 12), required=True)
+@option("-k", "Items per tuple.", type=click.IntRange(2, 12), required=True)
 @option(
     "--factor",
-    "Tuples an item.  [default: 2]",
+    "Tuples per item.  [default: 2]",
     type=Number(0, 1000, min_open=True),
     metavar="F",
 )
 @option(
     "--tuples count",
-    "Tuples a group, instead of --factor.",
+    "Tuples per group, instead of --factor.",
     type=click.IntRange(1, MAX_COUNT),
     metavar="T",
 )
 @seed_option
 @option("--item-column", "Column of the items in .csv, .tsv, .jsonl.", metavar="COL")
-@option("--group-column", "Column of the groups; each gets a design.", metavar="COL")
+@option("--group-column", "Column of the groups; each group gets its own design.", metavar="COL")
 @option(
-    "--keep-apart apart",
-    "Sets of items (a line each) of which no tuple holds two.",
+    "--keep-apart",
+    "Sets of items, one per line; no tuple contains two items of a set.",
     metavar="FILE",
     former_names="--apart",
 )
 @option(
-    "--keep-together together",
-    "Sets of items of which some tuple holds all.",
+    "--keep-together",
+    "Sets of items, one per line; at least one tuple contains each set.",
     metavar="FILE",
     former_names="--together",
 )
-@option("--extend", "A running design that gets tuples for the new items.", metavar="TUPLES")
-@option("--compat", "Reproduce the canonical algorithm.", choices="km")
+@option(
+    "--extend", "An existing design, to which tuples for the new items are added.", metavar="TUPLES"
+)
+@option("--compat", "Reproduce the generator of Kiritchenko and Mohammad.", choices="km")
 @option(
     "--allow-repeats",
-    "Let tuples repeat others where there are not enough distinct ones.",
+    "Allow repeated tuples if there are not enough distinct ones.",
     is_flag=True,
 )
-@option("--audit audited", "Print what the design is like.", is_flag=True, show_default=False)
-@option("--format form", "Ours, or K&M's lines with tabs.", choices="csv km", default="csv")
+@option("--audit audited", "Print an audit of the design.", is_flag=True, show_default=False)
+@option(
+    "--format form",
+    "CSV with header, or the tab-separated lines of Kiritchenko and Mohammad (km).",
+    choices="csv km",
+    default="csv",
+)
 @output_option
 def make_tuples(
     console: Console,
@@ -75,10 +82,10 @@ def make_tuples(
     audited: bool,
     **options: Any,
 ) -> None:
-    """Make balanced tuples of items, within each group where there are groups.
+    """Generate balanced tuples of items, separately for each group if there are groups.
 
-    ITEMS is a .txt file (an item a line), a .csv, .tsv or .jsonl file with columns, or dialogues with
-    candidates, grouped by dialogue; - is standard input, an item a line.
+    ITEMS is a .txt file with one item per line, a .csv, .tsv or .jsonl file with columns, or dialogues with
+    candidates, grouped by dialogue; - is standard input with one item per line.
     """
     from bws.design import audit
     from bws.files import read_items, write_tuples
@@ -86,10 +93,12 @@ def make_tuples(
     from bws.variants import find_variants
 
     listed = read_items(items, item_column, group_column)
-    given = {name: value for name, value in options.items() if value is not None}
+    set_options = {name: value for name, value in options.items() if value is not None}
     with arguments():
-        design = _extended(extend, listed, given) if extend else _made(listed, given)
-    found = audit(design) if audited else None
+        design = (
+            _extended(extend, listed, set_options) if extend else _make_design(listed, set_options)
+        )
+    design_audit = audit(design) if audited else None
     if output != "-" or not console.as_json:
         write_tuples(design, output, form)
     groups = f" in {len(design.groups)} groups" if listed.groups else ""
@@ -97,16 +106,16 @@ def make_tuples(
     for note in design.notes:
         console.note(note)
     if found_variants := find_variants(listed.items, listed.groups):
-        message = found_variants.message("each spelling is an item of its own")
+        message = found_variants.message("each spelling is a separate item")
         console.warn([Problem(display_name(items), None, message)])
     if design.n_repeated:
         message = f"{design.n_repeated} of {len(design)} tuples repeat the items of another"
         console.warn([Problem(display_name(items), None, message)])
     if console.as_json:
         document = _design_document(design, rows=output == "-")
-        console.answer("", document | ({"audit": found.document()} if found else {}))
-    elif found:
-        click.echo(found.table(), err=output == "-")
+        console.answer("", document | ({"audit": design_audit.document()} if design_audit else {}))
+    elif design_audit:
+        click.echo(design_audit.table(), err=output == "-")
 
 
 def _design_document(design: Tuples, *, rows: bool) -> dict[str, Any]:
@@ -123,34 +132,34 @@ def _design_document(design: Tuples, *, rows: bool) -> dict[str, Any]:
     return counts | {"design": [dict(zip(names, row, strict=True)) for row in design.rows()]}
 
 
-def _made(listed: Items, options: dict[str, Any]) -> Tuples:
+def _make_design(listed: Items, options: dict[str, Any]) -> Tuples:
     from bws.design import make_tuples as made
     from bws.files import read_item_sets
 
     if "factor" in options and "count" in options:
-        raise click.UsageError("--factor and --tuples say the same; give one of them")
-    for rule in options.keys() & {"apart", "together"}:
+        raise click.UsageError("--factor and --tuples are mutually exclusive")
+    for rule in options.keys() & {"keep_apart", "keep_together"}:
         options[rule] = read_item_sets(options[rule])
     return made(listed.items, groups=listed.groups, **options)
 
 
 def _extended(running: str, listed: Items, options: dict[str, Any]) -> Tuples:
-    """Return the running design with tuples for the items that it does not have."""
+    """Return the existing design with additional tuples for new items."""
     from bws.design import extend_tuples
     from bws.files import read_tuples
 
     unfit = sorted(options.keys() - {"k", "factor", "seed", "allow_repeats"})
     if unfit:
-        named = ", ".join("--tuples" if name == "count" else f"--{name}" for name in unfit)
-        raise click.UsageError(f"--extend does not go with {named}")
+        option_list = ", ".join("--tuples" if name == "count" else f"--{name}" for name in unfit)
+        raise click.UsageError(f"--extend cannot be combined with {option_list}")
     old = read_tuples(running)
     if old.k != options.pop("k"):
-        raise click.UsageError(f"the tuples in {running} have {old.k} items; give -k {old.k}")
+        raise click.UsageError(f"the tuples in {running} have {old.k} items; use -k {old.k}")
     groups = listed.groups or [""] * len(listed.items)
-    known = set(zip(old.groups[old.group_of_item], old.items, strict=True))
-    new = [row for row in zip(groups, listed.items, strict=True) if row not in known]
+    old_items = set(zip(old.groups[old.group_of_item], old.items, strict=True))
+    new = [row for row in zip(groups, listed.items, strict=True) if row not in old_items]
     if not new:
-        raise click.UsageError(f"all items are in {running} already; give the new ones")
+        raise click.UsageError(f"{running} contains all items already; expected new ones")
     return extend_tuples(
         old, [item for _, item in new], groups=[group for group, _ in new], **options
     )
@@ -172,41 +181,41 @@ def _extended(running: str, listed: Items, options: dict[str, Any]) -> Tuples:
 )
 @option(
     "--annotators",
-    "Each judges every tuple once.",
+    "Number of annotators; each judges every tuple once.",
     type=click.IntRange(1, 100_000),
     default=5,
     metavar="N",
 )
 @option(
     "--noise",
-    "How far judgments stray, in units of the truth.",
+    "Scale of the error of a judgment, in units of the truth.",
     type=Number(0, 1e6),
     default=0.25,
     metavar="S",
 )
 @option(
     "--model",
-    "The noise: that of the best-worst logit, or normal.",
+    "Error distribution: that of the best-worst logit, or normal.",
     choices="gumbel thurstone",
     default="gumbel",
 )
 @option(
     "--disagreement",
-    "How far annotators differ for good: the SD of their tastes, in units of the truth.",
+    "Systematic differences between annotators (SD), in units of the truth.",
     type=Number(0, 1e6),
     default=0.0,
     metavar="SD",
 )
 @option(
     "--careless",
-    "Share of the judgments that are made at random.",
+    "Share of judgments made at random.",
     type=Number(0, 1),
     default=0.0,
     metavar="SHARE",
 )
 @option(
     "--position-bias",
-    "How much better the item shown first seems.",
+    "Advantage of the item displayed first, in units of the truth.",
     type=Number(-1e6, 1e6),
     default=0.0,
     metavar="P",
@@ -214,7 +223,7 @@ def _extended(running: str, listed: Items, options: dict[str, Any]) -> Tuples:
 @seed_option
 @output_option
 def simulate(console: Console, tuples: str, truth: str, output: str, **options: Any) -> None:
-    """Judge tuples as people of stated accuracy would."""
+    """Simulate judgments of tuples by annotators of known accuracy."""
     from bws.files import read_tuples, write_judgments
     from bws.simulate import read_truth
     from bws.simulate import simulate as simulated
@@ -223,7 +232,7 @@ def simulate(console: Console, tuples: str, truth: str, output: str, **options: 
     judgments = simulated(design, read_truth(truth, design), **options)
     if output != "-" or not console.as_json:
         write_judgments(judgments, output)
-    said = f"{len(judgments)} judgments of {len(design)} tuples by {len(judgments.annotators)} annotators"
+    summary = f"{len(judgments)} judgments of {len(design)} tuples by {len(judgments.annotators)} annotators"
     if console.as_json:
         console.answer("", {"judgments": len(judgments), "tuples": len(design), **options})
-    console.note(said)
+    console.note(summary)

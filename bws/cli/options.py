@@ -1,4 +1,4 @@
-"""What several commands share: options, reading judgments, and how a wrong argument ends."""
+"""Options, reading of judgments and argument errors shared by several commands."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 ]  # fmt: skip
 
 PARTS = ("items", "best", "worst", "tuple_id", "group", "annotator")
-NAMED = 3
+MAX_LISTED_NAMES = 3
 Decorator = Callable[[Any], Any]
 
 
@@ -38,10 +38,10 @@ def option(
     former_names: str = "",
     **settings: Any,
 ) -> Decorator:
-    """Return click's option of these names; a default is shown in its help.
+    """Return a click option with these names; the help includes the default.
 
-    choices: the allowed values with spaces between, or a function that returns the names in a registry.
-    former_names: deprecated names with spaces between.
+    choices: the allowed values separated by spaces, or a function that returns the names in a registry.
+    former_names: deprecated names separated by spaces.
     """
     if callable(choices):
         settings["type"] = RegisteredName(choices)
@@ -54,18 +54,18 @@ def option(
 
 
 output_option = option(
-    "-o --output", "Where to write (.gz is packed).  [default: standard output]",
+    "-o --output", "Output file (.gz is compressed).  [default: standard output]",
     default="-", show_default=False, metavar="FILE",
 )  # fmt: skip
 merge_variants_option = option(
-    "--merge-variants", "Take items for one that differ in white space, case and punctuation only.",
+    "--merge-variants", "Merge items that differ only in white space, case and punctuation.",
     is_flag=True,
 )  # fmt: skip
-seed_option = option("--seed", "Seed of what is random.", type=SEED, default=0, metavar="S")
+seed_option = option("--seed", "Random seed.", type=SEED, default=0, metavar="S")
 
 
 def format_option(help: str | None = None) -> Decorator:  # noqa: A002
-    """Return the option ``--format`` of commands that print tables, which take it as `form`."""
+    """Return the option ``--format`` for commands that print tables, with the parameter `form`."""
     return click.option(
         "--format",
         "form",
@@ -76,8 +76,8 @@ def format_option(help: str | None = None) -> Decorator:  # noqa: A002
     )
 
 
-def _parts(ctx: click.Context, parameter: click.Parameter, given: Sequence[str]) -> dict[str, str]:
-    parts = dict(text.partition("=")[::2] for text in given)
+def _parts(ctx: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, str]:
+    parts = dict(text.partition("=")[::2] for text in values)
     for part, column in parts.items():
         if part not in PARTS or not column:
             raise click.BadParameter(f"must be ROLE=COLUMN, with ROLE one of {', '.join(PARTS)}")
@@ -91,17 +91,17 @@ def _format_names() -> Sequence[str]:
 
 
 def judgments_options(function: Any) -> Any:
-    """Add what every command that reads judgments takes."""
+    """Add the options of all commands that read judgments."""
     for add in (
         merge_variants_option,
         option(
             "--column parts",
-            "With --from mturk-batch: the column of items (several with commas between), best, worst, "
-            "tuple_id, group or annotator; may be given several times.",
+            "With --from mturk-batch: the column of items (comma-separated if several), best, worst, "
+            "tuple_id, group or annotator. Can be repeated.",
             multiple=True, callback=_parts, metavar="ROLE=COLUMN", former_names="--part",
         ),
         option(
-            "--on-invalid", "Rows that are no valid judgment: stop, or leave them out and say so.",
+            "--on-invalid", "Treatment of invalid rows: stop with an error, or skip and report them.",
             choices="error skip", default="error",
         ),
         option("--from form", "Format of JUDGMENTS.", choices=_format_names, default="auto"),
@@ -112,13 +112,13 @@ def judgments_options(function: Any) -> Any:
 
 
 def by_options(function: Any) -> Any:
-    """Add what every command takes that can tell parts of the judgments apart."""
+    """Add the options for breakdowns of the judgments by metadata."""
     columns = option(
-        "--by", "Columns of the metadata; each combination is a part.", metavar="COL,COL"
+        "--by", "Columns of the metadata; each combination of values is a group.", metavar="COL,COL"
     )
     metadata = option(
         "--metadata",
-        "CSV, TSV or JSONL about tuples, groups or items; dialogues and a benchmark will do.",
+        "CSV, TSV or JSONL about tuples, groups or items; also dialogues or a benchmark.",
         metavar="FILE",
     )
     return metadata(columns(function))
@@ -126,7 +126,7 @@ def by_options(function: Any) -> Any:
 
 @contextmanager
 def arguments() -> Iterator[None]:
-    """Let a ValueError about an argument end the command as a wrong call."""
+    """Convert ValueErrors about arguments to usage errors."""
     try:
         yield
     except InputError:
@@ -147,7 +147,7 @@ def judgments_from(
     parts: Mapping[str, str],
     merge_variants: bool,
 ) -> Judgments:
-    """Read judgments and say what was read, what was left out, and which items are variants of one."""
+    """Read judgments and report their size, skipped rows, and spelling variants of items."""
     from bws.files import read_judgments
 
     with arguments():
@@ -163,16 +163,18 @@ def judgments_from(
 
 
 def report_judgments(console: Console, judgments: Judgments, path: str) -> None:
-    """Warn of rows that were left out and of items that are variants of one."""
+    """Warn of skipped rows and of spelling variants of items."""
     from bws.files.columns import quoted
 
     if judgments.left_out:
         console.warn(judgments.left_out)
-        what = f"{judgments.n_left_out} rows were left out"
+        message = f"{judgments.n_left_out} rows were skipped"
         if items := judgments.items_left_out:
-            first = ", ".join(map(quoted, items[:NAMED])) + (", ..." if len(items) > NAMED else "")
-            what += f"; {len(items)} items are in no other row: {first}"
-        console.warn([Problem(path, None, what)])
+            first = ", ".join(map(quoted, items[:MAX_LISTED_NAMES])) + (
+                ", ..." if len(items) > MAX_LISTED_NAMES else ""
+            )
+            message += f"; {len(items)} items occur in no other row: {first}"
+        console.warn([Problem(path, None, message)])
     if judgments.variants and judgments.variants.merged:
         console.note(f"{path}: {judgments.variants.message()}")
     elif judgments.variants:
@@ -180,22 +182,22 @@ def report_judgments(console: Console, judgments: Judgments, path: str) -> None:
 
 
 def check_merges_judgments(merge_variants: bool, judgments: str | None) -> None:
-    """Raise UsageError for --merge-variants in a command that was given no judgments."""
+    """Raise UsageError if --merge-variants is given without judgments."""
     if merge_variants and judgments is None:
-        raise click.UsageError("--merge-variants belongs to --judgments; give both or neither")
+        raise click.UsageError("--merge-variants requires --judgments")
 
 
 def variants_document(judgments: Judgments) -> dict[str, Any]:
-    """Return what --json tells of items that are variants of one; nothing where there are none."""
+    """Return the entry of --json about spelling variants of items; empty without variants."""
     return {"variants": judgments.variants.document()} if judgments.variants else {}
 
 
 def values_by(
     judgments: Judgments, metadata: str | None, by: str | None
 ) -> dict[str, NDArray[Any]] | None:
-    """Return the value of each column of --by for every tuple."""
+    """Return the values of each column of --by for every tuple."""
     if (metadata is None) != (by is None):
-        raise click.UsageError("--metadata and --by go together: give both or neither")
+        raise click.UsageError("--metadata and --by must be used together")
     if metadata is None or by is None:
         return None
     from bws.metadata import read_metadata

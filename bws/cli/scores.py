@@ -1,4 +1,4 @@
-"""bws-score."""
+"""bws-score: scores of items from judgments."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 __all__ = ["score"]
 
 ENDS = 5
-"""How many items the table shows from the top and from the bottom."""
+"""Number of items with the highest and the lowest scores in the table."""
 WIDTH = 40
-"""How many characters of an item the table shows."""
+"""Maximum number of characters of an item in the table."""
 
 
 def _methods() -> Sequence[str]:
@@ -54,22 +54,23 @@ def _methods() -> Sequence[str]:
     """,
 )
 @judgments_options
-@option("--method", "How to score.", choices=_methods, default="counting")
+@option("--method", "Scoring method.", choices=_methods, default="counting")
 @option(
     "--scale",
-    "Scores in [-1, 1], (score + 1) / 2 in [0, 1], or a choice model's on counting's scale.",
+    "Scores in [-1, 1] (signed), (score + 1) / 2 in [0, 1] (unit), or scores of a choice model on the "
+    "scale of counting.",
     choices="signed unit counting",
     default="signed",
 )
 @option(
     "--intervals",
-    "95 % intervals from the method's standard errors; none for elo and the learning methods.",
+    "95 % intervals from the method's standard errors; not available for elo and the learning methods.",
     is_flag=True,
     former_names="--model-interval",
 )
 @option(
     "--bootstrap",
-    "95 % intervals from N resamples, for every method.  [default: none]",
+    "95 % intervals from N resamples, for all methods.  [default: none]",
     type=click.IntRange(0, MAX_RESAMPLES),
     default=0,
     show_default=False,
@@ -77,37 +78,42 @@ def _methods() -> Sequence[str]:
 )
 @option(
     "--cluster",
-    "What intervals hold over: other annotators and tuples, one of them, or independent judgments.  "
-    "[default: both; tuple where annotators are not named]",
+    "Population to which intervals generalise: other annotators and tuples, one of them, or independent "
+    "judgments.  [default: both; tuple without annotators]",
     choices="both annotator tuple judgment",
     default=None,
     show_default=False,
 )
 @option(
     "--prior",
-    "Choice models: the prior's standard deviation, in logits.  [default: estimated]",
+    "Choice models: standard deviation of the prior, in logits.  [default: estimated]",
     type=Number(0, 1000, min_open=True),
     metavar="SD",
 )
 @option(
     "--passes",
-    "Elo and learning methods: passes over the judgments.",
+    "Elo and learning methods: number of passes over the judgments.",
     type=click.IntRange(1, 100_000),
     metavar="N",
 )
 @option(
     "--anchor anchors",
-    "An earlier batch that shares items; scores are put on its scale.",
+    "Judgments of an earlier batch with shared items; scores are linked to its scale.",
     multiple=True,
     metavar="JUDGMENTS",
 )
 @option(
     "--soft-targets",
-    "Also write the shares of annotators who chose each item of each tuple as best and worst, as CSV.",
+    "Also write the shares of annotators who selected each item of each tuple as best and worst, as CSV.",
     metavar="FILE",
 )
 @seed_option
-@option("--format output_form", "Ours, K&M's or SemRel's.", choices="csv km semrel", default="csv")
+@option(
+    "--format output_form",
+    "CSV with header, K&M's or SemRel's format.",
+    choices="csv km semrel",
+    default="csv",
+)
 @output_option
 def score(
     console: Console,
@@ -124,7 +130,7 @@ def score(
     output: str,
     **options: Any,
 ) -> None:
-    """Score the items of judgments."""
+    """Compute scores of the items from judgments."""
     from bws.files import write_scores, write_soft_targets
     from bws.files.soft_targets import soft_targets as targets_of
     from bws.scoring import anchor
@@ -158,13 +164,13 @@ def score(
 
 
 def _warn_of_unlinked_items(console: Console, batches: Sequence[Judgments], path: str) -> None:
-    """Warn of items that link no batches because these spell them in different ways."""
+    """Warn of items that do not link the batches because of different spellings."""
     from bws.variants import find_variants
 
     keys = {key for batch in batches for key in _keys(batch)}
     groups, items = zip(*sorted(keys), strict=True)
     if variants := find_variants(items, groups):
-        message = variants.message("batches are linked only by items of the same spelling")
+        message = variants.message("only items with the same spelling link the batches")
         console.warn([Problem(path, None, f"with --anchor, {message}")])
 
 
@@ -174,7 +180,7 @@ def _keys(judgments: Judgments) -> set[tuple[str, str]]:
 
 
 def _columns(scores: Scores) -> dict[str, NDArray[Any]]:
-    """Return the columns that the scores have, by the names that their files give them."""
+    """Return the available columns of the scores, by their names in files."""
     columns = {
         "item": scores.items,
         "group": scores.groups,
@@ -193,10 +199,10 @@ def _ends(scores: Scores) -> str:
     import numpy as np
 
     scored = np.flatnonzero(~np.isnan(scores.score))
-    places = scored[np.argsort(-scores.score[scored], kind="stable")]
-    cut = len(places) > 2 * ENDS
-    places = np.concatenate([places[:ENDS], places[-ENDS:]]) if cut else places
-    columns = {name: column[places].tolist() for name, column in _columns(scores).items()}
+    order = scored[np.argsort(-scores.score[scored], kind="stable")]
+    cut = len(order) > 2 * ENDS
+    order = np.concatenate([order[:ENDS], order[-ENDS:]]) if cut else order
+    columns = {name: column[order].tolist() for name, column in _columns(scores).items()}
     if not any(scores.groups):
         del columns["group"]
     columns["item"] = [name[:WIDTH] for name in columns["item"]]

@@ -35,8 +35,8 @@ def make_tuples(
     groups: Sequence[str] | None = None,
     seed: int = 0,
     compat: Literal["km"] | None = None,
-    apart: Sequence[Sequence[str]] = (),
-    together: Sequence[Sequence[str]] = (),
+    keep_apart: Sequence[Sequence[str]] = (),
+    keep_together: Sequence[Sequence[str]] = (),
     allow_repeats: bool = False,
 ) -> Tuples:
     """Make a balanced design of K-tuples; equal seeds give equal designs on all platforms.
@@ -54,8 +54,8 @@ def make_tuples(
 
     compat: ``km`` generates the design like the scripts of Kiritchenko and Mohammad, without balanced
     positions. Tuples may repeat although enough distinct tuples exist; `Tuples.n_repeated` counts them.
-    apart: sets of items of which no tuple contains two. together: sets of at most K items, each of which at
-    least one tuple contains completely.
+    keep_apart: sets of items of which no tuple contains two. keep_together: sets of at most K items, each of
+    which at least one tuple contains completely.
 
     Raises ValueError for repeated or empty ids, K outside 2 … 12, groups smaller than K, and unsatisfiable
     constraints. Without `allow_repeats`, it also raises ValueError for more tuples than are distinct, and
@@ -67,9 +67,11 @@ def make_tuples(
     """
     ids, group_of_item, names = _validate_items(items, k, factor, count, groups)
     rng = np.random.Generator(np.random.PCG64(seed))
-    if compat and (apart or together):
-        raise ValueError("compat='km' does not support constraints; omit apart and together")
-    constraints = _Constraints(ids, group_of_item, apart, together)
+    if compat and (keep_apart or keep_together):
+        raise ValueError(
+            "compat='km' does not support constraints; omit keep_apart and keep_together"
+        )
+    constraints = _Constraints(ids, group_of_item, keep_apart, keep_together)
     by_size = _by_size(group_of_item, len(names))
     n_tuples, notes = {n: _tuples_per_group(n, factor, count) for n, _ in by_size}, []
     check_total(sum(n_tuples[n] * len(of_group) for n, of_group in by_size))

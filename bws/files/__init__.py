@@ -1,4 +1,4 @@
-"""Reading and writing of items, tuples, judgments and scores, one format a module."""
+"""Reading and writing of items, tuples, judgments and scores, one module per format."""
 
 from bws.files.formats import format_names, formats, read_judgments
 from bws.files.items import Items, read_item_sets, read_items

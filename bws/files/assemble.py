@@ -1,4 +1,4 @@
-"""From rows of text to checked arrays: which rows are the same tuple, which answers are valid."""
+"""Validation of rows: assignment of rows to tuples, and detection of invalid rows."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ MIN_K, MAX_K = 2, 12
 
 
 def check_k(file: str, k: int) -> None:
-    """Raise InputError where a tuple cannot have as many items."""
+    """Raise InputError if a tuple cannot have `k` items."""
     if not MIN_K <= k <= MAX_K:
-        message = f"{k} items in a row; {MIN_K} to {MAX_K} are allowed"
+        message = f"{k} items per row; expected {MIN_K} to {MAX_K}"
         raise InputError(Problem(file, None, message))
 
 
 @dataclass(frozen=True, eq=False)
 class Assembled:
-    """The tuples of R rows, and how each row writes its tuple."""
+    """The tuples of R rows, and the order of the items in each row."""
 
     tuples: Tuples
     tuple_of: Ints
-    """(R,) index of the tuple; not to be used where the row has a fault."""
+    """(R,) index of the tuple; undefined for rows with faults."""
     row_of: NDArray[np.intp]
-    """(R,) index into the D rows that do not repeat the tuple of the row before, as they are called below."""
+    """(R,) index into the D rows that differ from the preceding row."""
     codes: Ints
-    """(K, D) the items as codes, in the order of the row."""
+    """(K, D) item codes, in the order of the row."""
     ids: NDArray[np.object_]
-    """The ids behind the codes."""
-    place: NDArray[np.int8]
-    """(K, D) the position in `tuples.members` of the row's first, second, ... item."""
+    """Ids of the item codes."""
+    positions: NDArray[np.int8]
+    """(K, D) position in `tuples.members` of the first, second, ... item of the row."""
 
 
 def assemble_tuples(
@@ -52,12 +52,12 @@ def assemble_tuples(
     group: pl.Series | None,
     tuple_id: pl.Series | None,
 ) -> Assembled:
-    """Find out which tuples R rows are of, given K columns of item ids.
+    """Assign R rows with K columns of item ids to tuples.
 
-    Rows are of one tuple when they have the same tuple id; where there are no tuple ids, when they have
-    the same group and set of items. Notes as faults: items that are empty, too long or twice in a
-    row; tuple ids that are empty or had another group or other items before. There must be a row; where
-    all have faults, the result is of no use.
+    Rows belong to the same tuple if they have the same tuple id or, without tuple ids, the same group and set
+    of items. Faults are empty, too long or repeated items in a row, empty tuple ids, and tuple ids with a
+    different group or different items in an earlier row. At least one row is required; the result is
+    undefined if all rows have faults.
     """
     if tuple_id is not None and not (tuple_id != "").any():
         tuple_id = None
@@ -70,28 +70,28 @@ def assemble_tuples(
     if tuple_id is None:
         name_of_row, names = _named_by_items(codes, group_of_row)
     else:
-        missing = "tuple_id is empty; give it in every row or in none"
+        missing = "tuple_id is empty; expected in all rows or in none"
         inner.add((names == "")[name_of_row], lambda _: missing)
-    usable = ~inner.wrong | inner.wrong.all()  # with no right row, go on: there may be other faults
+    usable = ~inner.wrong | inner.wrong.all()  # Without a valid row, continue to find other faults.
     first, tuple_of = _first_rows(name_of_row, usable)
-    place, same = _places(codes, first[tuple_of])
+    positions, same = _find_positions(codes, first[tuple_of])
     same &= group_of_row == group_of_row[first[tuple_of]]
     inner.add(
         ~same & ~inner.wrong,
         lambda row: (
-            "this tuple_id has another group or other items in line "
-            f"{inner.lines[first[tuple_of[row]]]}; a tuple keeps both"
+            f"this tuple_id has another group or other items in line {inner.lines[first[tuple_of[row]]]}; "
+            "expected the same"
         ),
     )
     faults.add_repeated(inner, row_of)
     tuples = _tuples(codes[:, first].T, ids, group_of_row[first], groups, names[name_of_row[first]])
-    return Assembled(tuples, tuple_of[row_of], row_of, codes, ids, place)
+    return Assembled(tuples, tuple_of[row_of], row_of, codes, ids, positions)
 
 
 def _new_rows(columns: Sequence[pl.Series]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the D rows that differ from the row before, and for each row which of them it repeats.
+    """Return the D rows that differ from the preceding row, and for each row the one that it repeats.
 
-    Files often give a tuple's judgments one after the other; looking its ids up once saves much time.
+    Files often list the judgments of a tuple consecutively, so this saves most of the lookups.
     """
     new = np.zeros(len(columns[0]), bool)
     new[:1] = True
@@ -105,47 +105,49 @@ def _at(column: pl.Series, rows: NDArray[np.intp]) -> pl.Series:
 
 
 def _encoded(
-    faults: Faults, what: str, column: pl.Series | None, rows: NDArray[np.intp]
+    faults: Faults, column_label: str, column: pl.Series | None, rows: NDArray[np.intp]
 ) -> tuple[Ints, NDArray[np.object_]]:
-    """Return the codes and ids of a column; of none, a single empty id."""
+    """Return the codes and ids of a column, or a single empty id without a column."""
     if column is None:
         return np.zeros(len(rows), np.int32), np.array([""], dtype=object)
     (codes,), ids = encode([_at(column, rows)])
-    _check_lengths(faults, what, codes, ids)
+    _check_lengths(faults, column_label, codes, ids)
     return codes, ids
 
 
 def _check_items(faults: Faults, codes: Ints, ids: NDArray[np.object_]) -> None:
     k = len(codes)
-    for place, other in combinations(range(k), 2):
+    for first_column, second_column in combinations(range(k), 2):
         faults.add(
-            (codes[place] == codes[other]) & (ids != "")[codes[place]],
-            lambda row, p=place, o=other: (  # type: ignore[misc]
-                f"item{p + 1} and item{o + 1} are both {quoted(str(ids[codes[p, row]]))}; "
-                "the items of a tuple must be distinct"
+            (codes[first_column] == codes[second_column]) & (ids != "")[codes[first_column]],
+            lambda row, p=first_column, o=second_column: (  # type: ignore[misc]
+                f"item{p + 1} and item{o + 1} are both {quoted(str(ids[codes[p, row]]))}; expected "
+                "distinct items"
             ),
         )
-    for place in range(k):
-        empty = f"item{place + 1} is empty; every row must have {k} items"
-        faults.add((ids == "")[codes[place]], lambda _, message=empty: message)  # type: ignore[misc]
-        _check_lengths(faults, f"item{place + 1}", codes[place], ids)
+    for first_column in range(k):
+        empty = f"item{first_column + 1} is empty; every row must have {k} items"
+        faults.add((ids == "")[codes[first_column]], lambda _, message=empty: message)  # type: ignore[misc]
+        _check_lengths(faults, f"item{first_column + 1}", codes[first_column], ids)
 
 
-def _check_lengths(faults: Faults, what: str, codes: Ints, ids: NDArray[np.object_]) -> None:
+def _check_lengths(faults: Faults, label: str, codes: Ints, ids: NDArray[np.object_]) -> None:
     if max(map(len, ids), default=0) <= MAX_ID:
         return
     faults.add(
         np.array([len(text) > MAX_ID for text in ids], bool)[codes],
-        lambda row: f"{what} has {len(ids[codes[row]])} characters; at most {MAX_ID} are allowed",
+        lambda row: f"{label} has {len(ids[codes[row]])} characters; expected at most {MAX_ID}",
     )
 
 
 def _named_by_items(codes: Ints, group_of_row: Ints) -> tuple[Ints, NDArray[np.object_]]:
-    """Return which set of items each row has, in the order of appearance, and names t1, t2, ..."""
+    """Return the set of items of each row, in the order of appearance, with names t1, t2, ..."""
     key = group_of_row.astype(np.int64)
     size = int(codes.max(initial=0)) + 1
     for column in np.sort(codes, axis=0):
-        key = np.unique(key * size + column, return_inverse=True)[1]  # dense again: no overflow
+        key = np.unique(key * size + column, return_inverse=True)[
+            1
+        ]  # Consecutive codes prevent an overflow.
     name_of_row = _by_appearance(key)
     count = int(name_of_row.max(initial=-1)) + 1
     width = len(str(count))
@@ -154,9 +156,11 @@ def _named_by_items(codes: Ints, group_of_row: Ints) -> tuple[Ints, NDArray[np.o
 
 def _by_appearance(key: NDArray[np.int64]) -> Ints:
     """Return the keys as codes from 0 in the order of their first appearance."""
-    if key.max(initial=0) <= len(key):  # a table is quicker than sorting, where it is not too long
+    if key.max(initial=0) <= len(key):  # A table is faster than sorting if it is not too large.
         inverse, first = key, np.full(int(key.max(initial=0)) + 1, len(key))
-        first[key[::-1]] = np.arange(len(key) - 1, -1, -1)  # the last value given stays: the first
+        first[key[::-1]] = np.arange(
+            len(key) - 1, -1, -1
+        )  # The value assigned last is kept: the first one.
     else:
         _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
     rank = np.empty(len(first), np.int32)
@@ -165,28 +169,30 @@ def _by_appearance(key: NDArray[np.int64]) -> Ints:
 
 
 def _first_rows(name_of_row: Ints, right: NDArray[np.bool_]) -> tuple[NDArray[np.intp], Ints]:
-    """Return the first right row of each tuple, in the order of the rows, and each row's tuple."""
+    """Return the first valid row of each tuple, in the order of the rows, and the tuple of each row."""
     rows = np.flatnonzero(right)[::-1]
     first_of_name = np.full(int(name_of_row.max()) + 1, -1)
-    first_of_name[name_of_row[rows]] = rows  # the last value given stays: the first row
+    first_of_name[name_of_row[rows]] = rows  # The value assigned last is kept: the first row.
     first = np.sort(first_of_name[first_of_name >= 0])
     tuple_of_name = np.full(len(first_of_name), -1, np.int32)
     tuple_of_name[name_of_row[first]] = np.arange(len(first))
     return first, tuple_of_name[name_of_row]
 
 
-def _places(codes: Ints, first: NDArray[np.intp]) -> tuple[NDArray[np.int8], NDArray[np.bool_]]:
-    """Return where each item of a row stands in the row `first`, and whether both have the same set."""
+def _find_positions(
+    codes: Ints, first: NDArray[np.intp]
+) -> tuple[NDArray[np.int8], NDArray[np.bool_]]:
+    """Return the position of each item of a row in the row `first`, and whether both have the same set."""
     k, rows = codes.shape
-    place = np.repeat(np.arange(k, dtype=np.int8)[:, np.newaxis], rows, axis=1)
+    positions = np.repeat(np.arange(k, dtype=np.int8)[:, np.newaxis], rows, axis=1)
     same = np.ones(rows, bool)
     moved = np.flatnonzero((codes != codes[:, first]).any(axis=0))
-    wanted = codes[:, first[moved]]
+    expected_codes = codes[:, first[moved]]
     for column in range(k):
-        equal = wanted == codes[column, moved]
-        place[column, moved] = equal.argmax(axis=0)
-        same[moved] &= equal.any(axis=0)  # the items are distinct, and as many
-    return place, same
+        equal = expected_codes == codes[column, moved]
+        positions[column, moved] = equal.argmax(axis=0)
+        same[moved] &= equal.any(axis=0)  # The items are distinct, and their numbers are equal.
+    return positions, same
 
 
 def _tuples(
@@ -196,7 +202,7 @@ def _tuples(
     groups: NDArray[np.object_],
     names: NDArray[np.object_],
 ) -> Tuples:
-    """Return the tuples of (T, K) codes; an item is a group and an id together."""
+    """Return the tuples of (T, K) codes; an item is identified by its group and id."""
     pair = (codes + group_of_tuple[:, np.newaxis].astype(np.int64) * len(ids)).ravel()
     item = _by_appearance(pair)
     pair_of_item = np.empty(int(item.max()) + 1, np.int64)

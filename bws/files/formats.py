@@ -1,7 +1,7 @@
-"""The formats of judgments that can be read: one table, from which reading, detection and options come.
+"""Table of the judgment formats, from which reading, detection and options are derived.
 
-To add a format, define a `Format` here or in a module of its own, and put it into `FORMATS`; another package
-names its formats as entry points of the group ``bws.formats``.
+To add a format, define a `Format` here or in its own module and add it to `FORMATS`. Other packages add
+formats by entry points of the group ``bws.formats``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["format_names", "formats", "read_judgments"]
 
 GROUP_OF_FORMATS = "bws.formats"
 SAMPLE = 200
-"""Rows that tell formats apart whose headers are alike."""
+"""Number of rows used to distinguish formats with similar headers."""
 LONG_PARTS = ("id", "block", "item", "value")
 LONG_VALUES = {
     "1": "best", "+1": "best", "1.0": "best", "-1": "worst", "-1.0": "worst", "0": "", "0.0": "",
@@ -49,37 +49,40 @@ def read_judgments(
     parts: Mapping[str, str] | None = None,
     merge_variants: bool = False,
 ) -> Judgments:
-    """Read judgments of any format and check them.
+    """Read and validate judgments in any format.
 
-    path: a file (``-`` is standard input, ``.gz`` is unpacked); for Potato also a folder.
-    form: one of `format_names`; ``auto`` finds out which format it is, and `Judgments.source` says which.
-    on_invalid: ``error`` raises InputError with every fault; ``skip`` leaves the rows that have one out and
-        lists them in `Judgments.left_out`; items that are in these rows only are not there.
-    parts: only for ``mturk-batch``: the names of its columns, see `bws.files.mturk.rows`.
-    merge_variants: whether items that differ in white space, case and punctuation only are one item, called
-        by the most frequent spelling, of equally frequent ones by the first. Without it they stay apart, and
-        `Judgments.variants` tells of them; see `bws.variants`.
+    path: a file (``-`` is standard input, ``.gz`` is decompressed); for Potato also a folder.
+    form: one of `format_names`; ``auto`` detects the format, which is stored in `Judgments.source`.
+    on_invalid: ``error`` raises InputError with every fault. ``skip`` skips rows with faults and lists these
+    in
+        `Judgments.left_out`; items that occur only in skipped rows are omitted.
+    parts: column names for ``mturk-batch``, see `bws.files.mturk.rows`.
+    merge_variants: merge items that differ only in white space, case and punctuation under the most frequent
+        spelling, or the first of equally frequent ones. Otherwise they stay separate and are listed in
+        `Judgments.variants`; see `bws.variants`.
 
-    Rows are of one tuple when they have the same tuple id or, in files without tuple ids, the same group
-    and set of items. An id is compared as Unicode NFC without outer white space.
+    Rows belong to the same tuple if they have the same tuple id or, in files without tuple ids, the same
+    group and set of items. Ids are compared as Unicode NFC without surrounding white space.
     """
     if form not in format_names():
-        raise ValueError(f"form is {form!r}; allowed are {', '.join(format_names())}")
+        raise ValueError(f"unknown form {form!r}; expected one of {', '.join(format_names())}")
     if parts and form != mturk.FORMAT.name:
-        raise ValueError(f"parts are given for form {form!r}; only {mturk.FORMAT.name!r} has some")
+        raise ValueError(
+            f"parts are not supported for form {form!r}, only for {mturk.FORMAT.name!r}"
+        )
     return judgments_of(_rows(path, form, parts), on_invalid, merge_variants=merge_variants)
 
 
 def format_names() -> tuple[str, ...]:
-    """Return the values that `read_judgments` takes as `form`."""
+    """Return the possible values of `form` in `read_judgments`."""
     return ("auto", *sorted((*formats(), potato.NAME)))
 
 
 @cache
 def formats() -> dict[str, Format]:
-    """Return the formats that are tables, by name; the more special a header, the earlier it stands."""
-    others = [point.load() for point in entry_points(group=GROUP_OF_FORMATS)]
-    return {form.name: form for form in (*others, *FORMATS)}
+    """Return the tabular formats by name; formats with more specific headers come first."""
+    external_formats = [point.load() for point in entry_points(group=GROUP_OF_FORMATS)]
+    return {form.name: form for form in (*external_formats, *FORMATS)}
 
 
 def _rows(path: str | os.PathLike[str], form: str, parts: Mapping[str, str] | None) -> Rows:
@@ -98,16 +101,18 @@ def _is_json(path: str | os.PathLike[str]) -> bool:
 
 
 def _detected_rows(table: Table) -> Rows:
-    """Return the rows in the format that the header fits.
+    """Return the rows in the format that matches the header.
 
-    Where it fits several, the one in which most of the first rows are right. Raises InputError that lists
-    the candidates where that leaves more than one, and the known formats where none fits.
+    If several formats match, it is the one in which most of the first rows are valid. Raises InputError with
+    the candidates if this is ambiguous, and with all known formats if none matches.
     """
     fitting = [form for form in formats().values() if form.fits(table.frame.columns)]
     if not fitting:
         header = ", ".join(table.frame.columns[:20])
-        known = "; ".join(f"{name}: {form.expected}" for name, form in formats().items())
-        message = f"has the columns {header}, which is no format of judgments; known are {known}"
+        known_formats = "; ".join(f"{name}: {form.expected}" for name, form in formats().items())
+        message = (
+            f"the columns {header} match no format of judgments; known formats are {known_formats}"
+        )
         message += remark(table.frame.columns)
         raise InputError(Problem(table.file, None, message))
     if len(fitting) > 1:
@@ -116,17 +121,22 @@ def _detected_rows(table: Table) -> Rows:
         fitting = [form for form in fitting if right[form.name] == max(right.values())]
         if len(fitting) > 1 and max(right.values()) > 0:
             names = " or ".join(form.name for form in fitting)
-            raise InputError(Problem(table.file, None, f"may be of format {names}; say which"))
-    return fitting[0].rows(table)  # where nothing is right, the most special header counts
+            raise InputError(
+                Problem(table.file, None, f"ambiguous format: {names}; specify one with --from")
+            )
+    return fitting[0].rows(table)  # If no row is valid, the most specific header has priority.
 
 
 def _with_items(name: str, item: str, best: str, worst: str, expected: str) -> Format:
-    """Return a format with columns of items that end in 1, 2, ..., and two that name one of these."""
+    """Return a format with item columns numbered 1, 2, ..., and a column each for the best and the worst
+    item."""
 
     def rows(table: Table) -> Rows:
         columns = table.frame.columns
-        named = {column.lower(): column for column in columns}
-        return rows_of(table, name, numbered(columns, item), named[best], named[worst])
+        column_by_name = {column.lower(): column for column in columns}
+        return rows_of(
+            table, name, numbered(columns, item), column_by_name[best], column_by_name[worst]
+        )
 
     return Format(
         name,
@@ -141,11 +151,11 @@ def _lower(columns: Sequence[str]) -> set[str]:
 
 
 def _semeval_rows(table: Table) -> Rows:
-    """Return the rows; the names of the columns vary and have typos, items are pairs as Python lists."""
+    """Return the rows; column names vary and contain typos, and items are pairs written as Python lists."""
     columns = table.frame.columns
     best, worst = (first_of(columns, names) or "" for names in (BEST, WORST))
-    found = rows_of(table, "semeval", numbered(columns), best, worst, "position")
-    return replace(found, items=[_pairs(column) for column in found.items])
+    rows = rows_of(table, "semeval", numbered(columns), best, worst, "position")
+    return replace(rows, items=[_pairs(column) for column in rows.items])
 
 
 def _pairs(column: pl.Series) -> pl.Series:
@@ -157,51 +167,55 @@ def _pairs(column: pl.Series) -> pl.Series:
 
 
 def _semrel_rows(table: Table) -> Rows:
-    named = {column.lower(): column for column in table.frame.columns}
+    column_by_name = {column.lower(): column for column in table.frame.columns}
     halves = _halves(table.frame.columns)
     first = [name for name, _ in halves]
-    found = rows_of(table, "semrel", first, named["best-pair"], named["worst-pair"], "letter")
+    rows = rows_of(
+        table, "semrel", first, column_by_name["best-pair"], column_by_name["worst-pair"], "letter"
+    )
     second = {name for _, name in halves}
-    rest = {name: column for name, column in found.columns.items() if name not in second}
-    both = [zip(table.frame[a], table.frame[b], strict=True) for a, b in halves]
+    other_columns = {name: column for name, column in rows.columns.items() if name not in second}
+    half_pairs = [zip(table.frame[a], table.frame[b], strict=True) for a, b in halves]
     return replace(
-        found, items=[series(pair_id(*pair) for pair in pairs) for pairs in both], columns=rest
+        rows,
+        items=[series(pair_id(*pair) for pair in pairs) for pairs in half_pairs],
+        columns=other_columns,
     )
 
 
 def _halves(columns: Sequence[str]) -> list[tuple[str, str]]:
     """Return the columns of each pair: (pair1a, pair1b), (pair2a, pair2b), ..."""
-    named = {column.lower(): column for column in columns}
-    bare = [name[:-1] for name in named if name.startswith("pair") and name.endswith("a")]
+    column_by_name = {column.lower(): column for column in columns}
+    bare = [name[:-1] for name in column_by_name if name.startswith("pair") and name.endswith("a")]
     pairs = numbered(bare, "pair")
-    if not all(f"{pair}b" in named for pair in pairs):
+    if not all(f"{pair}b" in column_by_name for pair in pairs):
         return []
-    return [(named[f"{pair}a"], named[f"{pair}b"]) for pair in pairs]
+    return [(column_by_name[f"{pair}a"], column_by_name[f"{pair}b"]) for pair in pairs]
 
 
 def _long_rows(table: Table) -> Rows:
-    """Return a row for each id and block: bwsTools' long form has one for each item.
+    """Return one row per id and block of the long form of bwsTools, which has one row per item.
 
-    A block in which more than one item is best or worst, or which has not as many items as the first, is a
-    problem.
+    Blocks with several best or worst items, or with another number of items than the first block, are
+    problems.
     """
-    named = {column.lower(): column for column in table.frame.columns}
-    written = [table.frame[named[part]].str.strip_chars() for part in LONG_PARTS]
+    column_by_name = {column.lower(): column for column in table.frame.columns}
+    part_columns = [table.frame[column_by_name[part]].str.strip_chars() for part in LONG_PARTS]
     blocks: dict[tuple[str, str], _Block] = {}
     problems = list(table.problems)
-    for line, person, block, item, value in zip(table.lines.tolist(), *written, strict=True):
-        found = blocks.setdefault((person, block), _Block(line, person))
+    for line, person, block, item, value in zip(table.lines.tolist(), *part_columns, strict=True):
+        person_block = blocks.setdefault((person, block), _Block(line, person))
         if value in LONG_VALUES:
-            found.add(item, LONG_VALUES[value])
+            person_block.add(item, LONG_VALUES[value])
         else:
             message = f"value is {quoted(value)}; it must be 1 (best), -1 (worst) or 0"
             problems.append(Problem(table.file, line, message))
-            found.broken = True
+            person_block.broken = True
     return _of_blocks(table.file, list(blocks.values()), problems)
 
 
 class _Block:
-    """The items that one person saw together."""
+    """The items shown to a person together."""
 
     def __init__(self, line: int, annotator: str) -> None:
         self.line, self.annotator, self.broken = line, annotator, False
@@ -219,14 +233,14 @@ class _Block:
         for role in ("best", "worst"):
             if len(self.chosen[role]) > 1:
                 found.append(
-                    f"{len(self.chosen[role])} items of this block are {role}; one is allowed"
+                    f"{len(self.chosen[role])} items of this block are {role}; expected one"
                 )
         return found
 
 
 def _of_blocks(file: str, blocks: Sequence[_Block], problems: list[Problem]) -> Rows:
     if not blocks:
-        raise InputError(Problem(file, None, "holds no judgments"))
+        raise InputError(Problem(file, None, "no judgments"))
     k = len(blocks[0].items)
     right = []
     for block in blocks:
@@ -239,7 +253,7 @@ def _of_blocks(file: str, blocks: Sequence[_Block], problems: list[Problem]) -> 
         file=file,
         form="long",
         lines=np.array([block.line for block in right], np.int64),
-        items=[series([block.items[place] for block in right]) for place in range(k)],
+        items=[series([block.items[index] for block in right]) for index in range(k)],
         best=series(["".join(block.chosen["best"]) for block in right]),
         worst=series(["".join(block.chosen["worst"]) for block in right]),
         annotator=series([block.annotator for block in right]),
@@ -249,13 +263,13 @@ def _of_blocks(file: str, blocks: Sequence[_Block], problems: list[Problem]) -> 
 
 FORMATS = (
     mturk.FORMAT,
-    Format(  # Label Studio's export of SemRel, answers A to D
+    Format(  # Label Studio's export of SemRel, with answers A to D.
         "semrel",
         "pair1a, pair1b, pair2a, ..., best-pair, worst-pair",
         lambda columns: bool(_halves(columns)) and {"best-pair", "worst-pair"} <= _lower(columns),
         _semrel_rows,
     ),
-    Format(  # bwsTools: 1 best, -1 worst, 0 neither
+    Format(  # bwsTools: 1 best, -1 worst, 0 neither.
         "long",
         ", ".join(LONG_PARTS),
         lambda columns: set(LONG_PARTS) <= _lower(columns),
@@ -264,13 +278,13 @@ FORMATS = (
     _with_items("hollis", "option", "best", "worst", "best, worst, option1, option2, ..."),
     _with_items("km", "item", "bestitem", "worstitem", "Item1, Item2, ..., BestItem, WorstItem"),
     _with_items("csv", "item", "best", "worst", "item1, item2, ..., best, worst"),
-    Format(  # positions from 1
+    Format(  # Positions from 1.
         "semeval",
-        "columns that end in 1, 2, ..., and Best, Worst or Most_Related, Least_Related",
+        "columns numbered 1, 2, ..., and Best, Worst or Most_Related, Least_Related",
         lambda columns: bool(
             numbered(columns) and first_of(columns, BEST) and first_of(columns, WORST)
         ),
         _semeval_rows,
     ),
 )
-"""The formats that are tables, more special headers first; those of other packages come before them."""
+"""The tabular formats; more specific headers first, preceded by those of other packages."""

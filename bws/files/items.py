@@ -1,4 +1,4 @@
-"""Lists of items to make tuples of."""
+"""Reading of items for a design."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ ITEM_COLUMNS = ("item", "item_id", "utterance_id", "id")
 GROUP_COLUMNS = ("group", "dialogue_id")
 SCORE_COLUMNS = frozenset({"item", "group", "score", "appearances", "best", "worst", "low", "high"})
 OTHER_NAMES = ("xlsx", "xls", "ods", "json", "parquet", "html", "htm")
-"""Ends of names that no list of items has."""
+"""Endings of column names that never contain items."""
 
 
 class Items(NamedTuple):
-    """Items and, in the same order, the group of each; `groups` is None where there are none."""
+    """Items and their groups in the same order; `groups` is None without groups."""
 
     items: list[str]
     groups: list[str] | None
 
 
-class _Written(NamedTuple):
+class _ItemRow(NamedTuple):
     line: int
     item: str
     group: str
 
 
-ITEM = Unique[_Written]("item", lambda row: (row.item, row.group), normal_ids)
+ITEM = Unique[_ItemRow]("item", lambda row: (row.item, row.group), normal_ids)
 
 
 def read_items(
@@ -46,56 +46,52 @@ def read_items(
     item_column: str | None = None,
     group_column: str | None = None,
 ) -> Items:
-    """Read items: .csv, .tsv or .jsonl with columns, dialogues with candidates, or a list, one per line.
+    """Read items: .csv, .tsv or .jsonl with columns, dialogues with candidates, or a list of items.
 
-    item_column, group_column: the columns of a table or the keys of JSON Lines. The item column need not be
-        named where there is one column only; where the columns are one of item, item_id, utterance_id and
-        id, and one of group and dialogue_id; where there are both an item and a group; and for scores as
-        bws-score writes them. Any other table may be misread and needs it. Groups are in the first of group
-        and dialogue_id where it is not named. The items of dialogues are their candidates' utterance_id,
-        grouped by dialogue_id.
+    item_column, group_column: columns of a table or keys of JSON Lines. The item column is optional for a
+    single
+        column; for one of item, item_id, utterance_id and id with one of group and dialogue_id; for tables
+        with both item and group; and for scores written by bws-score. It is required for any other table,
+        which could be misread. The default group column is group or else dialogue_id. Items of dialogues are
+        the utterance_id of their candidates, grouped by dialogue_id.
 
-    A file of any other name is a list. One whose content is JSON, HTML or a table, or whose name is that of
-    another format, is refused, so that no row of a table becomes an item.
+    A file with any other name is a list. It is rejected if its content is JSON, HTML or a table, or if its
+    name is that of another format, so that no row of a table becomes an item.
 
-    Raises InputError that names every item that is empty, or comes twice in a group, also where the two
-    differ only by Unicode form (NFC) or outer white space.
+    Raises InputError with every empty item and every repeated item of a group, including repetitions that
+    differ only in Unicode normalisation (NFC) or surrounding white space.
     """
     name = display_name(path)
     kind = name.removesuffix(".gz").rpartition(".")[2].lower()
     if kind in ("jsonl", "ndjson"):
-        written, grouped = _of_objects(path, name, item_column, group_column)
+        rows, grouped = _of_objects(path, name, item_column, group_column)
     elif kind in ("csv", "tsv"):
         data = text_bytes(read_bytes(path), name)
         table = table_of(data, name, separator="\t" if kind == "tsv" else None)
         if len(table.frame.columns) == 1:
             _check_is_no_table(data.decode("utf-8"), name)
-        written, grouped = _of_table(table, item_column, group_column)
+        rows, grouped = _of_table(table, item_column, group_column)
     else:
         if item_column or group_column:
-            message = (
-                "has no columns: a list of items, one per line; .csv, .tsv and .jsonl have columns"
-            )
+            message = "has no columns: a list of items has one per line; .csv, .tsv and .jsonl have columns"
             raise InputError(Problem(name, None, message))
         text = text_bytes(read_bytes(path), name).decode("utf-8")
         _check_is_list(text, name, kind)
-        written = [
-            _Written(n, line, "") for n, line in enumerate(text.split("\n"), 1) if line.strip()
-        ]
+        rows = [_ItemRow(n, line, "") for n, line in enumerate(text.split("\n"), 1) if line.strip()]
         grouped = False
-    items = [normal_id(row.item) for row in written]
-    groups = [normal_id(row.group) for row in written] if grouped else None
-    problems = _problems(name, written, Items(items, groups))
+    items = [normal_id(row.item) for row in rows]
+    groups = [normal_id(row.group) for row in rows] if grouped else None
+    problems = _problems(name, rows, Items(items, groups))
     if problems:
         raise InputError(problems)
     return Items(items, groups)
 
 
 def read_item_sets(path: str | os.PathLike[str]) -> list[list[str]]:
-    """Read sets of items, for the rules of a design: a set a line, tabs (or else commas) between the items.
+    """Read sets of items for the rules of a design: one tab- or comma-separated set per line.
 
-    A line is read as CSV, so that an id may have commas in quotes. Raises InputError that names every line
-    with an empty item, a repeated one, or only one.
+    A line is parsed as CSV, so ids may contain commas in quotes. Raises InputError with every line that has
+    an empty item, a repeated one, or only one.
     """
     name = display_name(path)
     text = read_text(path)
@@ -108,31 +104,33 @@ def read_item_sets(path: str | os.PathLike[str]) -> list[list[str]]:
         for row in reader:
             items = [normal_id(item) for item in row]
             if row and ("" in items or len(set(items)) < max(2, len(items))):
-                message = f"{quoted(', '.join(items))}; a set has two or more distinct items"
+                message = f"{quoted(', '.join(items))}; expected at least two distinct items"
                 problems.append(Problem(name, reader.line_num, message))
             elif row:
                 sets.append(items)
     except csv.Error as error:
         problems.append(Problem(name, reader.line_num, f"cannot be read ({error})"))
     if problems or not sets:
-        raise InputError(problems or Problem(name, None, "holds no sets of items"))
+        raise InputError(problems or Problem(name, None, "no sets of items"))
     return sets
 
 
 def _check_is_list(text: str, name: str, kind: str) -> None:
-    """Raise InputError where a file is no list of items, one per line; see `read_items`."""
+    """Raise InputError if a file is not a list of items with one per line; see `read_items`."""
     check_is_no_markup(text, name)
     first = text.lstrip().partition("\n")[0]
     keys = json_keys(first)
     if (keys if keys is not None else json_keys(text)) is not None:
         message = (
-            "is JSON, not a list of items; the name of JSON Lines must end in .jsonl"
-            f"{remark(keys or [], 'dialogues')}"
+            "is JSON, not a list of items; names of JSON Lines must end in "
+            f".jsonl{remark(keys or [], 'dialogues')}"
         )
         raise InputError(Problem(name, None, message))
     _check_is_no_table(text, name)
     if kind in OTHER_NAMES:
-        message = f"is named .{kind} but holds text; name a list of items .txt and a table .csv"
+        message = (
+            f"is named .{kind} but contains text; expected .txt for a list and .csv for a table"
+        )
         raise InputError(Problem(name, None, message))
 
 
@@ -141,12 +139,12 @@ def _check_is_no_table(text: str, name: str) -> None:
         remedy = {"tabs": "name it .tsv", "vertical bars": "save it with commas as .csv"}
         message = (
             f"is a table, not a list of items: its first line has {words}; "
-            f"{remedy.get(words, 'name it .csv')} and give the column of the items (--item-column)"
+            f"{remedy.get(words, 'name it .csv')} and specify the item column (--item-column)"
         )
         raise InputError(Problem(name, None, message))
 
 
-def _of_table(table: Table, item: str | None, group: str | None) -> tuple[list[_Written], bool]:
+def _of_table(table: Table, item: str | None, group: str | None) -> tuple[list[_ItemRow], bool]:
     if table.problems:
         raise InputError(table.problems)
     columns = table.frame.columns
@@ -154,13 +152,13 @@ def _of_table(table: Table, item: str | None, group: str | None) -> tuple[list[_
     group = _group_column(table.file, columns, group)
     groups = table.frame[group].to_list() if group else [""] * len(table.frame)
     rows = zip(table.lines.tolist(), table.frame[item].to_list(), groups, strict=True)
-    return [_Written(*row) for row in rows], group is not None
+    return [_ItemRow(*row) for row in rows], group is not None
 
 
-def _item_column(name: str, columns: Sequence[str], wanted: str | None) -> str:
-    """Return the column of the items; InputError where it is not there or not clear, see `read_items`."""
-    if wanted is not None:
-        return _present(name, columns, wanted)
+def _item_column(name: str, columns: Sequence[str], requested: str | None) -> str:
+    """Return the item column; raise InputError if it is missing or ambiguous, see `read_items`."""
+    if requested is not None:
+        return _present(name, columns, requested)
     if len(columns) == 1:
         return columns[0]
     items = [column for column in columns if column in ITEM_COLUMNS]
@@ -170,80 +168,80 @@ def _item_column(name: str, columns: Sequence[str], wanted: str | None) -> str:
     if {"item", "group"} <= set(columns) or {"item", "score"} <= set(columns) <= SCORE_COLUMNS:
         return "item"
     message = (
-        f"which column holds the items? there are {', '.join(columns)}; name it (--item-column)"
-        f"{remark(columns, 'scores')}"
+        f"ambiguous item column; specify one of {', '.join(columns)} "
+        f"(--item-column){remark(columns, 'scores')}"
     )
     raise InputError(Problem(name, None, message))
 
 
-def _group_column(name: str, columns: Sequence[str], wanted: str | None) -> str | None:
-    if wanted is not None:
-        return _present(name, columns, wanted)
+def _group_column(name: str, columns: Sequence[str], requested: str | None) -> str | None:
+    if requested is not None:
+        return _present(name, columns, requested)
     return next((column for column in GROUP_COLUMNS if column in columns), None)
 
 
-def _present(name: str, columns: Sequence[str], wanted: str) -> str:
-    if wanted not in columns:
-        message = f"no column {wanted!r}; there are {', '.join(columns)}"
+def _present(name: str, columns: Sequence[str], column: str) -> str:
+    if column not in columns:
+        message = f"no column {column!r}; expected one of {', '.join(columns)}"
         raise InputError(Problem(name, None, message))
-    return wanted
+    return column
 
 
 def _of_objects(
     path: str | os.PathLike[str], name: str, item: str | None, group: str | None
-) -> tuple[list[_Written], bool]:
-    placed = json_objects(path)
-    if item is None and any("candidates" in value for _, value in placed):
+) -> tuple[list[_ItemRow], bool]:
+    objects = json_objects(path)
+    if item is None and any("candidates" in value for _, value in objects):
         if group is not None:
             message = (
-                "holds dialogues, which are the groups; a group column goes with an item column"
+                "contains dialogues, which are the groups; a group column requires an item column"
             )
             raise InputError(Problem(name, None, message))
-        return _of_dialogues(placed, name), True
-    columns = list(dict.fromkeys(key for _, value in placed for key in value))
+        return _of_dialogues(objects, name), True
+    columns = list(dict.fromkeys(key for _, value in objects for key in value))
     item = _item_column(name, columns, item)
     group = _group_column(name, columns, group)
     rows = [
-        _Written(line, _text(value.get(item)), _text(value.get(group)) if group else "")
-        for line, value in placed
+        _ItemRow(line, _text(value.get(item)), _text(value.get(group)) if group else "")
+        for line, value in objects
     ]
     return rows, group is not None
 
 
-def _of_dialogues(placed: Iterable[tuple[int, Mapping[str, Any]]], name: str) -> list[_Written]:
-    written, problems = [], []
-    for line, value in placed:
+def _of_dialogues(objects: Iterable[tuple[int, Mapping[str, Any]]], name: str) -> list[_ItemRow]:
+    rows, problems = [], []
+    for line, value in objects:
         dialogue, candidates = value.get("dialogue_id"), value.get("candidates")
         right = isinstance(candidates, list) and all(isinstance(c, dict) for c in candidates)
         if not _text(dialogue).strip() or not right:
-            message = (
-                "a dialogue needs dialogue_id and candidates, a list of objects with utterance_id"
-            )
+            message = "expected dialogue_id and candidates, a list of objects with utterance_id"
             problems.append(Problem(name, line, message))
             continue
         ids = [_text(candidate.get("utterance_id")) for candidate in value["candidates"]]
-        written += [_Written(line, identity, _text(dialogue)) for identity in ids]
+        rows += [_ItemRow(line, identity, _text(dialogue)) for identity in ids]
     if problems:
         raise InputError(problems)
-    return written
+    return rows
 
 
 def _text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _problems(name: str, written: Sequence[_Written], read: Items) -> list[Problem]:
+def _problems(name: str, rows: Sequence[_ItemRow], read: Items) -> list[Problem]:
     problems = []
-    if not written:
-        problems.append(Problem(name, None, "holds no items"))
-    for row in written:
+    if not rows:
+        problems.append(Problem(name, None, "no items"))
+    for row in rows:
         if not row.item.strip():
-            problems.append(Problem(name, row.line, "the item is empty; each must have an id"))
+            problems.append(Problem(name, row.line, "the item is empty; expected an id"))
         elif len(row.item) > MAX_ID and (length := len(normal_id(row.item))) > MAX_ID:
-            message = f"the item has {length} characters; at most {MAX_ID} are allowed"
+            message = f"the item has {length} characters; expected at most {MAX_ID}"
             problems.append(Problem(name, row.line, message))
     keys = zip(read.items, read.groups, strict=True) if read.groups else read.items
-    if len(set(keys)) < len(written):
-        named = (row for row in written if row.item.strip())
-        problems += ITEM.problems(LocatedRecord(row, Location(name, row.line)) for row in named)
+    if len(set(keys)) < len(rows):
+        nonempty_rows = (row for row in rows if row.item.strip())
+        problems += ITEM.problems(
+            LocatedRecord(row, Location(name, row.line)) for row in nonempty_rows
+        )
     return sorted(problems, key=lambda problem: problem.line or 0)

@@ -1,4 +1,4 @@
-"""Judgments from rows as a file writes them, from records, and to files: whatever is wrong is found here."""
+"""Judgments from rows of a file or from records, with validation, and writing of judgments."""
 
 from __future__ import annotations
 
@@ -44,59 +44,60 @@ ROOM = 1 << 26
 def judgments_of(
     rows: Rows, on_invalid: OnInvalid = "error", *, merge_variants: bool = False
 ) -> Judgments:
-    """Check rows and return the valid judgments.
+    """Validate rows and return the valid judgments.
 
-    on_invalid: ``error`` raises InputError with every fault of every row; ``skip`` leaves these rows out
-    and lists their faults in `left_out`; items, tuples and annotators of these rows only are not there
-    either. InputError also where no row is valid.
-    merge_variants: whether items that differ in white space, case and punctuation only are one item, see
-    `bws.variants`.
+    on_invalid: ``error`` raises InputError with every fault of every row. ``skip`` skips these rows and lists
+    their faults in `left_out`; items, tuples and annotators that occur only in skipped rows are omitted.
+    Raises InputError if no row is valid.
+    merge_variants: merge items that differ only in white space, case and punctuation, see `bws.variants`.
     """
     if on_invalid not in ("error", "skip"):
-        raise ValueError(f"on_invalid is {on_invalid!r}; 'error' and 'skip' are allowed")
+        raise ValueError(f"on_invalid is {on_invalid!r}; expected 'error' or 'skip'")
     if not len(rows.lines):
-        nothing = [Problem(rows.file, None, "holds no judgments")]
+        nothing = [Problem(rows.file, None, "no judgments")]
         raise InputError(rows.problems or nothing)
     k = len(rows.items)
     check_k(rows.file, k)
     rows, merged = merged_rows(rows) if merge_variants else (rows, None)
     faults = Faults(rows.file, rows.lines, rows.problems)
-    found = assemble_tuples(faults, rows.items, rows.group, rows.tuple_id)
-    best = chosen_places(faults, rows, "best", rows.best, found)
-    worst = chosen_places(faults, rows, "worst", rows.worst, found)
+    assembled = assemble_tuples(faults, rows.items, rows.group, rows.tuple_id)
+    best = chosen_places(faults, rows, "best", rows.best, assembled)
+    worst = chosen_places(faults, rows, "worst", rows.worst, assembled)
     faults.add(
         (best == worst) & (best >= 0),
-        lambda row: f"best and worst are both {quoted(str(rows.best[row]))}; they must differ",
+        lambda row: (
+            f"best and worst are both {quoted(str(rows.best[row]))}; expected different items"
+        ),
     )
     annotator_of, annotators = _annotators(rows)
-    _check_once(faults, found.tuple_of, annotator_of, annotators)
-    shown = orders_shown(faults, rows, found)
+    _check_once(faults, assembled.tuple_of, annotator_of, annotators)
+    display_order = orders_shown(faults, rows, assembled)
     if (
         on_invalid == "error"
         and faults.wrong.any()
-        and (known := find_variants(found.ids.tolist()))
+        and (variants := find_variants(assembled.ids.tolist()))
     ):
-        faults.add_other(known.message())
+        faults.add_other(variants.message())
     faults.stop("judgments", always=on_invalid == "error")
     log.debug(
         "%s (%s): %d rows, %d tuples of %d, %d items, %d annotators; %d rows with faults",
-        rows.file, rows.form, len(rows.lines), len(found.tuples), k, len(found.tuples.items),
+        rows.file, rows.form, len(rows.lines), len(assembled.tuples), k, len(assembled.tuples.items),
         len(annotators), np.count_nonzero(faults.wrong),
     )  # fmt: skip
     judgments = Judgments(
-        tuples=found.tuples,
-        tuple_of=found.tuple_of,
-        best=found.place[best, found.row_of],
-        worst=found.place[worst, found.row_of],
+        tuples=assembled.tuples,
+        tuple_of=assembled.tuple_of,
+        best=assembled.positions[best, assembled.row_of],
+        worst=assembled.positions[worst, assembled.row_of],
         annotator_of=annotator_of,
         annotators=annotators,
-        shown=shown,
+        shown=display_order,
         columns={name: texts(column) for name, column in rows.columns.items()},
         source=f"{rows.file} ({rows.form})",
         left_out=faults.problems,
     )
     if faults.wrong.any():
-        judgments = _without_unused(judgments.take(~faults.wrong))
+        judgments = _without_unused(judgments.select(~faults.wrong))
     if merged is None:
         return replace(judgments, variants=_variants(judgments))
     n_items = merged.n_items - len(judgments.items_left_out)
@@ -111,13 +112,13 @@ def _variants(judgments: Judgments) -> Variants | None:
 
 
 def _without_unused(judgments: Judgments) -> Judgments:
-    """Return the judgments without tuples, items, groups and annotators that none of them is about."""
+    """Return the judgments without unused tuples, items, groups and annotators."""
     tuples = judgments.tuples
     used, tuple_of = np.unique(judgments.tuple_of, return_inverse=True)
     items, members = np.unique(tuples.members[used], return_inverse=True)
     groups, group_of_item = np.unique(tuples.group_of_item[items], return_inverse=True)
     people, annotator_of = np.unique(judgments.annotator_of, return_inverse=True)
-    unnamed = int(people[:1].tolist() == [-1])  # -1 comes first, and stays
+    unnamed = int(people[:1].tolist() == [-1])  # -1 is the smallest and remains.
     return replace(
         judgments,
         items_left_out=tuple(np.delete(tuples.items, items).tolist()),
@@ -135,7 +136,7 @@ def _without_unused(judgments: Judgments) -> Judgments:
 
 
 def _annotators(rows: Rows) -> tuple[Ints, NDArray[np.object_]]:
-    """Return each row's annotator, -1 where none is named, and the annotators."""
+    """Return the annotator of each row, -1 if missing, and the annotators."""
     if rows.annotator is None:
         return np.full(len(rows.lines), -1, np.int32), np.empty(0, dtype=object)
     (codes,), ids = encode([rows.annotator])
@@ -147,7 +148,7 @@ def _annotators(rows: Rows) -> tuple[Ints, NDArray[np.object_]]:
 def _check_once(
     faults: Faults, tuple_of: Ints, annotator_of: Ints, annotators: NDArray[np.object_]
 ) -> None:
-    """Note the rows in which an annotator judges a tuple that he or she has judged before."""
+    """Add a fault for rows in which an annotator repeats a tuple."""
     import polars as pl
 
     rows = np.flatnonzero(~faults.wrong & (annotator_of >= 0))
@@ -163,13 +164,13 @@ def _check_once(
         mask,
         lambda row: (
             f"annotator {quoted(annotators[annotator_of[row]])} has judged this tuple in line "
-            f"{earlier[key_of_row[row]]}; one judgment a person and tuple is allowed"
+            f"{earlier[key_of_row[row]]}; expected one judgment per annotator and tuple"
         ),
     )
 
 
 def _distinct(keys: NDArray[np.int64], size: int) -> bool:
-    """Tell whether keys below `size` are all different, by ticking them off where there is room."""
+    """Return whether keys below `size` are all different, using a table if memory allows."""
     import polars as pl
 
     if size > ROOM:
@@ -180,28 +181,30 @@ def _distinct(keys: NDArray[np.int64], size: int) -> bool:
 
 
 def judgments_from_records(records: Iterable[Judgment]) -> Judgments:
-    """Check records and return their judgments; problems name a record by its number from 1.
+    """Validate records and return their judgments; problems refer to a record by its number from 1.
 
-    Every record gives its items in the order in which they were shown. Raises InputError as for a file.
+    Each record lists its items in display order. Raises InputError as for a file.
     """
-    given = list(records)
+    record_list = list(records)
     file = "records"
-    if not given:
-        raise InputError(Problem(file, None, "there are none; judgments are expected"))
-    k = len(given[0].items)
+    if not record_list:
+        raise InputError(Problem(file, None, "no records; expected judgments"))
+    k = len(record_list[0].items)
     problems = [
         Problem(file, number, f"{len(record.items)} items; the first record has {k}")
-        for number, record in enumerate(given, start=1)
+        for number, record in enumerate(record_list, start=1)
         if len(record.items) != k
     ]
-    numbers = [number for number, record in enumerate(given, start=1) if len(record.items) == k]
-    same = [given[number - 1] for number in numbers]
+    numbers = [
+        number for number, record in enumerate(record_list, start=1) if len(record.items) == k
+    ]
+    same = [record_list[number - 1] for number in numbers]
     return judgments_of(
         Rows(
             file=file,
             form="records",
             lines=np.array(numbers, np.int64),
-            items=[series([r.items[place] for r in same]) for place in range(k)],
+            items=[series([r.items[index] for r in same]) for index in range(k)],
             best=series([r.best for r in same]),
             worst=series([r.worst for r in same]),
             tuple_id=series([r.tuple_id for r in same]),
@@ -214,7 +217,7 @@ def judgments_from_records(records: Iterable[Judgment]) -> Judgments:
 
 
 LETTERS = "ABCDEFGHIJKL"
-POSITION = r"^(\d{1,2})(?:\.0)?$"  # spreadsheets write 2 as 2.0
+POSITION = r"^(\d{1,2})(?:\.0)?$"  # Spreadsheets write 2 as 2.0.
 ALLOWED = {
     "item": "one of the row's items",
     "position": "a position from 1 to {k}",
@@ -223,35 +226,37 @@ ALLOWED = {
 
 
 def chosen_places(
-    faults: Faults, rows: Rows, what: str, answers: pl.Series, found: Assembled
+    faults: Faults, rows: Rows, role: str, answers: pl.Series, assembled: Assembled
 ) -> NDArray[np.int8]:
-    """Return (J,) the place in the row of each answer, -1 and a fault where it names none of the items.
+    """Return (J,) positions of the answers in their rows; -1 and a fault for answers that match no item.
 
-    what: how messages call the answers: best or worst.
+    role: best or worst, for messages.
     """
-    place = PLACE[rows.answers](rows, answers)
+    positions = ANSWER_PARSERS[rows.answers](rows, answers)
     if rows.answers == "item":
-        _find_unlike(place, answers, found)
+        _find_unlike(positions, answers, assembled)
     k = len(rows.items)
     allowed = ALLOWED[rows.answers].format(k=k, last=LETTERS[k - 1])
 
     def message(row: int) -> str:
-        written = str(answers[row])
-        said = f"is {quoted(written)}" if written.strip() else "is empty"
-        return f"{what} {said}; it must be {allowed}"
+        answer = str(answers[row])
+        state = f"is {quoted(answer)}" if answer.strip() else "is empty"
+        return f"{role} {state}; it must be {allowed}"
 
-    faults.add(place < 0, message)
-    return place
+    faults.add(positions < 0, message)
+    return positions
 
 
 def right_answers(rows: Rows) -> int:
-    """Return how many rows name two of their items as best and worst, as the format says."""
+    """Return the number of rows with two of their items as best and worst in the notation of the format."""
     if len(rows.items) > MAX_K:
         return 0
     normal = replace(rows, items=[_normal(column) for column in rows.items])
     sets = ({"", *items} for items in zip(*normal.items, strict=True))
     distinct = np.array([len(items) > len(rows.items) for items in sets], bool)
-    best, worst = (PLACE[rows.answers](normal, _normal(a)) for a in (rows.best, rows.worst))
+    best, worst = (
+        ANSWER_PARSERS[rows.answers](normal, _normal(a)) for a in (rows.best, rows.worst)
+    )
     return int(np.count_nonzero((best >= 0) & (worst >= 0) & (best != worst) & distinct))
 
 
@@ -260,30 +265,30 @@ def _normal(column: pl.Series) -> pl.Series:
 
 
 def _place_of_item(rows: Rows, answers: pl.Series) -> NDArray[np.int8]:
-    place = np.full(len(answers), -1, np.int8)
+    positions = np.full(len(answers), -1, np.int8)
     for position, column in enumerate(rows.items):
-        place[(answers == column).to_numpy()] = position
-    place[(answers == "").to_numpy()] = -1
-    return place
+        positions[(answers == column).to_numpy()] = position
+    positions[(answers == "").to_numpy()] = -1
+    return positions
 
 
-def _find_unlike(place: NDArray[np.int8], answers: pl.Series, found: Assembled) -> None:
-    """Find the items of answers that no item is written like: empty, foreign, or in another Unicode form."""
-    unlike = np.flatnonzero((place < 0) & (answers != "").to_numpy())
+def _find_unlike(positions: NDArray[np.int8], answers: pl.Series, assembled: Assembled) -> None:
+    """Resolve answers that match no item literally: empty, unknown, or in another Unicode form."""
+    unlike = np.flatnonzero((positions < 0) & (answers != "").to_numpy())
     if len(unlike):
-        (code_of_answer,), written = encode([answers.gather(unlike)])
-        code_of_id = {identity: code for code, identity in enumerate(found.ids)}
-        chosen = np.array([code_of_id.get(text, -1) for text in written])[code_of_answer]
-        equal = found.codes[:, found.row_of[unlike]] == chosen
-        place[unlike] = np.where(equal.any(axis=0), equal.argmax(axis=0), -1)
+        (code_of_answer,), unlike_texts = encode([answers.gather(unlike)])
+        code_of_id = {identity: code for code, identity in enumerate(assembled.ids)}
+        chosen_code = np.array([code_of_id.get(text, -1) for text in unlike_texts])[code_of_answer]
+        equal = assembled.codes[:, assembled.row_of[unlike]] == chosen_code
+        positions[unlike] = np.where(equal.any(axis=0), equal.argmax(axis=0), -1)
 
 
 def _place_of_position(rows: Rows, answers: pl.Series) -> NDArray[np.int8]:
     import polars as pl
 
     digits = answers.str.strip_chars().str.extract(POSITION)
-    place = digits.cast(pl.Int8).fill_null(0).to_numpy() - 1
-    return np.where(place < len(rows.items), place, -1).astype(np.int8)
+    positions = digits.cast(pl.Int8).fill_null(0).to_numpy() - 1
+    return np.where(positions < len(rows.items), positions, -1).astype(np.int8)
 
 
 def _place_of_letter(rows: Rows, answers: pl.Series) -> NDArray[np.int8]:
@@ -294,75 +299,84 @@ def _place_of_letter(rows: Rows, answers: pl.Series) -> NDArray[np.int8]:
     return letters.replace_strict(old, new, default=-1, return_dtype=pl.Int8).to_numpy()
 
 
-PLACE = {"item": _place_of_item, "position": _place_of_position, "letter": _place_of_letter}
+ANSWER_PARSERS = {
+    "item": _place_of_item,
+    "position": _place_of_position,
+    "letter": _place_of_letter,
+}
 
 
-def orders_shown(faults: Faults, rows: Rows, found: Assembled) -> NDArray[np.int8] | None:
-    """Return (J, K) which position of the tuple was shown first, second, ...; None where not told."""
+def orders_shown(faults: Faults, rows: Rows, assembled: Assembled) -> NDArray[np.int8] | None:
+    """Return (J, K) the tuple positions in display order; None if unknown."""
     if rows.as_shown:
-        return found.place.T[found.row_of]
+        return assembled.positions.T[assembled.row_of]
     if rows.shown is None or not (rows.shown != "").any():
         return None
-    written = rows.shown
-    order = _orders_alike(written, rows.items)
+    order_texts = rows.shown
+    order = _orders_alike(order_texts, rows.items)
     wrong = (np.sort(order, axis=1) != np.arange(len(rows.items))).any(axis=1)
-    for row in np.flatnonzero(wrong & ~faults.wrong):  # other Unicode forms, ids with semicolons
-        items = found.ids[found.codes[:, found.row_of[row]]].tolist()
-        places = _order_of(normal_id(written[int(row)]), items)
-        if places:
-            order[row], wrong[row] = places, False
+    for row in np.flatnonzero(
+        wrong & ~faults.wrong
+    ):  # Other Unicode forms, or ids with semicolons.
+        items = assembled.ids[assembled.codes[:, assembled.row_of[row]]].tolist()
+        positions = _order_of(normal_id(order_texts[int(row)]), items)
+        if positions:
+            order[row], wrong[row] = positions, False
     faults.add(
         wrong & ~faults.wrong,
         lambda row: (
-            f"shown is {quoted(str(written[row]))}; it must be the row's items in some order, "
-            "with ; between them, in every row or in none"
+            f"shown is {quoted(str(order_texts[row]))}; it must be the items of the row in display order, "
+            "separated by ;, in all rows or in none"
         ),
     )
-    return found.place.T[found.row_of[:, np.newaxis], order]
+    return assembled.positions.T[assembled.row_of[:, np.newaxis], order]
 
 
 def respelled_order(
-    shown: pl.Series, before: Sequence[pl.Series], after: Sequence[pl.Series]
+    order_texts: pl.Series, before: Sequence[pl.Series], after: Sequence[pl.Series]
 ) -> pl.Series:
-    """Return the orders shown in the new spellings of the items; one that cannot be read stays as it is."""
+    """Return the display orders in the new spellings of the items; unreadable ones stay unchanged."""
     changed = np.any([(b != a).to_numpy() for b, a in zip(before, after, strict=True)], axis=0)
-    texts = shown.to_list()
-    for row in np.flatnonzero(changed & (shown != "").to_numpy()).tolist():
-        places = _order_of(normal_id(texts[row]), [normal_id(column[row]) for column in before])
-        if places:
-            texts[row] = ";".join(after[place][row] for place in places)
+    texts = order_texts.to_list()
+    for row in np.flatnonzero(changed & (order_texts != "").to_numpy()).tolist():
+        positions = _order_of(normal_id(texts[row]), [normal_id(column[row]) for column in before])
+        if positions:
+            texts[row] = ";".join(after[position][row] for position in positions)
     return series(texts)
 
 
-def _orders_alike(shown: pl.Series, items: Sequence[pl.Series]) -> NDArray[np.int8]:
-    """Return (J, K) the place in the row of each part of `shown`, -1 where no item is written like it."""
-    parts = shown.str.splitn(";", len(items)).struct.unnest()
-    order = np.full((len(shown), len(items)), -1, np.int8)
+def _orders_alike(order_texts: pl.Series, items: Sequence[pl.Series]) -> NDArray[np.int8]:
+    """Return (J, K) the position in the row of each part of `order_texts`, -1 for parts that match no item
+    literally."""
+    parts = order_texts.str.splitn(";", len(items)).struct.unnest()
+    order = np.full((len(order_texts), len(items)), -1, np.int8)
     for column, part in enumerate(parts.iter_columns()):
-        for place, item in enumerate(items):
-            order[(part == item).fill_null(False).to_numpy(), column] = place
+        for position, item in enumerate(items):
+            order[(part == item).fill_null(False).to_numpy(), column] = position
     return order
 
 
 def _order_of(text: str, items: Sequence[str]) -> list[int] | None:
-    """Return the places in `items` in the order in which `text` joins them with semicolons.
+    """Return the positions in `items` in the order of the semicolon-separated `text`.
 
     >>> _order_of("b;a; c", ["a", "b", "c"]), _order_of("y;x;y", ["y", "x;y"]), _order_of("a", ["b"])
     ([1, 0, 2], [0, 1], None)
     """
 
-    def rest(text: str, left: Sequence[int]) -> list[int] | None:
+    def remaining_positions(text: str, left: Sequence[int]) -> list[int] | None:
         if not left:
             return [] if text == "" else None
-        for place in left:
-            after = text.strip().removeprefix(items[place]).lstrip()
-            if text.strip().startswith(items[place]) and after[:1] in (";", ""):
-                found = rest(after[1:], [other for other in left if other != place])
-                if found is not None:
-                    return [place, *found]
+        for position in left:
+            after = text.strip().removeprefix(items[position]).lstrip()
+            if text.strip().startswith(items[position]) and after[:1] in (";", ""):
+                remaining = remaining_positions(
+                    after[1:], [index for index in left if index != position]
+                )
+                if remaining is not None:
+                    return [position, *remaining]
         return None
 
-    return rest(text, range(len(items)))
+    return remaining_positions(text, range(len(items)))
 
 
 JudgmentForm = Literal["csv", "km", "semrel"]
@@ -371,19 +385,19 @@ JudgmentForm = Literal["csv", "km", "semrel"]
 def write_judgments(
     judgments: Judgments, path: str | os.PathLike[str], form: JudgmentForm = "csv"
 ) -> None:
-    """Write judgments, whole or not at all (``-`` is standard output).
+    """Write judgments atomically (``-`` is standard output).
 
-    form: ``csv`` is ours, with the order shown and further columns where there are any; ``km`` is
-    ``Item1..ItemK,BestItem,WorstItem``; ``semrel`` is ``pair1a,pair1b,..,best-pair,worst-pair`` with
-    letters, for items that are pairs (others stand in the first half).
+    form: ``csv`` is the format of giccs, with display order and further columns if available; ``km`` is
+    ``Item1..ItemK,BestItem,WorstItem``; ``semrel`` is ``pair1a,pair1b,..,best-pair,worst-pair`` with letters,
+    for items that are pairs (other items are in the first half).
     """
-    columns = {"csv": _own, "km": _km, "semrel": _semrel}.get(form)
+    columns = {"csv": _csv_columns, "km": _km, "semrel": _semrel}.get(form)
     if columns is None:
-        raise ValueError(f"form is {form!r}; 'csv', 'km' and 'semrel' are allowed")
+        raise ValueError(f"form is {form!r}; expected 'csv', 'km' or 'semrel'")
     write_atomic(path, delimited(columns(judgments)))
 
 
-def _own(judgments: Judgments) -> dict[str, pl.Series]:
+def _csv_columns(judgments: Judgments) -> dict[str, pl.Series]:
     tuples = judgments.tuples
     ids, items = series(tuples.ids), series(tuples.items)
     groups = series(tuples.groups)
@@ -410,22 +424,24 @@ def _shown_text(judgments: Judgments) -> pl.Series:
 
     items, members = series(judgments.tuples.items), judgments.tuples.members
     order = np.zeros((len(judgments), 0), np.int8) if judgments.shown is None else judgments.shown
-    places = [items.gather(members[judgments.tuple_of, place]) for place in order.T]
-    return pl.select(pl.concat_str(places, separator=";")).to_series()
+    item_texts = [items.gather(members[judgments.tuple_of, position]) for position in order.T]
+    return pl.select(pl.concat_str(item_texts, separator=";")).to_series()
 
 
 def _km(judgments: Judgments) -> dict[str, pl.Series]:
-    own = _own(judgments)
-    items = {f"Item{n}": own[f"item{n}"] for n in range(1, judgments.tuples.k + 1)}
-    return items | {"BestItem": own["best"], "WorstItem": own["worst"]}
+    columns = _csv_columns(judgments)
+    items = {f"Item{n}": columns[f"item{n}"] for n in range(1, judgments.tuples.k + 1)}
+    return items | {"BestItem": columns["best"], "WorstItem": columns["worst"]}
 
 
 def _semrel(judgments: Judgments) -> dict[str, pl.Series]:
     columns = {}
-    for place, column in enumerate(item_columns(judgments.tuples, judgments.tuple_of).values(), 1):
+    for position, column in enumerate(
+        item_columns(judgments.tuples, judgments.tuple_of).values(), 1
+    ):
         halves = column.str.splitn(BETWEEN, 2).struct.unnest().iter_columns()
         for half, text in zip("ab", halves, strict=True):
-            columns[f"pair{place}{half}"] = text.fill_null("")
-    for name, chosen in (("best-pair", judgments.best), ("worst-pair", judgments.worst)):
-        columns[name] = series(list(LETTERS)).gather(chosen.astype(np.int32))
+            columns[f"pair{position}{half}"] = text.fill_null("")
+    for name, answer in (("best-pair", judgments.best), ("worst-pair", judgments.worst)):
+        columns[name] = series(list(LETTERS)).gather(answer.astype(np.int32))
     return columns

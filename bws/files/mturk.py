@@ -1,7 +1,7 @@
-"""The batch results CSV of MTurk's requester site: a row an assignment, Input.* and Answer.* columns.
+"""Batch results CSV of MTurk's requester site: one row per assignment, with Input.* and Answer.* columns.
 
-An assignment is one judgment, or one for each of its parts where the columns are Input.1.item1,
-Answer.1.best, Input.2.item1, ...
+An assignment is one judgment, or one judgment per part if the columns are Input.1.item1, Answer.1.best,
+Input.2.item1, ...
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ NAME = "mturk-batch"
 PARTS = ("items", "best", "worst", "tuple_id", "group", "annotator")
 BUTTON = r"^[A-Za-z_ ]+(\d{1,2})$"
 TASK_ANSWERS = "Answer.taskAnswers"
-KEPT = {
+ROLE_COLUMNS = {
     "AssignmentId": "assignment_id",
     "WorkTimeInSeconds": "seconds",
     "Answer.comment": "comment",
 }
 KEPT_OF_PARTS = {
     "AssignmentId": "assignment_id",
-    "Answer.seconds": "seconds",  # WorkTimeInSeconds is that of all parts together
+    "Answer.seconds": "seconds",  # WorkTimeInSeconds is the total time of all parts.
     "Answer.comment": "comment",
 }
 LINE = "\0line"
@@ -45,14 +45,13 @@ PART = re.compile(r"(Input|Answer)\.([1-9]\d?)\.(.+)")
 def rows(table: Table, parts: Mapping[str, str] | None = None) -> Rows:
     """Return the rows; a rejected assignment is a problem of its row.
 
-    parts: the columns to take for items (names with commas between), best, worst, tuple_id, group and
-    annotator, where they are not called Input.item1, Answer.best and so on. An answer is an item's id, its
-    place from 1, or a letter from A, whichever most answers are; of radio buttons (Answer.best.2 is true)
-    it is the button's name.
+    parts: names of the columns of items (comma-separated), best, worst, tuple_id, group and annotator, if
+    they are not Input.item1, Answer.best and so on. An answer is an item id, a position from 1, or a letter
+    from A, whichever fits most answers; for radio buttons (Answer.best.2 is true) it is the name of the
+    button.
 
-    Where the columns are of numbered parts (Input.2.item1, Answer.2.best) and none is named, each part is
-    a row, with Answer.2.shown as the order shown and Answer.2.seconds as its time. A part without items is
-    none.
+    With numbered parts (Input.2.item1, Answer.2.best) and no given names, each part is a row, with
+    Answer.2.shown as display order and Answer.2.seconds as time. Parts without items are ignored.
     """
     parts = parts or {}
     table = replace(table, frame=_with_task_answers(table))
@@ -65,39 +64,43 @@ def rows(table: Table, parts: Mapping[str, str] | None = None) -> Rows:
     best = parts.get("best") or _answer_column(table, "best", ("best", "most"))
     worst = parts.get("worst") or _answer_column(table, "worst", ("worst", "least"))
     roles = {
-        "tuple_id": _named(table, "Input.", ("tupleid", "tuple")),
-        "group": _named(table, "Input.", ("group", "dialogueid")),
+        "tuple_id": _find_column(table, "Input.", ("tupleid", "tuple")),
+        "group": _find_column(table, "Input.", ("group", "dialogueid")),
         "annotator": first_of(table.frame.columns, ("workerid",)),
     }
     roles |= {part: name for part, name in parts.items() if part in roles}
     if numbers:
-        roles["shown"] = _named(table, "Answer.", ("shown",))
+        roles["shown"] = _find_column(table, "Answer.", ("shown",))
     _check_present(table, [*items, best, worst, *filter(None, roles.values())])
     table = replace(table, frame=_with_plain_positions(table.frame, items, (best, worst)))
     answers = _kind(table.frame, items, best)
-    found = rows_of(table, NAME, items, best, worst, answers, **roles)
-    kept = KEPT_OF_PARTS if numbers else KEPT
-    columns = {kept[name]: column for name, column in found.columns.items() if name in kept}
-    problems = (*found.problems, *rejected)
-    return replace(found, columns=columns, problems=problems)
+    parsed_rows = rows_of(table, NAME, items, best, worst, answers, **roles)
+    role_columns = KEPT_OF_PARTS if numbers else ROLE_COLUMNS
+    columns = {
+        role_columns[name]: column
+        for name, column in parsed_rows.columns.items()
+        if name in role_columns
+    }
+    problems = (*parsed_rows.problems, *rejected)
+    return replace(parsed_rows, columns=columns, problems=problems)
 
 
 def _part_numbers(columns: Sequence[str]) -> list[int]:
-    """Return the numbers of the parts that have items and answers; none where there are no parts.
+    """Return the numbers of the parts with items and answers; empty without parts.
 
     >>> _part_numbers(["Input.1.item1", "Input.1.item2", "Answer.1.best", "Input.2.item1"])
     [1]
     >>> _part_numbers(["Input.1", "Input.2", "Answer.best.1", "Answer.best.2"])
     []
     """
-    found = [match.groups() for match in map(PART.fullmatch, columns) if match]
-    asked = {int(number) for kind, number, _ in found if kind == "Input"}
-    answered = {int(number) for kind, number, _ in found if kind == "Answer"}
-    return sorted(asked & answered)
+    matches = [match.groups() for match in map(PART.fullmatch, columns) if match]
+    input_numbers = {int(number) for kind, number, _ in matches if kind == "Input"}
+    answered = {int(number) for kind, number, _ in matches if kind == "Answer"}
+    return sorted(input_numbers & answered)
 
 
 def _one_part_a_row(table: Table, numbers: Sequence[int]) -> Table:
-    """Return a row for each part of each row, in this order; its columns have the names without number."""
+    """Return one row per part of each row, in this order, with column names without part numbers."""
     import polars as pl
 
     frames = [_part(table, number) for number in numbers]
@@ -109,24 +112,24 @@ def _one_part_a_row(table: Table, numbers: Sequence[int]) -> Table:
 def _part(table: Table, number: int) -> pl.DataFrame:
     import polars as pl
 
-    found = {name: PART.fullmatch(name) for name in table.frame.columns}
+    matches = {name: PART.fullmatch(name) for name in table.frame.columns}
     names = {
         name: f"{match[1]}.{match[3]}"
-        for name, match in found.items()
+        for name, match in matches.items()
         if match and int(match[2]) == number
     }
-    taken = set(names.values())  # what stands under a part's own number counts
-    names |= {name: name for name, match in found.items() if not match and name not in taken}
-    inputs = [name for name in names if found[name] and name.startswith("Input.")]
-    there = pl.any_horizontal(pl.col(name) != "" for name in inputs)
+    own_names = set(names.values())  # Columns with the part's own number have priority.
+    names |= {name: name for name, match in matches.items() if not match and name not in own_names}
+    inputs = [name for name in names if matches[name] and name.startswith("Input.")]
+    is_present = pl.any_horizontal(pl.col(name) != "" for name in inputs)
     lines = pl.Series(LINE, table.lines)
-    return table.frame.with_columns(lines).filter(there).select(LINE, *names).rename(names)
+    return table.frame.with_columns(lines).filter(is_present).select(LINE, *names).rename(names)
 
 
-def _named(table: Table, prefix: str, wanted: Sequence[str]) -> str | None:
+def _find_column(table: Table, prefix: str, names: Sequence[str]) -> str | None:
     bare = [name.removeprefix(prefix) for name in table.frame.columns if name.startswith(prefix)]
-    found = first_of(bare, wanted)
-    return None if found is None else prefix + found
+    column = first_of(bare, names)
+    return None if column is None else prefix + column
 
 
 def _check_present(table: Table, names: Sequence[str]) -> None:
@@ -136,29 +139,33 @@ def _check_present(table: Table, names: Sequence[str]) -> None:
 
 
 def _item_columns(table: Table) -> list[str]:
-    """Return the numbered Input columns; those called item first, else the only ones there are."""
+    """Return the numbered Input columns; those named item, or else the only ones."""
     inputs = [name for name in table.frame.columns if name.startswith("Input.")]
     stems = dict.fromkeys(re.sub(r"[ _.-]?\d+$", "", name) for name in inputs)
     sets = {stem: numbered(inputs, re.escape(stem)) for stem in stems}
     sets = {stem: names for stem, names in sets.items() if len(names) > 1}
-    named = [stem for stem in sets if stem.lower() in ("input.item", "input.item_id", "input.id")]
-    if len(named) == 1:
-        return sets[named[0]]
+    item_stems = [
+        stem for stem in sets if stem.lower() in ("input.item", "input.item_id", "input.id")
+    ]
+    if len(item_stems) == 1:
+        return sets[item_stems[0]]
     if len(sets) == 1:
         return next(iter(sets.values()))
-    choices = "; ".join(", ".join(names) for names in sets.values()) or "none is numbered from 1"
-    message = f"which Input columns are the items? ({choices}); name them as part 'items'"
+    choices = (
+        "; ".join(", ".join(names) for names in sets.values()) or "no column is numbered from 1"
+    )
+    message = f"ambiguous item columns ({choices}); specify them as part 'items'"
     raise InputError(Problem(table.file, None, message))
 
 
 def _answer_column(table: Table, part: str, words: Sequence[str]) -> str:
     answers = [name for name in table.frame.columns if name.startswith("Answer.")]
-    found = [name for name in answers if any(word in name.lower() for word in words)]
-    exact = _named(table, "Answer.", words)
-    if exact or len(found) == 1:
-        return exact or found[0]
+    matches = [name for name in answers if any(word in name.lower() for word in words)]
+    exact = _find_column(table, "Answer.", words)
+    if exact or len(matches) == 1:
+        return exact or matches[0]
     message = (
-        f"which Answer column is the {part} item? ({', '.join(answers)}); name it as part {part!r}"
+        f"ambiguous column of the {part} item ({', '.join(answers)}); specify it as part {part!r}"
     )
     raise InputError(Problem(table.file, None, message))
 
@@ -167,7 +174,7 @@ def _without_rejected(table: Table) -> tuple[Table, list[Problem]]:
     if "AssignmentStatus" not in table.frame.columns:
         return table, []
     rejected = (table.frame["AssignmentStatus"].str.to_lowercase() == "rejected").to_numpy()
-    message = "the assignment was rejected; skip invalid rows to leave it out"
+    message = "the assignment was rejected; skip invalid rows to ignore it"
     problems = [Problem(table.file, line, message) for line in table.lines[rejected].tolist()]
     return replace(
         table, frame=table.frame.filter(~rejected), lines=table.lines[~rejected]
@@ -177,18 +184,18 @@ def _without_rejected(table: Table) -> tuple[Table, list[Problem]]:
 def _with_plain_positions(
     frame: pl.DataFrame, items: Sequence[str], answers: Sequence[str]
 ) -> pl.DataFrame:
-    """Turn button names such as item2 into positions, where they are no item's id."""
+    """Convert button names such as item2 to positions, unless they are item ids."""
     import polars as pl
 
     def bare(name: str) -> pl.Expr:
-        own = pl.any_horizontal(pl.col(name) == pl.col(item) for item in items)
-        return pl.when(own).then(pl.col(name)).otherwise(pl.col(name).str.replace(BUTTON, "$1"))
+        is_item = pl.any_horizontal(pl.col(name) == pl.col(item) for item in items)
+        return pl.when(is_item).then(pl.col(name)).otherwise(pl.col(name).str.replace(BUTTON, "$1"))
 
     return frame.with_columns(bare(name).alias(name) for name in dict.fromkeys(answers))
 
 
 def _kind(frame: pl.DataFrame, items: Sequence[str], best: str) -> Answers:
-    """Return what most answers are."""
+    """Return the notation of most answers."""
     answers = frame[best].str.strip_chars()
     equal = [(answers == frame[name].str.strip_chars()).to_numpy() for name in items]
     votes: dict[Answers, int] = {
@@ -200,7 +207,7 @@ def _kind(frame: pl.DataFrame, items: Sequence[str], best: str) -> Answers:
 
 
 def _with_radio_answers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Add Answer.best for Answer.best.1, Answer.best.2, ..., of which one is true."""
+    """Add Answer.best for the radio buttons Answer.best.1, Answer.best.2, ..., of which one is true."""
     import polars as pl
 
     groups: dict[str, list[str]] = {}
@@ -208,7 +215,7 @@ def _with_radio_answers(frame: pl.DataFrame) -> pl.DataFrame:
         stem, _, button = name.rpartition(".")
         if stem.startswith("Answer.") and button and stem not in frame.columns:
             groups.setdefault(stem, []).append(name)
-    chosen = [
+    button_columns = [
         pl.concat_str(
             pl.when(pl.col(name).str.to_lowercase() == "true")
             .then(pl.lit(name.removeprefix(f"{stem}.")))
@@ -217,11 +224,11 @@ def _with_radio_answers(frame: pl.DataFrame) -> pl.DataFrame:
         ).alias(stem)
         for stem, names in groups.items()
     ]
-    return frame.with_columns(chosen)
+    return frame.with_columns(button_columns)
 
 
 def _with_task_answers(table: Table) -> pl.DataFrame:
-    """Add a column for each field of the JSON that crowd-form templates return as one answer."""
+    """Add a column per field of the JSON that crowd-form templates return as a single answer."""
     import polars as pl
 
     if TASK_ANSWERS not in table.frame.columns:
@@ -246,7 +253,7 @@ def _fields(text: str) -> dict[str, str]:
 
 
 def _answer(value: Any) -> str:
-    if isinstance(value, dict):  # radio buttons: {"1": false, "2": true}
+    if isinstance(value, dict):  # Radio buttons: {"1": false, "2": true}
         return "".join(str(button) for button, on in value.items() if on is True)
     return value if isinstance(value, str) else json.dumps(value)
 

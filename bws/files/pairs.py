@@ -1,4 +1,4 @@
-"""Items that are pairs of sentences: one form of text for all formats that have them."""
+"""Items that are pairs of sentences, in one text form for all formats."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BETWEEN = " ||| "
 
 
 def pair_id(first: str, second: str) -> str:
-    """Return the id of a pair of sentences: NFC, single spaces, a mark between the two.
+    """Return the id of a pair of sentences: NFC, single spaces, and a separator.
 
     >>> pair_id(" A dog  barks.", "It rains.")
     'A dog barks. ||| It rains.'
@@ -22,7 +22,7 @@ def pair_id(first: str, second: str) -> str:
 
 
 def pair_of_list(cell: str) -> str:
-    """Return the id of a pair written as a Python list; any other text is normalised alike.
+    """Return the id of a pair written as a Python list; any other text is normalised in the same way.
 
     >>> pair_of_list("['A dog barks.', 'It rains.']")
     'A dog barks. ||| It rains.'
@@ -30,7 +30,7 @@ def pair_of_list(cell: str) -> str:
     "['A dog barks"
     """
     try:
-        with warnings.catch_warnings():  # a backslash in a sentence is no fault
+        with warnings.catch_warnings():  # Backslashes in sentences are not faults.
             warnings.simplefilter("ignore")
             value = ast.literal_eval(cell.strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError):

@@ -1,4 +1,4 @@
-"""Potato's output: tuples with ``_bws_items`` and, for each annotator, the chosen positions."""
+"""Output of Potato: tuples with ``_bws_items`` and, per annotator, the selected positions."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class _Answer:
 
 
 def rows(path: str | os.PathLike[str]) -> Rows:
-    """Return the judgments of a Potato project's output.
+    """Return the judgments in the output of a Potato project.
 
-    path: a folder (all its .json and .jsonl files are looked at) or one file. The items of a tuple stand in
-    `_bws_items`, each with its position; an annotator's answers in a user_state.json, or beside the items
-    under ``annotation``, the file then being called by the annotator.
+    path: a folder (all its .json and .jsonl files are searched) or one file. The items of a tuple are in
+    `_bws_items`, with their positions. The answers of an annotator are in a user_state.json, or with the
+    items under ``annotation`` in a file named after the annotator.
     """
     name = display_name(path)
     tuples: dict[str, dict[str, str]] = {}
@@ -52,11 +52,11 @@ def rows(path: str | os.PathLike[str]) -> Rows:
             answers += _answers(value, display_name(file), line)
     if not answers:
         kind = remark(keys, "judgments")
-        other = f"no judgments; expected a file of judgments{kind}"
-        message = other if kind else f"holds no answers of Potato; expected {EXPECTED}"
+        other_file = f"no judgments; expected a file of judgments{kind}"
+        message = other_file if kind else f"no answers of Potato; expected {EXPECTED}"
         raise InputError(Problem(name, None, message))
     if not tuples:
-        message = "has no _bws_items; give the folder that also holds Potato's tuples"
+        message = "has no _bws_items; specify the folder that also contains Potato's tuples"
         raise InputError(Problem(name, None, message))
     return _rows(name, tuples, answers)
 
@@ -68,7 +68,7 @@ def _files(path: str | os.PathLike[str]) -> list[str]:
 
 
 def _objects(file: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the objects of a JSON document, of a list in it, or of JSON lines, with their lines."""
+    """Yield the objects of a JSON document, of a list in it, or of JSON Lines, with their lines."""
     text = read_text(file)
     try:
         documents = [(1, json.loads(text))]
@@ -98,33 +98,33 @@ def _take_tuple(value: Mapping[str, Any], tuples: dict[str, dict[str, str]]) -> 
 
 def _answers(value: Mapping[str, Any], file: str, line: int) -> Iterator[_Answer]:
     labels = next((value[key] for key in LABELS if isinstance(value.get(key), dict)), None)
-    if labels is not None:  # a user's state
+    if labels is not None:  # The state of a user.
         user = str(value.get("user_id") or Path(file).parent.name)
-        for tuple_id, given in labels.items():
-            chosen = _chosen(given)
-            if chosen:
-                yield _Answer(file, None, tuple_id, user, *chosen)
+        for tuple_id, answers in labels.items():
+            best_worst = _best_and_worst(answers)
+            if best_worst:
+                yield _Answer(file, None, tuple_id, user, *best_worst)
     elif isinstance(value.get("annotation"), dict) or isinstance(value.get("annotations"), dict):
-        chosen = _chosen(value.get("annotation") or value.get("annotations"))
+        best_worst = _best_and_worst(value.get("annotation") or value.get("annotations"))
         user = str(value.get("annotator") or value.get("user_id") or Path(file).stem)
-        if chosen:
-            yield _Answer(file, line, str(value.get("id")), user, *chosen)
+        if best_worst:
+            yield _Answer(file, line, str(value.get("id")), user, *best_worst)
 
 
-def _chosen(given: Any) -> tuple[str, str] | None:
+def _best_and_worst(annotation: Any) -> tuple[str, str] | None:
     """Return (best, worst) of {schema: {best, worst}} or [[{schema, name}, value], ...]."""
-    if isinstance(given, list):
-        named = {
+    if isinstance(annotation, list):
+        values_by_schema = {
             label.get("name"): value
             for label, value in (
-                pair for pair in given if isinstance(pair, list) and len(pair) == 2
+                pair for pair in annotation if isinstance(pair, list) and len(pair) == 2
             )
             if isinstance(label, dict)
         }
-        given = {"": named}
-    if not isinstance(given, dict):
+        annotation = {"": values_by_schema}
+    if not isinstance(annotation, dict):
         return None
-    for schema in given.values():
+    for schema in annotation.values():
         if isinstance(schema, dict) and {"best", "worst"} & schema.keys():
             return str(schema.get("best") or ""), str(schema.get("worst") or "")
     return None
@@ -149,7 +149,7 @@ def _rows(name: str, tuples: Mapping[str, Mapping[str, str]], answers: list[_Ans
         file=name,
         form=NAME,
         lines=np.array([answer.line or 0 for answer in right], np.int64),
-        items=[series([list(items.values())[place] for items in items_of]) for place in range(k)],
+        items=[series([list(items.values())[index] for items in items_of]) for index in range(k)],
         best=series([i.get(a.best, a.best) for i, a in zip(items_of, right, strict=True)]),
         worst=series([i.get(a.worst, a.worst) for i, a in zip(items_of, right, strict=True)]),
         tuple_id=series([answer.tuple_id for answer in right]),

@@ -1,4 +1,4 @@
-"""Judgments as a file writes them: columns of text, not yet checked. Every format ends here."""
+"""Unvalidated judgments of a file as columns of text; the common result of all formats."""
 
 from __future__ import annotations
 
@@ -23,46 +23,46 @@ Answers = Literal["item", "position", "letter"]
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """J rows, each a judgment of K items; empty text where the source says nothing."""
+    """J rows, each a judgment of K items; missing values are empty text."""
 
     file: str
     form: str
-    """The format the file was taken for."""
+    """The format of the file."""
     lines: NDArray[np.int64]
-    """(J,) the line on which a row begins."""
+    """(J,) line on which each row begins."""
     items: Sequence[pl.Series]
     """K columns of J item ids."""
     best: pl.Series
     worst: pl.Series
     answers: Answers = "item"
-    """What `best` and `worst` hold: an item's id, its place from 1, or a letter from A."""
+    """Notation of `best` and `worst`: an item id, a position from 1, or a letter from A."""
     tuple_id: pl.Series | None = None
     group: pl.Series | None = None
     annotator: pl.Series | None = None
     shown: pl.Series | None = None
-    """The order on the screen, item ids with ``;`` between them."""
+    """The display order: item ids separated by ``;``."""
     as_shown: bool = False
-    """Whether the order of `items` is the order on the screen."""
+    """Whether the order of `items` is the display order."""
     columns: Mapping[str, pl.Series] = field(default_factory=dict)
-    """What else the file tells of each row."""
+    """Further columns of the file."""
     problems: tuple[Problem, ...] = ()
-    """Rows that could not be read at all."""
+    """Rows that could not be parsed."""
 
 
 @dataclass(frozen=True)
 class Format:
-    """A format of judgments that is a table."""
+    """A tabular format of judgments."""
 
     name: str
     expected: str
-    """The columns that a file must have, for messages."""
+    """The required columns, for messages."""
     fits: Callable[[Sequence[str]], bool]
-    """Whether a header is of this format."""
+    """Whether a header has this format."""
     rows: Callable[[Table], Rows]
-    """The rows of a table with such a header."""
+    """Returns the rows of a table with such a header."""
 
     def check(self, table: Table) -> None:
-        """Raise InputError where the header is not of this format."""
+        """Raise InputError if the header does not have this format."""
         if not self.fits(table.frame.columns):
             raise missing(table, self.name, self.expected)
 
@@ -76,21 +76,21 @@ def rows_of(
     answers: Answers = "item",
     **roles: str | None,
 ) -> Rows:
-    """Return the rows of a table given its columns' parts; what has no part is kept as it is.
+    """Return the rows of a table, given its columns; other columns are kept unchanged.
 
-    `roles` may name the columns `tuple_id`, `group`, `annotator` and `shown`; where it does not, the usual
-    names are looked for.
+    `roles` may contain the columns `tuple_id`, `group`, `annotator` and `shown`; the defaults are the usual
+    names.
     """
     frame = table.frame
     usual = {"tuple_id": TUPLE, "group": GROUP, "annotator": ANNOTATOR, "shown": ("shown",)}
-    found = {
+    columns = {
         part: roles[part] if part in roles else first_of(frame.columns, names)
         for part, names in usual.items()
     }
-    used = {*items, best, worst, *found.values()}
+    used = {*items, best, worst, *columns.values()}
 
     def column(part: str) -> pl.Series | None:
-        name = found[part]
+        name = columns[part]
         return None if name is None else frame[name]
 
     return Rows(
@@ -110,20 +110,20 @@ def rows_of(
     )
 
 
-def column_of(table: Table, wanted: Sequence[str]) -> pl.Series | None:
-    """Return the column whose plain name is wanted most; None where there is none."""
-    name = first_of(table.frame.columns, wanted)
+def column_of(table: Table, names: Sequence[str]) -> pl.Series | None:
+    """Return the column with the first matching plain name, or None."""
+    name = first_of(table.frame.columns, names)
     return None if name is None else table.frame[name]
 
 
 def missing(table: Table, form: str, expected: str, kind: str = "judgments") -> InputError:
-    """Return the error of a file whose header is not that of the format asked for.
+    """Return the error for a file whose header does not have the requested format.
 
-    kind: the kind of file that is expected, see `bws.file_kinds`.
+    kind: the expected kind of file, see `bws.file_kinds`.
     """
     columns = table.frame.columns
     message = (
-        f"is not of format {form}: it has the columns {', '.join(columns[:20])}; {expected} are expected"
-        f"{remark(columns, kind)}"
+        f"not in format {form}: it has the columns {', '.join(columns[:20])}; expected "
+        f"{expected}{remark(columns, kind)}"
     )
     return InputError(Problem(table.file, None, message))

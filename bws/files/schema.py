@@ -1,4 +1,4 @@
-"""Rows of tables and JSON Lines as checked records: fields, unique keys, every problem with its location."""
+"""Rows of tables and JSON Lines as validated records: fields, unique keys, and problems with locations."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = [
     "table_rows",
 ]
 
-INVISIBLY = "they differ only in Unicode normalisation or outer white space"
+INVISIBLY = "they differ only in Unicode normalisation or surrounding white space"
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -48,15 +48,15 @@ class Field(Generic[T_co]):
     """A column of a table, or a key of JSON objects."""
 
     parse: Callable[[Any], T_co]
-    """From the value as written; ValueError says what is expected."""
+    """Converts the raw value; its ValueError describes the expectation."""
     fallback: T_co
-    """Value where the field is absent or wrong."""
+    """Value if the field is absent or invalid."""
     required: bool = True
-    """Whether a row without it (JSON null is absent) has a problem."""
+    """Whether absence (including JSON null) is a problem."""
 
 
 class Row:
-    """Named values of a row; one pass over the row notes everything that is wrong in `problems`."""
+    """Named values of a row; problems are collected in `problems`."""
 
     def __init__(self, location: Location, values: Mapping[str, Any]) -> None:
         self.location, self.values = location, values
@@ -64,11 +64,11 @@ class Row:
         self.warnings: list[Problem] = []
 
     def wrong(self, message: str) -> None:
-        """Note a problem of this row."""
+        """Add a problem of this row."""
         self.problems.append(self.location.problem(message))
 
     def get(self, name: str, field: Field[T]) -> T:
-        """Return a value of the field's type, its fallback where the value is absent or wrong."""
+        """Return the parsed value of a field, or its fallback if it is absent or invalid."""
         value = self.values.get(name)
         if value is None:
             if field.required:
@@ -80,15 +80,15 @@ class Row:
             self.wrong(f"{name} is {message_text(value)}; {error}")
             return field.fallback
 
-    def warn_of_unknown(self, known: frozenset[str]) -> None:
-        """Warn of keys that nothing reads."""
-        if unknown := sorted(self.values.keys() - known):
+    def warn_of_unknown(self, known_keys: frozenset[str]) -> None:
+        """Add a warning for unknown keys."""
+        if unknown := sorted(self.values.keys() - known_keys):
             message = f"unknown keys are ignored: {', '.join(unknown)}"
             self.warnings.append(self.location.problem(message))
 
 
 class LocatedRecord(NamedTuple, Generic[R]):
-    """A record and where it was read."""
+    """A record and its location."""
 
     record: R
     location: Location
@@ -96,17 +96,17 @@ class LocatedRecord(NamedTuple, Generic[R]):
 
 @dataclass(frozen=True)
 class Unique(Generic[R]):
-    """A key that no two records may share."""
+    """A key that must be unique among records."""
 
     what: str
-    """What messages call it."""
+    """Name of the key in messages."""
     key: Callable[[R], str | tuple[str, ...]]
-    """The key as written; an empty text is not compared."""
+    """The raw key; empty text is not compared."""
     normal: Callable[[Any], Hashable] = lambda key: key
-    """Makes keys equal that count as the same, such as `normal_ids`."""
+    """Normalises equivalent keys, for example `normal_ids`."""
 
     def problems(self, rows: Iterable[LocatedRecord[R]]) -> Iterator[Problem]:
-        """Yield a problem for each record whose key an earlier one has.
+        """Yield a problem for each record whose key occurs earlier.
 
         >>> rows = [LocatedRecord(uid, Location("a.csv", line)) for line, uid in enumerate("xyx", start=2)]
         >>> print(*Unique[str]("uid", str).problems(rows))
@@ -114,35 +114,35 @@ class Unique(Generic[R]):
         """
         first: dict[Hashable, LocatedRecord[R]] = {}
         for row in rows:
-            written = self.key(row.record)
-            earlier = first.setdefault(self.normal(written), row)
-            if earlier is row or written == "":
+            raw_key = self.key(row.record)
+            earlier = first.setdefault(self.normal(raw_key), row)
+            if earlier is row or raw_key == "":
                 continue
-            parts = (written,) if isinstance(written, str) else written
+            parts = (raw_key,) if isinstance(raw_key, str) else raw_key
             key = ", ".join(quoted(str(part)) for part in parts if part)
-            where = earlier.location.as_seen_from(row.location)
-            note = "" if self.key(earlier.record) == written else f" ({INVISIBLY})"
+            location = earlier.location.as_seen_from(row.location)
+            note = "" if self.key(earlier.record) == raw_key else f" ({INVISIBLY})"
             yield row.location.problem(
-                f"repeats the {self.what} {key} of {where}; each must be unique{note}"
+                f"repeats the {self.what} {key} of {location}; each must be unique{note}"
             )
 
 
 @dataclass(frozen=True)
 class Records(Generic[R]):
-    """The records of a file, and what is wrong with it."""
+    """The records of a file, and its problems."""
 
     file: str
     rows: Sequence[LocatedRecord[R]]
     problems: list[Problem]
     warnings: list[Problem] = field(default_factory=list)
 
-    def checked(self, what: str = "") -> tuple[R, ...]:
-        """Return the records; InputError with every problem, by line.
+    def checked(self, plural: str = "") -> tuple[R, ...]:
+        """Return the records; raise InputError with every problem, by line.
 
-        what: of what there must be one, in the plural; empty: there may be no record.
+        plural: what the file must contain at least one of; empty if it may be empty.
         """
-        if what and not self.rows and not self.problems:
-            raise InputError(Problem(self.file, None, f"holds no {what}"))
+        if plural and not self.rows and not self.problems:
+            raise InputError(Problem(self.file, None, f"no {plural}"))
         if self.problems:
             raise InputError(sorted(self.problems, key=lambda problem: problem.line or 0))
         return tuple(row.record for row in self.rows)
@@ -155,21 +155,21 @@ def records(
     unique: Sequence[Unique[R]] = (),
     problems: Iterable[Problem] = (),
 ) -> Records[R]:
-    """Make a record of each row that has values, also of one with problems; `problems` come first."""
-    found = Records[R](file, placed := [], [*problems])
+    """Build a record from each row that has values, including rows with problems; `problems` come first."""
+    result = Records[R](file, located_records := [], [*problems])
     for row in rows:
         if row.values:
-            placed.append(LocatedRecord(make(row), row.location))
-        found.problems.extend(row.problems)
-        found.warnings.extend(row.warnings)
+            located_records.append(LocatedRecord(make(row), row.location))
+        result.problems.extend(row.problems)
+        result.warnings.extend(row.warnings)
     for key in unique:
-        found.problems.extend(key.problems(placed))
-    return found
+        result.problems.extend(key.problems(located_records))
+    return result
 
 
 @dataclass(frozen=True)
 class Schema(Generic[R]):
-    """How the rows of a table become records; other columns are ignored.
+    """Conversion of the rows of a table to records; other columns are ignored.
 
     >>> from bws.files.table import table_of
     >>> colours = Schema(dict, {"kite": NAME, "colour": choice({"r": "red"}, "", "r")})
@@ -178,17 +178,17 @@ class Schema(Generic[R]):
     """
 
     make: Callable[..., R]
-    """Makes a record of the fields, given by name."""
+    """Builds a record from the fields, given by name."""
     fields: Mapping[str, Field[Any]]
-    """By column; a column that is required must exist."""
+    """By column; required columns must exist."""
     unique: Sequence[Unique[R]] = ()
     check: Callable[[R], Iterable[str]] = lambda record: ()
-    """Yields what is wrong with a record as a whole."""
+    """Yields problems of a whole record."""
     located: bool = False
-    """Whether `make` is given the ``line`` too."""
+    """Whether `make` also receives the ``line``."""
 
     def read(self, table: Table) -> Records[R]:
-        """Read a table; InputError where a required column is missing."""
+        """Read a table; raise InputError if a required column is missing."""
         table.need(name for name, field in self.fields.items() if field.required)
         rows = table_rows(table, self.fields)
         return records(table.file, rows, self._record, self.unique, table.problems)
@@ -211,56 +211,56 @@ def table_rows(table: Table, names: Iterable[str]) -> Iterator[Row]:
 
 
 def json_rows(path: str | os.PathLike[str], kind: str = "") -> Iterator[Row]:
-    """Yield a row per line that is not blank; a line that is not a JSON object yields one without values.
+    """Yield a row per non-blank line; a line that is not a JSON object yields an empty row.
 
-    kind: the kind of file that is expected, see `bws.file_kinds`.
+    kind: the expected kind of file, see `bws.file_kinds`.
 
-    Raises InputError where no line is a JSON object, and where the first one is of another kind of file.
+    Raises InputError if no line is a JSON object, or if the first one is of another kind of file.
     """
     file, lines = display_name(path), read_text(path)
     check_is_json_lines(lines, file)
     first = True
-    # not splitlines(): U+2028 and its like may stand inside a JSON string
+    # Not splitlines(), because U+2028 and similar characters may occur in JSON strings.
     for line, text in enumerate(lines.split("\n"), start=1):
         if not text.strip():
             continue
         values, reason = _json_object(text)
-        if first and kind and (other := remark(values, kind)):
-            raise InputError(Problem(file, line, f"{KINDS[kind].title} is expected{other}"))
+        if first and kind and (other_kind := remark(values, kind)):
+            raise InputError(Problem(file, line, f"expected {KINDS[kind].title}{other_kind}"))
         first = False
         row = Row(Location(file, line), values)
         if reason:
-            row.wrong(f"not a JSON object ({reason}); each line must be one")
+            row.wrong(f"not a JSON object ({reason}); expected one per line")
         yield row
 
 
 def json_objects(path: str | os.PathLike[str]) -> list[tuple[int, Mapping[str, Any]]]:
-    """Return (line, object) for each line that is not blank; InputError names every other line."""
+    """Return (line, object) for each non-blank line; raise InputError with every invalid line."""
     rows = [*json_rows(path)]
     if problems := [problem for row in rows for problem in row.problems]:
         raise InputError(problems)
     if not rows:
         raise InputError(
-            Problem(display_name(path), None, "is empty; a JSON object a line is expected")
+            Problem(display_name(path), None, "empty; expected one JSON object per line")
         )
     return [(row.location.line or 0, row.values) for row in rows]
 
 
 def _json_object(text: str) -> tuple[dict[str, Any], str]:
-    """Return the JSON object that a line holds; or an empty one, and what it is instead."""
+    """Return the JSON object of a line, or an empty one with the reason why it is invalid."""
     try:
         values = json.loads(text)
-        if "\\u" in text:  # an escape may be half a character
+        if "\\u" in text:  # An unpaired surrogate escape.
             json.dumps(values, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:
-        return {}, "it escapes half a character"
+        return {}, "it contains an unpaired surrogate escape"
     except (ValueError, RecursionError) as error:
         return {}, str(error).split(":")[0]
     return (values, "") if isinstance(values, dict) else ({}, f"it is {message_text(values)}")
 
 
 def message_text(value: Any) -> str:
-    """Return a value for a message, not too long; a blank text is ``empty``.
+    """Return a shortened value for a message; a blank text is ``empty``.
 
     >>> message_text("a"), message_text(" "), message_text({"a": None})
     ("'a'", 'empty', '{"a": null}')
@@ -271,12 +271,12 @@ def message_text(value: Any) -> str:
 
 
 def normal_ids(key: Any) -> Hashable:
-    """Return an id, or a tuple of ids, as `bws.records.normal_id` does."""
+    """Normalise an id, or a tuple of ids, as `bws.records.normal_id` does."""
     return normal_id(key) if isinstance(key, str) else tuple(map(normal_id, key))
 
 
 def choice(values: Mapping[str, T], fallback: T, expected: str) -> Field[T]:
-    """Return a field whose text, without outer white space, is a key of `values`."""
+    """Return a field whose stripped text is a key of `values`."""
 
     def parse(text: str) -> T:
         if text.strip() not in values:
@@ -294,20 +294,20 @@ def _string(value: Any) -> str:
 
 def _text(value: Any) -> str:
     if not _string(value).strip():
-        raise ValueError("it must hold text")
+        raise ValueError("expected text")
     return str(value)
 
 
 def _objects(value: Any) -> list[dict[str, Any]]:
     if not isinstance(value, list) or not all(isinstance(inner, dict) for inner in value):
-        raise ValueError("it must be a list of objects")
+        raise ValueError("expected a list of objects")
     return value
 
 
 TEXT = Field(_text, "")
-"""Text as written that is not blank."""
+"""Text that is not blank, unchanged."""
 NAME = Field(lambda value: _text(value).strip(), "")
-"""Text without outer white space."""
+"""Text without surrounding white space."""
 ANY_TEXT = Field(_string, "")
 """Text that may be blank."""
 OPTIONAL_TEXT = Field(_string, "", required=False)

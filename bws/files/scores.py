@@ -1,4 +1,4 @@
-"""Scores in and out."""
+"""Reading and writing of scores."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ COUNTS = ("appearances", "best", "worst")
 
 
 def read_scores(path: str | os.PathLike[str]) -> Scores:
-    """Read scores: ours (``item,group,score,...``) or K&M's (item, tab, score, no header).
+    """Read scores: ``item,group,score,...``, or K&M's format (item, tab, score, no header).
 
-    A score that is empty is NaN; counts that the file does not tell are 0. Raises InputError with every
-    fault: items that are empty or come twice in a group, scores and counts that are no numbers.
+    An empty score is NaN; missing counts are 0. Raises InputError with every fault: empty or repeated items
+    of a group, and invalid scores and counts.
     """
     name = display_name(path)
     data = text_bytes(read_bytes(path), name)
@@ -78,23 +78,23 @@ def _check_items(
     group_of: Ints,
     groups: NDArray[np.object_],
 ) -> None:
-    def what(row: int) -> str:
+    def item_label(row: int) -> str:
         group = groups[group_of[row]]
         of_group = f" of group {quoted(group)}" if group else ""
         return f"the item {quoted(items[item_of[row]])}{of_group}"
 
     empty = (items == "")[item_of].astype(bool)
-    faults.add(empty, lambda _: "item is empty; every row must name one")
+    faults.add(empty, lambda _: "item is empty; expected in every row")
     keys = group_of.astype(np.int64) * len(items) + item_of
-    faults.add_repeats(keys, what, ~empty)
+    faults.add_repeats(keys, item_label, ~empty)
 
 
 def _numbers(faults: Faults, name: str, column: pl.Series) -> Floats:
     import polars as pl
 
-    written = column.str.strip_chars()
-    values = written.cast(pl.Float64, strict=False)
-    right = values.is_finite().fill_null(False) | written.str.to_lowercase().is_in(["", "nan"])
+    texts = column.str.strip_chars()
+    values = texts.cast(pl.Float64, strict=False)
+    right = values.is_finite().fill_null(False) | texts.str.to_lowercase().is_in(["", "nan"])
     faults.add(
         ~right.to_numpy(),
         lambda row: f"{name} is {quoted(column[row])}; it must be a number, or empty",
@@ -103,21 +103,21 @@ def _numbers(faults: Faults, name: str, column: pl.Series) -> Floats:
 
 
 def write_scores(scores: Scores, path: str | os.PathLike[str], form: ScoreForm = "csv") -> None:
-    """Write scores, whole or not at all (``-`` is standard output).
+    """Write scores atomically (``-`` is standard output).
 
-    form: ``csv`` is ours, in the order of the items, NaN an empty field; ``km`` is item, tab, score to
-    three places, the highest first; ``semrel`` is ``PairID,Text,Score``, in the order of the items, to
-    two places, a pair's sentences on two lines.
+    form: ``csv`` is the format of giccs, in the order of the items, with NaN as an empty field; ``km`` is
+    item, tab, score with three decimals in descending order; ``semrel`` is ``PairID,Text,Score`` in the order
+    of the items, with two decimals and the sentences of a pair on two lines.
     """
-    columns = {"csv": _own, "km": _km, "semrel": _semrel}.get(form)
+    columns = {"csv": _csv_columns, "km": _km, "semrel": _semrel}.get(form)
     if columns is None:
-        raise ValueError(f"form is {form!r}; 'csv', 'km' and 'semrel' are allowed")
-    found = columns(scores)
-    text = tabbed(found, display_name(path)) if form == "km" else delimited(found)
+        raise ValueError(f"form is {form!r}; expected 'csv', 'km' or 'semrel'")
+    score_columns = columns(scores)
+    text = tabbed(score_columns, display_name(path)) if form == "km" else delimited(score_columns)
     write_atomic(path, text)
 
 
-def _own(scores: Scores) -> dict[str, pl.Series]:
+def _csv_columns(scores: Scores) -> dict[str, pl.Series]:
     import polars as pl
 
     columns = {
@@ -134,7 +134,7 @@ def _own(scores: Scores) -> dict[str, pl.Series]:
 
 
 def _km(scores: Scores) -> dict[str, pl.Series]:
-    order = np.argsort(-scores.score, kind="stable")  # NaN last
+    order = np.argsort(-scores.score, kind="stable")  # NaN last.
     rounded = [f"{score:.3f}" for score in scores.score[order]]
     return {"item": series(scores.items[order]), "score": series(rounded)}
 
@@ -144,5 +144,5 @@ def _semrel(scores: Scores) -> dict[str, pl.Series]:
     numbers = [f"{number:0{width}}" for number in range(1, len(scores) + 1)]
     texts = [item.replace(BETWEEN, "\n") for item in scores.items]
     rounded = [f"{score:.2f}" for score in scores.score]
-    written = {"PairID": numbers, "Text": texts, "Score": rounded}
-    return {name: series(values) for name, values in written.items()}
+    semrel_columns = {"PairID": numbers, "Text": texts, "Score": rounded}
+    return {name: series(values) for name, values in semrel_columns.items()}

@@ -1,4 +1,5 @@
-"""Soft targets: the shares of a tuple's annotators who chose each item as best and as worst; in and out."""
+"""Soft targets: shares of a tuple's annotators who selected each item as best and as worst; reading and
+writing."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 COLUMNS = ("tuple_id", "group", "item", "annotations", "best", "worst", "p_best", "p_worst")
 MAX_DIFFERENCE = 0.0051
-"""Between a share in a file, which may be rounded to two decimals, and the share of the counts."""
+"""Maximum difference between a share in a file, which may be rounded to two decimals, and that of the
+counts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,24 +36,24 @@ class SoftTargets:
     tuple_ids: NDArray[np.object_]
     """(R,)"""
     groups: NDArray[np.object_]
-    """(R,) group ids; empty strings where there are no groups."""
+    """(R,) group ids; empty strings without groups."""
     items: NDArray[np.object_]
     """(R,) item ids."""
     annotations: Integers
-    """(R,) judgments of the tuple."""
+    """(R,) number of judgments of the tuple."""
     best: Integers
-    """(R,) judgments of the tuple that chose the item as best."""
+    """(R,) number of judgments that selected the item as best."""
     worst: Integers
-    """(R,) judgments of the tuple that chose the item as worst."""
+    """(R,) number of judgments that selected the item as worst."""
     source: str = ""
-    """The file that they were read from."""
+    """The file from which they were read."""
 
     def __len__(self) -> int:
         return len(self.items)
 
     @property
     def p_best(self) -> Floats:
-        """(R,) best / annotations: the raw share, which estimates P(best) without bias."""
+        """(R,) best / annotations: the raw share, an unbiased estimate of P(best)."""
         return self.best / self.annotations
 
     @property
@@ -63,8 +65,8 @@ class SoftTargets:
 def soft_targets(judgments: Judgments) -> SoftTargets:
     """Count the answers per tuple and item, in the order of the tuples and their items.
 
-    Tuples that nobody judged have no rows. Shares are not smoothed: smoothing would pull the targets of
-    tuples with few annotations towards 1 / K, and users can do so from the counts.
+    Tuples without judgments have no rows. Shares are not smoothed, because smoothing would bias the targets
+    of tuples with few annotations towards 1 / K; it can be applied to the counts.
 
     >>> from bws.records import Judgment, Judgments
     >>> rows = [Judgment(("a", "b", "c"), "a", "c"), Judgment(("a", "b", "c"), "a", "b")]
@@ -75,8 +77,8 @@ def soft_targets(judgments: Judgments) -> SoftTargets:
     tuples, k = judgments.tuples, judgments.tuples.k
     size = len(tuples) * k
     best, worst = (
-        np.bincount(judgments.tuple_of.astype(np.int64) * k + chosen, minlength=size)
-        for chosen in (judgments.best, judgments.worst)
+        np.bincount(judgments.tuple_of.astype(np.int64) * k + answers, minlength=size)
+        for answers in (judgments.best, judgments.worst)
     )
     annotations = np.bincount(judgments.tuple_of, minlength=len(tuples)).repeat(k)
     rows = np.flatnonzero(annotations)
@@ -92,7 +94,7 @@ def soft_targets(judgments: Judgments) -> SoftTargets:
 
 
 def write_soft_targets(targets: SoftTargets, path: str | os.PathLike[str]) -> None:
-    """Write soft targets as CSV, whole or not at all (``-`` is standard output)."""
+    """Write soft targets as CSV, atomically (``-`` is standard output)."""
     import polars as pl
 
     columns = {
@@ -109,11 +111,11 @@ def write_soft_targets(targets: SoftTargets, path: str | os.PathLike[str]) -> No
 
 
 def read_soft_targets(path: str | os.PathLike[str]) -> SoftTargets:
-    """Read soft targets; the shares are checked and then computed from the counts.
+    """Read soft targets; the shares are validated and then computed from the counts.
 
-    Raises InputError with every fault: empty ids, counts that are not whole numbers, an item twice in a
-    tuple, a tuple whose rows differ in group or annotations or whose best or worst answers are not as many
-    as its annotations, and shares that are not those of the counts.
+    Raises InputError with every fault: empty ids, invalid counts, repeated items of a tuple, rows of a tuple
+    with different groups or annotations, numbers of best or worst answers other than the annotations, and
+    shares that contradict the counts.
     """
     table = read_table(path)
     if not set(COLUMNS) <= set(table.frame.columns):
@@ -154,7 +156,8 @@ def _check_tuples(
     item_of: NDArray[np.int32],
     group_of: NDArray[np.int32],
 ) -> None:
-    """Note rows that contradict another row of their tuple; faults of a whole tuple at its first row."""
+    """Add faults for rows that contradict another row of their tuple; faults of a whole tuple are at its
+    first row."""
     _, first, number = np.unique(tuple_of, return_index=True, return_inverse=True)
     first_row = first[number]
     pairs = tuple_of.astype(np.int64) * (int(item_of.max(initial=0)) + 1) + item_of

@@ -1,4 +1,4 @@
-"""Delimited text (CSV, TSV) as columns of text, with the line on which every row begins."""
+"""Delimited text (CSV, TSV) as columns of text, with the line on which each row begins."""
 
 from __future__ import annotations
 
@@ -31,42 +31,45 @@ Bytes = NDArray[np.uint8]
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """R rows of text under named columns; empty lines are not rows."""
+    """R rows of text in named columns; empty lines are ignored."""
 
     file: str
-    """The file as messages call it."""
+    """The name of the file in messages."""
     frame: pl.DataFrame
-    """R rows; every column is text, an empty field is the empty string."""
+    """R rows; all columns are text, and missing values are empty strings."""
     lines: NDArray[np.int64]
-    """(R,) the line on which a row begins, counted from 1."""
+    """(R,) line on which a row begins, from 1."""
     problems: tuple[Problem, ...] = ()
-    """Rows that had the wrong number of fields; they are not in `frame`."""
+    """Rows with a wrong number of fields, which are not in `frame`."""
 
     def need(self, columns: Iterable[str]) -> None:
-        """Raise InputError where a column is missing, along with what else is wrong."""
-        there = self.frame.columns
-        if missing := [name for name in columns if name not in there]:
-            message = f"no column {', '.join(missing)}; there are {', '.join(there)}{remark(there)}"
+        """Raise InputError if a column is missing, with all other problems."""
+        existing_columns = self.frame.columns
+        if missing := [name for name in columns if name not in existing_columns]:
+            message = (
+                f"no column {', '.join(missing)}; existing columns are "
+                f"{', '.join(existing_columns)}{remark(existing_columns)}"
+            )
             raise InputError([Problem(self.file, 1, message), *self.problems])
 
 
 def read_table(
     path: str | os.PathLike[str], *, separator: str | None = None, header: bool = True
 ) -> Table:
-    """Read a delimited file (``-``, ``.gz``, byte order mark, CRLF, quotes as usual).
+    """Read a delimited file (standard input, ``.gz``, byte order mark, CRLF and quotes are supported).
 
-    separator: None takes what the first line has most of: comma, tab or semicolon.
-    header: without one, the columns are called item1, item2, ... and nothing is quoted.
+    separator: None selects the most frequent one of comma, tab and semicolon in the first line.
+    header: without a header, columns are named item1, item2, ... and quotes have no special meaning.
 
-    Raises InputError where the file is not UTF-8 text, is empty, or its header cannot be used. Rows with
-    the wrong number of fields are kept in `problems`.
+    Raises InputError if the file is not UTF-8 text, is empty, or has an invalid header. Rows with a wrong
+    number of fields are listed in `problems`.
     """
     name = display_name(path)
     return table_of(text_bytes(read_bytes(path), name), name, separator=separator, header=header)
 
 
 def text_bytes(data: bytes, name: str) -> bytes:
-    """Return UTF-8 text with line feeds only; raise InputError where it is not text."""
+    """Return UTF-8 text with line feeds only; raise InputError if it is not text."""
     check_is_text(data, name)
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
@@ -74,26 +77,26 @@ def text_bytes(data: bytes, name: str) -> bytes:
 
 
 def table_of(data: bytes, name: str, *, separator: str | None = None, header: bool = True) -> Table:
-    """Make a table of text as `text_bytes` returns it; see `read_table`."""
+    """Build a table from the text returned by `text_bytes`; see `read_table`."""
     body = data.lstrip(b"\n")
     if not body or body.isspace():
-        raise InputError(Problem(name, None, "is empty; rows are expected"))
+        raise InputError(Problem(name, None, "empty; expected rows"))
     line = len(data) - len(body) + 1
     if not body.endswith(b"\n"):
-        body += b"\n"  # polars does not see an empty field too many at the very end
+        body += b"\n"  # Polars ignores an additional empty field at the very end.
     first = body[: body.index(b"\n")].decode("utf-8")
     check_is_no_markup(first, name)
     if (keys := json_keys(first)) is not None:
-        message = f"is JSON, not a table; the name of JSON Lines must end in .jsonl{remark(keys)}"
+        message = f"is JSON, not a table; names of JSON Lines must end in .jsonl{remark(keys)}"
         raise InputError(Problem(name, line, message))
     separator = separator or max(SEPARATORS, key=first.count)
     width = first.count(separator) + 1
     if width > MAX_COLUMNS:
-        message = f"{width} columns; at most {MAX_COLUMNS} are allowed"
+        message = f"{width} columns; expected at most {MAX_COLUMNS}"
         raise InputError(Problem(name, line, message))
     quoted = header and b'"' in body
     if not header:
-        names = [f"item{place}" for place in range(1, width + 1)]
+        names = [f"item{number}" for number in range(1, width + 1)]
     else:
         rows = _rows(name, body, line, separator, csv.QUOTE_MINIMAL)
         names = _column_names(name, *next(rows))
@@ -103,17 +106,17 @@ def table_of(data: bytes, name: str, *, separator: str | None = None, header: bo
 
 
 def tabbed_first_line(data: bytes) -> list[str]:
-    """Return the fields of the first line that is not empty, where it has tabs; else none."""
+    """Return the fields of the first non-empty line if it has tabs; otherwise an empty list."""
     first = data.lstrip(b"\n").partition(b"\n")[0].decode("utf-8")
     return first.split("\t") if "\t" in first else []
 
 
-def _column_names(name: str, line: int, written: list[str]) -> list[str]:
-    """Return the header's names; one left empty is called by its place."""
-    names = [normal_id(cell) or f"column {place}" for place, cell in enumerate(written, start=1)]
-    twice = sorted({column for column in names if names.count(column) > 1})
-    if twice:
-        message = f"the header repeats {', '.join(twice)}; each column needs a name of its own"
+def _column_names(name: str, line: int, cells: list[str]) -> list[str]:
+    """Return the names in the header; an empty one is named by its number."""
+    names = [normal_id(cell) or f"column {number}" for number, cell in enumerate(cells, start=1)]
+    repeated_names = sorted({column for column in names if names.count(column) > 1})
+    if repeated_names:
+        message = f"the header repeats {', '.join(repeated_names)}; expected unique names"
         raise InputError(Problem(name, line, message))
     return names
 
@@ -128,7 +131,7 @@ def _fast(
     header: bool,
     quoted: bool,
 ) -> Table | None:
-    """Return the table of regular text; None where a row has not as many fields as there are names."""
+    """Return the table of regular text, or None if a row has too few or too many fields."""
     import polars as pl
 
     schema = dict.fromkeys(names, pl.String)
@@ -146,7 +149,7 @@ def _fast(
     except pl.exceptions.PolarsError:
         return None
     lines = np.arange(line + header, line + header + len(frame), dtype=np.int64)
-    # rows that are too short end so, and so do empty lines; good rows may
+    # Short rows end like this, as do empty lines and possibly valid rows.
     if not quoted and not (frame[names[-1]] == "").any():
         return Table(name, frame, lines)
     layout = _layout_of(body, separator, quoted=quoted)
@@ -161,21 +164,21 @@ def _fast(
 def _careful(
     name: str, body: bytes, line: int, separator: str, names: list[str], *, header: bool
 ) -> Table:
-    """Return the table of any text, row by row; the rows of another width are its problems."""
+    """Return the table of any text, row by row; rows of another width are problems."""
     import polars as pl
 
-    found: list[list[str]] = []
+    field_rows: list[list[str]] = []
     lines: list[int] = []
     problems: list[Problem] = []
     rows = _rows(name, body, line, separator, csv.QUOTE_MINIMAL if header else csv.QUOTE_NONE)
     for start, row in islice(rows, int(header), None):
         if len(row) == len(names):
-            found.append(row)
+            field_rows.append(row)
             lines.append(start)
         else:
-            message = f"{len(row)} fields; the first row has {len(names)}, and so must every row"
+            message = f"{len(row)} fields; expected {len(names)}, as in the first row"
             problems.append(Problem(name, start, message))
-    columns = list(zip(*found, strict=True)) or [()] * len(names)
+    columns = list(zip(*field_rows, strict=True)) or [()] * len(names)
     schema = dict.fromkeys(names, pl.String)
     frame = pl.DataFrame(dict(zip(names, columns, strict=True)), schema=schema)
     return Table(name, frame, np.array(lines, np.int64), tuple(problems))
@@ -184,7 +187,7 @@ def _careful(
 def _rows(
     name: str, body: bytes, line: int, separator: str, quoting: Literal[0, 3]
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield every row that is not empty, after the line on which it begins."""
+    """Yield every non-empty row with the line on which it begins."""
     text = io.TextIOWrapper(io.BytesIO(body), "utf-8", newline="")
     reader = csv.reader(text, delimiter=separator, strict=True, quoting=quoting)
     while True:
@@ -194,26 +197,26 @@ def _rows(
         except StopIteration:
             return
         except csv.Error as error:
-            message = f"the row cannot be read ({error}); check its quotes"
+            message = f"cannot parse the row ({error}); check its quotes"
             raise InputError(Problem(name, start, message)) from None
         if any(row) and (len(row) > 1 or row[0].strip()):
             yield start, row
 
 
 class _Layout(NamedTuple):
-    """The rows of a text, empty lines among them."""
+    """The rows of a text, including empty lines."""
 
     lines: NDArray[np.int64]
-    """(R,) the line on which each row begins, from 0."""
+    """(R,) line on which each row begins, from 0."""
     widths: NDArray[np.int64]
-    """(R,) the number of its fields; 1 for an empty line."""
+    """(R,) number of fields; 1 for an empty line."""
 
 
 def _layout_of(body: bytes, separator: str, *, quoted: bool) -> _Layout | None:
-    """Return the layout of a text that ends with a line feed; None where quotes are not around fields.
+    """Return the layout of a text that ends with a line feed, or None if quotes do not enclose whole fields.
 
-    quoted: whether a line feed or separator between quotes is part of a field. It is where an odd number
-    of quotes stands before it, as a quote inside a field is written twice.
+    quoted: whether a line feed or separator between quotes is part of a field, that is, if the number of
+    preceding quotes is odd. A quote inside a field is doubled.
 
     >>> layout = _layout_of(b'a,"b,1"\\n"c\\n2",d\\n\\ne,f\\n', ",", quoted=True)
     >>> layout.lines.tolist(), layout.widths.tolist()
@@ -236,7 +239,7 @@ def _layout_of(body: bytes, separator: str, *, quoted: bool) -> _Layout | None:
 
 
 def _around_fields(text: Bytes, limits: NDArray[np.bool_]) -> bool:
-    """Tell whether quotes come in pairs that begin and end a field, or are doubled inside one."""
+    """Return whether all quotes are in pairs that begin and end a field, or are doubled inside one."""
     quotes = np.flatnonzero(text == QUOTE)
     if len(quotes) % 2:
         return False

@@ -1,4 +1,4 @@
-"""Tuples in and out."""
+"""Reading and writing of tuples."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ TupleForm = Literal["csv", "km"]
 
 
 def read_tuples(path: str | os.PathLike[str]) -> Tuples:
-    """Read tuples: ours (``tuple_id,group,item1..itemK``) or K&M's (tabs between the items, no header).
+    """Read tuples: ``tuple_id,group,item1..itemK``, or K&M's format (tab-separated items, no header).
 
-    Where there are no tuple ids, the tuples are called t1, t2, ... Raises InputError with every fault:
-    rows of another width, items that are empty or come twice in a tuple, tuple ids that are empty or
-    come twice; and for tab-separated tables that begin with a header of other columns.
+    Without tuple ids, tuples are named t1, t2, ... Raises InputError with every fault: rows of another width,
+    empty or repeated items of a tuple, empty or repeated tuple ids, and tab-separated tables with a header of
+    other columns.
     """
     name = display_name(path)
     data = text_bytes(read_bytes(path), name)
     first = tabbed_first_line(data)
     if first and not numbered(first, "item") and not kind_of(first):
         table = table_of(data, name, separator="\t", header=False)
-        others = (field for row in table.frame[1:].iter_rows() for field in row)
-        if not is_header(first, others):
+        other_fields = (field for row in table.frame[1:].iter_rows() for field in row)
+        if not is_header(first, other_fields):
             return _tuples(table)
     return _tuples(table_of(data, name))
 
@@ -53,21 +53,21 @@ def _tuples(table: Table) -> Tuples:
     present = (ids != "").to_numpy()
     faults.add_repeats(ids, lambda row: f"the tuple_id {quoted(ids[row])}", present)
     items = [table.frame[column] for column in columns]
-    found = assemble_tuples(faults, items, column_of(table, GROUP), ids)
+    assembled = assemble_tuples(faults, items, column_of(table, GROUP), ids)
     faults.stop("tuples", always=True)
-    return found.tuples
+    return assembled.tuples
 
 
 def _ids(table: Table) -> pl.Series:
-    written = column_of(table, TUPLE)
-    if written is not None and (written != "").any():
-        return written.str.strip_chars()
+    id_column = column_of(table, TUPLE)
+    if id_column is not None and (id_column != "").any():
+        return id_column.str.strip_chars()
     count = len(table.frame)
     return series(f"t{n:0{len(str(count))}}" for n in range(1, count + 1))
 
 
 def write_tuples(tuples: Tuples, path: str | os.PathLike[str], form: TupleForm = "csv") -> None:
-    """Write tuples as ours or as K&M's, whole or not at all (``-`` is standard output)."""
+    """Write tuples in the format of giccs or of K&M, atomically (``-`` is standard output)."""
     items = item_columns(tuples, np.arange(len(tuples), dtype=np.int32))
     if form == "km":
         text = tabbed(items, display_name(path))
@@ -75,12 +75,14 @@ def write_tuples(tuples: Tuples, path: str | os.PathLike[str], form: TupleForm =
         groups = series(tuples.groups).gather(tuples.group_of_tuple)
         text = delimited({"tuple_id": series(tuples.ids), "group": groups} | items)
     else:
-        raise ValueError(f"form is {form!r}; 'csv' and 'km' are allowed")
+        raise ValueError(f"form is {form!r}; expected 'csv' or 'km'")
     write_atomic(path, text)
 
 
 def item_columns(tuples: Tuples, tuple_of: Ints) -> dict[str, pl.Series]:
-    """Return the columns item1, item2, ... of rows that are of these tuples."""
+    """Return the columns item1, item2, ... of rows of these tuples."""
     items = series(tuples.items)
     members = tuples.members[tuple_of]
-    return {f"item{place + 1}": items.gather(members[:, place]) for place in range(tuples.k)}
+    return {
+        f"item{position + 1}": items.gather(members[:, position]) for position in range(tuples.k)
+    }

@@ -185,7 +185,7 @@ def _refit_utilities(
     for batch in _resample_weights(int(labels.max()) + 1, resamples, seed):
         for weights in batch.T:
             rows = np.repeat(np.arange(len(judgments)), weights[labels])
-            fitted = method.fit(judgments.take(rows), clusters=None, seed=seed, **options)
+            fitted = method.fit(judgments.select(rows), clusters=None, seed=seed, **options)
             n_failed += not fitted.converged
             yield fitted.utility[:, None]
     if n_failed:

@@ -75,7 +75,7 @@ class Outcomes:
         _, first, outcome_of_judgment, weight = np.unique(
             key, return_index=True, return_inverse=True, return_counts=True
         )
-        items = np.ascontiguousarray(judgments.take(first).best_first().T)
+        items = np.ascontiguousarray(judgments.select(first).best_first().T)
         return cls(items, weight.astype(np.float64), outcome_of_judgment, len(judgments.items))
 
     @cached_property

@@ -171,7 +171,7 @@ def _scores_without_annotator(judged: JudgedItems) -> Floats:
     scores = np.empty((len(judged.canonical.annotators), len(judged.index)))
     for annotator in range(len(scores)):
         others = np.flatnonzero(judged.canonical.annotator_of != annotator)
-        counts = judged.canonical.take(others).counts
+        counts = judged.canonical.select(others).counts
         with np.errstate(invalid="ignore"):
             score = (counts.best - counts.worst) / counts.appearances
         scores[annotator] = score[judged.index]

@@ -112,7 +112,7 @@ def judged_items(judgments: Judgments, benchmark: Benchmark) -> JudgedItems:
     original_index = np.array([index_of_key.get(key, -1) for key in keys])
     method, scale = _scoring_method(judgments, benchmark, original_index)
     is_included: NDArray[np.bool_] = np.any(np.isin(tuples.members, original_index), axis=1)
-    canonical = judgments.take(is_included[judgments.tuple_of]).canonical
+    canonical = judgments.select(is_included[judgments.tuple_of]).canonical
     dialogue_index = {dialogue_id: n for n, dialogue_id in enumerate(benchmark.dialogue_ids)}
     dialogue = np.array([dialogue_index[item.dialogue_id] for item in benchmark.items])
     index = canonical_index(canonical, judgments, original_index)

@@ -361,7 +361,7 @@ def test_wrong_arguments():
     with pytest.raises(ValueError, match="strong is 4; expected a share"):
         agreement(judgments, strong=4)
     with pytest.raises(InputError, match="no judgments"):
-        agreement(judgments.take(np.zeros(2, dtype=bool)))
+        agreement(judgments.select(np.zeros(2, dtype=bool)))
 
 
 def test_pairs_are_counted_in_tuples_of_any_size():

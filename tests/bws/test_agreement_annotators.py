@@ -213,7 +213,7 @@ def test_annotators_with_few_judgments_are_not_flagged():
     judgments = judged({**CROWD, "odd": stubborn})
     odd = judgments.annotators.tolist().index("odd")
     rows = np.flatnonzero(judgments.annotator_of == odd)[4:]
-    few = judgments.take(np.setdiff1d(np.arange(len(judgments)), rows))
+    few = judgments.select(np.setdiff1d(np.arange(len(judgments)), rows))
     assert annotator_report(few).flagged == ()
 
 

@@ -37,7 +37,7 @@ def study(
         rng.choice(rows, min(len(rows), rng.integers(fewest, most + 1)), replace=False)
         for rows in (np.flatnonzero(judgments.annotator_of == a) for a in range(annotators))
     ]
-    return replace(judgments, best=best, worst=worst).take(np.sort(np.concatenate(judged)))
+    return replace(judgments, best=best, worst=worst).select(np.sort(np.concatenate(judged)))
 
 
 def by_name(report) -> dict:
@@ -112,7 +112,7 @@ def test_a_guesser_has_scale_0_and_few_judgments_pull_to_1():
     guesser = by_name(annotator_report(judgments))["simulated-1"]
     assert abs(guesser.scale) < 2 * guesser.scale_stderr
     few = np.flatnonzero(judgments.annotator_of == 0)[3:]
-    rest = judgments.take(np.setdiff1d(np.arange(len(judgments)), few))
+    rest = judgments.select(np.setdiff1d(np.arange(len(judgments)), few))
     with_few = by_name(annotator_report(rest))["simulated-1"]
     assert with_few.scale_stderr > 3 * guesser.scale_stderr
     assert 0 < with_few.scale_stderr < 1  # that of the prior
@@ -181,7 +181,7 @@ def test_position_effects_need_the_order_and_enough_judgments():
     assert math.isnan(report.positions.best.p)
     assert "no position effects: the order on the screen is unknown" in report.notes
     rows = np.flatnonzero(judgments.annotator_of == 0)
-    fewer = judgments.take(np.setdiff1d(np.arange(len(judgments)), rows[19:]))
+    fewer = judgments.select(np.setdiff1d(np.arange(len(judgments)), rows[19:]))
     found = by_name(annotator_report(fewer))
     assert math.isnan(found["simulated-1"].positions.best.log_odds)
     assert not math.isnan(found["simulated-2"].positions.best.log_odds)

@@ -139,7 +139,9 @@ def test_tuples_are_distinct_under_constraints_as_well(n):
         assert (pairs[frozenset({0, 1})], pairs[frozenset({2, 3})] > 0) == (0, True)
         assert spread(appearances, range(n)) <= 1
     with pytest.raises(ValueError, match=r"under these constraints .* tuples of 3 repeat others"):
-        make_tuples(names(6), 3, count=20, apart=[["item 0", "item 1"]])  # 16 of 20 keep them apart
+        make_tuples(
+            names(6), 3, count=20, keep_apart=[["item 0", "item 1"]]
+        )  # 16 of 20 keep them apart
 
 
 def test_canonical_designs_count_the_tuples_that_repeat_by_chance():
@@ -219,7 +221,7 @@ def test_compat_km_is_the_canonical_algorithm(n, k, factor):
 def test_items_are_kept_apart_and_together():
     apart = [["item 0", "item 1", "item 2"], ["item 3", "item 4"]]
     together = [["item 5", "item 6"], ["item 0", "item 7", "item 8"]]
-    design = make_tuples(names(24), 4, apart=apart, together=together)
+    design = make_tuples(names(24), 4, keep_apart=apart, keep_together=together)
     appearances, pairs, positions = counted(design)
     for chosen in apart:
         numbers = [int(item.split()[1]) for item in chosen]

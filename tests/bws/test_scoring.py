@@ -213,7 +213,7 @@ def test_items_that_nobody_judged_score_nan_and_are_named(method):
     judged = Judgments.from_records(
         [Judgment(("a", "b"), "a", "b", "w"), Judgment(("c", "d"), "c", "d", "w", "g")]
     )
-    found = score(judged.take(np.array([0])), method, **FEW_PASSES[method], **FIXED[method])
+    found = score(judged.select(np.array([0])), method, **FEW_PASSES[method], **FIXED[method])
     assert np.isnan(found.score).tolist() == [False, False, True, True]
     assert found.score[0] > 0 > found.score[1]
     assert found.appearances.tolist() == [1, 1, 0, 0]
@@ -223,7 +223,7 @@ def test_items_that_nobody_judged_score_nan_and_are_named(method):
 @pytest.mark.parametrize("method", METHODS)
 def test_no_judgments_at_all(method):
     judged = Judgments.from_records([Judgment(("a", "b", "c"), "a", "b", "w")])
-    found = score(judged.take(np.array([], dtype=np.int64)), method, bootstrap=5)
+    found = score(judged.select(np.array([], dtype=np.int64)), method, bootstrap=5)
     assert np.isnan([found.score, found.low, found.high]).all()
     assert found.notes == ["3 of 3 items were never judged and have no score: a, b, c"]
 
@@ -329,7 +329,7 @@ def test_wrong_arguments_say_what_is_allowed(arguments, message):
 )
 def test_annotators_that_are_not_there_cannot_be_clusters(annotators, message):
     judged = Judgments.from_records([Judgment(("a", "b"), "a", "b", w) for w in annotators])
-    judged = judged.take(np.arange(4) % len(annotators))
+    judged = judged.select(np.arange(4) % len(annotators))
     with pytest.raises(InputError, match=message):
         score(judged, bootstrap=10, cluster="annotator")
     with pytest.raises(InputError, match=message):

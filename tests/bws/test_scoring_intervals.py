@@ -165,7 +165,7 @@ def test_answers_that_hang_together_count_once(method):
     # Every annotator gives each answer three times over (to copies of a tuple, as it were): drawing
     # whole annotators, that adds nothing to what is known.
     judged = random_judgments(annotators=6)
-    tripled = judged.take(np.repeat(np.arange(len(judged)), 3))
+    tripled = judged.select(np.repeat(np.arange(len(judged)), 3))
     once, thrice = (
         score(
             j,

@@ -487,7 +487,9 @@ def test_parts_come_sorted_after_the_whole_and_are_what_they_would_be_alone():
         {},
         *({"source": s, "turns": t} for s in "xy" for t in "35"),
     ]
-    alone = judgments.take((source == "x")[judgments.tuple_of] & (turns == "5")[judgments.tuple_of])
+    alone = judgments.select(
+        (source == "x")[judgments.tuple_of] & (turns == "5")[judgments.tuple_of]
+    )
     assert found.groups[2].pearson.mean == reliability(alone, trials=10).groups[0].pearson.mean
     assert sum(group.annotations for group in found.groups[1:]) == found.groups[0].annotations
     with pytest.raises(ValueError, match="source has 3 values; give one for each of 40 tuples"):
@@ -545,7 +547,7 @@ def test_wrong_arguments_are_named(options, message):
 def test_no_judgments_and_no_annotators_are_input_errors():
     judgments = Judgments.from_records(TWO_ANNOTATORS)
     with pytest.raises(InputError, match="no judgments"):
-        reliability(judgments.take(np.zeros(4, dtype=bool)))
+        reliability(judgments.select(np.zeros(4, dtype=bool)))
     nobody = [Judgment(row.items, row.best, row.worst) for row in TWO_ANNOTATORS]
     with pytest.raises(InputError, match="no judgment names its annotator"):
         whole(nobody, split="annotator")

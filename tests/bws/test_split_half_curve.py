@@ -26,7 +26,7 @@ def simulated(n_tuples: int, annotations: int, noise: float) -> Judgments:
 
 
 def only(judgments: Judgments, annotations: int) -> Judgments:
-    return judgments.take(judgments.annotator_of < annotations)
+    return judgments.select(judgments.annotator_of < annotations)
 
 
 def test_the_last_point_and_the_whole_are_the_reliability():
@@ -80,7 +80,7 @@ def test_tuples_with_fewer_annotations_are_not_in_a_point():
     fewer = np.flatnonzero((judgments.tuple_of < 30) & (judgments.annotator_of >= 3))
     left = np.setdiff1d(np.arange(len(judgments)), np.concatenate([few, fewer]))
     curve = reliability_curve(
-        judgments.take(left), trials=5
+        judgments.select(left), trials=5
     )  # 10 tuples have 1, 20 have 3, 30 have 4
     assert [point.tuples for point in curve.points] == [50, 50, 30]
     assert (curve.overall.tuples, curve.overall.annotations) == (50, (20 * 3 + 30 * 4) / 50)

@@ -135,7 +135,7 @@ def test_only_middling_items_are_candidates_and_q_is_benjamini_hochbergs():
 
 def test_the_order_of_rows_changes_nothing():
     judgments = study(2, n_items=20, annotators=6)
-    shuffled = judgments.take(np.random.default_rng(0).permutation(len(judgments)))
+    shuffled = judgments.select(np.random.default_rng(0).permutation(len(judgments)))
     first, again = (split_items(data).document() for data in (judgments, shuffled))
     assert json.dumps(first) == json.dumps(again)
 
@@ -153,14 +153,14 @@ def test_without_names_a_note_says_that_nothing_is_available():
 
 def test_too_few_annotators_with_two_tuples_are_not_tested():
     judgments = study(0, n_items=12, annotators=6, planted=2)
-    found = split_items(judgments.take(judgments.annotator_of < 4))
+    found = split_items(judgments.select(judgments.annotator_of < 4))
     assert all(math.isnan(item.p) and item.split is None for item in found.items)
     assert found.notes[0].startswith("split items: 12 of 12 items are not tested: fewer than 5")
 
 
 def test_tuples_that_one_annotator_judged_tell_nothing():
     judgments = study(0, n_items=12, annotators=6, planted=2)
-    fresh = judgments.take(judgments.annotator_of == judgments.tuple_of % 6)
+    fresh = judgments.select(judgments.annotator_of == judgments.tuple_of % 6)
     assert all(math.isnan(item.p) for item in split_items(fresh).items)
 
 
@@ -169,7 +169,7 @@ def test_judgments_without_a_name_do_not_count():
     annotator_of = judgments.annotator_of.copy()
     annotator_of[::10] = -1
     found = split_items(replace(judgments, annotator_of=annotator_of))
-    named = split_items(judgments.take(annotator_of >= 0))
+    named = split_items(judgments.select(annotator_of >= 0))
     assert str(found.items) == str(named.items)
     assert "judgments without annotator are ignored" in found.notes[0]
 

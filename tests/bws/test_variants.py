@@ -226,7 +226,7 @@ def test_records_tell_of_variants():
         [Judgment(("a b", "c"), "a b", "c"), Judgment(("A b", "d"), "d", "A b")]
     )
     assert found.variants.spellings == (("a b", "A b"),)
-    assert found.take(np.array([0])).variants is found.variants
+    assert found.select(np.array([0])).variants is found.variants
 
 
 def test_a_design_of_variants_is_reported(tmp_path, monkeypatch):

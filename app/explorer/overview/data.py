@@ -59,7 +59,7 @@ def judged_tuples(study: Study) -> tuple[Judgments | None, By]:
     first_item = item_of[judgments.tuples.members].min(
         axis=1
     )  # -1: an item is not in the benchmark
-    selected = judgments.take((first_item >= 0)[judgments.tuple_of])
+    selected = judgments.select((first_item >= 0)[judgments.tuple_of])
     by = {name: study.items[name].to_numpy()[first_item].astype(object) for name in BY}
     return (selected if len(selected) else None), by
 

@@ -8,14 +8,14 @@ import textwrap
 import structlog
 from structlog.typing import EventDict, Processor
 
-from bws.command import OBEYED
+from bws.command import CONTROL_CHARACTERS
 
 __all__ = ["configure", "formatter"]
 
 FIELDS = ("operation", "page", "frame", "method", "status", "milliseconds", "outcome")
 """What may stand in a line beside its event: names of ours and numbers. Libraries' extras stay out."""
-ONE_LINE = str.maketrans(OBEYED | {"\n": "\\n", "\t": "\\t"})
-MANY_LINES = str.maketrans(OBEYED)
+ONE_LINE = str.maketrans(CONTROL_CHARACTERS | {"\n": "\\n", "\t": "\\t"})
+MANY_LINES = str.maketrans(CONTROL_CHARACTERS)
 
 
 def configure(form: str, level: int) -> None:

@@ -515,7 +515,7 @@ def test_soft_targets_without_judgments(tmp_path, soft):
 
 
 def test_soft_targets_of_other_judgments_are_refused(tmp_path, soft):
-    half = JUDGMENTS.take(JUDGMENTS.annotator_of < 2)
+    half = JUDGMENTS.select(JUDGMENTS.annotator_of < 2)
     write_soft_targets(soft_targets(half), soft)
     done = call("giccs-sample", "--soft-targets", soft, "-o", tmp_path / "out")
     assert done.exit_code == 2
@@ -526,7 +526,7 @@ def test_soft_targets_of_other_judgments_are_refused(tmp_path, soft):
     done = call(tmp_path / "b.jsonl", "--soft-targets", soft, "-o", tmp_path / "out")
     assert done.exit_code == 2
     assert "5 items are not in " in done.stderr
-    one_dialogue = JUDGMENTS.take(JUDGMENTS.tuples.group_of_tuple[JUDGMENTS.tuple_of] == 0)
+    one_dialogue = JUDGMENTS.select(JUDGMENTS.tuples.group_of_tuple[JUDGMENTS.tuple_of] == 0)
     write_soft_targets(soft_targets(one_dialogue), soft)
     done = call("giccs-sample", "--soft-targets", soft, "-o", tmp_path / "out")
     assert "295 items of giccs-sample are missing" in done.stderr

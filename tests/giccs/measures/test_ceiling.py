@@ -167,7 +167,7 @@ def test_scores_over_all_items_say_nothing_of_dialogues(sample):
 def test_the_digest_of_judgments_does_not_depend_on_annotators_names(tuples):
     judgments = simulate(tuples, np.linspace(-1, 1, 300), 5)
     renamed = replace(judgments, annotators=np.array(list("zyxwv"), dtype=object))
-    fewer = judgments.take(np.arange(1, len(judgments)))
+    fewer = judgments.select(np.arange(1, len(judgments)))
     shuffled = np.random.default_rng(0).permutation(judgments.annotator_of)
     swapped = replace(judgments, annotator_of=shuffled)
     assert judgments_digest(renamed) == judgments_digest(judgments)
@@ -249,7 +249,7 @@ def test_judgments_of_other_scores_are_refused_and_counted(sample, tuples):
 def test_items_that_nobody_judged_are_named(sample):
     judgments = load_judgments(sample)
     kept = np.array([group != "restaurant-01" for group in judgments.tuples.groups])
-    fewer = judgments.take(kept[judgments.tuples.group_of_tuple][judgments.tuple_of])
+    fewer = judgments.select(kept[judgments.tuples.group_of_tuple][judgments.tuple_of])
     with pytest.raises(
         InputError, match=r"5 of 300 items are not judged \(restaurant-01-a, .*\.\.\."
     ):
@@ -260,7 +260,7 @@ def test_judgments_of_more_dialogues_than_the_benchmark_has_do(sample):
     judgments = load_judgments(sample)
     part = sample.first(20)
     own = np.isin(judgments.tuples.groups, part.dialogue_ids)
-    alone = judgments.take(own[judgments.tuples.group_of_tuple][judgments.tuple_of])
+    alone = judgments.select(own[judgments.tuples.group_of_tuple][judgments.tuple_of])
     found, expected = (noise_ceiling(one, part) for one in (judgments, alone))
     assert found == expected
     assert found["pearson"].n == 100

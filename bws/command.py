@@ -104,7 +104,11 @@ class Command(click.Command):
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
-        self.example, self.logs_itself, self.kept = example, logs_itself, interrupt_message
+        self.example, self.logs_itself, self.interrupt_message = (
+            example,
+            logs_itself,
+            interrupt_message,
+        )
         self.sections = sections or {}
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -151,7 +155,11 @@ class Command(click.Command):
             with self._logging_context(ctx):
                 return super().invoke(ctx)
         except KeyboardInterrupt:
-            say(f"\nstopped: {self.kept.format(**ctx.params)}".translate(CONTROL_CHARACTERS))
+            say(
+                f"\nstopped: {self.interrupt_message.format(**ctx.params)}".translate(
+                    CONTROL_CHARACTERS
+                )
+            )
             raise
         except ModuleNotFoundError as error:
             raise missing_module(error) or error from None
@@ -199,7 +207,11 @@ def command(
     settings: those of `Command`.
     """
     if subcommands:
-        settings |= {"cls": _CommandGroup, "places": subcommands, "invoke_without_command": True}
+        settings |= {
+            "cls": _CommandGroup,
+            "subcommands": subcommands,
+            "invoke_without_command": True,
+        }
 
     def decorate(function: Callable[..., Any]) -> Command:
         @functools.wraps(function)
@@ -229,15 +241,15 @@ class _Group(click.Group):
         self, *args: Any, subcommands: Mapping[str, str], example: str = "", **kwargs: Any
     ) -> None:
         super().__init__(*args, **kwargs)
-        self.places, self.example = subcommands, example
+        self.subcommands, self.example = subcommands, example
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in their given order."""
-        return list(self.places)
+        return list(self.subcommands)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Import the module of one command."""
-        return imported_command(self.places[name]) if name in self.places else None
+        return imported_command(self.subcommands[name]) if name in self.subcommands else None
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the example after the commands."""
@@ -255,13 +267,13 @@ class _CommandGroup(Command, _Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments, unless the first one selects a subcommand."""
-        if args and args[0] in self.places:
+        if args and args[0] in self.subcommands:
             ctx.args = args
             return args
         # Without positional arguments, a first word that is not an option can only be a subcommand.
         takes_arguments = any(isinstance(param, click.Argument) for param in self.params)
         if args and not args[0].startswith("-") and not takes_arguments:
-            names = ", ".join(self.places)
+            names = ", ".join(self.subcommands)
             raise click.UsageError(f"No such command {args[0]!r}; expected one of {names}.")
         return click.Command.parse_args(self, ctx, self.use_current_names(args))
 
@@ -270,7 +282,7 @@ class _CommandGroup(Command, _Group):
         if not ctx.args:
             return super().invoke(ctx)
         name, *args = ctx.args
-        subcommand = imported_command(self.places[name])
+        subcommand = imported_command(self.subcommands[name])
         with subcommand.make_context(f"{ctx.info_name} {name}", args) as context:
             return subcommand.invoke(context)
 
@@ -304,7 +316,7 @@ def group(
 
     def decorate(function: Callable[[], None]) -> click.Group:
         command = click.command(
-            cls=_Group, places=subcommands, example=example, context_settings=CONTEXT_SETTINGS
+            cls=_Group, subcommands=subcommands, example=example, context_settings=CONTEXT_SETTINGS
         )
         return command(_version_option()(function))
 

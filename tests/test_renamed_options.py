@@ -49,7 +49,7 @@ def commands() -> Iterator[tuple[str, click.Command]]:
         module, function = target.split(":")
         command = getattr(import_module(module), function)
         yield name, command
-        for subcommand in getattr(command, "places", ()):
+        for subcommand in getattr(command, "subcommands", ()):
             yield f"{name} {subcommand}", command.get_command(click.Context(command), subcommand)
 
 

@@ -413,7 +413,7 @@ def test_a_gzip_bomb_is_refused_before_it_fills_the_memory(tmp_path, code, name,
     assert path.stat().st_size * 200 < 16 * MIB * times  # 128 times are 2 GiB
     [said], most = read_within(code, path)
     assert said == (
-        f"{path}: unpacks to more than 100 times its size; where you know what it is, unpack it yourself"
+        f"{path}: decompresses to more than 100 times its size; if you trust it, decompress it first"
     )
     assert most < LIMIT / 2
 
@@ -425,7 +425,7 @@ def test_small_files_are_unpacked_however_well_they_pack(tmp_path):
 
 def test_no_more_is_unpacked_than_memory_is_meant_for_it(tmp_path, monkeypatch):
     monkeypatch.setattr("bws.textio.UNPACKED", 3 * MIB)
-    with pytest.raises(InputError, match=r"more than 3,145,728 bytes; unpack it yourself"):
+    with pytest.raises(InputError, match=r"more than 3,145,728 bytes; decompress it first"):
         read_bytes(bomb(tmp_path / "a.gz", random.Random(0).randbytes(MIB), 4))
 
 

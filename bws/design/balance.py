@@ -154,7 +154,7 @@ def _balanced_with_constraints(
     quota -= np.bincount(members[~free], minlength=n)
     if quota.min() < 0:
         item = int(quota.argmin())
-        raise ValueError(f"item {item} is in more sets of `together` than it has appearances")
+        raise ValueError(f"item {item} is in more sets of `keep_together` than it has appearances")
     members[free] = rng.permutation(np.repeat(np.arange(n, dtype=np.int32), quota))
     forbidden = [
         pair for separate_set in separate for pair in combinations(sorted(set(separate_set)), 2)
@@ -163,7 +163,7 @@ def _balanced_with_constraints(
     crowded = count * k * (k - 1) > CROWDED_PAIR_SHARE * n * (n - 1)
     if not exchange(members, n, rng, ExchangeRules(movable=free, forbidden_pairs=forbidden_keys)):
         raise ValueError(
-            "no design satisfies the constraints `apart` and `together`; relax `apart`"
+            "no design satisfies the constraints `keep_apart` and `keep_together`; relax `keep_apart`"
         )
     if not crowded:
         exchange(
@@ -189,16 +189,16 @@ def _check_constraints(
             )
     if len(together) > count:
         raise ValueError(
-            f"{len(together)} sets of `together` need as many tuples; there are {count}"
+            f"{len(together)} sets of `keep_together` need as many tuples; there are {count}"
         )
     for item_set in together:
         if not 2 <= len(set(item_set)) <= k:
             raise ValueError(
-                f"a set of `together` has {len(set(item_set))} items; 2 to {k} are allowed"
+                f"a set of `keep_together` has {len(set(item_set))} items; 2 to {k} are allowed"
             )
         for separate_set in separate:
             if len(set(item_set) & set(separate_set)) > 1:
-                raise ValueError("two items are both in `apart` and in `together`")
+                raise ValueError("two items are both in `keep_apart` and in `keep_together`")
 
 
 def _no_keys() -> NDArray[np.int64]:

@@ -144,7 +144,7 @@ def _counts(faults: Faults, table: Table, name: str) -> NDArray[np.int64]:
     least = 1 if name == "annotations" else 0
     faults.add(
         ~(values >= least).fill_null(False).to_numpy(),
-        lambda row: f"{name} is {quoted(column[row])}; expected a whole number of at least {least}",
+        lambda row: f"{name} is {quoted(column[row])}; expected an integer of at least {least}",
     )
     return values.fill_null(least).to_numpy()
 

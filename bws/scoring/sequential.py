@@ -120,7 +120,7 @@ def _make_fit(
         passes: float = PASSES,
     ) -> Utilities:
         if passes != int(passes) or passes < 1:
-            raise ValueError(f"passes is {passes}; expected a whole number, at least 1")
+            raise ValueError(f"passes is {passes}; expected an integer, at least 1")
         rng = np.random.Generator(np.random.PCG64(seed))
         last, mean = _run_passes(judgments, update, start, int(passes), rng)
         state = mean if average else last

@@ -79,7 +79,7 @@ def _check_models(
     giccs-eval completions:Qwen/Qwen3-32B --base-url http://127.0.0.1:8000/v1 --data sasaadi/GiCCS
     giccs-eval static:glove.6B.50d.txt+abtt package:minilm --task evalrank-sentence --data sent_evalrank
     """,
-    kept="finished results are in {folder}; the same command computes the others",
+    interrupt_message="finished results are in {folder}; the same command computes the others",
 )
 @click.argument("models", nargs=-1, metavar="MODEL...", callback=_check_models)
 @click.option(

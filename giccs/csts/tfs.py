@@ -165,7 +165,7 @@ def read_tfs(path: str | os.PathLike[str]) -> tuple[list[Comparison], list[Probl
     """
     file = display_name(path)
     comparisons = records(file, _objects(file, read_text(path)), _comparison, [UID])
-    return list(comparisons.checked("no JSON object; expected one or more")), comparisons.warnings
+    return list(comparisons.checked("JSON object; expected one or more")), comparisons.warnings
 
 
 def _objects(file: str, text: str) -> list[Row]:

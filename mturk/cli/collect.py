@@ -79,7 +79,7 @@ def _status(study: Opened, trials: int) -> Status:
     mturk-hits collect -o judgments.csv --offline
     mturk-hits collect -o judgments.csv --worker-ids real
     """,
-    kept="{ledger} has what was collected; the same command goes on",
+    interrupt_message="{ledger} has what was collected; the same command goes on",
 )
 @ledger_option
 @option(

@@ -179,7 +179,7 @@ def preview(
     mturk-hits publish tuples.csv --dialogues dialogues.jsonl --endpoint https://work.example.org
     mturk-hits publish pairs.csv --config conditions.toml
     """,
-    kept="{ledger} has every HIT that was published; the same command publishes the others",
+    interrupt_message="{ledger} has every HIT that was published; the same command publishes the others",
 )
 @study_options
 @endpoint_option

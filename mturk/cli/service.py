@@ -36,7 +36,7 @@ DATABASE = option("--db", "A file (SQLite), or the URL of a database.", default=
         --frame-url https://questions.example.org --trust-proxy 127.0.0.1
     """,
     logs_itself=True,
-    kept=KEPT,
+    interrupt_message=KEPT,
 )
 @option("--host", "Where to listen; beyond this machine only with keys.", default="127.0.0.1")
 @option("--port", "Port of API and worker site; 0 takes a free one.", type=click.IntRange(0, 65535),

@@ -28,7 +28,7 @@ positive = Number(0, 1e6)
     mturk-hits simulate --truth scores.csv --workers 20 --return-rate 0.02 --abandon-rate 0.01
     mturk-hits simulate --truth scores.csv --links links.csv --endpoint https://work.example.org
     """,
-    kept="the service has every submitted assignment; the same command goes on with the open HITs",
+    interrupt_message="the service has every submitted assignment; repeat the command to continue",
 )
 @option(
     "--truth",

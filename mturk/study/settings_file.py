@@ -156,7 +156,7 @@ def read_settings_file(path: str | os.PathLike[str]) -> SettingsFile:
     for key, value in table.items():
         try:
             if key not in field_of:
-                raise ValueError(f"{key} is unknown; expected one of {', '.join(field_of)}")
+                raise ValueError(f"unknown option {key}; expected one of {', '.join(field_of)}")
             values[field_of[key]] = checked_value(Settings, field_of[key], value, called=key)
         except ValueError as error:
             wrong[key] = str(error)

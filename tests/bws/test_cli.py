@@ -154,17 +154,20 @@ def test_rules_keep_items_apart_and_bring_them_together(study):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-k", 4, "--factor", 2, "--tuples", 5], "give one of them"),
+        (["-k", 4, "--factor", 2, "--tuples", 5], "mutually exclusive"),
         (["-k", 4, "--factor", 0.01], "factor 0.01 gives no tuple"),
         (["-k", 13], "13 is not in the range 2<=x<=12"),
         (["-k", 4, "--factor", "nan"], "Invalid value for '--factor': nan is not finite"),
-        (["-k", 3, "--extend", "tuples.csv"], "have 4 items; give -k 4"),
-        (["-k", 4, "--extend", "tuples.csv"], "all items are in tuples.csv already"),
-        (["-k", 4, "--extend", "tuples.csv", "--tuples", 4], "--extend does not go with --tuples"),
+        (["-k", 3, "--extend", "tuples.csv"], "have 4 items; use -k 4"),
+        (["-k", 4, "--extend", "tuples.csv"], "tuples.csv contains all items already"),
+        (
+            ["-k", 4, "--extend", "tuples.csv", "--tuples", 4],
+            "--extend cannot be combined with --tuples",
+        ),
         (["-k", 4, "--keep-apart", "missing.csv"], "missing.csv: no such file"),
         (
             ["-k", 4, "--keep-apart", "apart.csv"],
-            "apart.csv:2: 'i00'; a set has two or more distinct items",
+            "apart.csv:2: 'i00'; expected at least two distinct items",
         ),
     ],
 )
@@ -305,9 +308,9 @@ def test_invalid_rows_stop_the_command_or_are_left_out_and_counted(study):
     lines[4] = "t03,,a\n"
     (study / "judgments.csv").write_text("".join(lines))
     expected = [
-        "judgments.csv:3: annotator 'simulated-1' has judged this tuple in line 2; "
-        "one judgment a person and tuple is allowed",
-        "judgments.csv:5: 3 fields; the first row has 10, and so must every row",
+        "judgments.csv:3: annotator 'simulated-1' has judged this tuple in line 2; expected one judgment "
+        "per annotator and tuple",
+        "judgments.csv:5: 3 fields; expected 10, as in the first row",
     ]
     out, err = run("score", "judgments.csv", code=2)
     assert (out, err.splitlines()[-2:]) == ("", expected)
@@ -315,7 +318,7 @@ def test_invalid_rows_stop_the_command_or_are_left_out_and_counted(study):
     assert json.loads(out)["left_out"] == expected
     assert err.splitlines() == [
         *(f"warning: {line}" for line in expected),
-        "warning: judgments.csv: 2 rows were left out",
+        "warning: judgments.csv: 2 rows were skipped",
     ]
 
 
@@ -333,7 +336,7 @@ def test_columns_of_a_batch_are_named_on_the_command_line(folder):
     ]
     out, _ = run("score", "b.csv", "--from", "mturk-batch", *parts)
     assert out.splitlines()[1:] == ["a,,1.0,2,2,0", "b,,-1.0,2,0,2"]
-    assert "only 'mturk-batch' has some" in run("score", "b.csv", *parts, code=2)[1]
+    assert "only for 'mturk-batch'" in run("score", "b.csv", *parts, code=2)[1]
     assert "ROLE one of items" in run("score", "b.csv", "--column", "bset=x", code=2)[1]
 
 
@@ -413,9 +416,9 @@ def test_parts_are_told_apart_by_metadata(study, command):
     ]  # fmt: skip
     assert "kind=even" in run(command, "judgments.csv", *by)[0]
     _, err = run(command, "judgments.csv", "--metadata", "m.csv", "--by", "sort", code=2)
-    assert err.splitlines()[-1] == "m.csv: no column sort; there are kind"
+    assert err.splitlines()[-1] == "m.csv: no column sort; expected one of kind"
     assert (
-        "--metadata and --by go together"
+        "--metadata and --by must be used together"
         in run(command, "judgments.csv", "--by", "kind", code=2)[1]
     )
 

@@ -132,7 +132,7 @@ def test_without_a_number_a_group_gets_at_most_all_distinct_tuples():
 @pytest.mark.parametrize("n", [7, 8, 11, 18])
 def test_tuples_are_distinct_under_constraints_as_well(n):
     for seed in range(5):
-        rules = {"apart": [["item 0", "item 1"]], "together": [["item 2", "item 3"]]}
+        rules = {"keep_apart": [["item 0", "item 1"]], "keep_together": [["item 2", "item 3"]]}
         design = make_tuples(names(n), 3, seed=seed, **rules)
         appearances, pairs, _ = counted(design)
         assert design.n_repeated == repeated(design) == 0
@@ -243,11 +243,14 @@ def test_items_are_kept_apart_and_together():
         ({"factor": 0.01}, "factor 0.01 gives no tuple of 8 items"),
         ({"groups": ["a"] * 6 + ["b"] * 2}, "group 'b' has 2 items; tuples of 4 need 4 or more"),
         ({"groups": ["a"]}, "1 groups for 8 items"),
-        ({"apart": [names(3)]}, "3 items are to be kept apart; .* at most 2 can be"),
-        ({"apart": [["x", "y"]]}, "unknown item 'x'"),
-        ({"together": [names(5)]}, "a set of `together` has 5 items; 2 to 4 are allowed"),
-        ({"together": [names(2)], "apart": [names(2)]}, "both in `apart` and in `together`"),
-        ({"compat": "km", "apart": [names(2)]}, "compat='km' does not support constraints"),
+        ({"keep_apart": [names(3)]}, "3 items are to be kept apart; .* at most 2 can be"),
+        ({"keep_apart": [["x", "y"]]}, "unknown item 'x'"),
+        ({"keep_together": [names(5)]}, "a set of `keep_together` has 5 items; 2 to 4 are allowed"),
+        (
+            {"keep_together": [names(2)], "keep_apart": [names(2)]},
+            "both in `keep_apart` and in `keep_together`",
+        ),
+        ({"compat": "km", "keep_apart": [names(2)]}, "compat='km' does not support constraints"),
         ({"compat": "other"}, "compat is 'other'; expected 'km'"),
     ],
 )

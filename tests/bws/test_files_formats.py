@@ -98,20 +98,22 @@ def test_another_header_than_asked_for_is_named(tmp_path):
     with pytest.raises(InputError) as caught:
         read(tmp_path, PAIRS["hollis"], "km")
     assert str(caught.value) == (
-        f"{tmp_path / 'j.csv'}: is not of format km: it has the columns best, worst, option1, "
-        "option2, option3, option4; Item1, Item2, ..., BestItem, WorstItem are expected"
+        f"{tmp_path / 'j.csv'}: not in format km: it has the columns best, worst, option1, option2, "
+        "option3, option4; expected Item1, Item2, ..., BestItem, WorstItem"
     )
 
 
 def test_a_header_of_no_format_is_refused_with_what_is_known(tmp_path):
-    with pytest.raises(InputError, match=r"has the columns x, y, which is no format.*hollis: best"):
+    with pytest.raises(InputError, match=r"the columns x, y match no format.*hollis: best"):
         read(tmp_path, "x,y\n1,2\n")
 
 
 def test_a_file_of_two_formats_is_refused_with_both(tmp_path):
     # the items are called 1, 2, 3, so that answers are ids and positions alike
     text = "item1,item2,item3,best,worst\n3,1,2,1,2\n"
-    with pytest.raises(InputError, match=r"j\.csv: may be of format csv or semeval; say which"):
+    with pytest.raises(
+        InputError, match=r"j\.csv: ambiguous format: csv or semeval; specify one with --from"
+    ):
         read(tmp_path, text)
     assert said(read(tmp_path, text, "csv")) == [(("3", "1", "2"), "1", "2")]
     assert said(read(tmp_path, text, "semeval")) == [(("3", "1", "2"), "3", "1")]
@@ -177,7 +179,7 @@ def test_long_blocks_with_faults_are_named(tmp_path):
     with pytest.raises(InputError) as caught:
         read(tmp_path, text)
     assert [f"{p.line}: {p.message}" for p in caught.value.problems] == [
-        "4: 2 items of this block are best; one is allowed",
+        "4: 2 items of this block are best; expected one",
         "6: 3 items in this block; the first block has 2",
         "10: value is '2'; it must be 1 (best), -1 (worst) or 0",
         "11: best is empty; it must be one of the row's items",
@@ -228,7 +230,7 @@ def test_answers_of_a_batch_in_all_their_shapes(tmp_path, answers):
 def test_columns_of_a_batch_can_be_named(tmp_path):
     text = batch({"Answer.q1": "b", "Answer.q2": "a"}, extra="Input.set,")
     with pytest.raises(
-        InputError, match=r"which Answer column is the best item\? \(Answer.q1, Answer.q2"
+        InputError, match=r"ambiguous column of the best item \(Answer.q1, Answer.q2"
     ):
         read(tmp_path, text)
     parts = {
@@ -240,14 +242,14 @@ def test_columns_of_a_batch_can_be_named(tmp_path):
     found = read(tmp_path, text, "mturk-batch", parts=parts)
     assert said(found) == [(("b", "a"), "b", "a")]
     assert found.tuples.groups.tolist() == ["z"]
-    with pytest.raises(InputError, match=r"Answer\.q9 are expected"):
+    with pytest.raises(InputError, match=r"expected .*Answer\.q9"):
         read(tmp_path, text, "mturk-batch", parts=parts | {"best": "Answer.q9"})
 
 
 def test_input_columns_that_could_all_be_items_are_named(tmp_path):
     text = batch({"Answer.best": "b", "Answer.worst": "a"}, extra="Input.x1,Input.x2,")
     text = text.replace("z,", "y,z,")
-    with pytest.raises(InputError, match=r"which Input columns are the items\? \(Input.u1"):
+    with pytest.raises(InputError, match=r"ambiguous item columns \(Input.u1"):
         read(tmp_path, text.replace("Input.id", "Input.u"))
 
 
@@ -322,10 +324,12 @@ def test_a_potato_answer_that_is_missing_or_foreign_is_named(tmp_path):
 def test_a_state_without_tuples_asks_for_the_folder(tmp_path):
     states = {"ann": {"bws_tuple_0001": {"bws": {"best": "A", "worst": "B"}}}}
     potato_folder(tmp_path, states)
-    with pytest.raises(InputError, match="has no _bws_items; give the folder that also holds"):
+    with pytest.raises(
+        InputError, match="has no _bws_items; specify the folder that also contains"
+    ):
         read_judgments(tmp_path / "ann" / "user_state.json")
 
 
 def test_json_without_answers_is_refused(tmp_path):
-    with pytest.raises(InputError, match="holds no answers of Potato"):
+    with pytest.raises(InputError, match="no answers of Potato"):
         read(tmp_path, "[1, 2", name="x.json")

@@ -76,7 +76,7 @@ def test_ids_are_compared_in_nfc_without_outer_white_space(tmp_path):
 def test_ids_with_commas_quotes_and_line_breaks(tmp_path):
     text = HEADER + 't1,,"a,1","say ""b""","c\nd","a,1","c\nd",w1\nt1,,x,b,c,x,b,w2\n'
     assert problems(tmp_path, text) == [
-        "5: this tuple_id has another group or other items in line 2; a tuple keeps both"
+        "5: this tuple_id has another group or other items in line 2; expected the same"
     ]
     found = read(tmp_path, text, on_invalid="skip")
     assert found.tuples.items.tolist() == ["a,1", 'say "b"', "c\nd"]
@@ -109,17 +109,17 @@ def test_every_problem_of_every_row_is_told_with_its_line(tmp_path):
     )
     assert problems(tmp_path, text) == [
         "2: best is empty; it must be one of the row's items",
-        "3: best and worst are both 'a'; they must differ",
+        "3: best and worst are both 'a'; expected different items",
         "4: best is 'x'; it must be one of the row's items",
         "4: worst is empty; it must be one of the row's items",
-        "5: item2 and item3 are both 'b'; the items of a tuple must be distinct",
+        "5: item2 and item3 are both 'b'; expected distinct items",
         "6: item3 is empty; every row must have 3 items",
-        "9: annotator 'w1' has judged this tuple in line 7; one judgment a person and tuple is allowed",
-        "10: 4 fields; the first row has 8, and so must every row",
-        "11: 9 fields; the first row has 8, and so must every row",
-        "12: tuple_id is empty; give it in every row or in none",
-        "13: this tuple_id has another group or other items in line 7; a tuple keeps both",
-        "14: this tuple_id has another group or other items in line 7; a tuple keeps both",
+        "9: annotator 'w1' has judged this tuple in line 7; expected one judgment per annotator and tuple",
+        "10: 4 fields; expected 8, as in the first row",
+        "11: 9 fields; expected 8, as in the first row",
+        "12: tuple_id is empty; expected in all rows or in none",
+        "13: this tuple_id has another group or other items in line 7; expected the same",
+        "14: this tuple_id has another group or other items in line 7; expected the same",
     ]
 
 
@@ -176,7 +176,7 @@ def test_nothing_valid_is_an_error_also_with_skip(tmp_path):
     assert problems(tmp_path, text, on_invalid="skip") == [
         "2: best is empty; it must be one of the row's items"
     ]
-    assert problems(tmp_path, HEADER) == ["None: holds no judgments"]
+    assert problems(tmp_path, HEADER) == ["None: no judgments"]
 
 
 def test_mixed_tuple_sizes_are_named_by_row(tmp_path):
@@ -192,7 +192,7 @@ def test_a_judgment_without_annotator_may_come_again(tmp_path):
 def test_a_tuple_has_two_to_twelve_items(tmp_path):
     thirteen = ",".join(f"item{n}" for n in range(1, 14)) + ",best,worst\n"
     row = ",".join("abcdefghijklm") + ",a,b\n"
-    assert problems(tmp_path, thirteen + row) == ["None: 13 items in a row; 2 to 12 are allowed"]
+    assert problems(tmp_path, thirteen + row) == ["None: 13 items per row; expected 2 to 12"]
 
 
 def test_the_order_shown(tmp_path):
@@ -218,7 +218,7 @@ def test_the_order_shown_of_ids_with_semicolons(tmp_path):
 def test_the_order_shown_must_be_of_the_items(tmp_path):
     text = "item1,item2,best,worst,shown\na,b,b,a,b;a\na,b,a,b,\na,b,a,b,a;a\n"
     message = (
-        "it must be the row's items in some order, with ; between them, in every row or in none"
+        "it must be the items of the row in display order, separated by ;, in all rows or in none"
     )
     assert problems(tmp_path, text) == [
         f"3: shown is ''; {message}",
@@ -227,11 +227,11 @@ def test_the_order_shown_must_be_of_the_items(tmp_path):
 
 
 def test_unknown_values_of_arguments_are_named(tmp_path):
-    with pytest.raises(ValueError, match="on_invalid is 'drop'; 'error' and 'skip' are allowed"):
+    with pytest.raises(ValueError, match="on_invalid is 'drop'; expected 'error' or 'skip'"):
         read(tmp_path, HEADER + "t1,,a,b,c,a,c,w1\n", on_invalid="drop")
-    with pytest.raises(ValueError, match="form is 'tsv'; allowed are auto, csv"):
+    with pytest.raises(ValueError, match="unknown form 'tsv'; expected one of auto, csv"):
         read(tmp_path, HEADER, form="tsv")
-    with pytest.raises(ValueError, match="only 'mturk-batch' has some"):
+    with pytest.raises(ValueError, match="only for 'mturk-batch'"):
         read(tmp_path, HEADER, parts={"best": "b"})
 
 
@@ -245,12 +245,12 @@ def test_records_are_checked_as_files_are():
     with pytest.raises(InputError) as caught:
         judgments_from_records(given)
     assert str(caught.value).split("\n") == [
-        "records:2: annotator 'w1' has judged this tuple in line 1; "
-        "one judgment a person and tuple is allowed",
+        "records:2: annotator 'w1' has judged this tuple in line 1; expected one judgment per annotator "
+        "and tuple",
         "records:3: 3 items; the first record has 2",
         "records:4: best is 'c'; it must be one of the row's items",
     ]
-    with pytest.raises(InputError, match="records: there are none"):
+    with pytest.raises(InputError, match="records: no records"):
         judgments_from_records([])
 
 

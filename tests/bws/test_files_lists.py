@@ -55,9 +55,9 @@ def test_columns_can_be_named(tmp_path):
     path = file(tmp_path, "i.csv", "word,set,note\na,s,\nb,t,\n")
     assert read_items(path, "word", "set") == (["a", "b"], ["s", "t"])
     assert read_items(path, item_column="word") == (["a", "b"], None)
-    with pytest.raises(InputError, match="which column holds the items"):
+    with pytest.raises(InputError, match="ambiguous item column"):
         read_items(path)
-    with pytest.raises(InputError, match="no column 'x'; there are word, set, note"):
+    with pytest.raises(InputError, match="no column 'x'; expected one of word, set, note"):
         read_items(path, "x")
 
 
@@ -82,9 +82,9 @@ def test_every_item_that_cannot_be_used_is_named(tmp_path):
     path = file(tmp_path, "i.csv", "item,group\na,g\n,g\na,h\na ,g\nü,g\nu\u0308,g\na,g\n")
     with pytest.raises(InputError) as caught:
         read_items(path)
-    note = "(they differ only in Unicode normalisation or outer white space)"
+    note = "(they differ only in Unicode normalisation or surrounding white space)"
     assert lines_of(caught) == [
-        "3: the item is empty; each must have an id",
+        "3: the item is empty; expected an id",
         f"5: repeats the item 'a ', 'g' of line 2; each must be unique {note}",
         f"7: repeats the item 'u\u0308', 'g' of line 6; each must be unique {note}",
         "8: repeats the item 'a', 'g' of line 2; each must be unique",
@@ -102,7 +102,7 @@ def test_broken_lines_and_dialogues_are_named(tmp_path):
 
 def test_files_without_items_are_refused(tmp_path):
     for name, text in (("i.txt", "\n \n"), ("i.csv", "item\n")):
-        with pytest.raises(InputError, match="holds no items"):
+        with pytest.raises(InputError, match="no items"):
             read_items(file(tmp_path, name, text))
 
 
@@ -116,13 +116,13 @@ LINES = '{"item": "a", "text": "x"}\n{"item": "b", "text": "y"}\n'
         (
             "d.csv",
             DIALOGUES,
-            r"which column holds the items\? there are id, context, candidates; name it",
+            r"ambiguous item column; specify one of id, context, candidates",
         ),
         ("d.csv", DIALOGUES, r"this is a table of dialogues; giccs-build import"),
-        ("d.csv", "item,context\n1,x\n", r"there are item, context; name it \(--item-column\)"),
-        ("d.csv", "id,item_id\n1,x\n", r"there are id, item_id; name it"),
-        ("d.jsonl", LINES, "there are item, text; name it"),
-        ("d.txt", LINES, "is JSON, not a list of items; the name of JSON Lines must end in .jsonl"),
+        ("d.csv", "item,context\n1,x\n", r"specify one of item, context \(--item-column\)"),
+        ("d.csv", "id,item_id\n1,x\n", "specify one of id, item_id"),
+        ("d.jsonl", LINES, "specify one of item, text"),
+        ("d.txt", LINES, "is JSON, not a list of items; names of JSON Lines must end in .jsonl"),
         ("d", '[\n"a",\n"b"]\n', "is JSON, not a list of items"),
         (
             "d.xlsx",
@@ -138,7 +138,7 @@ LINES = '{"item": "a", "text": "x"}\n{"item": "b", "text": "y"}\n'
             "word|frequency\na|1\nb|2\n",
             "its first line has vertical bars; save it with commas",
         ),
-        ("d.xlsx", "a\nb\nc\n", r"is named .xlsx but holds text; name a list of items .txt"),
+        ("d.xlsx", "a\nb\nc\n", r"is named .xlsx but contains text; expected .txt for a list"),
         (
             "d.txt",
             "<!DOCTYPE html>\n<table><tr><td>a</td></tr></table>\n",
@@ -169,12 +169,12 @@ def test_our_scores_and_a_named_column_hold_items(tmp_path):
 
 
 def test_columns_of_a_list_and_groups_of_dialogues_are_refused(tmp_path):
-    with pytest.raises(InputError, match="has no columns: a list of items, one per line"):
+    with pytest.raises(InputError, match="has no columns: a list of items has one per line"):
         read_items(file(tmp_path, "i.txt", "a\nb\n"), item_column="word")
     path = file(
         tmp_path, "d.jsonl", '{"dialogue_id": "d", "candidates": [{"utterance_id": "a"}]}\n'
     )
-    with pytest.raises(InputError, match="holds dialogues, which are the groups"):
+    with pytest.raises(InputError, match="contains dialogues, which are the groups"):
         read_items(path, group_column="source")
 
 
@@ -193,10 +193,10 @@ READERS = {
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"PK\x03\x04\x14\0\x06\0", "is a ZIP archive, as Excel .* write; save the sheet as CSV"),
+        (b"PK\x03\x04\x14\0\x06\0", "is a ZIP archive, as written by Excel .*; save the sheet as CSV"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1", "is a Microsoft Office file; save the sheet as CSV"),
         ("item,score\na,1\n".encode("utf-16"), "is UTF-16 text; save the file as UTF-8"),
-        ("item,score\na,1\n".encode("utf-16-le"), "a NUL byte; the file must be UTF-8 text"),
+        ("item,score\na,1\n".encode("utf-16-le"), "NUL byte; expected UTF-8 text"),
         (b"PAR1\x15\x04", "is a Parquet file"),
     ],
 )  # fmt: skip
@@ -238,9 +238,9 @@ def test_every_reader_of_tables_takes_semicolons(tmp_path):
 
 def test_a_table_with_tabs_and_another_header_is_no_tuples_file(tmp_path):
     for text in ("item\tscore\na\t1\nb\t2\n", "id\tcontext\tcandidates\nd1\tx\ta|b\nd2\ty\tc|d\n"):
-        with pytest.raises(InputError, match=r"item1, item2, \.\.\. are expected; this is a"):
+        with pytest.raises(InputError, match=r"item1, item2, \.\.\.; this is a"):
             read_tuples(file(tmp_path, "t.tsv", text))
-    with pytest.raises(InputError, match=r"it has the columns id, word, x; .* are expected"):
+    with pytest.raises(InputError, match=r"it has the columns id, word, x; expected "):
         read_tuples(file(tmp_path, "t.tsv", "id\tword\tx\n1\ta\tb\n2\tc\td\n"))
     path = file(tmp_path, "t.tsv", "text\tscore\tb\nscore\tb\tc\ntext\tb\tc\n")  # a list of words
     assert len(read_tuples(path)) == 3
@@ -275,7 +275,7 @@ def test_km_tuples_have_no_header_and_may_repeat(tmp_path):
 
 def test_km_cannot_carry_tabs(tmp_path):
     tuples = Judgments.from_records([Judgment(("a\tb", "c"), "c", "a\tb")]).tuples
-    with pytest.raises(InputError, match="holds a tab or a line break"):
+    with pytest.raises(InputError, match="contains a tab or a line break"):
         write_tuples(tuples, tmp_path / "out.tsv", "km")
     assert not (tmp_path / "out.tsv").exists()
 
@@ -286,10 +286,10 @@ def test_every_tuple_that_cannot_be_used_is_named(tmp_path):
         read_tuples(file(tmp_path, "t.csv", text))
     assert lines_of(caught) == [
         "3: repeats the tuple_id 'x' of line 2; each must be unique",
-        "4: item1 and item2 are both 'a'; the items of a tuple must be distinct",
-        "5: tuple_id is empty; give it in every row or in none",
+        "4: item1 and item2 are both 'a'; expected distinct items",
+        "5: tuple_id is empty; expected in all rows or in none",
         "6: item2 is empty; every row must have 2 items",
-        "7: 3 fields; the first row has 4, and so must every row",
+        "7: 3 fields; expected 4, as in the first row",
     ]
 
 
@@ -297,15 +297,15 @@ def test_rows_of_km_with_another_number_of_items_are_named(tmp_path):
     with pytest.raises(InputError) as caught:
         read_tuples(file(tmp_path, "t.tsv", "a\tb\tc\na\tb\nc\td\te\tf\n"))
     assert lines_of(caught) == [
-        "2: 2 fields; the first row has 3, and so must every row",
-        "3: 4 fields; the first row has 3, and so must every row",
+        "2: 2 fields; expected 3, as in the first row",
+        "3: 4 fields; expected 3, as in the first row",
     ]
 
 
 def test_a_table_that_holds_no_tuples_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"tuple_id, group, item1, item2, \.\.\. are expected"):
+    with pytest.raises(InputError, match=r"expected tuple_id, group, item1, item2, \.\.\."):
         read_tuples(file(tmp_path, "t.csv", "a,b\n1,2\n"))
-    with pytest.raises(InputError, match="holds no tuples"):
+    with pytest.raises(InputError, match="no tuples"):
         read_tuples(file(tmp_path, "t.csv", "tuple_id,group,item1,item2\n"))
 
 
@@ -367,11 +367,11 @@ def test_scores_that_cannot_be_used_are_named(tmp_path):
         read_scores(file(tmp_path, "s.csv", text))
     assert lines_of(caught) == [
         "4: repeats the item 'a' of group 'g' of line 2; each must be unique",
-        "5: item is empty; every row must name one",
+        "5: item is empty; expected in every row",
         "6: score is 'x'; it must be a number, or empty",
         "7: score is 'inf'; it must be a number, or empty",
     ]
-    with pytest.raises(InputError, match="item, group, score are expected"):
+    with pytest.raises(InputError, match="expected item, group, score"):
         read_scores(file(tmp_path, "s.csv", "a,b\n1,2\n"))
 
 
@@ -387,5 +387,5 @@ def test_scores_lose_nothing_in_a_file(tmp_path_factory, values):
 def test_unknown_formats_are_named(tmp_path, write):
     tuples = Judgments.from_records([Judgment(("a", "b"), "a", "b")]).tuples
     given_data = tuples if write is write_tuples else scores(["a"], [1])
-    with pytest.raises(ValueError, match="form is 'xml'; 'csv'"):
+    with pytest.raises(ValueError, match="form is 'xml'; expected 'csv'"):
         write(given_data, tmp_path / "x", "xml")

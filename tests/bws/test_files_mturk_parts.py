@@ -71,8 +71,8 @@ def test_faults_name_the_line_of_the_assignment(tmp_path):
         read(tmp_path, *lines)
     assert [f"{p.line}: {p.message}" for p in caught.value.problems] == [
         "2: worst is empty; it must be one of the row's items",
-        "2: best and worst are both 'a'; they must differ",
-        "3: the assignment was rejected; skip invalid rows to leave it out",
+        "2: best and worst are both 'a'; expected different items",
+        "3: the assignment was rejected; skip invalid rows to ignore it",
     ]
     found = read(tmp_path, *lines, on_invalid="skip")
     assert found.annotators[found.annotator_of].tolist() == ["w3", "w3"]

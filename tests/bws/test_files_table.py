@@ -45,8 +45,8 @@ def test_rows_of_another_width_are_problems(first):
     found, lines, problems = rows(b"a,b\n" + first + b"\n3\n4,5,6\n7,8\n")
     assert (found, lines) == ([("1", "2"), ("7", "8")], [2, 5])
     assert problems == [
-        "f:3: 1 fields; the first row has 2, and so must every row",
-        "f:4: 3 fields; the first row has 2, and so must every row",
+        "f:3: 1 fields; expected 2, as in the first row",
+        "f:4: 3 fields; expected 2, as in the first row",
     ]
 
 
@@ -56,15 +56,15 @@ def test_columns_that_are_missing_are_told_with_what_else_is_wrong():
     with pytest.raises(InputError) as caught:
         table.need(["c", "a", "d"])
     assert [str(one) for one in caught.value.problems] == [
-        "f:1: no column c, d; there are a, b",
-        "f:2: 1 fields; the first row has 2, and so must every row",
+        "f:1: no column c, d; existing columns are a, b",
+        "f:2: 1 fields; expected 2, as in the first row",
     ]
 
 
 def test_a_short_row_is_seen_among_rows_with_empty_last_fields():
     _, lines, problems = rows(b"a,b\n1,\n2\n3,\n")
     assert lines == [2, 4]
-    assert problems == ["f:3: 1 fields; the first row has 2, and so must every row"]
+    assert problems == ["f:3: 1 fields; expected 2, as in the first row"]
 
 
 def test_separators_are_found():
@@ -94,16 +94,16 @@ def test_byte_order_mark_gz_and_standard_input(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "f: is empty; rows are expected"),
-        (b"\n \n", "f: is empty; rows are expected"),
+        (b"", "f: empty; expected rows"),
+        (b"\n \n", "f: empty; expected rows"),
         (b"a,b\n1,\xff\n", "f:2: byte 0xff is not UTF-8; save the file as UTF-8"),
-        (b"a\n\n\0\n", "f:3: a NUL byte; the file must be UTF-8 text"),
-        (b"a,b,a\n", "f:1: the header repeats a; each column needs a name of its own"),
+        (b"a\n\n\0\n", "f:3: NUL byte; expected UTF-8 text"),
+        (b"a,b,a\n", "f:1: the header repeats a; expected unique names"),
         (
             b'a,b\n1,2\n3,"4\n5',
-            "f:3: the row cannot be read (unexpected end of data); check its quotes",
+            "f:3: cannot parse the row (unexpected end of data); check its quotes",
         ),
-        (b"," * 1000, "f:1: 1001 columns; at most 1000 are allowed"),
+        (b"," * 1000, "f:1: 1001 columns; expected at most 1000"),
     ],
 )
 def test_text_that_is_no_table(data, message):
@@ -120,7 +120,7 @@ def test_columns_without_a_name_are_called_by_their_place():
 def test_an_empty_field_too_many_at_the_very_end_is_seen():
     _, lines, problems = rows(b"a,b\n1,2\n3,4,")
     assert lines == [2]
-    assert problems == ["f:3: 3 fields; the first row has 2, and so must every row"]
+    assert problems == ["f:3: 3 fields; expected 2, as in the first row"]
 
 
 PIECES = st.lists(

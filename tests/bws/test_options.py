@@ -45,7 +45,7 @@ class Declared:
 def test_only_declared_fields_are_options():
     assert [*declarations(Declared)][-1] == "dollars"
     assert problem_with(Declared, "other", 1).startswith(
-        "other is unknown; expected one of colour, "
+        "unknown option other; expected one of colour, "
     )
 
 
@@ -74,9 +74,9 @@ def test_allowed_values_are_returned_parsed(name, value, parsed):
         ("colour", "green", "colour is 'green'; expected one of red, blue"),
         ("colour", None, "colour is None; expected one of red, blue"),
         ("kind", "c", "kind is 'c'; expected one of a, b"),
-        ("count", 0, "count is 0; expected a whole number from 1 to 10"),
-        ("count", True, "count is True; expected a whole number from 1 to 10"),
-        ("count", 2.0, "count is 2.0; expected a whole number from 1 to 10"),
+        ("count", 0, "count is 0; expected an integer from 1 to 10"),
+        ("count", True, "count is True; expected an integer from 1 to 10"),
+        ("count", 2.0, "count is 2.0; expected an integer from 1 to 10"),
         ("share", 0, "share is 0; expected a number above 0 and up to 1"),
         ("share", float("nan"), "share is nan; expected a number above 0 and up to 1"),
         ("warmup", 1.0, "warmup is 1.0; expected a number from 0 and below 1"),

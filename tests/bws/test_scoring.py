@@ -304,7 +304,7 @@ def test_digest_changes_with_any_answer(records, data):
             {"method": "elo", "prior": 1.0},
             "method elo has no option 'prior'; available options: passes",
         ),
-        ({"method": "elo", "passes": 0}, "passes is 0; expected a whole number, at least 1"),
+        ({"method": "elo", "passes": 0}, "passes is 0; expected an integer, at least 1"),
         ({"method": "maxdiff", "prior": 0.0}, "prior is 0.0; expected a standard deviation"),
         ({"bootstrap": -1}, "bootstrap is -1; expected a number of resamples"),
         (

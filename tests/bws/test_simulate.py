@@ -167,12 +167,15 @@ def test_truth_from_scores_goes_by_group_and_item():
         ({"annotators": 0}, "annotators is 0; it must be 1 or more"),
         ({"noise": -1.0}, "noise is -1.0; it must be 0 or more"),
         ({"noise": float("nan")}, "noise is nan"),
-        ({"model": "probit"}, "model is 'probit'; gumbel and thurstone are allowed"),
+        ({"model": "probit"}, "model is 'probit'; expected gumbel or thurstone"),
         ({"disagreement": -1.0}, "disagreement is -1.0; it must be 0 or more"),
         ({"careless": 1.5}, "careless is 1.5; it must be a share from 0 to 1"),
         ({"position_bias": float("inf")}, "position_bias is inf; it must be a number"),
         ({"truth": np.zeros(3)}, r"truth has the shape \(3,\); it must be \(2,\)"),
-        ({"truth": np.array([0, np.nan])}, "1 items have no true score: 'b'; every item needs one"),
+        (
+            {"truth": np.array([0, np.nan])},
+            "1 items have no true score: 'b'; expected one for every item",
+        ),
     ],
 )
 def test_arguments_out_of_range_are_named(wrong, message):
@@ -196,7 +199,7 @@ def test_levels_that_are_none_are_named(tmp_path, level):
     tuples = design("ab")
     path = tmp_path / "d.jsonl"
     path.write_text(json.dumps({"candidates": [{"utterance_id": "a", "intended": level}]}))
-    with pytest.raises(InputError, match=r"intended is .*; it must be a whole number from 1 to 5"):
+    with pytest.raises(InputError, match=r"intended is .*; expected an integer from 1 to 5"):
         read_truth(path, tuples)
 
 

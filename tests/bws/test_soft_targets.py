@@ -49,7 +49,7 @@ def test_the_counting_score_follows_from_soft_targets(judgments):
 
 
 def test_tuples_without_judgments_have_no_rows(judgments):
-    some = judgments.take(judgments.tuple_of != 0)
+    some = judgments.select(judgments.tuple_of != 0)
     targets = soft_targets(some)
     assert judgments.tuples.ids[0] not in targets.tuple_ids
     assert len(targets) == (len(judgments.tuples) - 1) * 4
@@ -83,8 +83,8 @@ def test_groups_are_written(tmp_path):
         ("t,,a,1,1,0,1,0\nt,,a,1,0,1,0,1\n", ":3: repeats the item 'a' of tuple 't' of line 2"),
         ("t,,a,1,1,0,1,0\nt,g,b,1,0,1,0,1\n", ":3: tuple 't' has another group in line 2"),
         ("t,,a,1,1,0,1,0\nt,,b,2,0,1,0,.5\n", ":3: tuple 't' has other annotations in line 2"),
-        ("t,,a,0,1,0,1,0\n", ":2: annotations is '0'; expected a whole number of at least 1"),
-        ("t,,a,1,1.5,0,1,0\n", ":2: best is '1.5'; expected a whole number of at least 0"),
+        ("t,,a,0,1,0,1,0\n", ":2: annotations is '0'; expected an integer of at least 1"),
+        ("t,,a,1,1.5,0,1,0\n", ":2: best is '1.5'; expected an integer of at least 0"),
         (",,a,1,1,1,1,1\n", ":2: tuple_id is empty"),
         ("t,,,1,1,1,1,1\n", ":2: item is empty"),
         ("t,,a,1,1,1,x,1\n", ":2: p_best is 'x'; expected 1"),

@@ -492,7 +492,7 @@ def test_parts_come_sorted_after_the_whole_and_are_what_they_would_be_alone():
     )
     assert found.groups[2].pearson.mean == reliability(alone, trials=10).groups[0].pearson.mean
     assert sum(group.annotations for group in found.groups[1:]) == found.groups[0].annotations
-    with pytest.raises(ValueError, match="source has 3 values; give one for each of 40 tuples"):
+    with pytest.raises(ValueError, match="source has 3 values; expected one for each of 40 tuples"):
         reliability(judgments, by={"source": source[:3]})
 
 

@@ -27,9 +27,9 @@ TABLE = ResultTable(
 def test_a_group_title_is_above_its_first_column_and_notes_are_below():
     assert str(TABLE) == (
         "                       items  alpha best         worst\n"
-        "-------------------  -------  -----------------  -----------\n"
+        "-------------------  -------  -----------------  ---------\n"
         "all                       12  0.50 [0.25, 0.75]  0.12\n"
-        "source=a, n_turns=3        5  0.50 [–]           not defined\n"
+        "source=a, n_turns=3        5  0.50 [–]           undefined\n"
         "all: a note"
     )
     assert [column.header for column in TABLE.text_columns()][2:] == ["alpha best", "alpha worst"]

@@ -235,7 +235,7 @@ def test_a_design_of_variants_is_reported(tmp_path, monkeypatch):
     out, err = run(make_tuples, "i.txt", "-k", 3)
     assert len(out.splitlines()) == 5
     assert "4 items are 3 when white space" in err
-    assert "each spelling is an item of its own" in err
+    assert "each spelling is a separate item" in err
 
 
 def test_batches_that_spell_their_items_differently_are_reported(tmp_path, monkeypatch):
@@ -245,7 +245,7 @@ def test_batches_that_spell_their_items_differently_are_reported(tmp_path, monke
     (tmp_path / "2.csv").write_text(rows.replace("the dog", "The dog!"))
     _, err = run(score, "2.csv", "--anchor", "1.csv", "--merge-variants")
     assert "2.csv: with --anchor, 5 items are 4 when" in err
-    assert "batches are linked only by items of the same spelling" in err
+    assert "only items with the same spelling link the batches" in err
 
 
 @pytest.mark.skipif(not ARABIC.exists(), reason=f"{ARABIC} is not there; set GICCS_SHARED")

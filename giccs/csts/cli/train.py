@@ -55,7 +55,7 @@ def _sizes(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
     giccs-csts train c-sts --model roberta-base --encoding bi --encoding cross --curve 1000,3000,7000
     accelerate launch --num_processes 4 "$(which giccs-csts)" train c-sts --model roberta-base
     """,
-    kept="finished epochs are in {folder}; repeat the command to resume after the last one",
+    interrupt_message="finished epochs are in {folder}; repeat the command to resume after the last one",
 )
 @click.argument("data", metavar="DATA")
 @click.option(

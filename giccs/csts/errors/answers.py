@@ -125,7 +125,7 @@ def read_answers(path: str | os.PathLike[str]) -> tuple[AnswerPair, ...]:
     Raises InputError with every problem: missing columns, empty answers, labels outside 1 to 5, empty or
     repeated uids.
     """
-    return ANSWERS.read(read_table(path)).checked("no rows; expected answers")
+    return ANSWERS.read(read_table(path)).checked("rows; expected answers")
 
 
 @dataclass(frozen=True, slots=True)

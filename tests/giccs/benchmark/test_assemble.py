@@ -64,7 +64,7 @@ def test_wrong_candidates_are_told_in_any_case(tmp_path):
     with pytest.raises(InputError) as caught:
         read_dialogues(path, candidates=False)
     assert str(caught.value).split("\n") == [
-        f"{path}:1: candidates is 'x'; it must be a list of objects",
+        f"{path}:1: candidates is 'x'; expected a list of objects",
         f"{path}:2: repeats the candidate text 'a' of the same line; each must be unique",
         f"{path}:2: original_domain is 3; it must be a string",
     ]

@@ -91,10 +91,10 @@ def test_items_of_a_dialogue_share_the_source_s_label(tmp_path):
         ({"score": True}, "3: score is true; it must be a number from 0 to 1"),
         ({"score": None}, "3: score is missing"),
         ({"domain": None}, "3: domain is missing"),
-        ({"utterance": "  "}, "3: utterance is empty; it must hold text"),
+        ({"utterance": "  "}, "3: utterance is empty; expected text"),
         ({"utterance_id": 7}, "3: utterance_id is 7; it must be a string"),
         ({"n_turns": 4}, "3: n_turns is 4, but there are 5 turns"),
-        ({"turns": "Hallo"}, "3: turns is 'Hallo'; it must be a list of objects"),
+        ({"turns": "Hallo"}, "3: turns is 'Hallo'; expected a list of objects"),
     ],
 )
 def test_a_wrong_field_is_told_with_its_line(tmp_path, change, message):
@@ -143,7 +143,7 @@ def test_unknown_keys_are_a_warning(tmp_path):
     [
         (b'{"item_id": "a", "dial', "1: not a JSON object ("),
         (b"\n[1, 2]\n", "2: not a JSON object (it is [1, 2])"),
-        (b"", "holds no items"),
+        (b"", "no items"),
         (b'{"item_id": "\xff"}', "1: byte 0xff is not UTF-8"),
         (b"\x1f\x8b" + b"0" * 20, "byte 0x8b is not UTF-8"),
     ],
@@ -162,7 +162,7 @@ def test_missing_and_mistaken_places(tmp_path):
     with pytest.raises(InputError, match=r"holds 0 \.jsonl files and neither the GiCCS release"):
         read_benchmark(tmp_path)
     (tmp_path / "half.jsonl.gz").write_bytes(gzip.compress(b"x" * 999)[:-9])
-    with pytest.raises(InputError, match="is not a whole gzip file"):
+    with pytest.raises(InputError, match="is not a complete gzip file"):
         read_benchmark(tmp_path / "half.jsonl.gz")
 
 

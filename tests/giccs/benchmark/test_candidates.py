@@ -114,7 +114,9 @@ def test_a_level_that_nobody_wrote_is_said(tmp_path):
 def test_a_sheet_of_another_shape(tmp_path):
     path = tmp_path / "w.csv"
     path.write_text("dialogue_id,words\nd0,a\n", "utf-8")
-    with pytest.raises(InputError, match=r"w\.csv:1: no column level, text; there are dialogue_id"):
+    with pytest.raises(
+        InputError, match=r"w\.csv:1: no column level, text; existing columns are dialogue_id"
+    ):
         read_sheet(path)
 
 

@@ -244,7 +244,7 @@ def test_odd_dialogues_are_joined_with_a_warning(tmp_path, monkeypatch):
         (["select", "two.jsonl", "-o", "o"], "two.jsonl: no dialogue was taken; --log tells why"),
         (["--dialogues", "two.jsonl", "--scores", "s.csv"], "two.jsonl:1: there are no candidates;"),
         ([], "Missing option '--dialogues'"),
-        (["slect"], "No such command 'slect'; there are import, select, sheet, candidates."),
+        (["slect"], "No such command 'slect'; expected one of import, select, sheet, candidates."),
     ],
 )  # fmt: skip
 def test_calls_that_are_wrong(tmp_path, monkeypatch, arguments, said):

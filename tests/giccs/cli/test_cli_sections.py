@@ -43,7 +43,7 @@ def test_every_option_stands_in_the_section_that_it_belongs_to():
         (
             build,
             ["choose"],
-            "No such command 'choose'; there are import, select, sheet, candidates.",
+            "No such command 'choose'; expected one of import, select, sheet, candidates.",
         ),
     ],
 )

@@ -98,7 +98,7 @@ def test_what_is_not_defined_is_null_with_a_reason_in_json(tmp_path):
     text = call(path).stdout
     assert "MTLD of 2-turn hotel: too short" in text
     assert "MTLD of all: too short" in text
-    assert "not defined" in text
+    assert "undefined" in text
 
 
 def test_table_2_with_the_values_of_lexicalrichness(benchmark_file, tmp_path):
@@ -111,7 +111,7 @@ def test_table_2_with_the_values_of_lexicalrichness(benchmark_file, tmp_path):
     assert [group["mtld"] for group in document["groups"]] == [expected, expected]
     assert document["signature"]["mtld"] == "lexicalrichness"
     text = call(path, "--mtld", "lexicalrichness").stdout
-    assert "not defined" not in text
+    assert "undefined" not in text
     assert f"{expected:.2f}" in text
     assert "MTLD of all: LexicalRichness's own value; read forwards, its 5 words" in text
     strict, own = (

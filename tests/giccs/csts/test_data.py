@@ -116,7 +116,7 @@ def test_all_problems_are_found_with_their_lines(tmp_path):
         ":5: uid is empty; expected a unique uid",
         ":5: condition is empty; expected text",
         ":5: its sentence pair has one row; expected two, with one condition each",
-        ":6: 4 fields; the first row has 5, and so must every row",
+        ":6: 4 fields; expected 5, as in the first row",
     ]
     with pytest.raises(InputError) as error:
         read_csts(path)
@@ -158,10 +158,13 @@ def test_columns_that_nobody_reads_are_named(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("a,b\n1,2\n", ":1: no column sentence1, sentence2, condition, label; there are a, b"),
+        (
+            "a,b\n1,2\n",
+            ":1: no column sentence1, sentence2, condition, label; existing columns are a, b",
+        ),
         (f"{HEADER}\n", ": no rows; expected sentence pairs"),
-        ("", ": is empty; rows are expected"),
-        (f'{HEADER}\n"A dog,A cat,the animal,1\n', ":2: the row cannot be read"),
+        ("", ": empty; expected rows"),
+        (f'{HEADER}\n"A dog,A cat,the animal,1\n', ":2: cannot parse the row"),
     ],
 )
 def test_what_is_no_table_of_pairs_is_refused(tmp_path, content, message):
@@ -265,7 +268,7 @@ def test_second_labels_are_checked(tmp_path):
     assert [str(one).removeprefix(str(path)) for one in error.value.problems] == [
         ":2: reannotated-label is '0'; it must be 1, 2, 3, 4 or 5, or -1 for an invalid condition",
         ":4: repeats the uid '1' of line 3; each must be unique",
-        ":5: uid is empty; it must hold text",
+        ":5: uid is empty; expected text",
     ]
 
 

@@ -418,13 +418,15 @@ def test_answers_are_read_with_all_their_problems(tmp_path):
     with pytest.raises(InputError) as error:
         read_answers(write(tmp_path / "bad.csv", bad))
     assert sorted(str(problem).partition(".csv:")[2] for problem in error.value.problems) == [
-        "2: answer2 is empty; it must hold text",
+        "2: answer2 is empty; expected text",
         "3: label is '6'; it must be 1, 2, 3, 4 or 5",
         "3: repeats the uid '1' of line 2; each must be unique",
-        "4: uid is empty; it must hold text",
-        "5: 3 fields; the first row has 4, and so must every row",
+        "4: uid is empty; expected text",
+        "5: 3 fields; expected 4, as in the first row",
     ]
-    with pytest.raises(InputError, match="no column answer2; there are uid, label, answer1"):
+    with pytest.raises(
+        InputError, match="no column answer2; existing columns are uid, label, answer1"
+    ):
         read_answers(write(tmp_path / "short.csv", "uid,label,answer1\n1,2,a\n"))
     with pytest.raises(InputError, match="no rows"):
         read_answers(write(tmp_path / "none.csv", "uid,label,answer1,answer2\n"))

@@ -118,7 +118,11 @@ def test_numbers_name_sources_and_repetitions_are_left_out_and_counted(tmp_path)
         ("a.csv", "source_id,caption\nx,a\ny, \n,b\n", {3: "caption is empty", 4: "source_id is"}),
         ("a.csv", "source_id,caption\nx,a\nx,b\n", {None: "1 source"}),
         ("a.csv", "source_id,caption\n", {None: "0 source"}),
-        ("a.csv", "source,caption\nx,a\n", {1: "no column source_id; there are source, caption"}),
+        (
+            "a.csv",
+            "source,caption\nx,a\n",
+            {1: "no column source_id; existing columns are source, caption"},
+        ),
         (
             "a.jsonl",
             '{"source_id": "x", "captions": ["a", ""]}\n{"source_id": "x", "captions": ["b"]}\n'

@@ -193,7 +193,7 @@ def test_what_cannot_be_asked_is_refused(options, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"shots": -2}, "shots is -2; expected a whole number from 0 to 1000"),
+        ({"shots": -2}, "shots is -2; expected an integer from 0 to 1000"),
         ({"instruction": "medium"}, "instruction is 'medium'; expected one of none, short, long"),
     ],
 )

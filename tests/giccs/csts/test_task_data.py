@@ -137,7 +137,7 @@ def test_every_fault_of_an_answers_file_is_told(tmp_path):
         ":5: answer1 is empty; expected an answer for every row",
         ":6: answer2 is empty; expected an answer for every row",
     ]
-    with pytest.raises(InputError, match="no column answer2; there are uid, answer1"):
+    with pytest.raises(InputError, match="no column answer2; existing columns are uid, answer1"):
         read_row_answers(answers(tmp_path, "0,a", header="uid,answer1"))
 
 

@@ -334,7 +334,7 @@ VALUE = "expected text, a number, true, false, null, or an object of features an
     ("one", "fault"),
     [
         (changed(uid=None), "uid is missing"),
-        (changed(condition=" "), "condition is empty; it must hold text"),
+        (changed(condition=" "), "condition is empty; expected text"),
         (changed(sentence1=7), "sentence1 is 7; it must be a string"),
         (
             changed(label=6),
@@ -342,7 +342,7 @@ VALUE = "expected text, a number, true, false, null, or an object of features an
         ),
         (changed(features=None), "features is missing"),
         (changed(features=[]), "features is empty; expected a list of one or more objects"),
-        (changed(features=[3]), "features is [3]; it must be a list of objects"),
+        (changed(features=[3]), "features is [3]; expected a list of objects"),
         (changed(0, feature=""), "feature 1 has no name; expected text in the key feature"),
         (
             changed(1, feature="type"),
@@ -407,7 +407,7 @@ def test_all_faults_are_told_at_once(tmp_path):
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("", ": holds no no JSON object; expected one or more"),
+        ("", ": no JSON object; expected one or more"),
         ("[]", ":1: not a JSON object (it is []); expected one per file or one per line"),
         (
             '{\n "uid": "a",\n "label" 3\n}',

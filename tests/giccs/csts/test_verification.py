@@ -201,7 +201,7 @@ def test_reading_groups_answers_by_uid(written):
             "u1,A,B,c,3,yes,w1,Z",
             "repeats the uid and annotator 'u1', 'w1' of line 2; each must be unique",
         ),
-        ("u1,A,B,c,3,yes,,Z", "annotator is empty; it must hold text"),
+        ("u1,A,B,c,3,yes,,Z", "annotator is empty; expected text"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_line(written, row, said):
@@ -211,9 +211,9 @@ def test_what_is_wrong_is_named_with_its_line(written, row, said):
 
 
 def test_other_tables_and_empty_ones_are_refused(written):
-    with pytest.raises(InputError, match="no column applies, annotator; there are uid"):
+    with pytest.raises(InputError, match="no column applies, annotator; existing columns are uid"):
         read_verification(written(header="uid,sentence1,sentence2,condition,label"))
-    with pytest.raises(InputError, match="holds no answers"):
+    with pytest.raises(InputError, match="no answers"):
         read_verification(written())
 
 

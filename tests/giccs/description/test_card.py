@@ -417,7 +417,7 @@ def test_the_template_asks_every_question_and_answers_none(tmp_path):
         ("homepage = 'example.org'", 1, "homepage is 'example.org'"),
         ("published = '2026-02-30'", 1, "published is '2026-02-30'"),
         ("simulated = 'no'", 1, "simulated is 'no'; it must be true or false"),
-        ("version = '1'\ntitle = x", 2, "is not TOML"),
+        ("version = '1'\ntitle = x", 2, "not valid TOML"),
     ],
 )
 def test_wrong_answers_are_told_with_their_line(tmp_path, text, line, message):

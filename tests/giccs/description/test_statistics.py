@@ -218,7 +218,7 @@ def test_table_2_has_reasons_for_what_is_not_defined():
     part = Description(by, 1, 3, 9, 2.5, math.nan, 8, 3.0, {"mtld": "short"})
     table = statistics_table([part, Description({}, 1, 3, 9, 2.5, 40.0, 8, 3.0)])
     assert table.text_rows() == [
-        ["3-turn", "(none)", "1", "2.50", "not defined", "9", "8", "3.00"],
+        ["3-turn", "(none)", "1", "2.50", "undefined", "9", "8", "3.00"],
         ["all", "", "1", "2.50", "40.00", "9", "8", "3.00"],
     ]
     assert table.notes == ["MTLD of 3-turn (none): short."]

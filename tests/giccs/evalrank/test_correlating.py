@@ -391,7 +391,7 @@ def test_scores_that_no_model_shares_are_no_plot(tmp_path):
     said = run(tmp_path, "--plot", tmp_path / "x.svg", code=2).stderr
     assert "no model has all scores of the plot" in said
     done = run(tmp_path)
-    assert "not defined" in done.stdout
+    assert "undefined" in done.stdout
     assert "0 models; a rank correlation needs 4" in done.stdout
     assert "95 % intervals" not in done.stdout
 

@@ -108,14 +108,14 @@ def test_a_benchmark_of_giccs(benchmark_file):
         ]),
         ("text1,text2,score\n,sea,1\nsun,sea\n", [
             ":2: a text is empty; a pair needs two",
-            ":3: 2 fields; the first row has 3, and so must every row",
+            ":3: 2 fields; expected 3, as in the first row",
         ]),
         ('Text,Score\n"one\ntwo\nthree",0.5\nalone,2\n', [
             ":2: 3 lines of text; a pair has two, a line each",
             ":5: 1 lines of text; a pair has two, a line each",
         ]),
         ("text1,text2,score\n", [": holds no pairs"]),
-        ("", [": is empty; rows are expected"]),
+        ("", [": empty; expected rows"]),
         ("sun,sea,3\nsun,sky,4\n", None),
     ],
 )  # fmt: skip

@@ -429,7 +429,7 @@ except EngineError as error:
 """
     command = [sys.executable, "-c", program, data.name, str(tmp_path / "r")]
     said = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout
-    assert said.startswith("baseline:chance: pairwise-sts: there is not enough memory (")
+    assert said.startswith("baseline:chance: pairwise-sts: not enough memory (")
     assert len(kept(tmp_path / "r")) == 1
 
 

@@ -148,9 +148,9 @@ def test_every_fault_is_told_with_its_key(tmp_path):
         "titel is not known; title, source, data, model are",
         f"model 1: task is 'sing'; it must be one of {', '.join([*TASKS, TRAINING])}",
         "model 1: name is missing; it must be a text",
-        "model 1: ask: shots is 'two'; expected a whole number from 0 to 1000",
-        f"model 1: ask: colour is unknown; expected one of {', '.join(TaskOptions.__slots__)}",
-        "model 1: ask: seed is -1; expected a whole number from 0 to 4294967295",
+        "model 1: ask: shots is 'two'; expected an integer from 0 to 1000",
+        f"model 1: ask: unknown option colour; expected one of {', '.join(TaskOptions.__slots__)}",
+        "model 1: ask: seed is -1; expected an integer from 0 to 4294967295",
         "model 1: ask: answer is 'x'; expected one of sentence, letter",
         "model 1: history is 'often'; it must be one of without, with, both",
         "model 1: published 1: value is 'high'; it must be a number",
@@ -179,7 +179,7 @@ def test_a_training_that_cannot_be_is_told(tmp_path):
 
 def test_broken_toml_is_told_with_its_line(tmp_path):
     path = recipe_file(tmp_path, 'title = "x"\ndata = \n')
-    with pytest.raises(InputError, match=r"recipe\.toml:2: is not TOML"):
+    with pytest.raises(InputError, match=r"recipe\.toml:2: not valid TOML"):
         read_recipe(path)
 
 

@@ -471,9 +471,7 @@ def test_identity_is_what_answers_depend_on():
         "kind": "chat", "base_url": "http://localhost:1/v1", "served_model": "gpt", "temperature": 0.0,
         "model_seed": 3,
     }  # fmt: skip
-    with pytest.raises(
-        ValueError, match="concurrency is 0; expected a whole number from 1 to 1000"
-    ):
+    with pytest.raises(ValueError, match="concurrency is 0; expected an integer from 1 to 1000"):
         ModelOptions(base_url="http://localhost:1/v1", concurrency=0)
     with pytest.raises(InputError, match="names no model"):
         open_model("chat:", options)

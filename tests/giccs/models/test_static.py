@@ -215,7 +215,7 @@ def test_the_first_of_a_word_counts_and_bytes_that_are_no_text_are_told(file):
         (b"\xba\x16\x4f\x2f\x0c", "FILE: is fastText's own model; use the vectors in its .vec"),
         (b"\x80\x04\x95", "FILE: is a Python pickle, which is never opened"),
         (b"PK\x03\x04", "FILE: is a zip archive; unpack it"),
-        (gzip.compress(GLOVE, mtime=0)[:-9], "FILE: is not a whole gzip file"),
+        (gzip.compress(GLOVE, mtime=0)[:-9], "FILE: is not a complete gzip file"),
     ],
 )
 def test_faults_are_told_with_their_place(file, content, said):

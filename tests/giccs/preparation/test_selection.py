@@ -266,7 +266,7 @@ def test_the_rules_that_are_shown_are_rules(tmp_path, shown):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("seed = 1\nstart = \n", ":2: is not TOML: "),
+        ("seed = 1\nstart = \n", ":2: not valid TOML: "),
         (
             "sed = 1",
             ": sed is no setting; allowed: dialogues, lengths, start, last, seed, take, relabel",

@@ -91,7 +91,7 @@ def test_a_test_of_ones_own(own):
         (('options = ["a", "b"]', 'options = ["a"]'), "question 1: has 1 options; 2 to 26"),
         (('["Which?"]', "[]"), "question 2: text and options are lists of texts"),
         (("scores = [1, 2, 0]", ""), "question 2: text, options and scores are needed"),
-        (("name = ", "name = ="), "is not TOML"),
+        (("name = ", "name = ="), "not valid TOML"),
     ],
 )
 def test_what_is_wrong_with_a_test(own, change, said):

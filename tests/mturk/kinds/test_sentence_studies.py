@@ -154,7 +154,7 @@ def test_settings_of_dialogues_are_none_of_sentence_pairs(study, pairs_csv):
         "c.toml", 'kind = "conditions"\ndialogues_per_hit = 2\nlanguage_check = true\n'
     )
     study.run("estimate", pairs_csv, "--config", config, code=2)
-    assert "c.toml:2: dialogues_per_hit is unknown; expected one of" in study.said
+    assert "c.toml:2: unknown option dialogues_per_hit; expected one of" in study.said
     assert "c.toml:3: language_check is unknown; expected" in study.said
 
 

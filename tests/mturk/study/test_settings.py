@@ -56,7 +56,7 @@ def test_values_are_taken(tmp_path):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("rewad = 1", "rewad is unknown; expected one of kind, title, description"),
+        ("rewad = 1", "unknown option rewad; expected one of kind, title, description"),
         (
             "reward = 0.25",
             'reward is 0.25; expected dollars of at least 0.01 as a text, such as "0.25"',
@@ -66,10 +66,10 @@ def test_values_are_taken(tmp_path):
         ('title = ""', "title: Title has 0 characters; 1 to 128 are allowed"),
         (f'title = "{"x" * 129}"', "title: Title has 129 characters"),
         ("title = 7", "title is 7; expected a text"),
-        ("assignments = 0", "assignments is 0; expected a whole number from 1 to 1000000000"),
-        ("assignments = true", "assignments is True; expected a whole number"),
-        ("assignments = 5.0", "assignments is 5.0; expected a whole number"),
-        ("lifetime = 29", "lifetime is 29; expected a whole number from 30 to 31536000"),
+        ("assignments = 0", "assignments is 0; expected an integer from 1 to 1000000000"),
+        ("assignments = true", "assignments is True; expected an integer"),
+        ("assignments = 5.0", "assignments is 5.0; expected an integer"),
+        ("lifetime = 29", "lifetime is 29; expected an integer from 30 to 31536000"),
         ("auto_approval_delay = 2592001", "auto_approval_delay is 2592001"),
         ("pseudonyms = 1", "pseudonyms is 1; expected true or false"),
         (
@@ -92,7 +92,7 @@ def test_values_are_taken(tmp_path):
         ('countries = ["DE", "DE"]', "countries is ['DE', 'DE']"),
         (
             "approval_rate_above = 101",
-            "approval_rate_above is 101; expected a whole number from -1 to 100",
+            "approval_rate_above is 101; expected an integer from -1 to 100",
         ),
         ("[qualifications]", "qualifications is unknown"),
     ],
@@ -110,7 +110,7 @@ def test_all_faults_at_once_and_in_order(tmp_path):
 
 def test_bad_toml_has_its_line(tmp_path):
     [(number, message)] = problems_of(written(tmp_path, "seed = 1\nseed = = 2\n"))
-    assert (number, message) == (2, "is not TOML: Invalid value")
+    assert (number, message) == (2, "not valid TOML: Invalid value")
 
 
 def test_too_many_countries(tmp_path):

@@ -47,5 +47,5 @@ def test_all_faults_are_named_together(tmp_path):
 def test_what_is_not_toml_is_refused(tmp_path):
     path = tmp_path / "studies.toml"
     path.write_text("[a", encoding="utf-8")
-    with pytest.raises(InputError, match="is not TOML"):
+    with pytest.raises(InputError, match="not valid TOML"):
         read_studies(str(path))

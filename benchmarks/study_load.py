@@ -33,9 +33,14 @@ from mturk.kinds import Behaviour
 from mturk.kinds.tuples.plan import plan
 from mturk.study.client import connect, resolve
 from mturk.study.ledger import Ledger
-from mturk.study.publish import adopt, send
+from mturk.study.publish import adopt_hits, create_hits
 from mturk.study.settings import Settings
-from mturk.study.simulated_workers import Rehearsal, read_truth, rehearse, worker_ids
+from mturk.study.simulated_workers import (
+    SimulationLog,
+    read_truth,
+    simulate_workers,
+    simulated_worker_ids,
+)
 
 WORKERS = 50
 ASSIGNMENTS = 34
@@ -71,13 +76,13 @@ def publish(url: str, folder: Path, settings: Settings, data: Path) -> tuple[Any
     client = connect(resolve(url))
     book = Ledger.open(folder / "ledger.db", create=True)
     start = time.perf_counter()
-    book.begin(url, settings, plans, time.time())
-    adopt(client, book)
-    send(client, book)
+    book.start_study(url, settings, plans, time.time())
+    adopt_hits(client, book)
+    create_hits(client, book)
     return client, book, time.perf_counter() - start
 
 
-def check(client: Any, book: Ledger, done: Rehearsal, wanted: int) -> None:
+def check(client: Any, book: Ledger, done: SimulationLog, wanted: int) -> None:
     """Compare what was acknowledged with what is there; raise where anything is lost, doubled or wrong."""
     there: Counter[tuple[str, str]] = Counter()
     pages = client.get_paginator("list_assignments_for_hit")
@@ -123,8 +128,8 @@ def main(arguments: list[str] | None = None) -> None:
             )
             truth = read_truth(data / "dialogues.jsonl")
             start, began = time.perf_counter(), own_cpu()
-            done = rehearse(
-                url, worker_ids(WORKERS), truth, Behaviour(pace=options.pace),
+            done = simulate_workers(
+                url, simulated_worker_ids(WORKERS), truth, Behaviour(pace=options.pace),
             )  # fmt: skip
             wall, client_cpu = time.perf_counter() - start, own_cpu() - began
             check(client, book, done, hits * settings.assignments)
@@ -136,7 +141,7 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"{what}: {value:.3f} s, {verdict} {LIMITS[what]} s")
 
 
-def report(done: Rehearsal, wall: float, client_cpu: float, cost: dict[str, float]) -> None:
+def report(done: SimulationLog, wall: float, client_cpu: float, cost: dict[str, float]) -> None:
     """Print what was measured."""
     submitted = done.counts["submitted"]
     print(

@@ -44,9 +44,9 @@ from mturk.kinds import Behaviour
 from mturk.kinds.tuples.plan import plan
 from mturk.study.client import connect, resolve
 from mturk.study.ledger import Ledger
-from mturk.study.publish import adopt, send
+from mturk.study.publish import adopt_hits, create_hits
 from mturk.study.settings import Settings
-from mturk.study.simulated_workers import read_truth, rehearse, worker_ids
+from mturk.study.simulated_workers import read_truth, simulate_workers, simulated_worker_ids
 
 BALANCE = Decimal(1_000_000)
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
@@ -178,16 +178,16 @@ def publish(url: str, folder: Path, data: Path, hits: int, assignments: int) -> 
     tuples, dialogues = read_tuples(data / "tuples.csv"), read_dialogues(data / "dialogues.jsonl")
     client = connect(resolve(url))
     book = Ledger.open(folder / "ledger.db", create=True)
-    book.begin(url, settings, plan(tuples, dialogues, settings)[:hits], time.time())
-    adopt(client, book)
-    send(client, book)
+    book.start_study(url, settings, plan(tuples, dialogues, settings)[:hits], time.time())
+    adopt_hits(client, book)
+    create_hits(client, book)
     return client, book
 
 
 def work(url: str, ids: Sequence[str], dialogues: str, pace: float) -> Worked:
     """Let workers do what there is; for a process of its own."""
-    done = rehearse(url, ids, read_truth(dialogues), Behaviour(pace=pace))
-    names = dict(zip(worker_ids(len(ids)), ids, strict=True))
+    done = simulate_workers(url, ids, read_truth(dialogues), Behaviour(pace=pace))
+    names = dict(zip(simulated_worker_ids(len(ids)), ids, strict=True))
     by_worker = Counter({names[name]: count for name, count in done.by_worker.items()})
     seconds = [one for taken in done.seconds.values() for one in taken]
     return Worked(by_worker, done.refusals.total(), done.counts["repeated"], seconds)
@@ -197,7 +197,7 @@ def work_in(
     clients: int, url: str, workers: int, dialogues: Path, pace: float
 ) -> list[Worked]:  # fmt: skip
     """Share the workers among client processes."""
-    ids = worker_ids(workers)
+    ids = simulated_worker_ids(workers)
     with ProcessPoolExecutor(clients, mp_context=get_context("spawn")) as pool:
         parts = [
             pool.submit(work, url, ids[number::clients], str(dialogues), pace)

@@ -10,11 +10,20 @@ from typing import Any
 
 from mturk.kinds import ExpectedTuple, Fields
 from mturk.kinds.registry import DEFAULT_KIND, kind_names
-from mturk.question_xml import HTMLQuestion, forbidden_in_xml, local_name, parse, read
+from mturk.question_xml import HTMLQuestion, forbidden_in_xml, local_name, parse_xml, read_question
 
 __all__ = [
-    "COMMENT", "TUPLES_SCRIPT", "comment", "expected", "expected_in_page", "from_xml", "read_seconds",
-    "repeated", "seconds_field", "seconds_problems", "to_xml",
+    "COMMENT",
+    "TUPLES_SCRIPT",
+    "expected_tuples",
+    "expected_tuples_in_page",
+    "from_xml",
+    "read_comment",
+    "read_seconds",
+    "repeated_field_problems",
+    "seconds_field",
+    "seconds_problems",
+    "to_xml",
 ]  # fmt: skip
 
 SCHEMA = (
@@ -32,31 +41,31 @@ def seconds_field(tuple_id: str) -> str:
     return f"seconds-{tuple_id}"
 
 
-def expected(question_xml: str) -> tuple[ExpectedTuple, ...]:
+def expected_tuples(question_xml: str) -> tuple[ExpectedTuple, ...]:
     """Return the tuples that a question asks about; none where the question is not one of ours."""
-    question = read(question_xml)
-    return expected_in_page(question.html) if isinstance(question, HTMLQuestion) else ()
+    question = read_question(question_xml)
+    return expected_tuples_in_page(question.html) if isinstance(question, HTMLQuestion) else ()
 
 
-def expected_in_page(html: str) -> tuple[ExpectedTuple, ...]:
+def expected_tuples_in_page(html: str) -> tuple[ExpectedTuple, ...]:
     """Return the tuples that a page asks about; none where the page is not one of ours."""
     begin = html.rfind("<script", 0, max(0, html.find(f'id="{TUPLES_SCRIPT}"')))
     if begin < 0:
         return ()
-    finder = _ScriptFinder()  # fed that element alone: pages are long, and each answer is checked
+    finder = _ScriptParser()  # fed that element alone: pages are long, and each answer is checked
     finder.feed(html[begin : html.find("</script", begin) + len("</script>")])
     try:
-        rows = json.loads("".join(finder.found))
-        return tuple(_expected(row) for row in rows)
+        rows = json.loads("".join(finder.texts))
+        return tuple(_expected_tuple(row) for row in rows)
     except (ValueError, TypeError, KeyError, RecursionError):
         return ()
 
 
-class _ScriptFinder(HTMLParser):
+class _ScriptParser(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.inside = False
-        self.found: list[str] = []
+        self.texts: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.inside = tag == "script" and ("id", TUPLES_SCRIPT) in attrs
@@ -66,19 +75,19 @@ class _ScriptFinder(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if self.inside:
-            self.found.append(data)
+            self.texts.append(data)
 
 
-def _expected(row: Mapping[str, Any]) -> ExpectedTuple:
+def _expected_tuple(row: Mapping[str, Any]) -> ExpectedTuple:
     kind = dict(row).get("kind", DEFAULT_KIND)
     texts = [row["tuple_id"], row["group"], kind, *row["items"]]
-    whole = isinstance(row["items"], list) and all(isinstance(text, str) for text in texts)
-    if not whole or kind not in kind_names():
+    valid = isinstance(row["items"], list) and all(isinstance(text, str) for text in texts)
+    if not valid or kind not in kind_names():
         raise TypeError
     return ExpectedTuple(row["tuple_id"], row["group"], tuple(row["items"]), kind)
 
 
-def repeated(names: Sequence[str], times: Mapping[str, int]) -> list[str]:
+def repeated_field_problems(names: Sequence[str], times: Mapping[str, int]) -> list[str]:
     """Return which fields are there more than once, which nothing in a page does."""
     return [
         f"{name} is there {times[name]} times; once is allowed"
@@ -103,7 +112,7 @@ def read_seconds(text: str) -> float | None:
     return value if math.isfinite(value) and value >= 0 else None
 
 
-def comment(fields: Fields) -> str:
+def read_comment(fields: Fields) -> str:
     """Return what the worker wrote in the comment box; empty where there is nothing."""
     return dict(fields).get(COMMENT, "").strip()
 
@@ -139,7 +148,7 @@ def from_xml(xml: str) -> list[tuple[str, str]]:
     >>> from_xml(to_xml([("best-t1", "a"), ("comment", "\U0001f642 < & ]]>\\r\\n")]))
     [('best-t1', 'a'), ('comment', '🙂 < & ]]>\\r\\n')]
     """
-    root = parse(xml)
+    root = parse_xml(xml)
     if local_name(root) != "QuestionFormAnswers":
         raise ValueError(f"the root element is {root.tag}; QuestionFormAnswers is allowed")
     fields = []

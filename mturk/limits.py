@@ -33,8 +33,8 @@ __all__ = [
     "TITLE",
     "TOKEN",
     "TOKEN_REMEMBERED",
-    "Length",
-    "Range",
+    "LengthLimit",
+    "RangeLimit",
     "assignments_increase_problem",
     "qualification_problems",
     "reward_problem",
@@ -42,90 +42,90 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Length:
+class LengthLimit:
     """How long a text may be.
 
-    >>> Length("Title", 128).problem("x" * 129)
+    >>> LengthLimit("Title", 128).problem("x" * 129)
     'Title has 129 characters; 1 to 128 are allowed'
-    >>> Length("Question", 65_535, unit="bytes").problem("ü" * 40_000)
+    >>> LengthLimit("Question", 65_535, unit="bytes").problem("ü" * 40_000)
     'Question has 80000 bytes; 1 to 65535 are allowed'
     """
 
-    what: str
-    most: int
-    least: int = 1
+    name: str
+    maximum: int
+    minimum: int = 1
     unit: str = "characters"
 
-    def of(self, text: str) -> int:
+    def length(self, text: str) -> int:
         """Return the length of a text in this limit's unit."""
         return len(text.encode("utf-8", "surrogatepass")) if self.unit == "bytes" else len(text)
 
     def problem(self, text: str) -> str | None:
         """Return what is wrong with a text, or None."""
-        length = self.of(text)
-        if self.least <= length <= self.most:
+        length = self.length(text)
+        if self.minimum <= length <= self.maximum:
             return None
-        return f"{self.what} has {length} {self.unit}; {self.least} to {self.most} are allowed"
+        return f"{self.name} has {length} {self.unit}; {self.minimum} to {self.maximum} are allowed"
 
     def check(self, text: str) -> None:
         """Raise ValueError where the text is too long or too short."""
-        _raise(self.problem(text))
+        _raise_problem(self.problem(text))
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class RangeLimit:
     """Which whole numbers are allowed.
 
-    >>> Range("LifetimeInSeconds", 30, 31_536_000, "seconds").problem(1)
+    >>> RangeLimit("LifetimeInSeconds", 30, 31_536_000, "seconds").problem(1)
     'LifetimeInSeconds is 1; 30 to 31536000 seconds are allowed'
     """
 
-    what: str
-    low: int
-    high: int
+    name: str
+    minimum: int
+    maximum: int
     unit: str = ""
 
     def problem(self, value: int) -> str | None:
         """Return what is wrong with a number, or None."""
-        if self.low <= value <= self.high:
+        if self.minimum <= value <= self.maximum:
             return None
-        allowed = f"{self.low} to {self.high} {self.unit}".rstrip()
-        return f"{self.what} is {value}; {allowed} are allowed"
+        allowed = f"{self.minimum} to {self.maximum} {self.unit}".rstrip()
+        return f"{self.name} is {value}; {allowed} are allowed"
 
     def check(self, value: int) -> None:
         """Raise ValueError where the number is outside the range."""
-        _raise(self.problem(value))
+        _raise_problem(self.problem(value))
 
 
-def _raise(problem: str | None) -> None:
+def _raise_problem(problem: str | None) -> None:
     if problem:
         raise ValueError(problem)
 
 
 YEAR = 31_536_000
 
-QUESTION = Length("Question", 65_535, unit="bytes")
-TOKEN = Length("UniqueRequestToken", 64)
-ANNOTATION = Length("RequesterAnnotation", 255, least=0)
-TITLE = Length("Title", 128)
-DESCRIPTION = Length("Description", 2_000)
-KEYWORDS = Length("Keywords", 1_000, least=0)
-FEEDBACK = Length("RequesterFeedback", 1_024, least=0)
-BONUS_REASON = Length("Reason", 4_096)
-MESSAGE_SUBJECT = Length("Subject", 200)
-MESSAGE_TEXT = Length("MessageText", 4_096)
+QUESTION = LengthLimit("Question", 65_535, unit="bytes")
+TOKEN = LengthLimit("UniqueRequestToken", 64)
+ANNOTATION = LengthLimit("RequesterAnnotation", 255, minimum=0)
+TITLE = LengthLimit("Title", 128)
+DESCRIPTION = LengthLimit("Description", 2_000)
+KEYWORDS = LengthLimit("Keywords", 1_000, minimum=0)
+FEEDBACK = LengthLimit("RequesterFeedback", 1_024, minimum=0)
+BONUS_REASON = LengthLimit("Reason", 4_096)
+MESSAGE_SUBJECT = LengthLimit("Subject", 200)
+MESSAGE_TEXT = LengthLimit("MessageText", 4_096)
 
-MESSAGE_WORKERS = Range("the number of WorkerIds", 1, 100)
-LIFETIME = Range("LifetimeInSeconds", 30, YEAR, "seconds")
-ASSIGNMENT_DURATION = Range("AssignmentDurationInSeconds", 30, YEAR, "seconds")
-AUTO_APPROVAL_DELAY = Range("AutoApprovalDelayInSeconds", 0, 2_592_000, "seconds")
+MESSAGE_WORKERS = RangeLimit("the number of WorkerIds", 1, 100)
+LIFETIME = RangeLimit("LifetimeInSeconds", 30, YEAR, "seconds")
+ASSIGNMENT_DURATION = RangeLimit("AssignmentDurationInSeconds", 30, YEAR, "seconds")
+AUTO_APPROVAL_DELAY = RangeLimit("AutoApprovalDelayInSeconds", 0, 2_592_000, "seconds")
 AUTO_APPROVAL_DELAY_DEFAULT = 2_592_000
-MAX_ASSIGNMENTS = Range("MaxAssignments", 1, 1_000_000_000)
-ADDITIONAL_ASSIGNMENTS = Range("NumberOfAdditionalAssignments", 1, 1_000_000_000)
-PAGE = Range("MaxResults", 1, 100)
-QUALIFICATIONS = Range("the number of QualificationRequirements", 0, 10)
-INTEGERS_IN = Range("the number of IntegerValues", 1, 15)
-LOCALES_IN = Range("the number of LocaleValues", 1, 30)
+MAX_ASSIGNMENTS = RangeLimit("MaxAssignments", 1, 1_000_000_000)
+ADDITIONAL_ASSIGNMENTS = RangeLimit("NumberOfAdditionalAssignments", 1, 1_000_000_000)
+PAGE = RangeLimit("MaxResults", 1, 100)
+QUALIFICATIONS = RangeLimit("the number of QualificationRequirements", 0, 10)
+INTEGERS_IN = RangeLimit("the number of IntegerValues", 1, 15)
+LOCALES_IN = RangeLimit("the number of LocaleValues", 1, 30)
 
 MANY_ASSIGNMENTS = 10
 """From here on another fee is due; a HIT made with fewer assignments never gets as many."""
@@ -142,7 +142,7 @@ NUMBERS_ONLY = ("LessThan", "LessThanOrEqualTo", "GreaterThan", "GreaterThanOrEq
 COMPARATORS = (*NUMBERS_ONLY, "EqualTo", "NotEqualTo", *NO_VALUE, *LISTS)
 
 
-def reward_problem(text: str, what: str = "Reward") -> str | None:
+def reward_problem(text: str, name: str = "Reward") -> str | None:
     """Return what is wrong with an amount of US dollars as the service takes it (a string), or None.
 
     >>> reward_problem("0.25"), reward_problem("0.00")
@@ -152,7 +152,7 @@ def reward_problem(text: str, what: str = "Reward") -> str | None:
     """
     if AMOUNT.fullmatch(text) and len(text) <= 12:
         return None
-    return f"{what} is {text!r}; dollars with at most two decimals are allowed, such as '0.25'"
+    return f"{name} is {text!r}; dollars with at most two decimals are allowed, such as '0.25'"
 
 
 def assignments_increase_problem(now: int, additional: int) -> str | None:
@@ -180,9 +180,9 @@ def qualification_problems(requirements: Sequence[Mapping[str, Any]]) -> list[st
     ['QualificationRequirements[0]: EqualTo takes one IntegerValue or one LocaleValue; 0 and 0 are given']
     """
     problems = [QUALIFICATIONS.problem(len(requirements))]
-    for place, requirement in enumerate(requirements):
+    for index, requirement in enumerate(requirements):
         problem = _requirement_problem(requirement)
-        problems.append(problem and f"QualificationRequirements[{place}]: {problem}")
+        problems.append(problem and f"QualificationRequirements[{index}]: {problem}")
     return [problem for problem in problems if problem]
 
 
@@ -190,23 +190,25 @@ def _requirement_problem(requirement: Mapping[str, Any]) -> str | None:
     comparator = requirement.get("Comparator")
     numbers = len(requirement.get("IntegerValues") or ())
     locales = len(requirement.get("LocaleValues") or ())
-    given = f"{numbers} and {locales} are given"
+    value_counts = f"{numbers} and {locales} are given"
     if not requirement.get("QualificationTypeId"):
         return "QualificationTypeId is missing"
     if comparator not in COMPARATORS:
         return f"Comparator is {comparator!r}; allowed: {', '.join(COMPARATORS)}"
     if comparator in NO_VALUE:
-        return f"{comparator} takes no values; {given}" if numbers or locales else None
+        return f"{comparator} takes no values; {value_counts}" if numbers or locales else None
     if comparator in NUMBERS_ONLY and (numbers != 1 or locales):
-        return f"{comparator} takes one IntegerValue; {given}"
+        return f"{comparator} takes one IntegerValue; {value_counts}"
     if bool(numbers) == bool(locales) or (comparator not in LISTS and numbers + locales > 1):
         many = "one IntegerValue or one LocaleValue"
         if comparator in LISTS:
             many = "IntegerValues or LocaleValues, not both"
-        return f"{comparator} takes {many}; {given}"
-    which = requirement["QualificationTypeId"]
-    if (which == LOCALE) != bool(locales):
-        places, others = "LocaleValues", "IntegerValues"
-        takes, not_these = (places, others) if which == LOCALE else (others, places)
-        return f"QualificationType {which} takes {takes}, not {not_these}"
+        return f"{comparator} takes {many}; {value_counts}"
+    type_id = requirement["QualificationTypeId"]
+    if (type_id == LOCALE) != bool(locales):
+        locale_field, integer_field = "LocaleValues", "IntegerValues"
+        takes, not_these = (
+            (locale_field, integer_field) if type_id == LOCALE else (integer_field, locale_field)
+        )
+        return f"QualificationType {type_id} takes {takes}, not {not_these}"
     return INTEGERS_IN.problem(numbers) if numbers else LOCALES_IN.problem(locales)

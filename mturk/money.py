@@ -10,7 +10,7 @@ from decimal import ROUND_HALF_UP, Decimal
 
 from mturk.limits import MANY_ASSIGNMENTS, reward_problem
 
-__all__ = ["amount", "bonus_fee", "cents", "cost", "fee", "hourly_wage"]
+__all__ = ["bonus_fee", "cost", "fee", "hourly_wage", "parse_amount", "round_to_cents"]
 
 CENT = Decimal("0.01")
 BASE_RATE = Decimal("0.20")
@@ -19,22 +19,22 @@ MASTERS_RATE = Decimal("0.05")
 SECONDS_AN_HOUR = 3600
 
 
-def amount(text: str, what: str = "Reward") -> Decimal:
+def parse_amount(text: str, name: str = "Reward") -> Decimal:
     """Return an amount as it is written in a request; ValueError where it is none.
 
-    >>> amount("0.5")
+    >>> parse_amount("0.5")
     Decimal('0.50')
     """
-    problem = reward_problem(text, what)
+    problem = reward_problem(text, name)
     if problem:
         raise ValueError(problem)
-    return cents(Decimal(text))
+    return round_to_cents(Decimal(text))
 
 
-def cents(value: Decimal) -> Decimal:
+def round_to_cents(value: Decimal) -> Decimal:
     """Return the amount with two decimals, rounded half up; ``str`` of it is what a request carries.
 
-    >>> str(cents(Decimal("0.125"))), str(cents(Decimal("3")))
+    >>> str(round_to_cents(Decimal("0.125"))), str(round_to_cents(Decimal("3")))
     ('0.13', '3.00')
     """
     return value.quantize(CENT, ROUND_HALF_UP)
@@ -49,7 +49,7 @@ def fee(reward: Decimal, max_assignments: int, *, masters: bool = False) -> Deci
     rate = BASE_RATE
     rate += MANY_RATE if max_assignments >= MANY_ASSIGNMENTS else 0
     rate += MASTERS_RATE if masters else 0
-    return max(CENT, cents(reward * rate))
+    return max(CENT, round_to_cents(reward * rate))
 
 
 def bonus_fee(bonus: Decimal) -> Decimal:
@@ -58,7 +58,7 @@ def bonus_fee(bonus: Decimal) -> Decimal:
     >>> bonus_fee(Decimal("1.00"))
     Decimal('0.20')
     """
-    return max(CENT, cents(bonus * BASE_RATE))
+    return max(CENT, round_to_cents(bonus * BASE_RATE))
 
 
 def cost(reward: Decimal, assignments: int, *, masters: bool = False) -> Decimal:
@@ -73,7 +73,7 @@ def cost(reward: Decimal, assignments: int, *, masters: bool = False) -> Decimal
 def hourly_wage(reward: Decimal, seconds: float) -> Decimal:
     """Return what `reward` for `seconds` of work amounts to in an hour, not rounded.
 
-    >>> cents(hourly_wage(Decimal("0.25"), 90))
+    >>> round_to_cents(hourly_wage(Decimal("0.25"), 90))
     Decimal('10.00')
     """
     if not seconds > 0:

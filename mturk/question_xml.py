@@ -15,8 +15,8 @@ __all__ = [
     "QuestionForm",
     "forbidden_in_xml",
     "local_name",
-    "parse",
-    "read",
+    "parse_xml",
+    "read_question",
     "write_html_question",
 ]
 
@@ -59,7 +59,7 @@ def write_html_question(html: str, frame_height: int = 0) -> str:
     which XML would read as a line feed. Raises ValueError where ``]]>`` stands in the page: text must be
     escaped as HTML before.
 
-    >>> read(write_html_question("<p>a&amp;b \U0001f642</p>")).html
+    >>> read_question(write_html_question("<p>a&amp;b \U0001f642</p>")).html
     '<p>a&amp;b &#128578;</p>'
     """
     html = FORBIDDEN.sub("", html).replace("\r", "&#13;")
@@ -81,18 +81,18 @@ def forbidden_in_xml(text: str) -> list[str]:
     return FORBIDDEN.findall(text)
 
 
-def read(question_xml: str) -> HTMLQuestion | ExternalQuestion | QuestionForm:
+def read_question(question_xml: str) -> HTMLQuestion | ExternalQuestion | QuestionForm:
     """Return the question; ValueError says what is wrong with the XML.
 
     All published dates of a schema are accepted. Document type definitions are refused.
     """
-    root = parse(question_xml)
-    found = NAME.fullmatch(root.tag)
-    kind = found[1] if found and found[1] == found[2] else None
+    root = parse_xml(question_xml)
+    match = NAME.fullmatch(root.tag)
+    kind = match[1] if match and match[1] == match[2] else None
     if kind == "HTMLQuestion":
-        return HTMLQuestion(_text(root, "HTMLContent", strip=False), _frame_height(root))
+        return HTMLQuestion(_element_text(root, "HTMLContent", strip=False), _frame_height(root))
     if kind == "ExternalQuestion":
-        return ExternalQuestion(_url(root), _frame_height(root))
+        return ExternalQuestion(_external_url(root), _frame_height(root))
     if kind == "QuestionForm":
         return QuestionForm(root)
     raise ValueError(
@@ -101,7 +101,7 @@ def read(question_xml: str) -> HTMLQuestion | ExternalQuestion | QuestionForm:
     )
 
 
-def parse(xml: str) -> Element:
+def parse_xml(xml: str) -> Element:
     """Return the root element; ValueError where the XML is not well-formed or has a document type.
 
     An encoding that the XML declares says nothing: text has none.
@@ -133,12 +133,12 @@ def local_name(element: Element) -> str:
     return element.tag.rpartition("}")[2]
 
 
-def _text(root: Element, name: str, *, strip: bool = True) -> str:
-    found = [child for child in root if local_name(child) == name]
-    if len(found) != 1:
-        raise ValueError(f"{local_name(root)} has {len(found)} elements {name}; one is needed")
-    text = found[0].text or ""
-    if len(found[0]):
+def _element_text(root: Element, name: str, *, strip: bool = True) -> str:
+    elements = [child for child in root if local_name(child) == name]
+    if len(elements) != 1:
+        raise ValueError(f"{local_name(root)} has {len(elements)} elements {name}; one is needed")
+    text = elements[0].text or ""
+    if len(elements[0]):
         raise ValueError(f"{name} holds elements; it must hold text (use a CDATA section)")
     if not text.strip():
         raise ValueError(f"{name} is empty")
@@ -146,7 +146,7 @@ def _text(root: Element, name: str, *, strip: bool = True) -> str:
 
 
 def _frame_height(root: Element) -> int:
-    text = _text(root, "FrameHeight")
+    text = _element_text(root, "FrameHeight")
     if not re.fullmatch(r"[0-9]{1,6}", text):
         raise ValueError(
             f"FrameHeight is {text!r}; pixels as a whole number are allowed, 0 for all"
@@ -154,13 +154,13 @@ def _frame_height(root: Element) -> int:
     return int(text)
 
 
-def _url(root: Element) -> str:
-    url = _text(root, "ExternalURL")
+def _external_url(root: Element) -> str:
+    url = _element_text(root, "ExternalURL")
     try:
         parts = urlsplit(url)
-        whole = parts.scheme in ("http", "https") and parts.hostname is not None
+        valid = parts.scheme in ("http", "https") and parts.hostname is not None
     except ValueError:
-        whole = False
-    if not whole:
+        valid = False
+    if not valid:
         raise ValueError(f"ExternalURL is {url!r}; an https or http address is allowed")
     return url

@@ -624,11 +624,11 @@ def test_what_holds_people_or_secrets_is_for_its_owner_alone(tmp_path, monkeypat
     from giccs.caching import cache_folder
     from mturk.service.store.database import Database
     from mturk.study.ledger import Ledger
-    from mturk.study.privacy import key_path, pseudonyms_of
+    from mturk.study.privacy import key_path, pseudonym_namer
 
     database = Database(tmp_path / "hits.db")
     with Ledger.open(tmp_path / "ledger.db", create=True) as ledger:
-        pseudonyms_of(ledger)
+        pseudonym_namer(ledger)
         assert key_path(ledger).is_file()
         modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
     database.close()

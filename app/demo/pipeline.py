@@ -188,7 +188,7 @@ def _annotate(folder: Folder, plan: Plan, steps: Steps) -> None:
 
     with steps.step("Creating tuples of candidates") as messages:
         messages.append(f"{_write_tuples(folder, plan)} tuples of {TUPLE_SIZE}")
-    with Ledger.open(folder.ledger, create=True) as ledger, ledger.alone():
+    with Ledger.open(folder.ledger, create=True) as ledger, ledger.exclusive_lock():
         _plan_hits(ledger, folder)
         if _is_complete(ledger):
             steps.skip(ANNOTATION_STEPS - 2, "service, HITs, workers: skipped, all judgments exist")
@@ -225,7 +225,7 @@ def _plan_hits(ledger: Ledger, folder: Folder) -> None:
 
     tuples, dialogues = read_tuples(folder.tuples), read_dialogues(folder.dialogues)
     settings = read_settings(folder.settings, data_language(dialogues, str(folder.dialogues)))
-    ledger.begin(LOCAL, settings, hits_of(tuples, dialogues, settings), time.time())
+    ledger.start_study(LOCAL, settings, hits_of(tuples, dialogues, settings), time.time())
 
 
 def _is_complete(ledger: Ledger) -> bool:
@@ -250,11 +250,13 @@ def _collect_judgments(ledger: Ledger, folder: Folder, plan: Plan, steps: Steps)
 
 def _publish(ledger: Ledger, address: str, steps: Steps) -> str:
     from mturk.study.client import connect, resolve
-    from mturk.study.publish import adopt, send
+    from mturk.study.publish import adopt_hits, create_hits
 
     client = connect(resolve(address))
-    adopted = adopt(client, ledger).adopted
-    n_created = send(client, ledger, progress=lambda hits: steps.bar(hits, "publishing", len(hits)))
+    adopted = adopt_hits(client, ledger).n_adopted
+    n_created = create_hits(
+        client, ledger, progress=lambda hits: steps.bar(hits, "publishing", len(hits))
+    )
     n_before = len(ledger.hits()) - n_created - adopted
     counts = {"created": n_created, "found at the service": adopted, "published before": n_before}
     return f"{len(ledger.hits())} HITs: {', '.join(f'{n} {label}' for label, n in counts.items() if n)}"
@@ -262,14 +264,14 @@ def _publish(ledger: Ledger, address: str, steps: Steps) -> str:
 
 def _work(ledger: Ledger, address: str, folder: Folder, plan: Plan, steps: Steps) -> str:
     from mturk.kinds import Behaviour
-    from mturk.study.simulated_workers import read_truth, rehearse, worker_ids
+    from mturk.study.simulated_workers import read_truth, simulate_workers, simulated_worker_ids
 
     n_submissions = sum(hit.max_assignments for hit in ledger.hits()) - len(ledger.assignments())
     bar = steps.bar(range(n_submissions), "submissions", n_submissions)
-    done = rehearse(
-        address, worker_ids(plan.workers), read_truth(folder.dialogues),
+    done = simulate_workers(
+        address, simulated_worker_ids(plan.workers), read_truth(folder.dialogues),
         Behaviour(plan.noise, plan.disagreement, plan.careless, seed=plan.seed),
-        told=lambda _: next(bar, None),
+        on_submission=lambda _: next(bar, None),
     )  # fmt: skip
     return f"{done.counts['submitted']} assignments submitted"
 
@@ -277,23 +279,23 @@ def _work(ledger: Ledger, address: str, folder: Folder, plan: Plan, steps: Steps
 def _collect(ledger: Ledger, address: str, folder: Folder, steps: Steps) -> str:
     from mturk.study.client import connect, resolve
     from mturk.study.collect import collect
-    from mturk.study.privacy import namer
+    from mturk.study.privacy import worker_namer
 
     collected = collect(
-        connect(resolve(address)), ledger, namer(ledger),
+        connect(resolve(address)), ledger, worker_namer(ledger),
         progress=lambda hits: steps.bar(hits, "collecting", len(hits)),
     )  # fmt: skip
     if not _is_complete(ledger):
         message = "assignments are missing, and the service has no open HITs"
         raise click.ClickException(f"{message}; remove {folder.path} and run the command again")
-    return f"{len(ledger.assignments())} assignments, {collected.new} of them new"
+    return f"{len(ledger.assignments())} assignments, {collected.n_new} of them new"
 
 
 def _write_judgments(ledger: Ledger, folder: Folder) -> str:
-    from mturk.study.valid_answers import judged, write
+    from mturk.study.valid_answers import read_valid_answers, write_answers
 
-    answers = judged(ledger)
-    folder.derive(folder.judgments, lambda path: write(answers, path))
+    answers = read_valid_answers(ledger)
+    folder.derive(folder.judgments, lambda path: write_answers(answers, path))
     assert answers.judgments is not None
     notes = "".join(f"; {note}" for note in answers.notes())
     n_annotators = len(answers.judgments.annotators)

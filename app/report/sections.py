@@ -93,20 +93,20 @@ def _source_of_study(inputs: Inputs) -> Source:
     from giccs.benchmark.assemble import read_dialogues
     from giccs.benchmark.languages import data_language
     from mturk.kinds.tuples.plan import plan
-    from mturk.money import cents
-    from mturk.study.cost import estimate
+    from mturk.money import round_to_cents
+    from mturk.study.cost import estimate_cost
     from mturk.study.settings_file import read_settings
 
     tuples, dialogues, settings_file = inputs.study
     study_files = read_tuples(inputs.path(tuples)), read_dialogues(inputs.path(dialogues))
     settings = read_settings(inputs.path(settings_file), data_language(study_files[1], dialogues))
-    cost = estimate([settings.assignments] * len(plan(*study_files, settings)), settings)
+    cost = estimate_cost([settings.assignments] * len(plan(*study_files, settings)), settings)
     amounts = {
         "reward": cost.reward,
         "rewards": cost.rewards,
         "fees": cost.fees,
         "total": cost.total,
-        "hourly": cents(cost.hourly),
+        "hourly": round_to_cents(cost.hourly),
         "minimum_wage": cost.minimum,
         "currency": cost.currency,
     }

@@ -15,10 +15,10 @@ from mturk.cli.published_study import Opened, ledger_option, opened, workers_opt
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mturk.study.collect import Collected
+    from mturk.study.collect import CollectionResult
     from mturk.study.ledger import Assignment, Ledger
     from mturk.study.status import Status
-    from mturk.study.valid_answers import Judged
+    from mturk.study.valid_answers import ValidAnswers
 
 __all__ = ["collect", "status", "worker_names"]
 
@@ -65,11 +65,13 @@ def status(console: Console, ledger: str, watch: float | None, trials: int) -> N
 
 
 def _status(study: Opened, trials: int) -> Status:
-    from mturk.study.status import status as status_of
-    from mturk.study.valid_answers import judged
+    from mturk.study.status import study_status as status_of
+    from mturk.study.valid_answers import read_valid_answers
 
     hits = study.collect().hits
-    return status_of(study.book, hits, judged(study.book), now=time.time(), trials=trials)
+    return status_of(
+        study.book, hits, read_valid_answers(study.book), now=time.time(), trials=trials
+    )
 
 
 @command(
@@ -103,22 +105,24 @@ def collect(
     """
     from mturk.kinds import get_kind
     from mturk.study.ledger import Ledger
-    from mturk.study.valid_answers import judged, write
+    from mturk.study.valid_answers import read_valid_answers, write_answers
 
     if output == "-" and console.as_json:
         raise click.UsageError("--json prints one document and nothing else; name a file with -o")
-    found: Collected | None = None
+    found: CollectionResult | None = None
     if offline:
         with Ledger.open(ledger) as book:
-            judgments = judged(book, worker_names(book, None, worker_ids))
+            judgments = read_valid_answers(book, worker_names(book, None, worker_ids))
             everything = len(book.assignments())
     else:
         with opened(console, ledger) as study:
             found = study.collect()
-            judgments = judged(study.book, worker_names(study.book, study.client, worker_ids))
+            judgments = read_valid_answers(
+                study.book, worker_names(study.book, study.client, worker_ids)
+            )
             everything = len(study.book.assignments())
     output = output or get_kind(judgments.kind).file
-    write(judgments, output)
+    write_answers(judgments, output)
     for said in judgments.notes():
         console.note(f"note: {said}")
     document = _document(found, judgments, everything, output)
@@ -129,23 +133,23 @@ def collect(
 
 
 def _document(
-    found: Collected | None, judgments: Judged, everything: int, output: str
+    found: CollectionResult | None, judgments: ValidAnswers, everything: int, output: str
 ) -> dict[str, Any]:
     from mturk.kinds import get_kind
 
     return {
         "output": output,
         "assignments": everything,
-        "new": found.new if found else 0,
-        "reviewed_since": found.changed if found else 0,
-        "hits_deleted": list(found.gone) if found else [],
-        f"{get_kind(judgments.kind).answer}s": len(judgments.answered),
-        "annotators": len({one.annotator for one in judgments.answered}),
+        "new": found.n_new if found else 0,
+        "reviewed_since": found.n_changed if found else 0,
+        "hits_deleted": list(found.deleted_hits) if found else [],
+        f"{get_kind(judgments.kind).answer}s": len(judgments.answers),
+        "annotators": len({one.annotator for one in judgments.answers}),
         "left_out": {reason: count for reason, count in judgments.counts.items() if count},
         "left_out_each": [
             {"assignment_id": out.assignment_id, "tuple_id": out.tuple_id, "reason": out.reason,
              "text": out.text}
-            for out in judgments.left_out
+            for out in judgments.excluded
         ],
     }  # fmt: skip
 
@@ -165,13 +169,13 @@ def worker_names(
 ) -> Callable[[Assignment], str] | None:
     """Return who an assignment is by, as --worker-ids has it; None for what the ledger says."""
     from mturk.study.collect import worker_ids
-    from mturk.study.privacy import pseudonyms_of
+    from mturk.study.privacy import pseudonym_namer
 
     kept = ledger.study().settings.pseudonyms
     if wanted is None or (wanted == "pseudonyms") == kept:
         return None
     if wanted == "pseudonyms":
-        name = pseudonyms_of(ledger)
+        name = pseudonym_namer(ledger)
         return lambda assignment: name(assignment.worker)
     if client is None:
         raise click.UsageError(

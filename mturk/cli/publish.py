@@ -19,10 +19,10 @@ from mturk.kinds.registry import DEFAULT_KIND, kind_names
 
 if TYPE_CHECKING:
     from mturk.study.client import Endpoint
-    from mturk.study.cost import Estimate
+    from mturk.study.cost import CostEstimate
     from mturk.study.ledger import Ledger
     from mturk.study.plan import PlannedStudy
-    from mturk.study.publish import Found
+    from mturk.study.publish import AdoptedHits
     from mturk.study.settings import Settings
 
 __all__ = ["estimate", "preview", "publish"]
@@ -39,9 +39,9 @@ def _print_settings(ctx: click.Context, parameter: click.Parameter, kind: str | 
 def _print_texts(ctx: click.Context, parameter: click.Parameter, kind: str | None) -> None:
     if kind:
         from mturk.kinds import get_kind
-        from mturk.kinds.texts import shipped_texts
+        from mturk.kinds.texts import read_built_in_file
 
-        click.echo(shipped_texts(get_kind(kind).package, "en"), nl=False)
+        click.echo(read_built_in_file(get_kind(kind).package, "en"), nl=False)
         ctx.exit()
 
 
@@ -117,7 +117,7 @@ def estimate(
     checked here.
     """
     from mturk.study.client import resolve
-    from mturk.study.cost import report
+    from mturk.study.cost import format_estimate
 
     with arguments():
         where = resolve(endpoint, insist_on_production=True)  # nothing is called, so no danger
@@ -125,7 +125,7 @@ def estimate(
     price = _price(study)
     _warn_of_wage(console, price, config)
     console.answer(
-        report(price, imaginary=not where.amazon),
+        format_estimate(price, imaginary=not where.amazon),
         {"endpoint": where.url, **_document(price, where)},
     )
 
@@ -212,7 +212,7 @@ def publish(
     _check_limit(price, study.settings, config)
     _warn_of_wage(console, price, config)
     client = connect(where)
-    with Ledger.open(ledger, create=True) as book, book.alone():
+    with Ledger.open(ledger, create=True) as book, book.exclusive_lock():
         _publish(console, client, book, study, where, yes)
 
 
@@ -221,29 +221,29 @@ def _publish(
 ) -> None:
     import time
 
-    from mturk.study.publish import adopt, cost_left, send, unpublished
+    from mturk.study.publish import adopt_hits, create_hits, unpublished_cost, unpublished_hits
 
-    book.begin(where.url, study.settings, study.hits, time.time())
-    before = len(book.hits()) - len(unpublished(book))
-    found = adopt(client, book)
+    book.start_study(where.url, study.settings, study.hits, time.time())
+    before = len(book.hits()) - len(unpublished_hits(book))
+    found = adopt_hits(client, book)
     _warn_of_doubles(console, found)
-    cost = cost_left(book)
+    cost = unpublished_cost(book)
     _check_balance(client, cost)
     if not where.loopback and cost and not yes:
-        _confirm(len(unpublished(book)), cost, where)
+        _confirm(len(unpublished_hits(book)), cost, where)
     try:
-        made = send(
+        made = create_hits(
             client, book, progress=lambda hits: console.progress(hits, "publishing", len(hits))
         )
     except (KeyboardInterrupt, OSError):
-        left = len(unpublished(book))
+        left = len(unpublished_hits(book))
         console.note(f"{left} of {len(book.hits())} HITs are not published yet")
         raise
     _tell(
         console,
         book,
         where,
-        {"published_before": before, "adopted": found.adopted, "created": made},
+        {"published_before": before, "adopted": found.n_adopted, "created": made},
     )
 
 
@@ -264,14 +264,14 @@ def _planned(
     return study
 
 
-def _price(study: PlannedStudy) -> Estimate:
-    from mturk.study.cost import estimate
+def _price(study: PlannedStudy) -> CostEstimate:
+    from mturk.study.cost import estimate_cost
 
-    return estimate([study.settings.assignments] * len(study.hits), study.settings)
+    return estimate_cost([study.settings.assignments] * len(study.hits), study.settings)
 
 
-def _document(price: Estimate, where: Endpoint) -> dict[str, Any]:
-    from mturk.money import cents
+def _document(price: CostEstimate, where: Endpoint) -> dict[str, Any]:
+    from mturk.money import round_to_cents
 
     return {
         "hits": price.hits,
@@ -281,8 +281,8 @@ def _document(price: Estimate, where: Endpoint) -> dict[str, Any]:
         "fees": str(price.fees),
         "total": str(price.total),
         "imaginary": not where.amazon,
-        "hourly_usd": str(cents(price.hourly_usd)),
-        "hourly": str(cents(price.hourly)),
+        "hourly_usd": str(round_to_cents(price.hourly_usd)),
+        "hourly": str(round_to_cents(price.hourly)),
         "minimum_wage": str(price.minimum),
         "below_minimum_wage": price.below_minimum,
         "currency": price.currency,
@@ -291,19 +291,19 @@ def _document(price: Estimate, where: Endpoint) -> dict[str, Any]:
     }
 
 
-def _warn_of_wage(console: Console, price: Estimate, config: str | None) -> None:
-    from mturk.money import cents
+def _warn_of_wage(console: Console, price: CostEstimate, config: str | None) -> None:
+    from mturk.money import round_to_cents
 
     if price.below_minimum:
         unit = price.currency
         said = (
-            f"workers of the expected speed earn {cents(price.hourly)} {unit} an hour, below the minimum "
-            f"wage of {price.minimum} {unit}; a reward of {price.reward_for_minimum} reaches it"
+            f"workers of the expected speed earn {round_to_cents(price.hourly)} {unit} an hour, below the "
+            f"minimum wage of {price.minimum} {unit}; a reward of {price.reward_for_minimum} reaches it"
         )
         console.warn([Problem(config or "settings", None, said)])
 
 
-def _check_limit(price: Estimate, settings: Settings, config: str | None) -> None:
+def _check_limit(price: CostEstimate, settings: Settings, config: str | None) -> None:
     if settings.spending_limit and price.total > settings.spending_limit:
         said = (
             f"the study costs ${price.total} with fees; spending_limit allows "
@@ -314,9 +314,9 @@ def _check_limit(price: Estimate, settings: Settings, config: str | None) -> Non
 
 def _check_balance(client: Any, cost: Decimal) -> None:
     from mturk.study.client import ServiceError
-    from mturk.study.publish import available
+    from mturk.study.publish import available_balance
 
-    if cost and (balance := available(client)) < cost:
+    if cost and (balance := available_balance(client)) < cost:
         raise ServiceError(f"the HITs cost ${cost} with fees, and the balance is ${balance}")
 
 
@@ -326,21 +326,21 @@ def _confirm(hits: int, cost: Decimal, where: Endpoint) -> None:
     type_amount(cost, "Type the amount to publish them", "nothing was published")
 
 
-def _warn_of_doubles(console: Console, found: Found) -> None:
+def _warn_of_doubles(console: Console, found: AdoptedHits) -> None:
     console.warn(
         [
             Problem(hit_id, None, f"is a second HIT for {annotation}; expire it with the service")
-            for annotation, hit_id in found.doubles
+            for annotation, hit_id in found.duplicates
         ]
     )
 
 
 def _tell(console: Console, book: Ledger, where: Endpoint, counts: dict[str, int]) -> None:
-    from mturk.study.cost import estimate, report
+    from mturk.study.cost import estimate_cost, format_estimate
 
     hits = book.hits()
     study = book.study()
-    price = estimate([hit.max_assignments for hit in hits], study.settings)
+    price = estimate_cost([hit.max_assignments for hit in hits], study.settings)
     said = ", ".join(f"{count} {what.replace('_', ' ')}" for what, count in counts.items() if count)
     text = f"{len(hits)} HITs at {where.url}: {said}; ledger {book.path}"
     document = {
@@ -351,4 +351,4 @@ def _tell(console: Console, book: Ledger, where: Endpoint, counts: dict[str, int
         "left": sum(hit.hit_id is None for hit in hits),
         **_document(price, where),
     }
-    console.answer(f"{text}\n{report(price, imaginary=not where.amazon)}", document)
+    console.answer(f"{text}\n{format_estimate(price, imaginary=not where.amazon)}", document)

@@ -15,7 +15,7 @@ from bws.command import Console
 
 if TYPE_CHECKING:
     from mturk.study.client import Endpoint
-    from mturk.study.collect import Collected
+    from mturk.study.collect import CollectionResult
     from mturk.study.ledger import Ledger
 
 __all__ = [
@@ -47,19 +47,20 @@ class Opened:
     where: Endpoint
     client: Any
 
-    def collect(self) -> Collected:
+    def collect(self) -> CollectionResult:
         """Bring the ledger up to date, and say what was new."""
         from mturk.study.collect import collect
-        from mturk.study.privacy import namer
+        from mturk.study.privacy import worker_namer
 
         console = self.console
         found = collect(
-            self.client, self.book, namer(self.book),
+            self.client, self.book, worker_namer(self.book),
             progress=lambda hits: console.progress(hits, "collecting", len(hits)),
         )  # fmt: skip
-        if found.gone:
+        if found.deleted_hits:
             console.note(
-                f"{len(found.gone)} HITs were deleted at the service; what was collected before is kept"
+                f"{len(found.deleted_hits)} HITs were deleted at the service; "
+                "what was collected before is kept"
             )
         return found
 

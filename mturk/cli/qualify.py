@@ -53,22 +53,22 @@ def qualify(
         _mark(console, workers_of)
         return
     from mturk.study.client import connect, resolve
-    from mturk.study.qualification import create
+    from mturk.study.qualification import create_qualification_type
 
     asked = _test(config, language, test)
     with arguments():
         where = resolve(endpoint)
-    its_id, new = create(connect(where), asked)
+    its_id, new = create_qualification_type(connect(where), asked)
     requirement = f"{its_id}>={asked.pass_at}"
     what = f"{asked.name!r}, {len(asked.questions)} questions"
     _tell(console, its_id, requirement, f"{'made' if new else 'was there'}: {what}", new=new)
 
 
 def _test(config: str | None, language: str | None, test: str | None) -> QualificationTest:
-    from mturk.study.qualification import read_test, shipped_test
+    from mturk.study.qualification import built_in_test, read_test
     from mturk.study.settings_file import read_settings
 
-    return read_test(test) if test else shipped_test(read_settings(str(config), language))
+    return read_test(test) if test else built_in_test(read_settings(str(config), language))
 
 
 def _mark(console: Console, ledger: str) -> None:

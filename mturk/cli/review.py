@@ -24,9 +24,9 @@ from mturk.cli.published_study import (
 
 if TYPE_CHECKING:
     from mturk.kinds import HitKind
-    from mturk.study.actions import Outcome
+    from mturk.study.actions import ActionResults
     from mturk.study.ledger import Action
-    from mturk.study.review import Decision, Waiting
+    from mturk.study.review import Decision, PendingReview
     from mturk.study.top_up import TopUp
 
 __all__ = ["batch", "bonus", "close", "extend", "purge", "review", "top_up"]
@@ -128,24 +128,24 @@ def _submitted(study: Opened, reject: Sequence[str]) -> list[str]:
 
 
 def _decide(study: Opened, made: Sequence[Decision], unmarked: int, *, override: bool) -> None:
-    from mturk.study.actions import supersede, unfinished
-    from mturk.study.collect import refresh
-    from mturk.study.privacy import namer
-    from mturk.study.review import carry_out_review, decided
+    from mturk.study.actions import supersede_reviews, unfinished_actions
+    from mturk.study.collect import update_hit
+    from mturk.study.privacy import worker_namer
+    from mturk.study.review import execute_review, plan_reviews
 
-    actions, before = decided(study.book, made, override=override)
-    with study.book.alone():
-        supersede(study.book, actions, time.time())
-        left = {one.token: one for one in unfinished(study.book, "approve", "reject")}
+    actions, before = plan_reviews(study.book, made, override=override)
+    with study.book.exclusive_lock():
+        supersede_reviews(study.book, actions, time.time())
+        left = {one.token: one for one in unfinished_actions(study.book, "approve", "reject")}
         left |= {one.token: one for one in actions}
-        done = _carry_out(study, [*left.values()], carry_out_review)
+        done = _carry_out(study, [*left.values()], execute_review)
     hit_of = {one.assignment_id: one.hit_id for one in study.book.assignments()}
     for hit_id in dict.fromkeys(hit_of[one.target] for one in done.done if one.target in hit_of):
-        refresh(study.client, study.book, hit_id, namer(study.book))
+        update_hit(study.client, study.book, hit_id, worker_namer(study.book))
     counts = {
         "approved": sum(one.kind == "approve" for one in done.done),
         "rejected": sum(one.kind == "reject" for one in done.done),
-        "decided_before": before + len(done.before),
+        "decided_before": before + len(done.already_done),
         "without_mark": unmarked,
         "refused": len(done.refused),
     }
@@ -155,20 +155,20 @@ def _decide(study: Opened, made: Sequence[Decision], unmarked: int, *, override:
 def _list(study: Opened, output: str | None) -> None:
     from bws.annotators import annotator_report
     from bws.textio import write_atomic
-    from mturk.study.actions import unfinished
-    from mturk.study.review import decisions_sheet, waiting
+    from mturk.study.actions import unfinished_actions
+    from mturk.study.review import pending_reviews, review_csv
     from mturk.study.status import local_time
-    from mturk.study.valid_answers import judged
+    from mturk.study.valid_answers import read_valid_answers
 
-    found = judged(study.book)
+    found = read_valid_answers(study.book)
     report = annotator_report(found.judgments) if found.judgments else None
-    rows = waiting(study.book, found, report)
-    if left := unfinished(study.book, "approve", "reject"):
+    rows = pending_reviews(study.book, found, report)
+    if left := unfinished_actions(study.book, "approve", "reject"):
         study.console.note(
             f"note: {len(left)} decisions are unfinished; any decision carries them out"
         )
     if output is not None:
-        write_atomic(output, decisions_sheet(rows, local_time))
+        write_atomic(output, review_csv(rows, local_time))
     if output == "-":
         return
     people = report.table() if report else ""
@@ -181,7 +181,7 @@ def _list(study: Opened, output: str | None) -> None:
     study.console.answer(text, document)
 
 
-def _waiting_table(rows: Sequence[Waiting], output: str | None) -> str:
+def _waiting_table(rows: Sequence[PendingReview], output: str | None) -> str:
     from bws.tables import tabulated
     from mturk.study.status import local_time
 
@@ -195,7 +195,7 @@ def _waiting_table(rows: Sequence[Waiting], output: str | None) -> str:
         [
             row.assignment.assignment_id, row.assignment.worker,
             local_time(row.assignment.submit_time), local_time(row.assignment.auto_approval_time),
-            "; ".join([*row.faults, *row.look_at]), _one_line(row.comment),
+            "; ".join([*row.faults, *row.review_reasons]), _one_line(row.comment),
         ]
         for row in rows[:LISTED]
     ]  # fmt: skip
@@ -208,7 +208,7 @@ def _one_line(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in text[:40])
 
 
-def _waiting_row(row: Waiting) -> dict[str, Any]:
+def _waiting_row(row: PendingReview) -> dict[str, Any]:
     one = row.assignment
     return {
         "assignment_id": one.assignment_id,
@@ -218,7 +218,7 @@ def _waiting_row(row: Waiting) -> dict[str, Any]:
         "auto_approval_time": one.auto_approval_time,
         "faults": list(row.faults),
         "compliance": row.compliance,
-        "look_at": list(row.look_at),
+        "look_at": list(row.review_reasons),
         "comment": row.comment,
     }
 
@@ -240,25 +240,25 @@ def bonus(console: Console, bonuses: str, ledger: str, yes: bool) -> None:
     reads. The same file again pays nothing twice, also after a crash. Beyond this machine the total must
     be typed to confirm.
     """
-    from mturk.study.actions import unfinished
-    from mturk.study.bonus import pay, price, read_bonuses
+    from mturk.study.actions import unfinished_actions
+    from mturk.study.bonus import bonus_price, pay_bonus, read_bonuses
 
     with opened(console, ledger) as study:
         study.collect()
         read = read_bonuses(bonuses, study.book)
         done_before = {one.token for one in study.book.actions("done")}
-        all_of_them = {one.token: one for one in [*unfinished(study.book, "bonus"), *read]}
+        all_of_them = {one.token: one for one in [*unfinished_actions(study.book, "bonus"), *read]}
         due = [one for one in all_of_them.values() if one.token not in done_before]
-        cost = price(due)
+        cost = bonus_price(due)
         _check_balance(study, cost.total)
         if due:
             confirmed(study, f"{len(due)} bonuses", cost.total, yes=yes)
-        with study.book.alone():
-            done = _carry_out(study, due, pay)
-        paid = price(done.done)
+        with study.book.exclusive_lock():
+            done = _carry_out(study, due, pay_bonus)
+        paid = bonus_price(done.done)
         counts = {
             "paid": len(done.done),
-            "paid_before": len(all_of_them) - len(due) + len(done.before),
+            "paid_before": len(all_of_them) - len(due) + len(done.already_done),
             "refused": len(done.refused),
         }
         _tell(console, "bonuses", counts, done, total=str(paid.total), fees=str(paid.fees))
@@ -294,8 +294,13 @@ def extend(
     Without a HIT_ID all HITs of the study. A HIT that was made with fewer than 10 assignments never gets
     10 or more. The same call again adds nothing: both options say what is to be, not what is added.
     """
-    from mturk.study.hit_updates import chosen, lifetime_problem, price_of_more, raise_to
-    from mturk.study.hit_updates import extend as extend_one
+    from mturk.study.hit_updates import extend_hit as extend_one
+    from mturk.study.hit_updates import (
+        extension_cost,
+        lifetime_problem,
+        plan_extensions,
+        select_hits,
+    )
 
     if hours is None and assignments is None:
         raise click.UsageError("--hours or --assignments is needed")
@@ -303,13 +308,13 @@ def extend(
         raise click.BadParameter(problem, param_hint="--hours")
     with opened(console, ledger) as study:
         study.collect()
-        hits = chosen(study.book, hit_ids)
-        actions = raise_to(hits, assignments) if assignments else []
-        cost = price_of_more(hits, actions, study.book.study().settings.reward)
+        hits = select_hits(study.book, hit_ids)
+        actions = plan_extensions(hits, assignments) if assignments else []
+        cost = extension_cost(hits, actions, study.book.study().settings.reward)
         _check_balance(study, cost)
         if actions:
             confirmed(study, f"more assignments for {len(actions)} HITs", cost, yes=yes)
-        with study.book.alone():
+        with study.book.exclusive_lock():
             until = time.time() + (hours or 0) * HOURS
             extended = [
                 extend_one(study.client, study.book, hit, until)
@@ -320,7 +325,8 @@ def extend(
             "extended": sum(extended),
             "deleted_there": extended.count(False),
             "raised": len(done.done),
-            "had_as_many": len(done.before) + (len(hits) - len(actions) if assignments else 0),
+            "had_as_many": len(done.already_done)
+            + (len(hits) - len(actions) if assignments else 0),
             "refused": len(done.refused),
         }
         _tell(console, "HITs", counts, done, cost=str(cost))
@@ -340,11 +346,11 @@ def close(console: Console, hit_ids: tuple[str, ...], ledger: str) -> None:
 
     Without a HIT_ID all HITs of the study. `extend --hours` offers them again.
     """
-    from mturk.study.hit_updates import chosen
-    from mturk.study.hit_updates import close as close_one
+    from mturk.study.hit_updates import close_hit as close_one
+    from mturk.study.hit_updates import select_hits
 
-    with opened(console, ledger) as study, study.book.alone():
-        hits = chosen(study.book, hit_ids)
+    with opened(console, ledger) as study, study.book.exclusive_lock():
+        hits = select_hits(study.book, hit_ids)
         there = [
             close_one(study.client, study.book, hit)
             for hit in console.progress(hits, "closing", len(hits))
@@ -372,21 +378,21 @@ def top_up(console: Console, ledger: str, dry_run: bool, yes: bool) -> None:
     more, its page is published again as a HIT of its own.
     """
     from mturk.kinds import get_kind
-    from mturk.study.top_up import carry_out_top_up
-    from mturk.study.top_up import top_up as planned
-    from mturk.study.valid_answers import judged
+    from mturk.study.top_up import execute_top_up
+    from mturk.study.top_up import plan_top_up as planned
+    from mturk.study.valid_answers import read_valid_answers
 
-    with opened(console, ledger) as study, study.book.alone():
+    with opened(console, ledger) as study, study.book.exclusive_lock():
         hits = study.collect().hits
-        plan = planned(study.book, hits, judged(study.book))
+        plan = planned(study.book, hits, read_valid_answers(study.book))
         document, kind = _top_up_document(plan), get_kind(study.book.study().settings.kind)
-        if plan.nothing or dry_run:
+        if plan.is_empty or dry_run:
             console.answer(_top_up_text(plan, kind, dry_run), document | {"done": False})
             return
         _check_balance(study, plan.cost)
         confirmed(study, "the further answers", plan.cost, yes=yes)
         until = time.time() + study.book.study().settings.lifetime
-        refused = carry_out_top_up(study.client, study.book, plan, until).refused
+        refused = execute_top_up(study.client, study.book, plan, until).refused
         document |= {
             "done": True,
             "refused": [{"hit_id": one.target, "text": t} for one, t in refused],
@@ -397,24 +403,24 @@ def top_up(console: Console, ledger: str, dry_run: bool, yes: bool) -> None:
 
 def _top_up_document(plan: TopUp) -> dict[str, Any]:
     return {
-        "lacking": dict(plan.lacking),
+        "lacking": dict(plan.missing_judgments),
         "reopened": [hit.hit_id for hit in plan.reopen],
-        "raised": {one.target: int(one.amount) for one in plan.more},
-        "published_again": [{"hit_id": hit.hit_id, "assignments": n} for hit, n in plan.again],
-        "unpublished": plan.unpublished,
+        "raised": {one.target: int(one.amount) for one in plan.extensions},
+        "published_again": [{"hit_id": hit.hit_id, "assignments": n} for hit, n in plan.republish],
+        "unpublished": plan.n_unpublished,
         "cost": str(plan.cost),
     }
 
 
 def _top_up_text(plan: TopUp, kind: HitKind, dry_run: bool) -> str:
-    if plan.nothing:
+    if plan.is_empty:
         return f"no {kind.part} lacks {kind.answer}s that are not on their way"
-    missing = sum(plan.lacking.values())
-    lacking = f"{missing} {kind.answer}s of {len(plan.lacking)} {kind.part}s are lacking"
+    missing = sum(plan.missing_judgments.values())
+    lacking = f"{missing} {kind.answer}s of {len(plan.missing_judgments)} {kind.part}s are lacking"
     parts = {
-        "offered again": len(plan.reopen), "with further assignments": len(plan.more),
-        "published once more": len(plan.again),
-        "published that were not yet": plan.unpublished,
+        "offered again": len(plan.reopen), "with further assignments": len(plan.extensions),
+        "published once more": len(plan.republish),
+        "published that were not yet": plan.n_unpublished,
     }  # fmt: skip
     said = ", ".join(f"{n} {what}" for what, n in parts.items() if n)
     return f"{lacking}; HITs {'that would be ' if dry_run else ''}{said}; ${plan.cost} with fees"
@@ -480,12 +486,12 @@ def purge(console: Console, ledger: str, workers: tuple[str, ...], key: bool, ye
     What was deleted is not collected again; what the worker submits later is.
     """
     from mturk.study.ledger import Ledger
-    from mturk.study.privacy import assignments_of, destroy_key, key_path, purge_workers
+    from mturk.study.privacy import destroy_key, find_assignments, key_path, purge_workers
 
     if not workers and not key:
         raise click.UsageError("--worker or --key is needed")
-    with Ledger.open(ledger) as book, book.alone():
-        found = assignments_of(book, workers)
+    with Ledger.open(ledger) as book, book.exclusive_lock():
+        found = find_assignments(book, workers)
         total = sum(map(len, found.values()))
         what = [f"{total} assignments of {len(found)} workers"] if workers else []
         what += [f"the key {key_path(book)}"] if key else []
@@ -499,31 +505,35 @@ def purge(console: Console, ledger: str, workers: tuple[str, ...], key: bool, ye
 
 def _carry_out(
     study: Opened, actions: Sequence[Action], do: Callable[[Any, Action], bool]
-) -> Outcome:
+) -> ActionResults:
     """Carry actions out with a progress bar; the ledger must be held alone."""
-    from mturk.study.actions import carry_out
+    from mturk.study.actions import execute_actions
 
     def progress(waiting: Sequence[Action]) -> Iterable[Action]:
         return study.console.progress(waiting, "calling", len(waiting))
 
-    return carry_out(study.book, actions, lambda one: do(study.client, one), progress=progress)
+    return execute_actions(
+        study.book, actions, lambda one: do(study.client, one), progress=progress
+    )
 
 
-def _raise(study: Opened, actions: Sequence[Action]) -> Outcome:
-    from mturk.study.hit_updates import more_assignments
+def _raise(study: Opened, actions: Sequence[Action]) -> ActionResults:
+    from mturk.study.hit_updates import add_assignments
 
-    return _carry_out(study, actions, lambda client, one: more_assignments(client, study.book, one))
+    return _carry_out(study, actions, lambda client, one: add_assignments(client, study.book, one))
 
 
 def _check_balance(study: Opened, cost: Any) -> None:
     from mturk.study.client import ServiceError
-    from mturk.study.publish import available
+    from mturk.study.publish import available_balance
 
-    if cost and (balance := available(study.client)) < cost:
+    if cost and (balance := available_balance(study.client)) < cost:
         raise ServiceError(f"${cost} is needed with fees, and the balance is ${balance}")
 
 
-def _tell(console: Console, what: str, counts: dict[str, int], done: Outcome, **more: str) -> None:
+def _tell(
+    console: Console, what: str, counts: dict[str, int], done: ActionResults, **more: str
+) -> None:
     said = ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in counts.items() if n)
     problems = [
         {"target": one.target, "kind": one.kind, "text": text} for one, text in done.refused

@@ -13,7 +13,7 @@ from bws.command import Console, command
 from bws.options import Number
 
 if TYPE_CHECKING:
-    from mturk.study.simulated_workers import Rehearsal
+    from mturk.study.simulated_workers import SimulationLog
 
 __all__ = ["simulate"]
 
@@ -86,7 +86,7 @@ def simulate(
     """
     from mturk.kinds import Behaviour
     from mturk.study.client import resolve
-    from mturk.study.simulated_workers import read_truth, rehearse
+    from mturk.study.simulated_workers import read_truth, simulate_workers
 
     with arguments():
         where = resolve(endpoint)
@@ -94,30 +94,34 @@ def simulate(
     if where.amazon:
         raise click.UsageError("simulated workers work on a service of one's own only")
     ways_in, true = _ways_in(workers, links), read_truth(truth) if truth else {}
-    done = _watched(console, lambda told: rehearse(where.url, ways_in, true, manner, told=told))
+    done = _watched(
+        console, lambda told: simulate_workers(where.url, ways_in, true, manner, on_submission=told)
+    )
     console.answer(_text(done, where.url), _document(done, where.url))
 
 
 def _ways_in(workers: int | None, links: str | None) -> list[str]:
-    from mturk.study.simulated_workers import read_links, worker_ids
+    from mturk.study.simulated_workers import read_links, simulated_worker_ids
 
     if links is None:
         if workers is None:
             raise click.UsageError("--workers or --links is needed")
-        return worker_ids(workers)
+        return simulated_worker_ids(workers)
     found = read_links(links)
     if workers is not None and workers > len(found):
         raise click.UsageError(f"--workers is {workers}, but {links} holds {len(found)} links")
     return found[:workers]
 
 
-def _watched(console: Console, work: Callable[[Callable[[Any], Any]], Rehearsal]) -> Rehearsal:
+def _watched(
+    console: Console, work: Callable[[Callable[[Any], Any]], SimulationLog]
+) -> SimulationLog:
     """Do the work while a bar counts; it has no total, so it ends with this function."""
     bar = console.progress(count(), "simulated submissions")
     return work(lambda _: next(bar))
 
 
-def _text(done: Rehearsal, site: str) -> str:
+def _text(done: SimulationLog, site: str) -> str:
     counts = {what: n for what, n in sorted(done.counts.items()) if n}
     lines = [
         f"simulated at {site}: {', '.join(f'{n} {what}' for what, n in counts.items()) or 'nothing'}"
@@ -135,7 +139,7 @@ def _text(done: Rehearsal, site: str) -> str:
     return "\n".join(lines)
 
 
-def _document(done: Rehearsal, site: str) -> dict[str, Any]:
+def _document(done: SimulationLog, site: str) -> dict[str, Any]:
     return {
         "simulated": True,
         "endpoint": site,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Behaviour", "ExpectedTuple", "Fields", "HitKind", "StatedSettings", "Truth",
-    "ValidAnswer", "check", "get_kind",
+    "ValidAnswer", "find_problems", "get_kind",
 ]  # fmt: skip
 
 Fields = Sequence[tuple[str, str]]
@@ -54,7 +54,7 @@ class ExpectedTuple:
 class ValidAnswer:
     """A valid answer to a tuple, pair or triplet."""
 
-    asked: ExpectedTuple
+    expected: ExpectedTuple
     fields: Fields
     """Of the whole form."""
     assignment: Assignment
@@ -147,7 +147,7 @@ class HitKind(Protocol):
     def plan(
         self, file: str, dialogues: str | None, settings: StatedSettings, language: str | None
     ) -> PlannedStudy:
-        """Return a study from its files; see `mturk.study.plan.hits_of`.
+        """Return a study from its files; see `mturk.study.plan.plan_hits`.
 
         language: BCP 47 tag of files that state none.
         """
@@ -159,13 +159,13 @@ class HitKind(Protocol):
         ...
 
     @abstractmethod
-    def problems(self, one: ExpectedTuple, fields: Fields) -> list[str]:
+    def problems(self, expected: ExpectedTuple, fields: Fields) -> list[str]:
         """Return all that keeps the fields from being an answer; fields of other names are ignored."""
         ...
 
     @abstractmethod
     def simulate(
-        self, one: ExpectedTuple, truth: Truth, behaviour: Behaviour, worker: str
+        self, expected: ExpectedTuple, truth: Truth, behaviour: Behaviour, worker: str
     ) -> list[tuple[str, str]]:
         """Return the fields of a simulated worker's answer; always the same for the same worker."""
         ...
@@ -184,7 +184,7 @@ class HitKind(Protocol):
         """Return the truth of a CSV or TSV file; None where it is not of this kind."""
         return None
 
-    def remarks(self, one: ExpectedTuple, fields: Fields) -> list[str]:
+    def remarks(self, expected: ExpectedTuple, fields: Fields) -> list[str]:
         """Return what a reviewer should look at in a valid answer."""
         return []
 
@@ -221,6 +221,12 @@ def get_kind(name: str) -> HitKind:
     return kind
 
 
-def check(asked: Sequence[ExpectedTuple], fields: Sequence[tuple[str, Any]]) -> list[str]:
+def find_problems(
+    expected_tuples: Sequence[ExpectedTuple], fields: Sequence[tuple[str, Any]]
+) -> list[str]:
     """Return all that keeps a form's fields from answering everything that a HIT asks."""
-    return [problem for one in asked for problem in get_kind(one.kind).problems(one, fields)]
+    return [
+        problem
+        for expected in expected_tuples
+        for problem in get_kind(expected.kind).problems(expected, fields)
+    ]

@@ -12,11 +12,11 @@ from mturk.kinds import ExpectedTuple
 from mturk.kinds.registry import DEFAULT_KIND
 from mturk.kinds.texts import page_texts
 from mturk.limits import QUESTION
-from mturk.question_xml import HTMLQuestion, forbidden_in_xml, read, write_html_question
+from mturk.question_xml import HTMLQuestion, forbidden_in_xml, read_question, write_html_question
 from mturk.study.plan import HitPlan
 from mturk.study.settings import Settings
 
-__all__ = ["lost_in_xml", "preview_page", "question_of", "render_page"]
+__all__ = ["build_question", "count_forbidden_characters", "preview_page", "render_page"]
 
 
 @cache
@@ -33,12 +33,12 @@ def environment(package: str) -> Any:
 
 
 def render_page(
-    package: str, settings: Settings, asked: Sequence[ExpectedTuple], **values: Any
+    package: str, settings: Settings, expected_tuples: Sequence[ExpectedTuple], **values: Any
 ) -> str:
     """Return ``page.html`` of a kind's folder as HTML, with every text escaped once.
 
-    asked: what `mturk.answers.expected_in_page` finds in the page. values: what the template takes besides
-    texts, consent, comment_field, tuples_script and tuples_json.
+    asked: what `mturk.answers.expected_tuples_in_page` finds in the page. values: what the template takes
+    besides texts, consent, comment_field, tuples_script and tuples_json.
     """
     html: str = (
         environment(package)
@@ -48,19 +48,19 @@ def render_page(
             consent=settings.consent,
             comment_field=answers.COMMENT if settings.comment_box else "",
             tuples_script=answers.TUPLES_SCRIPT,
-            tuples_json=script_json([_row(one) for one in asked]),
+            tuples_json=script_json([_row(expected) for expected in expected_tuples]),
             **values,
         )
     )
     return html
 
 
-def _row(one: ExpectedTuple) -> dict[str, Any]:
-    kind = {} if one.kind == DEFAULT_KIND else {"kind": one.kind}
-    return {"tuple_id": one.tuple_id, "group": one.group, "items": one.items, **kind}
+def _row(expected: ExpectedTuple) -> dict[str, Any]:
+    kind = {} if expected.kind == DEFAULT_KIND else {"kind": expected.kind}
+    return {"tuple_id": expected.tuple_id, "group": expected.group, "items": expected.items, **kind}
 
 
-def question_of(html: str) -> str:
+def build_question(html: str) -> str:
     """Return the HTMLQuestion XML of a page; ValueError where it has more than 65,535 bytes."""
     xml = write_html_question(html)
     QUESTION.check(xml)
@@ -81,7 +81,7 @@ def script_json(value: Any) -> Any:
     return Markup(text)  # noqa: S704 - no character is left that HTML knows
 
 
-def lost_in_xml(texts: Mapping[str, str]) -> dict[str, int]:
+def count_forbidden_characters(texts: Mapping[str, str]) -> dict[str, int]:
     """Return how many characters of each text XML cannot carry; texts without any are left out."""
     counts = {name: len(forbidden_in_xml(text)) for name, text in texts.items()}
     return {name: count for name, count in counts.items() if count}
@@ -89,7 +89,7 @@ def lost_in_xml(texts: Mapping[str, str]) -> dict[str, int]:
 
 def preview_page(plan: HitPlan) -> str:
     """Return the page of a HIT as a file to open: what workers see before they accept it."""
-    question = read(plan.question)
+    question = read_question(plan.question)
     if not isinstance(question, HTMLQuestion):
         raise ValueError(f"HIT {plan.number} is no HTMLQuestion; only those can be previewed")
     return question.html

@@ -82,23 +82,25 @@ class SentenceKind(HitKind):
 
         texts: what the page's template takes besides.
         """
-        from mturk.kinds.pages import question_of
-        from mturk.study.plan import PlannedStudy, hits_of
+        from mturk.kinds.pages import build_question
+        from mturk.study.plan import PlannedStudy, plan_hits
 
         pages = _pages(parts, settings)
 
         def question(page: Sequence[SentencePart], its: Settings) -> str:
-            return question_of(self.render(page, its, **texts))
+            return build_question(self.render(page, its, **texts))
 
-        plans = hits_of(pages, settings, _digest(pages, settings), question, display_name(file))
+        plans = plan_hits(pages, settings, _digest(pages, settings), question, display_name(file))
         return PlannedStudy(settings, tuple(plans), tuple(_notes(parts, pages, settings)))
 
     def render(self, page: Sequence[SentencePart], settings: Settings, **texts: Any) -> str:
         """Return the page of a HIT as HTML, with every text escaped once."""
         from mturk.kinds.pages import render_page
 
-        parts = [{"sentences": one.item_ids[:2], **self.part_values(one)} for one in page]
-        rows = [ExpectedTuple(one.tuple_id, one.group, one.item_ids, settings.kind) for one in page]
+        parts = [{"sentences": part.item_ids[:2], **self.part_values(part)} for part in page]
+        rows = [
+            ExpectedTuple(part.tuple_id, part.group, part.item_ids, settings.kind) for part in page
+        ]
         return render_page(
             self.package, settings, rows, lang=settings.dialogue_language, parts=parts, **texts
         )
@@ -106,9 +108,9 @@ class SentenceKind(HitKind):
 
 def answer_context(row: ValidAnswer) -> list[str]:
     """Return who gave an answer, where, in how many seconds, and the comment of the whole form."""
-    seconds = dict(row.fields).get(answers.seconds_field(row.asked.tuple_id), "")
-    said = row.assignment.assignment_id, seconds, answers.comment(row.fields)
-    return [row.annotator, *said]
+    seconds = dict(row.fields).get(answers.seconds_field(row.expected.tuple_id), "")
+    context = row.assignment.assignment_id, seconds, answers.read_comment(row.fields)
+    return [row.annotator, *context]
 
 
 def write_rows(
@@ -119,50 +121,52 @@ def write_rows(
 
 
 def _pages(parts: Sequence[SentencePart], settings: Settings) -> list[list[SentencePart]]:
-    from mturk.study.plan import keep_apart, shuffled
+    from mturk.study.plan import separate_groups, shuffle_parts
 
-    order, size = _pairs_apart(shuffled(parts, settings.seed)), settings.dialogues_per_hit
+    order, size = _separate_pairs(shuffle_parts(parts, settings.seed)), settings.dialogues_per_hit
     pages = [order[start : start + size] for start in range(0, len(order), size)]
-    rest = [pages.pop()] if pages and len(pages[-1]) < size else []
-    keep_apart(pages)
-    return pages + rest
+    last_page = [pages.pop()] if pages and len(pages[-1]) < size else []
+    separate_groups(pages)
+    return pages + last_page
 
 
-def _pairs_apart(parts: Sequence[SentencePart]) -> list[SentencePart]:
+def _separate_pairs(parts: Sequence[SentencePart]) -> list[SentencePart]:
     """Put the first part of every sentence pair first, then the second of each, and so on."""
     turn: Counter[str] = Counter()
     turns = []
-    for one in parts:
-        turns.append(turn[one.group])
-        turn[one.group] += 1
-    return [one for _, one in sorted(zip(turns, parts, strict=True), key=lambda both: both[0])]
+    for part in parts:
+        turns.append(turn[part.group])
+        turn[part.group] += 1
+    return [part for _, part in sorted(zip(turns, parts, strict=True), key=lambda both: both[0])]
 
 
 def _digest(pages: Sequence[Sequence[SentencePart]], settings: Settings) -> str:
-    from mturk.study.plan import digest_of
+    from mturk.study.plan import study_digest
 
-    asked = [[[one.tuple_id, *one.item_ids] for one in page] for page in pages]
+    page_contents = [[[part.tuple_id, *part.item_ids] for part in page] for page in pages]
     page = (
         settings.kind, settings.language, settings.dialogue_language, settings.consent,
         settings.comment_box,
     )  # fmt: skip
-    return digest_of(asked, settings, page)
+    return study_digest(page_contents, settings, page)
 
 
 def _notes(
     parts: Sequence[SentencePart], pages: Sequence[Sequence[SentencePart]], settings: Settings
 ) -> Iterator[str]:
-    from mturk.kinds.pages import lost_in_xml
-    from mturk.study.plan import repeats
+    from mturk.kinds.pages import count_forbidden_characters
+    from mturk.study.plan import has_repeated_group
 
     if pages and len(pages[-1]) < settings.dialogues_per_hit:
         yield f"HIT {len(pages)} has {len(pages[-1])} of {settings.dialogues_per_hit} sentence pairs"
-    if twice := sum(map(repeats, pages)):
-        yield f"{twice} of {len(pages)} HITs ask about the same sentence pair more than once"
-    if again := sum(n - 1 for n in Counter(one.item_ids for one in parts).values()):
-        yield f"{again} of {len(parts)} rows repeat the sentences and the condition of another"
-    lost = lost_in_xml({one.tuple_id: "".join(one.item_ids) for one in parts})
-    for name, count in lost.items():
+    if n_repeating := sum(map(has_repeated_group, pages)):
+        yield f"{n_repeating} of {len(pages)} HITs ask about the same sentence pair more than once"
+    if n_duplicates := sum(n - 1 for n in Counter(part.item_ids for part in parts).values()):
+        yield f"{n_duplicates} of {len(parts)} rows repeat the sentences and the condition of another"
+    forbidden_counts = count_forbidden_characters(
+        {part.tuple_id: "".join(part.item_ids) for part in parts}
+    )
+    for name, count in forbidden_counts.items():
         yield f"{name}: {count} characters cannot be shown and are left out"
 
 
@@ -206,13 +210,13 @@ def read_pairs(path: str) -> list[SentencePart]:
     rows = list(_rows(table, SENTENCES))
     parts = [SentencePart(pair_id(*texts), pair_id(*texts), texts) for _, texts in rows]
     problems = list(table.problems)
-    for (line, texts), said in zip(rows, map(_wrong, rows), strict=True):
-        problems += [Problem(table.file, line, one) for one in said]
+    for (line, texts), row_problems in zip(rows, map(_row_problems, rows), strict=True):
+        problems += [Problem(table.file, line, text) for text in row_problems]
         if texts[0].strip() and texts[0].split() == texts[1].split():
             message = "the two sentences are the same; they cannot differ in any respect"
             problems.append(Problem(table.file, line, message))
-    problems += _repeated(table, parts, "the sentence pair")
-    return _checked(table, parts, problems)
+    problems += _duplicate_problems(table, parts, "the sentence pair")
+    return _check_parts(table, parts, problems)
 
 
 def read_triplets(path: str) -> list[SentencePart]:
@@ -230,10 +234,10 @@ def read_triplets(path: str) -> list[SentencePart]:
     ]
     problems = list(table.problems)
     for part, row in zip(parts, rows, strict=True):
-        said = [*_wrong(row), *_unfit(part.tuple_id)]
-        problems += [Problem(table.file, row[0], one) for one in said]
-    problems += _repeated(table, parts, "the uid")
-    return _checked(table, parts, problems)
+        row_problems = [*_row_problems(row), *_uid_problems(part.tuple_id)]
+        problems += [Problem(table.file, row[0], text) for text in row_problems]
+    problems += _duplicate_problems(table, parts, "the uid")
+    return _check_parts(table, parts, problems)
 
 
 Row = tuple[int, tuple[str, ...]]
@@ -253,7 +257,7 @@ def _rows(table: Table, columns: Sequence[str]) -> Iterator[Row]:
         yield line, tuple(texts)
 
 
-def _wrong(row: Row) -> list[str]:
+def _row_problems(row: Row) -> list[str]:
     return [
         f"{name} is empty; a text is needed"
         for name, text in zip((*SENTENCES, CONDITION), row[1], strict=False)
@@ -268,21 +272,23 @@ def _uids(table: Table) -> list[str]:
     return [cell.strip() for cell in table.frame[column].to_list()]
 
 
-def _unfit(uid: str) -> Iterator[str]:
+def _uid_problems(uid: str) -> Iterator[str]:
     plain = not any(c in "\t\r\n" or "\x7f" <= c <= "\x9f" for c in uid)
     if not uid or len(uid) > LONGEST_ID or forbidden_in_xml(uid) or not plain:
         yield f"the uid is {uid!r}; 1 to {LONGEST_ID} characters of plain text are allowed"
 
 
-def _repeated(table: Table, parts: Sequence[SentencePart], what: str) -> Iterator[Problem]:
+def _duplicate_problems(
+    table: Table, parts: Sequence[SentencePart], label: str
+) -> Iterator[Problem]:
     first: dict[str, int] = {}
     for line, part in zip(table.lines.tolist(), parts, strict=True):
         if first.setdefault(part.tuple_id, line) != line:
-            message = f"{what} stands in line {first[part.tuple_id]} already; once is allowed"
+            message = f"{label} stands in line {first[part.tuple_id]} already; once is allowed"
             yield Problem(table.file, line, message)
 
 
-def _checked(
+def _check_parts(
     table: Table, parts: list[SentencePart], problems: list[Problem]
 ) -> list[SentencePart]:
     if not parts and not problems:
@@ -307,26 +313,28 @@ def sentence_truth(path: str | os.PathLike[str]) -> dict[tuple[str, str], float]
     if column is None:
         message = "has neither a column label nor intended; one is needed for the truth"
         raise InputError(Problem(table.file, 1, message))
-    found: dict[tuple[str, str], float] = {}
+    truth: dict[tuple[str, str], float] = {}
     problems = list(table.problems)
     cells = [table.frame[name].to_list() for name in (*SENTENCES, CONDITION, column)]
-    for line, one, two, condition, written in zip(table.lines.tolist(), *cells, strict=True):
-        value = _value(written.strip())
+    for line, sentence1, sentence2, condition, cell in zip(
+        table.lines.tolist(), *cells, strict=True
+    ):
+        value = _parse_similarity(cell.strip())
         if value is not None:
-            found[pair_id(one, two), condition] = value
-        elif written.strip():
-            message = f"{column} is {written!r}; 1 to 5, high and low are allowed"
+            truth[pair_id(sentence1, sentence2), condition] = value
+        elif cell.strip():
+            message = f"{column} is {cell!r}; 1 to 5, high and low are allowed"
             problems.append(Problem(table.file, line, message))
     if problems:
         raise InputError(problems)
-    return found
+    return truth
 
 
-def _value(written: str) -> float | None:
-    if written in INTENDED_VALUES:
-        return INTENDED_VALUES[written]
+def _parse_similarity(text: str) -> float | None:
+    if text in INTENDED_VALUES:
+        return INTENDED_VALUES[text]
     try:
-        value = float(written)
+        value = float(text)
     except ValueError:
         return None
     return value if 1 <= value <= 5 else None

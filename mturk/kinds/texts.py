@@ -15,12 +15,12 @@ from giccs.benchmark.languages import language_tag
 from mturk import limits
 
 __all__ = [
-    "languages_of",
-    "load_texts",
+    "built_in_languages",
+    "built_in_texts",
     "page_texts",
+    "parse_texts",
+    "read_built_in_file",
     "read_texts",
-    "shipped_texts",
-    "texts_of",
 ]
 
 OPTIONAL = frozenset(["cloze", "criteria"])
@@ -29,26 +29,26 @@ HIT = {"title": limits.TITLE, "description": limits.DESCRIPTION, "keywords": lim
 
 
 @cache
-def texts_of(package: str, language: str, name: str = "texts") -> dict[str, Any]:
+def built_in_texts(package: str, language: str, name: str = "texts") -> dict[str, Any]:
     """Return what ``NAME.LANGUAGE.toml`` in the folder of a kind of HIT holds.
 
-    >>> texts_of("mturk.kinds.tuples", "en")["language"]
+    >>> built_in_texts("mturk.kinds.tuples", "en")["language"]
     'en'
     """
-    return parse_toml(shipped_texts(package, language, name), f"{name}.{language}.toml")
+    return parse_toml(read_built_in_file(package, language, name), f"{name}.{language}.toml")
 
 
-def shipped_texts(package: str, language: str, name: str = "texts") -> str:
+def read_built_in_file(package: str, language: str, name: str = "texts") -> str:
     """Return ``NAME.LANGUAGE.toml`` of a folder as it ships; FileNotFoundError where there is none."""
     file = _folder(package) / f"{name}.{language}.toml"
     return file.read_text(encoding="utf-8")
 
 
 @cache
-def languages_of(package: str, name: str = "texts") -> tuple[str, ...]:
+def built_in_languages(package: str, name: str = "texts") -> tuple[str, ...]:
     """Return the languages in which a kind of HIT has texts, sorted.
 
-    >>> languages_of("mturk.kinds.tuples"), languages_of("mturk.kinds.conditions", "test")
+    >>> built_in_languages("mturk.kinds.tuples"), built_in_languages("mturk.kinds.conditions", "test")
     (('de', 'en'), ('en',))
     """
     files = (file.name.split(".") for file in _folder(package).iterdir())
@@ -63,11 +63,11 @@ def _folder(package: str) -> Traversable:
 
 def page_texts(package: str, language: str, texts: str = "") -> dict[str, Any]:
     """Return the texts of a kind's page: those of TOML `texts`, or, where it is empty, those that ship."""
-    return load_texts(texts) if texts else texts_of(package, language)
+    return parse_texts(texts) if texts else built_in_texts(package, language)
 
 
 @cache
-def load_texts(texts: str) -> dict[str, Any]:
+def parse_texts(texts: str) -> dict[str, Any]:
     """Return the texts of a file that `read_texts` has checked; InputError where a ledger was damaged."""
     return parse_toml(texts, "texts")
 
@@ -80,43 +80,47 @@ def read_texts(path: str | os.PathLike[str], package: str) -> str:
     may be absent; then pages have none. Raises InputError with every fault.
     """
     table = read_toml(path)
-    faults = list(_faults(table, texts_of(package, "en"), ""))
-    if not faults:
-        faults = list(_wrong_values(table))
-    if faults:
-        raise InputError(Problem(display_name(path), None, fault) for fault in faults)
+    problems = list(_structure_problems(table, built_in_texts(package, "en"), ""))
+    if not problems:
+        problems = list(_value_problems(table))
+    if problems:
+        raise InputError(Problem(display_name(path), None, fault) for fault in problems)
     return read_text(path)
 
 
-def _faults(table: Mapping[str, Any], model: Mapping[str, Any], place: str) -> Iterator[str]:
+def _structure_problems(
+    table: Mapping[str, Any], model: Mapping[str, Any], prefix: str
+) -> Iterator[str]:
     """Yield what a table lacks, has too many, or has of another type than the model."""
     for key in sorted(table.keys() - model.keys() - OPTIONAL):
-        yield f"unknown key {place}{key}; expected {', '.join(model)}"
+        yield f"unknown key {prefix}{key}; expected {', '.join(model)}"
     for key, value in model.items():
         if key not in table:
             if key not in OPTIONAL:
-                yield f"{place}{key} is missing"
+                yield f"{prefix}{key} is missing"
         elif type(table[key]) is not type(value):
-            yield f"{place}{key} is a {_type(table[key])}; expected a {_type(value)}"
+            yield f"{prefix}{key} is a {_type_name(table[key])}; expected a {_type_name(value)}"
         elif isinstance(value, str) and not table[key].strip():
-            yield f"{place}{key} is empty; expected a text"
+            yield f"{prefix}{key} is empty; expected a text"
         elif isinstance(value, dict):
-            yield from _faults(table[key], value, f"{place}{key}.")
+            yield from _structure_problems(table[key], value, f"{prefix}{key}.")
         elif isinstance(value, list):
-            yield from _list_faults(table[key], value, f"{place}{key}")
+            yield from _list_problems(table[key], value, f"{prefix}{key}")
 
 
-def _list_faults(values: Sequence[Any], model: Sequence[Any], place: str) -> Iterator[str]:
+def _list_problems(values: Sequence[Any], model: Sequence[Any], path: str) -> Iterator[str]:
     """Yield how elements differ from those of the model."""
     if not values and model:
-        yield f"{place} is empty; expected at least one element"
+        yield f"{path} is empty; expected at least one element"
     for number, value in enumerate(values, start=1):
         if type(value) is not type(model[0]):
-            yield f"{place}: element {number} is a {_type(value)}; expected a {_type(model[0])}"
+            yield f"{path}: element {number} is a {_type_name(value)}; expected a {_type_name(model[0])}"
         elif isinstance(value, list):
-            yield from _list_faults(value, model[0], f"{place}: element {number}")
+            yield from _list_problems(value, model[0], f"{path}: element {number}")
         elif isinstance(value, dict):
-            yield from _faults(value, _element_model(value, model), f"{place} {number}: ")
+            yield from _structure_problems(
+                value, _element_model(value, model), f"{path} {number}: "
+            )
 
 
 def _element_model(
@@ -127,8 +131,8 @@ def _element_model(
     Keys that some of them have, or have without a value, may be absent or empty.
     """
     expected: dict[str, Any] = {}
-    for key in {key for one in model for key in one}:
-        values = [one[key] for one in model if key in one]
+    for key in {key for table in model for key in table}:
+        values = [table[key] for table in model if key in table]
         optional = len(values) < len(model) or not all(values)
         if not optional or element.get(key):
             expected[key] = next(value for value in values if value)
@@ -137,12 +141,12 @@ def _element_model(
     return expected
 
 
-def _type(value: Any) -> str:
+def _type_name(value: Any) -> str:
     names = {"str": "text", "list": "list", "dict": "table", "int": "whole number"}
     return names.get(type(value).__name__, type(value).__name__)
 
 
-def _wrong_values(table: Mapping[str, Any]) -> Iterator[str]:
+def _value_problems(table: Mapping[str, Any]) -> Iterator[str]:
     try:
         language_tag(table["language"])
     except ValueError as error:
@@ -161,14 +165,16 @@ def _wrong_values(table: Mapping[str, Any]) -> Iterator[str]:
         if len(turn) != 2:
             yield f"example.turns has {turn!r}; expected a speaker and a text"
     for number, cloze in enumerate(table.get("cloze", []), start=1):
-        yield from (f"cloze {number}: {fault}" for fault in _wrong_cloze(cloze))
+        yield from (f"cloze {number}: {fault}" for fault in _cloze_problems(cloze))
 
 
-def _wrong_cloze(cloze: Mapping[str, Any]) -> Iterator[str]:
-    if faults := list(
-        _faults(cloze, {"key": "a", "sentence": "a", "options": ["a"], "right": "a"}, "")
+def _cloze_problems(cloze: Mapping[str, Any]) -> Iterator[str]:
+    if problems := list(
+        _structure_problems(
+            cloze, {"key": "a", "sentence": "a", "options": ["a"], "right": "a"}, ""
+        )
     ):
-        yield from faults
+        yield from problems
         return
     if not cloze["key"].isalnum():
         yield f"key is {cloze['key']!r}; expected letters and digits"

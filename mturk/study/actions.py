@@ -16,7 +16,14 @@ from dataclasses import dataclass
 
 from mturk.study.ledger import Action, ActionKind, Ledger
 
-__all__ = ["Outcome", "RefusedError", "action", "carry_out", "supersede", "unfinished"]
+__all__ = [
+    "ActionResults",
+    "RefusedError",
+    "execute_actions",
+    "make_action",
+    "supersede_reviews",
+    "unfinished_actions",
+]
 
 log = logging.getLogger(__name__)
 
@@ -31,70 +38,70 @@ class RefusedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ActionResults:
     """What became of decisions."""
 
     done: tuple[Action, ...]
     """Now."""
-    before: tuple[Action, ...]
+    already_done: tuple[Action, ...]
     """Earlier: nothing was to be done."""
     refused: tuple[tuple[Action, str], ...]
     """With the service's reason."""
 
 
-def action(kind: ActionKind, target: str, amount: str = "", text: str = "") -> Action:
+def make_action(kind: ActionKind, target: str, amount: str = "", text: str = "") -> Action:
     """Return a decision with its token, at most 64 characters.
 
-    >>> action("bonus", "3A", "0.50", "Danke").token
+    >>> make_action("bonus", "3A", "0.50", "Danke").token
     'bonus-805d88aeaadeaca11090653327e78063ee72bba2'
     """
-    said = json.dumps([kind, target, amount, text]).encode("ascii")
-    token = f"{kind}-{hashlib.sha256(said).hexdigest()[:TOKEN_DIGITS]}"
+    content = json.dumps([kind, target, amount, text]).encode("ascii")
+    token = f"{kind}-{hashlib.sha256(content).hexdigest()[:TOKEN_DIGITS]}"
     return Action(token, kind, target, amount, text)
 
 
-def unfinished(ledger: Ledger, *kinds: ActionKind) -> list[Action]:
+def unfinished_actions(ledger: Ledger, *kinds: ActionKind) -> list[Action]:
     """Return the decisions of these kinds that an earlier command has not brought to an end."""
-    return [one for one in ledger.actions("meant", "sent") if one.kind in kinds]
+    return [action for action in ledger.actions("meant", "sent") if action.kind in kinds]
 
 
-def supersede(ledger: Ledger, actions: Sequence[Action], now: float) -> None:
+def supersede_reviews(ledger: Ledger, actions: Sequence[Action], now: float) -> None:
     """Give up unfinished reviews of assignments about which something else is decided now."""
-    tokens, targets = {one.token for one in actions}, {one.target for one in actions}
-    for one in unfinished(ledger, "approve", "reject"):
-        if one.target in targets and one.token not in tokens:
-            ledger.act(one.token, "failed", now)
+    tokens, targets = {action.token for action in actions}, {action.target for action in actions}
+    for action in unfinished_actions(ledger, "approve", "reject"):
+        if action.target in targets and action.token not in tokens:
+            ledger.set_action_state(action.token, "failed", now)
 
 
-def carry_out(
+def execute_actions(
     ledger: Ledger,
     actions: Sequence[Action],
-    do: Do,
+    execute: Do,
     *,
     clock: Clock = time.time,
     progress: Callable[[Sequence[Action]], Iterable[Action]] = iter,
-) -> Outcome:
+) -> ActionResults:
     """Carry out decisions in their order; hold `ledger.alone()`.
 
     One that the service refuses does not stop the others, and is tried again when it is decided again.
     Where the service is away, ServiceError ends it, and the same again goes on.
     """
-    finished = {one.token for one in ledger.actions("done")}
-    new_ones = ledger.mean(actions, clock())
-    waiting = [one for one in actions if one.token not in finished]
-    log.debug("%d decisions: %d new, %d to carry out", len(actions), new_ones, len(waiting))
+    finished = {action.token for action in ledger.actions("done")}
+    n_new = ledger.plan_actions(actions, clock())
+    pending = [action for action in actions if action.token not in finished]
+    log.debug("%d decisions: %d new, %d to carry out", len(actions), n_new, len(pending))
     done, refused = [], []
-    for one in progress(waiting):
-        ledger.act(one.token, "sent", clock())
+    for action in progress(pending):
+        ledger.set_action_state(action.token, "sent", clock())
         try:
-            new = do(one)
+            executed = execute(action)
         except RefusedError as error:
-            ledger.act(one.token, "failed", clock())
-            refused.append((one, str(error)))
+            ledger.set_action_state(action.token, "failed", clock())
+            refused.append((action, str(error)))
             continue
-        ledger.act(one.token, "done", clock())
-        if new:
-            done.append(one)
-    known = {one.token for one in (*done, *(one for one, _ in refused))}
-    before = tuple(one for one in actions if one.token not in known)
-    return Outcome(tuple(done), before, tuple(refused))
+        ledger.set_action_state(action.token, "done", clock())
+        if executed:
+            done.append(action)
+    handled_tokens = {action.token for action in (*done, *(action for action, _ in refused))}
+    before = tuple(action for action in actions if action.token not in handled_tokens)
+    return ActionResults(tuple(done), before, tuple(refused))

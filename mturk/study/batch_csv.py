@@ -11,9 +11,9 @@ from zoneinfo import ZoneInfo
 from bws.textio import csv_text
 from mturk import answers
 from mturk.kinds import ExpectedTuple, get_kind
-from mturk.study.ledger import Assignment, Hit, Ledger, Study
+from mturk.study.ledger import Assignment, Hit, Ledger, LedgerStudy
 from mturk.study.review import work_seconds
-from mturk.study.valid_answers import asked
+from mturk.study.valid_answers import expected_tuples
 
 __all__ = ["FIXED", "batch_csv", "pacific"]
 
@@ -49,33 +49,37 @@ def batch_csv(
     hits: HIT id -> the HIT as the service lists it; of one that is deleted there the ledger tells.
     worker: who an assignment is by. now: seconds since 1970, for the rates.
     """
-    study, tuples = ledger.study(), asked(ledger)
+    study, tuples = ledger.study(), expected_tuples(ledger)
     of_id = {hit.hit_id: hit for hit in ledger.hits()}
     reviewed: dict[str, list[tuple[str, float]]] = {}
-    for one in ledger.assignments():
-        if one.status != "Submitted":
-            at = one.approval_time or one.rejection_time or 0.0
-            reviewed.setdefault(one.worker, []).append((one.status, at))
+    for assignment in ledger.assignments():
+        if assignment.status != "Submitted":
+            at = assignment.approval_time or assignment.rejection_time or 0.0
+            reviewed.setdefault(assignment.worker, []).append((assignment.status, at))
     rows: list[tuple[Cells, Cells, Cells]] = []
     unreadable = []
-    for one in ledger.assignments():
-        its_hit = of_id[one.hit_id]
-        fixed = _hit_cells(its_hit, study, hits.get(one.hit_id))
-        fixed |= _assignment_cells(one, worker(one)) | _rates(reviewed.get(one.worker, ()), now)
-        said, readable = _answer_cells(one, tuples[one.hit_id])
-        rows.append((fixed, _input_cells(tuples[one.hit_id]), said))
-        unreadable += [] if readable else [one.assignment_id]
+    for assignment in ledger.assignments():
+        its_hit = of_id[assignment.hit_id]
+        fixed = _hit_cells(its_hit, study, hits.get(assignment.hit_id))
+        fixed |= _assignment_cells(assignment, worker(assignment)) | _rates(
+            reviewed.get(assignment.worker, ()), now
+        )
+        answer_cells, readable = _answer_cells(assignment, tuples[assignment.hit_id])
+        rows.append((fixed, _input_cells(tuples[assignment.hit_id]), answer_cells))
+        unreadable += [] if readable else [assignment.assignment_id]
     order = _order(get_kind(study.settings.kind).columns(""))
-    return _written(rows, order), unreadable
+    return _format_csv(rows, order), unreadable
 
 
-def _written(
+def _format_csv(
     rows: Sequence[tuple[Cells, Cells, Cells]], order: Callable[[str], tuple[int, int, str]]
 ) -> str:
-    inputs = sorted({name for _, given, _ in rows for name in given}, key=order)
-    said = sorted({name for _, _, given in rows for name in given}, key=order)
-    columns = [*FIXED, *inputs, *said, *DECISION]
-    merged = ({**fixed, **given, **answered} for fixed, given, answered in rows)
+    inputs = sorted({name for _, input_cells, _ in rows for name in input_cells}, key=order)
+    answer_columns = sorted(
+        {name for _, _, answer_cells in rows for name in answer_cells}, key=order
+    )
+    columns = [*FIXED, *inputs, *answer_columns, *DECISION]
+    merged = ({**fixed, **input_cells, **answered} for fixed, input_cells, answered in rows)
     return csv_text(merged, columns, quote_all=True)
 
 
@@ -84,17 +88,17 @@ def _order(answers: Iterable[str]) -> Callable[[str], tuple[int, int, str]]:
     names = ("tuple_id", "group", *(f"item{n}" for n in range(1, 100)), *answers)
 
     def key(column: str) -> tuple[int, int, str]:
-        _, _, rest = column.partition(".")
-        part, _, name = rest.partition(".")
+        _, _, suffix = column.partition(".")
+        part, _, name = suffix.partition(".")
         listed = part.isdigit() and name in names
-        return (int(part), names.index(name), "") if listed else (10**9, 0, rest)
+        return (int(part), names.index(name), "") if listed else (10**9, 0, suffix)
 
     return key
 
 
-def _hit_cells(hit: Hit, study: Study, listed: Mapping[str, Any] | None) -> Cells:
+def _hit_cells(hit: Hit, study: LedgerStudy, listed: Mapping[str, Any] | None) -> Cells:
     settings = study.settings
-    there = listed or {
+    hit_values = listed or {
         "HITTypeId": study.hit_type_id or "",
         "Title": settings.title,
         "Description": settings.description,
@@ -109,29 +113,29 @@ def _hit_cells(hit: Hit, study: Study, listed: Mapping[str, Any] | None) -> Cell
         "HITTypeId", "Title", "Description", "Keywords", "MaxAssignments", "RequesterAnnotation",
         "AssignmentDurationInSeconds", "AutoApprovalDelayInSeconds",
     )  # fmt: skip
-    made = there.get("CreationTime")
-    ends = there.get("Expiration")
+    created_at = hit_values.get("CreationTime")
+    ends = hit_values.get("Expiration")
     return {
         "HITId": str(hit.hit_id),
-        **{name: str(there.get(name, "")) for name in names},
-        "Reward": f"${there['Reward']}",
-        "CreationTime": pacific(made.timestamp() if made else hit.created_at),
+        **{name: str(hit_values.get(name, "")) for name in names},
+        "Reward": f"${hit_values['Reward']}",
+        "CreationTime": pacific(created_at.timestamp() if created_at else hit.created_at),
         "Expiration": pacific(ends.timestamp() if ends else None),
     }
 
 
-def _assignment_cells(one: Assignment, worker: str) -> Cells:
+def _assignment_cells(assignment: Assignment, worker: str) -> Cells:
     return {
-        "AssignmentId": one.assignment_id,
+        "AssignmentId": assignment.assignment_id,
         "WorkerId": worker,
-        "AssignmentStatus": one.status,
-        "AcceptTime": pacific(one.accept_time),
-        "SubmitTime": pacific(one.submit_time),
-        "AutoApprovalTime": pacific(one.auto_approval_time),
-        "ApprovalTime": pacific(one.approval_time),
-        "RejectionTime": pacific(one.rejection_time),
-        "RequesterFeedback": one.feedback,
-        "WorkTimeInSeconds": work_seconds(one),
+        "AssignmentStatus": assignment.status,
+        "AcceptTime": pacific(assignment.accept_time),
+        "SubmitTime": pacific(assignment.submit_time),
+        "AutoApprovalTime": pacific(assignment.auto_approval_time),
+        "ApprovalTime": pacific(assignment.approval_time),
+        "RejectionTime": pacific(assignment.rejection_time),
+        "RequesterFeedback": assignment.feedback,
+        "WorkTimeInSeconds": work_seconds(assignment),
     }
 
 
@@ -150,27 +154,27 @@ def _rate(statuses: Sequence[str]) -> str:
 
 def _input_cells(tuples: Sequence[ExpectedTuple]) -> Cells:
     cells: Cells = {}
-    for part, one in enumerate(tuples, start=1):
-        items = {f"item{place}": item for place, item in enumerate(one.items, start=1)}
-        given = {"tuple_id": one.tuple_id, "group": one.group, **items}
-        cells |= {f"Input.{part}.{name}": value for name, value in given.items()}
+    for part, expected in enumerate(tuples, start=1):
+        items = {f"item{position}": item for position, item in enumerate(expected.items, start=1)}
+        values = {"tuple_id": expected.tuple_id, "group": expected.group, **items}
+        cells |= {f"Input.{part}.{name}": value for name, value in values.items()}
     return cells
 
 
-def _answer_cells(one: Assignment, tuples: Sequence[ExpectedTuple]) -> tuple[Cells, bool]:
+def _answer_cells(assignment: Assignment, tuples: Sequence[ExpectedTuple]) -> tuple[Cells, bool]:
     """Return the answer's cells, and whether it could be read; what is no judgment is written as it is."""
     try:
-        fields = dict(answers.from_xml(one.answer_xml))
+        fields = dict(answers.from_xml(assignment.answer_xml))
     except ValueError:
         return {}, False
     cells: Cells = {}
-    for part, asked_one in enumerate(tuples, start=1):
-        kind = get_kind(asked_one.kind)
-        names = kind.columns(asked_one.tuple_id)
-        said = {column: fields.pop(name, "") for column, name in names.items()}
+    for part, expected in enumerate(tuples, start=1):
+        kind = get_kind(expected.kind)
+        names = kind.columns(expected.tuple_id)
+        values = {column: fields.pop(name, "") for column, name in names.items()}
         cells |= {
             f"Answer.{part}.{column}": kind.batch_value(column, value)
-            for column, value in said.items()
+            for column, value in values.items()
         }
     return cells | {f"Answer.{name}": value for name, value in fields.items()}, True
 

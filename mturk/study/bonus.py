@@ -12,12 +12,12 @@ from bws.file_kinds import first_of
 from bws.files.table import Table, read_table
 from bws.problems import InputError, Problem
 from mturk.limits import BONUS_REASON, PAGE
-from mturk.money import amount, bonus_fee
-from mturk.study.actions import RefusedError, action
-from mturk.study.client import error_code, explained
+from mturk.money import bonus_fee, parse_amount
+from mturk.study.actions import RefusedError, make_action
+from mturk.study.client import error_code, translate_errors
 from mturk.study.ledger import Action, Ledger
 
-__all__ = ["BonusPrice", "pay", "price", "read_bonuses"]
+__all__ = ["BonusPrice", "bonus_price", "pay_bonus", "read_bonuses"]
 
 COLUMNS = {"assignment_id": "assignmentid", "amount": "amount", "reason": "reason"}
 
@@ -35,13 +35,13 @@ class BonusPrice:
         return self.bonuses + self.fees
 
 
-def price(actions: Iterable[Action]) -> BonusPrice:
+def bonus_price(actions: Iterable[Action]) -> BonusPrice:
     """Return what the bonuses cost.
 
-    >>> price([action("bonus", "3A", "1.00"), action("bonus", "3B", "0.02")]).total
+    >>> bonus_price([make_action("bonus", "3A", "1.00"), make_action("bonus", "3B", "0.02")]).total
     Decimal('1.23')
     """
-    amounts = [Decimal(one.amount) for one in actions]
+    amounts = [Decimal(action.amount) for action in actions]
     zero = Decimal("0.00")
     return BonusPrice(sum(amounts, zero), sum(map(bonus_fee, amounts), zero))
 
@@ -54,67 +54,69 @@ def read_bonuses(path: str | os.PathLike[str], ledger: Ledger) -> list[Action]:
     """
     table = read_table(path)
     columns = [_column(table, name) for name in COLUMNS]
-    known = {one.assignment_id for one in ledger.assignments()}
+    known_ids = {assignment.assignment_id for assignment in ledger.assignments()}
     problems = list(table.problems)
-    found: dict[str, Action] = {}
+    actions: dict[str, Action] = {}
     lines: dict[str, int] = {}
     for line, *cells in zip(table.lines.tolist(), *columns, strict=True):
-        one, wrong = _bonus(*(cell.strip() for cell in cells), known=known, path=ledger.path)
-        if one and one.token in found:
+        action, wrong = _bonus(
+            *(cell.strip() for cell in cells), known_ids=known_ids, path=ledger.path
+        )
+        if action and action.token in actions:
             wrong.append(
-                f"repeats the bonus of line {lines[one.token]}; where both are meant, give other reasons"
+                f"repeats the bonus of line {lines[action.token]}; where both are meant, give other reasons"
             )
-        elif one:
-            found[one.token], lines[one.token] = one, line
-        problems += [Problem(table.file, line, said) for said in wrong]
+        elif action:
+            actions[action.token], lines[action.token] = action, line
+        problems += [Problem(table.file, line, message) for message in wrong]
     if problems:
         raise InputError(sorted(problems, key=lambda problem: problem.line or 0))
-    return list(found.values())
+    return list(actions.values())
 
 
 def _column(table: Table, name: str) -> list[str]:
-    found = first_of(table.frame.columns, [COLUMNS[name]])
-    if found is None:
+    column = first_of(table.frame.columns, [COLUMNS[name]])
+    if column is None:
         header = ", ".join(table.frame.columns[:20])
         message = f"has the columns {header}; {', '.join(COLUMNS)} are expected"
         raise InputError(Problem(table.file, None, message))
-    return list(table.frame[found])
+    return list(table.frame[column])
 
 
 def _bonus(
-    assignment_id: str, dollars: str, reason: str, *, known: set[str], path: str
+    assignment_id: str, dollars: str, reason: str, *, known_ids: set[str], path: str
 ) -> tuple[Action | None, list[str]]:
     wrong = []
-    if assignment_id not in known:
+    if assignment_id not in known_ids:
         wrong.append(f"there is no assignment {assignment_id!r} in {path}")
     if problem := BONUS_REASON.problem(reason):
         wrong.append(f"reason: {problem}")
     try:
-        value = amount(dollars.removeprefix("$"), "amount")
+        value = parse_amount(dollars.removeprefix("$"), "amount")
         if not value:
             wrong.append("amount is 0; at least 0.01 is allowed")
     except ValueError as error:
         wrong.append(str(error))
-    return (None, wrong) if wrong else (action("bonus", assignment_id, str(value), reason), [])
+    return (None, wrong) if wrong else (make_action("bonus", assignment_id, str(value), reason), [])
 
 
-def pay(client: Any, one: Action) -> bool:
-    """Pay a bonus at the service; False where the same was paid already. For `actions.carry_out`.
+def pay_bonus(client: Any, action: Action) -> bool:
+    """Pay a bonus at the service; False where the same was paid already. For `actions.execute_actions`.
 
     The service's list is asked first: its tokens are forgotten after 24 hours, and the ledger may have
     been put back from a backup.
     """
-    with explained():
+    with translate_errors():
         try:
-            if _is_paid(client, one):
+            if _is_paid(client, action):
                 return False
-            worker_id = client.get_assignment(AssignmentId=one.target)["Assignment"]["WorkerId"]
+            worker_id = client.get_assignment(AssignmentId=action.target)["Assignment"]["WorkerId"]
             client.send_bonus(
                 WorkerId=worker_id,
-                BonusAmount=one.amount,
-                AssignmentId=one.target,
-                Reason=one.text,
-                UniqueRequestToken=one.token,
+                BonusAmount=action.amount,
+                AssignmentId=action.target,
+                Reason=action.text,
+                UniqueRequestToken=action.token,
             )
         except client.exceptions.RequestError as error:
             if error_code(error).endswith("DuplicateRequest"):
@@ -123,12 +125,13 @@ def pay(client: Any, one: Action) -> bool:
     return True
 
 
-def _is_paid(client: Any, one: Action) -> bool:
+def _is_paid(client: Any, action: Action) -> bool:
     pages = client.get_paginator("list_bonus_payments").paginate(
-        AssignmentId=one.target, PaginationConfig={"PageSize": PAGE.high}
+        AssignmentId=action.target, PaginationConfig={"PageSize": PAGE.maximum}
     )
     paid = (payment for page in pages for payment in page["BonusPayments"])
     return any(
-        Decimal(payment["BonusAmount"]) == Decimal(one.amount) and payment["Reason"] == one.text
+        Decimal(payment["BonusAmount"]) == Decimal(action.amount)
+        and payment["Reason"] == action.text
         for payment in paid
     )

@@ -20,8 +20,8 @@ __all__ = [
     "ServiceError",
     "connect",
     "error_code",
-    "explained",
     "resolve",
+    "translate_errors",
 ]
 
 log = logging.getLogger(__name__)
@@ -84,13 +84,13 @@ def resolve(endpoint: str, *, insist_on_production: bool = False) -> Endpoint:
 
 def _is_origin(parts: SplitResult) -> bool:
     """Tell whether an address is a scheme, a host and perhaps a port; ValueError where the port is none."""
-    rest = (parts.path.strip("/"), parts.query, parts.fragment)
-    port_is_one = parts.port is None or parts.port > 0
+    extra = (parts.path.strip("/"), parts.query, parts.fragment)
+    has_valid_port = parts.port is None or parts.port > 0
     return (
         parts.scheme in ("http", "https")
-        and not any(rest)
+        and not any(extra)
         and "@" not in parts.netloc
-        and port_is_one
+        and has_valid_port
     )
 
 
@@ -101,14 +101,14 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def connect(endpoint: Endpoint, *, timeout: float = 60.0, attempts: int = 10) -> Any:
+def connect(endpoint: Endpoint, *, timeout: float = 60.0, max_attempts: int = 10) -> Any:
     """Return a boto3 client of the service.
 
     timeout: seconds to wait for an answer. attempts: how often a call is made before it fails; between
         them the waiting grows, and adapts where the service throttles.
 
     Raises ServiceError where there is no such client, there are no credentials, or nobody listens on
-    this machine. Calls with this client raise botocore's errors; run them in `explained`.
+    this machine. Calls with this client raise botocore's errors; run them in `translate_errors`.
     """
     if endpoint.loopback:
         _check_listening(endpoint)
@@ -120,7 +120,7 @@ def connect(endpoint: Endpoint, *, timeout: float = 60.0, attempts: int = 10) ->
         region_name=REGION,
         connect_timeout=min(timeout, 10.0),
         read_timeout=timeout,
-        retries={"mode": "adaptive", "total_max_attempts": attempts},
+        retries={"mode": "adaptive", "total_max_attempts": max_attempts},
         proxies={} if endpoint.loopback else None,  # a proxy cannot reach this machine's loopback
     )
     try:
@@ -136,21 +136,23 @@ def connect(endpoint: Endpoint, *, timeout: float = 60.0, attempts: int = 10) ->
         ) from None
     except BotoCoreError as error:  # a broken ~/.aws/config, an unknown AWS_PROFILE
         raise ServiceError(f"the AWS settings cannot be used: {error}") from None
-    client.meta.events.register("before-call.mturk", _begin)
-    client.meta.events.register("after-call.mturk", _note)
-    client.meta.events.register("after-call-error.mturk", _note_failure)
-    client.meta.events.register("after-call.mturk", _check_whole)
+    client.meta.events.register("before-call.mturk", _record_start)
+    client.meta.events.register("after-call.mturk", _log_call)
+    client.meta.events.register("after-call-error.mturk", _log_failure)
+    client.meta.events.register("after-call.mturk", _check_response)
     log.debug(
-        "client of %s: boto3 %s, %d attempts a call", endpoint.url, boto3.__version__, attempts
+        "client of %s: boto3 %s, %d attempts a call", endpoint.url, boto3.__version__, max_attempts
     )
     return client
 
 
-def _begin(*, context: dict[str, Any], **_: Any) -> None:
+def _record_start(*, context: dict[str, Any], **_: Any) -> None:
     context["giccs_began"] = time.perf_counter()
 
 
-def _note(*, model: Any, parsed: Mapping[str, Any], context: Mapping[str, Any], **_: Any) -> None:
+def _log_call(
+    *, model: Any, parsed: Mapping[str, Any], context: Mapping[str, Any], **_: Any
+) -> None:
     """Log a call and how it ended: nothing of what was sent or answered, which is about people."""
     about = parsed.get("ResponseMetadata", {})
     log.debug(
@@ -160,15 +162,19 @@ def _note(*, model: Any, parsed: Mapping[str, Any], context: Mapping[str, Any], 
     )  # fmt: skip
 
 
-def _note_failure(*, exception: Exception, context: Mapping[str, Any], **_: Any) -> None:
+def _log_failure(*, exception: Exception, context: Mapping[str, Any], **_: Any) -> None:
     seconds = time.perf_counter() - context["giccs_began"]
     log.debug("no answer after %.3f s: %s", seconds, type(exception).__name__)
 
 
-def _check_whole(*, parsed: Mapping[str, Any], model: Any, http_response: Any, **_: Any) -> None:
+def _check_response(*, parsed: Mapping[str, Any], model: Any, http_response: Any, **_: Any) -> None:
     """Refuse a good answer that broke off: botocore reads it as one that says nothing."""
-    promised = model.output_shape.members if model.output_shape else {}
-    if http_response.status_code < 300 and promised and not promised.keys() & parsed.keys():
+    expected_members = model.output_shape.members if model.output_shape else {}
+    if (
+        http_response.status_code < 300
+        and expected_members
+        and not expected_members.keys() & parsed.keys()
+    ):
         raise ServiceError(
             f"{model.name}: the answer of the service broke off; what it did is unknown"
         )
@@ -206,7 +212,7 @@ def _keys(session: Any, endpoint: Endpoint) -> dict[str, str]:
 
 
 @contextmanager
-def explained() -> Iterator[None]:
+def translate_errors() -> Iterator[None]:
     """Turn botocore's errors into ServiceError with a sentence for people."""
     from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 
@@ -218,9 +224,9 @@ def explained() -> Iterator[None]:
             "or AWS_PROFILE"
         ) from None
     except ClientError as error:
-        said = error.response.get("Error", {}).get("Message") or "no reason is given"
+        message = error.response.get("Error", {}).get("Message") or "no reason is given"
         code = error_code(error)
-        raise ServiceError(f"{error.operation_name} was refused: {said} ({code})") from error
+        raise ServiceError(f"{error.operation_name} was refused: {message} ({code})") from error
     except BotoCoreError as error:
         raise ServiceError(f"the service does not answer: {error}") from error
 

@@ -11,11 +11,11 @@ from datetime import datetime
 from typing import Any
 
 from mturk.limits import PAGE
-from mturk.study.client import ServiceError, error_code, explained
+from mturk.study.client import ServiceError, error_code, translate_errors
 from mturk.study.ledger import Assignment, Hit, Ledger
 from mturk.study.privacy import Namer
 
-__all__ = ["Collected", "Places", "collect", "places", "refresh", "worker_ids"]
+__all__ = ["CollectionResult", "HitCounts", "collect", "hit_counts", "update_hit", "worker_ids"]
 
 log = logging.getLogger(__name__)
 
@@ -26,10 +26,10 @@ Listing = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class HitCounts:
     """How many of a HIT's assignments are in which state, by the service's count."""
 
-    most: int
+    max_assignments: int
     """MaxAssignments."""
     available: int
     """Places that nobody has taken."""
@@ -37,18 +37,18 @@ class Places:
     """Accepted and being worked on."""
     reviewed: int
     """Approved or rejected."""
-    offered: bool
+    is_offered: bool
     """Whether workers can get the places that are available; by the service's own clock."""
 
     @property
     def submitted(self) -> int:
         """Submitted and not yet reviewed."""
-        return self.most - self.available - self.pending - self.reviewed
+        return self.max_assignments - self.available - self.pending - self.reviewed
 
 
-def places(listed: Mapping[str, Any]) -> Places:
+def hit_counts(listed: Mapping[str, Any]) -> HitCounts:
     """Return the counts of a HIT as the service writes it."""
-    return Places(
+    return HitCounts(
         listed["MaxAssignments"],
         listed["NumberOfAssignmentsAvailable"],
         listed["NumberOfAssignmentsPending"],
@@ -58,18 +58,18 @@ def places(listed: Mapping[str, Any]) -> Places:
 
 
 @dataclass(frozen=True, slots=True)
-class Collected:
+class CollectionResult:
     """What a round of collecting found."""
 
     hits: Listing
     """The ledger's HITs as the service lists them; those that were deleted there are missing."""
-    asked: int
+    n_hits_read: int
     """HITs whose assignments were read; of the others the service has told nothing new."""
-    new: int
+    n_new: int
     """Assignments."""
-    changed: int
+    n_changed: int
     """Assignments that were reviewed since."""
-    gone: tuple[str, ...]
+    deleted_hits: tuple[str, ...]
     """Ids of HITs that the service has no more. What was collected of them before is kept."""
 
 
@@ -80,37 +80,37 @@ def collect(
     *,
     clock: Clock = time.time,
     progress: Callable[[Sequence[Hit]], Iterable[Hit]] = iter,
-) -> Collected:
+) -> CollectionResult:
     """Write down what was submitted and reviewed; the same again changes nothing.
 
     Every HIT is one transaction: where this is interrupted, the same again goes on. Raises ServiceError.
     """
     hits = [hit for hit in ledger.hits() if hit.hit_id]
-    listed = _listed(client, {hit.hit_id for hit in hits}) if hits else {}
-    waiting = _with_news(ledger, hits, listed)
+    listed = _list_hits(client, {hit.hit_id for hit in hits}) if hits else {}
+    waiting = _changed_hits(ledger, hits, listed)
     log.debug("%d HITs, %d of them with news", len(hits), len(waiting))
     new = changed = 0
     gone = []
     for hit in progress(waiting):
         try:
-            counts = refresh(client, ledger, str(hit.hit_id), name, clock=clock)
+            counts = update_hit(client, ledger, str(hit.hit_id), name, clock=clock)
         except LookupError:
             gone.append(str(hit.hit_id))
             continue
         new, changed = new + counts[0], changed + counts[1]
     log.debug("%d assignments are new, %d changed, %d HITs gone", new, changed, len(gone))
-    return Collected(listed, len(waiting), new, changed, tuple(gone))
+    return CollectionResult(listed, len(waiting), new, changed, tuple(gone))
 
 
-def refresh(
+def update_hit(
     client: Any, ledger: Ledger, hit_id: str, name: Namer, *, clock: Clock = time.time
 ) -> tuple[int, int]:
     """Read a HIT's assignments and write them down; return how many are new and how many changed.
 
     Raises LookupError where the service has no such HIT.
     """
-    found = [_assignment(one, name, clock()) for one in _assignments(client, hit_id)]
-    return ledger.keep(ledger.without_forgotten(found))
+    assignments = [_assignment(data, name, clock()) for data in _assignments(client, hit_id)]
+    return ledger.store_assignments(ledger.exclude_deleted(assignments))
 
 
 def worker_ids(client: Any, ledger: Ledger) -> dict[str, str]:
@@ -118,49 +118,52 @@ def worker_ids(client: Any, ledger: Ledger) -> dict[str, str]:
 
     Raises ServiceError where a HIT was deleted at the service, with how many.
     """
-    found: dict[str, str] = {}
+    ids: dict[str, str] = {}
     gone = 0
-    for hit_id in dict.fromkeys(one.hit_id for one in ledger.assignments()):
+    for hit_id in dict.fromkeys(assignment.hit_id for assignment in ledger.assignments()):
         try:
-            found |= {one["AssignmentId"]: one["WorkerId"] for one in _assignments(client, hit_id)}
+            ids |= {data["AssignmentId"]: data["WorkerId"] for data in _assignments(client, hit_id)}
         except LookupError:
             gone += 1
     if gone:
         raise ServiceError(f"{gone} HITs were deleted at the service, and with them the worker ids")
-    return found
+    return ids
 
 
-def _listed(client: Any, ours: set[str | None]) -> dict[str, Mapping[str, Any]]:
+def _list_hits(client: Any, ours: set[str | None]) -> dict[str, Mapping[str, Any]]:
     """Return the HITs of the ledger among all that the requester has."""
-    pages = client.get_paginator("list_hits").paginate(PaginationConfig={"PageSize": PAGE.high})
-    with explained():
+    pages = client.get_paginator("list_hits").paginate(PaginationConfig={"PageSize": PAGE.maximum})
+    with translate_errors():
         return {hit["HITId"]: hit for page in pages for hit in page["HITs"] if hit["HITId"] in ours}
 
 
-def _with_news(ledger: Ledger, hits: Sequence[Hit], listed: Listing) -> list[Hit]:
+def _changed_hits(ledger: Ledger, hits: Sequence[Hit], listed: Listing) -> list[Hit]:
     """Return the HITs of which the ledger's counts are not the service's.
 
     What is reviewed there is compared with what is approved here: a rejection can be overridden without
     a change of any count, so HITs with one are read always.
     """
-    known: dict[str, Counter[str]] = {}
-    for one in ledger.assignments():
-        known.setdefault(one.hit_id, Counter())[one.status] += 1
+    ledger_counts: dict[str, Counter[str]] = {}
+    for assignment in ledger.assignments():
+        ledger_counts.setdefault(assignment.hit_id, Counter())[assignment.status] += 1
 
-    def news(hit: Hit) -> bool:
+    def has_changed(hit: Hit) -> bool:
         if str(hit.hit_id) not in listed:
             return True
-        there, here = places(listed[str(hit.hit_id)]), known.get(str(hit.hit_id), Counter())
-        return (there.submitted, there.reviewed) != (here["Submitted"], here["Approved"])
+        remote, local = (
+            hit_counts(listed[str(hit.hit_id)]),
+            ledger_counts.get(str(hit.hit_id), Counter()),
+        )
+        return (remote.submitted, remote.reviewed) != (local["Submitted"], local["Approved"])
 
-    return [hit for hit in hits if news(hit)]
+    return [hit for hit in hits if has_changed(hit)]
 
 
 def _assignments(client: Any, hit_id: str) -> Iterator[Mapping[str, Any]]:
     pages = client.get_paginator("list_assignments_for_hit").paginate(
-        HITId=hit_id, PaginationConfig={"PageSize": PAGE.high}
+        HITId=hit_id, PaginationConfig={"PageSize": PAGE.maximum}
     )
-    with explained():
+    with translate_errors():
         try:
             for page in pages:
                 yield from page["Assignments"]
@@ -170,20 +173,20 @@ def _assignments(client: Any, hit_id: str) -> Iterator[Mapping[str, Any]]:
             raise
 
 
-def _assignment(there: Mapping[str, Any], name: Namer, now: float) -> Assignment:
+def _assignment(data: Mapping[str, Any], name: Namer, now: float) -> Assignment:
     return Assignment(
-        assignment_id=there["AssignmentId"],
-        hit_id=there["HITId"],
-        worker=name(there["WorkerId"]),
-        status=there["AssignmentStatus"],
-        accept_time=_seconds(there.get("AcceptTime")),
-        submit_time=_seconds(there.get("SubmitTime")),
-        answer_xml=there.get("Answer", ""),
+        assignment_id=data["AssignmentId"],
+        hit_id=data["HITId"],
+        worker=name(data["WorkerId"]),
+        status=data["AssignmentStatus"],
+        accept_time=_seconds(data.get("AcceptTime")),
+        submit_time=_seconds(data.get("SubmitTime")),
+        answer_xml=data.get("Answer", ""),
         collected_at=now,
-        auto_approval_time=_seconds(there.get("AutoApprovalTime")),
-        approval_time=_seconds(there.get("ApprovalTime")),
-        rejection_time=_seconds(there.get("RejectionTime")),
-        feedback=there.get("RequesterFeedback", ""),
+        auto_approval_time=_seconds(data.get("AutoApprovalTime")),
+        approval_time=_seconds(data.get("ApprovalTime")),
+        rejection_time=_seconds(data.get("RejectionTime")),
+        feedback=data.get("RequesterFeedback", ""),
     )
 
 

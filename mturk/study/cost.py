@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
-from mturk.money import cents, cost, hourly_wage
+from mturk.money import cost, hourly_wage, round_to_cents
 from mturk.study.settings import Settings
 
-__all__ = ["Estimate", "estimate", "report"]
+__all__ = ["CostEstimate", "estimate_cost", "format_estimate"]
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class CostEstimate:
     """The price of HITs when all their assignments are approved; US dollars unless a field says else."""
 
     hits: int
@@ -48,23 +48,23 @@ class Estimate:
         """The smallest reward in whole cents with which they would not."""
         seconds = Decimal(self.expected_seconds)
         exact = self.minimum / self.exchange_rate * seconds / 3600
-        rounded = cents(exact)
+        rounded = round_to_cents(exact)
         return rounded if rounded >= exact else rounded + Decimal("0.01")
 
 
-def estimate(assignments: Iterable[int], settings: Settings) -> Estimate:
+def estimate_cost(assignments: Iterable[int], settings: Settings) -> CostEstimate:
     """Return the price of HITs with so many assignments each.
 
-    >>> price = estimate([5, 5], Settings())
+    >>> price = estimate_cost([5, 5], Settings())
     >>> price.rewards, price.fees, price.total
     (Decimal('3.00'), Decimal('0.60'), Decimal('3.60'))
     """
-    each = list(assignments)
-    total = sum((cost(settings.reward, count) for count in each), Decimal("0.00"))
-    rewards = settings.reward * sum(each)
-    return Estimate(
-        hits=len(each),
-        assignments=sum(each),
+    counts = list(assignments)
+    total = sum((cost(settings.reward, count) for count in counts), Decimal("0.00"))
+    rewards = settings.reward * sum(counts)
+    return CostEstimate(
+        hits=len(counts),
+        assignments=sum(counts),
         reward=settings.reward,
         rewards=rewards,
         fees=total - rewards,
@@ -77,12 +77,12 @@ def estimate(assignments: Iterable[int], settings: Settings) -> Estimate:
     )
 
 
-def report(price: Estimate, *, imaginary: bool) -> str:
+def format_estimate(price: CostEstimate, *, imaginary: bool) -> str:
     """Return the estimate for people to read.
 
     imaginary: no marketplace is asked, so nobody takes money or a fee.
 
-    >>> print(report(estimate([5, 5], Settings()), imaginary=True))
+    >>> print(format_estimate(estimate_cost([5, 5], Settings()), imaginary=True))
     HITs          2
     assignments   10
     rewards       $3.00  ($0.30 each)
@@ -101,7 +101,7 @@ def report(price: Estimate, *, imaginary: bool) -> str:
             f"rewards       ${price.rewards}  (${price.reward} each)",
             f"fees          ${price.fees}{no_fee}",
             f"total         ${price.total}{no_money}",
-            f"hourly wage   ${cents(price.hourly_usd)} = {cents(price.hourly)} {unit} at "
+            f"hourly wage   ${round_to_cents(price.hourly_usd)} = {round_to_cents(price.hourly)} {unit} at "
             f"{price.exchange_rate} {unit} a dollar and {price.expected_seconds} s an assignment",
             f"minimum wage  {price.minimum} {unit}",
         ]

@@ -10,18 +10,18 @@ from typing import Any
 from bws.problems import InputError, Problem
 from mturk.limits import LIFETIME, assignments_increase_problem
 from mturk.money import fee
-from mturk.study.actions import RefusedError, action
-from mturk.study.client import error_code, explained
+from mturk.study.actions import RefusedError, make_action
+from mturk.study.client import error_code, translate_errors
 from mturk.study.ledger import Action, Hit, Ledger
 
 __all__ = [
-    "chosen",
-    "close",
-    "extend",
+    "add_assignments",
+    "close_hit",
+    "extend_hit",
+    "extension_cost",
     "lifetime_problem",
-    "more_assignments",
-    "price_of_more",
-    "raise_to",
+    "plan_extensions",
+    "select_hits",
 ]
 
 PAST = datetime(2015, 1, 1, tzinfo=UTC)
@@ -30,38 +30,42 @@ DELETED = tuple(f"AWS.MechanicalTurk.{code}" for code in ("HITDoesNotExist", "In
 """Every HIT can be expired and extended but one that was deleted."""
 
 
-def chosen(ledger: Ledger, hit_ids: Sequence[str]) -> list[Hit]:
+def select_hits(ledger: Ledger, hit_ids: Sequence[str]) -> list[Hit]:
     """Return the HITs with these ids, or all that exist where none is named.
 
     Raises InputError with every id that is not in the ledger.
     """
-    known = {str(hit.hit_id): hit for hit in ledger.hits() if hit.hit_id}
-    wrong = [hit_id for hit_id in hit_ids if hit_id not in known]
-    if wrong:
-        raise InputError(Problem(hit_id, None, f"is no HIT of {ledger.path}") for hit_id in wrong)
-    return [known[hit_id] for hit_id in dict.fromkeys(hit_ids)] if hit_ids else [*known.values()]
+    hits_by_id = {str(hit.hit_id): hit for hit in ledger.hits() if hit.hit_id}
+    unknown = [hit_id for hit_id in hit_ids if hit_id not in hits_by_id]
+    if unknown:
+        raise InputError(Problem(hit_id, None, f"is no HIT of {ledger.path}") for hit_id in unknown)
+    return (
+        [hits_by_id[hit_id] for hit_id in dict.fromkeys(hit_ids)]
+        if hit_ids
+        else [*hits_by_id.values()]
+    )
 
 
-def extend(client: Any, ledger: Ledger, hit: Hit, until: float) -> bool:
+def extend_hit(client: Any, ledger: Ledger, hit: Hit, until: float) -> bool:
     """Offer a HIT until a time (seconds since 1970), also one that has expired; the same again is fine.
 
     False where the HIT was deleted at the service. Raises ServiceError.
     """
-    there = _expire_at(client, hit, datetime.fromtimestamp(until, UTC))
-    if there:
-        ledger.reopened(hit.number)
-    return there
+    exists = _expire_at(client, hit, datetime.fromtimestamp(until, UTC))
+    if exists:
+        ledger.mark_reopened(hit.number)
+    return exists
 
 
-def close(client: Any, ledger: Ledger, hit: Hit) -> bool:
-    """Offer a HIT no more; who works on it may still submit. Else as `extend`."""
-    there = _expire_at(client, hit, PAST)
-    ledger.closed(hit.number)
-    return there
+def close_hit(client: Any, ledger: Ledger, hit: Hit) -> bool:
+    """Offer a HIT no more; who works on it may still submit. Else as `extend_hit`."""
+    exists = _expire_at(client, hit, PAST)
+    ledger.mark_closed(hit.number)
+    return exists
 
 
 def _expire_at(client: Any, hit: Hit, at: datetime) -> bool:
-    with explained():
+    with translate_errors():
         try:
             client.update_expiration_for_hit(HITId=hit.hit_id, ExpireAt=at)
         except client.exceptions.RequestError as error:
@@ -76,7 +80,7 @@ def lifetime_problem(seconds: float) -> str | None:
     return LIFETIME.problem(round(seconds))
 
 
-def raise_to(hits: Sequence[Hit], assignments: int) -> list[Action]:
+def plan_extensions(hits: Sequence[Hit], assignments: int) -> list[Action]:
     """Return what gives HITs so many assignments in all; HITs that have them are left as they are.
 
     Raises InputError with every HIT that cannot get so many: one made with fewer than ten never
@@ -89,47 +93,47 @@ def raise_to(hits: Sequence[Hit], assignments: int) -> list[Action]:
         )
         for hit in fewer
     }
-    problems = [Problem(str(hit_id), None, said) for hit_id, said in wrong.items() if said]
+    problems = [Problem(str(hit_id), None, message) for hit_id, message in wrong.items() if message]
     if problems:
         raise InputError(problems)
-    return [action("extend", str(hit.hit_id), str(assignments)) for hit in fewer]
+    return [make_action("extend", str(hit.hit_id), str(assignments)) for hit in fewer]
 
 
-def price_of_more(hits: Sequence[Hit], actions: Sequence[Action], reward: Decimal) -> Decimal:
+def extension_cost(hits: Sequence[Hit], actions: Sequence[Action], reward: Decimal) -> Decimal:
     """Return what the further assignments cost with fees, in US dollars."""
     now = {hit.hit_id: hit.max_assignments for hit in hits}
     total = Decimal("0.00")
-    for one in actions:
-        most = int(one.amount)
-        total += (most - now[one.target]) * (reward + fee(reward, most))
+    for action in actions:
+        most = int(action.amount)
+        total += (most - now[action.target]) * (reward + fee(reward, most))
     return total
 
 
-def more_assignments(client: Any, ledger: Ledger, one: Action) -> bool:
+def add_assignments(client: Any, ledger: Ledger, action: Action) -> bool:
     """Raise a HIT's assignments to the action's number; False where it has so many. See `actions`."""
     numbers = {hit.hit_id: hit.number for hit in ledger.hits()}
-    with explained():
+    with translate_errors():
         try:
-            new = _raise(client, one)
+            new = _add_assignments(client, action)
         except client.exceptions.RequestError as error:
             raise RefusedError(f"{error} ({error_code(error)})") from None
-    ledger.extended(numbers[one.target], int(one.amount))
+    ledger.set_max_assignments(numbers[action.target], int(action.amount))
     return new
 
 
-def _raise(client: Any, one: Action) -> bool:
-    most = int(one.amount)
-    has = client.get_hit(HITId=one.target)["HIT"]["MaxAssignments"]
+def _add_assignments(client: Any, action: Action) -> bool:
+    most = int(action.amount)
+    has = client.get_hit(HITId=action.target)["HIT"]["MaxAssignments"]
     if has >= most:
         return False
-    token = action("extend", one.target, f"{has} to {most}").token
+    token = make_action("extend", action.target, f"{has} to {most}").token
     try:
         client.create_additional_assignments_for_hit(
-            HITId=one.target, NumberOfAdditionalAssignments=most - has, UniqueRequestToken=token
+            HITId=action.target, NumberOfAdditionalAssignments=most - has, UniqueRequestToken=token
         )
     except client.exceptions.RequestError:
         # an earlier call may have done it although its answer was lost
-        if client.get_hit(HITId=one.target)["HIT"]["MaxAssignments"] < most:
+        if client.get_hit(HITId=action.target)["HIT"]["MaxAssignments"] < most:
             raise
         return False
     return True

@@ -30,7 +30,7 @@ __all__ = [
     "Hit",
     "Ledger",
     "LedgerPart",
-    "Study",
+    "LedgerStudy",
 ]
 
 log = logging.getLogger(__name__)
@@ -101,7 +101,7 @@ CREATE TABLE action (
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
+class LedgerStudy:
     """What all HITs of a ledger share."""
 
     endpoint: str
@@ -186,7 +186,7 @@ class Ledger:
     """The ledger of one study; `open` it in a ``with`` statement.
 
     Several processes may read and collect at the same time; who creates, pays or ends something
-    does it `alone`.
+    does it `exclusive_lock`.
     """
 
     def __init__(self, connection: sqlite3.Connection, path: str) -> None:
@@ -205,7 +205,9 @@ class Ledger:
             with suppress(FileExistsError):
                 os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         if not os.path.isfile(name):
-            raise _refused(name, "no such ledger; mturk-hits publish makes it, --ledger names it")
+            raise _input_error(
+                name, "no such ledger; mturk-hits publish makes it, --ledger names it"
+            )
         connection = sqlite3.connect(name, timeout=BUSY_SECONDS, isolation_level=None)
         try:
             connection.execute("PRAGMA foreign_keys = ON")
@@ -213,7 +215,7 @@ class Ledger:
             _prepare(connection, name)
         except sqlite3.DatabaseError as error:
             connection.close()
-            raise _explained(name, error) from None
+            raise _translate_error(name, error) from None
         except BaseException:
             connection.close()
             raise
@@ -233,12 +235,12 @@ class Ledger:
         """Close the file; what SQLite says of disk and file becomes an OSError or an InputError."""
         self.close()
         if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, MISTAKES):
-            raise _explained(self.path, error) from None
+            raise _translate_error(self.path, error) from None
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Write: all of it is on the disk at the end, or nothing. Waits while another process writes."""
-        with _busy_in_words(self.path):
+        with _explain_busy(self.path):
             self.connection.execute("BEGIN IMMEDIATE")
         try:
             yield self.connection
@@ -249,34 +251,37 @@ class Ledger:
             raise
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
+    def exclusive_lock(self) -> Iterator[None]:
         """Keep every other process that asks for the same out; InputError where one is at work.
 
         The lock is SQLite's own on ``<ledger>.lock``, so the end of the process, however it comes,
         frees it on every system.
         """
-        guard = sqlite3.connect(f"{self.path}.lock", timeout=0, isolation_level=None)
+        lock_connection = sqlite3.connect(f"{self.path}.lock", timeout=0, isolation_level=None)
         try:
-            with _busy_in_words(self.path):
-                guard.execute("BEGIN EXCLUSIVE")
+            with _explain_busy(self.path):
+                lock_connection.execute("BEGIN EXCLUSIVE")
             yield
         finally:
-            guard.close()
+            lock_connection.close()
 
     # The study and its HITs
 
-    def study(self) -> Study:
+    def study(self) -> LedgerStudy:
         """Return the study; InputError where none was begun."""
         values = dict(self.connection.execute("SELECT key, value FROM study"))
         if "endpoint" not in values:
-            raise _refused(self.path, "holds no study yet; mturk-hits publish begins one")
+            raise _input_error(self.path, "holds no study yet; mturk-hits publish begins one")
         try:
-            settings, created = _settings_from(values["settings"]), float(values["created"])
+            settings, mark_created = (
+                _settings_from_json(values["settings"]),
+                float(values["created"]),
+            )
         except (ArithmeticError, KeyError, TypeError, ValueError):
-            raise _refused(self.path, DAMAGED.format("its settings cannot be read")) from None
-        return Study(values["endpoint"], settings, created, values.get("hit_type_id"))
+            raise _input_error(self.path, DAMAGED.format("its settings cannot be read")) from None
+        return LedgerStudy(values["endpoint"], settings, mark_created, values.get("hit_type_id"))
 
-    def begin(
+    def start_study(
         self, endpoint: str, settings: Settings, plans: Sequence[HitPlan], now: float
     ) -> None:
         """Write down what is meant; the same again is fine, and before anything was sent so is a change.
@@ -284,7 +289,7 @@ class Ledger:
         Raises InputError with every difference where the ledger holds another study.
         """
         with self.transaction() as connection:
-            if self._untouched():
+            if self._is_unpublished():
                 for table in ("part", "hit", "study"):
                     connection.execute(f"DELETE FROM {table}")
                 study = {"endpoint": endpoint, "created": repr(now)}
@@ -292,7 +297,7 @@ class Ledger:
                 self._insert(plans, settings.assignments)
             elif differences := self._differences(endpoint, settings, plans):
                 raise InputError(Problem(self.path, None, text) for text in differences)
-            self._set("settings", _settings_to(settings))
+            self._set("settings", _settings_to_json(settings))
 
     def add_hits(self, plans: Sequence[HitPlan], max_assignments: int) -> int:
         """Write down further HITs of the study, such as those that top up tuples; return how many are new.
@@ -300,9 +305,9 @@ class Ledger:
         They are numbered on from the last. A HIT whose annotation is known is not written twice.
         """
         with self.transaction():
-            known = self.hits()
-            last = max((hit.number for hit in known), default=0)
-            annotations = {hit.annotation for hit in known}
+            existing_hits = self.hits()
+            last = max((hit.number for hit in existing_hits), default=0)
+            annotations = {hit.annotation for hit in existing_hits}
             new = [plan for plan in plans if plan.annotation not in annotations]
             numbered = [replace(plan, number=n) for n, plan in enumerate(new, start=last + 1)]
             self._insert(numbered, max_assignments)
@@ -315,8 +320,8 @@ class Ledger:
 
     def question(self, number: int) -> str:
         """Return the question of a HIT as it was rendered when it was meant."""
-        found = self.connection.execute("SELECT question FROM hit WHERE number = ?", [number])
-        return str(found.fetchone()[0])
+        cursor = self.connection.execute("SELECT question FROM hit WHERE number = ?", [number])
+        return str(cursor.fetchone()[0])
 
     def parts(self) -> tuple[LedgerPart, ...]:
         """Return all tuples by HIT and position."""
@@ -329,14 +334,14 @@ class Ledger:
                 for number, position, tuple_id, group, items in rows
             )
         except ValueError:
-            raise _refused(self.path, DAMAGED.format("its tuples cannot be read")) from None
+            raise _input_error(self.path, DAMAGED.format("its tuples cannot be read")) from None
 
     def set_hit_type(self, hit_type_id: str) -> None:
         """Write down the HIT type that the service made."""
         with self.transaction():
             self._set("hit_type_id", hit_type_id)
 
-    def sent(self, numbers: Iterable[int], now: float) -> None:
+    def mark_sent(self, numbers: Iterable[int], now: float) -> None:
         """Write down, before the calls, that HITs are sent: from now on they may exist."""
         with self.transaction() as connection:
             connection.executemany(
@@ -347,35 +352,35 @@ class Ledger:
 
     def created(self, number: int, hit_id: str, max_assignments: int, now: float) -> None:
         """Write down which HIT the service has, made just now or found there."""
-        self._change(
+        self._update_row(
             "UPDATE hit SET state = 'created', hit_id = ?, max_assignments = ?, created_at = ? "
             "WHERE number = ? AND state IN ('meant', 'sent')",
             [hit_id, max_assignments, now, number],
         )
 
-    def extended(self, number: int, max_assignments: int) -> None:
+    def set_max_assignments(self, number: int, max_assignments: int) -> None:
         """Write down how many assignments a HIT has now."""
-        self._change(
+        self._update_row(
             "UPDATE hit SET max_assignments = ? WHERE number = ?", [max_assignments, number]
         )
 
-    def closed(self, number: int) -> None:
+    def mark_closed(self, number: int) -> None:
         """Write down that a HIT is offered no more."""
-        self._change(
+        self._update_row(
             "UPDATE hit SET state = 'closed' WHERE number = ? AND state IN ('created', 'closed')",
             [number],
         )
 
-    def reopened(self, number: int) -> None:
+    def mark_reopened(self, number: int) -> None:
         """Write down that a HIT is offered again."""
-        self._change(
+        self._update_row(
             "UPDATE hit SET state = 'created' WHERE number = ? AND state IN ('created', 'closed')",
             [number],
         )
 
     # What came back
 
-    def keep(self, assignments: Iterable[Assignment]) -> tuple[int, int]:
+    def store_assignments(self, assignments: Iterable[Assignment]) -> tuple[int, int]:
         """Write down assignments; return how many are new and how many changed.
 
         What a worker said and when is never overwritten; the review's outcome is.
@@ -387,7 +392,7 @@ class Ledger:
             before = _count(connection, "assignment")
             changes = connection.total_changes
             connection.executemany(
-                f"INSERT INTO assignment ({names}) VALUES ({_marks(Assignment)}) "
+                f"INSERT INTO assignment ({names}) VALUES ({_placeholders(Assignment)}) "
                 "ON CONFLICT (assignment_id) DO UPDATE SET "
                 + ", ".join(f"{name} = excluded.{name}" for name in reviewed)
                 + f" WHERE ({', '.join(reviewed)}) IS NOT "
@@ -407,7 +412,7 @@ class Ledger:
 
     # What was decided
 
-    def mean(self, actions: Iterable[Action], now: float) -> int:
+    def plan_actions(self, actions: Iterable[Action], now: float) -> int:
         """Write down decisions before they are carried out; return how many are new.
 
         An action whose token is known stays as it is.
@@ -422,35 +427,39 @@ class Ledger:
             )
             return _count(connection, "action") - before
 
-    def act(self, token: str, state: ActionState, now: float) -> None:
+    def set_action_state(self, token: str, state: ActionState, now: float) -> None:
         """Write down how far an action is."""
-        self._change("UPDATE action SET state = ?, at = ? WHERE token = ?", [state, now, token])
+        self._update_row("UPDATE action SET state = ?, at = ? WHERE token = ?", [state, now, token])
 
     def actions(self, *states: ActionState) -> tuple[Action, ...]:
         """Return the actions in these states (all where none is named), oldest first."""
         rows = self.connection.execute(f"SELECT {_columns(Action)} FROM action ORDER BY at, token")
-        found = (Action(*row) for row in rows)
-        return tuple(action for action in found if not states or action.state in states)
+        all_actions = (Action(*row) for row in rows)
+        return tuple(action for action in all_actions if not states or action.state in states)
 
     # What is kept besides, and what is forgotten
 
-    def noted(self, key: str) -> str:
+    def get_note(self, key: str) -> str:
         """Return what was noted under a key; empty where nothing was."""
-        found = self.connection.execute("SELECT value FROM study WHERE key = ?", [f"note {key}"])
-        row = found.fetchone()
+        cursor = self.connection.execute("SELECT value FROM study WHERE key = ?", [f"note {key}"])
+        row = cursor.fetchone()
         return str(row[0]) if row else ""
 
-    def note(self, key: str, value: str) -> None:
+    def set_note(self, key: str, value: str) -> None:
         """Note something about the study; it replaces what was noted under this key."""
         with self.transaction():
             self._set(f"note {key}", value)
 
-    def without_forgotten(self, assignments: Iterable[Assignment]) -> list[Assignment]:
+    def exclude_deleted(self, assignments: Iterable[Assignment]) -> list[Assignment]:
         """Return the assignments that nobody asked to forget."""
-        forgotten = self.noted("forgotten").split()
-        return [one for one in assignments if _sha256(one.assignment_id) not in forgotten]
+        forgotten = self.get_note("forgotten").split()
+        return [
+            assignment
+            for assignment in assignments
+            if _sha256(assignment.assignment_id) not in forgotten
+        ]
 
-    def forget(self, assignment_ids: Sequence[str]) -> int:
+    def delete_assignments(self, assignment_ids: Sequence[str]) -> int:
         """Delete assignments and every trace of their workers; return how many were there.
 
         Of what was decided on them, kind and amount stay, so that nothing is paid twice. What is deleted
@@ -465,7 +474,7 @@ class Ledger:
                 "state = CASE state WHEN 'done' THEN 'done' ELSE 'failed' END WHERE target = ?",
                 marks,
             )
-            hashes = {*self.noted("forgotten").split(), *map(_sha256, assignment_ids)}
+            hashes = {*self.get_note("forgotten").split(), *map(_sha256, assignment_ids)}
             self._set("note forgotten", " ".join(sorted(hashes)))
             gone = before - _count(connection, "assignment")
         self.connection.execute("VACUUM")
@@ -474,12 +483,12 @@ class Ledger:
             message = (
                 "it is deleted, but stays in the file until the other process that reads it ends"
             )
-            raise _refused(self.path, message)
+            raise _input_error(self.path, message)
         return gone
 
     # Inside
 
-    def _untouched(self) -> bool:
+    def _is_unpublished(self) -> bool:
         """Tell whether the service knows nothing of this ledger yet."""
         touched = self.connection.execute("SELECT 1 FROM hit WHERE state != 'meant' LIMIT 1")
         typed = self.connection.execute("SELECT 1 FROM study WHERE key = 'hit_type_id'")
@@ -497,7 +506,7 @@ class Ledger:
         self.connection.executemany(
             "INSERT INTO part VALUES (?, ?, ?, ?, ?)",
             [
-                (plan.number, position, part.tuple_id, part.group, _items(part.item_ids))
+                (plan.number, position, part.tuple_id, part.group, _items_json(part.item_ids))
                 for plan in plans
                 for position, part in enumerate(plan.parts)
             ],
@@ -507,23 +516,27 @@ class Ledger:
         self, endpoint: str, settings: Settings, plans: Sequence[HitPlan]
     ) -> list[str]:
         study = self.study()
-        found = []
+        differences = []
         if study.endpoint != endpoint:
-            found.append(f"belongs to the service {study.endpoint}, not to {endpoint}")
+            differences.append(f"belongs to the service {study.endpoint}, not to {endpoint}")
         for field in fields(Settings):
             was, is_now = getattr(study.settings, field.name), getattr(settings, field.name)
             if was != is_now and field.name not in MAY_CHANGE:
-                found.append(f"was begun with {field.name} {_shown(was)}, not {_shown(is_now)}")
-        known = {hit.number: hit for hit in self.hits()}
-        changed = [plan.number for plan in plans if not _same(known.get(plan.number), plan)]
+                differences.append(
+                    f"was begun with {field.name} {_shorten(was)}, not {_shorten(is_now)}"
+                )
+        existing_hits = {hit.number: hit for hit in self.hits()}
+        changed = [
+            plan.number for plan in plans if not _is_same_hit(existing_hits.get(plan.number), plan)
+        ]
         if changed:
             numbers = ", ".join(map(str, changed[:5])) + (", ..." if len(changed) > 5 else "")
-            found.append(
+            differences.append(
                 f"{len(changed)} of {len(plans)} HITs are others than those it holds ({numbers}): "
                 "tuples, dialogues or the settings have changed"
             )
         advice = "a ledger keeps one study; name another --ledger for another one"
-        return [f"{text}; {advice}" for text in found]
+        return [f"{text}; {advice}" for text in differences]
 
     def _set(self, key: str, value: str) -> None:
         self.connection.execute(
@@ -531,7 +544,7 @@ class Ledger:
             [key, value],
         )
 
-    def _change(self, statement: str, values: Sequence[Any]) -> None:
+    def _update_row(self, statement: str, values: Sequence[Any]) -> None:
         """Change exactly one row; LookupError where there is none in such a state."""
         with self.transaction() as connection:
             if connection.execute(statement, values).rowcount != 1:
@@ -548,11 +561,11 @@ def _prepare(connection: sqlite3.Connection, name: str) -> None:
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
             connection.execute(f"PRAGMA user_version = {VERSION}")
         connection.execute("COMMIT")
-    if _number(connection, "application_id") != APPLICATION:
-        raise _refused(name, "is a database, but no ledger; name another --ledger")
-    if (version := _number(connection, "user_version")) != VERSION:
-        raise _refused(name, f"is a ledger of version {version}; this giccs reads {VERSION}")
-    _check_whole(connection, name)
+    if _pragma_value(connection, "application_id") != APPLICATION:
+        raise _input_error(name, "is a database, but no ledger; name another --ledger")
+    if (version := _pragma_value(connection, "user_version")) != VERSION:
+        raise _input_error(name, f"is a ledger of version {version}; this giccs reads {VERSION}")
+    _check_integrity(connection, name)
 
 
 def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
@@ -572,32 +585,32 @@ def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
             return
 
 
-def _check_whole(connection: sqlite3.Connection, name: str) -> None:
+def _check_integrity(connection: sqlite3.Connection, name: str) -> None:
     """Refuse a file whose pages do not fit together: rows would be missing without a word."""
-    found = [row[0] for row in connection.execute("PRAGMA integrity_check(1)")]
-    found = found if found != ["ok"] else []
+    problems = [row[0] for row in connection.execute("PRAGMA integrity_check(1)")]
+    problems = problems if problems != ["ok"] else []
     for table, _, of, _ in connection.execute("PRAGMA foreign_key_check"):
-        found.append(f"a row of {table} belongs to no {of}")
-    if found:
-        raise _refused(name, DAMAGED.format(" ".join(found[0].split())))
+        problems.append(f"a row of {table} belongs to no {of}")
+    if problems:
+        raise _input_error(name, DAMAGED.format(" ".join(problems[0].split())))
 
 
-def _number(connection: sqlite3.Connection, pragma: str) -> int:
+def _pragma_value(connection: sqlite3.Connection, pragma: str) -> int:
     return int(connection.execute(f"PRAGMA {pragma}").fetchone()[0])
 
 
 @contextmanager
-def _busy_in_words(path: str) -> Iterator[None]:
+def _explain_busy(path: str) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
         if "locked" not in str(error) and "busy" not in str(error):
             raise
         message = "another mturk-hits is at work on this ledger; wait until it has ended"
-        raise _refused(path, message) from None
+        raise _input_error(path, message) from None
 
 
-def _explained(path: str, error: sqlite3.DatabaseError) -> InputError | OSError:
+def _translate_error(path: str, error: sqlite3.DatabaseError) -> InputError | OSError:
     """Return what SQLite's error means to people: a file that cannot be used, or a disk that cannot."""
     name = getattr(error, "sqlite_errorname", "")
     if name.startswith("SQLITE_FULL"):
@@ -606,10 +619,10 @@ def _explained(path: str, error: sqlite3.DatabaseError) -> InputError | OSError:
         return OSError(errno.EROFS, f"cannot be written, nor the folder it is in ({error})", path)
     if name.startswith("SQLITE_IOERR"):
         return OSError(errno.EIO, f"cannot be read or written ({error})", path)
-    return _refused(path, f"cannot be used as a ledger ({error})")
+    return _input_error(path, f"cannot be used as a ledger ({error})")
 
 
-def _refused(path: str, message: str) -> InputError:
+def _input_error(path: str, message: str) -> InputError:
     return InputError(Problem(path, None, message))
 
 
@@ -617,7 +630,7 @@ def _columns(record: type, prefix: str = "") -> str:
     return ", ".join(prefix + field.name for field in fields(record))
 
 
-def _marks(record: type) -> str:
+def _placeholders(record: type) -> str:
     return ", ".join("?" for _ in fields(record))
 
 
@@ -629,26 +642,26 @@ def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
-def _items(item_ids: Sequence[str]) -> str:
+def _items_json(item_ids: Sequence[str]) -> str:
     return json.dumps(item_ids, ensure_ascii=False)
 
 
-def _same(hit: Hit | None, plan: HitPlan) -> bool:
+def _is_same_hit(hit: Hit | None, plan: HitPlan) -> bool:
     """The page's markup may differ: the one that was meant first is sent."""
     return hit is not None and (hit.annotation, hit.token) == (plan.annotation, plan.token)
 
 
-def _shown(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = str(value) if isinstance(value, Decimal) else repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _settings_to(settings: Settings) -> str:
+def _settings_to_json(settings: Settings) -> str:
     values = {field.name: getattr(settings, field.name) for field in fields(Settings)}
     return json.dumps(values, default=str, ensure_ascii=False)
 
 
-def _settings_from(text: str) -> Settings:
-    known = {field.name: type(getattr(Settings(), field.name)) for field in fields(Settings)}
+def _settings_from_json(text: str) -> Settings:
+    field_types = {field.name: type(getattr(Settings(), field.name)) for field in fields(Settings)}
     values = json.loads(text).items()
-    return Settings(**{key: known[key](value) for key, value in values if key in known})
+    return Settings(**{key: field_types[key](value) for key, value in values if key in field_types})

@@ -14,15 +14,21 @@ from mturk import limits
 from mturk.study.settings import Settings
 
 __all__ = [
-    "HitPlan", "PlannedStudy", "describe", "digest_of", "hits_of", "keep_apart",
-    "random_key", "repeats",
-    "shuffled",
+    "HitPlan",
+    "PlannedStudy",
+    "describe_hit",
+    "has_repeated_group",
+    "plan_hits",
+    "random_key",
+    "separate_groups",
+    "shuffle_parts",
+    "study_digest",
 ]  # fmt: skip
 
-P = TypeVar("P", bound="Asked")
+P = TypeVar("P", bound="HitPart")
 
 
-class Asked(Protocol):
+class HitPart(Protocol):
     """What one question of a HIT is about, as the ledger keeps it."""
 
     @property
@@ -44,7 +50,7 @@ class HitPlan:
 
     number: int
     """From 1, within the study."""
-    parts: tuple[Asked, ...]
+    parts: tuple[HitPart, ...]
     question: str
     """HTMLQuestion XML, at most 65,535 bytes."""
     annotation: str
@@ -63,7 +69,7 @@ class PlannedStudy:
     """What a requester should know of the HITs."""
 
 
-def digest_of(asked: Sequence[Any], settings: Settings, page: Sequence[Any]) -> str:
+def study_digest(page_contents: Sequence[Any], settings: Settings, page: Sequence[Any]) -> str:
     """Return SHA-256 over what workers are asked and on which terms.
 
     Lifetime, spending limit, wages and pseudonyms may change during a study; they are not in it. Nor is
@@ -76,11 +82,11 @@ def digest_of(asked: Sequence[Any], settings: Settings, page: Sequence[Any]) -> 
         "page": [*page, *([settings.texts] if settings.texts else [])],
         "seed": settings.seed,
     }
-    text = json.dumps([asked, terms], sort_keys=True)
+    text = json.dumps([page_contents, terms], sort_keys=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-def hits_of(
+def plan_hits(
     pages: Sequence[Sequence[P]],
     settings: Settings,
     digest: str,
@@ -90,10 +96,10 @@ def hits_of(
 ) -> list[HitPlan]:
     """Return a HIT for each page, rendered and checked; InputError with all that is wrong.
 
-    digest: see `digest_of`. question: makes the XML of a page. name: what messages
+    digest: see `study_digest`. question: makes the XML of a page. name: what messages
     call the file.
     """
-    problems = [Problem(name, None, said) for said in _setting_problems(settings)]
+    problems = [Problem(name, None, message) for message in _setting_problems(settings)]
     plans = []
     for number, page in enumerate(pages, start=1):
         annotation = f"giccs:{digest[:32]}:{round_number}:{number}"
@@ -103,7 +109,7 @@ def hits_of(
             limits.TOKEN.check(token)
             xml = question(page, settings)
         except ValueError as error:
-            problems.append(Problem(name, None, f"{describe(number, page)}: {error}"))
+            problems.append(Problem(name, None, f"{describe_hit(number, page)}: {error}"))
         else:
             plans.append(HitPlan(number, tuple(page), xml, annotation, token))
     if problems:
@@ -127,45 +133,48 @@ def _setting_problems(settings: Settings) -> list[str]:
     return [problem for problem in problems if problem]
 
 
-def shuffled(parts: Sequence[P], seed: int) -> list[P]:
+def shuffle_parts(parts: Sequence[P], seed: int) -> list[P]:
     """Return the parts in a random order that is the same in every version."""
     return sorted(parts, key=lambda part: random_key(seed, part))
 
 
-def random_key(seed: int, part: Asked, place: int | None = None) -> bytes:
+def random_key(seed: int, part: HitPart, stratum: int | None = None) -> bytes:
     """Return a random sort key; a hash, because no generator promises its numbers for later versions."""
-    return hashlib.sha256(json.dumps([seed, place, part.tuple_id]).encode("ascii")).digest()
+    return hashlib.sha256(json.dumps([seed, stratum, part.tuple_id]).encode("ascii")).digest()
 
 
-def keep_apart(pages: list[list[P]]) -> None:
+def separate_groups(pages: list[list[P]]) -> None:
     """Swap parts between pages so that, where possible, no page asks about one group twice."""
     hopeless: set[tuple[str, int]] = set()
-    for page, place in ((one, place) for one in pages for place in range(1, len(one))):
-        key = (page[place].group, place)
-        if key in hopeless or not _clashes(page, place, page[place]):
+    slots = ((page, position) for page in pages for position in range(1, len(page)))
+    for page, position in slots:
+        key = (page[position].group, position)
+        if key in hopeless or not _clashes(page, position, page[position]):
             continue
-        other = next((other for other in pages if _may_swap(page, other, place)), None)
-        if other is None:
+        partner = next((other for other in pages if _may_swap(page, other, position)), None)
+        if partner is None:
             hopeless.add(key)
         else:
-            page[place], other[place] = other[place], page[place]
+            page[position], partner[position] = partner[position], page[position]
 
 
-def _may_swap(page: list[P], other: list[P], place: int) -> bool:
-    return not _clashes(page, place, other[place]) and not _clashes(other, place, page[place])
+def _may_swap(page: list[P], partner: list[P], position: int) -> bool:
+    return not _clashes(page, position, partner[position]) and not _clashes(
+        partner, position, page[position]
+    )
 
 
-def _clashes(page: list[P], place: int, part: P) -> bool:
+def _clashes(page: list[P], position: int, part: P) -> bool:
     """Tell whether a part's group is on the page already, elsewhere than at `place`."""
-    others = chain(page[:place], page[place + 1 :])
-    return any(other.group == part.group for other in others)
+    other_parts = chain(page[:position], page[position + 1 :])
+    return any(other_part.group == part.group for other_part in other_parts)
 
 
-def repeats(parts: Sequence[Asked]) -> bool:
+def has_repeated_group(parts: Sequence[HitPart]) -> bool:
     """Tell whether a page asks about one group twice."""
     return len({part.group for part in parts}) < len(parts)
 
 
-def describe(number: int, parts: Sequence[Asked]) -> str:
+def describe_hit(number: int, parts: Sequence[HitPart]) -> str:
     """Return what messages call a HIT."""
     return f"HIT {number} (tuples {', '.join(part.tuple_id for part in parts)})"

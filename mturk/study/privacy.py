@@ -13,13 +13,13 @@ from mturk.study.ledger import Ledger
 
 __all__ = [
     "Namer",
-    "assignments_of",
     "destroy_key",
+    "find_assignments",
     "key_path",
-    "namer",
     "pseudonym",
-    "pseudonyms_of",
+    "pseudonym_namer",
     "purge_workers",
+    "worker_namer",
 ]
 
 KEY_BYTES = 32
@@ -43,18 +43,18 @@ def key_path(ledger: Ledger) -> Path:
     return Path(f"{ledger.path}.key")
 
 
-def namer(ledger: Ledger) -> Namer:
-    """Return what names workers as the study's settings have it; see `pseudonyms_of`."""
-    return pseudonyms_of(ledger) if ledger.study().settings.pseudonyms else str
+def worker_namer(ledger: Ledger) -> Namer:
+    """Return what names workers as the study's settings have it; see `pseudonym_namer`."""
+    return pseudonym_namer(ledger) if ledger.study().settings.pseudonyms else str
 
 
-def pseudonyms_of(ledger: Ledger) -> Namer:
+def pseudonym_namer(ledger: Ledger) -> Namer:
     """Return what gives workers pseudonyms; a key is made where there is none yet.
 
     Raises InputError where the key is gone, is another one, or can be read by other people: with it the
     pseudonyms can be led back to ids.
     """
-    key = _key(ledger)
+    key = _load_key(ledger)
     return lambda worker_id: pseudonym(key, worker_id)
 
 
@@ -71,23 +71,25 @@ def destroy_key(ledger: Ledger) -> bool:
     return True
 
 
-def _key(ledger: Ledger) -> bytes:
-    path, known = key_path(ledger), ledger.noted(CHECK)
+def _load_key(ledger: Ledger) -> bytes:
+    path, known_check = key_path(ledger), ledger.get_note(CHECK)
     if not path.exists():
-        if known:
-            said = "is gone, so workers cannot be named as before; put it back from a backup"
-            raise _refused(path, f"{said} (where purge --key deleted it, collecting has ended)")
-        _make(path)
-    key = _read(path)
+        if known_check:
+            message = "is gone, so workers cannot be named as before; put it back from a backup"
+            raise _input_error(
+                path, f"{message} (where purge --key deleted it, collecting has ended)"
+            )
+        _create_key_file(path)
+    key = _read_key_file(path)
     check = pseudonym(key, "")
-    if known and check != known:
-        raise _refused(path, f"is not the key of {ledger.path}; put the right one back")
-    if not known:
-        ledger.note(CHECK, check)
+    if known_check and check != known_check:
+        raise _input_error(path, f"is not the key of {ledger.path}; put the right one back")
+    if not known_check:
+        ledger.set_note(CHECK, check)
     return key
 
 
-def _make(path: Path) -> None:
+def _create_key_file(path: Path) -> None:
     """Make the file whole or not at all; of two processes that make it one wins."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
@@ -106,44 +108,47 @@ def _make(path: Path) -> None:
         temporary.unlink()
 
 
-def _read(path: Path) -> bytes:
+def _read_key_file(path: Path) -> bytes:
     if os.name == "posix" and path.stat().st_mode & 0o077:
-        raise _refused(path, "can be read by others; allow it to its owner alone: chmod 600")
+        raise _input_error(path, "can be read by others; allow it to its owner alone: chmod 600")
     try:
         key = bytes.fromhex(path.read_text("ascii"))
     except ValueError:
         key = b""
     if len(key) != KEY_BYTES:
-        raise _refused(path, f"is no key; {2 * KEY_BYTES} hexadecimal digits are expected")
+        raise _input_error(path, f"is no key; {2 * KEY_BYTES} hexadecimal digits are expected")
     return key
 
 
-def _refused(path: Path, message: str) -> InputError:
+def _input_error(path: Path, message: str) -> InputError:
     return InputError(Problem(str(path), None, message))
 
 
-def assignments_of(ledger: Ledger, workers: Iterable[str]) -> dict[str, list[str]]:
+def find_assignments(ledger: Ledger, workers: Iterable[str]) -> dict[str, list[str]]:
     """Return the ids of each worker's assignments; a worker is named by pseudonym or by worker id.
 
     Raises InputError with every worker of whom the ledger has nothing.
     """
-    kept: dict[str, list[str]] = {}
-    for one in ledger.assignments():
-        kept.setdefault(one.worker, []).append(one.assignment_id)
-    name = namer(ledger) if key_path(ledger).exists() else str
-    found = {worker: kept.get(worker) or kept.get(name(worker), []) for worker in workers}
+    ids_by_worker: dict[str, list[str]] = {}
+    for assignment in ledger.assignments():
+        ids_by_worker.setdefault(assignment.worker, []).append(assignment.assignment_id)
+    name = worker_namer(ledger) if key_path(ledger).exists() else str
+    assignment_ids = {
+        worker: ids_by_worker.get(worker) or ids_by_worker.get(name(worker), [])
+        for worker in workers
+    }
     problems = [
         Problem(
             worker,
             None,
             f"has no assignment in {ledger.path}; a worker's id or pseudonym is expected",
         )
-        for worker, ids in found.items()
+        for worker, ids in assignment_ids.items()
         if not ids
     ]
     if problems:
         raise InputError(problems)
-    return found
+    return assignment_ids
 
 
 def purge_workers(ledger: Ledger, workers: Iterable[str]) -> int:
@@ -151,5 +156,5 @@ def purge_workers(ledger: Ledger, workers: Iterable[str]) -> int:
 
     They are not collected again, although the service has them still.
     """
-    found = assignments_of(ledger, workers)
-    return ledger.forget([its_id for ids in found.values() for its_id in ids])
+    assignment_ids = find_assignments(ledger, workers)
+    return ledger.delete_assignments([its_id for ids in assignment_ids.values() for its_id in ids])

@@ -18,94 +18,106 @@ from typing import Any
 
 from mturk.limits import PAGE
 from mturk.money import cost
-from mturk.study.client import ServiceError, error_code, explained
+from mturk.study.client import ServiceError, error_code, translate_errors
 from mturk.study.ledger import Hit, Ledger
 
-__all__ = ["Found", "adopt", "available", "cost_left", "send", "unpublished"]
+__all__ = [
+    "AdoptedHits",
+    "adopt_hits",
+    "available_balance",
+    "create_hits",
+    "unpublished_cost",
+    "unpublished_hits",
+]
 
 log = logging.getLogger(__name__)
 
 EXISTS = "AWS.MechanicalTurk.HITAlreadyExists"
 HIT_ID = re.compile(r"\b[A-Z0-9]{10,64}\b")
-AT_ONCE = 25
+COMMIT_BATCH_SIZE = 25
 """HITs that are written down as sent together: each commit waits for the disk."""
 Clock = Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class AdoptedHits:
     """What the service had of a study already."""
 
-    adopted: int
-    doubles: tuple[tuple[str, str], ...]
+    n_adopted: int
+    duplicates: tuple[tuple[str, str], ...]
     """(annotation, HIT id) of every further HIT with an annotation that another has too."""
 
 
-def unpublished(ledger: Ledger) -> list[Hit]:
+def unpublished_hits(ledger: Ledger) -> list[Hit]:
     """Return the HITs that are not known to exist."""
     return [hit for hit in ledger.hits() if hit.hit_id is None]
 
 
-def cost_left(ledger: Ledger) -> Decimal:
+def unpublished_cost(ledger: Ledger) -> Decimal:
     """Return what the unpublished HITs cost with fees, in US dollars."""
     reward = ledger.study().settings.reward
-    return sum((cost(reward, hit.max_assignments) for hit in unpublished(ledger)), Decimal("0.00"))
+    return sum(
+        (cost(reward, hit.max_assignments) for hit in unpublished_hits(ledger)), Decimal("0.00")
+    )
 
 
-def available(client: Any) -> Decimal:
+def available_balance(client: Any) -> Decimal:
     """Return the balance from which HITs are paid, in US dollars."""
-    with explained():
+    with translate_errors():
         return Decimal(client.get_account_balance()["AvailableBalance"])
 
 
-def adopt(client: Any, ledger: Ledger, *, clock: Clock = time.time) -> Found:
+def adopt_hits(client: Any, ledger: Ledger, *, clock: Clock = time.time) -> AdoptedHits:
     """Write down the HITs that the service has already; the oldest counts where it has several."""
-    waiting = {hit.annotation: hit for hit in unpublished(ledger)}
+    waiting = {planned.annotation: planned for planned in unpublished_hits(ledger)}
     if not waiting:
-        return Found(0, ())
+        return AdoptedHits(0, ())
     log.debug("looking at the service for %d HITs that are not known to exist", len(waiting))
-    found: dict[str, list[Mapping[str, Any]]] = {}
-    with explained():
-        for there in _listed(client):
-            if there.get("RequesterAnnotation") in waiting:
-                found.setdefault(there["RequesterAnnotation"], []).append(there)
-    doubles = []
-    for annotation, several in found.items():
-        first, *others = sorted(several, key=lambda there: there["CreationTime"])
+    matches: dict[str, list[Mapping[str, Any]]] = {}
+    with translate_errors():
+        for hit in _list_hits(client):
+            if hit.get("RequesterAnnotation") in waiting:
+                matches.setdefault(hit["RequesterAnnotation"], []).append(hit)
+    duplicates = []
+    for annotation, matching_hits in matches.items():
+        oldest, *extra_hits = sorted(matching_hits, key=lambda hit: hit["CreationTime"])
         number = waiting[annotation].number
         if not ledger.study().hit_type_id:
-            ledger.set_hit_type(first["HITTypeId"])
-        ledger.created(number, first["HITId"], first["MaxAssignments"], clock())
-        doubles += [(annotation, other["HITId"]) for other in others]
-    log.debug("%d of them are there, %d of these twice", len(found), len(doubles))
-    return Found(len(found), tuple(doubles))
+            ledger.set_hit_type(oldest["HITTypeId"])
+        ledger.created(number, oldest["HITId"], oldest["MaxAssignments"], clock())
+        duplicates += [(annotation, extra_hit["HITId"]) for extra_hit in extra_hits]
+    log.debug("%d of them are there, %d of these twice", len(matches), len(duplicates))
+    return AdoptedHits(len(matches), tuple(duplicates))
 
 
-def _listed(client: Any) -> Iterator[Mapping[str, Any]]:
-    pages = client.get_paginator("list_hits").paginate(PaginationConfig={"PageSize": PAGE.high})
+def _list_hits(client: Any) -> Iterator[Mapping[str, Any]]:
+    pages = client.get_paginator("list_hits").paginate(PaginationConfig={"PageSize": PAGE.maximum})
     for page in pages:
         yield from page["HITs"]
 
 
-def send(
+def create_hits(
     client: Any,
     ledger: Ledger,
     *,
     clock: Clock = time.time,
     progress: Callable[[Sequence[Hit]], Iterable[Hit]] = iter,
 ) -> int:
-    """Create every unpublished HIT and return how many; `adopt` first, and hold `ledger.alone()`.
+    """Create every unpublished HIT and return how many; `adopt_hits` first, and hold `ledger.alone()`.
 
     Where it is interrupted or raises ServiceError, the same again goes on.
     """
-    waiting = unpublished(ledger)
+    waiting = unpublished_hits(ledger)
     if waiting:
         hit_type_id = _hit_type(client, ledger)
         lifetime = ledger.study().settings.lifetime
         log.debug("creating %d HITs of type %s", len(waiting), hit_type_id)
-        for place, hit in enumerate(progress(waiting)):
-            if place % AT_ONCE == 0:
-                ledger.sent((one.number for one in waiting[place : place + AT_ONCE]), clock())
+        for index, hit in enumerate(progress(waiting)):
+            if index % COMMIT_BATCH_SIZE == 0:
+                ledger.mark_sent(
+                    (next_hit.number for next_hit in waiting[index : index + COMMIT_BATCH_SIZE]),
+                    clock(),
+                )
             _create(client, ledger, hit, hit_type_id, lifetime, clock)
     return len(waiting)
 
@@ -115,18 +127,18 @@ def _hit_type(client: Any, ledger: Ledger) -> str:
     study = ledger.study()
     if study.hit_type_id:
         return study.hit_type_id
-    with explained():
-        made: str = client.create_hit_type(**study.settings.hit_type())["HITTypeId"]
-    ledger.set_hit_type(made)
-    return made
+    with translate_errors():
+        hit_type_id: str = client.create_hit_type(**study.settings.hit_type())["HITTypeId"]
+    ledger.set_hit_type(hit_type_id)
+    return hit_type_id
 
 
 def _create(
     client: Any, ledger: Ledger, hit: Hit, hit_type_id: str, lifetime: int, clock: Clock
 ) -> None:
-    with explained():
+    with translate_errors():
         try:
-            made = client.create_hit_with_hit_type(
+            response = client.create_hit_with_hit_type(
                 HITTypeId=hit_type_id,
                 Question=ledger.question(hit.number),
                 MaxAssignments=hit.max_assignments,
@@ -137,21 +149,21 @@ def _create(
         except client.exceptions.RequestError as error:
             if error_code(error) != EXISTS:
                 raise
-            made = _made_before(client, hit, str(error))
-    ledger.created(hit.number, made["HITId"], made["MaxAssignments"], clock())
+            response = _find_created_hit(client, hit, str(error))
+    ledger.created(hit.number, response["HITId"], response["MaxAssignments"], clock())
 
 
-def _made_before(client: Any, hit: Hit, message: str) -> Mapping[str, Any]:
+def _find_created_hit(client: Any, hit: Hit, message: str) -> Mapping[str, Any]:
     """Return the HIT that an earlier call with the same token made and whose answer was lost."""
     for hit_id in dict.fromkeys(HIT_ID.findall(message)):
         try:
-            there: Mapping[str, Any] = client.get_hit(HITId=hit_id)["HIT"]
+            existing_hit: Mapping[str, Any] = client.get_hit(HITId=hit_id)["HIT"]
         except client.exceptions.RequestError:
             continue  # no HIT's id, or one that was deleted
-        if there.get("RequesterAnnotation") != hit.annotation:
+        if existing_hit.get("RequesterAnnotation") != hit.annotation:
             continue
-        if there["HITStatus"] != "Disposed":
-            return there
+        if existing_hit["HITStatus"] != "Disposed":
+            return existing_hit
     raise ServiceError(
         f"HIT {hit.number}: the service says that it exists ({message}), but it is not there. "
         "If you deleted it, wait 24 hours, or set another seed: that is another study"

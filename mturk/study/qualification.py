@@ -13,20 +13,20 @@ from bws.problems import InputError, Problem
 from bws.textio import display_name, read_toml
 from mturk import limits
 from mturk.kinds import get_kind
-from mturk.kinds.texts import texts_of
-from mturk.study.client import ServiceError, error_code, explained
+from mturk.kinds.texts import built_in_texts
+from mturk.study.client import ServiceError, error_code, translate_errors
 from mturk.study.collect import worker_ids
 from mturk.study.ledger import Ledger
 from mturk.study.settings import Settings
 
 __all__ = [
     "QualificationTest",
-    "answer_key",
-    "create",
-    "form",
+    "answer_key_xml",
+    "built_in_test",
+    "create_qualification_type",
     "mark_workers",
+    "question_form_xml",
     "read_test",
-    "shipped_test",
 ]  # fmt: skip
 
 SCHEMAS = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas"
@@ -39,7 +39,7 @@ OPTIONAL = ("keywords", "retry_after", "overview")
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class TestQuestion:
     """A question with options of which one is to be chosen."""
 
     text: tuple[str, ...]
@@ -64,13 +64,15 @@ class QualificationTest:
     pass_at: int
     """Percent from which a worker may work."""
     overview: tuple[str, ...]
-    questions: tuple[Question, ...]
+    questions: tuple[TestQuestion, ...]
 
 
-def shipped_test(settings: Settings) -> QualificationTest:
+def built_in_test(settings: Settings) -> QualificationTest:
     """Return the test that comes with a kind of study; InputError where there is none."""
     try:
-        return _test(texts_of(get_kind(settings.kind).package, settings.language, "test"), "test")
+        return _parse_test(
+            built_in_texts(get_kind(settings.kind).package, settings.language, "test"), "test"
+        )
     except FileNotFoundError:
         message = f"no test comes with kind {settings.kind!r} in language {settings.language!r}"
         raise InputError(Problem("settings", None, f"{message}; name one of your own")) from None
@@ -78,18 +80,18 @@ def shipped_test(settings: Settings) -> QualificationTest:
 
 def read_test(path: str | os.PathLike[str]) -> QualificationTest:
     """Read a test from TOML, as the ones that come with giccs have it; InputError with every fault."""
-    return _test(read_toml(path), display_name(path))
+    return _parse_test(read_toml(path), display_name(path))
 
 
-def _test(table: Mapping[str, Any], name: str) -> QualificationTest:
-    problems = [*_wrong_keys(table)]
+def _parse_test(table: Mapping[str, Any], name: str) -> QualificationTest:
+    problems = [*_key_problems(table)]
     if not problems:
-        problems = [*_wrong_values(table)]
+        problems = [*_value_problems(table)]
     if problems:
-        raise InputError(Problem(name, None, said) for said in problems)
+        raise InputError(Problem(name, None, message) for message in problems)
     questions = (
-        Question(tuple(one["text"]), tuple(one["options"]), tuple(one["scores"]))
-        for one in table["questions"]
+        TestQuestion(tuple(question["text"]), tuple(question["options"]), tuple(question["scores"]))
+        for question in table["questions"]
     )
     return QualificationTest(
         table["name"], table["description"], table.get("keywords", ""), table["seconds"],
@@ -97,7 +99,7 @@ def _test(table: Mapping[str, Any], name: str) -> QualificationTest:
     )  # fmt: skip
 
 
-def _wrong_keys(table: Mapping[str, Any]) -> Iterator[str]:
+def _key_problems(table: Mapping[str, Any]) -> Iterator[str]:
     if unknown := sorted(table.keys() - KEYS.keys()):
         yield f"{', '.join(unknown)} is no part of a test; allowed: {', '.join(KEYS)}"
     for key, kind in KEYS.items():
@@ -107,120 +109,129 @@ def _wrong_keys(table: Mapping[str, Any]) -> Iterator[str]:
             yield f"{key} is {table[key]!r}; {kind.__name__} is allowed"
 
 
-def _wrong_values(table: Mapping[str, Any]) -> Iterator[str]:
+def _value_problems(table: Mapping[str, Any]) -> Iterator[str]:
     if not 1 <= table["pass_at"] <= 100:
         yield f"pass_at is {table['pass_at']}; 1 to 100 percent are allowed"
-    if not _texts(table.get("overview", [])):
+    if not _is_text_list(table.get("overview", [])):
         yield "overview is no list of texts"
     if not table["questions"]:
         yield "there are no questions"
-    for number, one in enumerate(table["questions"], start=1):
-        yield from (f"question {number}: {said}" for said in _wrong_question(one))
+    for number, question in enumerate(table["questions"], start=1):
+        yield from (f"question {number}: {message}" for message in _question_problems(question))
 
 
-def _wrong_question(one: Any) -> Iterator[str]:
-    if not isinstance(one, dict) or one.keys() != {"text", "options", "scores"}:
+def _question_problems(question: Any) -> Iterator[str]:
+    if not isinstance(question, dict) or question.keys() != {"text", "options", "scores"}:
         yield "text, options and scores are needed, and nothing else"
         return
-    if not one["text"] or not _texts(one["text"]) or not _texts(one["options"]):
+    if (
+        not question["text"]
+        or not _is_text_list(question["text"])
+        or not _is_text_list(question["options"])
+    ):
         yield "text and options are lists of texts; at least one text is needed"
         return
-    scores, count = one["scores"], len(one["options"])
+    scores, count = question["scores"], len(question["options"])
     if not 2 <= count <= len(ascii_lowercase):
         yield f"has {count} options; 2 to {len(ascii_lowercase)} are allowed"
-    whole = isinstance(scores, list) and all(type(n) is int and 0 <= n <= 1000 for n in scores)
-    if not whole or len(scores) != count or not any(scores):
+    valid = isinstance(scores, list) and all(type(n) is int and 0 <= n <= 1000 for n in scores)
+    if not valid or len(scores) != count or not any(scores):
         yield f"scores is {scores!r}; {count} whole numbers from 0 to 1000, not all 0, are allowed"
 
 
-def _texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) and one.strip() for one in value)
+def _is_text_list(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(text, str) and text.strip() for text in value)
 
 
-def form(test: QualificationTest) -> str:
+def question_form_xml(test: QualificationTest) -> str:
     """Return the test as QuestionForm XML; nothing in it tells which answers are right."""
     root = Element("QuestionForm", xmlns=f"{SCHEMAS}/2017-11-06/QuestionForm.xsd")
     if test.overview:
-        _paragraphs(SubElement(root, "Overview"), test.overview)
-    for number, one in enumerate(test.questions, start=1):
+        _add_paragraphs(SubElement(root, "Overview"), test.overview)
+    for number, test_question in enumerate(test.questions, start=1):
         question = SubElement(root, "Question")
-        _leaf(question, "QuestionIdentifier", f"q{number}")
-        _leaf(question, "DisplayName", f"{number} / {len(test.questions)}")
-        _leaf(question, "IsRequired", "true")
-        _paragraphs(SubElement(question, "QuestionContent"), one.text)
+        _add_element(question, "QuestionIdentifier", f"q{number}")
+        _add_element(question, "DisplayName", f"{number} / {len(test.questions)}")
+        _add_element(question, "IsRequired", "true")
+        _add_paragraphs(SubElement(question, "QuestionContent"), test_question.text)
         selection = SubElement(SubElement(question, "AnswerSpecification"), "SelectionAnswer")
-        _leaf(selection, "StyleSuggestion", "radiobutton")
+        _add_element(selection, "StyleSuggestion", "radiobutton")
         selections = SubElement(selection, "Selections")
-        for letter, option in zip(ascii_lowercase, one.options, strict=False):
+        for letter, option in zip(ascii_lowercase, test_question.options, strict=False):
             choice = SubElement(selections, "Selection")
-            _leaf(choice, "SelectionIdentifier", letter)
-            _leaf(choice, "Text", option)
+            _add_element(choice, "SelectionIdentifier", letter)
+            _add_element(choice, "Text", option)
     return tostring(root, encoding="unicode")
 
 
-def answer_key(test: QualificationTest) -> str:
+def answer_key_xml(test: QualificationTest) -> str:
     """Return the scores as AnswerKey XML; the value is the percentage of the highest sum."""
     root = Element("AnswerKey", xmlns=f"{SCHEMAS}/2005-10-01/AnswerKey.xsd")
-    for number, one in enumerate(test.questions, start=1):
+    for number, test_question in enumerate(test.questions, start=1):
         question = SubElement(root, "Question")
-        _leaf(question, "QuestionIdentifier", f"q{number}")
-        for letter, score in zip(ascii_lowercase, one.scores, strict=False):
+        _add_element(question, "QuestionIdentifier", f"q{number}")
+        for letter, score in zip(ascii_lowercase, test_question.scores, strict=False):
             option = SubElement(question, "AnswerOption")
-            _leaf(option, "SelectionIdentifier", letter)
-            _leaf(option, "AnswerScore", str(score))
+            _add_element(option, "SelectionIdentifier", letter)
+            _add_element(option, "AnswerScore", str(score))
     mapping = SubElement(SubElement(root, "QualificationValueMapping"), "PercentageMapping")
-    _leaf(mapping, "MaximumSummedScore", str(sum(max(one.scores) for one in test.questions)))
+    _add_element(
+        mapping,
+        "MaximumSummedScore",
+        str(sum(max(test_question.scores) for test_question in test.questions)),
+    )
     return tostring(root, encoding="unicode")
 
 
-def _leaf(parent: Element, name: str, text: str) -> None:
+def _add_element(parent: Element, name: str, text: str) -> None:
     SubElement(parent, name).text = text
 
 
-def _paragraphs(parent: Element, texts: Sequence[str]) -> None:
+def _add_paragraphs(parent: Element, texts: Sequence[str]) -> None:
     for text in texts:
-        _leaf(parent, "Text", text)
+        _add_element(parent, "Text", text)
 
 
-def create(client: Any, test: QualificationTest) -> tuple[str, bool]:
+def create_qualification_type(client: Any, test: QualificationTest) -> tuple[str, bool]:
     """Return the id of the test's qualification type, and whether it was made just now.
 
     A type of this name that has the same test is taken; ServiceError where its test is another.
     """
-    asked, key = form(test), answer_key(test)
-    for xml in (asked, key):
+    form_xml, key = question_form_xml(test), answer_key_xml(test)
+    for xml in (form_xml, key):
         limits.QUESTION.check(xml)
     retry = {} if test.retry_after is None else {"RetryDelayInSeconds": test.retry_after}
-    with explained():
+    with translate_errors():
         try:
-            made = client.create_qualification_type(
+            response = client.create_qualification_type(
                 Name=test.name, Description=test.description, Keywords=test.keywords,
-                QualificationTypeStatus="Active", Test=asked, AnswerKey=key,
+                QualificationTypeStatus="Active", Test=form_xml, AnswerKey=key,
                 TestDurationInSeconds=test.seconds, **retry,
             )  # fmt: skip
         except client.exceptions.RequestError as error:
             if error_code(error).rpartition(".")[2] != EXISTS:
                 raise
-            there = _named(client, test.name)
-            if (there.get("Test"), there.get("AnswerKey")) != (asked, key):
-                raise ServiceError(_another(test.name)) from None
-            return str(there["QualificationTypeId"]), False
-    return str(made["QualificationType"]["QualificationTypeId"]), True
+            existing_type = _find_qualification_type(client, test.name)
+            if (existing_type.get("Test"), existing_type.get("AnswerKey")) != (form_xml, key):
+                raise ServiceError(_name_conflict(test.name)) from None
+            return str(existing_type["QualificationTypeId"]), False
+    return str(response["QualificationType"]["QualificationTypeId"]), True
 
 
-def _named(client: Any, name: str) -> Mapping[str, Any]:
+def _find_qualification_type(client: Any, name: str) -> Mapping[str, Any]:
     """Return the requester's qualification type of exactly this name; ServiceError where there is none."""
     pages = client.get_paginator("list_qualification_types").paginate(
         Query=name, MustBeRequestable=False, MustBeOwnedByCaller=True
     )
-    for one in (one for page in pages for one in page["QualificationTypes"]):
-        if one["Name"] == name:
-            found: Mapping[str, Any] = one
-            return found
+    for page in pages:
+        for qualification_type in page["QualificationTypes"]:
+            if qualification_type["Name"] == name:
+                match: Mapping[str, Any] = qualification_type
+                return match
     raise ServiceError(f"the service says that {name!r} is there, but does not list it")
 
 
-def _another(name: str) -> str:
+def _name_conflict(name: str) -> str:
     return f"the service has another test of the name {name!r}; give yours another name"
 
 
@@ -230,26 +241,26 @@ def mark_workers(client: Any, ledger: Ledger) -> tuple[str, int]:
     `collect` first. The same again marks those who have come since. A worker who asks for the type waits
     for the requester, as with every type without a test. Raises ServiceError.
     """
-    its_id = _marker(client, ledger)
+    its_id = _participant_qualification(client, ledger)
     workers = sorted(set(worker_ids(client, ledger).values()))
     for worker in workers:
-        with explained():
+        with translate_errors():
             client.associate_qualification_with_worker(
                 QualificationTypeId=its_id, WorkerId=worker, IntegerValue=1, SendNotification=False
             )
     return its_id, len(workers)
 
 
-def _marker(client: Any, ledger: Ledger) -> str:
+def _participant_qualification(client: Any, ledger: Ledger) -> str:
     study = ledger.study()
     name = f"Has worked on study {ledger.hits()[0].annotation.split(':')[1][:16]}"
-    with explained():
+    with translate_errors():
         try:
-            made = client.create_qualification_type(
+            qualification_type = client.create_qualification_type(
                 Name=name, Description=study.settings.title, QualificationTypeStatus="Active"
             )["QualificationType"]
         except client.exceptions.RequestError as error:
             if error_code(error).rpartition(".")[2] != EXISTS:
                 raise
-            made = _named(client, name)
-    return str(made["QualificationTypeId"])
+            qualification_type = _find_qualification_type(client, name)
+    return str(qualification_type["QualificationTypeId"])

@@ -15,23 +15,23 @@ from bws.textio import csv_text
 from mturk import answers
 from mturk.kinds import get_kind
 from mturk.limits import FEEDBACK
-from mturk.study.actions import RefusedError, action
-from mturk.study.client import error_code, explained
+from mturk.study.actions import RefusedError, make_action
+from mturk.study.client import error_code, translate_errors
 from mturk.study.ledger import Action, Assignment, Ledger
 
 if TYPE_CHECKING:
     from bws.annotators import AnnotatorReport
-    from mturk.study.valid_answers import Judged
+    from mturk.study.valid_answers import ValidAnswers
 
 __all__ = [
     "Decision",
     "Decisions",
-    "Waiting",
-    "carry_out_review",
-    "decided",
-    "decisions_sheet",
+    "PendingReview",
+    "execute_review",
+    "pending_reviews",
+    "plan_reviews",
     "read_decisions",
-    "waiting",
+    "review_csv",
 ]
 
 OVERRIDE = "override"
@@ -50,7 +50,7 @@ class Decision:
     assignment_id: str
     kind: Literal["approve", "reject"]
     feedback: str
-    place: Location | None = None
+    location: Location | None = None
     """Where it is written, for messages."""
 
 
@@ -67,7 +67,7 @@ class Decisions:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class PendingReview:
     """An assignment that waits for a decision, with what may matter for it."""
 
     assignment: Assignment
@@ -76,11 +76,13 @@ class Waiting:
     comment: str
     compliance: float
     """Of its worker over all judgments, see `bws.annotators`; NaN where that is not known."""
-    look_at: tuple[str, ...]
+    review_reasons: tuple[str, ...]
     """Why the worker's judgments should be looked at."""
 
 
-def waiting(ledger: Ledger, found: Judged, report: AnnotatorReport | None) -> list[Waiting]:
+def pending_reviews(
+    ledger: Ledger, valid_answers: ValidAnswers, report: AnnotatorReport | None
+) -> list[PendingReview]:
     """Return the submitted assignments: first those with something to look at, then by the time at
     which they are approved by themselves.
 
@@ -88,23 +90,26 @@ def waiting(ledger: Ledger, found: Judged, report: AnnotatorReport | None) -> li
     """
     settings = ledger.study().settings
     kind = get_kind(settings.kind)
-    known = {one.annotator: one for one in report.annotators} if report else {}
+    annotators_by_name = {entry.annotator: entry for entry in report.annotators} if report else {}
     faults: dict[str, list[str]] = {}
-    for out in found.left_out:
+    for out in valid_answers.excluded:
         faults.setdefault(out.assignment_id, []).append(out.text)
-    for one_answer in found.answered:
-        said = kind.remarks(one_answer.asked, one_answer.fields)
-        faults.setdefault(one_answer.assignment.assignment_id, []).extend(said)
+    for one_answer in valid_answers.answers:
+        remarks = kind.remarks(one_answer.expected, one_answer.fields)
+        faults.setdefault(one_answer.assignment.assignment_id, []).extend(remarks)
     rows = []
-    for one in ledger.assignments():
-        if one.status == "Submitted":
-            annotator = known.get(one.worker)
-            fields = _fields(one)
+    for assignment in ledger.assignments():
+        if assignment.status == "Submitted":
+            annotator = annotators_by_name.get(assignment.worker)
+            fields = _fields(assignment)
             rows.append(
-                Waiting(
-                    one,
-                    (*faults.get(one.assignment_id, ()), *kind.form_remarks(fields, settings)),
-                    answers.comment(fields),
+                PendingReview(
+                    assignment,
+                    (
+                        *faults.get(assignment.assignment_id, ()),
+                        *kind.form_remarks(fields, settings),
+                    ),
+                    answers.read_comment(fields),
                     annotator.compliance if annotator else float("nan"),
                     annotator.reasons if annotator else (),
                 )
@@ -112,7 +117,7 @@ def waiting(ledger: Ledger, found: Judged, report: AnnotatorReport | None) -> li
     return sorted(
         rows,
         key=lambda row: (
-            not (row.faults or row.look_at), row.assignment.auto_approval_time or 0.0
+            not (row.faults or row.review_reasons), row.assignment.auto_approval_time or 0.0
         ),
     )  # fmt: skip
 
@@ -124,17 +129,18 @@ def _fields(assignment: Assignment) -> list[tuple[str, str]]:
         return []
 
 
-def decisions_sheet(rows: Iterable[Waiting], when: Callable[[float | None], str]) -> str:
+def review_csv(rows: Iterable[PendingReview], when: Callable[[float | None], str]) -> str:
     """Return CSV in which a person marks decisions, for `read_decisions`."""
     cells = []
     for row in rows:
-        one = row.assignment
-        known = row.compliance == row.compliance
+        assignment = row.assignment
+        has_compliance = row.compliance == row.compliance
         cells.append(
             (
-                one.assignment_id, one.worker, when(one.submit_time), work_seconds(one),
-                when(one.auto_approval_time), f"{row.compliance:.3f}" if known else "",
-                "; ".join(row.look_at), "; ".join(row.faults), row.comment, "", "", "",
+                assignment.assignment_id, assignment.worker, when(assignment.submit_time),
+                work_seconds(assignment), when(assignment.auto_approval_time),
+                f"{row.compliance:.3f}" if has_compliance else "",
+                "; ".join(row.review_reasons), "; ".join(row.faults), row.comment, "", "", "",
             )
         )  # fmt: skip
     return csv_text(cells, SHEET)
@@ -160,33 +166,33 @@ def read_decisions(path: str | os.PathLike[str]) -> Decisions:
     approve, reject = _column(table, "Approve"), _column(table, "Reject")
     feedback = _column(table, "RequesterFeedback")
     problems = list(table.problems)
-    found: list[LocatedRecord[Decision]] = []
+    records: list[LocatedRecord[Decision]] = []
     unmarked = 0
     for line, *cells in zip(table.lines.tolist(), its_id, approve, reject, feedback, strict=True):
-        place = Location(table.file, line)
-        one, wrong = _decision(place, *(cell.strip() for cell in cells))
-        problems += map(place.problem, wrong)
-        if one is None:
+        location = Location(table.file, line)
+        decision, wrong = _decision(location, *(cell.strip() for cell in cells))
+        problems += map(location.problem, wrong)
+        if decision is None:
             unmarked += not wrong
         else:
-            found.append(LocatedRecord(one, place))
-    problems += ASSIGNMENT.problems(found)
+            records.append(LocatedRecord(decision, location))
+    problems += ASSIGNMENT.problems(records)
     if problems:
         raise InputError(sorted(problems, key=lambda problem: problem.line or 0))
-    return Decisions(tuple(row.record for row in found), unmarked)
+    return Decisions(tuple(row.record for row in records), unmarked)
 
 
 def _column(table: Table, name: str, *, required: bool = False) -> Sequence[str]:
-    found = first_of(table.frame.columns, [name.lower()])
-    if found is None and required:
+    column = first_of(table.frame.columns, [name.lower()])
+    if column is None and required:
         header = ", ".join(table.frame.columns[:20])
         message = f"has the columns {header}; AssignmentId, Approve, Reject, RequesterFeedback are expected"
         raise InputError(Problem(table.file, None, message))
-    return [""] * len(table.lines) if found is None else table.frame[found].to_list()
+    return [""] * len(table.lines) if column is None else table.frame[column].to_list()
 
 
 def _decision(
-    place: Location, assignment_id: str, approve: str, reject: str, feedback: str
+    location: Location, assignment_id: str, approve: str, reject: str, feedback: str
 ) -> tuple[Decision | None, list[str]]:
     if not approve and not reject:
         return None, []
@@ -204,7 +210,7 @@ def _decision(
         wrong += _feedback_problems("approve", feedback)
     if wrong:
         return None, wrong
-    return Decision(assignment_id, "reject" if reject else "approve", feedback, place), []
+    return Decision(assignment_id, "reject" if reject else "approve", feedback, location), []
 
 
 def _feedback_problems(kind: str, feedback: str) -> list[str]:
@@ -214,7 +220,7 @@ def _feedback_problems(kind: str, feedback: str) -> list[str]:
     return [problem] if problem else []
 
 
-def decided(
+def plan_reviews(
     ledger: Ledger, decisions: Iterable[Decision], *, override: bool = False
 ) -> tuple[list[Action], int]:
     """Return the decisions to be carried out, and how many had come about already.
@@ -223,54 +229,58 @@ def decided(
     cannot be: an assignment that is not in the ledger, a rejection of one that was approved, an
     approval of one that was rejected unless `override`, a rejection without feedback.
     """
-    known = {one.assignment_id: one for one in ledger.assignments()}
+    assignments_by_id = {entry.assignment_id: entry for entry in ledger.assignments()}
     actions: list[Action] = []
     problems: list[Problem] = []
-    before = 0
-    for one in decisions:
-        there = known.get(one.assignment_id)
-        wrong = _feedback_problems(one.kind, one.feedback)
-        if there is None:
-            wrong.append(f"there is no assignment {one.assignment_id} in {ledger.path}")
+    n_already_done = 0
+    for decision in decisions:
+        assignment = assignments_by_id.get(decision.assignment_id)
+        wrong = _feedback_problems(decision.kind, decision.feedback)
+        if assignment is None:
+            wrong.append(f"there is no assignment {decision.assignment_id} in {ledger.path}")
         else:
-            wrong += _conflicts(there, one, override)
-        place = one.place or Location(one.assignment_id, None)
-        problems += map(place.problem, wrong)
-        if there is None or wrong:
+            wrong += _conflicts(assignment, decision, override)
+        location = decision.location or Location(decision.assignment_id, None)
+        problems += map(location.problem, wrong)
+        if assignment is None or wrong:
             continue
-        if there.status == KIND_OF[one.kind]:
-            before += 1
+        if assignment.status == KIND_OF[decision.kind]:
+            n_already_done += 1
         else:
-            overrides = OVERRIDE if there.status == "Rejected" else ""
-            actions.append(action(one.kind, one.assignment_id, overrides, one.feedback))
+            overrides = OVERRIDE if assignment.status == "Rejected" else ""
+            actions.append(
+                make_action(decision.kind, decision.assignment_id, overrides, decision.feedback)
+            )
     if problems:
         raise InputError(problems)
-    return actions, before
+    return actions, n_already_done
 
 
-def _conflicts(there: Assignment, one: Decision, override: bool) -> list[str]:
-    if one.kind == "reject" and there.status == "Approved":
-        return [f"assignment {one.assignment_id} was approved; that cannot be taken back"]
-    if one.kind == "approve" and there.status == "Rejected" and not override:
-        said = f"assignment {one.assignment_id} was rejected"
-        return [f"{said}; --override-rejections approves it nevertheless"]
+def _conflicts(assignment: Assignment, decision: Decision, override: bool) -> list[str]:
+    if decision.kind == "reject" and assignment.status == "Approved":
+        return [f"assignment {decision.assignment_id} was approved; that cannot be taken back"]
+    if decision.kind == "approve" and assignment.status == "Rejected" and not override:
+        message = f"assignment {decision.assignment_id} was rejected"
+        return [f"{message}; --override-rejections approves it nevertheless"]
     return []
 
 
-def carry_out_review(client: Any, one: Action) -> bool:
-    """Approve or reject at the service; False where it was so already. For `actions.carry_out`."""
-    with explained():
+def execute_review(client: Any, action: Action) -> bool:
+    """Approve or reject at the service; False where it was so already. For `actions.execute_actions`."""
+    with translate_errors():
         try:
-            if one.kind == "reject":
-                client.reject_assignment(AssignmentId=one.target, RequesterFeedback=one.text)
+            if action.kind == "reject":
+                client.reject_assignment(AssignmentId=action.target, RequesterFeedback=action.text)
             else:
-                given = {"RequesterFeedback": one.text} if one.text else {}
+                feedback = {"RequesterFeedback": action.text} if action.text else {}
                 client.approve_assignment(
-                    AssignmentId=one.target, OverrideRejection=one.amount == OVERRIDE, **given
+                    AssignmentId=action.target,
+                    OverrideRejection=action.amount == OVERRIDE,
+                    **feedback,
                 )
         except client.exceptions.RequestError as error:
             # an earlier call may have done it although its answer was lost
-            if _status(client, one.target) == KIND_OF[one.kind]:
+            if _status(client, action.target) == KIND_OF[action.kind]:
                 return False
             raise RefusedError(f"{error} ({error_code(error)})") from None
     return True

@@ -14,21 +14,21 @@ from bws.options import MAX_COUNT, option
 from giccs.benchmark.languages import language_tag
 from mturk import limits
 from mturk.kinds.registry import DEFAULT_KIND, kind_names
-from mturk.kinds.texts import texts_of
-from mturk.money import cents, hourly_wage
+from mturk.kinds.texts import built_in_texts
+from mturk.money import hourly_wage, round_to_cents
 
 __all__ = ["Settings"]
 
 APPROVAL_RATE = "000000000000000000L0"
 HITS_APPROVED = "00000000000000000040"
-GERMAN = texts_of("mturk.kinds.tuples", "de")["hit"]
-OWN = r"!?[A-Z0-9]{1,64}|[A-Z0-9]{1,64}>=[0-9]{1,9}"
+GERMAN = built_in_texts("mturk.kinds.tuples", "de")["hit"]
+QUALIFICATION_PATTERN = r"!?[A-Z0-9]{1,64}|[A-Z0-9]{1,64}>=[0-9]{1,9}"
 MAX_RATE = 1_000_000
 """Largest exchange rate and minimum wage."""
 RATE = f'a number above 0 and up to {MAX_RATE} as a text, such as "0.86"'
 
 
-def _text(limit: limits.Length) -> Callable[[str], str]:
+def _text(limit: limits.LengthLimit) -> Callable[[str], str]:
     def parse(value: str) -> str:
         limit.check(value.strip())
         return value.strip()
@@ -40,7 +40,7 @@ def _dollars(value: Any) -> Decimal:
     """Return an amount; two decimals at most, because the service takes no others."""
     if not isinstance(value, str) or limits.reward_problem(value):
         raise ValueError
-    return cents(Decimal(value))
+    return round_to_cents(Decimal(value))
 
 
 def _reward(value: Any) -> Decimal:
@@ -99,14 +99,14 @@ class Settings:
         "",
         'A file with the page\'s own texts, for languages other than "de" and "en":\n'
         "`mturk-hits estimate --default-texts` prints the English ones.",
-        parse=_text(limits.Length("the name of the file", 4096, least=0)),
+        parse=_text(limits.LengthLimit("the name of the file", 4096, minimum=0)),
     )
     """Content of the TOML file with the page's own texts; empty for those that ship."""
     consent: str = option(
         "",
         "Shown at the top of the page: who asks, what becomes of the answers, whom to write to.\n"
         'Several lines: """in three quotation marks"""',
-        parse=_text(limits.Length("the text", 10_000, least=0)),
+        parse=_text(limits.LengthLimit("the text", 10_000, minimum=0)),
     )
     language_check: bool = option(
         True,
@@ -124,7 +124,7 @@ class Settings:
         5,
         "How many workers answer each HIT. A HIT made with fewer than 10 can never be raised to\n"
         "10 or more; from 10 on the fee is 40 % instead of 20 %.",
-        bounds=(limits.MAX_ASSIGNMENTS.low, limits.MAX_ASSIGNMENTS.high),
+        bounds=(limits.MAX_ASSIGNMENTS.minimum, limits.MAX_ASSIGNMENTS.maximum),
     )
     dialogues_per_hit: int = option(
         2,
@@ -140,12 +140,12 @@ class Settings:
         60,
         "How long a page takes a worker: time yourself on `mturk-hits preview`. `estimate`\n"
         "shows the hourly wage that the reward amounts to and warns below the minimum wage.",
-        bounds=(1, limits.ASSIGNMENT_DURATION.high),
+        bounds=(1, limits.ASSIGNMENT_DURATION.maximum),
     )
     currency: str = option(
         "EUR",
         "The currency of the minimum wage, and how much of it one US dollar is.",
-        parse=_text(limits.Length("the text", 3, least=3)),
+        parse=_text(limits.LengthLimit("the text", 3, minimum=3)),
     )
     exchange_rate: Decimal = option(Decimal("0.86"), None, parse=_rate, expects=RATE)
     """How much of `currency` one US dollar is."""
@@ -164,17 +164,17 @@ class Settings:
     lifetime: int = option(
         604_800,
         "Seconds for which a HIT is offered (30 to 31536000). 604800 is a week.",
-        bounds=(limits.LIFETIME.low, limits.LIFETIME.high),
+        bounds=(limits.LIFETIME.minimum, limits.LIFETIME.maximum),
     )
     duration: int = option(
         1_800,
         "Seconds that a worker has for a HIT once it is accepted (30 to 31536000).",
-        bounds=(limits.ASSIGNMENT_DURATION.low, limits.ASSIGNMENT_DURATION.high),
+        bounds=(limits.ASSIGNMENT_DURATION.minimum, limits.ASSIGNMENT_DURATION.maximum),
     )
     auto_approval_delay: int = option(
         604_800,
         "Seconds after which an answer that nobody reviewed is approved (0 to 2592000).",
-        bounds=(limits.AUTO_APPROVAL_DELAY.low, limits.AUTO_APPROVAL_DELAY.high),
+        bounds=(limits.AUTO_APPROVAL_DELAY.minimum, limits.AUTO_APPROVAL_DELAY.maximum),
     )
     approval_rate_above: int = option(
         98,
@@ -201,7 +201,7 @@ class Settings:
         (),
         'Ids of qualification types of your own that a worker must have: "3ABC".\n'
         '"3ABC>=60" is a value of at least 60, "!3ABC" keeps out whoever has it.',
-        pattern=OWN,
+        pattern=QUALIFICATION_PATTERN,
         expects='ids such as "3ABC", each once',
     )
     pseudonyms: bool = option(
@@ -220,22 +220,26 @@ class Settings:
         """
         required = []
         if self.approval_rate_above >= 0:
-            required.append(_number(APPROVAL_RATE, "GreaterThan", self.approval_rate_above))
+            required.append(
+                _integer_requirement(APPROVAL_RATE, "GreaterThan", self.approval_rate_above)
+            )
         if self.approval_rate_above >= 0 or self.hits_approved_at_least:
             required.append(
-                _number(HITS_APPROVED, "GreaterThanOrEqualTo", self.hits_approved_at_least)
+                _integer_requirement(
+                    HITS_APPROVED, "GreaterThanOrEqualTo", self.hits_approved_at_least
+                )
             )
         if self.countries:
             comparator = "EqualTo" if len(self.countries) == 1 else "In"
-            places = [{"Country": country} for country in self.countries]
+            locales = [{"Country": country} for country in self.countries]
             required.append(
                 {
                     "QualificationTypeId": limits.LOCALE,
                     "Comparator": comparator,
-                    "LocaleValues": places,
+                    "LocaleValues": locales,
                 }
             )
-        return [*required, *map(_own, self.own_qualifications)]
+        return [*required, *map(_own_requirement, self.own_qualifications)]
 
     def hit_type(self) -> dict[str, Any]:
         """Return the arguments of boto3's ``create_hit_type``."""
@@ -258,7 +262,7 @@ class Settings:
         return hourly_wage(self.reward, self.expected_seconds) * self.exchange_rate
 
 
-def _number(qualification: str, comparator: str, value: int) -> dict[str, Any]:
+def _integer_requirement(qualification: str, comparator: str, value: int) -> dict[str, Any]:
     return {
         "QualificationTypeId": qualification,
         "Comparator": comparator,
@@ -266,14 +270,14 @@ def _number(qualification: str, comparator: str, value: int) -> dict[str, Any]:
     }
 
 
-def _own(written: str) -> dict[str, Any]:
+def _own_requirement(text: str) -> dict[str, Any]:
     """Return the requirement that a setting means.
 
-    >>> [_own(one)["Comparator"] for one in ("3A", "3A>=60", "!3A")]
+    >>> [_own_requirement(one)["Comparator"] for one in ("3A", "3A>=60", "!3A")]
     ['Exists', 'GreaterThanOrEqualTo', 'DoesNotExist']
     """
-    name, _, value = written.partition(">=")
+    name, _, value = text.partition(">=")
     if value:
-        return _number(name, "GreaterThanOrEqualTo", int(value))
+        return _integer_requirement(name, "GreaterThanOrEqualTo", int(value))
     comparator = "DoesNotExist" if name.startswith("!") else "Exists"
     return {"QualificationTypeId": name.removeprefix("!"), "Comparator": comparator}

@@ -20,7 +20,7 @@ from giccs.benchmark.languages import base_language, matches
 from mturk import limits
 from mturk.kinds import get_kind
 from mturk.kinds.registry import DEFAULT_KIND, kind_names
-from mturk.kinds.texts import HIT, languages_of, load_texts, page_texts, read_texts
+from mturk.kinds.texts import HIT, built_in_languages, page_texts, parse_texts, read_texts
 from mturk.study.settings import Settings
 
 __all__ = [
@@ -61,9 +61,9 @@ def default_settings(
     True
     """
     base = base_language(language)
-    page = page_language or (load_texts(texts)["language"] if texts else base)
+    page = page_language or (parse_texts(texts)["language"] if texts else base)
     definition = get_kind(kind)
-    package, languages = definition.package, languages_of(definition.package)
+    package, languages = definition.package, built_in_languages(definition.package)
     if not texts and page not in languages:
         raise ValueError(
             f"no texts of the worker page ship in {page} (built in: {', '.join(languages)}); expected a "
@@ -100,7 +100,7 @@ class SettingsFile:
         InputError where no language is known, and where the file states another one.
         """
         stated = self.values.get("dialogue_language")
-        key = _names(self.kind)["dialogue_language"]
+        key = _setting_names(self.kind)["dialogue_language"]
         if stated and language and not (matches(stated, language) or matches(language, stated)):
             message = f"{key} is {stated!r}, but the study is in {language}; expected the same"
             raise self._error("dialogue_language", message)
@@ -113,18 +113,20 @@ class SettingsFile:
                 Problem(self.name, None, f"{message}, such as --language de, or {key}")
             )
         texts, page = self.values.get("texts", ""), self.values.get("language", "")
-        if texts and page and page != load_texts(texts)["language"]:
-            found = load_texts(texts)["language"]
-            message = f"language is {page!r}, but the texts are in {found}; expected the same"
+        if texts and page and page != parse_texts(texts)["language"]:
+            texts_language = parse_texts(texts)["language"]
+            message = (
+                f"language is {page!r}, but the texts are in {texts_language}; expected the same"
+            )
             raise self._error("language", message)
         try:
             defaults = default_settings(self.kind, tag, page_language=page, texts=texts)
         except ValueError as error:
             raise self._error("language" if page else "dialogue_language", str(error)) from None
         settings = replace(defaults, **self.values)
-        if wrong := _wrong_together(settings):
+        if wrong := _combination_problems(settings):
             raise InputError(
-                Problem(self.name, self.lines.get(k), said) for k, said in wrong.items()
+                Problem(self.name, self.lines.get(k), text) for k, text in wrong.items()
             )
         return settings
 
@@ -152,7 +154,7 @@ def read_settings_file(path: str | os.PathLike[str]) -> SettingsFile:
     values: dict[str, Any] = {}
     wrong: dict[str, str] = {}
     kind = str(table["kind"]) if table.get("kind") in kind_names() else DEFAULT_KIND
-    field_of = {name: setting for setting, name in _names(kind).items()}
+    field_of = {name: setting for setting, name in _setting_names(kind).items()}
     for key, value in table.items():
         try:
             if key not in field_of:
@@ -161,7 +163,9 @@ def read_settings_file(path: str | os.PathLike[str]) -> SettingsFile:
         except ValueError as error:
             wrong[key] = str(error)
     if wrong:
-        raise InputError(Problem(name, _line_of(text, key), said) for key, said in wrong.items())
+        raise InputError(
+            Problem(name, _line_of(text, key), message) for key, message in wrong.items()
+        )
     if file := values.pop("texts", ""):
         values["texts"] = read_texts(Path(path).parent / file, get_kind(kind).package)
     lines = {field_of.get(key, key): _line_of(text, key) for key in table}
@@ -169,11 +173,11 @@ def read_settings_file(path: str | os.PathLike[str]) -> SettingsFile:
 
 
 def _line_of(text: str, key: str) -> int | None:
-    found = re.search(rf"""(?m)^\s*\[?\s*["']?{re.escape(key)}\b""", text)
-    return text.count("\n", 0, found.end()) + 1 if found else None
+    match = re.search(rf"""(?m)^\s*\[?\s*["']?{re.escape(key)}\b""", text)
+    return text.count("\n", 0, match.end()) + 1 if match else None
 
 
-def _names(kind: str) -> dict[str, str]:
+def _setting_names(kind: str) -> dict[str, str]:
     """Return what each setting that a kind has is called in its file."""
     definition = get_kind(kind)
     return {
@@ -183,7 +187,7 @@ def _names(kind: str) -> dict[str, str]:
     }
 
 
-def _wrong_together(settings: Settings) -> dict[str, str]:
+def _combination_problems(settings: Settings) -> dict[str, str]:
     problems = limits.qualification_problems(settings.qualifications())
     return {"countries": "; ".join(problems)} if problems else {}
 
@@ -204,7 +208,7 @@ def default_toml(kind: str = DEFAULT_KIND, language: str | None = None) -> str:
         "# follow the language of the dialogues unless they are set.\n"
     ]
     settings, own_comments = default_settings(kind, "en"), get_kind(kind).setting_comments
-    for setting, name in _names(kind).items():
+    for setting, name in _setting_names(kind).items():
         comment = own_comments.get(setting, declarations(Settings)[setting].help)
         lines = [] if comment is None else ["", *(f"# {line}" for line in comment.splitlines())]
         states = language is not None and setting == "dialogue_language"

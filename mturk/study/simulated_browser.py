@@ -12,7 +12,7 @@ from urllib.parse import urlencode, urlsplit
 
 import httpx2
 
-__all__ = ["Form", "Page", "UnreachableError", "Visitor"]
+__all__ = ["Form", "Page", "UnreachableError", "WebClient"]
 
 REDIRECTS = 10
 TRIES = 6
@@ -47,8 +47,8 @@ class Page:
         return urlsplit(self.url).path
 
     @cached_property
-    def _read(self) -> _Reader:
-        reader = _Reader()
+    def _parsed(self) -> _PageParser:
+        reader = _PageParser()
         reader.feed(self.text)
         return reader
 
@@ -58,15 +58,15 @@ class Page:
 
     def forms(self, action: str) -> list[Form]:
         """Return all forms with this action."""
-        return [form for form in self._read.forms if form.action == action]
+        return [form for form in self._parsed.forms if form.action == action]
 
     @property
     def frame(self) -> str | None:
         """The address of the first frame."""
-        return self._read.frame
+        return self._parsed.frame
 
 
-class _Reader(HTMLParser):
+class _PageParser(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.forms: list[Form] = []
@@ -74,16 +74,16 @@ class _Reader(HTMLParser):
         self.inside = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
+        attributes = {name: value or "" for name, value in attrs}
         if tag == "iframe" and self.frame is None:
-            self.frame = given.get("src")
+            self.frame = attributes.get("src")
         elif tag == "form":
-            self.forms.append(Form(given.get("action", ""), {}))
+            self.forms.append(Form(attributes.get("action", ""), {}))
             self.inside = True
-        elif tag == "input" and self.inside and "name" in given:
-            box = given.get("type") in ("checkbox", "radio")
-            if not box or "checked" in given:
-                self.forms[-1].fields[given["name"]] = given.get("value", "")
+        elif tag == "input" and self.inside and "name" in attributes:
+            box = attributes.get("type") in ("checkbox", "radio")
+            if not box or "checked" in attributes:
+                self.forms[-1].fields[attributes["name"]] = attributes.get("value", "")
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "form":
@@ -91,24 +91,24 @@ class _Reader(HTMLParser):
 
 
 @cache
-def _certificates() -> ssl.SSLContext:
+def _ssl_context() -> ssl.SSLContext:
     """Return what all visitors check certificates with; to load it takes some time."""
     return ssl.create_default_context()
 
 
-class Visitor:
+class WebClient:
     """One person's browser; not for several threads.
 
     timed: called with the path and the seconds of every answer, redirects among them.
     stopped: when it is set, waiting ends and UnreachableError is raised.
     """
 
-    def __init__(self, site: str, *, timed: Timed, stopped: Event) -> None:
-        self.site, self.timed, self.stopped = site.rstrip("/"), timed, stopped
-        self.repeated = 0
+    def __init__(self, site: str, *, on_response: Timed, stop_event: Event) -> None:
+        self.site, self.timed, self.stopped = site.rstrip("/"), on_response, stop_event
+        self.n_retries = 0
         """How many requests were not answered even by a fresh connection, or were told to wait."""
         self._http = httpx2.Client(
-            base_url=self.site, timeout=TIMEOUT, verify=_certificates(), trust_env=False
+            base_url=self.site, timeout=TIMEOUT, verify=_ssl_context(), trust_env=False
         )
         self.cookies = self._http.cookies
 
@@ -148,7 +148,7 @@ class Visitor:
                     return response
                 reason = f"status {response.status_code}"
                 pause = float(response.headers.get("Retry-After", pause))
-            self.repeated += pause > 0
+            self.n_retries += pause > 0
             if self.stopped.wait(pause):
                 break
         raise UnreachableError(f"{request.url} does not answer ({reason})")

@@ -22,19 +22,19 @@ from bws.textio import display_name, read_text
 from mturk import answers
 from mturk.kinds import Behaviour, ExpectedTuple, Truth, get_kind
 from mturk.kinds.registry import kind_names
-from mturk.study.simulated_browser import Page, Visitor
+from mturk.study.simulated_browser import Page, WebClient
 
-__all__ = ["Rehearsal", "read_links", "read_truth", "rehearse", "worker_ids"]
+__all__ = ["SimulationLog", "read_links", "read_truth", "simulate_workers", "simulated_worker_ids"]
 
 log = logging.getLogger(__name__)
 
-BEGUN = re.compile(r'href="(/work/assignment/[^"]+)"')
-LOOKS = 3
+ASSIGNMENT_LINK = re.compile(r'href="(/work/assignment/[^"]+)"')
+MAX_WORK_LOOKUPS = 3
 """How often a worker looks for work where the list shows some but none can be had."""
 
 
 @dataclass
-class Rehearsal:
+class SimulationLog:
     """What simulated workers did; filled while they work."""
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -47,28 +47,28 @@ class Rehearsal:
     """What the site refused."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def count(self, what: str, worker: str = "", why: str = "", times: int = 1) -> None:
+    def count(self, event: str, worker: str = "", reason: str = "", times: int = 1) -> None:
         """Note more of something."""
         with self.lock:
-            self.counts[what] += times
-            if what == "submitted":
+            self.counts[event] += times
+            if event == "submitted":
                 self.by_worker[worker] += 1
-            if why:
-                self.refusals[why] += 1
+            if reason:
+                self.refusals[reason] += 1
 
-    def timed(self, path: str, seconds: float) -> None:
+    def record_response(self, path: str, seconds: float) -> None:
         """Note how long a page took."""
         with self.lock:
             self.seconds.setdefault(page_kind(path), []).append(seconds)
 
     def quantiles(self) -> dict[str, dict[str, float]]:
         """Return for each kind of page, and for all, how many there were, and p50, p95, p99 in seconds."""
-        kinds = {**self.seconds, "all": [s for taken in self.seconds.values() for s in taken]}
+        kinds = {**self.seconds, "all": [s for times in self.seconds.values() for s in times]}
         return {
-            kind: {"n": len(taken)}
-            | {f"p{q}": float(np.percentile(taken, q)) for q in (50, 95, 99)}
-            for kind, taken in kinds.items()
-            if taken
+            kind: {"n": len(times)}
+            | {f"p{q}": float(np.percentile(times, q)) for q in (50, 95, 99)}
+            for kind, times in kinds.items()
+            if times
         }
 
 
@@ -86,10 +86,10 @@ def page_kind(path: str) -> str:
     return {"join": "enter"}.get(parts[0], parts[0])
 
 
-def worker_ids(count: int) -> list[str]:
+def simulated_worker_ids(count: int) -> list[str]:
     """Return ids that say what they are, in the form that worker ids have.
 
-    >>> worker_ids(2)
+    >>> simulated_worker_ids(2)
     ['ASIMULATED1', 'ASIMULATED2']
     """
     return [f"ASIMULATED{number}" for number in range(1, count + 1)]
@@ -104,7 +104,7 @@ def read_truth(path: str | os.PathLike[str]) -> Truth:
     """
     name = display_name(path).removesuffix(".gz")
     if name.endswith((".jsonl", ".ndjson")):
-        return _intended(path, display_name(path))
+        return _read_intended_levels(path, display_name(path))
     if name.endswith((".csv", ".tsv")):
         for kind in map(get_kind, kind_names()):
             if (truth := kind.read_truth(path)) is not None:
@@ -114,7 +114,7 @@ def read_truth(path: str | os.PathLike[str]) -> Truth:
     return dict(zip(keys, scores.score.tolist(), strict=True))
 
 
-def _intended(path: str | os.PathLike[str], name: str) -> dict[tuple[str, str], float]:
+def _read_intended_levels(path: str | os.PathLike[str], name: str) -> dict[tuple[str, str], float]:
     from giccs.benchmark.assemble import read_dialogues
 
     levels = {
@@ -122,37 +122,40 @@ def _intended(path: str | os.PathLike[str], name: str) -> dict[tuple[str, str], 
         for dialogue in read_dialogues(path)
         for candidate in dialogue.candidates
     }
-    lacking = [f"{group}, {item}" for (group, item), level in levels.items() if level is None]
-    if lacking or not levels:
-        said = f"{len(lacking)} candidates have no intended level ({'; '.join(lacking[:5])})"
-        raise InputError(Problem(name, None, said))
+    items_without_level = [
+        f"{group}, {item}" for (group, item), level in levels.items() if level is None
+    ]
+    if items_without_level or not levels:
+        names = "; ".join(items_without_level[:5])
+        message = f"{len(items_without_level)} candidates without an intended level ({names})"
+        raise InputError(Problem(name, None, message))
     return {key: (level - 3) / 2 for key, level in levels.items() if level is not None}
 
 
 def read_links(path: str | os.PathLike[str]) -> list[str]:
     """Read personal links: on each line the last word that is an address counts, commas part words."""
-    found, problems = [], []
+    links, problems = [], []
     for number, line in enumerate(read_text(path).splitlines(), start=1):
         words = [word for word in line.replace(",", " ").split() if "://" in word]
         if words:
-            found.append(words[-1])
+            links.append(words[-1])
         elif number > 1 and line.strip():  # the first line may be a header
             problems.append(Problem(display_name(path), number, "has no link; one is needed"))
-    if not found and not problems:
+    if not links and not problems:
         problems.append(Problem(display_name(path), None, "holds no links"))
     if problems:
         raise InputError(problems)
-    return found
+    return links
 
 
-def rehearse(
+def simulate_workers(
     site: str,
     workers: Sequence[str],
     truth: Truth,
     behaviour: Behaviour,
     *,
-    told: Callable[[Rehearsal], object] = lambda _: None,
-) -> Rehearsal:
+    on_submission: Callable[[SimulationLog], object] = lambda _: None,
+) -> SimulationLog:
     """Let workers enter, all at the same time, and work until nothing is left for them.
 
     site: the site's address without a path. workers: ids for open entry, or personal links. told: called
@@ -160,24 +163,24 @@ def rehearse(
     entering is refused, and UnreachableError where the site is away; the first such error ends all.
     """
     log.debug("%d workers enter %s", len(workers), site)
-    done = Rehearsal()
+    done = SimulationLog()
     stopped = threading.Event()
     errors: list[BaseException] = []
 
     def work(name: str, way_in: str) -> None:
-        visitor = Visitor(site, timed=done.timed, stopped=stopped)
+        visitor = WebClient(site, on_response=done.record_response, stop_event=stopped)
         try:
-            _Worker(name, way_in, visitor, truth, behaviour, done, told).work()
+            _Worker(name, way_in, visitor, truth, behaviour, done, on_submission).work()
         except BaseException as error:
             errors.append(error)
             stopped.set()
         finally:
-            done.count("repeated", times=visitor.repeated)
+            done.count("repeated", times=visitor.n_retries)
             visitor.close()
 
     with ThreadPoolExecutor(max(1, len(workers))) as pool:
         try:
-            list(pool.map(work, worker_ids(len(workers)), workers))
+            list(pool.map(work, simulated_worker_ids(len(workers)), workers))
         finally:
             stopped.set()
     if errors:
@@ -188,15 +191,15 @@ def rehearse(
 @dataclass
 class _Worker:
     name: str
-    way_in: str
-    visitor: Visitor
+    entry: str
+    browser: WebClient
     truth: Truth
     behaviour: Behaviour
-    done: Rehearsal
-    told: Callable[[Rehearsal], object]
-    foreign: set[str] = field(default_factory=set)
+    results: SimulationLog
+    on_submission: Callable[[SimulationLog], object]
+    foreign_groups: set[str] = field(default_factory=set)
     """Groups of HITs that are none of ours."""
-    failed: set[str] = field(default_factory=set)
+    failed_paths: set[str] = field(default_factory=set)
     """Assignments whose question did not come; where it does not come again, the worker leaves."""
     group: str = ""
     """The group accepted last."""
@@ -206,111 +209,119 @@ class _Worker:
 
     def work(self) -> None:
         page: Page | None = self._enter()
-        looks = 0
-        while page is not None and looks < LOOKS and not self.visitor.stopped.is_set():
+        lookups = 0
+        while page is not None and lookups < MAX_WORK_LOOKUPS and not self.browser.stopped.is_set():
             if page.frame and page.path.startswith("/work/assignment/"):
-                looks = 0
-                page = self._do(page)
+                lookups = 0
+                page = self._do_assignment(page)
             elif page.path == "/work/finished":
                 page = None
             else:
-                looks += 1
-                page = self._look(page)
+                lookups += 1
+                page = self._find_work(page)
 
     def _enter(self) -> Page:
-        if "://" in self.way_in:
-            page = self.visitor.get(self.way_in)
+        if "://" in self.entry:
+            page = self.browser.get(self.entry)
         else:
-            page = self._send(self.visitor.get("/work/"), "/work/enter", worker=self.way_in)
+            page = self._send(self.browser.get("/work/"), "/work/enter", worker=self.entry)
         if page.form("/work/start"):
             answers_given = {"country": self.behaviour.country, "consent": "yes"}
             page = self._send(page, "/work/start", **answers_given)
         if page.status != 200 or not page.form("/work/leave"):
-            said = f"{self.name} may not enter (status {page.status}); where keys are set, give --links"
-            raise InputError(Problem(self.visitor.site, None, said))
+            message = f"{self.name} may not enter (status {page.status}); where keys are set, give --links"
+            raise InputError(Problem(self.browser.site, None, message))
         return page
 
     def _send(self, page: Page, action: str, **fields: str) -> Page:
         """Fill in and send the page's form of this action; the page itself where it has none."""
         form = page.form(action)
-        return self.visitor.post(action, form.fields | fields) if form else page
+        return self.browser.post(action, form.fields | fields) if form else page
 
-    def _look(self, page: Page) -> Page | None:
+    def _find_work(self, page: Page) -> Page | None:
         """Go on with what is begun, or accept from the list of work; None where there is neither."""
         if page.path != "/work/" or page.status != 200:
-            page = self.visitor.get("/work/")
-        if begun := BEGUN.search(page.text):
-            return self.visitor.get(begun[1])
+            page = self.browser.get("/work/")
+        if match := ASSIGNMENT_LINK.search(page.text):
+            return self.browser.get(match[1])
         offers = [
-            f for f in page.forms("/work/accept") if f.fields.get("group") not in self.foreign
+            f
+            for f in page.forms("/work/accept")
+            if f.fields.get("group") not in self.foreign_groups
         ]
         if not offers:
             return None
-        chosen = self.random.choice(offers).fields
-        self.group = chosen.get("group", "")
-        taken = self.visitor.post("/work/accept", chosen)
-        if taken.status != 200:
-            self._refused(taken)
-        return taken
+        offer = self.random.choice(offers).fields
+        self.group = offer.get("group", "")
+        accepted_page = self.browser.post("/work/accept", offer)
+        if accepted_page.status != 200:
+            self._count_refusal(accepted_page)
+        return accepted_page
 
-    def _do(self, page: Page) -> Page | None:
+    def _do_assignment(self, page: Page) -> Page | None:
         """Do the assignment that the page shows, and return the page after it."""
         behaviour = self.behaviour
-        question = self.visitor.get(page.frame or "")
+        question = self.browser.get(page.frame or "")
         if question.status != 200:
-            self._refused(question)
-            again = page.path not in self.failed
-            self.failed.add(page.path)
-            return self.visitor.get("/work/") if again else None
-        tuples = answers.expected_in_page(question.text)
+            self._count_refusal(question)
+            again = page.path not in self.failed_paths
+            self.failed_paths.add(page.path)
+            return self.browser.get("/work/") if again else None
+        tuples = answers.expected_tuples_in_page(question.text)
         chance = self.random.random()
         if not tuples:
-            self.done.count("foreign")
-            self.foreign.add(self.group)
-            return self._give_back(page)
+            self.results.count("foreign")
+            self.foreign_groups.add(self.group)
+            return self._return_hit(page)
         if chance < behaviour.abandons:
-            self.done.count("abandoned")
+            self.results.count("abandoned")
             return None
         if chance < behaviour.abandons + behaviour.returns:
-            self.done.count("returned")
-            return self._give_back(page)
+            self.results.count("returned")
+            return self._return_hit(page)
         pace = behaviour.pace and self.random.expovariate(1 / behaviour.pace)
-        if self.visitor.stopped.wait(pace):
+        if self.browser.stopped.wait(pace):
             return None
         return self._submit(page, tuples, pace)
 
-    def _give_back(self, page: Page) -> Page:
+    def _return_hit(self, page: Page) -> Page:
         return self._send(page, "/work/return")
 
     def _submit(self, page: Page, tuples: Sequence[ExpectedTuple], pace: float) -> Page | None:
         query = parse_qs(urlsplit(page.frame or "").query)
         fields = [("assignmentId", query["assignmentId"][0])]
-        fields += answer(tuples, self.truth, self.behaviour, self.name, pace)
-        got = self.visitor.post(f"{query['turkSubmitTo'][0]}/mturk/externalSubmit", fields)
-        if got.status != 200:
-            self._refused(got)
-            return self.visitor.get("/work/")
-        self.done.count("submitted", self.name)
-        with self.done.lock:
-            self.told(self.done)
+        fields += simulate_answer(tuples, self.truth, self.behaviour, self.name, pace)
+        response = self.browser.post(f"{query['turkSubmitTo'][0]}/mturk/externalSubmit", fields)
+        if response.status != 200:
+            self._count_refusal(response)
+            return self.browser.get("/work/")
+        self.results.count("submitted", self.name)
+        with self.results.lock:
+            self.on_submission(self.results)
         return self._send(page, "/work/continue", automatic="yes")
 
-    def _refused(self, page: Page) -> None:
-        self.done.count("refused", why=f"{page_kind(page.path)} {page.status}")
+    def _count_refusal(self, page: Page) -> None:
+        self.results.count("refused", reason=f"{page_kind(page.path)} {page.status}")
 
 
-def answer(
-    asked: Sequence[ExpectedTuple], truth: Truth, behaviour: Behaviour, worker: str, pace: float
+def simulate_answer(
+    expected_tuples: Sequence[ExpectedTuple],
+    truth: Truth,
+    behaviour: Behaviour,
+    worker: str,
+    pace: float,
 ) -> list[tuple[str, str]]:
     """Return the fields of a form; a worker always says the same of the same tuple.
 
     >>> asked = [ExpectedTuple("t1", "d1", ("a", "b"))]
     >>> true = {("d1", "a"): 1.0, ("d1", "b"): -1.0}
-    >>> dict(answer(asked, true, Behaviour(noise=0), "ASIMULATED1", 0.0))["best-t1"]
+    >>> dict(simulate_answer(asked, true, Behaviour(noise=0), "ASIMULATED1", 0.0))["best-t1"]
     'a'
     """
     fields = [(answers.COMMENT, "simulated")]
-    for one in asked:
-        fields += get_kind(one.kind).simulate(one, truth, behaviour, worker)
-        fields.append((answers.seconds_field(one.tuple_id), f"{pace / len(asked):.1f}"))
+    for expected in expected_tuples:
+        fields += get_kind(expected.kind).simulate(expected, truth, behaviour, worker)
+        fields.append(
+            (answers.seconds_field(expected.tuple_id), f"{pace / len(expected_tuples):.1f}")
+        )
     return fields

@@ -13,11 +13,11 @@ from bws.annotators import AnnotatorReport, annotator_report
 from bws.split_half import Reliability, reliability
 from mturk.kinds import get_kind
 from mturk.kinds.registry import DEFAULT_KIND
-from mturk.study.collect import Listing, places
+from mturk.study.collect import Listing, hit_counts
 from mturk.study.ledger import Assignment, Ledger
-from mturk.study.valid_answers import Judged
+from mturk.study.valid_answers import ValidAnswers
 
-__all__ = ["Counts", "Pace", "Status", "pace", "status"]
+__all__ = ["AssignmentCounts", "Pace", "Status", "estimate_pace", "study_status"]
 
 HOUR = 3600.0
 ENOUGH = 5
@@ -25,7 +25,7 @@ ENOUGH = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class AssignmentCounts:
     """Assignments by state."""
 
     wanted: int
@@ -61,9 +61,9 @@ class Status:
     hits: Mapping[str, int]
     """HITs by state: planned (not yet published), offered, full (every place is taken), closed (expired
     with places left), gone (deleted at the service)."""
-    counts: Counts
-    wanted_a_tuple: int
-    of_tuple: Mapping[str, int]
+    counts: AssignmentCounts
+    answers_required: int
+    answers_per_tuple: Mapping[str, int]
     """Tuple id -> valid judgments."""
     pace: Pace
     reliability: Reliability | None
@@ -77,33 +77,33 @@ class Status:
     @property
     def share(self) -> float:
         """Share of the wanted judgments that is in, in [0, 1]; those beyond what is wanted do not count."""
-        wanted = self.wanted_a_tuple * len(self.of_tuple)
-        counted = sum(min(n, self.wanted_a_tuple) for n in self.of_tuple.values())
-        return counted / wanted if wanted else math.nan
+        n_required = self.answers_required * len(self.answers_per_tuple)
+        n_counted = sum(min(n, self.answers_required) for n in self.answers_per_tuple.values())
+        return n_counted / n_required if n_required else math.nan
 
     @property
     def complete(self) -> bool:
         """Whether every tuple has what is wanted."""
-        return all(n >= self.wanted_a_tuple for n in self.of_tuple.values())
+        return all(n >= self.answers_required for n in self.answers_per_tuple.values())
 
     def document(self) -> dict[str, Any]:
         """Return the status as JSON has it; times are seconds since 1970."""
-        counts = {name: getattr(self.counts, name) for name in Counts.__slots__}
-        found = self.reliability.document() if self.reliability else None
+        counts = {name: getattr(self.counts, name) for name in AssignmentCounts.__slots__}
+        reliability_document = self.reliability.document() if self.reliability else None
         return {
             "hits": dict(self.hits),
             "assignments": counts,
             "tuples": {
-                "wanted": self.wanted_a_tuple,
+                "wanted": self.answers_required,
                 "share": self.share,
                 "complete": self.complete,
-                "with": dict(sorted(Counter(self.of_tuple.values()).items())),
-                "judgments": dict(self.of_tuple),
+                "with": dict(sorted(Counter(self.answers_per_tuple.values()).items())),
+                "judgments": dict(self.answers_per_tuple),
             },
             "pace": {
                 "per_hour": self.pace.per_hour, "end": self.pace.end, "reason": self.pace.reason
             },
-            "reliability": found["groups"][0] if found else None,
+            "reliability": reliability_document["groups"][0] if reliability_document else None,
             "annotators": self.annotators.document() if self.annotators else None,
             "reasons": dict(self.reasons),
             "notes": list(self.notes),
@@ -111,13 +111,13 @@ class Status:
 
     def table(self) -> str:
         """Return the status for people to read."""
-        parts = [self._progress(), self._tuples(), self._quality()]
+        parts = [self._progress_text(), self._tuples_table(), self._reliability_text()]
         if self.annotators:
             parts.append(self.annotators.table())
-        notes = [f"note: {said}" for said in self.notes]
+        notes = [f"note: {note}" for note in self.notes]
         return "\n\n".join([*parts, *(["\n".join(notes)] if notes else [])])
 
-    def _progress(self) -> str:
+    def _progress_text(self) -> str:
         counts = self.counts
         hits = ", ".join(f"{n} {state}" for state, n in self.hits.items() if n) or "none"
         states = [f"{counts.open} open", f"{counts.accepted} being worked on"]
@@ -143,23 +143,21 @@ class Status:
             ]
         )
 
-    def _tuples(self) -> str:
+    def _tuples_table(self) -> str:
         from tabulate import tabulate
 
-        total = len(self.of_tuple)
+        total = len(self.answers_per_tuple)
         rows = [
             [n, tuples, f"{100 * tuples / total:.1f} %"]
-            for n, tuples in sorted(Counter(self.of_tuple.values()).items())
+            for n, tuples in sorted(Counter(self.answers_per_tuple.values()).items())
         ]
         kind = get_kind(self.kind)
-        parts, said = f"{kind.part}s", f"{kind.answer}s"
-        whole = (
-            f"{100 * self.share:.1f} % of {self.wanted_a_tuple} {said} for each of {total} {parts}"
-        )
-        table = tabulate(rows, [said, parts, "share"], colalign=("right", "right", "right"))
-        return f"{whole}\n{table}" if total else f"no {parts}"
+        parts, answers = f"{kind.part}s", f"{kind.answer}s"
+        summary = f"{100 * self.share:.1f} % of {self.answers_required} {answers} for each of {total} {parts}"
+        table = tabulate(rows, [answers, parts, "share"], colalign=("right", "right", "right"))
+        return f"{summary}\n{table}" if total else f"no {parts}"
 
-    def _quality(self) -> str:
+    def _reliability_text(self) -> str:
         if self.reliability is None:
             return f"reliability  {self.reasons['reliability']}"
         return f"Split-half reliability\n{self.reliability.table()}"
@@ -170,8 +168,8 @@ def local_time(at: float | None) -> str:
     return "" if at is None else f"{datetime.fromtimestamp(at).astimezone():%Y-%m-%d %H:%M %Z}"
 
 
-def status(
-    ledger: Ledger, hits: Listing, found: Judged, *, now: float, trials: int = 100
+def study_status(
+    ledger: Ledger, hits: Listing, valid_answers: ValidAnswers, *, now: float, trials: int = 100
 ) -> Status:
     """Return how far a study is, from what was collected and the service's list of its HITs.
 
@@ -179,42 +177,46 @@ def status(
     """
     assignments = ledger.assignments()
     counts = _counts(hits, assignments)
-    report, reasons = _quality(found, trials)
+    report, reasons = _reliability(valid_answers, trials)
     return Status(
         hits=_hit_states(ledger, hits),
         counts=counts,
-        wanted_a_tuple=ledger.study().settings.assignments,
-        of_tuple=found.of_tuple,
-        pace=pace([one.submit_time or 0.0 for one in assignments], counts, now),
+        answers_required=ledger.study().settings.assignments,
+        answers_per_tuple=valid_answers.answers_per_tuple,
+        pace=estimate_pace(
+            [assignment.submit_time or 0.0 for assignment in assignments], counts, now
+        ),
         reliability=report,
-        annotators=annotator_report(found.judgments) if found.judgments else None,
+        annotators=annotator_report(valid_answers.judgments) if valid_answers.judgments else None,
         reasons=reasons,
-        notes=found.notes(),
-        kind=found.kind,
+        notes=valid_answers.notes(),
+        kind=valid_answers.kind,
     )
 
 
-def _quality(judged: Judged, trials: int) -> tuple[Reliability | None, dict[str, str]]:
-    judgments = judged.judgments
+def _reliability(
+    valid_answers: ValidAnswers, trials: int
+) -> tuple[Reliability | None, dict[str, str]]:
+    judgments = valid_answers.judgments
     if judgments is None:
-        none = get_kind(judged.kind).no_judgments_note
+        none = get_kind(valid_answers.kind).no_judgments_note
         return None, {"reliability": none, "annotators": none}
-    found = reliability(judgments, trials=trials, split="annotation")
-    whole = found.groups[0]
-    if math.isnan(whole.pearson.mean):
-        why = "; ".join(whole.notes) or "no half has scores"
-        return None, {"reliability": f"not yet: {why}"}
-    return found, {}
+    result = reliability(judgments, trials=trials, split="annotation")
+    overall = result.groups[0]
+    if math.isnan(overall.pearson.mean):
+        reason = "; ".join(overall.notes) or "no half has scores"
+        return None, {"reliability": f"not yet: {reason}"}
+    return result, {}
 
 
-def _counts(hits: Listing, assignments: Sequence[Assignment]) -> Counts:
+def _counts(hits: Listing, assignments: Sequence[Assignment]) -> AssignmentCounts:
     """Count open and accepted ones by the service, and what came back by the ledger."""
-    each = [places(hit) for hit in hits.values()]
-    back = Counter(one.status for one in assignments)
-    return Counts(
-        wanted=sum(of.most for of in each),
-        open=sum(of.available for of in each if of.offered),
-        closed=sum(of.available for of in each if not of.offered),
+    each = [hit_counts(hit) for hit in hits.values()]
+    back = Counter(assignment.status for assignment in assignments)
+    return AssignmentCounts(
+        wanted=sum(of.max_assignments for of in each),
+        open=sum(of.available for of in each if of.is_offered),
+        closed=sum(of.available for of in each if not of.is_offered),
         accepted=sum(of.pending for of in each),
         submitted=back["Submitted"],
         approved=back["Approved"],
@@ -223,10 +225,10 @@ def _counts(hits: Listing, assignments: Sequence[Assignment]) -> Counts:
 
 
 def _hit_states(ledger: Ledger, hits: Listing) -> dict[str, int]:
-    found = dict.fromkeys(("planned", "offered", "full", "closed", "gone"), 0)
+    states = dict.fromkeys(("planned", "offered", "full", "closed", "gone"), 0)
     for hit in ledger.hits():
-        found[_hit_state(hit.hit_id, hits)] += 1
-    return found
+        states[_hit_state(hit.hit_id, hits)] += 1
+    return states
 
 
 def _hit_state(hit_id: str | None, hits: Listing) -> str:
@@ -234,30 +236,30 @@ def _hit_state(hit_id: str | None, hits: Listing) -> str:
         return "planned"
     if hit_id not in hits:
         return "gone"
-    left = places(hits[hit_id])
+    left = hit_counts(hits[hit_id])
     if not left.available:
         return "full"
-    return "offered" if left.offered else "closed"
+    return "offered" if left.is_offered else "closed"
 
 
-def pace(submitted: Sequence[float], counts: Counts, now: float) -> Pace:
+def estimate_pace(submitted: Sequence[float], counts: AssignmentCounts, now: float) -> Pace:
     """Return how fast answers come in: over the last hour, or since the first where those are few.
 
     submitted: times, seconds since 1970. What is open or being worked on is still to come.
 
-    >>> counts = Counts(20, open=10, closed=0, accepted=0, submitted=10, approved=0, rejected=0)
-    >>> found = pace([float(minute * 60) for minute in range(10)], counts, 600.0)
+    >>> counts = AssignmentCounts(20, open=10, closed=0, accepted=0, submitted=10, approved=0, rejected=0)
+    >>> found = estimate_pace([float(minute * 60) for minute in range(10)], counts, 600.0)
     >>> found.per_hour, found.end
     (60.0, 1200.0)
     """
     recent = [at for at in submitted if at > now - HOUR]
-    counted = recent if len(recent) >= ENOUGH else list(submitted)
-    if len(counted) < 2:
+    times = recent if len(recent) >= ENOUGH else list(submitted)
+    if len(times) < 2:
         return Pace(math.nan, math.nan, "too few answers to tell a pace")
-    began = now - HOUR if len(counted) < len(submitted) else min(counted)
+    began = now - HOUR if len(times) < len(submitted) else min(times)
     if not now > began:
         return Pace(math.nan, math.nan, "the answers' times lie ahead: the clocks differ")
-    per_hour = len(counted) / (now - began) * HOUR
+    per_hour = len(times) / (now - began) * HOUR
     left = counts.open + counts.accepted
     if not left:
         return Pace(per_hour, math.nan, "nothing is open")

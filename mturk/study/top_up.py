@@ -15,39 +15,39 @@ from typing import Any
 from mturk.limits import ANNOTATION, TOKEN, assignments_increase_problem
 from mturk.money import cost, fee
 from mturk.study import hit_updates
-from mturk.study.actions import Outcome, action, carry_out
-from mturk.study.client import explained
-from mturk.study.collect import Listing, places
+from mturk.study.actions import ActionResults, execute_actions, make_action
+from mturk.study.client import translate_errors
+from mturk.study.collect import Listing, hit_counts
 from mturk.study.ledger import Action, Hit, Ledger, LedgerPart
 from mturk.study.plan import HitPlan
-from mturk.study.publish import adopt, cost_left, send, unpublished
-from mturk.study.valid_answers import Judged
+from mturk.study.publish import adopt_hits, create_hits, unpublished_cost, unpublished_hits
+from mturk.study.valid_answers import ValidAnswers
 
-__all__ = ["TopUp", "carry_out_top_up", "rounds", "top_up"]
+__all__ = ["TopUp", "execute_top_up", "plan_republished_hits", "plan_top_up"]
 
 
 @dataclass(frozen=True, slots=True)
 class TopUp:
     """What gives every tuple the judgments that it lacks."""
 
-    lacking: Mapping[str, int]
+    missing_judgments: Mapping[str, int]
     """Tuple id -> judgments that are missing and not on their way."""
     reopen: tuple[Hit, ...]
     """HITs that have expired with places left and are to be offered again."""
-    more: tuple[Action, ...]
+    extensions: tuple[Action, ...]
     """HITs that get further assignments, and are offered again where they have expired."""
-    again: tuple[tuple[Hit, int], ...]
+    republish: tuple[tuple[Hit, int], ...]
     """HITs that are to be published once more, with so many assignments."""
-    unpublished: int
+    n_unpublished: int
     """HITs that the ledger means already and the service does not have: an earlier command was
     interrupted."""
     cost: Decimal
     """Of all that, with fees, in US dollars."""
 
     @property
-    def nothing(self) -> bool:
+    def is_empty(self) -> bool:
         """Whether nothing is to be done."""
-        return not (self.reopen or self.more or self.again or self.unpublished)
+        return not (self.reopen or self.extensions or self.republish or self.n_unpublished)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,33 +55,40 @@ class _Page:
     """The HITs that show the same tuples: one of the study itself, and those of further rounds."""
 
     hits: tuple[Hit, ...]
-    lack: int
+    n_missing: int
 
 
-def top_up(ledger: Ledger, hits: Listing, found: Judged) -> TopUp:
+def plan_top_up(ledger: Ledger, hits: Listing, valid_answers: ValidAnswers) -> TopUp:
     """Return what is to be done, from what was collected and the service's list of the HITs.
 
     Judgments on their way count as there: places that are open or being worked on, and HITs of the ledger
     that are not yet published. A HIT gets as many more as the neediest of its tuples lacks.
     """
     settings = ledger.study().settings
-    coming = _coming(ledger, hits)
+    coming = _expected_answers(ledger, hits)
     reopen: list[Hit] = []
     more: list[Action] = []
     again: list[tuple[Hit, int]] = []
-    total = cost_left(ledger)
-    lacking: dict[str, int] = {}
+    total = unpublished_cost(ledger)
+    missing_judgments: dict[str, int] = {}
     for members, parts in _pages(ledger):
         needs = {
             part.tuple_id: settings.assignments
-            - found.of_tuple[part.tuple_id]
+            - valid_answers.answers_per_tuple[part.tuple_id]
             - sum(coming[hit.number] for hit in members)
             for part in parts
         }
-        lacking |= {tuple_id: need for tuple_id, need in needs.items() if need > 0}
+        missing_judgments |= {tuple_id: need for tuple_id, need in needs.items() if need > 0}
         page = _Page(members, max(needs.values()))
-        total += _of_page(page, hits, settings.reward, reopen, more, again)
-    return TopUp(lacking, tuple(reopen), tuple(more), tuple(again), len(unpublished(ledger)), total)
+        total += _plan_page(page, hits, settings.reward, reopen, more, again)
+    return TopUp(
+        missing_judgments,
+        tuple(reopen),
+        tuple(more),
+        tuple(again),
+        len(unpublished_hits(ledger)),
+        total,
+    )
 
 
 def _pages(ledger: Ledger) -> list[tuple[tuple[Hit, ...], tuple[LedgerPart, ...]]]:
@@ -96,71 +103,75 @@ def _pages(ledger: Ledger) -> list[tuple[tuple[Hit, ...], tuple[LedgerPart, ...]
     return [(tuple(hits), tuple(parts[hits[0].number])) for hits in pages.values()]
 
 
-def _coming(ledger: Ledger, hits: Listing) -> dict[int, int]:
+def _expected_answers(ledger: Ledger, hits: Listing) -> dict[int, int]:
     """Return for each HIT, by number, how many answers can still come of themselves."""
     return {
-        hit.number: hit.max_assignments if hit.hit_id is None else _still(hits, hit)
+        hit.number: hit.max_assignments if hit.hit_id is None else _open_assignments(hits, hit)
         for hit in ledger.hits()
     }
 
 
-def _still(hits: Listing, hit: Hit) -> int:
-    there = hits.get(str(hit.hit_id))
-    if there is None:
+def _open_assignments(hits: Listing, hit: Hit) -> int:
+    listed_hit = hits.get(str(hit.hit_id))
+    if listed_hit is None:
         return 0
-    counts = places(there)
-    return counts.pending + (counts.available if counts.offered else 0)
+    counts = hit_counts(listed_hit)
+    return counts.pending + (counts.available if counts.is_offered else 0)
 
 
-def _of_page(
+def _plan_page(
     page: _Page, hits: Listing, reward: Decimal,
     reopen: list[Hit], more: list[Action], again: list[tuple[Hit, int]],
 ) -> Decimal:  # fmt: skip
     """Decide for the HITs of one page, and return what it costs."""
-    lack, total = page.lack, Decimal("0.00")
-    there = [(hit, places(hits[str(hit.hit_id)])) for hit in page.hits if hit.hit_id in hits]
-    for hit, left in there:
-        if lack > 0 and left.available and not left.offered:
+    lack, total = page.n_missing, Decimal("0.00")
+    existing_hits = [
+        (hit, hit_counts(hits[str(hit.hit_id)])) for hit in page.hits if hit.hit_id in hits
+    ]
+    for hit, left in existing_hits:
+        if lack > 0 and left.available and not left.is_offered:
             reopen.append(hit)
             lack -= left.available
-            total += left.available * (reward + fee(reward, left.most))
+            total += left.available * (reward + fee(reward, left.max_assignments))
     if lack <= 0:
         return total
-    for hit, left in reversed(there):
-        if not assignments_increase_problem(left.most, lack):
-            most = left.most + lack
-            more.append(action("extend", str(hit.hit_id), str(most)))
+    for hit, left in reversed(existing_hits):
+        if not assignments_increase_problem(left.max_assignments, lack):
+            most = left.max_assignments + lack
+            more.append(make_action("extend", str(hit.hit_id), str(most)))
             return total + lack * (reward + fee(reward, most))
     again.append((page.hits[0], lack))
     return total + cost(reward, lack)
 
 
-def carry_out_top_up(client: Any, ledger: Ledger, plan: TopUp, until: float) -> Outcome:
+def execute_top_up(client: Any, ledger: Ledger, plan: TopUp, until: float) -> ActionResults:
     """Do what is planned; hold `ledger.alone()`. Where it is interrupted, plan and do it again.
 
     until: how long HITs that are offered again are offered, seconds since 1970. Raises ServiceError.
     """
     for hit in plan.reopen:
-        hit_updates.extend(client, ledger, hit, until)
-    done = carry_out(ledger, plan.more, lambda one: _more(client, ledger, one, until))
-    for new, assignments in rounds(ledger, plan.again):
+        hit_updates.extend_hit(client, ledger, hit, until)
+    done = execute_actions(ledger, plan.extensions, lambda one: _more(client, ledger, one, until))
+    for new, assignments in plan_republished_hits(ledger, plan.republish):
         ledger.add_hits([new], assignments)
-    adopt(client, ledger)
-    send(client, ledger)
+    adopt_hits(client, ledger)
+    create_hits(client, ledger)
     return done
 
 
-def _more(client: Any, ledger: Ledger, one: Action, until: float) -> bool:
-    new = hit_updates.more_assignments(client, ledger, one)
-    with explained():
-        there = client.get_hit(HITId=one.target)["HIT"]
-    if there["HITStatus"] != "Assignable":  # it has expired, by the service's clock
-        (hit,) = hit_updates.chosen(ledger, [one.target])
-        hit_updates.extend(client, ledger, hit, until)
+def _more(client: Any, ledger: Ledger, action: Action, until: float) -> bool:
+    new = hit_updates.add_assignments(client, ledger, action)
+    with translate_errors():
+        hit_data = client.get_hit(HITId=action.target)["HIT"]
+    if hit_data["HITStatus"] != "Assignable":  # it has expired, by the service's clock
+        (hit,) = hit_updates.select_hits(ledger, [action.target])
+        hit_updates.extend_hit(client, ledger, hit, until)
     return new
 
 
-def rounds(ledger: Ledger, again: Sequence[tuple[Hit, int]]) -> list[tuple[HitPlan, int]]:
+def plan_republished_hits(
+    ledger: Ledger, again: Sequence[tuple[Hit, int]]
+) -> list[tuple[HitPlan, int]]:
     """Return the plans of HITs that show pages once more, with the number of assignments of each.
 
     For `Ledger.add_hits`, which gives them their numbers. The page is the one that was published before.
@@ -170,24 +181,26 @@ def rounds(ledger: Ledger, again: Sequence[tuple[Hit, int]]) -> list[tuple[HitPl
     for part in ledger.parts():
         parts.setdefault(part.number, []).append(part)
     return [
-        (_once_more(ledger, hit, tuple(parts[hit.number]), annotations), assignments)
+        (_republish_plan(ledger, hit, tuple(parts[hit.number]), annotations), assignments)
         for hit, assignments in again
     ]
 
 
-def _once_more(
+def _republish_plan(
     ledger: Ledger, hit: Hit, parts: tuple[LedgerPart, ...], annotations: Sequence[str]
 ) -> HitPlan:
-    digest, number = _named(hit.annotation)
-    taken = [_round(one) for one in annotations if _named(one) == (digest, number)]
-    this = 1 + max(taken, default=0)
+    digest, number = _parse_annotation(hit.annotation)
+    existing_rounds = [
+        _round(entry) for entry in annotations if _parse_annotation(entry) == (digest, number)
+    ]
+    this = 1 + max(existing_rounds, default=0)
     annotation, token = f"giccs:{digest}:{this}:{number}", f"{digest}-{this}-{number}"
     ANNOTATION.check(annotation)
     TOKEN.check(token)
     return HitPlan(hit.number, parts, ledger.question(hit.number), annotation, token)
 
 
-def _named(annotation: str) -> tuple[str, str]:
+def _parse_annotation(annotation: str) -> tuple[str, str]:
     """Return digest and number of an annotation such as ``giccs:<digest>:<round>:<number>``."""
     _, digest, _, number = annotation.split(":")
     return digest, number

@@ -20,7 +20,12 @@ from bws.problems import InputError
 from mturk.kinds import Behaviour
 from mturk.study.ledger import Ledger
 from mturk.study.simulated_browser import UnreachableError
-from mturk.study.simulated_workers import Rehearsal, read_truth, rehearse, worker_ids
+from mturk.study.simulated_workers import (
+    SimulationLog,
+    read_truth,
+    simulate_workers,
+    simulated_worker_ids,
+)
 from robustness.chaos.cases import Broken
 
 __all__ = ["DATA", "Crowd", "Service", "published", "serving", "sound", "wait_until"]
@@ -91,12 +96,17 @@ class Crowd:
     def __init__(
         self, url: str, workers: int = 10, pace: float = 0.0, patience: float = 180.0
     ) -> None:
-        self.url, self.ids, self.pace, self.patience = url, worker_ids(workers), pace, patience
+        self.url, self.ids, self.pace, self.patience = (
+            url,
+            simulated_worker_ids(workers),
+            pace,
+            patience,
+        )
         self.truth = read_truth(DATA / "dialogues.jsonl")
         self.acknowledged: Counter[str] = Counter()
         """Submissions that the site confirmed, of each worker."""
         self.refusals: Counter[str] = Counter()
-        self._now: Rehearsal | None = None
+        self._now: SimulationLog | None = None
         self._done = Event()
         self._thread = Thread(target=self._run, daemon=True)
 
@@ -123,15 +133,19 @@ class Crowd:
 
     def _round(self) -> bool:
         """Let the workers work until they find nothing more; tell whether nothing was in their way."""
-        found: list[Rehearsal] = []
+        found: list[SimulationLog] = []
         clean = True
 
-        def told(done: Rehearsal) -> None:
+        def told(done: SimulationLog) -> None:
             self._now = done
             found[:] = [done]
 
         try:
-            found = [rehearse(self.url, self.ids, self.truth, Behaviour(pace=self.pace), told=told)]
+            found = [
+                simulate_workers(
+                    self.url, self.ids, self.truth, Behaviour(pace=self.pace), on_submission=told
+                )
+            ]
         except (InputError, UnreachableError):  # refused at the door, or nobody there
             clean = False
         self._now = None

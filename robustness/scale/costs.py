@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from mturk.money import cents, cost, hourly_wage
+from mturk.money import cost, hourly_wage, round_to_cents
 from robustness.scale.assumptions import Assumptions, Hardware, Models, Study
 from robustness.scale.measurements import Growth, Measured
 from robustness.scale.sample import CANDIDATES
@@ -65,7 +65,7 @@ def bill(study: Study) -> Bill:
         hours=hours,
         hours_each=hours / study.workers,
         weeks=hours / study.workers / study.hours_a_week,
-        wage=cents(hourly_wage(study.reward, study.seconds)),
+        wage=round_to_cents(hourly_wage(study.reward, study.seconds)),
     )
 
 

@@ -16,7 +16,7 @@ from mturk.service.clock import SystemClock
 from mturk.service.rules.work import Work
 from mturk.service.store.database import Database
 from mturk.service.store.schema import account, assignment, hit, hit_type, worker
-from mturk.study.simulated_workers import worker_ids
+from mturk.study.simulated_workers import simulated_worker_ids
 from robustness.scale.sample import plans
 
 __all__ = ["few_workers", "many_workers"]
@@ -45,10 +45,10 @@ def fill(database: Database, assignments: int, workers: int) -> None:
         connection.execute(update(account).values(available=10**12, on_hold=10**12))
         connection.execute(insert(hit_type).values(**_kind()))
         connection.execute(insert(worker), [{"worker_id": name, "country": "DE", "registered": now}
-                                            for name in worker_ids(workers)])  # fmt: skip
+                                            for name in simulated_worker_ids(workers)])  # fmt: skip
         for rows in _parts(2 * full, lambda n: _hit(n, n < full, questions[n % 10], now)):
             connection.execute(insert(hit), rows)
-        names = worker_ids(workers)
+        names = simulated_worker_ids(workers)
         for rows in _parts(A_HIT * full, lambda n: _assignment(n, names[n % workers], now)):
             connection.execute(insert(assignment), rows)
 
@@ -123,7 +123,7 @@ def _costs(assignments: int, url: str, workers: int) -> dict[str, float]:
     database = Database(url)
     fill(database, assignments, workers)
     _at_rest(database)
-    work, me = Work(database, SystemClock()), worker_ids(1)[0]
+    work, me = Work(database, SystemClock()), simulated_worker_ids(1)[0]
     clock = _clock(database)
     taken: dict[str, list[float]] = {}
 

@@ -19,9 +19,9 @@ from mturk.study.client import connect, resolve
 from mturk.study.collect import collect
 from mturk.study.ledger import Assignment, Ledger
 from mturk.study.plan import HitPlan
-from mturk.study.privacy import namer
-from mturk.study.publish import adopt, send
-from mturk.study.simulated_workers import answer, rehearse, worker_ids
+from mturk.study.privacy import worker_namer
+from mturk.study.publish import adopt_hits, create_hits
+from mturk.study.simulated_workers import simulate_answer, simulate_workers, simulated_worker_ids
 from robustness.scale.sample import CHEAP, plans
 from robustness.scale.stopwatch import Stopwatch
 
@@ -41,7 +41,7 @@ def planned(hits: int, place: str) -> dict[str, float]:
         found = plans(hits)
     book = Ledger.open(path, create=True)
     with watch.step("ledger"):
-        book.begin("http://127.0.0.1:8765", CHEAP, found, time.time())
+        book.start_study("http://127.0.0.1:8765", CHEAP, found, time.time())
     book.close()
     question = sum(len(one.question.encode()) for one in found) / hits
     return watch.found | {"ledger B": path.stat().st_size, "question B": question}
@@ -51,22 +51,22 @@ def judged_from(assignments: int, place: str) -> dict[str, float]:
     """Turn a ledger's answers, written there directly, into judgments and a file of them."""
     folder, found = Path(place), plans(assignments // A_HIT)
     book = Ledger.open(folder / "ledger.db", create=True)
-    book.begin("http://127.0.0.1:8765", CHEAP, found, time.time())
+    book.start_study("http://127.0.0.1:8765", CHEAP, found, time.time())
     for hit in found:
         book.created(hit.number, f"3HIT{hit.number}", A_HIT, time.time())
     before, watch = (folder / "ledger.db").stat().st_size, Stopwatch()
     with watch.step("keep"):
-        book.keep([_answered(hit, n) for hit in found for n in range(A_HIT)])
+        book.store_assignments([_answered(hit, n) for hit in found for n in range(A_HIT)])
     after = (folder / "ledger.db").stat().st_size
     with watch.step("judge"):
-        judgments.write(judgments.judged(book), folder / "judgments.csv")
+        judgments.write_answers(judgments.read_valid_answers(book), folder / "judgments.csv")
     book.close()
     return watch.found | {"assignment B": after - before}
 
 
 def _answered(hit: HitPlan, number: int) -> Assignment:
     asked = [ExpectedTuple(one.tuple_id, one.group, one.item_ids) for one in hit.parts]
-    fields = answer(asked, _truth([hit]), Behaviour(), f"ASIMULATED{number}", 60.0)
+    fields = simulate_answer(asked, _truth([hit]), Behaviour(), f"ASIMULATED{number}", 60.0)
     now = time.time()
     return Assignment(
         f"3DONE{hit.number}X{number}", f"3HIT{hit.number}", f"w-{number:016}", "Submitted", now - 60,
@@ -103,7 +103,7 @@ def studied(submissions: int, place: str) -> dict[str, float]:
         Ledger.open(folder / "ledger.db", create=True) as book,
     ):
         client, service = connect(resolve(url)), psutil.Process(pid)
-        book.begin(url, CHEAP, found, time.time())
+        book.start_study(url, CHEAP, found, time.time())
 
         @contextmanager
         def step(name: str) -> Iterator[None]:
@@ -114,18 +114,18 @@ def studied(submissions: int, place: str) -> dict[str, float]:
             figures[f"{name} B"] = _size(file) - size
 
         with step("publish"):
-            adopt(client, book)
-            send(client, book)
+            adopt_hits(client, book)
+            create_hits(client, book)
         with step("work"):
-            done = rehearse(url, worker_ids(WORKERS), _truth(found), Behaviour())
+            done = simulate_workers(url, simulated_worker_ids(WORKERS), _truth(found), Behaviour())
         if done.counts["submitted"] != submissions or done.refusals:
             raise RuntimeError(
                 f"{done.counts} and {done.refusals} instead of {submissions} submitted"
             )
         with step("collect"):
-            collect(client, book, namer(book))
+            collect(client, book, worker_namer(book))
         with step("nothing new"):
-            collect(client, book, namer(book))
-        judgments.write(judgments.judged(book), folder / "judgments.csv")
+            collect(client, book, worker_namer(book))
+        judgments.write_answers(judgments.read_valid_answers(book), folder / "judgments.csv")
     asked = sum(len(done.seconds.get(kind, ())) for kind in PAGES)
     return figures | {"requests": asked}

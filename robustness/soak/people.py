@@ -17,7 +17,7 @@ from typing import Any, TextIO
 from bws.problems import InputError
 from mturk.kinds import Behaviour, Truth
 from mturk.study.simulated_browser import UnreachableError
-from mturk.study.simulated_workers import Rehearsal, read_truth, rehearse
+from mturk.study.simulated_workers import SimulationLog, read_truth, simulate_workers
 
 __all__ = ["Crowd", "crowd", "entries"]
 
@@ -46,7 +46,7 @@ class Journal:
     def __init__(self, file: TextIO) -> None:
         self.file, self.lock = file, threading.Lock()
 
-    def write(self, worker: str, done: Rehearsal) -> None:
+    def write(self, worker: str, done: SimulationLog) -> None:
         """Write down what is new in `done`, and forget it there; its lock must be held."""
         entry = {"at": time.time(), "worker": worker, "submitted": done.counts["submitted"]}
         entry |= {"repeated": done.counts["repeated"], "refused": dict(done.refusals)}
@@ -90,9 +90,9 @@ def _sitting(
     site: str, worker: str, truth: Truth, behaviour: Behaviour, journal: Journal, stopped: Any
 ) -> bool:  # fmt: skip
     """Enter and work until nothing is left; tell whether a HIT was left lying."""
-    abandoned, seen = 0, Rehearsal()
+    abandoned, seen = 0, SimulationLog()
 
-    def told(done: Rehearsal) -> None:
+    def told(done: SimulationLog) -> None:
         nonlocal seen, abandoned
         seen, abandoned = done, abandoned + done.counts["abandoned"]
         journal.write(worker, done)
@@ -100,7 +100,7 @@ def _sitting(
             raise _OverError
 
     try:
-        seen = rehearse(site, [worker], truth, behaviour, told=told)
+        seen = simulate_workers(site, [worker], truth, behaviour, on_submission=told)
     except _OverError:
         return False
     except (UnreachableError, InputError) as error:  # this person gives up; the study goes on

@@ -26,16 +26,16 @@ from bws.files import read_tuples
 from giccs.benchmark.assemble import read_dialogues
 from mturk.kinds.tuples.plan import plan
 from mturk.money import bonus_fee, fee
-from mturk.study.actions import action, carry_out
-from mturk.study.bonus import pay
+from mturk.study.actions import execute_actions, make_action
+from mturk.study.bonus import pay_bonus
 from mturk.study.client import connect, resolve
-from mturk.study.collect import Places, collect, places
-from mturk.study.hit_updates import chosen, close
+from mturk.study.collect import HitCounts, collect, hit_counts
+from mturk.study.hit_updates import close_hit, select_hits
 from mturk.study.ledger import Assignment, Ledger
-from mturk.study.publish import send
-from mturk.study.review import carry_out_review
+from mturk.study.publish import create_hits
+from mturk.study.review import execute_review
 from mturk.study.settings import Settings
-from mturk.study.valid_answers import judged
+from mturk.study.valid_answers import read_valid_answers
 from robustness.soak.people import Crowd, crowd, entries
 
 __all__ = ["Found", "Plan", "backend", "journal_of"]
@@ -194,39 +194,41 @@ class Requester:
             approval_rate_above=-1, pseudonyms=False,
         )  # fmt: skip
         path = self.folder / f"batch{number}.db"
-        with closing(Ledger.open(path, create=True)) as book, book.alone():
+        with closing(Ledger.open(path, create=True)) as book, book.exclusive_lock():
             plans = plan(self.tuples, self.dialogues, settings)[: self.work.hits]
-            book.begin(self.site, settings, plans, time.time())
-            send(self.client, book)
+            book.start_study(self.site, settings, plans, time.time())
+            create_hits(self.client, book)
         self.ledgers.append(path)
         self.open.append(path)
 
     def _look_after(self, ledger: Path) -> int:
         """Collect, review, pay; delete what is done; return how many places nobody has taken."""
-        with closing(Ledger.open(ledger)) as book, book.alone():
+        with closing(Ledger.open(ledger)) as book, book.exclusive_lock():
             if self.closing:
-                for hit in chosen(book, []):
-                    close(self.client, book, hit)
+                for hit in select_hits(book, []):
+                    close_hit(self.client, book, hit)
             listed = collect(self.client, book, str).hits.values()
-            state = [places(hit) for hit in listed]
+            state = [hit_counts(hit) for hit in listed]
             self._review(book, [one for one in book.assignments() if one.status == "Submitted"])
             if all(map(_over, state)):
                 self._delete(book)
                 self.open.remove(ledger)
-        return sum(one.available for one in state if one.offered)
+        return sum(one.available for one in state if one.is_offered)
 
     def _review(self, book: Ledger, submitted: Sequence[Assignment]) -> None:
         decisions, bonuses = [], []
         for one in submitted:
             if self.random.random() < self.work.rejected:
-                decisions.append(action("reject", one.assignment_id, "", "simulated rejection"))
+                decisions.append(
+                    make_action("reject", one.assignment_id, "", "simulated rejection")
+                )
             else:
-                decisions.append(action("approve", one.assignment_id))
+                decisions.append(make_action("approve", one.assignment_id))
             if self.random.random() < self.work.bonused:
-                bonuses.append(action("bonus", one.assignment_id, BONUS, "simulated bonus"))
+                bonuses.append(make_action("bonus", one.assignment_id, BONUS, "simulated bonus"))
         done = [
-            carry_out(book, decisions, lambda one: carry_out_review(self.client, one)),
-            carry_out(book, bonuses, lambda one: pay(self.client, one)),
+            execute_actions(book, decisions, lambda one: execute_review(self.client, one)),
+            execute_actions(book, bonuses, lambda one: pay_bonus(self.client, one)),
         ]
         if refused := [said for each in done for _, said in each.refused]:
             raise RuntimeError(f"the service refused {len(refused)} decisions: {refused[0]}")
@@ -268,9 +270,9 @@ class Requester:
         )
 
 
-def _over(hit: Places) -> bool:
+def _over(hit: HitCounts) -> bool:
     """Tell whether nobody works on a HIT, or can, and nothing waits for its review."""
-    return not (hit.pending or hit.submitted or (hit.available and hit.offered))
+    return not (hit.pending or hit.submitted or (hit.available and hit.is_offered))
 
 
 def _sums(book: Ledger) -> dict[str, int]:
@@ -278,7 +280,7 @@ def _sums(book: Ledger) -> dict[str, int]:
     tuples = Counter(part.number for part in book.parts())
     of_hit = {hit.hit_id: tuples[hit.number] for hit in book.hits()}
     kept = [one for one in book.assignments() if one.status != "Rejected"]
-    found = judged(book).judgments
+    found = read_valid_answers(book).judgments
     statuses = Counter(one.status for one in book.assignments())
     return {
         "judgments": 0 if found is None else len(found),

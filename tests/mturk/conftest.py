@@ -234,17 +234,17 @@ class StudyAtService:
         from mturk.service.rules.work import Work
         from mturk.study.client import connect, resolve
         from mturk.study.ledger import Ledger
-        from mturk.study.publish import send
+        from mturk.study.publish import create_hits
         from mturk.study.settings import Settings
 
         self.running, self.files, self.folder = running, files, folder
         self.settings = Settings(**{"approval_rate_above": -1, "countries": ()} | settings)
         self.path = str(folder / f"{name}.db")
         self.work = Work(running.database, running.clock)
-        self.client = connect(resolve(running.url), timeout=20.0, attempts=3)
+        self.client = connect(resolve(running.url), timeout=20.0, max_attempts=3)
         self.book = Ledger.open(self.path, create=True)
-        self.book.begin(running.url, self.settings, files.plans(self.settings), self.now())
-        send(self.client, self.book, clock=self.now)
+        self.book.start_study(running.url, self.settings, files.plans(self.settings), self.now())
+        create_hits(self.client, self.book, clock=self.now)
 
     def now(self):
         return self.running.clock.now()
@@ -256,10 +256,10 @@ class StudyAtService:
         """The fields of a form that is filled in; best and worst are places in the tuple."""
         from mturk.answers import seconds_field
         from mturk.kinds.tuples.form import best_field, join_shown, shown_field, worst_field
-        from mturk.study.valid_answers import asked
+        from mturk.study.valid_answers import expected_tuples
 
         filled = []
-        for one in asked(self.book)[hit_id]:
+        for one in expected_tuples(self.book)[hit_id]:
             filled += [
                 (best_field(one.tuple_id), one.items[best]),
                 (worst_field(one.tuple_id), one.items[worst]),
@@ -286,9 +286,9 @@ class StudyAtService:
 
     def collect(self):
         from mturk.study.collect import collect
-        from mturk.study.privacy import namer
+        from mturk.study.privacy import worker_namer
 
-        return collect(self.client, self.book, namer(self.book), clock=self.now)
+        return collect(self.client, self.book, worker_namer(self.book), clock=self.now)
 
     def there(self, assignment_id):
         """An assignment as the service has it."""

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.strategies import characters
 
-from mturk.answers import comment, expected, expected_in_page, from_xml, to_xml
+from mturk.answers import expected_tuples, expected_tuples_in_page, from_xml, read_comment, to_xml
 from mturk.question_xml import forbidden_in_xml, write_html_question
 
 ANY_TEXT = st.text(characters(), max_size=40)
@@ -53,8 +53,8 @@ def test_what_are_no_answers(xml, said):
 
 
 def test_a_comment_is_stripped():
-    assert comment([("comment", " gut \r\n")]) == "gut"
-    assert comment([]) == ""
+    assert read_comment([("comment", " gut \r\n")]) == "gut"
+    assert read_comment([]) == ""
 
 
 @pytest.mark.parametrize(
@@ -72,11 +72,11 @@ def test_a_comment_is_stripped():
     ],
 )
 def test_other_peoples_pages_expect_nothing(script):
-    assert expected_in_page(f'<p><script id="giccs-tuples">{script}</script>') == ()
+    assert expected_tuples_in_page(f'<p><script id="giccs-tuples">{script}</script>') == ()
 
 
 def test_other_peoples_questions_expect_nothing():
-    assert expected(write_html_question("<form><input name=a></form>")) == ()
+    assert expected_tuples(write_html_question("<form><input name=a></form>")) == ()
     base = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas"
     form = f'<QuestionForm xmlns="{base}/2017-11-06/QuestionForm.xsd"/>'
-    assert expected(form) == ()
+    assert expected_tuples(form) == ()

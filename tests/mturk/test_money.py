@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mturk.money import amount, bonus_fee, cents, cost, fee, hourly_wage
+from mturk.money import bonus_fee, cost, fee, hourly_wage, parse_amount, round_to_cents
 
 rewards = st.integers(0, 100_000).map(lambda value: Decimal(value) / 100)
 
@@ -28,7 +28,7 @@ def test_cost(reward, assignments, total):
 
 def test_rounding_is_half_up():
     assert fee(Decimal("0.125"), 1) == Decimal("0.03")  # 0.025
-    assert str(cents(Decimal("0.005"))) == "0.01"
+    assert str(round_to_cents(Decimal("0.005"))) == "0.01"
     assert fee(Decimal("0.50"), 1, masters=True) == Decimal("0.13")  # 25 % is 0.125
 
 
@@ -47,14 +47,14 @@ def test_a_bonus_has_the_fee_of_a_single_assignment(bonus):
 
 
 def test_amounts_are_read_and_written_with_two_decimals():
-    assert [str(amount(text)) for text in ("1", "1.", "1.5", "0.25")] == [
+    assert [str(parse_amount(text)) for text in ("1", "1.", "1.5", "0.25")] == [
         "1.00",
         "1.00",
         "1.50",
         "0.25",
     ]
     with pytest.raises(ValueError, match="bonus is 'viel'"):
-        amount("viel", "bonus")
+        parse_amount("viel", "bonus")
 
 
 def test_hourly_wage():

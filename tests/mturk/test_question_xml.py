@@ -13,7 +13,7 @@ from mturk.question_xml import (
     HTMLQuestion,
     QuestionForm,
     forbidden_in_xml,
-    read,
+    read_question,
     write_html_question,
 )
 
@@ -31,7 +31,7 @@ def html_question(content="<![CDATA[<p>a</p>]]>", height="<FrameHeight>0</FrameH
 def test_escaped_text_comes_back_but_for_what_xml_forbids(text):
     xml = write_html_question(f"<p>{html.escape(text)}</p>", 400)
     assert max(xml) <= "\uffff"  # the service refuses four-byte UTF-8
-    question = read(xml)
+    question = read_question(xml)
     back = html.unescape(question.html.removeprefix("<p>").removesuffix("</p>"))
     lost = forbidden_in_xml(text)
     assert back == "".join(c for c in text if c not in lost)
@@ -44,7 +44,7 @@ def test_another_parser_reads_the_same(text):
     content = minidom.parseString(xml.encode("utf-8")).getElementsByTagName("HTMLContent")[0]
     whole = "".join(node.data for node in content.childNodes)
     if whole.strip():
-        assert whole == read(xml).html
+        assert whole == read_question(xml).html
 
 
 def test_the_end_of_the_section_in_the_page_is_refused():
@@ -58,14 +58,14 @@ def test_dropping_a_character_cannot_make_the_end_of_the_section():
 
 
 def test_content_without_a_section_and_other_dates():
-    assert read(html_question("&lt;p&gt;")) == HTMLQuestion("<p>", 0)
-    assert read(html_question().replace("2011-11-11", "2016-01-01")).frame_height == 0
+    assert read_question(html_question("&lt;p&gt;")) == HTMLQuestion("<p>", 0)
+    assert read_question(html_question().replace("2011-11-11", "2016-01-01")).frame_height == 0
 
 
 @pytest.mark.parametrize("encoding", ["UTF-16", "latin-1", "nonsense"])
 def test_a_declared_encoding_changes_nothing(encoding):
     declared = f'<?xml version="1.0" encoding="{encoding}"?>' + html_question("ü€")
-    assert read(declared) == HTMLQuestion("ü€", 0)
+    assert read_question(declared) == HTMLQuestion("ü€", 0)
 
 
 def external(url):
@@ -77,7 +77,7 @@ def external(url):
 
 def test_external_question():
     url = "https://example.org/a?b=1&amp;c=2"
-    assert read(external(url)) == ExternalQuestion("https://example.org/a?b=1&c=2", 600)
+    assert read_question(external(url)) == ExternalQuestion("https://example.org/a?b=1&c=2", 600)
 
 
 @pytest.mark.parametrize(
@@ -85,12 +85,12 @@ def test_external_question():
 )
 def test_external_addresses_that_are_none(url):
     with pytest.raises(ValueError, match=r"ExternalURL is .*; an https or http address is allowed"):
-        read(external(url))
+        read_question(external(url))
 
 
 def test_question_form():
     xml = f'<QuestionForm xmlns="{BASE}/2017-11-06/QuestionForm.xsd"><Overview/></QuestionForm>'
-    found = read(xml)
+    found = read_question(xml)
     assert isinstance(found, QuestionForm)
     assert len(found.root) == 1
 
@@ -119,10 +119,10 @@ BOMB = '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>'
 )
 def test_what_is_refused(xml, said):
     with pytest.raises(ValueError, match=said):
-        read(xml)
+        read_question(xml)
 
 
 @given(ANY_TEXT)
 def test_whatever_comes_a_value_error_is_the_worst(text):
     with pytest.raises(ValueError, match=r"XML|root element"):
-        read(text)
+        read_question(text)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from mturk.kinds import Behaviour
-from mturk.study.simulated_workers import read_truth, rehearse, worker_ids
+from mturk.study.simulated_workers import read_truth, simulate_workers, simulated_worker_ids
 from robustness.soak import __main__ as command
 from robustness.soak.flatness import count_verdict, trend, verdict
 from robustness.soak.people import Crowd, entries
@@ -189,7 +189,7 @@ def test_a_requester_goes_from_batch_to_batch_and_finds_what_is_lost(tmp_path):
         requester = Requester(site, tmp_path, DATA, work)
         requester.round()
         for batches in (2, 3):
-            done = rehearse(site, worker_ids(3), truth, Behaviour())
+            done = simulate_workers(site, simulated_worker_ids(3), truth, Behaviour())
             seen += done.by_worker
             requester.round()  # reviews all, and begins the next batch
             assert len(requester.ledgers) == batches

@@ -400,11 +400,11 @@ def from_ledger(path: str) -> AnnotationProgress:
     Only assignments collected by ``mturk-hits collect`` or ``status`` are included. Raises InputError if
     there is no ledger or the ledger has no study.
     """
-    from mturk.study.valid_answers import judged
+    from mturk.study.valid_answers import read_valid_answers
 
     with _read_only(path) as ledger:
         study = ledger.study()
-        collected = judged(ledger)
+        collected = read_valid_answers(ledger)
         assignments = ledger.assignments()
         hits = ledger.hits()
         simulated = not _simulated_workers(ledger).isdisjoint(
@@ -416,7 +416,7 @@ def from_ledger(path: str) -> AnnotationProgress:
     )
     return AnnotationProgress(
         judgments=pseudonymous,
-        n_by_tuple=collected.of_tuple,
+        n_by_tuple=collected.answers_per_tuple,
         requested=study.settings.assignments,
         submitted=_submission_times(collected.judgments, assignments),
         simulated=simulated,
@@ -425,7 +425,7 @@ def from_ledger(path: str) -> AnnotationProgress:
         assignments=states,
         pace=_pace(assignments, sum(hit.max_assignments for hit in hits if hit.hit_id)),
         collected=max((assignment.collected_at for assignment in assignments), default=None),
-        left_out={**dict(collected.counts.items()), "order": collected.order_unknown},
+        left_out={**dict(collected.counts.items()), "order": collected.n_without_order},
     )
 
 
@@ -453,15 +453,15 @@ def _read_only(path: str) -> Iterator[Ledger]:
 
 def _simulated_workers(ledger: Ledger) -> set[str]:
     """Return the ids or pseudonyms of simulated workers in this ledger; empty if its key is missing."""
-    from mturk.study.privacy import key_path, pseudonyms_of
-    from mturk.study.simulated_workers import worker_ids
+    from mturk.study.privacy import key_path, pseudonym_namer
+    from mturk.study.simulated_workers import simulated_worker_ids
 
-    ids = worker_ids(MAX_SIMULATED_WORKERS)
+    ids = simulated_worker_ids(MAX_SIMULATED_WORKERS)
     if not ledger.study().settings.pseudonyms:
         return set(ids)
     with suppress(InputError, OSError):
         if key_path(ledger).exists():
-            return set(map(pseudonyms_of(ledger), ids))
+            return set(map(pseudonym_namer(ledger), ids))
     return set()
 
 
@@ -479,10 +479,10 @@ def _submission_times(
 
 def _pace(assignments: Sequence[Assignment], max_assignments: int) -> Pace:
     """Return the pace at the time of the last submission; the ledger has no accepted assignments."""
-    from mturk.study.status import Counts, pace
+    from mturk.study.status import AssignmentCounts, estimate_pace
 
     n_by_status = Counter(assignment.status for assignment in assignments)
-    counts = Counts(
+    counts = AssignmentCounts(
         wanted=max_assignments,
         open=max(max_assignments - len(assignments), 0),
         closed=0,
@@ -494,7 +494,7 @@ def _pace(assignments: Sequence[Assignment], max_assignments: int) -> Pace:
     times = [
         assignment.submit_time for assignment in assignments if assignment.submit_time is not None
     ]
-    return pace(times, counts, max(times, default=0.0))
+    return estimate_pace(times, counts, max(times, default=0.0))
 
 
 def _input_error(path: str, message: str) -> InputError:

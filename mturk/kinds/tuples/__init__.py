@@ -52,7 +52,7 @@ class Tuples(HitKind):
         from bws.files import read_tuples
         from giccs.benchmark.assemble import read_dialogues
         from giccs.benchmark.languages import data_language, required_language
-        from mturk.kinds.tuples.plan import notes, plan
+        from mturk.kinds.tuples.plan import plan, plan_notes
         from mturk.study.plan import PlannedStudy
 
         if dialogues is None:
@@ -63,13 +63,13 @@ class Tuples(HitKind):
         language_of = (
             data_language if stated else partial(required_language, purpose="worker pages")
         )
-        chosen = settings.settings(language_of(read, dialogues, language))
-        plans = plan(tuples, read, chosen, file=file)
-        plan_notes = notes(plans, chosen)
+        study_settings = settings.settings(language_of(read, dialogues, language))
+        plans = plan(tuples, read, study_settings, file=file)
+        messages = plan_notes(plans, study_settings)
         if tuples.n_repeated:
             repeated = f"{tuples.n_repeated} of {len(tuples)} tuples repeat the items of another"
-            plan_notes.append(f"{repeated}; each is paid for")
-        return PlannedStudy(chosen, tuple(plans), tuple(plan_notes))
+            messages.append(f"{repeated}; each is paid for")
+        return PlannedStudy(study_settings, tuple(plans), tuple(messages))
 
     def columns(self, part_id: str) -> Mapping[str, str]:
         """Return the columns of the answer in a batch file -> the names of the form's fields."""
@@ -80,15 +80,15 @@ class Tuples(HitKind):
             "seconds": answers.seconds_field(part_id),
         }
 
-    def problems(self, one: ExpectedTuple, fields: Fields) -> list[str]:
+    def problems(self, expected: ExpectedTuple, fields: Fields) -> list[str]:
         """Return all that keeps the fields from being an answer."""
-        return form.check([one], fields)
+        return form.find_problems([expected], fields)
 
     def form_remarks(self, fields: Fields, settings: Settings) -> list[str]:
         """Return whether the word of the language check is wrong."""
-        from mturk.kinds.tuples.language_check import clozes_of, passed
+        from mturk.kinds.tuples.language_check import check_cloze, load_clozes
 
-        wrong = passed(fields, clozes_of(settings)) is False
+        wrong = check_cloze(fields, load_clozes(settings)) is False
         return ["the word of the language check is wrong"] if wrong else []
 
     def batch_value(self, column: str, value: str) -> str:
@@ -100,14 +100,16 @@ class Tuples(HitKind):
         return form.judgments(answers, file)
 
     def simulate(
-        self, one: ExpectedTuple, truth: Truth, behaviour: Behaviour, worker: str
+        self, expected: ExpectedTuple, truth: Truth, behaviour: Behaviour, worker: str
     ) -> list[tuple[str, str]]:
         """Return the fields of an answer by the true scores, as far as the behaviour keeps to them."""
-        best, worst, shown = _judged(one, _values(one, truth), behaviour, worker)
+        best, worst, shown_order = _simulate_judgment(
+            expected, _true_scores(expected, truth), behaviour, worker
+        )
         return [
-            (form.shown_field(one.tuple_id), form.join_shown(shown)),
-            (form.best_field(one.tuple_id), best),
-            (form.worst_field(one.tuple_id), worst),
+            (form.shown_field(expected.tuple_id), form.join_shown(shown_order)),
+            (form.best_field(expected.tuple_id), best),
+            (form.worst_field(expected.tuple_id), worst),
         ]
 
     def write(
@@ -125,17 +127,20 @@ class Tuples(HitKind):
         write_atomic(path, f"{','.join(header)}\n")
 
 
-def _values(one: ExpectedTuple, truth: Truth) -> list[float]:
-    values = [truth.get((one.group, item), truth.get(("", item))) for item in one.items]
-    lacking = [item for item, value in zip(one.items, values, strict=True) if value is None]
-    if lacking:
-        said = f"tuple {one.tuple_id!r}: no true score for {', '.join(map(repr, lacking))}"
-        raise InputError(Problem("truth", None, f"{said}; every item needs one"))
+def _true_scores(expected: ExpectedTuple, truth: Truth) -> list[float]:
+    values = [truth.get((expected.group, item), truth.get(("", item))) for item in expected.items]
+    items_without_score = [
+        item for item, value in zip(expected.items, values, strict=True) if value is None
+    ]
+    if items_without_score:
+        names = ", ".join(map(repr, items_without_score))
+        message = f"tuple {expected.tuple_id!r}: no true score for {names}; expected one per item"
+        raise InputError(Problem("truth", None, message))
     return [value for value in values if value is not None]
 
 
-def _judged(
-    one: ExpectedTuple, values: Sequence[float], behaviour: Behaviour, worker: str
+def _simulate_judgment(
+    expected: ExpectedTuple, values: Sequence[float], behaviour: Behaviour, worker: str
 ) -> tuple[str, str, list[str]]:
     """Ask `bws.simulate` for one judgment."""
     import numpy as np
@@ -143,34 +148,38 @@ def _judged(
     from bws.records import Tuples
     from bws.simulate import simulate
 
-    k = len(one.items)
+    k = len(expected.items)
     tuples = Tuples(
-        ids=np.array([one.tuple_id], dtype=object),
-        items=np.array(one.items, dtype=object),
+        ids=np.array([expected.tuple_id], dtype=object),
+        items=np.array(expected.items, dtype=object),
         group_of_item=np.zeros(k, np.int32),
-        groups=np.array([one.group], dtype=object),
+        groups=np.array([expected.group], dtype=object),
         members=np.arange(k, dtype=np.int32)[np.newaxis],
     )
-    tastes = [_taste(behaviour, worker, one.group, item) for item in one.items]
-    said = simulate(
+    tastes = [_taste(behaviour, worker, expected.group, item) for item in expected.items]
+    judgments = simulate(
         tuples,
         np.array(values) + tastes,
         1,
         noise=behaviour.noise,
         careless=behaviour.careless,
-        seed=_hashed(behaviour.seed, worker, one.group, one.tuple_id),
+        seed=_hash_number(behaviour.seed, worker, expected.group, expected.tuple_id),
     )
-    order = [one.items[place] for place in said.shown[0]] if said.shown is not None else []
-    return one.items[int(said.best[0])], one.items[int(said.worst[0])], order
+    order = (
+        [expected.items[index] for index in judgments.shown[0]]
+        if judgments.shown is not None
+        else []
+    )
+    return expected.items[int(judgments.best[0])], expected.items[int(judgments.worst[0])], order
 
 
 def _taste(behaviour: Behaviour, worker: str, group: str, item: str) -> float:
     """Return what a worker thinks of an item beyond its truth, the same in all tuples."""
-    share = ((_hashed(behaviour.seed, "taste", worker, group, item) >> 11) + 0.5) / 2**53
+    share = ((_hash_number(behaviour.seed, "taste", worker, group, item) >> 11) + 0.5) / 2**53
     return behaviour.disagreement * NormalDist().inv_cdf(share)
 
 
-def _hashed(*parts: object) -> int:
+def _hash_number(*parts: object) -> int:
     """Return a number below 2**64 that depends on all parts."""
     return int.from_bytes(hashlib.sha256(json.dumps(parts).encode()).digest()[:8])
 

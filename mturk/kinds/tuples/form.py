@@ -7,14 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mturk.answers import comment, read_seconds, repeated, seconds_field, seconds_problems
+from mturk.answers import (
+    read_comment,
+    read_seconds,
+    repeated_field_problems,
+    seconds_field,
+    seconds_problems,
+)
 from mturk.kinds import ExpectedTuple, Fields, ValidAnswer
 
 if TYPE_CHECKING:
     from bws.records import Judgments
 
 __all__ = [
-    "TupleAnswer", "best_field", "check", "join_shown", "judgments", "shown_field", "split_shown",
+    "TupleAnswer", "best_field", "find_problems", "join_shown", "judgments", "shown_field", "split_shown",
     "tuple_answers", "worst_field",
 ]  # fmt: skip
 
@@ -26,7 +32,7 @@ class TupleAnswer:
     tuple_id: str
     best: str
     worst: str
-    shown: tuple[str, ...]
+    shown_order: tuple[str, ...]
     """Item ids in the order in which the page showed them; empty where that is not known."""
     seconds: float | None = None
 
@@ -66,42 +72,46 @@ def split_shown(value: str) -> tuple[str, ...]:
     return tuple(part.replace("%3B", ";").replace("%25", "%") for part in value.split(";"))
 
 
-def check(tuples: Sequence[ExpectedTuple], fields: Fields) -> list[str]:
+def find_problems(tuples: Sequence[ExpectedTuple], fields: Fields) -> list[str]:
     """Return all that keeps the fields from being an answer; fields of other names are let be.
 
     The order shown and the seconds may be missing (a page without scripts), but not be wrong.
 
     >>> asked = [ExpectedTuple("t1", "d1", ("a", "b", "c"))]
-    >>> check(asked, [("best-t1", "a"), ("worst-t1", "a")])
+    >>> find_problems(asked, [("best-t1", "a"), ("worst-t1", "a")])
     ["t1: best and worst are both 'a'; they must be different items"]
     """
     values = dict(fields)
     times = Counter(name for name, _ in fields)
-    return [problem for one in tuples for problem in _tuple_problems(one, values, times)]
+    return [problem for expected in tuples for problem in _tuple_problems(expected, values, times)]
 
 
 def _tuple_problems(
-    one: ExpectedTuple, values: Mapping[str, str], times: Mapping[str, int]
+    expected: ExpectedTuple, values: Mapping[str, str], times: Mapping[str, int]
 ) -> list[str]:
-    best, worst = (values.get(name(one.tuple_id), "") for name in (best_field, worst_field))
-    shown = values.get(shown_field(one.tuple_id), "")
-    seconds = values.get(seconds_field(one.tuple_id), "")
+    best, worst = (values.get(name(expected.tuple_id), "") for name in (best_field, worst_field))
+    shown_order = values.get(shown_field(expected.tuple_id), "")
+    seconds = values.get(seconds_field(expected.tuple_id), "")
     names = (best_field, worst_field, shown_field, seconds_field)
-    problems = repeated([name(one.tuple_id) for name in names], times)
-    for which, answer in (("best", best), ("worst", worst)):
+    problems = repeated_field_problems([name(expected.tuple_id) for name in names], times)
+    for role, answer in (("best", best), ("worst", worst)):
         if not answer:
-            problems.append(f"{one.tuple_id}: {which} is missing; choose one of {_list(one.items)}")
-        elif answer not in one.items:
-            problems.append(f"{one.tuple_id}: {which} is {answer!r}; allowed: {_list(one.items)}")
+            problems.append(
+                f"{expected.tuple_id}: {role} is missing; choose one of {_list(expected.items)}"
+            )
+        elif answer not in expected.items:
+            problems.append(
+                f"{expected.tuple_id}: {role} is {answer!r}; allowed: {_list(expected.items)}"
+            )
     if best and best == worst:
         problems.append(
-            f"{one.tuple_id}: best and worst are both {best!r}; they must be different items"
+            f"{expected.tuple_id}: best and worst are both {best!r}; they must be different items"
         )
-    if shown and sorted(split_shown(shown)) != sorted(one.items):
+    if shown_order and sorted(split_shown(shown_order)) != sorted(expected.items):
         problems.append(
-            f"{one.tuple_id}: shown is {shown!r}; it must be {_list(one.items)} in some order"
+            f"{expected.tuple_id}: shown is {shown_order!r}; it must be {_list(expected.items)} in some order"
         )
-    return [*problems, *seconds_problems(one.tuple_id, seconds)]
+    return [*problems, *seconds_problems(expected.tuple_id, seconds)]
 
 
 def _list(items: Sequence[str]) -> str:
@@ -109,24 +119,24 @@ def _list(items: Sequence[str]) -> str:
 
 
 def tuple_answers(tuples: Sequence[ExpectedTuple], fields: Fields) -> tuple[TupleAnswer, ...]:
-    """Return the answers to the tuples; ValueError with all that `check` finds.
+    """Return the answers to the tuples; ValueError with all that `find_problems` finds.
 
     >>> tuple_answers([ExpectedTuple("t1", "d1", ("a", "b"))], [("best-t1", "a"), ("worst-t1", "b")])
-    (TupleAnswer(tuple_id='t1', best='a', worst='b', shown=(), seconds=None),)
+    (TupleAnswer(tuple_id='t1', best='a', worst='b', shown_order=(), seconds=None),)
     """
-    problems = check(tuples, fields)
+    problems = find_problems(tuples, fields)
     if problems:
         raise ValueError("; ".join(problems))
     values = dict(fields)
     return tuple(
         TupleAnswer(
-            one.tuple_id,
-            values[best_field(one.tuple_id)],
-            values[worst_field(one.tuple_id)],
-            split_shown(values.get(shown_field(one.tuple_id), "")),
-            read_seconds(values.get(seconds_field(one.tuple_id), "")),
+            expected.tuple_id,
+            values[best_field(expected.tuple_id)],
+            values[worst_field(expected.tuple_id)],
+            split_shown(values.get(shown_field(expected.tuple_id), "")),
+            read_seconds(values.get(seconds_field(expected.tuple_id), "")),
         )
-        for one in tuples
+        for expected in tuples
     )
 
 
@@ -141,31 +151,35 @@ def judgments(rows: Sequence[ValidAnswer], file: str) -> tuple[Judgments, int]:
     from bws.files.judgments import judgments_of
     from bws.files.rows import Rows
 
-    said = [tuple_answers([row.asked], row.fields)[0] for row in rows]
-    order_unknown = sum(not answer.shown for answer in said)
+    parsed_answers = [tuple_answers([row.expected], row.fields)[0] for row in rows]
+    order_unknown = sum(not answer.shown_order for answer in parsed_answers)
     columns = {
         "assignment_id": [row.assignment.assignment_id for row in rows],
-        "seconds": [_seconds(answer.seconds) for answer in said],
-        "comment": [comment(row.fields) for row in rows],
+        "seconds": [_seconds(answer.seconds) for answer in parsed_answers],
+        "comment": [read_comment(row.fields) for row in rows],
     }
-    orders = None if order_unknown else series([";".join(answer.shown) for answer in said])
-    k = len(rows[0].asked.items)
-    found = judgments_of(
+    orders = (
+        None
+        if order_unknown
+        else series([";".join(answer.shown_order) for answer in parsed_answers])
+    )
+    k = len(rows[0].expected.items)
+    judgment_data = judgments_of(
         Rows(
             file=file,
             form="answers",
             lines=np.arange(1, len(rows) + 1, dtype=np.int64),
-            items=[series([row.asked.items[place] for row in rows]) for place in range(k)],
-            best=series([answer.best for answer in said]),
-            worst=series([answer.worst for answer in said]),
-            tuple_id=series([row.asked.tuple_id for row in rows]),
-            group=series([row.asked.group for row in rows]),
+            items=[series([row.expected.items[position] for row in rows]) for position in range(k)],
+            best=series([answer.best for answer in parsed_answers]),
+            worst=series([answer.worst for answer in parsed_answers]),
+            tuple_id=series([row.expected.tuple_id for row in rows]),
+            group=series([row.expected.group for row in rows]),
             annotator=series([row.annotator for row in rows]),
             shown=orders,
             columns={column: series(texts) for column, texts in columns.items()},
         )
     )
-    return found, order_unknown
+    return judgment_data, order_unknown
 
 
 def _seconds(value: float | None) -> str:

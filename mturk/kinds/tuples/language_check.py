@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from giccs.benchmark.languages import base_language
-from mturk.kinds.texts import languages_of, load_texts, texts_of
+from mturk.kinds.texts import built_in_languages, built_in_texts, parse_texts
 
 if TYPE_CHECKING:
     from mturk.study.settings import Settings
 
-__all__ = ["Cloze", "cloze_for", "clozes_of", "passed"]
+__all__ = ["Cloze", "check_cloze", "cloze_for", "load_clozes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +40,19 @@ class Cloze:
         )
 
 
-def clozes_of(settings: Settings) -> tuple[Cloze, ...]:
+def load_clozes(settings: Settings) -> tuple[Cloze, ...]:
     """Return the sentences in the language of a study's dialogues; none where there are no such texts."""
     language = base_language(settings.dialogue_language)
-    own = load_texts(settings.texts) if settings.texts else {}
-    if base_language(own.get("language", "")) != language:
-        own = texts_of(__package__, language) if language in languages_of(__package__) else {}
+    texts = parse_texts(settings.texts) if settings.texts else {}
+    if base_language(texts.get("language", "")) != language:
+        texts = (
+            built_in_texts(__package__, language)
+            if language in built_in_languages(__package__)
+            else {}
+        )
     return tuple(
-        Cloze(one["key"], one["sentence"], tuple(one["options"]), one["right"], language)
-        for one in own.get("cloze", ())
+        Cloze(entry["key"], entry["sentence"], tuple(entry["options"]), entry["right"], language)
+        for entry in texts.get("cloze", ())
     )
 
 
@@ -58,14 +62,14 @@ def cloze_for(text: str, clozes: Sequence[Cloze]) -> Cloze:
     return clozes[int.from_bytes(digest[:8]) % len(clozes)]
 
 
-def passed(fields: Sequence[tuple[str, str]], clozes: Sequence[Cloze]) -> bool | None:
+def check_cloze(fields: Sequence[tuple[str, str]], clozes: Sequence[Cloze]) -> bool | None:
     """Return whether a form's word is the right one; None where the form has no answer to that question.
 
     >>> cinema = [Cloze("kino", "Ich war nicht im Kino, ___ im Theater.", ("aber", "sondern"), "sondern")]
-    >>> passed([("german-kino", "sondern")], cinema), passed([("german-kino", "aber")], cinema)
+    >>> check_cloze([("german-kino", "sondern")], cinema), check_cloze([("german-kino", "aber")], cinema)
     (True, False)
-    >>> passed([("comment", "")], cinema)
+    >>> check_cloze([("comment", "")], cinema)
     """
     values = dict(fields)
-    given = [values[cloze.field] == cloze.right for cloze in clozes if cloze.field in values]
-    return all(given) if given else None
+    results = [values[cloze.field] == cloze.right for cloze in clozes if cloze.field in values]
+    return all(results) if results else None

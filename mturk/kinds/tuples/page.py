@@ -9,13 +9,13 @@ from typing import Any
 from giccs.benchmark.items import Candidate, Dialogue
 from mturk import answers
 from mturk.kinds import ExpectedTuple
-from mturk.kinds.pages import lost_in_xml, question_of, render_page
+from mturk.kinds.pages import build_question, count_forbidden_characters, render_page
 from mturk.kinds.texts import page_texts
 from mturk.kinds.tuples import form
-from mturk.kinds.tuples.language_check import Cloze, cloze_for, clozes_of
+from mturk.kinds.tuples.language_check import Cloze, cloze_for, load_clozes
 from mturk.study.settings import Settings
 
-__all__ = ["Part", "dropped_characters", "question_xml", "render"]
+__all__ = ["Part", "count_dropped_characters", "question_xml", "render"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,10 @@ class Part:
 
 def question_xml(parts: Sequence[Part], settings: Settings) -> str:
     """Return the HTMLQuestion XML of a HIT; ValueError where it has more than 65,535 bytes."""
-    return question_of(render(parts, settings))
+    return build_question(render(parts, settings))
 
 
-def dropped_characters(parts: Sequence[Part], settings: Settings) -> dict[str, int]:
+def count_dropped_characters(parts: Sequence[Part], settings: Settings) -> dict[str, int]:
     """Return how many characters of each text cannot stand in a question; texts without any are left out.
 
     The keys name the text: a dialogue's turn, a candidate, the consent.
@@ -51,11 +51,11 @@ def dropped_characters(parts: Sequence[Part], settings: Settings) -> dict[str, i
     texts = {"consent": settings.consent}
     for part in parts:
         name = part.dialogue.dialogue_id
-        for place, turn in enumerate(part.dialogue.turns, start=1):
-            texts[f"dialogue {name!r}, turn {place}"] = turn.speaker + turn.text
+        for position, turn in enumerate(part.dialogue.turns, start=1):
+            texts[f"dialogue {name!r}, turn {position}"] = turn.speaker + turn.text
         for item in part.items:
             texts[f"dialogue {name!r}, candidate {item.utterance_id!r}"] = item.text
-    return lost_in_xml(texts)
+    return count_forbidden_characters(texts)
 
 
 def render(parts: Sequence[Part], settings: Settings) -> str:
@@ -73,11 +73,11 @@ def render(parts: Sequence[Part], settings: Settings) -> str:
         _turn(speaker, text, texts, settings.language)
         for speaker, text in texts["example"]["turns"]
     ]
-    asked = [ExpectedTuple(part.tuple_id, part.group, part.item_ids) for part in parts]
+    expected_tuples = [ExpectedTuple(part.tuple_id, part.group, part.item_ids) for part in parts]
     return render_page(
         str(__package__),
         settings,
-        asked,
+        expected_tuples,
         example_turns=_with_sides(example),
         dialogue_language=settings.dialogue_language,
         parts=[_part(part, texts, settings.dialogue_language) for part in parts],
@@ -100,7 +100,7 @@ def _part(part: Part, texts: dict[str, Any], language: str) -> dict[str, Any]:
 
 def _cloze(parts: Sequence[Part], settings: Settings) -> Cloze | None:
     """Return the language check of a page; None where there is none in the language of its dialogues."""
-    clozes = clozes_of(settings) if settings.language_check else ()
+    clozes = load_clozes(settings) if settings.language_check else ()
     return cloze_for(" ".join(part.tuple_id for part in parts), clozes) if clozes else None
 
 
@@ -112,6 +112,6 @@ def _with_sides(turns: Sequence[dict[str, str]]) -> list[dict[str, Any]]:
     """Put the first speaker's turns to the left, all others' to the right; unnamed ones in turn."""
     first = turns[0]["speaker"]
     return [
-        turn | {"side": int(turn["speaker"] != first) if turn["speaker"] else place % 2}
-        for place, turn in enumerate(turns)
+        turn | {"side": int(turn["speaker"] != first) if turn["speaker"] else index % 2}
+        for index, turn in enumerate(turns)
     ]

@@ -12,20 +12,20 @@ from bws.records import Tuples, normal_id
 from bws.textio import display_name
 from giccs.benchmark.items import Candidate, Dialogue
 from giccs.benchmark.languages import data_language, matches
-from mturk.kinds.tuples.page import Part, dropped_characters, question_xml
+from mturk.kinds.tuples.page import Part, count_dropped_characters, question_xml
 from mturk.study.plan import (
     HitPlan,
-    describe,
-    digest_of,
-    hits_of,
-    keep_apart,
+    describe_hit,
+    has_repeated_group,
+    plan_hits,
     random_key,
-    repeats,
-    shuffled,
+    separate_groups,
+    shuffle_parts,
+    study_digest,
 )
 from mturk.study.settings import Settings
 
-__all__ = ["notes", "plan"]
+__all__ = ["plan", "plan_notes"]
 
 Page = list[Part]
 
@@ -53,7 +53,7 @@ def plan(
     _check_language(dialogues, settings, name)
     pages = _pages(_parts(tuples, dialogues, name), settings)
     digest = _digest(pages, settings)
-    return hits_of(pages, settings, digest, question_xml, name, round_number)
+    return plan_hits(pages, settings, digest, question_xml, name, round_number)
 
 
 def _check_language(dialogues: Sequence[Dialogue], settings: Settings, name: str) -> None:
@@ -64,36 +64,40 @@ def _check_language(dialogues: Sequence[Dialogue], settings: Settings, name: str
         raise InputError(Problem(name, None, f"{message}; expected the same language"))
 
 
-def notes(plans: Sequence[HitPlan], settings: Settings) -> list[str]:
+def plan_notes(plans: Sequence[HitPlan], settings: Settings) -> list[str]:
     """Return what to know of a plan: HITs that are short or ask one dialogue twice, lost characters."""
-    said = []
+    messages = []
     short = [hit for hit in plans if len(hit.parts) < settings.dialogues_per_hit]
     for hit in short:
-        said.append(
-            f"{describe(hit.number, hit.parts)} has {len(hit.parts)} of {settings.dialogues_per_hit} "
+        messages.append(
+            f"{describe_hit(hit.number, hit.parts)} has {len(hit.parts)} of {settings.dialogues_per_hit} "
             "dialogues: the tuples do not divide evenly"
         )
-    twice = sum(repeats(hit.parts) for hit in plans)
-    if twice:
-        said.append(f"{twice} of {len(plans)} HITs ask about the same dialogue more than once")
-    lost: dict[str, int] = {}
+    n_repeating = sum(has_repeated_group(hit.parts) for hit in plans)
+    if n_repeating:
+        messages.append(
+            f"{n_repeating} of {len(plans)} HITs ask about the same dialogue more than once"
+        )
+    dropped: dict[str, int] = {}
     for hit in plans:
-        lost |= dropped_characters([one for one in hit.parts if isinstance(one, Part)], settings)
-    said += [
+        dropped |= count_dropped_characters(
+            [part for part in hit.parts if isinstance(part, Part)], settings
+        )
+    messages += [
         f"{text}: {count} characters cannot be shown and are left out"
-        for text, count in lost.items()
+        for text, count in dropped.items()
     ]
-    return said
+    return messages
 
 
 def _digest(pages: Sequence[Sequence[Part]], settings: Settings) -> str:
-    """Return the digest of a study of tuples; see `mturk.study.plan.digest_of`."""
-    asked = [[_identity(part) for part in page] for page in pages]
+    """Return the digest of a study of tuples; see `mturk.study.plan.study_digest`."""
+    page_contents = [[_identity(part) for part in page] for page in pages]
     page = (
         settings.language, settings.dialogue_language, settings.consent, settings.comment_box,
         settings.language_check,
     )  # fmt: skip
-    return digest_of(asked, settings, page)
+    return study_digest(page_contents, settings, page)
 
 
 def _identity(part: Part) -> list[Any]:
@@ -112,17 +116,19 @@ def _parts(tuples: Tuples, dialogues: Sequence[Dialogue], name: str) -> list[Par
     )
     parts = []
     for tuple_id, group, items in tuples.rows():
-        found = by_id.get(group)
-        candidates = {normal_id(c.utterance_id): c for c in found.candidates} if found else {}
-        wrong = list(_tuple_problems(group, items, found, candidates))
-        problems += [f"tuple {tuple_id!r}: {said}" for said in [*wrong, *_unprintable(tuple_id)]]
-        if found and not wrong:
-            chosen = tuple(replace(candidates[item], utterance_id=item) for item in items)
-            parts.append(Part(tuple_id, replace(found, dialogue_id=group), chosen))
+        dialogue = by_id.get(group)
+        candidates = {normal_id(c.utterance_id): c for c in dialogue.candidates} if dialogue else {}
+        wrong = list(_tuple_problems(group, items, dialogue, candidates))
+        problems += [
+            f"tuple {tuple_id!r}: {message}" for message in [*wrong, *_id_problems(tuple_id)]
+        ]
+        if dialogue and not wrong:
+            tuple_items = tuple(replace(candidates[item], utterance_id=item) for item in items)
+            parts.append(Part(tuple_id, replace(dialogue, dialogue_id=group), tuple_items))
     if not parts and not problems:
         problems.append("holds no tuples")
     if problems:
-        raise InputError(Problem(name, None, said) for said in problems)
+        raise InputError(Problem(name, None, message) for message in problems)
     return parts
 
 
@@ -132,15 +138,15 @@ def _tuple_problems(
     if dialogue is None:
         yield f"its group {group!r} is no dialogue; the group must be a dialogue_id of the dialogues file"
         return
-    yield from _unprintable(group)
+    yield from _id_problems(group)
     for item in items:
-        yield from _unprintable(item)
+        yield from _id_problems(item)
         if item not in candidates:
             allowed = ", ".join(map(repr, candidates))
             yield f"item {item!r} is no candidate of dialogue {group!r}; allowed: {allowed}"
 
 
-def _unprintable(identity: str) -> Iterator[str]:
+def _id_problems(identity: str) -> Iterator[str]:
     """Name an id that a form or XML would change on its way to the worker and back."""
     if any(
         ord(c) < 32 or 127 <= ord(c) < 160 or 0xD800 <= ord(c) < 0xE000 or c in "\ufffe\uffff"
@@ -153,15 +159,17 @@ def _pages(parts: Sequence[Part], settings: Settings) -> list[Page]:
     """Take one part of each stratum of dialogue length for a page; what is left over is the last page."""
     size = settings.dialogues_per_hit
     count, left = divmod(len(parts), size)
-    by_length = sorted(shuffled(parts, settings.seed), key=lambda part: len(part.dialogue.turns))
+    by_length = sorted(
+        shuffle_parts(parts, settings.seed), key=lambda part: len(part.dialogue.turns)
+    )
     middle = slice(
         count, count + left
     )  # where the lengths meet, so that short ones still get long ones
-    rest = by_length[middle]
+    last_page = by_length[middle]
     del by_length[middle]
     strata = [by_length[start * count : (start + 1) * count] for start in range(size)]
-    for place, stratum in enumerate(strata):
-        stratum.sort(key=lambda part: random_key(settings.seed, part, place))
+    for index, stratum in enumerate(strata):
+        stratum.sort(key=lambda part: random_key(settings.seed, part, index))
     pages = [list(page) for page in zip(*strata, strict=True)]
-    keep_apart(pages)
-    return [*pages, rest] if rest else pages
+    separate_groups(pages)
+    return [*pages, last_page] if last_page else pages

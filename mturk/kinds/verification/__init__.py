@@ -78,56 +78,69 @@ class Verification(SentenceKind):
         names = {"label": f"label-{part_id}", "not_applicable": f"not-applicable-{part_id}"}
         return {**names, "seconds": answers.seconds_field(part_id)}
 
-    def problems(self, one: ExpectedTuple, fields: Fields) -> list[str]:
+    def problems(self, expected: ExpectedTuple, fields: Fields) -> list[str]:
         """Return all that keeps the fields from being a label or the word that the condition does not apply.
 
         >>> KIND.problems(ExpectedTuple("17", "p1", ()), [("label-17", "4"), ("not-applicable-17", "yes")])
         ['17: the condition has label 4 and does not apply; one of the two is allowed']
         """
-        values, names = dict(fields), self.columns(one.tuple_id)
-        found = answers.repeated(list(names.values()), Counter(name for name, _ in fields))
+        values, names = dict(fields), self.columns(expected.tuple_id)
+        problems = answers.repeated_field_problems(
+            list(names.values()), Counter(name for name, _ in fields)
+        )
         label, ticked = values.get(names["label"], ""), values.get(names["not_applicable"], "")
         if label and label not in LABELS:
-            found.append(f"{one.tuple_id}: the label is {label!r}; {', '.join(LABELS)} are allowed")
+            problems.append(
+                f"{expected.tuple_id}: the label is {label!r}; {', '.join(LABELS)} are allowed"
+            )
         if ticked not in ("", TICKED):
-            found.append(f"{one.tuple_id}: the box has the value {ticked!r}; {TICKED!r} is allowed")
+            problems.append(
+                f"{expected.tuple_id}: the box has the value {ticked!r}; {TICKED!r} is allowed"
+            )
         if label and ticked:
-            said = f"{one.tuple_id}: the condition has label {label} and does not apply"
-            found.append(f"{said}; one of the two is allowed")
+            message = f"{expected.tuple_id}: the condition has label {label} and does not apply"
+            problems.append(f"{message}; one of the two is allowed")
         if not label and not ticked:
-            found.append(f"{one.tuple_id}: an answer is missing; choose a level or tick the box")
-        return [*found, *answers.seconds_problems(one.tuple_id, values.get(names["seconds"], ""))]
+            problems.append(
+                f"{expected.tuple_id}: an answer is missing; choose a level or tick the box"
+            )
+        return [
+            *problems,
+            *answers.seconds_problems(expected.tuple_id, values.get(names["seconds"], "")),
+        ]
 
     def simulate(
-        self, one: ExpectedTuple, truth: Truth, behaviour: Behaviour, worker: str
+        self, expected: ExpectedTuple, truth: Truth, behaviour: Behaviour, worker: str
     ) -> list[tuple[str, str]]:
         """Return the true label with normal noise (its standard deviation in steps of the scale), or, of a
         careless worker, any answer; InputError where the truth does not know the triplet."""
-        true = truth.get((one.group, one.items[2]))
+        true = truth.get((expected.group, expected.items[2]))
         if true is None:
-            message = f"triplet {one.tuple_id!r}: no label of the condition {one.items[2]!r}"
+            message = (
+                f"triplet {expected.tuple_id!r}: no label of the condition {expected.items[2]!r}"
+            )
             raise InputError(
                 Problem("truth", None, f"{message}; every triplet needs one, --truth has them")
             )
-        seed = json.dumps([behaviour.seed, worker, one.tuple_id])
+        seed = json.dumps([behaviour.seed, worker, expected.tuple_id])
         generator = random.Random(hashlib.sha256(seed.encode()).digest())  # noqa: S311 - drawn again by its seed, no secret
-        names = self.columns(one.tuple_id)
-        said = str(min(5, max(1, round(generator.gauss(true, behaviour.noise)))))
+        names = self.columns(expected.tuple_id)
+        label = str(min(5, max(1, round(generator.gauss(true, behaviour.noise)))))
         if generator.random() < behaviour.careless:
-            said = generator.choice(("", *LABELS))
-        return [(names["label"], said)] if said else [(names["not_applicable"], TICKED)]
+            label = generator.choice(("", *LABELS))
+        return [(names["label"], label)] if label else [(names["not_applicable"], TICKED)]
 
     def write(
         self, answers: Sequence[ValidAnswer], path: str | os.PathLike[str], n_items: int
     ) -> None:
         """Write a row for each answer, those to a triplet one after the other."""
-        rows = sorted(answers, key=lambda row: (row.asked.group, row.asked.tuple_id))
+        rows = sorted(answers, key=lambda row: (row.expected.group, row.expected.tuple_id))
         write_rows(COLUMNS, ([*_cells(row), *answer_context(row)] for row in rows), path)
 
 
 def _cells(row: ValidAnswer) -> list[str]:
-    label = dict(row.fields).get(KIND.columns(row.asked.tuple_id)["label"], "")
-    return [row.asked.tuple_id, *row.asked.items, label, "yes" if label else "no"]
+    label = dict(row.fields).get(KIND.columns(row.expected.tuple_id)["label"], "")
+    return [row.expected.tuple_id, *row.expected.items, label, "yes" if label else "no"]
 
 
 KIND: HitKind = Verification()

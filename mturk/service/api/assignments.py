@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Row, insert, select
 
 from mturk import limits
-from mturk.money import amount
+from mturk.money import parse_amount
 from mturk.service.api.call import Answer, Call, Parameters, check, page, remember, remembered
 from mturk.service.api.hits import get_hit
 from mturk.service.api.workers import tell
@@ -131,7 +131,7 @@ def _checked_amount(parameters: Parameters) -> int:
         limits.reward_problem(parameters["BonusAmount"], "BonusAmount"),
         limits.BONUS_REASON.problem(parameters["Reason"]),
     )
-    cents = escrow.cents_of(amount(parameters["BonusAmount"]))
+    cents = escrow.cents_of(parse_amount(parameters["BonusAmount"]))
     check(None if cents else "BonusAmount is 0; at least 0.01 is allowed")
     return cents
 

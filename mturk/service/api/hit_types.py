@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Row, insert, select
 
 from mturk import limits
-from mturk.money import amount
+from mturk.money import parse_amount
 from mturk.service.api.call import Answer, Call, Parameters, check
 from mturk.service.errors import does_not_exist, wrong_state
 from mturk.service.rules import escrow
@@ -74,7 +74,7 @@ def _checked(call: Call, parameters: Parameters) -> dict[str, Any]:
         "title": parameters["Title"],
         "description": parameters["Description"],
         "keywords": parameters.get("Keywords", ""),
-        "reward": escrow.cents_of(amount(parameters["Reward"])),
+        "reward": escrow.cents_of(parse_amount(parameters["Reward"])),
         "duration": parameters["AssignmentDurationInSeconds"],
         "auto_approval_delay": delay,
         "qualifications": requirements,

@@ -91,7 +91,7 @@ def _checked_question(parameters: Parameters) -> str:
     if ABOVE_PLANE_0.search(text):
         raise invalid("Question has characters above U+FFFF; write them as numeric entities")
     try:
-        question_xml.read(text)
+        question_xml.read_question(text)
     except ValueError as error:
         raise invalid(f"Question: {error}") from None
     return text
@@ -204,8 +204,8 @@ def update_expiration_for_hit(call: Call, parameters: Parameters) -> Answer:
     row = _not_disposed(call, parameters["HITId"])
     at: datetime = parameters["ExpireAt"]
     expiration = at.timestamp()
-    if expiration > call.now + limits.LIFETIME.high:
-        raise invalid(f"ExpireAt is more than {limits.LIFETIME.high} seconds ahead")
+    if expiration > call.now + limits.LIFETIME.maximum:
+        raise invalid(f"ExpireAt is more than {limits.LIFETIME.maximum} seconds ahead")
     expiration = max(expiration, call.now)
     lifecycle.change_hit(call.connection, row.hit_id, call.now, expiration=expiration)
     return {}

@@ -46,10 +46,10 @@ COLUMNS = {
     "AutoGranted": "auto_granted",
     "AutoGrantedValue": "auto_granted_value",
 }
-NAME = limits.Length("Name", 200)
-TEST_DURATION = limits.Range("TestDurationInSeconds", 1, 31_536_000, "seconds")
-RETRY_DELAY = limits.Range("RetryDelayInSeconds", 0, 31_536_000, "seconds")
-VALUE = limits.Range("IntegerValue", -(2**31), 2**31 - 1)
+NAME = limits.LengthLimit("Name", 200)
+TEST_DURATION = limits.RangeLimit("TestDurationInSeconds", 1, 31_536_000, "seconds")
+RETRY_DELAY = limits.RangeLimit("RetryDelayInSeconds", 0, 31_536_000, "seconds")
+VALUE = limits.RangeLimit("IntegerValue", -(2**31), 2**31 - 1)
 CREATED_BY_SYSTEM = 0.0
 
 
@@ -116,13 +116,13 @@ def _check_type(values: dict[str, Any]) -> None:
         _check_key(key)
 
 
-def _in(limit: limits.Range, value: int | None) -> str | None:
+def _in(limit: limits.RangeLimit, value: int | None) -> str | None:
     return None if value is None else limit.problem(value)
 
 
 def _check_test(test: str) -> None:
     try:
-        form = question_xml.read(test)
+        form = question_xml.read_question(test)
     except ValueError as error:
         raise invalid(f"Test: {error}") from None
     if not isinstance(form, question_xml.QuestionForm):

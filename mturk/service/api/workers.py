@@ -18,7 +18,7 @@ __all__ = [
     "tell",
 ]
 
-REASON = limits.Length("Reason", 4_096)
+REASON = limits.LengthLimit("Reason", 4_096)
 
 
 def create_worker_block(call: Call, parameters: Parameters) -> Answer:

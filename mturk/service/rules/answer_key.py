@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from xml.etree.ElementTree import Element
 
-from mturk.question_xml import local_name, parse
+from mturk.question_xml import local_name, parse_xml
 
 __all__ = ["check", "score"]
 
@@ -22,7 +22,7 @@ MOST = 2**31 - 1
 
 def check(answer_key: str) -> None:
     """Raise ValueError where the XML is no answer key that can be scored."""
-    root = parse(answer_key)
+    root = parse_xml(answer_key)
     if local_name(root) != "AnswerKey":
         raise ValueError(f"the root element is {local_name(root)}; AnswerKey is allowed")
     for element in root.iter():
@@ -43,7 +43,7 @@ def score(answer_key: str, fields: Sequence[tuple[str, str]]) -> int:
     ...       '</Question></AnswerKey>', [("q", "a")])
     5
     """
-    root = parse(answer_key)
+    root = parse_xml(answer_key)
     total = sum((_earned(one, fields) for one in _all(root, "Question")), Decimal(0))
     mapping = next(_all(root, "QualificationValueMapping"), None)
     mapped = total if mapping is None else _mapped(mapping, total)

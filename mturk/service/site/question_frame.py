@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Mount, Route
 
-from mturk.question_xml import ExternalQuestion, HTMLQuestion, QuestionForm, read
+from mturk.question_xml import ExternalQuestion, HTMLQuestion, QuestionForm, read_question
 from mturk.service.rules.work import Work, WorkError
 from mturk.service.site import texts
 from mturk.service.site.headers import frame_headers, origin_of, static_files
@@ -61,9 +61,9 @@ class Frames:
 
     def _page(self, shown: Shown, parameters: Mapping[str, str]) -> str:
         if shown.assignment_id == NOT_AVAILABLE:
-            question = read(self.work.preview(shown.worker_id, shown.hit_id))
+            question = read_question(self.work.preview(shown.worker_id, shown.hit_id))
         else:
-            question = read(self.work.assignment(shown.assignment_id).question)
+            question = read_question(self.work.assignment(shown.assignment_id).question)
         script = _script(self.frame_url, self.site_url, parameters, shown.language)
         if isinstance(question, HTMLQuestion):
             return with_script(question.html, script)
@@ -144,7 +144,7 @@ def question_frame(
     visit: Visit, question_xml: str, hit_id: str, assignment_id: str
 ) -> QuestionFrame:
     """Return the frame that shows a question to the visitor."""
-    site, question = visit.site, read(question_xml)
+    site, question = visit.site, read_question(question_xml)
     shown = Shown(hit_id, assignment_id, visit.worker, visit.language)
     answers = f"{site.site_url}/submit/"
     if isinstance(question, ExternalQuestion):

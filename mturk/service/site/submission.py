@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from mturk import answers, kinds
-from mturk.question_xml import HTMLQuestion, QuestionForm, read
+from mturk.question_xml import HTMLQuestion, QuestionForm, read_question
 from mturk.service.monitoring.requests import note
 from mturk.service.rules.work import WorkError
 from mturk.service.site import texts
@@ -107,9 +107,9 @@ class Submissions:
 
 def _problems(question_xml: str, fields: Fields, language: str) -> tuple[list[str], str]:
     """Return what keeps the fields from being an answer, and the language that says it."""
-    question = read(question_xml)
+    question = read_question(question_xml)
     if isinstance(question, HTMLQuestion):
-        return kinds.check(answers.expected_in_page(question.html), fields), "en"
+        return kinds.find_problems(answers.expected_tuples_in_page(question.html), fields), "en"
     if isinstance(question, QuestionForm):
         return problems(read_form(question.root), fields, language), language
     return [], language

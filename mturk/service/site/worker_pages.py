@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from starlette.responses import Response
 
-from mturk.question_xml import QuestionForm, read
+from mturk.question_xml import QuestionForm, read_question
 from mturk.service.rules.qualification_requests import Requestable
 from mturk.service.rules.work import WorkError
 from mturk.service.site.question_form import Block, FormQuestion, problems, read_form
@@ -65,7 +65,7 @@ def _asked(visit: Visit) -> Requestable:
 
 
 def _form(wanted: Requestable) -> Sequence[Block | FormQuestion]:
-    question = read(wanted.test) if wanted.test else None
+    question = read_question(wanted.test) if wanted.test else None
     return read_form(question.root) if isinstance(question, QuestionForm) else ()
 
 

@@ -13,8 +13,8 @@ from bws.problems import InputError
 from giccs.benchmark.assemble import read_dialogues, write_dialogues
 from giccs.benchmark.items import Candidate, Dialogue, Turn
 from mturk.cli import main
-from mturk.kinds.texts import read_texts, shipped_texts, texts_of
-from mturk.kinds.tuples.language_check import clozes_of, passed
+from mturk.kinds.texts import built_in_texts, read_built_in_file, read_texts
+from mturk.kinds.tuples.language_check import check_cloze, load_clozes
 from mturk.kinds.tuples.plan import plan
 from mturk.study.settings import Settings
 from mturk.study.settings_file import SettingsFile, default_settings, read_settings
@@ -169,7 +169,7 @@ def test_a_default_file_may_state_the_language(kind, key):
 def french(kind="tuples", **changes):
     """The English texts as if they had been translated."""
     text = CliRunner().invoke(main, ["estimate", "--default-texts", kind]).stdout
-    assert text == shipped_texts(f"mturk.kinds.{kind}", "en")
+    assert text == read_built_in_file(f"mturk.kinds.{kind}", "en")
     text = text.replace('language = "en"', 'language = "fr"', 1)
     for old, new in changes.items():
         assert old in text
@@ -188,7 +188,7 @@ def test_another_language_is_a_file_of_texts(study):
     assert 'name="cloze-fr-' in page
     settings = read_settings(config[1], "fr")
     assert (settings.title, settings.countries) == ("Dialogues: Which énoncé is most similar?", ())
-    assert passed([("cloze-fr-autobus", "for")], clozes_of(settings)) is True
+    assert check_cloze([("cloze-fr-autobus", "for")], load_clozes(settings)) is True
 
 
 def test_a_file_of_texts_decides_the_study(study):
@@ -232,7 +232,7 @@ def test_sentence_pairs_take_a_file_of_texts_too(tmp_path, kind):
 
 def test_all_faults_of_a_file_of_texts_are_named(tmp_path):
     path = tmp_path / "fr.toml"
-    table = texts_of("mturk.kinds.tuples", "en")
+    table = built_in_texts("mturk.kinds.tuples", "en")
     lines = [f"{key} = {json.dumps(value)}" for key, value in table.items()
              if isinstance(value, str | list) and key not in ("cloze", "about", "heading")]  # fmt: skip
     text = "\n".join([*lines, 'heading = " "', 'extra = "x"', "[hit]", 'title = ["x"]', "[example]",

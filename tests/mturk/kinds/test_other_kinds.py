@@ -62,8 +62,8 @@ def test_it_is_published_answered_and_collected(acceptability, study):
 
 def test_the_service_refuses_what_the_kind_refuses(acceptability):
     asked = [kinds.ExpectedTuple("s1", "", ("A.",), "acceptability")]
-    assert kinds.check(asked, [("rating-s1", "3")]) == []
-    assert kinds.check(asked, [("rating-s1", "6")]) == [
+    assert kinds.find_problems(asked, [("rating-s1", "3")]) == []
+    assert kinds.find_problems(asked, [("rating-s1", "6")]) == [
         "s1: the rating is '6'; expected one of 1, 2, 3, 4, 5"
     ]
 

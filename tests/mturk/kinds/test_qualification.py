@@ -5,11 +5,11 @@ import re
 import pytest
 
 from bws.problems import InputError
-from mturk.question_xml import parse
+from mturk.question_xml import parse_xml
 from mturk.service.rules.answer_key import score
 from mturk.service.rules.work import Work, WorkError
 from mturk.service.site.question_form import FormQuestion, problems, read_form
-from mturk.study.qualification import answer_key, form, read_test, shipped_test
+from mturk.study.qualification import answer_key_xml, built_in_test, question_form_xml, read_test
 from mturk.study.settings import Settings
 from mturk.study.settings_file import default_settings
 
@@ -50,8 +50,8 @@ def best(test):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_best_answers_are_100_percent_and_none_is_0(kind):
-    test = shipped_test(default_settings(kind, "en"))
-    key = answer_key(test)
+    test = built_in_test(default_settings(kind, "en"))
+    key = answer_key_xml(test)
     assert score(key, best(test)) == 100
     assert score(key, []) == 0
     assert 0 < score(key, best(test)[:1]) < test.pass_at
@@ -60,22 +60,26 @@ def test_the_best_answers_are_100_percent_and_none_is_0(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_form_asks_everything_and_tells_no_scores(kind):
-    test = shipped_test(default_settings(kind, "en"))
-    asked = [one for one in read_form(parse(form(test))) if isinstance(one, FormQuestion)]
+    test = built_in_test(default_settings(kind, "en"))
+    asked = [
+        one
+        for one in read_form(parse_xml(question_form_xml(test)))
+        if isinstance(one, FormQuestion)
+    ]
     assert [one.kind for one in asked] == ["one"] * len(test.questions)
     assert [tuple(text for _, text in one.choices) for one in asked] == [
         one.options for one in test.questions
     ]
     assert problems(asked, best(test), "en") == []
     assert len(problems(asked, [], "en")) == len(asked)
-    assert "Score" not in form(test)
+    assert "Score" not in question_form_xml(test)
 
 
 def test_a_test_of_ones_own(own):
     test = read_test(own())
     assert (test.retry_after, test.keywords, test.overview) == (None, "", ())
-    assert score(answer_key(test), [("q1", "b"), ("q2", "a")]) == 80
-    [first, _] = read_form(parse(form(test)))
+    assert score(answer_key_xml(test), [("q1", "b"), ("q2", "a")]) == 80
+    [first, _] = read_form(parse_xml(question_form_xml(test)))
     assert first.content[0].lines == ("<b> & ]]>",)
 
 
@@ -102,7 +106,7 @@ def test_what_is_wrong_with_a_test(own, change, said):
 
 def test_tuples_come_without_a_test():
     with pytest.raises(InputError, match="no test comes with kind 'tuples' in language 'de'"):
-        shipped_test(Settings())
+        built_in_test(Settings())
 
 
 def made(study, *arguments):
@@ -118,7 +122,7 @@ def test_who_passes_the_test_may_work_and_nobody_else(study, pairs_csv, triplets
     table = pairs_csv if kind == "conditions" else triplets_csv
     study.publish(kind, table, own_qualifications=[required])
     work, its_id = Work(study.running.database, study.running.clock), required.partition(">=")[0]
-    right = best(shipped_test(default_settings(kind, "en")))
+    right = best(built_in_test(default_settings(kind, "en")))
     for worker, answers in (("AGOOD", right), ("APOOR", [(name, "z") for name, _ in right])):
         work.register(worker, country="DE")
         assert work.request_qualification(worker, its_id, answers) == "Granted"

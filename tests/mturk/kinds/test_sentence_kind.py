@@ -10,7 +10,7 @@ from bws.problems import InputError
 from mturk import answers
 from mturk.kinds import conditions, verification
 from mturk.kinds.sentence_pairs import SentencePart, _pages
-from mturk.question_xml import read
+from mturk.question_xml import read_question
 from mturk.study.settings_file import SettingsFile, default_settings
 
 HOSTILE = "<script>document.title='run'</script> ${B} ]]> \"'` \u202eabc 🙂 {{ 7*7 }} \x07"
@@ -80,7 +80,7 @@ def test_the_same_call_gives_the_same_hits_and_other_terms_others(planned, kind)
 def test_what_a_page_asks_can_be_read_from_it(planned, kind):
     plans, _ = planned(kind, table(5, kind))
     for one in plans:
-        asked = answers.expected(one.question)
+        asked = answers.expected_tuples(one.question)
         assert [part.tuple_id for part in asked] == [part.tuple_id for part in one.parts]
         assert [part.items for part in asked] == [part.item_ids for part in one.parts]
         assert {part.kind for part in asked} == {kind}
@@ -111,7 +111,7 @@ def test_a_page_is_whole_and_hostile_texts_are_texts(planned, kind):
     if kind == "verification":
         head, row = f"{head},condition", f"{row},{quoted}"
     [plan], notes = planned(kind, f"{head}\n{row}\n")
-    html = read(plan.question).html
+    html = read_question(plan.question).html
     page = Page(html)
     assert page.scripts == 2
     assert len(page.ids) == len(set(page.ids))
@@ -119,7 +119,7 @@ def test_a_page_is_whole_and_hostile_texts_are_texts(planned, kind):
     shown = HOSTILE.replace("\x07", "")
     assert shown in page.texts
     assert [note for note in notes if "cannot be shown" in note]
-    [asked] = answers.expected(plan.question)
+    [asked] = answers.expected_tuples(plan.question)
     fields = {"conditions": conditions, "verification": verification}[kind].KIND.columns(
         asked.tuple_id
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mturk.kinds import get_kind
-from mturk.kinds.conditions import remark_on
+from mturk.kinds.conditions import find_remark
 from mturk.kinds.pages import preview_page
 from mturk.study.settings_file import SettingsFile
 
@@ -185,7 +185,7 @@ def test_the_page_remarks_on_what_the_program_remarks_on(page, tmp_path):
         page.locator("#high-1").fill(condition)
         page.locator("#high-1").blur()
         remark = said(page, "remark-high-1")
-        found = remark_on(condition, KITE)
+        found = find_remark(condition, KITE)
         assert (f"“{found[1]}”" in remark) if found else remark == "", condition
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mturk.kinds.conditions import remark_on
-from mturk.kinds.texts import texts_of
+from mturk.kinds.conditions import find_remark
+from mturk.kinds.texts import built_in_texts
 from mturk.study.settings_file import default_settings
 
 LANGUAGES = ("de", "en")
@@ -17,13 +17,13 @@ def shape(value):
 
 @pytest.mark.parametrize("kind", ["conditions", "verification"])
 def test_both_languages_have_the_same_texts(kind):
-    english, german = (texts_of(f"mturk.kinds.{kind}", language) for language in LANGUAGES)
+    english, german = (built_in_texts(f"mturk.kinds.{kind}", language) for language in LANGUAGES)
     assert shape(english) == shape(german)
 
 
 def test_both_languages_have_the_same_lists_of_words():
     english, german = (
-        texts_of("mturk.kinds.conditions", language, "words") for language in LANGUAGES
+        built_in_texts("mturk.kinds.conditions", language, "words") for language in LANGUAGES
     )
     assert english.keys() == german.keys()
     for lists in (english, german):
@@ -32,7 +32,7 @@ def test_both_languages_have_the_same_lists_of_words():
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_no_good_example_is_remarked_on(language):
-    texts = texts_of("mturk.kinds.conditions", language)
+    texts = built_in_texts("mturk.kinds.conditions", language)
     shown = [texts["example"], *texts["rules"], *texts["more"]]
     good = [
         (one[kind], one["sentences"])
@@ -41,17 +41,19 @@ def test_no_good_example_is_remarked_on(language):
         if kind in one
     ]
     assert len(good) >= 8
-    assert [one for one in good if remark_on(*one)] == []
+    assert [one for one in good if find_remark(*one)] == []
 
 
 def test_levels_are_the_scale():
     for language in LANGUAGES:
-        levels = [one["level"] for one in texts_of("mturk.kinds.verification", language)["levels"]]
+        levels = [
+            one["level"] for one in built_in_texts("mturk.kinds.verification", language)["levels"]
+        ]
         assert levels == [1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize("kind", ["conditions", "verification"])
 def test_there_is_a_test_for_the_default_language(kind):
-    from mturk.study.qualification import shipped_test
+    from mturk.study.qualification import built_in_test
 
-    assert shipped_test(default_settings(kind, "en")).pass_at == 75
+    assert built_in_test(default_settings(kind, "en")).pass_at == 75

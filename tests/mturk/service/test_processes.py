@@ -22,7 +22,7 @@ from mturk.service.rules.work import Work
 from mturk.service.site.links import submit_address
 from mturk.service.store.database import Database
 from mturk.service.store.schema import assignment, hit
-from mturk.study.simulated_browser import Visitor
+from mturk.study.simulated_browser import WebClient
 
 ROOT = Path(__file__).parents[3]
 CODE = "from mturk.cli import main; main()"
@@ -78,11 +78,11 @@ def at_once(count, do):
         return list(pool.map(one, range(count)))
 
 
-class Browser(Visitor):
+class Browser(WebClient):
     """A worker who has entered."""
 
     def __init__(self, site, worker):
-        super().__init__(site, timed=lambda *_: None, stopped=threading.Event())
+        super().__init__(site, on_response=lambda *_: None, stop_event=threading.Event())
         form = self.get("/work/").form("/work/enter")
         page = self.post("/work/enter", form.fields | {"worker": worker})
         if start := page.form("/work/start"):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bws.files import read_judgments
 from mturk.study.batch_csv import FIXED, batch_csv, pacific
 from mturk.study.review import read_decisions
-from mturk.study.valid_answers import judged, write
+from mturk.study.valid_answers import read_valid_answers, write_answers
 
 
 def exported(study, worker=lambda one: one.worker):
@@ -90,7 +90,7 @@ def test_bws_reads_the_same_judgments_from_it(study, tmp_path):
     study.submit_all(["A1", "A2"], comment='„x“, "y"\nz')
     text, _ = exported(study)
     (tmp_path / "batch.csv").write_text(text, encoding="utf-8")
-    write(judged(study.book), tmp_path / "judgments.csv")
+    write_answers(read_valid_answers(study.book), tmp_path / "judgments.csv")
     ours, theirs = (read_judgments(tmp_path / name) for name in ("judgments.csv", "batch.csv"))
     assert theirs.source.endswith("(mturk-batch)")
     assert _said(ours) == _said(theirs)

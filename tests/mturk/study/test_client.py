@@ -9,8 +9,8 @@ from mturk.study.client import (
     Endpoint,
     ServiceError,
     connect,
-    explained,
     resolve,
+    translate_errors,
 )
 
 
@@ -74,8 +74,8 @@ def test_keys_that_are_configured_are_used(running, monkeypatch):
 
 
 def test_without_keys_a_service_elsewhere_is_not_called():
-    client = connect(Endpoint("http://192.0.2.1", loopback=False), timeout=0.2, attempts=1)
-    with pytest.raises(ServiceError, match="set AWS_ACCESS_KEY_ID"), explained():
+    client = connect(Endpoint("http://192.0.2.1", loopback=False), timeout=0.2, max_attempts=1)
+    with pytest.raises(ServiceError, match="set AWS_ACCESS_KEY_ID"), translate_errors():
         client.get_account_balance()
 
 
@@ -106,22 +106,22 @@ def test_settings_that_cannot_be_used_are_explained(running, monkeypatch):
 
 
 def test_a_refusal_and_silence_are_sentences(running):
-    client = connect(resolve(running.url), attempts=1)
+    client = connect(resolve(running.url), max_attempts=1)
     unknown = r"GetHIT was refused: .*3NONE.* \(AWS.MechanicalTurk.HITDo"
-    with pytest.raises(ServiceError, match=unknown), explained():
+    with pytest.raises(ServiceError, match=unknown), translate_errors():
         client.get_hit(HITId="3NONE")
     running.faults.choose = lambda operation, number: "hang before"
-    impatient = connect(resolve(running.url), timeout=1.0, attempts=1)
+    impatient = connect(resolve(running.url), timeout=1.0, max_attempts=1)
     with (
         pytest.raises(ServiceError, match="the service does not answer: Read timeout"),
-        explained(),
+        translate_errors(),
     ):
         impatient.get_account_balance()
 
 
 def test_an_answer_that_broke_off_is_none(running):
     """botocore itself takes it for an empty answer."""
-    client = connect(resolve(running.url), attempts=1)
+    client = connect(resolve(running.url), max_attempts=1)
     running.faults.choose = lambda operation, number: "drop after"
     with pytest.raises(
         ServiceError, match="GetAccountBalance: the answer of the service broke off"

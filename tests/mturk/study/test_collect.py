@@ -8,10 +8,10 @@ from bws.cli import score
 from bws.files import read_judgments
 from mturk.kinds.tuples.form import best_field, worst_field
 from mturk.study.client import ServiceError
-from mturk.study.collect import refresh, worker_ids
+from mturk.study.collect import update_hit, worker_ids
 from mturk.study.ledger import Ledger
-from mturk.study.privacy import namer
-from mturk.study.valid_answers import judged, write
+from mturk.study.privacy import worker_namer
+from mturk.study.valid_answers import read_valid_answers, write_answers
 
 HEADER = "tuple_id,group,item1,item2,item3,best,worst,annotator,assignment_id,seconds,comment,shown"
 
@@ -25,7 +25,7 @@ def test_what_workers_said_becomes_judgments_that_bws_reads(study, tmp_path):
     submitted = study.submit_all(["A1", "A2"], comment='„Käse“, "x";\n=1+1')
     found = study.collect()
     assert (found.asked, found.new, found.changed, found.gone) == (2, 4, 0, ())
-    write(judged(study.book), tmp_path / "j.csv")
+    write_answers(read_valid_answers(study.book), tmp_path / "j.csv")
     assert (tmp_path / "j.csv").read_text("utf-8").startswith(f"{HEADER}\n")
     rows = rows_of(tmp_path / "j.csv")
     assert len(rows) == 8  # 2 workers x 2 HITs x 2 tuples
@@ -133,15 +133,15 @@ def test_what_is_no_judgment_is_left_out_and_counted(study, tmp_path):
     wrong = study.submit("A2", first, list(fields.items()))
     empty = study.submit("A3", second, [])
     study.collect()
-    found = judged(study.book)
+    found = read_valid_answers(study.book)
     assert found.counts == {"rejected": 1, "invalid": 3}
-    assert {(out.assignment_id, out.tuple_id, out.reason) for out in found.left_out} >= {
+    assert {(out.assignment_id, out.tuple_id, out.reason) for out in found.excluded} >= {
         (rejected, "", "rejected"),
         (wrong, tuple_id, "invalid"),
     }
-    assert sum(out.assignment_id == empty for out in found.left_out) == 2
+    assert sum(out.assignment_id == empty for out in found.excluded) == 2
     assert len(found.judgments) == 1  # A2's other tuple counts
-    assert sum(found.of_tuple.values()) == 1
+    assert sum(found.answers_per_tuple.values()) == 1
     assert found.notes() == [
         "left out: 1 assignments were rejected",
         "left out: 3 answers to a tuple are missing or wrong",
@@ -153,7 +153,7 @@ def test_an_answer_that_is_no_form_is_left_out(study):
     study.collect()
     with study.book.transaction() as connection:  # the service itself sends no such answer
         connection.execute("UPDATE assignment SET answer_xml = '<a'")
-    found = judged(study.book)
+    found = read_valid_answers(study.book)
     assert (found.judgments, found.counts) == (None, {"unreadable": 1})
 
 
@@ -164,16 +164,16 @@ def test_where_one_answer_does_not_tell_the_order_no_row_does(study, tmp_path):
         "A1", second, [(n, v) for n, v in study.fields(second) if not n.startswith("shown-")]
     )
     study.collect()
-    found = judged(study.book)
-    assert found.order_unknown == 2
-    write(found, tmp_path / "j.csv")
+    found = read_valid_answers(study.book)
+    assert found.n_without_order == 2
+    write_answers(found, tmp_path / "j.csv")
     assert "shown" not in rows_of(tmp_path / "j.csv")[0]
     assert len(read_judgments(tmp_path / "j.csv")) == 4
 
 
 def test_before_the_first_answer_the_file_is_a_header(study, tmp_path):
     study.collect()
-    write(judged(study.book), tmp_path / "j.csv")
+    write_answers(read_valid_answers(study.book), tmp_path / "j.csv")
     assert (tmp_path / "j.csv").read_text() == f"{HEADER}\n"
 
 
@@ -190,13 +190,13 @@ def test_ids_and_times_as_the_service_has_them_only_on_request(study):
 
 def test_a_hit_that_the_service_never_had_is_a_lookup_error(study):
     with pytest.raises(LookupError):
-        refresh(study.client, study.book, "3" + "A" * 29, namer(study.book))
+        update_hit(study.client, study.book, "3" + "A" * 29, worker_namer(study.book))
 
 
 def test_two_collectors_at_a_time_collect_once(study):
     study.submit_all(["A1"])
     with Ledger.open(study.path) as other:
         assert study.collect().new == 2
-        name = namer(other)
-        counts = [refresh(study.client, other, hit_id, name) for hit_id in study.hit_ids()]
+        name = worker_namer(other)
+        counts = [update_hit(study.client, other, hit_id, name) for hit_id in study.hit_ids()]
     assert counts == [(0, 0), (0, 0)]

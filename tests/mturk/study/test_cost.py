@@ -1,12 +1,12 @@
 from decimal import Decimal
 
-from mturk.study.cost import estimate, report
+from mturk.study.cost import estimate_cost, format_estimate
 from mturk.study.settings import Settings
 
 
 def test_hits_of_different_sizes_have_different_fees():
     # 5 x (0.25 + 0.05) + 10 x (0.25 + 0.10): from ten assignments on the fee doubles
-    price = estimate([5, 10], Settings(reward=Decimal("0.25")))
+    price = estimate_cost([5, 10], Settings(reward=Decimal("0.25")))
     assert (price.hits, price.assignments) == (2, 15)
     assert (price.rewards, price.fees, price.total) == (
         Decimal("3.75"), Decimal("1.25"), Decimal("5.00"),
@@ -14,7 +14,7 @@ def test_hits_of_different_sizes_have_different_fees():
 
 
 def test_a_fee_is_at_least_a_cent():
-    assert estimate([3], Settings(reward=Decimal("0.01"))).fees == Decimal("0.03")
+    assert estimate_cost([3], Settings(reward=Decimal("0.01"))).fees == Decimal("0.03")
 
 
 def test_the_wage_is_that_of_the_expected_speed():
@@ -23,7 +23,7 @@ def test_the_wage_is_that_of_the_expected_speed():
         reward=Decimal("0.30"), expected_seconds=90, exchange_rate=Decimal("0.5"),
         minimum_wage=Decimal("13.90"),
     )  # fmt: skip
-    price = estimate([5], settings)
+    price = estimate_cost([5], settings)
     assert (price.hourly_usd, price.hourly) == (12, 6)
     assert price.below_minimum
     # 13.90 / 0.5 x 90 / 3600 = 0.695
@@ -33,19 +33,19 @@ def test_the_wage_is_that_of_the_expected_speed():
 def test_the_reward_that_is_advised_reaches_the_minimum_and_a_cent_less_does_not():
     for seconds in (7, 31, 60, 61, 599):
         settings = Settings(reward=Decimal("0.01"), expected_seconds=seconds)
-        advised = estimate([5], settings).reward_for_minimum
-        enough = estimate([5], Settings(reward=advised, expected_seconds=seconds))
+        advised = estimate_cost([5], settings).reward_for_minimum
+        enough = estimate_cost([5], Settings(reward=advised, expected_seconds=seconds))
         less = Settings(reward=advised - Decimal("0.01"), expected_seconds=seconds)
         assert not enough.below_minimum
-        assert estimate([5], less).below_minimum
+        assert estimate_cost([5], less).below_minimum
 
 
 def test_no_hits_cost_nothing():
-    price = estimate([], Settings())
+    price = estimate_cost([], Settings())
     assert (price.total, price.assignments) == (0, 0)
 
 
 def test_only_a_service_of_ones_own_is_called_imaginary():
-    price = estimate([5], Settings())
-    assert report(price, imaginary=True).count("imaginary") == 2
-    assert "imaginary" not in report(price, imaginary=False)
+    price = estimate_cost([5], Settings())
+    assert format_estimate(price, imaginary=True).count("imaginary") == 2
+    assert "imaginary" not in format_estimate(price, imaginary=False)

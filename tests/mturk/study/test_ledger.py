@@ -42,7 +42,7 @@ def path(tmp_path):
 @pytest.fixture
 def ledger(path):
     with Ledger.open(path, create=True) as book:
-        book.begin(HERE, Settings(), PLANS, 100.0)
+        book.start_study(HERE, Settings(), PLANS, 100.0)
         yield book
 
 
@@ -69,7 +69,7 @@ def test_settings_come_back_as_they_went_in(path):
         consent="Zeile 1\nZeile 2 „ü“",
     )  # fmt: skip
     with Ledger.open(path, create=True) as book:
-        book.begin(HERE, odd, PLANS, 0.0)
+        book.start_study(HERE, odd, PLANS, 0.0)
     with Ledger.open(path) as book:
         assert book.study().settings == odd
 
@@ -311,9 +311,9 @@ with Ledger.open(sys.argv[1], create=True) as book:
 
 def filled(path):
     with Ledger.open(path, create=True) as book:
-        book.begin(HERE, Settings(), PLANS, 100.0)
+        book.start_study(HERE, Settings(), PLANS, 100.0)
         book.created(1, "H1", 5, 1.0)
-        book.keep([replace(SAID, assignment_id=f"A{number}") for number in range(200)])
+        book.store_assignments([replace(SAID, assignment_id=f"A{number}") for number in range(200)])
 
 
 def test_a_ledger_whose_pages_do_not_fit_together_is_refused(path):
@@ -364,7 +364,9 @@ def test_a_full_disk_is_said_as_the_system_says_it_and_nothing_is_written(path):
         with Ledger.open(path) as book:
             pages = book.connection.execute("PRAGMA page_count").fetchone()[0]
             book.connection.execute(f"PRAGMA max_page_count = {pages}")
-            book.keep([replace(SAID, assignment_id=f"B{number}") for number in range(500)])
+            book.store_assignments(
+                [replace(SAID, assignment_id=f"B{number}") for number in range(500)]
+            )
 
     with pytest.raises(OSError, match="No space left on device") as full:
         keep()
@@ -380,6 +382,6 @@ def test_after_a_full_disk_the_same_ledger_goes_on(path):
         book.connection.execute(f"PRAGMA max_page_count = {pages}")
         more = [replace(SAID, assignment_id=f"B{number}") for number in range(500)]
         with pytest.raises(sqlite3.OperationalError, match="full"):
-            book.keep(more)
+            book.store_assignments(more)
         book.connection.execute(f"PRAGMA max_page_count = {10 * pages}")
-        assert book.keep(more) == (500, 0)
+        assert book.store_assignments(more) == (500, 0)

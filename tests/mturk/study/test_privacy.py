@@ -8,7 +8,7 @@ import pytest
 
 from bws.problems import InputError
 from mturk.study.ledger import Ledger
-from mturk.study.privacy import destroy_key, key_path, namer, pseudonym, pseudonyms_of
+from mturk.study.privacy import destroy_key, key_path, pseudonym, pseudonym_namer, worker_namer
 from mturk.study.settings import Settings
 
 HERE = "http://127.0.0.1:8765"
@@ -17,7 +17,7 @@ HERE = "http://127.0.0.1:8765"
 @pytest.fixture
 def ledger(tmp_path):
     with Ledger.open(tmp_path / "ledger.db", create=True) as book:
-        book.begin(HERE, Settings(), [], 0.0)
+        book.start_study(HERE, Settings(), [], 0.0)
         yield book
 
 
@@ -28,60 +28,60 @@ def test_a_pseudonym_is_the_start_of_an_hmac():
 
 
 def test_the_key_is_made_once_for_its_owner_alone(ledger):
-    name = namer(ledger)
+    name = worker_namer(ledger)
     path = key_path(ledger)
     assert str(path) == f"{ledger.path}.key"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     key = bytes.fromhex(path.read_text())
     assert len(key) == 32
-    assert name("A1") == pseudonym(key, "A1") == namer(ledger)("A1") != name("A2")
+    assert name("A1") == pseudonym(key, "A1") == worker_namer(ledger)("A1") != name("A2")
     assert sorted(p.name for p in path.parent.iterdir() if "key" in p.name) == ["ledger.db.key"]
 
 
 def test_two_ledgers_name_a_person_differently(ledger, tmp_path):
     with Ledger.open(tmp_path / "other.db", create=True) as other:
-        other.begin(HERE, Settings(), [], 0.0)
-        assert namer(other)("A1") != namer(ledger)("A1")
+        other.start_study(HERE, Settings(), [], 0.0)
+        assert worker_namer(other)("A1") != worker_namer(ledger)("A1")
 
 
 def test_ids_stay_where_the_study_says_so(tmp_path):
     with Ledger.open(tmp_path / "ledger.db", create=True) as book:
-        book.begin(HERE, Settings(pseudonyms=False), [], 0.0)
-        assert namer(book)("A1") == "A1"
+        book.start_study(HERE, Settings(pseudonyms=False), [], 0.0)
+        assert worker_namer(book)("A1") == "A1"
         assert not key_path(book).exists()
-        assert pseudonyms_of(book)("A1").startswith("w-")
+        assert pseudonym_namer(book)("A1").startswith("w-")
 
 
 def test_a_key_that_is_gone_or_another_is_refused(ledger):
-    namer(ledger)
+    worker_namer(ledger)
     path = key_path(ledger)
     right = path.read_text()
     path.write_text("00" * 32)
     with pytest.raises(InputError, match=r"ledger\.db\.key: is not the key of .*ledger\.db; put"):
-        namer(ledger)
+        worker_namer(ledger)
     path.write_text("ab")
     with pytest.raises(InputError, match="is no key; 64 hexadecimal digits are expected"):
-        namer(ledger)
+        worker_namer(ledger)
     path.unlink()
     with pytest.raises(InputError, match="is gone, so workers cannot be named as before"):
-        namer(ledger)
+        worker_namer(ledger)
     handle = os.open(path, os.O_CREAT | os.O_WRONLY, 0o600)
     os.write(handle, right.encode())
     os.close(handle)
-    assert namer(ledger)("A1") == pseudonym(bytes.fromhex(right), "A1")
+    assert worker_namer(ledger)("A1") == pseudonym(bytes.fromhex(right), "A1")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="this system has no such permissions")
 def test_a_key_that_others_can_read_is_refused(ledger):
-    namer(ledger)
+    worker_namer(ledger)
     key_path(ledger).chmod(0o640)
     with pytest.raises(InputError, match="can be read by others"):
-        namer(ledger)
+        worker_namer(ledger)
 
 
 def test_a_destroyed_key_is_gone(ledger):
     assert not destroy_key(ledger)
-    namer(ledger)
+    worker_namer(ledger)
     assert destroy_key(ledger)
     assert not key_path(ledger).exists()
     assert not destroy_key(ledger)
@@ -93,6 +93,6 @@ def test_a_key_that_cannot_be_written_is_named_and_not_half_there(ledger, monkey
 
     monkeypatch.setattr("mturk.study.privacy.os.fsync", full)
     with pytest.raises(OSError, match="No space left on device") as error:
-        namer(ledger)
+        worker_namer(ledger)
     assert error.value.filename == str(key_path(ledger))
     assert not [path for path in key_path(ledger).parent.iterdir() if "key" in path.name]

@@ -5,10 +5,16 @@ import pytest
 
 pytest.importorskip("boto3", reason="the extra giccs[study] is not installed")
 
-from mturk.limits import Range
+from mturk.limits import RangeLimit
 from mturk.study.client import ServiceError, connect, resolve
 from mturk.study.ledger import Ledger
-from mturk.study.publish import adopt, available, cost_left, send, unpublished
+from mturk.study.publish import (
+    adopt_hits,
+    available_balance,
+    create_hits,
+    unpublished_cost,
+    unpublished_hits,
+)
 from mturk.study.settings import Settings
 
 
@@ -17,19 +23,19 @@ class Publisher:
 
     def __init__(self, running, files, folder):
         self.running, self.plans, self.folder = running, files.plans(Settings()), folder
-        self.client = connect(resolve(running.url), timeout=20.0, attempts=3)
+        self.client = connect(resolve(running.url), timeout=20.0, max_attempts=3)
 
     def now(self):
         return self.running.clock.now()
 
     def ledger(self, name="ledger.db"):
         book = Ledger.open(self.folder / name, create=True)
-        book.begin(self.running.url, Settings(), self.plans, self.now())
+        book.start_study(self.running.url, Settings(), self.plans, self.now())
         return book
 
     def publish(self, book):
-        found = adopt(self.client, book, clock=self.now)
-        return found, send(self.client, book, clock=self.now)
+        found = adopt_hits(self.client, book, clock=self.now)
+        return found, create_hits(self.client, book, clock=self.now)
 
     def listed(self):
         """What the service lists, by annotation."""
@@ -45,11 +51,11 @@ def publisher(running, files, tmp_path):
 
 def test_every_hit_of_the_plan_is_at_the_service_as_it_was_meant(publisher):
     with publisher.ledger() as book:
-        assert cost_left(book) == Decimal("3.60")  # 2 HITs x 5 x (0.30 + 0.06)
+        assert unpublished_cost(book) == Decimal("3.60")  # 2 HITs x 5 x (0.30 + 0.06)
         found, made = publisher.publish(book)
         assert (found.adopted, found.doubles, made) == (0, (), 2)
-        assert unpublished(book) == []
-        assert cost_left(book) == 0
+        assert unpublished_hits(book) == []
+        assert unpublished_cost(book) == 0
         listed = publisher.listed()
         for plan, hit in zip(publisher.plans, book.hits(), strict=True):
             there = listed[plan.annotation]
@@ -103,9 +109,9 @@ def test_hits_of_a_lost_ledger_are_adopted(publisher):
 
 def test_a_lost_ledger_of_a_study_half_published_goes_on(publisher):
     with publisher.ledger() as book:
-        adopt(publisher.client, book)
-        send(publisher.client, book, progress=lambda hits: hits[:1])
-        assert len(unpublished(book)) == 1
+        adopt_hits(publisher.client, book)
+        create_hits(publisher.client, book, progress=lambda hits: hits[:1])
+        assert len(unpublished_hits(book)) == 1
     with publisher.ledger("new.db") as book:
         found, made = publisher.publish(book)
         assert (found.adopted, made) == (1, 1)
@@ -125,10 +131,10 @@ def test_an_adopted_hit_keeps_the_assignments_it_has(publisher):
 
 
 def test_more_hits_than_a_page_are_searched(publisher, monkeypatch):
-    monkeypatch.setattr("mturk.study.publish.PAGE", Range("MaxResults", 1, 2))
+    monkeypatch.setattr("mturk.study.publish.PAGE", RangeLimit("MaxResults", 1, 2))
     with publisher.ledger() as book:
-        adopt(publisher.client, book)
-        send(publisher.client, book, progress=lambda hits: hits[:1])
+        adopt_hits(publisher.client, book)
+        create_hits(publisher.client, book, progress=lambda hits: hits[:1])
         hit_type_id, question = book.study().hit_type_id, publisher.plans[0].question
         mine = book.hits()[0].hit_id
     for number in range(5):  # newer ones of somebody else push ours off the first page
@@ -161,13 +167,13 @@ def test_of_two_hits_with_our_annotation_the_older_counts_and_the_other_is_told(
 
 def lose_the_answer(publisher, book):
     """Send the first HIT; the service makes it, the answer is lost, and the publisher gives up."""
-    adopt(publisher.client, book, clock=publisher.now)
+    adopt_hits(publisher.client, book, clock=publisher.now)
     publisher.running.faults.choose = lambda operation, number: (
         "drop after" if operation == "CreateHITWithHITType" else None
     )
-    impatient = connect(resolve(publisher.running.url), timeout=20.0, attempts=1)
+    impatient = connect(resolve(publisher.running.url), timeout=20.0, max_attempts=1)
     with pytest.raises(ServiceError):
-        send(impatient, book, clock=publisher.now)
+        create_hits(impatient, book, clock=publisher.now)
     publisher.running.faults.choose = lambda operation, number: None
     assert [hit.state for hit in book.hits()] == ["sent", "sent"]
     assert len(publisher.running.annotations()) == 1
@@ -187,7 +193,7 @@ def test_without_the_search_a_forgotten_token_would_make_a_second_hit(publisher)
     with publisher.ledger() as book:
         lose_the_answer(publisher, book)
         publisher.running.clock.advance(25 * 3600)
-        send(publisher.client, book, clock=publisher.now)
+        create_hits(publisher.client, book, clock=publisher.now)
     assert len(publisher.running.annotations()) == 3
 
 
@@ -195,8 +201,8 @@ def test_a_list_that_lags_behind_is_made_good_by_the_token(publisher):
     """Right after a crash the list may not show the HIT yet; sending it again must not make another."""
     with publisher.ledger() as book:
         lose_the_answer(publisher, book)
-        send(publisher.client, book, clock=publisher.now)  # nothing was searched
-        assert unpublished(book) == []
+        create_hits(publisher.client, book, clock=publisher.now)  # nothing was searched
+        assert unpublished_hits(book) == []
     assert sorted(publisher.running.annotations()) == sorted(p.annotation for p in publisher.plans)
     assert publisher.running.faults.calls[-3:] == [
         "CreateHITWithHITType", "GetHIT", "CreateHITWithHITType",
@@ -226,10 +232,10 @@ def test_a_refusal_says_which_call_and_why(publisher):
 
 
 def test_the_balance_is_read(publisher):
-    before = available(publisher.client)
+    before = available_balance(publisher.client)
     with publisher.ledger() as book:
         publisher.publish(book)
-    assert before - available(publisher.client) == Decimal("3.60")
+    assert before - available_balance(publisher.client) == Decimal("3.60")
 
 
 def test_hits_added_later_are_published_with_their_own_size(publisher, files):
@@ -251,13 +257,13 @@ def test_hits_added_later_are_published_with_their_own_size(publisher, files):
 
 def test_hits_are_written_down_as_sent_before_the_first_call(publisher, monkeypatch):
     """In batches, because each commit waits for the disk."""
-    monkeypatch.setattr("mturk.study.publish.AT_ONCE", 1)
+    monkeypatch.setattr("mturk.study.publish.COMMIT_BATCH_SIZE", 1)
     seen = []
     with publisher.ledger() as book:
         publisher.client.meta.events.register(
             "before-send.mturk", lambda **_: seen.append([hit.state for hit in book.hits()])
         )
-        send(publisher.client, book)
+        create_hits(publisher.client, book)
         assert seen == [["meant", "meant"], ["sent", "meant"], ["created", "sent"]]
         assert [hit.state for hit in book.hits()] == ["created", "created"]
 
@@ -265,5 +271,5 @@ def test_hits_are_written_down_as_sent_before_the_first_call(publisher, monkeypa
 def test_time_is_the_machines_where_no_clock_is_given(publisher):
     with publisher.ledger() as book:
         before = time.time()
-        send(publisher.client, book)
+        create_hits(publisher.client, book)
         assert before <= book.hits()[0].first_sent <= time.time()

@@ -16,7 +16,7 @@ pytest.importorskip("boto3", reason="the extra giccs[study] is not installed")
 
 from mturk.study.client import ServiceError, connect, resolve
 from mturk.study.ledger import Ledger
-from mturk.study.publish import adopt, available, send, unpublished
+from mturk.study.publish import adopt_hits, available_balance, create_hits, unpublished_hits
 from mturk.study.settings import Settings
 
 ROOT = Path(__file__).parents[3]
@@ -82,7 +82,7 @@ def test_killed_at_any_step_and_run_again_there_is_one_hit_each(victim):
         found = Counter(victim.running.annotations())
         assert [found[name] for name in victim.meant(kill)] == [1] * HITS, steps[:kill]
         with Ledger.open(victim.folder / f"{kill}.db") as book:
-            assert unpublished(book) == []
+            assert unpublished_hits(book) == []
 
 
 def test_killed_again_and_again_it_still_ends(victim):
@@ -104,7 +104,7 @@ class Publisher:
         self.running, self.files, self.folder = running, files, folder
         self.connect = cache(
             lambda timeout, attempts: connect(
-                resolve(running.url), timeout=timeout, attempts=attempts
+                resolve(running.url), timeout=timeout, max_attempts=attempts
             )
         )
 
@@ -112,10 +112,10 @@ class Publisher:
         settings = Settings(seed=seed)
         client = self.connect(timeout, attempts)
         with Ledger.open(self.folder / f"{seed}.db", create=True) as book:
-            book.begin(self.running.url, settings, self.files.plans(settings), 0.0)
-            adopt(client, book, clock=self.running.clock.now)
-            available(client)
-            send(client, book, clock=self.running.clock.now)
+            book.start_study(self.running.url, settings, self.files.plans(settings), 0.0)
+            adopt_hits(client, book, clock=self.running.clock.now)
+            available_balance(client)
+            create_hits(client, book, clock=self.running.clock.now)
 
     def hits(self, seed):
         found = Counter(self.running.annotations())

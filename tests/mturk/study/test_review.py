@@ -7,18 +7,24 @@ import pytest
 
 from bws.annotators import annotator_report
 from bws.problems import InputError
-from mturk.study.actions import RefusedError, action, carry_out, supersede, unfinished
-from mturk.study.bonus import pay, price, read_bonuses
+from mturk.study.actions import (
+    RefusedError,
+    execute_actions,
+    make_action,
+    supersede_reviews,
+    unfinished_actions,
+)
+from mturk.study.bonus import bonus_price, pay_bonus, read_bonuses
 from mturk.study.client import ServiceError
 from mturk.study.review import (
     Decision,
-    carry_out_review,
-    decided,
-    decisions_sheet,
+    execute_review,
+    pending_reviews,
+    plan_reviews,
     read_decisions,
-    waiting,
+    review_csv,
 )
-from mturk.study.valid_answers import judged
+from mturk.study.valid_answers import read_valid_answers
 
 
 @pytest.fixture
@@ -30,9 +36,9 @@ def answered(study):
 
 
 def decide(study, decisions, **options):
-    actions, before = decided(study.book, decisions, **options)
-    done = carry_out(
-        study.book, actions, lambda one: carry_out_review(study.client, one), clock=study.now
+    actions, before = plan_reviews(study.book, decisions, **options)
+    done = execute_actions(
+        study.book, actions, lambda one: execute_review(study.client, one), clock=study.now
     )
     study.collect()
     return done, before
@@ -61,7 +67,7 @@ def test_the_same_decisions_again_call_nothing(answered):
     ]
     decide(answered, decisions)
     answered.running.faults.calls.clear()
-    actions, before = decided(answered.book, decisions)
+    actions, before = plan_reviews(answered.book, decisions)
     assert (actions, before, answered.running.faults.calls) == ([], 2, [])
 
 
@@ -69,7 +75,7 @@ def test_a_rejection_is_overridden_only_where_it_is_said(answered):
     first = answered.ids[0]
     decide(answered, [Decision(first, "reject", "no")])
     with pytest.raises(InputError, match=f"{first} was rejected; --override-rejections"):
-        decided(answered.book, [Decision(first, "approve", "")])
+        plan_reviews(answered.book, [Decision(first, "approve", "")])
     done, _ = decide(answered, [Decision(first, "approve", "sorry")], override=True)
     assert len(done.done) == 1
     there = answered.there(first)
@@ -80,7 +86,7 @@ def test_what_cannot_be_decided_is_said_at_once(answered):
     first, second = answered.ids[:2]
     decide(answered, [Decision(first, "approve", "")])
     with pytest.raises(InputError) as caught:
-        decided(
+        plan_reviews(
             answered.book,
             [
                 Decision(first, "reject", "no"),
@@ -115,10 +121,10 @@ def test_a_decision_whose_answer_was_lost_is_carried_out_once(answered, fault):
 def test_what_the_service_refuses_does_not_stop_the_others(answered):
     first, second = answered.ids[:2]
     answered.client.approve_assignment(AssignmentId=first)  # by another program; not collected yet
-    actions, _ = decided(
+    actions, _ = plan_reviews(
         answered.book, [Decision(first, "reject", "no"), Decision(second, "reject", "no")]
     )
-    done = carry_out(answered.book, actions, lambda one: carry_out_review(answered.client, one))
+    done = execute_actions(answered.book, actions, lambda one: execute_review(answered.client, one))
     assert [one.target for one in done.done] == [second]
     ((refused, why),) = done.refused
     assert (refused.target, "InvalidAssignmentState" in why) == (first, True)
@@ -129,23 +135,25 @@ def test_what_the_service_refuses_does_not_stop_the_others(answered):
 
 def test_while_the_service_is_away_decisions_stay_unfinished(answered):
     answered.running.faults.choose = lambda operation, number: "error"
-    actions, _ = decided(answered.book, [Decision(one, "approve", "") for one in answered.ids])
+    actions, _ = plan_reviews(answered.book, [Decision(one, "approve", "") for one in answered.ids])
     with pytest.raises(ServiceError):
-        carry_out(answered.book, actions, lambda one: carry_out_review(answered.client, one))
-    left = unfinished(answered.book, "approve")
+        execute_actions(answered.book, actions, lambda one: execute_review(answered.client, one))
+    left = unfinished_actions(answered.book, "approve")
     assert sorted(one.state for one in left) == ["meant", "meant", "meant", "sent"]
     answered.running.faults.choose = lambda operation, number: None
-    done = carry_out(answered.book, left, lambda one: carry_out_review(answered.client, one))
+    done = execute_actions(answered.book, left, lambda one: execute_review(answered.client, one))
     assert len(done.done) == 4
 
 
 def test_who_thinks_again_is_not_overruled_by_an_unfinished_decision(answered):
     first, second = answered.ids[:2]
-    old, _ = decided(answered.book, [Decision(one, "approve", "") for one in (first, second)])
+    old, _ = plan_reviews(answered.book, [Decision(one, "approve", "") for one in (first, second)])
     answered.book.mean(old, answered.now())  # and here it was interrupted
-    new, _ = decided(answered.book, [Decision(first, "reject", "no")])
-    supersede(answered.book, new, answered.now())
-    assert [one.target for one in unfinished(answered.book, "approve", "reject")] == [second]
+    new, _ = plan_reviews(answered.book, [Decision(first, "reject", "no")])
+    supersede_reviews(answered.book, new, answered.now())
+    assert [one.target for one in unfinished_actions(answered.book, "approve", "reject")] == [
+        second
+    ]
 
 
 # Sheets
@@ -228,10 +236,10 @@ def test_our_sheet_shows_what_matters_and_is_read_back(study, tmp_path):
     its_id = study.submit("A1", first, [*fields, ("german-kino", "aber")], after=42.0)
     other = study.submit("A2", first)
     study.collect()
-    found = judged(study.book)
-    rows = waiting(study.book, found, annotator_report(found.judgments))
+    found = read_valid_answers(study.book)
+    rows = pending_reviews(study.book, found, annotator_report(found.judgments))
     assert [row.assignment.assignment_id for row in rows] == [its_id, other]
-    text = decisions_sheet(rows, lambda at: "" if at is None else f"{at:.0f}")
+    text = review_csv(rows, lambda at: "" if at is None else f"{at:.0f}")
     mine, others = csv.DictReader(io.StringIO(text))
     assert mine["AssignmentId"] == its_id
     assert (mine["WorkTimeInSeconds"], mine["comment"]) == ("42", '=HYPERLINK("x"), „ja“\nzwei')
@@ -261,7 +269,9 @@ def paid(study):
 
 
 def pay_all(study, actions):
-    return carry_out(study.book, actions, lambda one: pay(study.client, one), clock=study.now)
+    return execute_actions(
+        study.book, actions, lambda one: pay_bonus(study.client, one), clock=study.now
+    )
 
 
 def test_a_bonus_is_paid_once_however_often_it_is_asked_for(answered, tmp_path):
@@ -270,7 +280,7 @@ def test_a_bonus_is_paid_once_however_often_it_is_asked_for(answered, tmp_path):
         tmp_path, f'{first},0.5,"gut, „sehr“"', f"{second},$1.00,gut", f"{first},0.25,more"
     )
     actions = read_bonuses(path, answered.book)
-    cost = price(actions)
+    cost = bonus_price(actions)
     # 0.50 + 1.00 + 0.25, and a fee of 20 %: 0.10 + 0.20 + 0.05
     assert (cost.bonuses, cost.fees, cost.total) == (
         Decimal("1.75"), Decimal("0.35"), Decimal("2.10")
@@ -280,7 +290,7 @@ def test_a_bonus_is_paid_once_however_often_it_is_asked_for(answered, tmp_path):
     )
     assert len(pay_all(answered, actions).done) == 3
     assert paid(answered) == expected
-    assert len(pay_all(answered, read_bonuses(path, answered.book)).before) == 3
+    assert len(pay_all(answered, read_bonuses(path, answered.book)).already_done) == 3
     assert paid(answered) == expected
 
 
@@ -299,7 +309,7 @@ def test_a_bonus_is_not_paid_again_when_the_ledger_does_not_know_of_it(
         else:
             connection.execute("UPDATE action SET state = 'sent'")
     done = pay_all(answered, actions)
-    assert (done.done, len(done.before)) == ((), 1)
+    assert (done.done, len(done.already_done)) == ((), 1)
     assert len(paid(answered)) == 1
 
 
@@ -349,16 +359,16 @@ def test_a_bonus_that_the_balance_does_not_cover_is_refused_and_can_be_paid_late
 
 
 def test_a_token_says_what_is_decided():
-    one = action("bonus", "3A", "0.50", "gut")
+    one = make_action("bonus", "3A", "0.50", "gut")
     assert len(one.token) <= 64
-    assert one == action("bonus", "3A", "0.50", "gut")
+    assert one == make_action("bonus", "3A", "0.50", "gut")
     others = [("bonus", "3B", "0.50", "gut"), ("bonus", "3A", "0.51", "gut"),
               ("bonus", "3A", "0.50", "guT"), ("approve", "3A", "0.50", "gut")]  # fmt: skip
-    assert len({one.token, *(action(*other).token for other in others)}) == 5
+    assert len({one.token, *(make_action(*other).token for other in others)}) == 5
 
 
 def test_a_refusal_is_tried_again_when_it_is_decided_again(study):
-    one = action("approve", "3A")
+    one = make_action("approve", "3A")
     tries = []
 
     def refuse(given):
@@ -367,7 +377,7 @@ def test_a_refusal_is_tried_again_when_it_is_decided_again(study):
             raise RefusedError("no")
         return True
 
-    assert carry_out(study.book, [one], refuse).refused == ((one, "no"),)
-    assert carry_out(study.book, [one], refuse).done == (one,)
-    assert carry_out(study.book, [one], refuse).before == (one,)
+    assert execute_actions(study.book, [one], refuse).refused == ((one, "no"),)
+    assert execute_actions(study.book, [one], refuse).done == (one,)
+    assert execute_actions(study.book, [one], refuse).already_done == (one,)
     assert [replace(t, state="meant", at=0.0) for t in tries] == [one, one]

@@ -10,13 +10,19 @@ pytest.importorskip("boto3", reason="the extra giccs[study] is not installed")
 from bws.problems import InputError
 from mturk import answers
 from mturk.cli import main
-from mturk.kinds import Behaviour, ExpectedTuple, check
+from mturk.kinds import Behaviour, ExpectedTuple, find_problems
 from mturk.study.client import connect, resolve
 from mturk.study.ledger import Ledger
-from mturk.study.publish import send
+from mturk.study.publish import create_hits
 from mturk.study.settings import Settings
-from mturk.study.simulated_browser import UnreachableError, Visitor
-from mturk.study.simulated_workers import answer, read_links, read_truth, rehearse, worker_ids
+from mturk.study.simulated_browser import UnreachableError, WebClient
+from mturk.study.simulated_workers import (
+    read_links,
+    read_truth,
+    simulate_answer,
+    simulate_workers,
+    simulated_worker_ids,
+)
 
 ASKED = [ExpectedTuple("t1", "d1", ("a", "b", "c;")), ExpectedTuple("t2", "d2", ("a", "x", "y"))]
 TRUE = {
@@ -26,7 +32,7 @@ TRUE = {
 
 
 def said(worker="ASIMULATED1", **behaviour):
-    return answer(ASKED, TRUE, Behaviour(**behaviour), worker, 0.0)
+    return simulate_answer(ASKED, TRUE, Behaviour(**behaviour), worker, 0.0)
 
 
 def test_without_noise_answers_are_the_truth_of_their_own_group():
@@ -40,7 +46,7 @@ def test_answers_are_valid_for_every_worker_and_shown_orders_differ():
     orders = Counter()
     for number in range(60):
         fields = said(f"ASIMULATED{number}", noise=2.0, careless=0.5)
-        assert check(ASKED, fields) == []
+        assert find_problems(ASKED, fields) == []
         orders[dict(fields)["shown-t1"]] += 1
     assert len(orders) == 6
 
@@ -66,7 +72,9 @@ def test_tastes_are_of_a_worker_and_an_item():
     best = Counter()
     for number in range(300):
         behaviour = Behaviour(noise=0, disagreement=0.5)
-        fields = dict(answer(tuples, dict.fromkeys(TRUE, 0.0), behaviour, f"W{number}", 0.0))
+        fields = dict(
+            simulate_answer(tuples, dict.fromkeys(TRUE, 0.0), behaviour, f"W{number}", 0.0)
+        )
         assert len({fields[f"best-t{n}"] for n in range(3)}) == 1
         best[fields["best-t0"]] += 1
     assert all(count == pytest.approx(100, abs=30) for count in best.values())
@@ -74,13 +82,13 @@ def test_tastes_are_of_a_worker_and_an_item():
 
 def test_scores_without_groups_serve_all_groups():
     true = {("", "a"): 0.0, ("", "b"): 2.0, ("", "c;"): 1.0}
-    fields = dict(answer(ASKED[:1], true, Behaviour(noise=0), "W", 0.0))
+    fields = dict(simulate_answer(ASKED[:1], true, Behaviour(noise=0), "W", 0.0))
     assert (fields["best-t1"], fields["worst-t1"]) == ("b", "a")
 
 
 def test_an_item_without_a_score_is_named():
     with pytest.raises(InputError, match="tuple 't1': no true score for 'b'"):
-        answer(
+        simulate_answer(
             ASKED, {key: v for key, v in TRUE.items() if key != ("d1", "b")}, Behaviour(), "W", 0
         )
 
@@ -122,8 +130,8 @@ def study(running, files, tmp_path):
     """The small study, published for anybody, three assignments a HIT."""
     settings = Settings(assignments=3, approval_rate_above=-1)
     with Ledger.open(tmp_path / "ledger.db", create=True) as book:
-        book.begin(running.url, settings, files.plans(settings), 0.0)
-        send(connect(resolve(running.url)), book)
+        book.start_study(running.url, settings, files.plans(settings), 0.0)
+        create_hits(connect(resolve(running.url)), book)
     return running
 
 
@@ -132,11 +140,13 @@ def submitted(running):
 
 
 def test_workers_do_all_there_is_once_each(study, files):
-    done = rehearse(study.url, worker_ids(4), read_truth(files.dialogues), Behaviour())
+    done = simulate_workers(
+        study.url, simulated_worker_ids(4), read_truth(files.dialogues), Behaviour()
+    )
     rows = submitted(study)
     assert len(rows) == len(set(rows)) == done.counts["submitted"] == 6  # 2 HITs x 3 assignments
     assert Counter(worker for worker, _ in rows) == done.by_worker
-    assert set(done.by_worker) <= set(worker_ids(4))
+    assert set(done.by_worker) <= set(simulated_worker_ids(4))
     assert not done.refusals
     kinds = done.quantiles()
     assert kinds["submit"]["n"] == kinds["question"]["n"] == 6
@@ -144,28 +154,35 @@ def test_workers_do_all_there_is_once_each(study, files):
 
 
 def test_what_they_said_comes_back_through_the_api(study, files):
-    rehearse(study.url, worker_ids(3), read_truth(files.dialogues), Behaviour(noise=0))
+    simulate_workers(
+        study.url, simulated_worker_ids(3), read_truth(files.dialogues), Behaviour(noise=0)
+    )
     client = connect(resolve(study.url))
     best = {}
     for hit in client.list_hits()["HITs"]:
         for assignment in client.list_assignments_for_hit(HITId=hit["HITId"])["Assignments"]:
             fields = answers.from_xml(assignment["Answer"])
-            assert check(answers.expected(hit["Question"]), fields) == []
+            assert find_problems(answers.expected_tuples(hit["Question"]), fields) == []
             assert dict(fields)["comment"] == "simulated"
             best |= {name: value for name, value in fields if name.startswith("best-")}
     assert best == {"best-t1": "d3-1", "best-t2": "d5-1", "best-t3": "d3-1", "best-t4": "d5-1"}
 
 
 def test_a_worker_who_returns_now_and_then_leaves_nothing_undone(study, files):
-    done = rehearse(
-        study.url, worker_ids(3), read_truth(files.dialogues), Behaviour(returns=0.5, seed=1)
+    done = simulate_workers(
+        study.url,
+        simulated_worker_ids(3),
+        read_truth(files.dialogues),
+        Behaviour(returns=0.5, seed=1),
     )
     assert done.counts["submitted"] == 6
     assert done.counts["returned"] > 0
 
 
 def test_who_abandons_does_not_come_back(study, files):
-    done = rehearse(study.url, worker_ids(3), read_truth(files.dialogues), Behaviour(abandons=1.0))
+    done = simulate_workers(
+        study.url, simulated_worker_ids(3), read_truth(files.dialogues), Behaviour(abandons=1.0)
+    )
     assert (done.counts["abandoned"], done.counts["submitted"]) == (3, 0)
     assert len(study.rows("SELECT 1 FROM assignment WHERE status = 'Accepted'")) == 3
 
@@ -174,13 +191,13 @@ def test_what_an_interrupted_rehearsal_left_begun_is_done_by_the_next(study, fil
     from mturk.service.rules.work import Work
 
     truth = read_truth(files.dialogues)
-    rehearse(study.url, worker_ids(3), truth, Behaviour(abandons=1.0))
+    simulate_workers(study.url, simulated_worker_ids(3), truth, Behaviour(abandons=1.0))
     work = Work(study.database, study.clock)
     for (hit_id,) in study.rows("SELECT hit_id FROM hit"):
-        for worker in worker_ids(3):  # every place is taken: nothing is offered any more
+        for worker in simulated_worker_ids(3):  # every place is taken: nothing is offered any more
             work.accept(worker, hit_id)
     assert not work.offers("ASIMULATED1")
-    done = rehearse(study.url, worker_ids(3), truth, Behaviour())
+    done = simulate_workers(study.url, simulated_worker_ids(3), truth, Behaviour())
     assert done.counts["submitted"] == 6
     assert len(submitted(study)) == 6
 
@@ -197,7 +214,9 @@ def test_hits_that_are_not_ours_are_left_alone(study, files):
         HITTypeId=hit_type_id, Question=write_html_question(page), MaxAssignments=5,
         LifetimeInSeconds=600,
     )  # fmt: skip
-    done = rehearse(study.url, worker_ids(3), read_truth(files.dialogues), Behaviour())
+    done = simulate_workers(
+        study.url, simulated_worker_ids(3), read_truth(files.dialogues), Behaviour()
+    )
     assert done.counts["submitted"] == 6
     assert done.counts["foreign"] <= 3
     assert len(submitted(study)) == 6
@@ -207,7 +226,7 @@ def test_hits_that_are_not_ours_are_left_alone(study, files):
 def test_a_question_that_does_not_come_is_no_hit_of_others(
     study, files, monkeypatch, times, submitted
 ):
-    seen, get = Counter(), Visitor.get
+    seen, get = Counter(), WebClient.get
 
     def failing(visitor, url):
         page = get(visitor, url)
@@ -215,8 +234,10 @@ def test_a_question_that_does_not_come_is_no_hit_of_others(
         broken = "assignmentId=" in url and seen[url] <= times
         return replace(page, status=502, text="Bad Gateway") if broken else page
 
-    monkeypatch.setattr(Visitor, "get", failing)
-    done = rehearse(study.url, worker_ids(3), read_truth(files.dialogues), Behaviour())
+    monkeypatch.setattr(WebClient, "get", failing)
+    done = simulate_workers(
+        study.url, simulated_worker_ids(3), read_truth(files.dialogues), Behaviour()
+    )
     assert (done.counts["submitted"], done.counts["foreign"]) == (submitted, 0)
     assert done.counts["refused"] >= 3
 
@@ -224,22 +245,22 @@ def test_a_question_that_does_not_come_is_no_hit_of_others(
 def test_workers_elsewhere_than_allowed_find_nothing(running, files, tmp_path):
     settings = Settings(assignments=1)
     with Ledger.open(tmp_path / "ledger.db", create=True) as book:
-        book.begin(running.url, settings, files.plans(settings), 0.0)
-        send(connect(resolve(running.url)), book)
-    done = rehearse(running.url, worker_ids(1), {}, Behaviour(country="FR"))
+        book.start_study(running.url, settings, files.plans(settings), 0.0)
+        create_hits(connect(resolve(running.url)), book)
+    done = simulate_workers(running.url, simulated_worker_ids(1), {}, Behaviour(country="FR"))
     assert done.counts["submitted"] == 0
     assert submitted(running) == []
 
 
 def test_the_first_error_ends_all(study):
     with pytest.raises(InputError, match="no true score"):
-        rehearse(study.url, worker_ids(5), {}, Behaviour())
+        simulate_workers(study.url, simulated_worker_ids(5), {}, Behaviour())
 
 
 def test_a_site_that_is_away_is_said(monkeypatch):
     monkeypatch.setattr("mturk.study.simulated_browser.TRIES", 2)
     with pytest.raises(UnreachableError, match="does not answer"):
-        rehearse("http://127.0.0.1:1", worker_ids(2), {}, Behaviour())
+        simulate_workers("http://127.0.0.1:1", simulated_worker_ids(2), {}, Behaviour())
 
 
 def simulate(*arguments):

@@ -7,22 +7,24 @@ from bws.annotators import annotator_report
 from bws.command import json_ready
 from bws.files import read_judgments
 from bws.split_half import reliability
-from mturk.study.status import Counts, pace, status
-from mturk.study.valid_answers import judged, write
+from mturk.study.status import AssignmentCounts, estimate_pace, study_status
+from mturk.study.valid_answers import read_valid_answers, write_answers
 
-OPEN = Counts(20, open=10, closed=0, accepted=2, submitted=5, approved=2, rejected=1)
+OPEN = AssignmentCounts(20, open=10, closed=0, accepted=2, submitted=5, approved=2, rejected=1)
 
 
 def status_of(study, **options):
     hits = study.collect().hits
-    return status(study.book, hits, judged(study.book), now=study.now(), **options)
+    return study_status(
+        study.book, hits, read_valid_answers(study.book), now=study.now(), **options
+    )
 
 
 def test_before_the_first_answer_there_are_reasons_instead_of_figures(study):
     found = status_of(study)
     assert found.hits == {"planned": 0, "offered": 2, "full": 0, "closed": 0, "gone": 0}
-    assert found.counts == Counts(10, 10, 0, 0, 0, 0, 0)
-    assert found.of_tuple == dict.fromkeys(("t1", "t2", "t3", "t4"), 0)
+    assert found.counts == AssignmentCounts(10, 10, 0, 0, 0, 0, 0)
+    assert found.answers_per_tuple == dict.fromkeys(("t1", "t2", "t3", "t4"), 0)
     assert (found.share, found.complete) == (0.0, False)
     assert math.isnan(found.pace.per_hour)
     assert found.pace.reason == "too few answers to tell a pace"
@@ -42,8 +44,8 @@ def test_assignments_are_counted_in_all_their_states(study):
     study.work.accept("A0", second)
     found = status_of(study)
     # 10 wanted: 4 came back, 1 is at work, 5 are free
-    assert found.counts == Counts(10, 5, 0, 1, 2, 1, 1)
-    assert sorted(found.of_tuple.values()) == [0, 0, 3, 3]
+    assert found.counts == AssignmentCounts(10, 5, 0, 1, 2, 1, 1)
+    assert sorted(found.answers_per_tuple.values()) == [0, 0, 3, 3]
     assert found.share == 6 / 20
     assert found.notes == ["left out: 1 assignments were rejected"]
     assert "10 wanted: 5 open, 1 being worked on, 2 waiting for review, 1 approved, 1 rejected" in (
@@ -59,7 +61,7 @@ def test_the_figures_are_those_of_bws_over_the_judgments_file(study, tmp_path):
     study.submit_all(["A1", "A2", "A3"])
     study.submit_all(["A4", "A5"], best=2, worst=0)
     found = status_of(study, trials=20)
-    write(judged(study.book), tmp_path / "j.csv")
+    write_answers(read_valid_answers(study.book), tmp_path / "j.csv")
     judgments = read_judgments(tmp_path / "j.csv")
     expected = reliability(judgments, trials=20, split="annotation")
     assert found.reliability.document() == expected.document()
@@ -94,13 +96,13 @@ def test_judgments_beyond_what_is_wanted_do_not_make_up_for_missing_ones(make_st
 
 def test_the_pace_is_that_of_the_last_hour_where_enough_came_in():
     submitted = [0.0, *(9_000.0 + 100 * n for n in range(10))]
-    found = pace(submitted, OPEN, 10_000.0)
+    found = estimate_pace(submitted, OPEN, 10_000.0)
     assert found.per_hour == 10  # ten in the last hour; the one at 0 is older
     assert found.end == 10_000 + 12 * 360  # ten open ones and two at work, six minutes each
 
 
 def test_a_slow_pace_is_that_since_the_first_answer():
-    found = pace([0.0, 3_600.0, 7_200.0, 7_300.0], OPEN, 14_400.0)
+    found = estimate_pace([0.0, 3_600.0, 7_200.0, 7_300.0], OPEN, 14_400.0)
     assert found.per_hour == 1  # four in four hours
 
 
@@ -113,13 +115,13 @@ def test_a_slow_pace_is_that_since_the_first_answer():
     ],
 )
 def test_where_there_is_no_pace_there_is_a_reason(submitted, now, reason):
-    found = pace(submitted, OPEN, now)
+    found = estimate_pace(submitted, OPEN, now)
     assert math.isnan(found.per_hour)
     assert math.isnan(found.end)
     assert found.reason == reason
 
 
 def test_where_nothing_is_open_there_is_no_end():
-    found = pace([0.0, 10.0], Counts(2, 0, 0, 0, 2, 0, 0), 20.0)
+    found = estimate_pace([0.0, 10.0], AssignmentCounts(2, 0, 0, 0, 2, 0, 0), 20.0)
     assert (found.per_hour, found.reason) == (360.0, "nothing is open")
     assert math.isnan(found.end)

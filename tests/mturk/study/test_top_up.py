@@ -2,18 +2,18 @@ from decimal import Decimal
 
 import pytest
 
-from mturk.study.top_up import carry_out_top_up, rounds, top_up
-from mturk.study.valid_answers import judged
+from mturk.study.top_up import execute_top_up, plan_republished_hits, plan_top_up
+from mturk.study.valid_answers import read_valid_answers
 
 
 def planned(study):
     hits = study.collect().hits
-    return top_up(study.book, hits, judged(study.book))
+    return plan_top_up(study.book, hits, read_valid_answers(study.book))
 
 
 def carried_out(study):
     plan = planned(study)
-    done = carry_out_top_up(study.client, study.book, plan, study.now() + 3600)
+    done = execute_top_up(study.client, study.book, plan, study.now() + 3600)
     assert done.refused == ()
     return plan
 
@@ -23,12 +23,12 @@ def reject(study, assignment_id):
 
 
 def test_while_everything_is_on_its_way_nothing_is_lacking(study):
-    assert planned(study).nothing
+    assert planned(study).is_empty
     study.submit("A1", study.hit_ids()[0])
     study.work.accept("A1", study.hit_ids()[1])
     plan = planned(study)
-    assert plan.nothing
-    assert plan.lacking == {}
+    assert plan.is_empty
+    assert plan.missing_judgments == {}
 
 
 def test_rejected_answers_are_asked_for_again_in_the_same_hit(study):
@@ -37,18 +37,18 @@ def test_rejected_answers_are_asked_for_again_in_the_same_hit(study):
     reject(study, ids[0])
     reject(study, ids[1])
     plan = planned(study)
-    assert sorted(plan.lacking.values()) == [2, 2]
-    assert [(one.target, one.amount) for one in plan.more] == [(first, "7")]
-    assert (plan.reopen, plan.again) == ((), ())
+    assert sorted(plan.missing_judgments.values()) == [2, 2]
+    assert [(one.target, one.amount) for one in plan.extensions] == [(first, "7")]
+    assert (plan.reopen, plan.republish) == ((), ())
     assert plan.cost == Decimal("0.72")  # 2 x (0.30 + 0.06)
     carried_out(study)
     assert study.hit(first)["MaxAssignments"] == 7
     assert study.hit(first)["HITStatus"] == "Assignable"
     assert study.book.hits()[0].max_assignments == 7
-    assert planned(study).nothing  # they are on their way
+    assert planned(study).is_empty  # they are on their way
     study.submit("A8", first)
     study.submit("A9", first)
-    assert planned(study).nothing
+    assert planned(study).is_empty
 
 
 def test_places_that_expired_are_opened_again(study):
@@ -56,11 +56,15 @@ def test_places_that_expired_are_opened_again(study):
     study.submit("A1", first)
     study.client.update_expiration_for_hit(HITId=first, ExpireAt=0)
     plan = carried_out(study)
-    assert sorted(plan.lacking.values()) == [4, 4]
-    assert ([hit.hit_id for hit in plan.reopen], plan.more, plan.again) == ([first], (), ())
+    assert sorted(plan.missing_judgments.values()) == [4, 4]
+    assert ([hit.hit_id for hit in plan.reopen], plan.extensions, plan.republish) == (
+        [first],
+        (),
+        (),
+    )
     assert plan.cost == Decimal("1.44")  # 4 x 0.36: the service gave the money back
     assert study.hit(first)["HITStatus"] == "Assignable"
-    assert planned(study).nothing
+    assert planned(study).is_empty
 
 
 def test_an_expired_hit_with_a_rejection_is_opened_and_gets_more(study):
@@ -70,9 +74,9 @@ def test_an_expired_hit_with_a_rejection_is_opened_and_gets_more(study):
     study.client.update_expiration_for_hit(HITId=first, ExpireAt=0)
     plan = carried_out(study)
     assert [hit.hit_id for hit in plan.reopen] == [first]
-    assert [one.amount for one in plan.more] == ["9"]  # 1 place is left, 4 more are needed
+    assert [one.amount for one in plan.extensions] == ["9"]  # 1 place is left, 4 more are needed
     assert study.hit(first)["NumberOfAssignmentsAvailable"] == 5
-    assert planned(study).nothing
+    assert planned(study).is_empty
 
 
 def test_a_full_hit_that_expired_is_offered_again_with_its_new_place(study):
@@ -81,7 +85,7 @@ def test_a_full_hit_that_expired_is_offered_again_with_its_new_place(study):
     study.client.update_expiration_for_hit(HITId=first, ExpireAt=0)
     reject(study, ids[0])
     plan = carried_out(study)
-    assert (plan.reopen, [one.amount for one in plan.more]) == ((), ["6"])
+    assert (plan.reopen, [one.amount for one in plan.extensions]) == ((), ["6"])
     there = study.hit(first)
     assert (there["HITStatus"], there["NumberOfAssignmentsAvailable"]) == ("Assignable", 1)
     assert there["Expiration"].timestamp() == study.now() + 3600
@@ -92,7 +96,7 @@ def test_a_hit_that_can_take_no_more_is_published_once_more(study):
     for n in range(5):
         reject(study, study.submit(f"A{n}", first))
     plan = planned(study)  # 5 more would make 10
-    assert ([one[1] for one in plan.again], plan.more) == ([5], ())
+    assert ([one[1] for one in plan.republish], plan.extensions) == ([5], ())
     assert plan.cost == Decimal("1.80")
     carried_out(study)
     *_, new = study.book.hits()
@@ -102,14 +106,14 @@ def test_a_hit_that_can_take_no_more_is_published_once_more(study):
     assert there["HITTypeId"] == before["HITTypeId"]
     _, digest, _, number = before["RequesterAnnotation"].split(":")
     assert there["RequesterAnnotation"] == f"giccs:{digest}:1:{number}"
-    assert planned(study).nothing
+    assert planned(study).is_empty
     for n in range(10, 15):
         study.submit(f"A{n}", new.hit_id)
     study.submit_all([])
     for n in range(5):
         study.submit(f"B{n}", second)
-    assert planned(study).nothing
-    assert all(n == 5 for n in judged(study.book).of_tuple.values())
+    assert planned(study).is_empty
+    assert all(n == 5 for n in read_valid_answers(study.book).answers_per_tuple.values())
 
 
 def test_a_hit_that_was_deleted_is_published_once_more(study):
@@ -119,8 +123,8 @@ def test_a_hit_that_was_deleted_is_published_once_more(study):
     study.collect()
     study.client.delete_hit(HITId=first)
     plan = carried_out(study)
-    assert ([number for _, number in plan.again], plan.reopen, plan.more) == ([5], (), ())
-    assert planned(study).nothing
+    assert ([number for _, number in plan.republish], plan.reopen, plan.extensions) == ([5], (), ())
+    assert planned(study).is_empty
 
 
 def test_who_answers_a_tuple_in_two_rounds_counts_once(study):
@@ -135,12 +139,12 @@ def test_who_answers_a_tuple_in_two_rounds_counts_once(study):
     new = study.book.hits()[-1]
     study.submit("A4", new.hit_id)
     study.collect()
-    found = judged(study.book)
+    found = read_valid_answers(study.book)
     assert found.counts["again"] == 2
-    assert sorted(found.of_tuple.values()) == [0, 0, 1, 1]
+    assert sorted(found.answers_per_tuple.values()) == [0, 0, 1, 1]
     plan = planned(study)
-    assert sorted(plan.lacking.values()) == [1, 1]
-    assert [(one.target, one.amount) for one in plan.more] == [(new.hit_id, "5")]
+    assert sorted(plan.missing_judgments.values()) == [1, 1]
+    assert [(one.target, one.amount) for one in plan.extensions] == [(new.hit_id, "5")]
 
 
 def test_the_neediest_tuple_of_a_hit_decides(study):
@@ -150,8 +154,8 @@ def test_the_neediest_tuple_of_a_hit_decides(study):
     for n in range(5):
         study.submit(f"A{n}", first, half if n == 0 else good)
     plan = planned(study)
-    assert list(plan.lacking.values()) == [1]
-    assert [one.amount for one in plan.more] == ["6"]
+    assert list(plan.missing_judgments.values()) == [1]
+    assert [one.amount for one in plan.extensions] == ["6"]
 
 
 def test_what_was_meant_and_not_yet_published_counts(study):
@@ -159,11 +163,11 @@ def test_what_was_meant_and_not_yet_published_counts(study):
     for n in range(5):
         reject(study, study.submit(f"A{n}", first))
     plan = planned(study)
-    ((new, assignments),) = rounds(study.book, plan.again)
+    ((new, assignments),) = plan_republished_hits(study.book, plan.republish)
     study.book.add_hits([new], assignments)  # and here it was interrupted
     left = carried_out(study)
-    assert (left.lacking, left.unpublished, left.cost) == ({}, 1, Decimal("1.80"))
-    assert planned(study).nothing
+    assert (left.missing_judgments, left.n_unpublished, left.cost) == ({}, 1, Decimal("1.80"))
+    assert planned(study).is_empty
     assert len(study.running.annotations()) == 3
 
 

@@ -118,9 +118,9 @@ def test_rejected_and_repeated_answers_are_counted_as_left_out(study):
 
 
 def test_a_rehearsal_is_known_by_its_key(study):
-    from mturk.study.simulated_workers import worker_ids
+    from mturk.study.simulated_workers import simulated_worker_ids
 
-    study.submit(worker_ids(3)[2], study.hit_ids()[0])
+    study.submit(simulated_worker_ids(3)[2], study.hit_ids()[0])
     study.collect()
     assert from_ledger(study.path).simulated
 

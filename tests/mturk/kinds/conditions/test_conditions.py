@@ -4,7 +4,7 @@ import pytest
 
 from mturk import kinds
 from mturk.kinds import Behaviour, ExpectedTuple
-from mturk.kinds.conditions import INVENTED, KIND, remark_on, words_of
+from mturk.kinds.conditions import INVENTED, KIND, find_remark, split_words
 from mturk.kinds.sentence_pairs import pair_id
 
 PAIR = pair_id("A large ball.", "A small fruit.")
@@ -21,7 +21,7 @@ def fields(high, low, **more):
 
 def test_two_phrases_that_differ_are_an_answer():
     assert KIND.problems(ASKED, fields("the shape", "the size", seconds="7.5")) == []
-    assert kinds.check([ASKED], fields("the shape", "the size")) == []
+    assert kinds.find_problems([ASKED], fields("the shape", "the size")) == []
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_both_may_be_missing_and_all_is_said():
     ],
 )
 def test_remarks(condition, why, word):
-    assert remark_on(condition, ASKED.items) == (why, word)
+    assert find_remark(condition, ASKED.items) == (why, word)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_remarks(condition, why, word):
     ],
 )
 def test_no_remark_on_what_names_a_respect(condition):
-    assert remark_on(condition, ASKED.items) is None
+    assert find_remark(condition, ASKED.items) is None
 
 
 def test_the_review_gets_the_remarks():
@@ -80,7 +80,7 @@ def test_the_review_gets_the_remarks():
 
 
 def test_words_are_letters_and_digits():
-    assert words_of("L'âge – 3 Männer_innen") == ["l", "âge", "3", "männer", "innen"]
+    assert split_words("L'âge – 3 Männer_innen") == ["l", "âge", "3", "männer", "innen"]
 
 
 def test_simulated_workers_write_what_is_known_or_what_says_that_it_is_invented():

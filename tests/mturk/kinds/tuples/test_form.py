@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import characters
 
-from mturk.kinds import ExpectedTuple, check
+from mturk.kinds import ExpectedTuple, find_problems
 from mturk.kinds.tuples.form import TupleAnswer, join_shown, split_shown, tuple_answers
 
 ANY_TEXT = st.text(characters(), max_size=40)
@@ -27,7 +27,7 @@ def test_an_order_comes_back(items):
 
 
 def test_a_whole_answer():
-    assert check(ASKED, [*RIGHT.items(), ("assignmentId", "A1")]) == []
+    assert find_problems(ASKED, [*RIGHT.items(), ("assignmentId", "A1")]) == []
     assert tuple_answers(ASKED, [*RIGHT.items()]) == (
         TupleAnswer("t1", "a", "d%", ("b;c", "d%", "a"), 12.5),
         TupleAnswer("t2", "b", "a", (), None),
@@ -49,7 +49,7 @@ def test_a_whole_answer():
 )
 def test_one_fault_is_one_message(field, value, said):
     fields = [*(RIGHT | {field: value}).items()]
-    problems = check(ASKED, fields)
+    problems = find_problems(ASKED, fields)
     assert len(problems) == 1
     assert problems[0].startswith(said)
     with pytest.raises(ValueError, match=r"^t\d: "):
@@ -57,9 +57,9 @@ def test_one_fault_is_one_message(field, value, said):
 
 
 def test_all_faults_are_named():
-    assert len(check(ASKED, [])) == 4
+    assert len(find_problems(ASKED, [])) == 4
 
 
 def test_a_field_that_comes_twice_is_a_fault():
     fields = [("best-t1", "b;c"), *RIGHT.items()]
-    assert check(ASKED, fields) == ["best-t1 is there 2 times; once is allowed"]
+    assert find_problems(ASKED, fields) == ["best-t1 is there 2 times; once is allowed"]

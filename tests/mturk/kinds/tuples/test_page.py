@@ -14,8 +14,8 @@ from mturk import answers, question_xml
 from mturk.kinds import ExpectedTuple
 from mturk.kinds.pages import preview_page
 from mturk.kinds.tuples import form
-from mturk.kinds.tuples.language_check import cloze_for, clozes_of, passed
-from mturk.kinds.tuples.page import Part, dropped_characters, render
+from mturk.kinds.tuples.language_check import check_cloze, cloze_for, load_clozes
+from mturk.kinds.tuples.page import Part, count_dropped_characters, render
 from mturk.kinds.tuples.page import question_xml as question_of
 from mturk.limits import QUESTION
 from mturk.study.plan import HitPlan
@@ -68,7 +68,7 @@ def part(texts, tuple_id="t1", names=("a", "b", "c"), group="d1"):
 
 
 def page_of(*parts, **kwargs):
-    return Page(question_xml.read(question_of(parts, Settings(**kwargs))).html)
+    return Page(question_xml.read_question(question_of(parts, Settings(**kwargs))).html)
 
 
 def test_hostile_texts_are_shown_as_they_are():
@@ -94,7 +94,7 @@ def test_any_text_is_shown_but_for_what_xml_forbids(text):
     lost = question_xml.forbidden_in_xml(text)
     shown = "".join(c for c in text if c not in lost)
     assert {shown, f"{shown}0", f"{shown}1", f"{shown}2"} <= set(page_of(one).texts)
-    counted = dropped_characters([one], Settings())
+    counted = count_dropped_characters([one], Settings())
     assert set(counted.values()) == ({len(lost)} if lost else set())
     assert len(counted) == (4 if lost else 0)  # a turn and three candidates
 
@@ -105,8 +105,8 @@ def test_any_text_is_shown_but_for_what_xml_forbids(text):
 def test_ids_come_back_exact(tuple_id, names, group):
     one = part(["x"], tuple_id, names, group)
     xml = question_of([one], Settings())
-    assert answers.expected(xml) == (ExpectedTuple(tuple_id, group, tuple(names)),)
-    inputs = Page(question_xml.read(xml).html).inputs
+    assert answers.expected_tuples(xml) == (ExpectedTuple(tuple_id, group, tuple(names)),)
+    inputs = Page(question_xml.read_question(xml).html).inputs
     values = {found["value"] for found in inputs if found.get("name") == f"best-{tuple_id}"}
     assert values == set(names)
     [shown] = [found["value"] for found in inputs if found.get("data-role") == "shown"]
@@ -130,11 +130,11 @@ def test_nothing_comes_from_outside():
 
 def test_the_size_is_counted_in_bytes():
     empty = len(question_of([part(["", "x"])], Settings()).encode())
-    room = (QUESTION.most - empty) // 2
+    room = (QUESTION.maximum - empty) // 2
     fits = [Turn("user", "ü" * room)]
     one = part(["", "x"])
     one = Part("t1", Dialogue("d1", "", "", (*fits, one.dialogue.turns[1]), one.items), one.items)
-    assert len(question_of([one], Settings()).encode()) <= QUESTION.most
+    assert len(question_of([one], Settings()).encode()) <= QUESTION.maximum
     more = (Turn("user", "ü" * (room + 1)), one.dialogue.turns[1])
     with pytest.raises(ValueError, match=r"Question has \d+ bytes"):
         question_of([Part("t1", Dialogue("d1", "", "", more, one.items), one.items)], Settings())
@@ -142,7 +142,7 @@ def test_the_size_is_counted_in_bytes():
 
 def test_preview_is_the_page_itself():
     xml = question_of([part(["x"])], Settings())
-    assert preview_page(HitPlan(1, (), xml, "", "")) == question_xml.read(xml).html
+    assert preview_page(HitPlan(1, (), xml, "", "")) == question_xml.read_question(xml).html
 
 
 def test_the_comment_box_and_the_consent_can_be_left_out():
@@ -191,12 +191,14 @@ def test_the_page_does_not_say_which_word_is_right():
 
 @pytest.mark.parametrize("language", ["de", "en"])
 def test_one_word_of_each_sentence_is_right(language):
-    clozes = clozes_of(Settings(dialogue_language=language))
+    clozes = load_clozes(Settings(dialogue_language=language))
     assert len({cloze.field for cloze in clozes}) == len(clozes) == 8
     for cloze in clozes:
         assert cloze.sentence.count("___") == 1
-        assert [passed([(cloze.field, word)], clozes) for word in cloze.options].count(True) == 1
-    assert passed([(clozes[0].field, "")], clozes) is False
+        assert [check_cloze([(cloze.field, word)], clozes) for word in cloze.options].count(
+            True
+        ) == 1
+    assert check_cloze([(clozes[0].field, "")], clozes) is False
     assert {cloze_for(f"t{n}", clozes) for n in range(100)} == {*clozes}
 
 

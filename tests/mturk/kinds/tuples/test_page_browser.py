@@ -12,9 +12,9 @@ import pytest
 from giccs.benchmark.items import Candidate, Dialogue, Turn
 from mturk import answers
 from mturk.kinds.tuples import form
-from mturk.kinds.tuples.language_check import clozes_of, passed
+from mturk.kinds.tuples.language_check import check_cloze, load_clozes
 from mturk.kinds.tuples.page import Part, question_xml
-from mturk.question_xml import read
+from mturk.question_xml import read_question
 from mturk.study.settings import Settings
 
 AXE = Path(os.environ.get("GICCS_AXE", Path(__file__).parents[4] / ".cache/axe/axe.min.js"))
@@ -32,7 +32,7 @@ def part(tuple_id, turns, names=("a;1", "b", "c%")):
 PARTS = (part("t1", 3), part('t"2', 5, ("x", "y", "z")))
 QUESTION = question_xml(PARTS, Settings(consent="Wir fragen."))
 WORD = "#answers [data-role=check] input"
-EXPECTED = answers.expected(QUESTION)
+EXPECTED = answers.expected_tuples(QUESTION)
 
 
 class Service(BaseHTTPRequestHandler):
@@ -43,7 +43,7 @@ class Service(BaseHTTPRequestHandler):
             query = urlsplit(self.path).query.replace("&", "&amp;")
             self.reply(f'<iframe sandbox="allow-scripts allow-forms" src="/page?{query}"></iframe>')
         else:
-            self.reply(read(QUESTION).html)
+            self.reply(read_question(QUESTION).html)
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"])).decode()
@@ -115,12 +115,12 @@ def test_mouse_answers_arrive_by_id_with_order_and_time(page, service):
     assert path == "/submit/token/mturk/externalSubmit"
     first, second = form.tuple_answers(EXPECTED, fields)
     assert (first.best, first.worst, second.best, second.worst) == ("a;1", "c%", "z", "x")
-    assert sorted(first.shown) == ["a;1", "b", "c%"]
+    assert sorted(first.shown_order) == ["a;1", "b", "c%"]
     assert first.seconds >= 0
     assert second.seconds >= 0
     assert dict(fields)["assignmentId"] == "A7"
-    assert passed(fields, clozes_of(Settings())) is not None
-    assert answers.comment(fields) == "Schön 🙂\r\nund <gut>"
+    assert check_cloze(fields, load_clozes(Settings())) is not None
+    assert answers.read_comment(fields) == "Schön 🙂\r\nund <gut>"
     assert answers.from_xml(answers.to_xml(fields)) == fields
 
 
@@ -142,7 +142,7 @@ def test_keyboard_alone(page, service):
     page.wait_for_url("**/mturk/externalSubmit")
     [(_, fields)] = service.sent
     for found in form.tuple_answers(EXPECTED, fields):
-        assert (found.best, found.worst) == (found.shown[1], found.shown[2])
+        assert (found.best, found.worst) == (found.shown_order[1], found.shown_order[2])
 
 
 def problem(page, number):
@@ -278,7 +278,7 @@ def test_in_a_sandboxed_frame_without_an_origin(page, service):
         frame.locator("#submit").click()
     [(_, fields)] = service.sent
     for found in form.tuple_answers(EXPECTED, fields):
-        assert (found.best, found.worst) == (found.shown[0], found.shown[2])
+        assert (found.best, found.worst) == (found.shown_order[0], found.shown_order[2])
 
 
 @pytest.mark.parametrize("width", [320, 390, 1200])

@@ -15,7 +15,7 @@ from giccs.benchmark.assemble import read_dialogues
 from giccs.benchmark.items import Candidate, Dialogue, Turn
 from mturk import answers, limits
 from mturk.kinds.tuples import KIND
-from mturk.kinds.tuples.plan import notes, plan
+from mturk.kinds.tuples.plan import plan, plan_notes
 from mturk.study.settings import Settings
 from mturk.study.settings_file import SettingsFile
 
@@ -60,7 +60,7 @@ def test_the_sample_makes_the_papers_study(sample, hits):
     assert {tuple(len(part.dialogue.turns) for part in hit.parts) for hit in hits} == {(3, 5)}
     asked = Counter(part.tuple_id for hit in hits for part in hit.parts)
     assert asked == Counter(tuples.ids)
-    assert notes(hits, Settings()) == []
+    assert plan_notes(hits, Settings()) == []
 
 
 def test_items_are_those_of_the_tuple_in_its_order(sample, hits):
@@ -75,7 +75,7 @@ def test_items_are_those_of_the_tuple_in_its_order(sample, hits):
 
 def test_what_the_question_expects_is_what_was_planned(hits):
     for hit in hits:
-        assert [(e.tuple_id, e.group, e.items) for e in answers.expected(hit.question)] == [
+        assert [(e.tuple_id, e.group, e.items) for e in answers.expected_tuples(hit.question)] == [
             (p.tuple_id, p.dialogue.dialogue_id, tuple(i.utterance_id for i in p.items))
             for p in hit.parts
         ]
@@ -132,7 +132,7 @@ def test_what_is_left_over_is_a_short_hit_and_said(tmp_path):
     hits = plan(tuples, dialogues, Settings())
     assert [len(hit.parts) for hit in hits] == [2, 2, 1]
     assert [len(part.dialogue.turns) for part in hits[2].parts] == [3]
-    assert notes(hits, Settings())[0].endswith(
+    assert plan_notes(hits, Settings())[0].endswith(
         "has 1 of 2 dialogues: the tuples do not divide evenly"
     )
 
@@ -142,7 +142,9 @@ def test_one_dialogue_twice_on_a_page_only_where_it_must_be(tmp_path):
     hits = plan(tuples_of(tmp_path, rows_for(like, 4)), like, Settings())
     assert all(len({part.dialogue.dialogue_id for part in hit.parts}) == 2 for hit in hits)
     alone = plan(tuples_of(tmp_path, rows_for(like[:1], 4)), like, Settings())
-    assert notes(alone, Settings()) == ["2 of 2 HITs ask about the same dialogue more than once"]
+    assert plan_notes(alone, Settings()) == [
+        "2 of 2 HITs ask about the same dialogue more than once"
+    ]
 
 
 @given(
@@ -206,14 +208,14 @@ def test_ids_that_a_form_would_change_are_refused(tmp_path):
 def test_ids_match_whatever_their_unicode_form(tmp_path):
     one = dialogue("u\u0308ber")
     hits = plan(tuples_of(tmp_path, ["t1,über,über-a,über-b,über-c"]), [one], Settings())
-    [expected] = answers.expected(hits[0].question)
+    [expected] = answers.expected_tuples(hits[0].question)
     assert (expected.group, expected.items[0]) == ("über", "über-a")
 
 
 def test_characters_that_cannot_be_shown_are_counted(tmp_path):
     one = replace(dialogue("d1"), turns=(Turn("user", "a\x00b\x01"),))
     hits = plan(tuples_of(tmp_path, rows_for([one], 1)), [one], Settings(dialogues_per_hit=1))
-    assert notes(hits, Settings(dialogues_per_hit=1)) == [
+    assert plan_notes(hits, Settings(dialogues_per_hit=1)) == [
         "dialogue 'd1', turn 1: 2 characters cannot be shown and are left out"
     ]
 

@@ -15,7 +15,7 @@ TRUTH = {("p1", "the colour"): 4.0}
 
 @pytest.mark.parametrize("label", ["1", "2", "3", "4", "5"])
 def test_a_level_is_an_answer(label):
-    assert kinds.check([ASKED], [("label-17", label), ("seconds-17", "3")]) == []
+    assert kinds.find_problems([ASKED], [("label-17", label), ("seconds-17", "3")]) == []
 
 
 def test_the_box_alone_is_an_answer():

@@ -35,7 +35,7 @@ from mturk.service.site.rate_limits import Rate, Rates
 from mturk.service.site.request_handling import BodyError, read_fields
 from mturk.service.store.database import Database
 from mturk.service.store.schema import worker
-from mturk.study.simulated_browser import Visitor
+from mturk.study.simulated_browser import WebClient
 
 PAGE = Path(__file__).parents[4] / "docs" / "study.md"
 CODE = "from mturk.cli import main; main()"
@@ -102,7 +102,9 @@ def do_a_hit(found, made):
         client(found.api, "what somebody guessed").get_account_balance()
     found.refused = caught.value.response["ResponseMetadata"]
     asked = []
-    person = Visitor(found.api, timed=lambda path, _: asked.append(path), stopped=threading.Event())
+    person = WebClient(
+        found.api, on_response=lambda path, _: asked.append(path), stop_event=threading.Event()
+    )
     link = worker_link(found.api, found.database.secret(), WORKER)
     page = person.get(link)
     page = person.post("/work/start", page.form("/work/start").fields | {"country": "DE"})
@@ -272,7 +274,7 @@ def test_a_failure_is_one_line_with_the_id_that_the_worker_sees(service):
     with service.database.engine.begin() as connection:
         connection.execute(text("ALTER TABLE hit RENAME TO gone"))
     with logged("json") as written:
-        person = Visitor(service.site, timed=lambda *_: None, stopped=threading.Event())
+        person = WebClient(service.site, on_response=lambda *_: None, stop_event=threading.Event())
         form = person.get("/work/").form("/work/enter")
         page = person.post("/work/enter", form.fields | {"worker": WORKER})
         page = person.post("/work/start", page.form("/work/start").fields | {"country": "DE"})

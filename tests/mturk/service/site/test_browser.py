@@ -5,7 +5,7 @@ import json
 import pytest
 
 from giccs.benchmark.items import Candidate, Dialogue, Turn
-from mturk.answers import expected, from_xml
+from mturk.answers import expected_tuples, from_xml
 from mturk.kinds.tuples.form import tuple_answers
 from mturk.kinds.tuples.page import Part, question_xml
 from mturk.service.store.schema import assignment
@@ -81,9 +81,9 @@ def test_preview_accept_refuse_submit_return(live, open_page):
     page.get_by_text("your answer has been received").wait_for()
     ((worker, status, answer),) = stored(live)
     assert (worker, status) == ("AALICE1", "Submitted")
-    for one in tuple_answers(expected(xml), from_xml(answer)):
-        assert one.best == one.shown[0]
-        assert one.worst == one.shown[1]
+    for one in tuple_answers(expected_tuples(xml), from_xml(answer)):
+        assert one.best == one.shown_order[0]
+        assert one.worst == one.shown_order[1]
         assert one.seconds > 0
 
     accept(page)

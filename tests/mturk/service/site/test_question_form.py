@@ -2,7 +2,7 @@
 
 import pytest
 
-from mturk.question_xml import QuestionForm, read
+from mturk.question_xml import QuestionForm, read_question
 from mturk.service.site.question_form import Block, FormQuestion, problems, read_form
 
 SCHEMA = (
@@ -43,7 +43,7 @@ OVERVIEW = (
 
 
 def form(*parts):
-    found = read(f'<QuestionForm xmlns="{SCHEMA}">{"".join(parts)}</QuestionForm>')
+    found = read_question(f'<QuestionForm xmlns="{SCHEMA}">{"".join(parts)}</QuestionForm>')
     assert isinstance(found, QuestionForm)
     return read_form(found.root)
 

@@ -21,8 +21,8 @@ from mturk.kinds import (
     Truth,
     ValidAnswer,
 )
-from mturk.kinds.pages import question_of, render_page
-from mturk.study.plan import PlannedStudy, digest_of, hits_of, shuffled
+from mturk.kinds.pages import build_question, render_page
+from mturk.study.plan import PlannedStudy, plan_hits, shuffle_parts, study_digest
 from mturk.study.settings import Settings
 
 LEVELS = ("1", "2", "3", "4", "5")
@@ -54,12 +54,12 @@ class Acceptability(HitKind):
         table.need(["id", "sentence"])
         rows = table.frame.select("id", "sentence").iter_rows()
         chosen = settings.settings(language)
-        parts = shuffled([Sentence(name, (text,)) for name, text in rows], chosen.seed)
+        parts = shuffle_parts([Sentence(name, (text,)) for name, text in rows], chosen.seed)
         size = chosen.dialogues_per_hit
         pages = [parts[start : start + size] for start in range(0, len(parts), size)]
         asked = [[[one.tuple_id, *one.item_ids] for one in page] for page in pages]
-        digest = digest_of(asked, chosen, [chosen.kind, chosen.language, chosen.consent])
-        hits = hits_of(pages, chosen, digest, self.question, display_name(file))
+        digest = study_digest(asked, chosen, [chosen.kind, chosen.language, chosen.consent])
+        hits = plan_hits(pages, chosen, digest, self.question, display_name(file))
         return PlannedStudy(chosen, tuple(hits), ())
 
     def question(self, page: Sequence[Sentence], settings: Settings) -> str:
@@ -69,7 +69,9 @@ class Acceptability(HitKind):
         ]
         fields = [self.columns(one.tuple_id) for one in page]
         parts = list(zip(page, fields, strict=True))
-        return question_of(render_page(self.package, settings, asked, parts=parts, levels=LEVELS))
+        return build_question(
+            render_page(self.package, settings, asked, parts=parts, levels=LEVELS)
+        )
 
     def columns(self, part_id: str) -> Mapping[str, str]:
         """Return the columns of the answer in a batch file -> the names of the form's fields."""
@@ -96,7 +98,7 @@ class Acceptability(HitKind):
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(["id", "rating", "annotator"])
         for row in answers:
-            name = row.asked.tuple_id
+            name = row.expected.tuple_id
             writer.writerow([name, dict(row.fields)[f"rating-{name}"], row.annotator])
         write_atomic(path, out.getvalue())
 

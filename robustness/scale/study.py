@@ -53,7 +53,7 @@ def judged_from(assignments: int, place: str) -> dict[str, float]:
     book = Ledger.open(folder / "ledger.db", create=True)
     book.start_study("http://127.0.0.1:8765", CHEAP, found, time.time())
     for hit in found:
-        book.created(hit.number, f"3HIT{hit.number}", A_HIT, time.time())
+        book.mark_created(hit.number, f"3HIT{hit.number}", A_HIT, time.time())
     before, watch = (folder / "ledger.db").stat().st_size, Stopwatch()
     with watch.step("keep"):
         book.store_assignments([_answered(hit, n) for hit in found for n in range(A_HIT)])

@@ -149,7 +149,7 @@ def test_a_comment_cannot_steer_the_terminal(study):
 def test_unfinished_decisions_are_carried_out_unless_something_else_is_decided(answered):
     answered.collect()
     first, second, third = answered.ids[:3]
-    answered.book.mean([make_action("approve", one) for one in (first, second)], 0.0)
+    answered.book.plan_actions([make_action("approve", one) for one in (first, second)], 0.0)
     answered.run("review")
     assert "2 decisions are unfinished" in answered.said
     document = answered.json("review", "--reject", first, "--feedback", "no")
@@ -183,7 +183,7 @@ def test_what_was_refused_is_said_and_ends_with_an_error(answered):
 def test_while_another_command_decides_nothing_is_decided(answered):
     path = bonus_file(answered, f"{answered.ids[0]},0.50,gut")
     answered.collect()
-    with answered.book.alone():
+    with answered.book.exclusive_lock():
         for arguments in (
             ["bonus", path],
             ["review", "--approve-submitted"],
@@ -348,7 +348,7 @@ def test_what_was_not_yet_paid_to_a_purged_worker_is_given_up(answered):
         next(one for one in answered.ids if answered.there(one)["WorkerId"] == worker)
         for worker in ("A1", "A2")
     )
-    answered.book.mean([make_action("bonus", mine, "0.10", "x")], 0.0)
+    answered.book.plan_actions([make_action("bonus", mine, "0.10", "x")], 0.0)
     answered.run("purge", "--worker", "A1", "--yes")
     document = answered.json("bonus", bonus_file(answered, f"{other},0.20,y"))
     assert (document["paid"], document["refused"]) == (1, 0)

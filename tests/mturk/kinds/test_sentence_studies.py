@@ -171,5 +171,5 @@ def test_preview_writes_the_page(study, triplets_csv):
     config = study.config("verification")
     study.run("preview", triplets_csv, "--config", config, "--no-browser", "-o", page)
     text = page.read_text(encoding="utf-8")
-    assert "How alike are they in one respect?" in text
+    assert "How similar are they in one respect?" in text
     assert "what &lt;i&gt;moves&lt;/i&gt; it" in text

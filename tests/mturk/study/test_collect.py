@@ -24,7 +24,7 @@ def rows_of(path):
 def test_what_workers_said_becomes_judgments_that_bws_reads(study, tmp_path):
     submitted = study.submit_all(["A1", "A2"], comment='„Käse“, "x";\n=1+1')
     found = study.collect()
-    assert (found.asked, found.new, found.changed, found.gone) == (2, 4, 0, ())
+    assert (found.n_hits_read, found.n_new, found.n_changed, found.deleted_hits) == (2, 4, 0, ())
     write_answers(read_valid_answers(study.book), tmp_path / "j.csv")
     assert (tmp_path / "j.csv").read_text("utf-8").startswith(f"{HEADER}\n")
     rows = rows_of(tmp_path / "j.csv")
@@ -48,16 +48,16 @@ def test_what_workers_said_becomes_judgments_that_bws_reads(study, tmp_path):
 def test_collecting_again_asks_only_for_hits_with_news(study):
     first, second = study.hit_ids()
     one = study.submit("A1", first)
-    assert study.collect().new == 1
+    assert study.collect().n_new == 1
     study.running.faults.calls.clear()
     again = study.collect()
-    assert (again.asked, again.new, again.changed) == (0, 0, 0)
+    assert (again.n_hits_read, again.n_new, again.n_changed) == (0, 0, 0)
     assert study.running.faults.calls == ["ListHITs"]
     study.submit("A1", second)
-    assert (study.collect().asked, study.collect().asked) == (1, 0)
+    assert (study.collect().n_hits_read, study.collect().n_hits_read) == (1, 0)
     study.client.approve_assignment(AssignmentId=one)
     reviewed = study.collect()
-    assert (reviewed.asked, reviewed.new, reviewed.changed) == (1, 0, 1)
+    assert (reviewed.n_hits_read, reviewed.n_new, reviewed.n_changed) == (1, 0, 1)
     assert [a.status for a in study.book.assignments()] == ["Approved", "Submitted"]
 
 
@@ -66,7 +66,7 @@ def test_a_rejection_that_was_overridden_elsewhere_is_noticed(study):
     study.client.reject_assignment(AssignmentId=one, RequesterFeedback="no")
     study.collect()
     study.client.approve_assignment(AssignmentId=one, OverrideRejection=True)
-    assert study.collect().changed == 1  # no count of the HIT has changed
+    assert study.collect().n_changed == 1  # no count of the HIT has changed
     (kept,) = study.book.assignments()
     assert (kept.status, kept.rejection_time) == ("Approved", None)
 
@@ -75,7 +75,7 @@ def test_an_automatic_approval_is_noticed(study):
     study.submit("A1", study.hit_ids()[0])
     study.collect()
     study.running.clock.advance(study.settings.auto_approval_delay + 1)
-    assert study.collect().changed == 1
+    assert study.collect().n_changed == 1
 
 
 def test_more_than_a_page_of_assignments_is_collected(make_study):
@@ -84,10 +84,10 @@ def test_more_than_a_page_of_assignments_is_collected(make_study):
     fields = study.fields(hit_id)
     ids = {study.submit(f"A{n}", hit_id, fields) for n in range(205)}
     study.running.faults.calls.clear()
-    assert study.collect().new == 205
+    assert study.collect().n_new == 205
     assert study.running.faults.calls.count("ListAssignmentsForHIT") == 3  # of 100 each
     assert {one.assignment_id for one in study.book.assignments()} == ids
-    assert study.collect().asked == 0
+    assert study.collect().n_hits_read == 0
 
 
 def test_the_answer_is_kept_as_it_came(study):
@@ -196,7 +196,7 @@ def test_a_hit_that_the_service_never_had_is_a_lookup_error(study):
 def test_two_collectors_at_a_time_collect_once(study):
     study.submit_all(["A1"])
     with Ledger.open(study.path) as other:
-        assert study.collect().new == 2
+        assert study.collect().n_new == 2
         name = worker_namer(other)
         counts = [update_hit(study.client, other, hit_id, name) for hit_id in study.hit_ids()]
     assert counts == [(0, 0), (0, 0)]

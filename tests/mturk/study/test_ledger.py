@@ -88,10 +88,10 @@ def test_every_commit_waits_for_the_disk(ledger):
 
 
 def test_a_hit_goes_from_meant_to_sent_to_created(ledger):
-    ledger.sent([1], 5.0)
-    ledger.sent([1], 9.0)
+    ledger.mark_sent([1], 5.0)
+    ledger.mark_sent([1], 9.0)
     assert (ledger.hits()[0].state, ledger.hits()[0].first_sent) == ("sent", 5.0)
-    ledger.created(1, "H1", 7, 10.0)
+    ledger.mark_created(1, "H1", 7, 10.0)
     hit = ledger.hits()[0]
     assert (hit.state, hit.hit_id, hit.max_assignments, hit.created_at) == (
         "created",
@@ -99,46 +99,48 @@ def test_a_hit_goes_from_meant_to_sent_to_created(ledger):
         7,
         10.0,
     )
-    ledger.extended(1, 9)
-    ledger.closed(1)
+    ledger.set_max_assignments(1, 9)
+    ledger.mark_closed(1)
     assert (ledger.hits()[0].state, ledger.hits()[0].max_assignments) == ("closed", 9)
-    ledger.reopened(1)
+    ledger.mark_reopened(1)
     assert ledger.hits()[0].state == "created"
 
 
 def test_steps_that_cannot_follow_are_refused(ledger):
-    ledger.created(1, "H1", 5, 1.0)
-    ledger.sent([1, 2], 2.0)
+    ledger.mark_created(1, "H1", 5, 1.0)
+    ledger.mark_sent([1, 2], 2.0)
     assert [hit.state for hit in ledger.hits()] == ["created", "sent", "meant"]
     with pytest.raises(LookupError):
-        ledger.created(1, "H2", 5, 2.0)
+        ledger.mark_created(1, "H2", 5, 2.0)
     with pytest.raises(LookupError):
-        ledger.closed(2)
+        ledger.mark_closed(2)
     with pytest.raises(sqlite3.IntegrityError):
-        ledger.created(2, "H1", 5, 2.0)
+        ledger.mark_created(2, "H1", 5, 2.0)
     assert [hit.hit_id for hit in ledger.hits()] == ["H1", None, None]
 
 
 def test_the_same_study_again_is_fine_and_may_change_what_no_hit_depends_on(ledger):
-    ledger.sent([1], 1.0)
+    ledger.mark_sent([1], 1.0)
     later = Settings(spending_limit=Decimal("50.00"), lifetime=3600)
-    ledger.begin(HERE, later, PLANS, 200.0)
+    ledger.start_study(HERE, later, PLANS, 200.0)
     assert ledger.study().settings == later
     assert ledger.study().created == 100.0
     assert ledger.hits()[0].state == "sent"
 
 
 def test_a_page_rendered_otherwise_later_leaves_what_was_meant(ledger):
-    ledger.sent([1], 1.0)
-    ledger.begin(HERE, Settings(), [replace(p, question="<new/>") for p in PLANS], 200.0)
+    ledger.mark_sent([1], 1.0)
+    ledger.start_study(HERE, Settings(), [replace(p, question="<new/>") for p in PLANS], 200.0)
     assert ledger.question(3) == "<q n='3'/>"
 
 
 def test_another_study_is_refused_with_every_difference(ledger, path):
-    ledger.sent([1], 1.0)
+    ledger.mark_sent([1], 1.0)
     other = Settings(reward=Decimal("0.99"), pseudonyms=False)
     with pytest.raises(InputError) as refused:
-        ledger.begin("https://else.where", other, [plan(1), plan(2, "y"), plan(3), plan(4)], 2.0)
+        ledger.start_study(
+            "https://else.where", other, [plan(1), plan(2, "y"), plan(3), plan(4)], 2.0
+        )
     said = [str(problem) for problem in refused.value.problems]
     assert len(said) == 4
     assert said[0].startswith(f"{path}: belongs to the service {HERE}, not to https://else.where; ")
@@ -151,13 +153,13 @@ def test_another_study_is_refused_with_every_difference(ledger, path):
 
 def test_before_anything_was_sent_the_study_may_still_change(ledger):
     other = Settings(reward=Decimal("0.99"))
-    ledger.begin(HERE, other, [plan(1, "y")], 200.0)
+    ledger.start_study(HERE, other, [plan(1, "y")], 200.0)
     assert [hit.annotation for hit in ledger.hits()] == ["giccs:y:0:1"]
     assert [part.number for part in ledger.parts()] == [1]
     assert ledger.study().settings == other
     ledger.set_hit_type("T1")
     with pytest.raises(InputError):
-        ledger.begin(HERE, Settings(), PLANS, 300.0)
+        ledger.start_study(HERE, Settings(), PLANS, 300.0)
 
 
 def test_further_hits_are_numbered_on_and_written_once(ledger):
@@ -168,40 +170,43 @@ def test_further_hits_are_numbered_on_and_written_once(ledger):
     assert [(h.number, h.annotation, h.max_assignments) for h in added] == [
         (4, "giccs:x:1:0:1", 2), (5, "giccs:x:1:0:2", 2), (6, "giccs:x:1:0:3", 2),
     ]  # fmt: skip
-    ledger.sent([4], 1.0)
-    ledger.begin(HERE, Settings(), PLANS, 200.0)  # publishing the study again leaves them
+    ledger.mark_sent([4], 1.0)
+    ledger.start_study(HERE, Settings(), PLANS, 200.0)  # publishing the study again leaves them
 
 
 def test_assignments_are_kept_once_and_only_the_review_changes_them(ledger):
-    ledger.created(1, "H1", 5, 1.0)
-    assert ledger.keep([SAID, replace(SAID, assignment_id="A2", submit_time=1.0)]) == (2, 0)
-    assert ledger.keep([SAID]) == (0, 0)
+    ledger.mark_created(1, "H1", 5, 1.0)
+    assert ledger.store_assignments([SAID, replace(SAID, assignment_id="A2", submit_time=1.0)]) == (
+        2,
+        0,
+    )
+    assert ledger.store_assignments([SAID]) == (0, 0)
     approved = replace(
         SAID, status="Approved", approval_time=9.0, feedback="danke",
         answer_xml="<other/>", worker="someone", collected_at=99.0,
     )  # fmt: skip
-    assert ledger.keep([approved]) == (0, 1)
+    assert ledger.store_assignments([approved]) == (0, 1)
     kept = ledger.assignments()
     assert [a.assignment_id for a in kept] == ["A2", "A1"]  # by the time of submission
     assert kept[1] == replace(SAID, status="Approved", approval_time=9.0, feedback="danke")
 
 
 def test_an_assignment_of_an_unknown_hit_is_refused_whole(ledger):
-    ledger.created(1, "H1", 5, 1.0)
+    ledger.mark_created(1, "H1", 5, 1.0)
     with pytest.raises(sqlite3.IntegrityError):
-        ledger.keep([SAID, replace(SAID, assignment_id="A2", hit_id="H9")])
+        ledger.store_assignments([SAID, replace(SAID, assignment_id="A2", hit_id="H9")])
     assert ledger.assignments() == ()
 
 
 def test_actions_are_meant_once_and_tell_how_far_they_are(ledger):
     bonus = Action("b1", "bonus", "A1", "0.50", "Danke")
-    assert ledger.mean([bonus, Action("a1", "approve", "A1")], 5.0) == 2
-    ledger.act("b1", "sent", 6.0)
-    assert ledger.mean([replace(bonus, amount="9.99")], 7.0) == 0
+    assert ledger.plan_actions([bonus, Action("a1", "approve", "A1")], 5.0) == 2
+    ledger.set_action_state("b1", "sent", 6.0)
+    assert ledger.plan_actions([replace(bonus, amount="9.99")], 7.0) == 0
     assert ledger.actions("sent") == (replace(bonus, state="sent", at=6.0),)
     assert [action.token for action in ledger.actions()] == ["a1", "b1"]
     with pytest.raises(LookupError):
-        ledger.act("b9", "done", 7.0)
+        ledger.set_action_state("b9", "done", 7.0)
 
 
 def test_a_transaction_is_all_or_nothing(ledger):
@@ -248,13 +253,13 @@ def other_process(code, path):
 
 ALONE = """
 import sys
-with Ledger.open(sys.argv[1]) as book, book.alone():
+with Ledger.open(sys.argv[1]) as book, book.exclusive_lock():
     print("in")
 """
 
 
 def test_of_two_processes_the_second_is_told_to_wait(ledger, path):
-    with ledger.alone():
+    with ledger.exclusive_lock():
         done = other_process(ALONE, path)
         assert (
             "another mturk-hits is at work on this ledger; wait until it has ended" in done.stderr
@@ -264,15 +269,15 @@ def test_of_two_processes_the_second_is_told_to_wait(ledger, path):
 
 
 def test_others_may_read_and_collect_meanwhile(ledger, path):
-    ledger.created(1, "H1", 5, 1.0)
+    ledger.mark_created(1, "H1", 5, 1.0)
     code = """
 import sys, json
 from mturk.study.ledger import Assignment
 with Ledger.open(sys.argv[1]) as book:
     said = Assignment("A1", "H1", "w", "Submitted", 1.0, 2.0, "<a/>", 3.0)
-    print(json.dumps([len(book.hits()), book.keep([said])]))
+    print(json.dumps([len(book.hits()), book.store_assignments([said])]))
 """
-    with ledger.alone():
+    with ledger.exclusive_lock():
         done = other_process(code, path)
     assert json.loads(done.stdout) == [3, [1, 0]]
     assert len(ledger.assignments()) == 1
@@ -282,14 +287,14 @@ def test_the_end_of_a_killed_process_frees_the_ledger(ledger, path):
     code = """
 import os, signal, sys
 book = Ledger.open(sys.argv[1])
-with book.alone():
+with book.exclusive_lock():
     book.connection.execute("BEGIN IMMEDIATE")
     book.connection.execute("DELETE FROM part")
     os.kill(os.getpid(), signal.SIGKILL)
 """
     assert other_process(code, path).returncode == -9
-    with ledger.alone():
-        ledger.sent([1], 1.0)
+    with ledger.exclusive_lock():
+        ledger.mark_sent([1], 1.0)
     assert len(ledger.parts()) == 3
 
 
@@ -312,7 +317,7 @@ with Ledger.open(sys.argv[1], create=True) as book:
 def filled(path):
     with Ledger.open(path, create=True) as book:
         book.start_study(HERE, Settings(), PLANS, 100.0)
-        book.created(1, "H1", 5, 1.0)
+        book.mark_created(1, "H1", 5, 1.0)
         book.store_assignments([replace(SAID, assignment_id=f"A{number}") for number in range(200)])
 
 

@@ -53,7 +53,7 @@ def test_every_hit_of_the_plan_is_at_the_service_as_it_was_meant(publisher):
     with publisher.ledger() as book:
         assert unpublished_cost(book) == Decimal("3.60")  # 2 HITs x 5 x (0.30 + 0.06)
         found, made = publisher.publish(book)
-        assert (found.adopted, found.doubles, made) == (0, (), 2)
+        assert (found.n_adopted, found.duplicates, made) == (0, (), 2)
         assert unpublished_hits(book) == []
         assert unpublished_cost(book) == 0
         listed = publisher.listed()
@@ -101,7 +101,7 @@ def test_hits_of_a_lost_ledger_are_adopted(publisher):
         before = book.hits(), book.study().hit_type_id
     with publisher.ledger("new.db") as book:
         found, made = publisher.publish(book)
-        assert (found.adopted, made) == (2, 0)
+        assert (found.n_adopted, made) == (2, 0)
         assert [hit.hit_id for hit in book.hits()] == [hit.hit_id for hit in before[0]]
         assert book.study().hit_type_id == before[1]
     assert len(publisher.running.annotations()) == 2
@@ -114,7 +114,7 @@ def test_a_lost_ledger_of_a_study_half_published_goes_on(publisher):
         assert len(unpublished_hits(book)) == 1
     with publisher.ledger("new.db") as book:
         found, made = publisher.publish(book)
-        assert (found.adopted, made) == (1, 1)
+        assert (found.n_adopted, made) == (1, 1)
     assert sorted(publisher.running.annotations()) == sorted(p.annotation for p in publisher.plans)
 
 
@@ -145,7 +145,7 @@ def test_more_hits_than_a_page_are_searched(publisher, monkeypatch):
     publisher.running.clock.advance(100_000)
     with publisher.ledger("new.db") as book:
         found, _ = publisher.publish(book)
-        assert found.adopted == 1
+        assert found.n_adopted == 1
         assert book.hits()[0].hit_id == mine
 
 
@@ -161,7 +161,7 @@ def test_of_two_hits_with_our_annotation_the_older_counts_and_the_other_is_told(
         publisher.running.clock.advance(10)
     with publisher.ledger() as book:
         found, _ = publisher.publish(book)
-        assert found.doubles == ((plan.annotation, made[1]),)
+        assert found.duplicates == ((plan.annotation, made[1]),)
         assert book.hits()[0].hit_id == made[0]
 
 
@@ -184,7 +184,7 @@ def test_after_24_hours_the_token_is_forgotten_and_the_hit_is_found_all_the_same
         lose_the_answer(publisher, book)
         publisher.running.clock.advance(25 * 3600)
         found, made = publisher.publish(book)
-        assert (found.adopted, made) == (1, 1)
+        assert (found.n_adopted, made) == (1, 1)
     assert sorted(publisher.running.annotations()) == sorted(p.annotation for p in publisher.plans)
 
 
@@ -250,7 +250,7 @@ def test_hits_added_later_are_published_with_their_own_size(publisher, files):
         )
         book.add_hits(more, 2)
         found, made = publisher.publish(book)
-        assert (found.adopted, made) == (0, 2)
+        assert (found.n_adopted, made) == (0, 2)
         assert [hit.max_assignments for hit in book.hits()] == [5, 5, 2, 2]
     assert len(set(publisher.running.annotations())) == 4
 

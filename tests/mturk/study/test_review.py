@@ -148,7 +148,7 @@ def test_while_the_service_is_away_decisions_stay_unfinished(answered):
 def test_who_thinks_again_is_not_overruled_by_an_unfinished_decision(answered):
     first, second = answered.ids[:2]
     old, _ = plan_reviews(answered.book, [Decision(one, "approve", "") for one in (first, second)])
-    answered.book.mean(old, answered.now())  # and here it was interrupted
+    answered.book.plan_actions(old, answered.now())  # and here it was interrupted
     new, _ = plan_reviews(answered.book, [Decision(first, "reject", "no")])
     supersede_reviews(answered.book, new, answered.now())
     assert [one.target for one in unfinished_actions(answered.book, "approve", "reject")] == [

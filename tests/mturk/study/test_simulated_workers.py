@@ -112,7 +112,7 @@ def test_truth_comes_from_dialogues_or_scores(files, tmp_path):
             '"intended": 3', '"intended": null'
         )
     )
-    with pytest.raises(InputError, match=r"1 candidates have no intended level .*d3, d3-2"):
+    with pytest.raises(InputError, match=r"1 candidates without an intended level .*d3, d3-2"):
         read_truth(files.dialogues)
 
 

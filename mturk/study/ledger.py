@@ -273,13 +273,13 @@ class Ledger:
         if "endpoint" not in values:
             raise _input_error(self.path, "holds no study yet; mturk-hits publish begins one")
         try:
-            settings, mark_created = (
+            settings, created = (
                 _settings_from_json(values["settings"]),
                 float(values["created"]),
             )
         except (ArithmeticError, KeyError, TypeError, ValueError):
             raise _input_error(self.path, DAMAGED.format("its settings cannot be read")) from None
-        return LedgerStudy(values["endpoint"], settings, mark_created, values.get("hit_type_id"))
+        return LedgerStudy(values["endpoint"], settings, created, values.get("hit_type_id"))
 
     def start_study(
         self, endpoint: str, settings: Settings, plans: Sequence[HitPlan], now: float
@@ -350,7 +350,7 @@ class Ledger:
                 [(now, number) for number in numbers],
             )
 
-    def created(self, number: int, hit_id: str, max_assignments: int, now: float) -> None:
+    def mark_created(self, number: int, hit_id: str, max_assignments: int, now: float) -> None:
         """Write down which HIT the service has, made just now or found there."""
         self._update_row(
             "UPDATE hit SET state = 'created', hit_id = ?, max_assignments = ?, created_at = ? "

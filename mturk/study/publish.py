@@ -84,7 +84,7 @@ def adopt_hits(client: Any, ledger: Ledger, *, clock: Clock = time.time) -> Adop
         number = waiting[annotation].number
         if not ledger.study().hit_type_id:
             ledger.set_hit_type(oldest["HITTypeId"])
-        ledger.created(number, oldest["HITId"], oldest["MaxAssignments"], clock())
+        ledger.mark_created(number, oldest["HITId"], oldest["MaxAssignments"], clock())
         duplicates += [(annotation, extra_hit["HITId"]) for extra_hit in extra_hits]
     log.debug("%d of them are there, %d of these twice", len(matches), len(duplicates))
     return AdoptedHits(len(matches), tuple(duplicates))
@@ -150,7 +150,7 @@ def _create(
             if error_code(error) != EXISTS:
                 raise
             response = _find_created_hit(client, hit, str(error))
-    ledger.created(hit.number, response["HITId"], response["MaxAssignments"], clock())
+    ledger.mark_created(hit.number, response["HITId"], response["MaxAssignments"], clock())
 
 
 def _find_created_hit(client: Any, hit: Hit, message: str) -> Mapping[str, Any]:

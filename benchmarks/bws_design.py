@@ -30,8 +30,8 @@ def main(sizes: tuple[int, ...] = SIZES) -> None:
     for n in sizes:
         cost = cost_of_code(MAKE.format(n=n))
         code = f"{MAKE}\n{AUDIT}".format(n=n)  # not in this process: a child starts with its size
-        found = subprocess.check_output([sys.executable, "-c", code], text=True).split()
-        repeated, appearances, positions = found
+        scores = subprocess.check_output([sys.executable, "-c", code], text=True).split()
+        repeated, appearances, positions = scores
         print(
             f"{n:>10,} {cost.wall:>8.2f} {cost.peak:>9.0f} {repeated:>15} {appearances:>12} "
             f"{positions:>20}"

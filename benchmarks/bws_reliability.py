@@ -62,8 +62,8 @@ def main() -> None:
     print(f"{'items':>9}  {'':<25} {'wall s':>7} {'CPU s':>7} {'peak MiB':>9}  peers, wall s")
     for n in sizes:
         for label, work in WORK.items():
-            made = f"from benchmarks.bws_reliability import judgments_of; judgments = judgments_of({n})"
-            cost = cost_of_code(f"{made}\n{work}")
+            setup = f"from benchmarks.bws_reliability import judgments_of; judgments = judgments_of({n})"
+            cost = cost_of_code(f"{setup}\n{work}")
             peer = PEERS.get(label, {}).get(n, "")
             numbers = f"{cost.wall:>7.2f} {cost.cpu:>7.2f} {cost.peak:>9.0f}"
             print(f"{n:>9,}  {label:<25} {numbers}  {peer}", flush=True)

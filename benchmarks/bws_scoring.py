@@ -57,7 +57,7 @@ def judgments_of(items: int, seed: int = 0) -> Judgments:
     rng = np.random.Generator(np.random.PCG64(seed))
     order = np.concatenate([rng.permutation(items) for _ in range(2 * K)])
     members = _with_distinct_items(order.reshape(2 * items, K).astype(np.int32))
-    return _judged(members, ANNOTATIONS, items, rng)
+    return _simulate_judgments(members, ANNOTATIONS, items, rng)
 
 
 def judgments_of_few_items(seed: int = 0) -> Judgments:
@@ -65,10 +65,12 @@ def judgments_of_few_items(seed: int = 0) -> Judgments:
     first = np.array([0, 1, 3, 9])  # a difference set modulo 13
     members = (np.arange(FEW_ITEMS)[:, np.newaxis] + first) % FEW_ITEMS
     rng = np.random.Generator(np.random.PCG64(seed))
-    return _judged(members.astype(np.int32), MANY_JUDGMENTS // FEW_ITEMS, FEW_ITEMS, rng)
+    return _simulate_judgments(
+        members.astype(np.int32), MANY_JUDGMENTS // FEW_ITEMS, FEW_ITEMS, rng
+    )
 
 
-def _judged(
+def _simulate_judgments(
     members: np.ndarray, annotations: int, items: int, rng: np.random.Generator
 ) -> Judgments:
     number = len(members)
@@ -162,10 +164,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--large", action="store_true", help="also a million items")
     parser.add_argument("--method", nargs="+", choices=METHODS, default=DEFAULT)
-    asked = parser.parse_args()
-    sizes = (*SIZES, LARGE) if asked.large else SIZES
+    options = parser.parse_args()
+    sizes = (*SIZES, LARGE) if options.large else SIZES
     rows = []
-    for method in asked.method:
+    for method in options.method:
         costs = [seconds_and_peak(method, items) for items in sizes]
         rows.append([method, *(f"{seconds:.2f} s, {peak:.0f} MiB" for seconds, peak in costs)])
     print(tabulate(rows, ["giccs, this machine, one thread", *(f"{n:,} items" for n in sizes)]))

@@ -48,14 +48,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("sets", nargs="*", choices=[*SIZES, []], metavar="SET")
     parser.add_argument("--dimensions", type=int, default=384)
-    asked = parser.parse_args()
-    rows = [[name, seconds_of(name, asked.dimensions)] for name in asked.sets or SIZES]
+    options = parser.parse_args()
+    rows = [[name, seconds_of(name, options.dimensions)] for name in options.sets or SIZES]
     draw = np.random.default_rng(0)
-    units, _ = of_length_one(draw.normal(size=(BACKGROUND, asked.dimensions)).astype(np.float32))
+    units, _ = of_length_one(draw.normal(size=(BACKGROUND, options.dimensions)).astype(np.float32))
     start = time.process_time()
     uniformity(units)
     rows.append(["uniformity", time.process_time() - start])
-    print(tabulate(rows, ["set", f"CPU s, {asked.dimensions} dimensions"], floatfmt=".1f"))
+    print(tabulate(rows, ["set", f"CPU s, {options.dimensions} dimensions"], floatfmt=".1f"))
 
 
 if __name__ == "__main__":

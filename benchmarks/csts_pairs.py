@@ -38,7 +38,7 @@ def captions_of(sources: int, rng: np.random.Generator):
     stop = sorted(english_stop_words())
     share = 1 / np.arange(1, WORDS + 1)
     number = sources * EACH
-    drawn = rng.choice(WORDS, size=(number, 14), p=share / share.sum())
+    word_indices = rng.choice(WORDS, size=(number, 14), p=share / share.sum())
     lengths = rng.integers(8, 15, size=number)
     stops = rng.random((number, 14)) < 0.35
     texts = tuple(
@@ -46,12 +46,14 @@ def captions_of(sources: int, rng: np.random.Generator):
             stop[w % len(stop)] if s else f"word{w}"
             for w, s in zip(row[:n], is_stop[:n], strict=True)
         )
-        for row, is_stop, n in zip(drawn.tolist(), stops.tolist(), lengths.tolist(), strict=True)
+        for row, is_stop, n in zip(
+            word_indices.tolist(), stops.tolist(), lengths.tolist(), strict=True
+        )
     )
-    places = np.arange(number)
+    indices = np.arange(number)
     names = tuple(map(str, range(sources)))
     starts = np.arange(sources + 1) * EACH
-    return Captions("made", names, texts, starts, places + 1, places, number)
+    return Captions("made", names, texts, starts, indices + 1, indices, number)
 
 
 def embeddings_of(sources: int, rng: np.random.Generator):
@@ -89,21 +91,21 @@ def measure(sources: int, k: int, search: str, output: str) -> None:
     captions = captions_of(sources, rng)
     units, texts = embeddings_of(sources, rng)
     ticks = [time.process_time()]
-    found = nearest(units, k, search)
+    neighbours = nearest(units, k, search)
     ticks.append(time.process_time())
     bags = bags_of(captions.texts, english_stop_words())
     ticks.append(time.process_time())
     tally = Tally()
-    candidates = Candidates(captions, texts, bags, *source_pairs(found.indices))
-    kept = sampled(mine(candidates, PRESETS["coco"].thresholds, tally), 20_000)
+    candidates = Candidates(captions, texts, bags, *source_pairs(neighbours.indices))
+    sampled_pairs = sampled(mine(candidates, PRESETS["coco"].thresholds, tally), 20_000)
     ticks.append(time.process_time())
     facts = {
         "bound": bound(units),
         "seconds": np.diff(ticks).tolist(),
-        "method": f"{found.method}, recall {found.recall:.3f}",
+        "method": f"{neighbours.method}, recall {neighbours.recall:.3f}",
         "candidates": tally.candidates,
         "passed": tally.passed,
-        "kept": len(kept),
+        "kept": len(sampled_pairs),
     }
     Path(output).write_text(json.dumps(facts))
 
@@ -131,8 +133,8 @@ HEADERS = [
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--large", action="store_true", help="also 500,000 captions")
-    asked = parser.parse_args()
-    cases = [*CASES, *LARGE] if asked.large else CASES
+    options = parser.parse_args()
+    cases = [*CASES, *LARGE] if options.large else CASES
     rows = [row_of(*case) for case in cases]
     print(
         tabulate(rows, HEADERS, floatfmt=(",.0f",) * 4 + (".1f",) * 4 + (",.0f",) * 3, intfmt=",")

@@ -38,7 +38,7 @@ LARGE = [(250_000, 1_000, 1_000), (250_000, 10_000, 10_000)]
 PAPER = (1_000_000, 100_000)
 
 
-def made(background: int, pairs: int, anchors: int) -> tuple[np.ndarray, np.ndarray]:
+def make_vectors(background: int, pairs: int, anchors: int) -> tuple[np.ndarray, np.ndarray]:
     """Return vectors and pairs: positives are their anchors with noise, some anchors have two."""
     rng = np.random.Generator(np.random.PCG64(0))
     spread = np.sqrt(1 / np.arange(1, WIDTH + 1, dtype=np.float32))
@@ -79,7 +79,7 @@ def product_seconds(vectors: np.ndarray, anchors: int) -> float:
 
 def as_published(vectors: np.ndarray, pairs: np.ndarray, similarity: str) -> np.ndarray:
     """Return ranks by the program's loop."""
-    row_of = {f"text {place}": place for place in range(len(vectors))}
+    row_of = {f"text {index}": index for index in range(len(vectors))}
     texts = list(row_of)
     vectors = vectors - vectors.mean(axis=0, keepdims=True)
     if similarity == "cos":
@@ -87,25 +87,25 @@ def as_published(vectors: np.ndarray, pairs: np.ndarray, similarity: str) -> np.
     embed = lambda names: np.stack([vectors[row_of[name]] for name in names])  # noqa: E731
     background, ranks = embed(texts), []
     for x, y in pairs:
-        one, other = embed([texts[x]]), embed([texts[y]])
+        first, second = embed([texts[x]]), embed([texts[y]])
         if similarity == "cos":
-            own = np.dot(one, other.T).squeeze()
-            scores = np.squeeze(np.dot(background, one.T))
+            own = np.dot(first, second.T).squeeze()
+            scores = np.squeeze(np.dot(background, first.T))
         else:
-            own = 1 / (np.linalg.norm(one - other) + 1)
-            scores = 1 / (np.linalg.norm(background - one, axis=1) + 1)
+            own = 1 / (np.linalg.norm(first - second) + 1)
+            scores = 1 / (np.linalg.norm(background - first, axis=1) + 1)
         ascending = np.sort(scores)
         ranks.append(max(1, len(ascending) - np.searchsorted(ascending, own, side="right")))
     return np.array(ranks)
 
 
-def measure(way: str, similarity: str, sizes: list[int], file: str, output: str) -> None:
+def measure(implementation: str, similarity: str, sizes: list[int], file: str, output: str) -> None:
     """Rank once; write what it took as JSON."""
     from giccs.evalrank.ranking import ranks_of
 
-    vectors, pairs = published(file) if file else made(*sizes)
+    vectors, pairs = published(file) if file else make_vectors(*sizes)
     start = time.process_time()
-    if way == "published loop":
+    if implementation == "published loop":
         ranks = as_published(vectors, pairs[::EVERY], similarity)
         seconds = (time.process_time() - start) * EVERY
     else:
@@ -122,16 +122,18 @@ def measure(way: str, similarity: str, sizes: list[int], file: str, output: str)
     Path(output).write_text(json.dumps(facts))
 
 
-def row_of(way: str, similarity: str, sizes: tuple[int, int, int], file: str) -> list[object]:
+def row_of(
+    implementation: str, similarity: str, sizes: tuple[int, int, int], file: str
+) -> list[object]:
     with tempfile.TemporaryDirectory() as folder:
         output = f"{folder}/facts.json"
-        call = f"b.measure({way!r}, {similarity!r}, {[*sizes]}, {file!r}, {output!r})"
+        call = f"b.measure({implementation!r}, {similarity!r}, {[*sizes]}, {file!r}, {output!r})"
         cost = cost_of_code(f"import benchmarks.evalrank as b; {call}")
         facts = json.loads(Path(output).read_text())
     seconds, product = facts["seconds"], facts["product"]
     rate = facts["rate"] / product / 1e9
     return [
-        *facts["sizes"], similarity, way, seconds, product, rate, product / seconds, cost.peak,
+        *facts["sizes"], similarity, implementation, seconds, product, rate, product / seconds, cost.peak,
         facts["mrr"],
     ]  # fmt: skip
 
@@ -146,19 +148,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--large", action="store_true", help="also 250,000 vectors")
     parser.add_argument("--vectors", default="", help="file of MiniLM's vectors")
-    asked, _ = parser.parse_known_args()
+    options, _ = parser.parse_known_args()
     rows = [
-        row_of(way, similarity, PUBLISHED, asked.vectors)
+        row_of(implementation, similarity, PUBLISHED, options.vectors)
         for similarity in ("cos", "l2")
-        for way in ("published loop", "giccs")
+        for implementation in ("published loop", "giccs")
     ]
-    if asked.large:
+    if options.large:
         rows += [row_of("giccs", "cos", sizes, "") for sizes in LARGE]
     formats = (",.0f", ",.0f", "", "", ".2f", ".2f", ".0f", ".2f", ",.0f", ".4f")
     print(tabulate(rows, HEADERS, floatfmt=formats, intfmt=","))
     for loop, ours in (rows[:2], rows[2:4]):
         print(f"{ours[2]}: {loop[4] / ours[4]:.0f} times less CPU time than the published loop")
-    if asked.large:
+    if options.large:
         flops = 2 * PAPER[0] * PAPER[1] * WIDTH
         hours = flops / (rows[-1][6] * 1e9 * rows[-1][7]) / 3600
         gib = (PAPER[0] + PAPER[1]) * WIDTH * 4 / 2**30

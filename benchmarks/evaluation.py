@@ -59,16 +59,16 @@ def main() -> None:
         command = str(Path(sys.executable).parent / "giccs-eval")
         ours = cost_of([command, "package:minilm", "--data", path, "-o", f"{folder}/r", "--quiet"])
         once = cost_of_code(BARE.format(path=path, unique=True))
-        twice = cost_of_code(BARE.format(path=path, unique=False))
+        two_runs = cost_of_code(BARE.format(path=path, unique=False))
     print("10,000 pairs, one thread                     CPU s   peak MiB")
     for label, cost in (
         ("giccs-eval package:minilm", ours),
         ("bare model.encode of the distinct texts", once),
-        ("bare model.encode of both columns", twice),
+        ("bare model.encode of both columns", two_runs),
     ):
         print(f"{label:<42} {cost.cpu:>7.1f} {cost.peak:>10.0f}")
     print(f"giccs-eval over bare: {ours.cpu / once.cpu:.3f}")
-    print(f"both columns over giccs-eval: {twice.cpu / ours.cpu:.2f}")
+    print(f"both columns over giccs-eval: {two_runs.cpu / ours.cpu:.2f}")
 
 
 if __name__ == "__main__":

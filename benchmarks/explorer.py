@@ -54,9 +54,9 @@ def made_items(dialogues: int) -> list[Item]:
     sample = read_benchmark("giccs-sample").items
     random = np.random.default_rng(0)
     words = [item.utterance for item in sample] + [item.last_turn for item in sample]
-    drawn = random.integers(len(words), size=(dialogues, 5 + CANDIDATES)).tolist()
+    indices = random.integers(len(words), size=(dialogues, 5 + CANDIDATES)).tolist()
     items = []
-    for d, numbers in enumerate(drawn):
+    for d, numbers in enumerate(indices):
         texts = [f"{words[number]} {d}" for number in numbers]
         turns = [Turn(("user", "system")[n % 2], text) for n, text in enumerate(texts[:5])]
         about = replace(
@@ -94,17 +94,21 @@ def prepare(folder: Path, dialogues: int, annotators: int) -> list[str]:
     items = made_items(dialogues)
     judgments = made_judgments(items, annotators)
     scores = score(judgments, scale="unit").score.tolist()
-    data, judged, results = folder / "large.jsonl", folder / "judgments.csv", folder / "results"
+    data, judgments_path, results = (
+        folder / "large.jsonl",
+        folder / "judgments.csv",
+        folder / "results",
+    )
     write_benchmark(
         [replace(item, score=value) for item, value in zip(items, scores, strict=True)], data
     )
-    write_judgments(judgments, judged)
+    write_judgments(judgments, judgments_path)
     benchmark, store = read_benchmark(data), Store(results)
     tasks = [PairwiseSTS(history, resamples=20) for history in ("without", "with")]
     for _ in run([open_model(name) for name in MODELS], tasks, benchmark, store):
         pass
     print(f"{len(items)} items of {dialogues} dialogues, {len(judgments)} judgments, 4 results")
-    return ["--data", str(data), "--judgments", str(judged), "--results", str(results)]
+    return ["--data", str(data), "--judgments", str(judgments_path), "--results", str(results)]
 
 
 def interactions() -> Iterator[Interaction]:
@@ -136,8 +140,8 @@ def switch(key: str, value: str) -> Callable[[Any], Any]:
     return lambda page: page.segmented_control(key=key).set_value(value).run()
 
 
-def choose(key: str, place: int) -> Callable[[Any], Any]:
-    return lambda page: page.selectbox(key=key).select_index(place).run()
+def choose(key: str, index: int) -> Callable[[Any], Any]:
+    return lambda page: page.selectbox(key=key).select_index(index).run()
 
 
 def measure(page: Any, profiled: str | None) -> None:
@@ -155,13 +159,13 @@ def measure(page: Any, profiled: str | None) -> None:
             print(f"{name:26} left out: too few items", flush=True)
             continue
         finally:
-            taken = time.perf_counter() - start
+            elapsed = time.perf_counter() - start
             threading.setprofile(None)  # type: ignore[arg-type]
         for wrong in (*done.exception, *done.error):
             raise RuntimeError(f"{name}: {wrong.value}")
         limit = LIMITS.get(name, LIMIT)
-        verdict = "within" if taken <= limit else "ABOVE"
-        print(f"{name:26} {taken:7.3f} s, {verdict} {limit:g} s", flush=True)
+        verdict = "within" if elapsed <= limit else "ABOVE"
+        print(f"{name:26} {elapsed:7.3f} s, {verdict} {limit:g} s", flush=True)
         if profile:
             pstats.Stats(profile).sort_stats("cumulative").print_stats(45)
 
@@ -177,10 +181,10 @@ def main(arguments: list[str] | None = None) -> None:
     logging.disable(logging.WARNING)  # that there is no server
     script = str(Path(app.__file__).parent / "explorer" / "streamlit_app.py")
     with tempfile.TemporaryDirectory() as folder:
-        given = prepare(Path(folder), options.dialogues, options.annotators)
-        sys.argv = [script, *given]
+        prepared = prepare(Path(folder), options.dialogues, options.annotators)
+        sys.argv = [script, *prepared]
         start = time.perf_counter()
-        warm_up(given[1], given[3], given[5], None)
+        warm_up(prepared[1], prepared[3], prepared[5], None)
         print(f"before the server is up    {time.perf_counter() - start:7.3f} s", flush=True)
         measure(AppTest.from_file(script, default_timeout=600), options.profile)
 

@@ -25,10 +25,10 @@ def machine() -> str:
 def _processor() -> str:
     """Return what the processor calls itself; its architecture where it does not tell."""
     try:
-        found = re.search(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text())
+        match = re.search(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text())
     except OSError:
-        found = None
-    return found[1] if found else platform.machine()
+        match = None
+    return match[1] if match else platform.machine()
 
 
 def provenance(command: str) -> str:
@@ -40,8 +40,8 @@ def provenance(command: str) -> str:
 def replace_block(document: Path, name: str, text: str) -> None:
     """Put `text` between the marks ``<!-- NAME: begin -->`` and ``<!-- NAME: end -->`` of a document."""
     begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->"
-    before, found, rest = document.read_text(encoding="utf-8").partition(begin)
-    _, closed, after = rest.partition(end)
-    if not (found and closed):
+    before, marker, remainder = document.read_text(encoding="utf-8").partition(begin)
+    _, closed, after = remainder.partition(end)
+    if not (marker and closed):
         raise ValueError(f"{document} has no marks {begin.strip()} and {end}")
     write_atomic(document, f"{before}{begin}\n{text.strip()}\n\n{end}{after}")

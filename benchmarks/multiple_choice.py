@@ -116,8 +116,8 @@ def figure2() -> Questions:
 
 
 def run(python: str, work: str, folder: str, gguf: str, asked: Questions) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory() as place:
-        questions, answer = Path(place, "questions"), Path(place, "answer")
+    with tempfile.TemporaryDirectory() as workdir:
+        questions, answer = Path(workdir, "questions"), Path(workdir, "answer")
         questions.write_text(json.dumps(asked))
         code = MEASURED.format(work=work)
         arguments = [python, "-c", code, folder, gguf, str(questions), str(answer)]
@@ -127,8 +127,8 @@ def run(python: str, work: str, folder: str, gguf: str, asked: Questions) -> dic
         )
         if done.returncode:
             raise RuntimeError(done.stderr[-2000:])
-        found: dict[str, Any] = json.loads(answer.read_text())
-        return found
+        result: dict[str, Any] = json.loads(answer.read_text())
+        return result
 
 
 def flops() -> float:
@@ -139,26 +139,26 @@ def flops() -> float:
     return float(QUESTIONS * (body + 2 * WIDTH * VOCABULARY * rows))
 
 
-def compared(folder: str, gguf: str, asked: Questions, peer: str | None) -> dict[str, Any]:
+def compared(folder: str, gguf: str, questions: Questions, peer: str | None) -> dict[str, Any]:
     """Print the cost of both programs and how far their numbers are apart; return ours."""
-    ours = run(sys.executable, OURS, folder, gguf, asked)
+    ours = run(sys.executable, OURS, folder, gguf, questions)
     print("                                         CPU s   peak MiB")
     print(f"giccs ({ours['forward']})".ljust(38) + f"{ours['cpu']:>8.2f} {ours['peak']:>10.0f}")
     print(f"giccs, asked again (no self-check)    {ours['again']:>8.2f}")
-    tree, apart = ours["read"]
+    tree, separate = ours["read"]
     print(
-        f"tokens read: {tree:,} in trees, {apart:,} option by option, {apart / tree:.2f} times as many"
+        f"tokens read: {tree:,} in trees, {separate:,} option by option, {separate / tree:.2f} times as many"
     )
     if not peer:
         print(
             "lm-evaluation-harness: not measured, LM_EVAL_PYTHON names no environment that has it"
         )
         return ours
-    theirs = run(peer, HARNESS, folder, gguf, asked)
+    theirs = run(peer, HARNESS, folder, gguf, questions)
     print(f"lm-evaluation-harness, batch size 1   {theirs['cpu']:>8.2f} {theirs['peak']:>10.0f}")
     pairs = list(zip(ours["scores"], theirs["scores"], strict=True))
-    far = max(abs(a - b) for one, other in pairs for a, b in zip(one, other, strict=True))
-    same = sum(one.index(max(one)) == other.index(max(other)) for one, other in pairs)
+    far = max(abs(a - b) for first, second in pairs for a, b in zip(first, second, strict=True))
+    same = sum(first.index(max(first)) == second.index(max(second)) for first, second in pairs)
     print(f"harness over giccs: {theirs['cpu'] / ours['cpu']:.2f}")
     print(f"log-likelihoods differ by {far:.1e} at most; same choice in {same} of {len(pairs)}")
     return ours

@@ -63,14 +63,14 @@ def cluster() -> Iterator[Cluster]:
     _programs()
     folder = tempfile.mkdtemp(prefix="giccs-postgresql-")
     try:
-        found = Cluster(folder, _as_owner(folder))
-        found.run("initdb", "-D", f"{folder}/data", "-U", "giccs", "-A", "trust", "-E", "UTF8",
+        server = Cluster(folder, _owner_command(folder))
+        server.run("initdb", "-D", f"{folder}/data", "-U", "giccs", "-A", "trust", "-E", "UTF8",
                   "--locale=C.UTF-8", "-N")  # fmt: skip
-        found.start()
+        server.start()
         try:
-            yield found
+            yield server
         finally:
-            found.stop()
+            server.stop()
     finally:
         shutil.rmtree(folder)
 
@@ -80,12 +80,12 @@ def _programs() -> Path:
     folders = [path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")]
     if folders:
         return max(folders, key=lambda path: int(path.parent.name))
-    if found := shutil.which("initdb"):
-        return Path(found).resolve().parent
+    if initdb := shutil.which("initdb"):
+        return Path(initdb).resolve().parent
     raise NoServerError("PostgreSQL's programs are not installed (make system)")
 
 
-def _as_owner(folder: str) -> list[str]:
+def _owner_command(folder: str) -> list[str]:
     if os.geteuid() != 0:
         return []
     try:

@@ -57,10 +57,10 @@ def rows_of(words: int, width: int) -> list[list[object]]:
             "gensim": cost_of_code(GENSIM.format(path=path)),
         }
         size = os.path.getsize(path) / 1e6
-    return [[words, width, size, what, *_shown(cost)] for what, cost in costs.items()]
+    return [[words, width, size, label, *_cost_columns(cost)] for label, cost in costs.items()]
 
 
-def _shown(cost: Cost) -> list[float]:
+def _cost_columns(cost: Cost) -> list[float]:
     return [cost.wall, cost.cpu, cost.peak]
 
 

@@ -82,21 +82,23 @@ def publish(url: str, folder: Path, settings: Settings, data: Path) -> tuple[Any
     return client, book, time.perf_counter() - start
 
 
-def check(client: Any, book: Ledger, done: SimulationLog, wanted: int) -> None:
+def check(client: Any, book: Ledger, done: SimulationLog, n_expected: int) -> None:
     """Compare what was acknowledged with what is there; raise where anything is lost, doubled or wrong."""
-    there: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     pages = client.get_paginator("list_assignments_for_hit")
     for hit in book.hits():
         for page in pages.paginate(HITId=hit.hit_id, PaginationConfig={"PageSize": 100}):
-            there.update((hit.annotation, one["WorkerId"]) for one in page["Assignments"])
-    by_worker = Counter(worker for _, worker in there)
+            counts.update(
+                (hit.annotation, assignment["WorkerId"]) for assignment in page["Assignments"]
+            )
+    by_worker = Counter(worker for _, worker in counts)
     faults = []
-    if set(there.values()) != {1}:
+    if set(counts.values()) != {1}:
         faults.append("a worker has two assignments of one HIT")
-    if by_worker != done.by_worker or by_worker.total() != wanted:
+    if by_worker != done.by_worker or by_worker.total() != n_expected:
         faults.append(
             f"{by_worker.total()} answers are there, {done.by_worker.total()} were "
-            f"acknowledged, {wanted} were wanted"
+            f"acknowledged, {n_expected} were wanted"
         )
     if done.refusals:
         faults.append(f"refused: {dict(done.refusals)}")

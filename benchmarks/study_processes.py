@@ -53,7 +53,7 @@ NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
 
 
 @dataclass(frozen=True)
-class Worked:
+class ClientResult:
     """What the workers of one client process saw."""
 
     by_worker: Counter[str]
@@ -65,7 +65,7 @@ class Worked:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StoredState:
     """What is there afterwards, held against what was acknowledged."""
 
     submissions: int
@@ -80,7 +80,7 @@ class Outcome:
 def free_ports(count: int) -> list[int]:
     """Return ports that are free now."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in sockets]
+    ports = [listening.getsockname()[1] for listening in sockets]
     for one in sockets:
         one.close()
     return ports
@@ -148,10 +148,10 @@ def configuration(
 ) -> str:  # fmt: skip
     """Return nginx's configuration: requests go to the processes in turn, over connections kept open."""
     parts = []
-    for name, port, places in (
+    for name, port, ports in (
         ("site", site, [pair[0] for pair in pairs]), ("frames", frames, [pair[1] for pair in pairs]),
     ):  # fmt: skip
-        upstream = " ".join(f"server 127.0.0.1:{place};" for place in places)
+        upstream = " ".join(f"server 127.0.0.1:{upstream_port};" for upstream_port in ports)
         parts.append(
             f"upstream {name} {{ {upstream} keepalive 64; keepalive_timeout 4s; }}\n"
             f"server {{ listen 127.0.0.1:{port}; location / {{ proxy_pass http://{name};\n"
@@ -184,18 +184,18 @@ def publish(url: str, folder: Path, data: Path, hits: int, assignments: int) -> 
     return client, book
 
 
-def work(url: str, ids: Sequence[str], dialogues: str, pace: float) -> Worked:
+def work(url: str, ids: Sequence[str], dialogues: str, pace: float) -> ClientResult:
     """Let workers do what there is; for a process of its own."""
     done = simulate_workers(url, ids, read_truth(dialogues), Behaviour(pace=pace))
     names = dict(zip(simulated_worker_ids(len(ids)), ids, strict=True))
     by_worker = Counter({names[name]: count for name, count in done.by_worker.items()})
-    seconds = [one for taken in done.seconds.values() for one in taken]
-    return Worked(by_worker, done.refusals.total(), done.counts["repeated"], seconds)
+    seconds = [duration for durations in done.seconds.values() for duration in durations]
+    return ClientResult(by_worker, done.refusals.total(), done.counts["repeated"], seconds)
 
 
 def work_in(
     clients: int, url: str, workers: int, dialogues: Path, pace: float
-) -> list[Worked]:  # fmt: skip
+) -> list[ClientResult]:  # fmt: skip
     """Share the workers among client processes."""
     ids = simulated_worker_ids(workers)
     with ProcessPoolExecutor(clients, mp_context=get_context("spawn")) as pool:
@@ -206,30 +206,34 @@ def work_in(
         return [part.result() for part in parts]
 
 
-def outcome(client: Any, book: Ledger, acknowledged: Counter[str], assignments: int) -> Outcome:
+def read_stored_state(
+    client: Any, book: Ledger, acknowledged: Counter[str], assignments: int
+) -> StoredState:
     """Read every assignment back through the API."""
-    there: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     pages = client.get_paginator("list_assignments_for_hit")
     for hit in book.hits():
         for page in pages.paginate(HITId=hit.hit_id, PaginationConfig={"PageSize": 100}):
-            there.update((hit.annotation, one["WorkerId"]) for one in page["Assignments"])
-    by_hit = Counter(annotation for annotation, _ in there.elements())
-    by_worker = Counter(worker for _, worker in there)
-    return Outcome(
-        there.total(), (acknowledged - by_worker).total(), there.total() - len(there),
+            counts.update(
+                (hit.annotation, assignment["WorkerId"]) for assignment in page["Assignments"]
+            )
+    by_hit = Counter(annotation for annotation, _ in counts.elements())
+    by_worker = Counter(worker for _, worker in counts)
+    return StoredState(
+        counts.total(), (acknowledged - by_worker).total(), counts.total() - len(counts),
         sum(max(0, count - assignments) for count in by_hit.values()),
-        _exact(client, book, assignments),
+        _is_balance_exact(client, book, assignments),
     )  # fmt: skip
 
 
-def _exact(client: Any, book: Ledger, assignments: int) -> bool:
+def _is_balance_exact(client: Any, book: Ledger, assignments: int) -> bool:
     """Tell whether the balance is what it was, less reward and fee of every place of every HIT."""
     first = client.get_hit(HITId=book.hits()[0].hit_id)["HIT"]
     share = Decimal("0.4") if assignments >= 10 else Decimal("0.2")
-    held = Decimal(first["Reward"]) * (1 + share) * assignments * len(book.hits())
-    found = client.get_account_balance()
-    return (Decimal(found["AvailableBalance"]), Decimal(found["OnHoldBalance"])) == (
-        BALANCE - held, held,
+    on_hold = Decimal(first["Reward"]) * (1 + share) * assignments * len(book.hits())
+    balance = client.get_account_balance()
+    return (Decimal(balance["AvailableBalance"]), Decimal(balance["OnHoldBalance"])) == (
+        BALANCE - on_hold, on_hold,
     )  # fmt: skip
 
 
@@ -247,30 +251,32 @@ def measure(db: str, processes: int, options: argparse.Namespace) -> dict[str, A
         )
         wall = time.perf_counter() - start
         acknowledged: Counter[str] = sum((part.by_worker for part in parts), Counter())
-        found = outcome(client, book, acknowledged, options.assignments)
+        result = read_stored_state(client, book, acknowledged, options.assignments)
         book.close()
         logged = sum(log.read_text().count(" ERROR ") for log in Path(name).glob("serve*.log"))
-    p50, p95 = np.percentile([one for part in parts for one in part.seconds], (50, 95)) * 1000
+    p50, p95 = (
+        np.percentile([duration for part in parts for duration in part.seconds], (50, 95)) * 1000
+    )
     return {
         "processes": processes,
         "workers": options.workers,
-        "submissions": found.submissions,
+        "submissions": result.submissions,
         "wanted": options.hits * options.assignments,
-        "lost": found.lost,
-        "doubled": found.doubled,
-        "over": found.over,
+        "lost": result.lost,
+        "doubled": result.doubled,
+        "over": result.over,
         "errors": logged + sum(part.refused for part in parts),
         "repeated": sum(part.repeated for part in parts),
-        "balance": "exact" if found.balance else "WRONG",
+        "balance": "exact" if result.balance else "WRONG",
         "p50 ms": round(float(p50), 1),
         "p95 ms": round(float(p95), 1),
-        "per second": round(found.submissions / wall, 1),
+        "per second": round(result.submissions / wall, 1),
     }
 
 
-def faulty(row: dict[str, Any]) -> bool:
+def has_fault(row: dict[str, Any]) -> bool:
     """Tell whether a promise was broken."""
-    wrong = any(row[what] for what in ("lost", "doubled", "over", "errors"))
+    wrong = any(row[column] for column in ("lost", "doubled", "over", "errors"))
     return wrong or row["balance"] != "exact" or row["submissions"] != row["wanted"]
 
 
@@ -304,7 +310,7 @@ def main(arguments: list[str] | None = None) -> None:
     print(json.dumps(rows) if options.json else tabulate(rows, headers="keys"))
     if options.output:
         replace_block(options.output, "processes", block(rows))
-    if any(map(faulty, rows)):
+    if any(map(has_fault, rows)):
         sys.exit(1)
 
 

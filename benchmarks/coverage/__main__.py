@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from benchmarks.coverage.cells import Cell, Study, Summary
+from benchmarks.coverage.cells import Cell, SimulatedStudy, Summary
 from benchmarks.machine import provenance, replace_block
 
 __all__ = ["SECTIONS", "main", "table"]
@@ -39,7 +39,7 @@ TOGETHER = 10
 """Studies that a process simulates at a time."""
 
 
-def _studies(cell: Cell, seeds: range) -> list[Study]:
+def _studies(cell: Cell, seeds: range) -> list[SimulatedStudy]:
     return [cell.simulate(seed) for seed in seeds]
 
 
@@ -62,10 +62,10 @@ def table(summaries: list[Summary]) -> str:
     """Return a Markdown table, a row a cell."""
     from tabulate import tabulate
 
-    settings = list(dict.fromkeys(name for one in summaries for name in one.cell.setting))
-    with_bias = any(one.bias == one.bias for one in summaries)
-    with_allowed = len({one.cell.allowed for one in summaries}) > 1
-    with_studies = len({one.studies for one in summaries}) > 1
+    settings = list(dict.fromkeys(name for summary in summaries for name in summary.cell.setting))
+    with_bias = any(summary.bias == summary.bias for summary in summaries)
+    with_allowed = len({summary.cell.allowed for summary in summaries}) > 1
+    with_studies = len({summary.studies for summary in summaries}) > 1
     headers = [
         "statement",
         *settings,
@@ -79,17 +79,17 @@ def table(summaries: list[Summary]) -> str:
     ]
     rows = [
         [
-            one.cell.statement,
-            *(one.cell.setting.get(name, "") for name in settings),
-            "" if one.coverage != one.coverage else f"{100 * one.coverage:.1f} %",
-            "" if one.coverage != one.coverage else f"{100 * one.error:.1f}",
-            *([_percent(one.cell.allowed)] if with_allowed else []),
-            *([one.studies] if with_studies else []),
-            f"{100 * one.warned:.0f} %",
-            *([f"{one.bias:+.4f}"] if with_bias else []),
-            one.verdict,
+            summary.cell.statement,
+            *(summary.cell.setting.get(name, "") for name in settings),
+            "" if summary.coverage != summary.coverage else f"{100 * summary.coverage:.1f} %",
+            "" if summary.coverage != summary.coverage else f"{100 * summary.error:.1f}",
+            *([_percent(summary.cell.allowed)] if with_allowed else []),
+            *([summary.studies] if with_studies else []),
+            f"{100 * summary.warned:.0f} %",
+            *([f"{summary.bias:+.4f}"] if with_bias else []),
+            summary.verdict,
         ]
-        for one in summaries
+        for summary in summaries
     ]
     return str(tabulate(rows, headers, "github", disable_numparse=True))
 
@@ -117,7 +117,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{section}\n\n{text}\n")
         if options.output:
             replace_block(options.output, f"coverage-{section}", text)
-        failed |= any(one.verdict == "FAILS" for one in summaries)
+        failed |= any(summary.verdict == "FAILS" for summary in summaries)
     return int(failed)
 
 

@@ -11,7 +11,7 @@ from itertools import product
 
 import numpy as np
 
-from benchmarks.coverage.cells import Cell, Study
+from benchmarks.coverage.cells import Cell, SimulatedStudy
 from benchmarks.coverage.scores import (
     CROWD,
     GROUP_SIZE,
@@ -44,13 +44,13 @@ def cells() -> list[Cell]:
     ]
 
 
-def _study(design: str, annotators: int, tastes: float, seed: int) -> Study:
+def _study(design: str, annotators: int, tastes: float, seed: int) -> SimulatedStudy:
     judgments = _judgments(design, annotators, tastes, seed)
-    whole = agreement(judgments, intervals=True).groups[0]
-    alpha = whole.alpha["both"]
+    result = agreement(judgments, intervals=True).groups[0]
+    alpha = result.alpha["both"]
     truth = _true_alpha(design, tastes)
-    warned = any("the intervals" in note for note in whole.notes)
-    return Study(int(alpha.low <= truth <= alpha.high), 1, warned, alpha.value - truth)
+    warned = any("the intervals" in note for note in result.notes)
+    return SimulatedStudy(int(alpha.low <= truth <= alpha.high), 1, warned, alpha.value - truth)
 
 
 def _judgments(design: str, annotators: int, tastes: float, seed: int) -> Judgments:

@@ -17,7 +17,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.coverage.cells import ALLOWED, Cell, Study
+from benchmarks.coverage.cells import ALLOWED, Cell, SimulatedStudy
 from bws.records import Judgments, Tuples
 from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
 from giccs.benchmark.items import Item
@@ -79,10 +79,10 @@ def cells() -> list[Cell]:
         Setting(30, 20, tastes=1, per_dialogue=5, tuples=6),
     ]
     over_both = [*with_tastes, *slanted, *partial_judges]
-    alone = [*(setting for setting in with_tastes if setting.tastes == 1), *slanted]
+    single_taste = [*(setting for setting in with_tastes if setting.tastes == 1), *slanted]
     return [
         _cell(setting, name, over_annotators)
-        for settings, over_annotators in ((over_both, True), (alone, False))
+        for settings, over_annotators in ((over_both, True), (single_taste, False))
         for setting in settings
         for name in COEFFICIENTS
     ]
@@ -95,10 +95,10 @@ def _cell(setting: Setting, name: str, over_annotators: bool) -> Cell:
     return Cell(f"{name} over {over}", described, simulate, ALLOWED if over_annotators else (0, 1))
 
 
-def _study(setting: Setting, name: str, over_annotators: bool, seed: int) -> Study:
+def _study(setting: Setting, name: str, over_annotators: bool, seed: int) -> SimulatedStudy:
     estimate = _estimates(setting, seed)[over_annotators][name]
     truth = _truth(setting)[name]
-    return Study(
+    return SimulatedStudy(
         int(estimate.low <= truth <= estimate.high),
         int(estimate.low == estimate.low),
         bool(estimate.reason),
@@ -111,13 +111,13 @@ def _estimates(
     setting: Setting, seed: int
 ) -> tuple[Mapping[str, Estimate], Mapping[str, Estimate]]:
     """Return the estimates over dialogues alone, and over dialogues and annotators."""
-    prediction, best, worst, judged = _simulated(setting, seed)
-    score = _counting(best, worst, judged)
+    prediction, best, worst, is_judged = _simulated(setting, seed)
+    score = _counting(best, worst, is_judged)
     dialogue = np.repeat(np.arange(setting.dialogues), CANDIDATES)
     benchmark = Benchmark("simulated", tuple(map(_item, range(len(score)), score.tolist())))
-    judgments = _judgments(best, worst, judged)
-    (both,) = correlations_over_annotators(judgments, benchmark, [prediction])
-    return correlations(prediction, score, dialogue), both
+    judgments = _judgments(best, worst, is_judged)
+    (result,) = correlations_over_annotators(judgments, benchmark, [prediction])
+    return correlations(prediction, score, dialogue), result
 
 
 @cache
@@ -127,8 +127,8 @@ def _truth(setting: Setting) -> dict[str, float]:
     values = []
     for seed in range(FIRST_PANEL, FIRST_PANEL + PANELS):
         prediction, *judgments = _simulated(replace(setting, dialogues=TRUTH), seed)
-        found = correlations(prediction, _counting(*judgments), dialogue, resamples=0)
-        values.append([found[name].value for name in COEFFICIENTS])
+        result = correlations(prediction, _counting(*judgments), dialogue, resamples=0)
+        values.append([result[name].value for name in COEFFICIENTS])
     return dict(zip(COEFFICIENTS, np.mean(values, axis=0).tolist(), strict=True))
 
 
@@ -145,33 +145,33 @@ def _simulated(setting: Setting, seed: int) -> tuple[Floats, Ints, Ints, NDArray
     np.put_along_axis(badness, best[..., None], -np.inf, axis=-1)
     worst = np.argmax(badness, axis=-1)
     judges = random.random((setting.dialogues, setting.annotators)).argsort(axis=1)
-    asked = random.random((setting.dialogues, len(TUPLES))).argsort(axis=1)
-    judged = judges[:, :, None] < (setting.per_dialogue or setting.annotators)
+    order = random.random((setting.dialogues, len(TUPLES))).argsort(axis=1)
+    is_judged = judges[:, :, None] < (setting.per_dialogue or setting.annotators)
     return (
         (utility + error + feature).ravel(),
         best,
         worst,
-        judged & (asked < setting.tuples)[:, None],
+        is_judged & (order < setting.tuples)[:, None],
     )
 
 
-def _counting(best: Ints, worst: Ints, judged: NDArray[np.bool_]) -> Floats:
+def _counting(best: Ints, worst: Ints, is_judged: NDArray[np.bool_]) -> Floats:
     """Return (5 D,) counting scores in 0 ... 1."""
-    dialogue, _, number = np.nonzero(judged)
+    dialogue, _, number = np.nonzero(is_judged)
     members = dialogue[:, None] * CANDIDATES + TUPLES[number]
     rows, size = np.arange(len(members)), len(best) * CANDIDATES
-    won, lost = (np.bincount(members[rows, of[judged]], minlength=size) for of in (best, worst))
+    won, lost = (np.bincount(members[rows, of[is_judged]], minlength=size) for of in (best, worst))
     score: Floats = 0.5 + (won - lost) / np.bincount(members.ravel(), minlength=size) / 2
     return score
 
 
-def _judgments(best: Ints, worst: Ints, judged: NDArray[np.bool_]) -> Judgments:
-    dialogue, annotator, number = np.nonzero(judged)
+def _judgments(best: Ints, worst: Ints, is_judged: NDArray[np.bool_]) -> Judgments:
+    dialogue, annotator, number = np.nonzero(is_judged)
     return Judgments(
         tuples=_tuples(len(best)),
         tuple_of=(dialogue * len(TUPLES) + number).astype(np.int32),
-        best=best[judged].astype(np.int8),
-        worst=worst[judged].astype(np.int8),
+        best=best[is_judged].astype(np.int8),
+        worst=worst[is_judged].astype(np.int8),
         annotator_of=annotator.astype(np.int32),
         annotators=np.array([f"a{n}" for n in range(best.shape[1])], dtype=object),
     )

@@ -17,7 +17,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.coverage.cells import Cell, Study
+from benchmarks.coverage.cells import Cell, SimulatedStudy
 from bws.design import make_tuples
 from bws.records import Judgments, Scores, Tuples
 from bws.scoring import METHODS, Scale, score, utilities
@@ -118,10 +118,10 @@ def cells_of(settings: Iterable[Setting]) -> list[Cell]:
     ]
 
 
-def _simulated(setting: Setting, name: str, seed: int) -> Study:
+def _simulated(setting: Setting, name: str, seed: int) -> SimulatedStudy:
     low, high, value, warned = _ceilings(setting, seed)[name]
     truth = _truth(setting)[name]
-    return Study(int(low <= truth <= high), int(low == low), warned, value - truth)
+    return SimulatedStudy(int(low <= truth <= high), int(low == low), warned, value - truth)
 
 
 @cache
@@ -129,7 +129,8 @@ def _ceilings(setting: Setting, seed: int) -> dict[str, tuple[float, float, floa
     judgments, _ = study(setting, seed)
     ceilings = noise_ceiling(judgments, benchmark_of(setting, judgments))
     return {
-        name: (one.low, one.high, one.value, bool(one.reason)) for name, one in ceilings.items()
+        name: (ceiling.low, ceiling.high, ceiling.value, bool(ceiling.reason))
+        for name, ceiling in ceilings.items()
     }
 
 
@@ -198,12 +199,12 @@ def _true_scores(setting: Setting, tuples: Tuples, utility: Floats, seed: int) -
     """Return (N,) what very many annotators, tuples and judgments would give."""
     if setting.method == "counting":
         return _expected_counting_scores(setting, utility, seed)
-    found = _limit(setting, tuples, utility, seed)
+    limit_scores = _limit(setting, tuples, utility, seed)
     stages = METHODS[setting.method].stages
     if setting.scale == "unit" or stages is None:
-        return np.asarray(np.tanh(found / 2))
-    group = np.arange(len(found)) // setting.size
-    return expected_counting(found, group, setting.k, stages)
+        return np.asarray(np.tanh(limit_scores / 2))
+    group = np.arange(len(limit_scores)) // setting.size
+    return expected_counting(limit_scores, group, setting.k, stages)
 
 
 def _limit(setting: Setting, tuples: Tuples, utility: Floats, seed: int) -> Floats:
@@ -213,14 +214,14 @@ def _limit(setting: Setting, tuples: Tuples, utility: Floats, seed: int) -> Floa
         return (by_group - by_group.mean(axis=1, keepdims=True)).ravel()
     factor = min(LIMIT_FACTOR, comb(setting.size, setting.k) / setting.size)
     many = _design(replace(setting, factor=factor), 0)
-    place = {item: number for number, item in enumerate(tuples.items.tolist())}
-    there = np.array([place[item] for item in many.items.tolist()])
+    index_of = {item: number for number, item in enumerate(tuples.items.tolist())}
+    indices = np.array([index_of[item] for item in many.items.tolist()])
     judgments = simulate(
-        many, utility[there], LIMIT_ANNOTATORS, noise=1, disagreement=setting.tastes, seed=seed
+        many, utility[indices], LIMIT_ANNOTATORS, noise=1, disagreement=setting.tastes, seed=seed
     )
-    found = np.empty(len(utility))
-    found[there] = utilities(judgments, setting.method, prior=LIMIT_PRIOR).utility
-    return found
+    limit_scores = np.empty(len(utility))
+    limit_scores[indices] = utilities(judgments, setting.method, prior=LIMIT_PRIOR).utility
+    return limit_scores
 
 
 def _expected_counting_scores(setting: Setting, utility: Floats, seed: int) -> Floats:
@@ -247,7 +248,9 @@ def _expected_values(merit: Floats) -> Floats:
     best = np.exp(merit - merit.max(axis=1, keepdims=True))
     best /= best.sum(axis=1, keepdims=True)
     bad = np.exp(merit.min(axis=1, keepdims=True) - merit)
-    others = np.maximum(bad.sum(axis=1, keepdims=True) - bad, np.finfo(float).tiny)
-    if_best = best / others  # of each first choice, by what the badness of another is multiplied
+    other_weights = np.maximum(bad.sum(axis=1, keepdims=True) - bad, np.finfo(float).tiny)
+    if_best = (
+        best / other_weights
+    )  # of each first choice, by what the badness of another is multiplied
     worst = bad * (if_best.sum(axis=1, keepdims=True) - if_best)
     return np.asarray(best - worst)

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Cell", "Study", "Summary"]
+__all__ = ["Cell", "SimulatedStudy", "Summary"]
 
 ALLOWED = (0.93, 0.97)
 
 
 @dataclass(frozen=True)
-class Study:
+class SimulatedStudy:
     """One simulated study: how many intervals it printed, and how many of them hold the true value."""
 
     covered: int
@@ -33,7 +33,7 @@ class Cell:
     """What prints the interval: ``bws-score, counting``."""
     setting: Mapping[str, Any]
     """What the study is like: ``{"annotators": 5, "tastes": 0.5}``; a column each."""
-    simulate: Callable[[int], Study] = field(compare=False)
+    simulate: Callable[[int], SimulatedStudy] = field(compare=False)
     """From a seed to a study; a function of a module, or a `functools.partial` of one (it is pickled)."""
     allowed: tuple[float, float] = ALLOWED
     """Coverage with which the cell holds; of another share than coverage, what is planned."""
@@ -56,19 +56,19 @@ class Summary:
     bias: float
 
     @classmethod
-    def of(cls, cell: Cell, studies: list[Study]) -> Summary:
+    def of(cls, cell: Cell, studies: list[SimulatedStudy]) -> Summary:
         """Count the intervals of the studies that cover."""
         total = sum(study.intervals for study in studies)
         coverage = sum(study.covered for study in studies) / total if total else math.nan
         squares = sum((study.covered - coverage * study.intervals) ** 2 for study in studies)
-        known = [study.bias for study in studies if not math.isnan(study.bias)]
+        biases = [study.bias for study in studies if not math.isnan(study.bias)]
         return cls(
             cell,
             len(studies),
             coverage,
             math.sqrt(squares) / total if total else math.nan,
             sum(study.warned or not study.intervals for study in studies) / len(studies),
-            sum(known) / len(known) if known else math.nan,
+            sum(biases) / len(biases) if biases else math.nan,
         )
 
     @property

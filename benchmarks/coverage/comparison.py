@@ -13,7 +13,7 @@ from functools import cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.coverage.cells import Cell, Study
+from benchmarks.coverage.cells import Cell, SimulatedStudy
 from giccs.measures.all_pairs import (
     PairDifference,
     accuracy_pairs,
@@ -74,8 +74,8 @@ def _correct(predictions: Floats, score: Floats) -> Floats:
     """Return (…, D), 1 where the item with the highest prediction has the highest score of its dialogue."""
     blocks = predictions.reshape(*predictions.shape[:-1], -1, ITEMS)
     scores = np.broadcast_to(score.reshape(-1, ITEMS), blocks.shape)
-    chosen = np.take_along_axis(scores, blocks.argmax(axis=-1)[..., None], axis=-1)[..., 0]
-    return (chosen == scores.max(axis=-1)).astype(np.float64)
+    chosen_scores = np.take_along_axis(scores, blocks.argmax(axis=-1)[..., None], axis=-1)[..., 0]
+    return (chosen_scores == scores.max(axis=-1)).astype(np.float64)
 
 
 def _accuracy(prediction: Floats, score: Floats, dialogue: Ints) -> float:
@@ -105,8 +105,8 @@ def _leaderboard(
     dialogue = np.repeat(np.arange(dialogues), ITEMS)
     size = (len(kinds), dialogues)
     utility = rng.normal(size=len(dialogue))
-    judged = (utility + 0.3 * rng.normal(size=len(dialogue))).reshape(dialogues, ITEMS)
-    score = judged.argsort(axis=1).argsort(axis=1).ravel() / (ITEMS - 1)
+    judged_scores = (utility + 0.3 * rng.normal(size=len(dialogue))).reshape(dialogues, ITEMS)
+    score = judged_scores.argsort(axis=1).argsort(axis=1).ravel() / (ITEMS - 1)
     quality, offset, shared = (
         np.array([getattr(kind, name) for kind in kinds])[:, None]
         for name in ("quality", "offset", "shared")
@@ -127,34 +127,34 @@ def _true_value(kind: Kind, metric: str, dialogues: int) -> float:
 def _equal_kind(metric: str) -> Kind:
     """Return a kind without offsets and with few shared errors whose true value is that of `Kind()`."""
     low, high = 0.1, 3.0
-    wanted = _true_value(Kind(), metric, MEDIUM)
+    true_value = _true_value(Kind(), metric, MEDIUM)
     for _ in range(12):
         quality = (low + high) / 2
         kind = Kind(quality, offset=0.0, shared=0.2)
-        too_low = _true_value(kind, metric, MEDIUM) < wanted
+        too_low = _true_value(kind, metric, MEDIUM) < true_value
         low, high = (quality, high) if too_low else (low, quality)
     return kind
 
 
-def _equal(metric: str, dialogues: int, alike: bool, seed: int) -> Study:
+def _equal(metric: str, dialogues: int, alike: bool, seed: int) -> SimulatedStudy:
     """Compare ten equal models: is no pair told apart?"""
     kinds = [Kind()] * 5 + [Kind() if alike else _equal_kind(metric)] * 5
     data = _leaderboard(np.random.default_rng([seed, dialogues]), kinds, dialogues)
-    apart = any(pair.is_significant for pair in METRICS[metric].pairs(*data, 0.1))
-    return Study(int(not apart), 1)
+    differ = any(pair.is_significant for pair in METRICS[metric].pairs(*data, 0.1))
+    return SimulatedStudy(int(not differ), 1)
 
 
-def _ranked(metric: str, dialogues: int, seed: int) -> Study:
+def _ranked(metric: str, dialogues: int, seed: int) -> SimulatedStudy:
     """Compare ten unequal models, best first: does every rank interval contain the true rank?"""
     kinds = [Kind(quality) for quality in np.linspace(1.6, 0.4, 10)]
     data = _leaderboard(np.random.default_rng([seed, dialogues]), kinds, dialogues)
     better = significantly_better(METRICS[metric].pairs(*data, 0.1), len(kinds))
     low, high = rank_intervals(better)
     rank = np.arange(1, len(kinds) + 1)
-    return Study(int(np.all((low <= rank) & (rank <= high))), 1)
+    return SimulatedStudy(int(np.all((low <= rank) & (rank <= high))), 1)
 
 
-def _planned(metric: str, quality: float, seed: int) -> Study:
+def _planned(metric: str, quality: float, seed: int) -> SimulatedStudy:
     """Plan a study from a pilot, for the true difference; does it find the difference?"""
     kinds = [Kind(), Kind(quality)]
     higher, lower = (_true_value(kind, metric, LARGE) for kind in kinds)
@@ -162,7 +162,7 @@ def _planned(metric: str, quality: float, seed: int) -> Study:
     rng = np.random.default_rng([seed, PILOT])
     (pilot,) = METRICS[metric].pairs(*_leaderboard(rng, kinds, PILOT), difference)
     (pair,) = METRICS[metric].pairs(*_leaderboard(rng, kinds, int(pilot.needed)), difference)
-    return Study(int(pair.p < ALPHA and pair.value > 0), 1)
+    return SimulatedStudy(int(pair.p < ALPHA and pair.value > 0), 1)
 
 
 def cells() -> list[Cell]:

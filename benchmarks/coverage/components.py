@@ -8,7 +8,7 @@ from functools import cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.coverage.cells import Cell, Study
+from benchmarks.coverage.cells import Cell, SimulatedStudy
 from bws.components import Generalisability, components, generalisability
 from bws.design import make_tuples
 from bws.records import Judgments
@@ -107,12 +107,12 @@ def _truth(design: Design) -> dict[str, float]:
     }
 
 
-def _simulated(seed: int, design: Design, name: str) -> Study:
+def _simulated(seed: int, design: Design, name: str) -> SimulatedStudy:
     study, truth = design.study(seed), _truth(design)[name]
     estimate = study.reliability if name == "reliability" else study.variances[name]
     printed = estimate.low == estimate.low
     covered = printed and estimate.low <= truth <= estimate.high
-    return Study(int(covered), int(printed), bool(study.notes), estimate.value - truth)
+    return SimulatedStudy(int(covered), int(printed), bool(study.notes), estimate.value - truth)
 
 
 def cells() -> list[Cell]:
@@ -129,9 +129,9 @@ def cells() -> list[Cell]:
         whole,
         replace(whole, annotators=100, per_tuple=4),
     ]
-    named = [("reliability", design) for design in designs]
-    named += [(name, groups) for name in ("item", "design", "annotator", "residual")]
+    parts = [("reliability", design) for design in designs]
+    parts += [(name, groups) for name in ("item", "design", "annotator", "residual")]
     return [
         Cell(f"--components: {name}", design.setting, partial(_simulated, design=design, name=name))
-        for name, design in named
+        for name, design in parts
     ]

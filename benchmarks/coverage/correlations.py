@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.coverage.cells import Cell, Study
+from benchmarks.coverage.cells import Cell, SimulatedStudy
 from giccs.measures.comparison import paired_correlations
 from giccs.measures.metrics import Estimate, correlations
 
@@ -43,16 +43,16 @@ def cells() -> list[Cell]:
     """Return a cell per prediction, number of dialogues and coefficient, alone and as a difference."""
     return [
         Cell(
-            f"{coefficient}{', difference of two models' if other else ''}",
+            f"{coefficient}{', difference of two models' if coefficient_value else ''}",
             {"dialogues": dialogues, "predictions": predictions, "true value": f"{truth:.3f}"},
-            partial(study, coefficient, dialogues, predictions, other),
+            partial(study, coefficient, dialogues, predictions, coefficient_value),
         )
-        for other in (0.0, 1.0, SECOND)
+        for coefficient_value in (0.0, 1.0, SECOND)
         for predictions, sizes in SIZES.items()
         for dialogues in sizes
-        if other != SECOND or dialogues == 30
+        if coefficient_value != SECOND or dialogues == 30
         for coefficient in COEFFICIENTS
-        for truth in [true_value(coefficient, predictions, other)]
+        for truth in [true_value(coefficient, predictions, coefficient_value)]
     ]
 
 
@@ -66,12 +66,14 @@ SIZES = {
 """Predictions -> numbers of dialogues."""
 
 
-def study(coefficient: str, dialogues: int, predictions: str, other: float, seed: int) -> Study:
+def study(
+    coefficient: str, dialogues: int, predictions: str, other: float, seed: int
+) -> SimulatedStudy:
     """Simulate one study; `other` is the error of a second model, 0 for none."""
     estimate = _estimates(dialogues, predictions, other, seed)[coefficient]
     truth = true_value(coefficient, predictions, other)
     printed = not np.isnan(estimate.low)
-    return Study(
+    return SimulatedStudy(
         int(estimate.low <= truth <= estimate.high),
         int(printed),
         warned=bool(estimate.reason),

@@ -40,7 +40,7 @@ SETTINGS = (
     Setting(30, 5, 3, 2, 5, method="maxdiff"),
 )
 
-KNOWN = (Setting(60, 5, 3, 2, 5), LOGIT(60, 5, 3, 2, 5))
+KNOWN_SETTINGS = (Setting(60, 5, 3, 2, 5), LOGIT(60, 5, 3, 2, 5))
 KNOWN_STUDIES = 100
 
 
@@ -53,11 +53,13 @@ def notes() -> str:
     """Return a table of the mean correlations of the items' true utilities with their scores."""
     headers = ("scores", "groups", "utilities", "ceiling, r", "r of utilities", "ρ inside groups")
     rows = []
-    for setting in KNOWN:
-        found = np.mean([_reached(setting, seed) for seed in range(KNOWN_STUDIES)], axis=0)
+    for setting in KNOWN_SETTINGS:
+        mean_correlations = np.mean(
+            [_reached(setting, seed) for seed in range(KNOWN_STUDIES)], axis=0
+        )
         described = setting.described()
         row = (setting.method, described["groups"], described["utilities"])
-        rows.append((*row, *(f"{value:.3f}" for value in found)))
+        rows.append((*row, *(f"{value:.3f}" for value in mean_correlations)))
     return str(tabulate(rows, headers, "github", disable_numparse=True))
 
 
@@ -67,6 +69,6 @@ def _reached(setting: Setting, seed: int) -> tuple[float, float, float]:
     benchmark = benchmark_of(setting, judgments)
     scores = np.array([item.score for item in benchmark.items])
     group = np.arange(len(scores)) // setting.size
-    found = correlations(utility, scores, group)
+    result = correlations(utility, scores, group)
     ceiling = noise_ceiling(judgments, benchmark)["pearson"].value
-    return ceiling, found["pearson"].value, found["rank_spearman"].value
+    return ceiling, result["pearson"].value, result["rank_spearman"].value

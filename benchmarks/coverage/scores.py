@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.coverage.cells import Cell, Study
+from benchmarks.coverage.cells import Cell, SimulatedStudy
 from bws.design import make_tuples
 from bws.records import Judgments, Tuples
 from bws.scoring import score, utilities
@@ -41,19 +41,19 @@ def cells() -> list[Cell]:
     """Return the cells of counting, its bootstrap and the choice models."""
     crowds = list(product(("complete", "incomplete"), (5, 20, CROWD), (0.0, 0.5, 1.0)))
     refused = [("complete", 3, 0.5), ("incomplete", 3, 0.5)]
-    found = [_cell("counting", "--intervals", *setting) for setting in (*refused, *crowds)]
-    found += [
+    cell_list = [_cell("counting", "--intervals", *setting) for setting in (*refused, *crowds)]
+    cell_list += [
         _cell("counting", f"--bootstrap {RESAMPLES}", *setting)
         for setting in (("complete", 5, 1.0), ("incomplete", 5, 0.0), ("incomplete", 20, 1.0))
     ]
-    found += [
+    cell_list += [
         _cell(method, "--intervals --cluster judgment", "incomplete", 5, 0.0)
         for method in ("best-worst-logit", "maxdiff", "plackett-luce")
     ]
     settings = [("complete", 5, 1.0), *product(("incomplete",), (5, CROWD), (0.0, 1.0))]
     models = [*product(("best-worst-logit", "plackett-luce"), settings)]
     models += [("maxdiff", ("incomplete", 5, 0.0)), ("bradley-terry", ("incomplete", 5, 1.0))]
-    return found + [_cell(method, "--intervals", *setting) for method, setting in models]
+    return cell_list + [_cell(method, "--intervals", *setting) for method, setting in models]
 
 
 def _cell(method: str, flags: str, design: str, annotators: int, tastes: float) -> Cell:
@@ -63,7 +63,7 @@ def _cell(method: str, flags: str, design: str, annotators: int, tastes: float) 
 
 def _study(
     method: str, flags: str, seed: int, *, design: str, annotators: int, tastes: float
-) -> Study:
+) -> SimulatedStudy:
     own_data = method == "maxdiff"
     judgments = study_judgments(design, annotators, tastes, seed)
     if own_data:
@@ -77,10 +77,10 @@ def _study(
     assert scores.low is not None
     assert scores.high is not None
     truth = _true_scores(method, design, tastes)[_numbers(judgments.tuples)]
-    known = ~np.isnan(scores.low)
+    is_scored = ~np.isnan(scores.low)
     covered = (scores.low <= truth) & (truth <= scores.high)
     warned = any("the interval is approximate" in note for note in scores.notes)
-    return Study(int(covered[known].sum()), int(known.sum()), warned)
+    return SimulatedStudy(int(covered[is_scored].sum()), int(is_scored.sum()), warned)
 
 
 @lru_cache
@@ -113,8 +113,8 @@ def study_judgments(design: str, annotators: int, tastes: float, seed: int) -> J
 def crowd(judgments: Judgments, seed: int) -> Judgments:
     """Keep the judgments of `JUDGMENTS_PER_TUPLE` annotators of each tuple, drawn at random."""
     order = np.random.default_rng([seed, 1]).random((len(judgments.tuples), CROWD)).argsort(axis=1)
-    kept = np.arange(len(order))[:, None] * CROWD + order[:, :JUDGMENTS_PER_TUPLE]
-    return judgments.select(np.sort(kept.ravel()))
+    selected = np.arange(len(order))[:, None] * CROWD + order[:, :JUDGMENTS_PER_TUPLE]
+    return judgments.select(np.sort(selected.ravel()))
 
 
 def _maxdiff(judgments: Judgments, seed: int) -> Judgments:
@@ -157,10 +157,10 @@ def _expected_value(item: int, design: str, tastes: float) -> float:
     random = np.random.default_rng([item, 3])
     first = item // GROUP_SIZE * GROUP_SIZE
     group = range(first, first + GROUP_SIZE) if design == "complete" else range(N_ITEMS)
-    opponents = np.array([other for other in group if other != item])
+    opponents = np.array([opponent for opponent in group if opponent != item])
     k = TUPLE_SIZES[design]
-    drawn = random.permuted(np.tile(opponents, (OPPONENT_DRAWS, 1)), axis=1)[:, : k - 1]
-    items = np.column_stack((np.full(OPPONENT_DRAWS, item), drawn))
+    samples = random.permuted(np.tile(opponents, (OPPONENT_DRAWS, 1)), axis=1)[:, : k - 1]
+    items = np.column_stack((np.full(OPPONENT_DRAWS, item), samples))
     merit = _utilities()[items] + tastes * random.standard_normal(items.shape)
     best = np.exp(merit) / np.exp(merit).sum(axis=1, keepdims=True)
     badness = np.exp(-merit)

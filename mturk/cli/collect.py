@@ -10,7 +10,7 @@ import click
 from bws.cli.options import option
 from bws.command import Console, command
 from bws.options import RESAMPLES, Number
-from mturk.cli.published_study import Opened, ledger_option, opened, workers_option
+from mturk.cli.published_study import PublishedStudy, ledger_option, open_study, workers_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,23 +54,23 @@ def status(console: Console, ledger: str, watch: float | None, trials: int) -> N
         raise click.UsageError(
             "--watch and --json cannot be given together: --json is one document"
         )
-    with opened(console, ledger) as study:
-        found = _status(study, trials)
-        while watch is not None and not found.complete:
+    with open_study(console, ledger) as study:
+        progress = _compute_status(study, trials)
+        while watch is not None and not progress.complete:
             click.clear()  # does nothing where nobody watches
-            click.echo(f"{found.table()}\n")
+            click.echo(f"{progress.table()}\n")
             time.sleep(watch)
-            found = _status(study, trials)
-    console.answer(found.table(), found.document())
+            progress = _compute_status(study, trials)
+    console.answer(progress.table(), progress.document())
 
 
-def _status(study: Opened, trials: int) -> Status:
+def _compute_status(study: PublishedStudy, trials: int) -> Status:
     from mturk.study.status import study_status as status_of
     from mturk.study.valid_answers import read_valid_answers
 
     hits = study.collect().hits
     return status_of(
-        study.book, hits, read_valid_answers(study.book), now=time.time(), trials=trials
+        study.ledger, hits, read_valid_answers(study.ledger), now=time.time(), trials=trials
     )
 
 
@@ -109,23 +109,25 @@ def collect(
 
     if output == "-" and console.as_json:
         raise click.UsageError("--json prints one document and nothing else; name a file with -o")
-    found: CollectionResult | None = None
+    collected: CollectionResult | None = None
     if offline:
-        with Ledger.open(ledger) as book:
-            judgments = read_valid_answers(book, worker_names(book, None, worker_ids))
-            everything = len(book.assignments())
-    else:
-        with opened(console, ledger) as study:
-            found = study.collect()
+        with Ledger.open(ledger) as opened_ledger:
             judgments = read_valid_answers(
-                study.book, worker_names(study.book, study.client, worker_ids)
+                opened_ledger, worker_names(opened_ledger, None, worker_ids)
             )
-            everything = len(study.book.assignments())
+            n_assignments = len(opened_ledger.assignments())
+    else:
+        with open_study(console, ledger) as study:
+            collected = study.collect()
+            judgments = read_valid_answers(
+                study.ledger, worker_names(study.ledger, study.client, worker_ids)
+            )
+            n_assignments = len(study.ledger.assignments())
     output = output or get_kind(judgments.kind).file
     write_answers(judgments, output)
-    for said in judgments.notes():
-        console.note(f"note: {said}")
-    document = _document(found, judgments, everything, output)
+    for message in judgments.notes():
+        console.note(f"note: {message}")
+    document = _document(collected, judgments, n_assignments, output)
     if output == "-":
         console.note(_text(document, judgments.kind))
     else:
@@ -133,23 +135,23 @@ def collect(
 
 
 def _document(
-    found: CollectionResult | None, judgments: ValidAnswers, everything: int, output: str
+    collected: CollectionResult | None, judgments: ValidAnswers, n_assignments: int, output: str
 ) -> dict[str, Any]:
     from mturk.kinds import get_kind
 
     return {
         "output": output,
-        "assignments": everything,
-        "new": found.n_new if found else 0,
-        "reviewed_since": found.n_changed if found else 0,
-        "hits_deleted": list(found.deleted_hits) if found else [],
+        "assignments": n_assignments,
+        "new": collected.n_new if collected else 0,
+        "reviewed_since": collected.n_changed if collected else 0,
+        "hits_deleted": list(collected.deleted_hits) if collected else [],
         f"{get_kind(judgments.kind).answer}s": len(judgments.answers),
-        "annotators": len({one.annotator for one in judgments.answers}),
+        "annotators": len({judgment.annotator for judgment in judgments.answers}),
         "left_out": {reason: count for reason, count in judgments.counts.items() if count},
         "left_out_each": [
-            {"assignment_id": out.assignment_id, "tuple_id": out.tuple_id, "reason": out.reason,
-             "text": out.text}
-            for out in judgments.excluded
+            {"assignment_id": item.assignment_id, "tuple_id": item.tuple_id, "reason": item.reason,
+             "text": item.text}
+            for item in judgments.excluded
         ],
     }  # fmt: skip
 
@@ -157,24 +159,24 @@ def _document(
 def _text(document: dict[str, Any], kind: str) -> str:
     from mturk.kinds import get_kind
 
-    what = f"{get_kind(kind).answer}s"
+    noun = f"{get_kind(kind).answer}s"
     return (
-        f"{document['output']}: {document[what]} {what} by {document['annotators']} annotators "
+        f"{document['output']}: {document[noun]} {noun} by {document['annotators']} annotators "
         f"from {document['assignments']} assignments, {document['new']} of them new"
     )
 
 
 def worker_names(
-    ledger: Ledger, client: Any, wanted: str | None
+    ledger: Ledger, client: Any, requested: str | None
 ) -> Callable[[Assignment], str] | None:
     """Return who an assignment is by, as --worker-ids has it; None for what the ledger says."""
     from mturk.study.collect import worker_ids
     from mturk.study.privacy import pseudonym_namer
 
-    kept = ledger.study().settings.pseudonyms
-    if wanted is None or (wanted == "pseudonyms") == kept:
+    has_pseudonyms = ledger.study().settings.pseudonyms
+    if requested is None or (requested == "pseudonyms") == has_pseudonyms:
         return None
-    if wanted == "pseudonyms":
+    if requested == "pseudonyms":
         name = pseudonym_namer(ledger)
         return lambda assignment: name(assignment.worker)
     if client is None:

@@ -80,16 +80,16 @@ endpoint_option = option(
 yes_option = option("--yes", "Publish without asking.", is_flag=True, show_default=False)
 
 
-def taken_for_nothing(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def accept_and_ignore(*ignored_options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Accept options of `publish` where they do nothing, so that one line of arguments fits all three."""
 
     def add(function: Any) -> Any:
-        taken = function
-        for one in options:
-            taken = one(taken)
-            parameter = taken.__click_params__[-1]
+        decorated = function
+        for add_option in ignored_options:
+            decorated = add_option(decorated)
+            parameter = decorated.__click_params__[-1]
             parameter.hidden, parameter.expose_value = True, False
-        return taken
+        return decorated
 
     return add
 
@@ -105,7 +105,7 @@ def taken_for_nothing(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
 )
 @study_options
 @endpoint_option
-@taken_for_nothing(ledger_option, yes_option)
+@accept_and_ignore(ledger_option, yes_option)
 def estimate(
     console: Console, tuples: str, dialogues: str | None, language: str | None, config: str | None,
     endpoint: str,
@@ -120,13 +120,13 @@ def estimate(
     from mturk.study.cost import format_estimate
 
     with arguments():
-        where = resolve(endpoint, insist_on_production=True)  # nothing is called, so no danger
-    study = _planned(console, tuples, dialogues, language, config)
-    price = _price(study)
-    _warn_of_wage(console, price, config)
+        service = resolve(endpoint, insist_on_production=True)  # nothing is called, so no danger
+    study = _plan_study(console, tuples, dialogues, language, config)
+    price = _estimate_cost(study)
+    _warn_about_wage(console, price, config)
     console.answer(
-        format_estimate(price, imaginary=not where.amazon),
-        {"endpoint": where.url, **_document(price, where)},
+        format_estimate(price, imaginary=not service.amazon),
+        {"endpoint": service.url, **_document(price, service)},
     )
 
 
@@ -144,7 +144,7 @@ def estimate(
     "--browser/--no-browser", "Whether to open the page in the browser.", default=True,
     show_default=True,
 )  # fmt: skip
-@taken_for_nothing(endpoint_option, ledger_option, yes_option)
+@accept_and_ignore(endpoint_option, ledger_option, yes_option)
 def preview(
     console: Console, tuples: str, dialogues: str | None, language: str | None, config: str | None,
     number: int, output: str, browser: bool,
@@ -157,7 +157,7 @@ def preview(
     from bws.textio import write_atomic
     from mturk.kinds.pages import preview_page
 
-    plans = _planned(console, tuples, dialogues, language, config).hits
+    plans = _plan_study(console, tuples, dialogues, language, config).hits
     if number > len(plans):
         raise click.BadParameter(f"{number} is not in 1 to {len(plans)}", param_hint="--hit")
     plan = plans[number - 1]
@@ -206,48 +206,48 @@ def publish(
     from mturk.study.ledger import Ledger
 
     with arguments():
-        where = resolve(endpoint, insist_on_production=insist_on_production)
-    study = _planned(console, tuples, dialogues, language, config)
-    price = _price(study)
+        service = resolve(endpoint, insist_on_production=insist_on_production)
+    study = _plan_study(console, tuples, dialogues, language, config)
+    price = _estimate_cost(study)
     _check_limit(price, study.settings, config)
-    _warn_of_wage(console, price, config)
-    client = connect(where)
-    with Ledger.open(ledger, create=True) as book, book.exclusive_lock():
-        _publish(console, client, book, study, where, yes)
+    _warn_about_wage(console, price, config)
+    client = connect(service)
+    with Ledger.open(ledger, create=True) as opened_ledger, opened_ledger.exclusive_lock():
+        _publish(console, client, opened_ledger, study, service, yes)
 
 
 def _publish(
-    console: Console, client: Any, book: Ledger, study: PlannedStudy, where: Endpoint, yes: bool
+    console: Console, client: Any, ledger: Ledger, study: PlannedStudy, service: Endpoint, yes: bool
 ) -> None:
     import time
 
     from mturk.study.publish import adopt_hits, create_hits, unpublished_cost, unpublished_hits
 
-    book.start_study(where.url, study.settings, study.hits, time.time())
-    before = len(book.hits()) - len(unpublished_hits(book))
-    found = adopt_hits(client, book)
-    _warn_of_doubles(console, found)
-    cost = unpublished_cost(book)
+    ledger.start_study(service.url, study.settings, study.hits, time.time())
+    before = len(ledger.hits()) - len(unpublished_hits(ledger))
+    adoption = adopt_hits(client, ledger)
+    _warn_about_duplicates(console, adoption)
+    cost = unpublished_cost(ledger)
     _check_balance(client, cost)
-    if not where.loopback and cost and not yes:
-        _confirm(len(unpublished_hits(book)), cost, where)
+    if not service.loopback and cost and not yes:
+        _confirm(len(unpublished_hits(ledger)), cost, service)
     try:
-        made = create_hits(
-            client, book, progress=lambda hits: console.progress(hits, "publishing", len(hits))
+        n_created = create_hits(
+            client, ledger, progress=lambda hits: console.progress(hits, "publishing", len(hits))
         )
     except (KeyboardInterrupt, OSError):
-        left = len(unpublished_hits(book))
-        console.note(f"{left} of {len(book.hits())} HITs are not published yet")
+        left = len(unpublished_hits(ledger))
+        console.note(f"{left} of {len(ledger.hits())} HITs are not published yet")
         raise
-    _tell(
+    _print_summary(
         console,
-        book,
-        where,
-        {"published_before": before, "adopted": found.n_adopted, "created": made},
+        ledger,
+        service,
+        {"published_before": before, "adopted": adoption.n_adopted, "created": n_created},
     )
 
 
-def _planned(
+def _plan_study(
     console: Console,
     tuples: str,
     dialogues: str | None,
@@ -264,13 +264,13 @@ def _planned(
     return study
 
 
-def _price(study: PlannedStudy) -> CostEstimate:
+def _estimate_cost(study: PlannedStudy) -> CostEstimate:
     from mturk.study.cost import estimate_cost
 
     return estimate_cost([study.settings.assignments] * len(study.hits), study.settings)
 
 
-def _document(price: CostEstimate, where: Endpoint) -> dict[str, Any]:
+def _document(price: CostEstimate, service: Endpoint) -> dict[str, Any]:
     from mturk.money import round_to_cents
 
     return {
@@ -280,7 +280,7 @@ def _document(price: CostEstimate, where: Endpoint) -> dict[str, Any]:
         "rewards": str(price.rewards),
         "fees": str(price.fees),
         "total": str(price.total),
-        "imaginary": not where.amazon,
+        "imaginary": not service.amazon,
         "hourly_usd": str(round_to_cents(price.hourly_usd)),
         "hourly": str(round_to_cents(price.hourly)),
         "minimum_wage": str(price.minimum),
@@ -291,25 +291,25 @@ def _document(price: CostEstimate, where: Endpoint) -> dict[str, Any]:
     }
 
 
-def _warn_of_wage(console: Console, price: CostEstimate, config: str | None) -> None:
+def _warn_about_wage(console: Console, price: CostEstimate, config: str | None) -> None:
     from mturk.money import round_to_cents
 
     if price.below_minimum:
         unit = price.currency
-        said = (
+        message = (
             f"workers of the expected speed earn {round_to_cents(price.hourly)} {unit} an hour, below the "
             f"minimum wage of {price.minimum} {unit}; a reward of {price.reward_for_minimum} reaches it"
         )
-        console.warn([Problem(config or "settings", None, said)])
+        console.warn([Problem(config or "settings", None, message)])
 
 
 def _check_limit(price: CostEstimate, settings: Settings, config: str | None) -> None:
     if settings.spending_limit and price.total > settings.spending_limit:
-        said = (
+        message = (
             f"the study costs ${price.total} with fees; spending_limit allows "
             f"${settings.spending_limit}"
         )
-        raise InputError(Problem(config or "settings", None, said))
+        raise InputError(Problem(config or "settings", None, message))
 
 
 def _check_balance(client: Any, cost: Decimal) -> None:
@@ -320,35 +320,39 @@ def _check_balance(client: Any, cost: Decimal) -> None:
         raise ServiceError(f"the HITs cost ${cost} with fees, and the balance is ${balance}")
 
 
-def _confirm(hits: int, cost: Decimal, where: Endpoint) -> None:
+def _confirm(hits: int, cost: Decimal, service: Endpoint) -> None:
     """Let the user type the amount; anything else ends the command."""
-    click.echo(f"{hits} HITs at {where.url} cost ${cost} with fees.", err=True)
+    click.echo(f"{hits} HITs at {service.url} cost ${cost} with fees.", err=True)
     type_amount(cost, "Type the amount to publish them", "nothing was published")
 
 
-def _warn_of_doubles(console: Console, found: AdoptedHits) -> None:
+def _warn_about_duplicates(console: Console, adoption: AdoptedHits) -> None:
     console.warn(
         [
             Problem(hit_id, None, f"is a second HIT for {annotation}; expire it with the service")
-            for annotation, hit_id in found.duplicates
+            for annotation, hit_id in adoption.duplicates
         ]
     )
 
 
-def _tell(console: Console, book: Ledger, where: Endpoint, counts: dict[str, int]) -> None:
+def _print_summary(
+    console: Console, ledger: Ledger, service: Endpoint, counts: dict[str, int]
+) -> None:
     from mturk.study.cost import estimate_cost, format_estimate
 
-    hits = book.hits()
-    study = book.study()
+    hits = ledger.hits()
+    study = ledger.study()
     price = estimate_cost([hit.max_assignments for hit in hits], study.settings)
-    said = ", ".join(f"{count} {what.replace('_', ' ')}" for what, count in counts.items() if count)
-    text = f"{len(hits)} HITs at {where.url}: {said}; ledger {book.path}"
+    message = ", ".join(
+        f"{count} {name.replace('_', ' ')}" for name, count in counts.items() if count
+    )
+    text = f"{len(hits)} HITs at {service.url}: {message}; ledger {ledger.path}"
     document = {
-        "endpoint": where.url,
-        "ledger": book.path,
+        "endpoint": service.url,
+        "ledger": ledger.path,
         "hit_type_id": study.hit_type_id,
         **counts,
         "left": sum(hit.hit_id is None for hit in hits),
-        **_document(price, where),
+        **_document(price, service),
     }
-    console.answer(f"{text}\n{format_estimate(price, imaginary=not where.amazon)}", document)
+    console.answer(f"{text}\n{format_estimate(price, imaginary=not service.amazon)}", document)

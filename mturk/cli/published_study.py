@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from mturk.study.ledger import Ledger
 
 __all__ = [
-    "Opened",
-    "confirmed",
+    "PublishedStudy",
+    "confirm_cost",
     "ledger_option",
-    "opened",
+    "open_study",
     "type_amount",
     "workers_option",
     "yes_option",
@@ -39,12 +39,12 @@ workers_option = option(
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class PublishedStudy:
     """A published study and its service."""
 
     console: Console
-    book: Ledger
-    where: Endpoint
+    ledger: Ledger
+    endpoint: Endpoint
     client: Any
 
     def collect(self) -> CollectionResult:
@@ -53,39 +53,41 @@ class Opened:
         from mturk.study.privacy import worker_namer
 
         console = self.console
-        found = collect(
-            self.client, self.book, worker_namer(self.book),
+        collected = collect(
+            self.client, self.ledger, worker_namer(self.ledger),
             progress=lambda hits: console.progress(hits, "collecting", len(hits)),
         )  # fmt: skip
-        if found.deleted_hits:
+        if collected.deleted_hits:
             console.note(
-                f"{len(found.deleted_hits)} HITs were deleted at the service; "
+                f"{len(collected.deleted_hits)} HITs were deleted at the service; "
                 "what was collected before is kept"
             )
-        return found
+        return collected
 
 
 @contextmanager
-def opened(console: Console, ledger: str) -> Iterator[Opened]:
+def open_study(console: Console, ledger: str) -> Iterator[PublishedStudy]:
     """Open a ledger and connect to the service that its study is at."""
     from mturk.study.client import connect, resolve
     from mturk.study.ledger import Ledger
 
-    with Ledger.open(ledger) as book:
+    with Ledger.open(ledger) as opened_ledger:
         # whoever published there insisted on it then
-        where = resolve(book.study().endpoint, insist_on_production=True)
-        yield Opened(console, book, where, connect(where))
+        endpoint = resolve(opened_ledger.study().endpoint, insist_on_production=True)
+        yield PublishedStudy(console, opened_ledger, endpoint, connect(endpoint))
 
 
-def confirmed(study: Opened, what: str, cost: Decimal, *, yes: bool) -> None:
+def confirm_cost(study: PublishedStudy, description: str, cost: Decimal, *, yes: bool) -> None:
     """Let the user type the amount where money may be real; anything else ends the command."""
-    imaginary = "" if study.where.amazon else " (imaginary: a service of your own moves no money)"
-    said = f"{what}: ${cost} with fees{imaginary}"
-    if yes or study.where.loopback or not cost:
-        study.console.note(said)
+    imaginary = (
+        "" if study.endpoint.amazon else " (imaginary: a service of your own moves no money)"
+    )
+    message = f"{description}: ${cost} with fees{imaginary}"
+    if yes or study.endpoint.loopback or not cost:
+        study.console.note(message)
         return
-    click.echo(said, err=True)
-    type_amount(cost, f"Type the amount to spend it at {study.where.url}", "nothing was done")
+    click.echo(message, err=True)
+    type_amount(cost, f"Type the amount to spend it at {study.endpoint.url}", "nothing was done")
 
 
 def type_amount(cost: Decimal, prompt: str, otherwise: str) -> None:

@@ -50,18 +50,20 @@ def qualify(
     if sum(map(bool, (config, test, workers_of))) != 1:
         raise click.UsageError("--config, --test or --workers-of is needed, and one of them only")
     if workers_of:
-        _mark(console, workers_of)
+        _mark_workers(console, workers_of)
         return
     from mturk.study.client import connect, resolve
     from mturk.study.qualification import create_qualification_type
 
-    asked = _test(config, language, test)
+    qualification = _test(config, language, test)
     with arguments():
-        where = resolve(endpoint)
-    its_id, new = create_qualification_type(connect(where), asked)
-    requirement = f"{its_id}>={asked.pass_at}"
-    what = f"{asked.name!r}, {len(asked.questions)} questions"
-    _tell(console, its_id, requirement, f"{'made' if new else 'was there'}: {what}", new=new)
+        service = resolve(endpoint)
+    type_id, new = create_qualification_type(connect(service), qualification)
+    requirement = f"{type_id}>={qualification.pass_at}"
+    description = f"{qualification.name!r}, {len(qualification.questions)} questions"
+    _print_requirement(
+        console, type_id, requirement, f"{'made' if new else 'was there'}: {description}", new=new
+    )
 
 
 def _test(config: str | None, language: str | None, test: str | None) -> QualificationTest:
@@ -71,17 +73,19 @@ def _test(config: str | None, language: str | None, test: str | None) -> Qualifi
     return read_test(test) if test else built_in_test(read_settings(str(config), language))
 
 
-def _mark(console: Console, ledger: str) -> None:
-    from mturk.cli.published_study import opened
+def _mark_workers(console: Console, ledger: str) -> None:
+    from mturk.cli.published_study import open_study
     from mturk.study.qualification import mark_workers
 
-    with opened(console, ledger) as study:
+    with open_study(console, ledger) as study:
         study.collect()
-        its_id, workers = mark_workers(study.client, study.book)
-    said = f"{workers} workers of {ledger} are marked"
-    _tell(console, its_id, f"!{its_id}", said, workers=workers)
+        type_id, workers = mark_workers(study.client, study.ledger)
+    comment = f"{workers} workers of {ledger} are marked"
+    _print_requirement(console, type_id, f"!{type_id}", comment, workers=workers)
 
 
-def _tell(console: Console, its_id: str, requirement: str, said: str, **more: Any) -> None:
-    document = {"qualification_type_id": its_id, "requirement": requirement, **more}
-    console.answer(f'# {said}\nown_qualifications = ["{requirement}"]', document)
+def _print_requirement(
+    console: Console, type_id: str, requirement: str, comment: str, **more: Any
+) -> None:
+    document = {"qualification_type_id": type_id, "requirement": requirement, **more}
+    console.answer(f'# {comment}\nown_qualifications = ["{requirement}"]', document)

@@ -14,10 +14,10 @@ from bws.options import Number
 from bws.problems import Problem
 from mturk.cli.collect import worker_names
 from mturk.cli.published_study import (
-    Opened,
-    confirmed,
+    PublishedStudy,
+    confirm_cost,
     ledger_option,
-    opened,
+    open_study,
     workers_option,
     yes_option,
 )
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 __all__ = ["batch", "bonus", "close", "extend", "purge", "review", "top_up"]
 
-HOURS = 3600
-LISTED = 50
+SECONDS_PER_HOUR = 3600
+MAX_LISTED = 50
 """So many assignments are shown; a sheet has all."""
 hit_argument = click.argument("hit_ids", metavar="[HIT_ID]...", nargs=-1)
-assignments_taken = click.IntRange(1, 1_000_000_000)
+assignment_count = click.IntRange(1, 1_000_000_000)
 
 
 @command(
@@ -84,75 +84,101 @@ def review(
     """
     from mturk.study.review import Decision, read_decisions
 
-    named = bool(approve or approve_submitted or reject)
-    _check_review(console, decisions, output, feedback, named=named, rejecting=bool(reject))
-    if both := set(approve) & set(reject):
-        raise click.UsageError(f"{', '.join(sorted(both))}: approve or reject, not both")
-    with opened(console, ledger) as study:
+    has_decision_options = bool(approve or approve_submitted or reject)
+    _check_review(
+        console,
+        decisions,
+        output,
+        feedback,
+        has_decision_options=has_decision_options,
+        has_rejections=bool(reject),
+    )
+    if conflicting_ids := set(approve) & set(reject):
+        raise click.UsageError(f"{', '.join(sorted(conflicting_ids))}: approve or reject, not both")
+    with open_study(console, ledger) as study:
         study.collect()
         if decisions is not None:
             read = read_decisions(decisions)
-            _decide(study, read.decisions, read.unmarked, override=override_rejections)
-        elif named:
-            approved = [*approve, *(_submitted(study, reject) if approve_submitted else ())]
-            made = [Decision(one, "approve", feedback.strip()) for one in dict.fromkeys(approved)]
-            made += [Decision(one, "reject", feedback.strip()) for one in dict.fromkeys(reject)]
-            _decide(study, made, 0, override=override_rejections)
+            _carry_out_decisions(study, read.decisions, read.unmarked, override=override_rejections)
+        elif has_decision_options:
+            approved = [
+                *approve,
+                *(_submitted_assignments(study, reject) if approve_submitted else ()),
+            ]
+            option_decisions = [
+                Decision(assignment_id, "approve", feedback.strip())
+                for assignment_id in dict.fromkeys(approved)
+            ]
+            option_decisions += [
+                Decision(assignment_id, "reject", feedback.strip())
+                for assignment_id in dict.fromkeys(reject)
+            ]
+            _carry_out_decisions(study, option_decisions, 0, override=override_rejections)
         else:
-            _list(study, output)
+            _list_waiting(study, output)
 
 
 def _check_review(
-    console: Console, decisions: str | None, output: str | None, feedback: str, *, named: bool,
-    rejecting: bool,
+    console: Console, decisions: str | None, output: str | None, feedback: str, *, has_decision_options: bool,
+    has_rejections: bool,
 ) -> None:  # fmt: skip
     """Refuse a call that says two things at once, or half a thing."""
-    if decisions is not None and named:
+    if decisions is not None and has_decision_options:
         raise click.UsageError("decisions are in the file or named by options, not both")
-    if output is not None and (named or decisions is not None):
+    if output is not None and (has_decision_options or decisions is not None):
         raise click.UsageError("-o is for the list; it cannot be given together with decisions")
     if output == "-" and console.as_json:
         raise click.UsageError("--json prints one document and nothing else; name a file with -o")
-    if rejecting and not feedback.strip():
+    if has_rejections and not feedback.strip():
         raise click.UsageError("--reject needs --feedback: what the worker is told")
-    if feedback and not named:
+    if feedback and not has_decision_options:
         raise click.UsageError("--feedback goes with --approve, --approve-submitted or --reject")
 
 
-def _submitted(study: Opened, reject: Sequence[str]) -> list[str]:
+def _submitted_assignments(study: PublishedStudy, reject: Sequence[str]) -> list[str]:
     return [
-        one.assignment_id
-        for one in study.book.assignments()
-        if one.status == "Submitted" and one.assignment_id not in reject
+        assignment.assignment_id
+        for assignment in study.ledger.assignments()
+        if assignment.status == "Submitted" and assignment.assignment_id not in reject
     ]
 
 
-def _decide(study: Opened, made: Sequence[Decision], unmarked: int, *, override: bool) -> None:
+def _carry_out_decisions(
+    study: PublishedStudy, decisions: Sequence[Decision], unmarked: int, *, override: bool
+) -> None:
     from mturk.study.actions import supersede_reviews, unfinished_actions
     from mturk.study.collect import update_hit
     from mturk.study.privacy import worker_namer
     from mturk.study.review import execute_review, plan_reviews
 
-    actions, before = plan_reviews(study.book, made, override=override)
-    with study.book.exclusive_lock():
-        supersede_reviews(study.book, actions, time.time())
-        left = {one.token: one for one in unfinished_actions(study.book, "approve", "reject")}
-        left |= {one.token: one for one in actions}
-        done = _carry_out(study, [*left.values()], execute_review)
-    hit_of = {one.assignment_id: one.hit_id for one in study.book.assignments()}
-    for hit_id in dict.fromkeys(hit_of[one.target] for one in done.done if one.target in hit_of):
-        update_hit(study.client, study.book, hit_id, worker_namer(study.book))
-    counts = {
-        "approved": sum(one.kind == "approve" for one in done.done),
-        "rejected": sum(one.kind == "reject" for one in done.done),
-        "decided_before": before + len(done.already_done),
-        "without_mark": unmarked,
-        "refused": len(done.refused),
+    actions, n_decided_before = plan_reviews(study.ledger, decisions, override=override)
+    with study.ledger.exclusive_lock():
+        supersede_reviews(study.ledger, actions, time.time())
+        actions_by_token = {
+            action.token: action for action in unfinished_actions(study.ledger, "approve", "reject")
+        }
+        actions_by_token |= {action.token: action for action in actions}
+        outcome = _carry_out_with_progress(study, [*actions_by_token.values()], execute_review)
+    hit_by_assignment = {
+        assignment.assignment_id: assignment.hit_id for assignment in study.ledger.assignments()
     }
-    _tell(study.console, "assignments", counts, done)
+    for hit_id in dict.fromkeys(
+        hit_by_assignment[action.target]
+        for action in outcome.done
+        if action.target in hit_by_assignment
+    ):
+        update_hit(study.client, study.ledger, hit_id, worker_namer(study.ledger))
+    counts = {
+        "approved": sum(action.kind == "approve" for action in outcome.done),
+        "rejected": sum(action.kind == "reject" for action in outcome.done),
+        "decided_before": n_decided_before + len(outcome.already_done),
+        "without_mark": unmarked,
+        "refused": len(outcome.refused),
+    }
+    _print_outcome(study.console, "assignments", counts, outcome)
 
 
-def _list(study: Opened, output: str | None) -> None:
+def _list_waiting(study: PublishedStudy, output: str | None) -> None:
     from bws.annotators import annotator_report
     from bws.textio import write_atomic
     from mturk.study.actions import unfinished_actions
@@ -160,10 +186,10 @@ def _list(study: Opened, output: str | None) -> None:
     from mturk.study.status import local_time
     from mturk.study.valid_answers import read_valid_answers
 
-    found = read_valid_answers(study.book)
-    report = annotator_report(found.judgments) if found.judgments else None
-    rows = pending_reviews(study.book, found, report)
-    if left := unfinished_actions(study.book, "approve", "reject"):
+    judgments = read_valid_answers(study.ledger)
+    report = annotator_report(judgments.judgments) if judgments.judgments else None
+    rows = pending_reviews(study.ledger, judgments, report)
+    if left := unfinished_actions(study.ledger, "approve", "reject"):
         study.console.note(
             f"note: {len(left)} decisions are unfinished; any decision carries them out"
         )
@@ -171,8 +197,8 @@ def _list(study: Opened, output: str | None) -> None:
         write_atomic(output, review_csv(rows, local_time))
     if output == "-":
         return
-    people = report.table() if report else ""
-    text = "\n\n".join(filter(None, [_waiting_table(rows, output), people]))
+    annotator_table = report.table() if report else ""
+    text = "\n\n".join(filter(None, [_waiting_table(rows, output), annotator_table]))
     document = {
         "waiting": [_waiting_row(row) for row in rows],
         "annotators": report.document() if report else None,
@@ -185,11 +211,11 @@ def _waiting_table(rows: Sequence[PendingReview], output: str | None) -> str:
     from bws.tables import tabulated
     from mturk.study.status import local_time
 
-    said = f"{len(rows)} assignments wait for a decision"
+    message = f"{len(rows)} assignments wait for a decision"
     if output is not None:
-        return f"{output}: {said}; mark them and give the file to mturk-hits review"
+        return f"{output}: {message}; mark them and give the file to mturk-hits review"
     if not rows:
-        return said
+        return message
     header = ["assignment", "worker", "submitted", "approved by itself", "to look at", "comment"]
     table = [
         [
@@ -197,10 +223,12 @@ def _waiting_table(rows: Sequence[PendingReview], output: str | None) -> str:
             local_time(row.assignment.submit_time), local_time(row.assignment.auto_approval_time),
             "; ".join([*row.faults, *row.review_reasons]), _one_line(row.comment),
         ]
-        for row in rows[:LISTED]
+        for row in rows[:MAX_LISTED]
     ]  # fmt: skip
-    more = f"\n... and {len(rows) - LISTED} more; -o writes all" if len(rows) > LISTED else ""
-    return f"{said}\n{tabulated(table, header)}{more}"
+    more = (
+        f"\n... and {len(rows) - MAX_LISTED} more; -o writes all" if len(rows) > MAX_LISTED else ""
+    )
+    return f"{message}\n{tabulated(table, header)}{more}"
 
 
 def _one_line(text: str) -> str:
@@ -209,13 +237,13 @@ def _one_line(text: str) -> str:
 
 
 def _waiting_row(row: PendingReview) -> dict[str, Any]:
-    one = row.assignment
+    assignment = row.assignment
     return {
-        "assignment_id": one.assignment_id,
-        "hit_id": one.hit_id,
-        "worker": one.worker,
-        "submit_time": one.submit_time,
-        "auto_approval_time": one.auto_approval_time,
+        "assignment_id": assignment.assignment_id,
+        "hit_id": assignment.hit_id,
+        "worker": assignment.worker,
+        "submit_time": assignment.submit_time,
+        "auto_approval_time": assignment.auto_approval_time,
         "faults": list(row.faults),
         "compliance": row.compliance,
         "look_at": list(row.review_reasons),
@@ -243,25 +271,29 @@ def bonus(console: Console, bonuses: str, ledger: str, yes: bool) -> None:
     from mturk.study.actions import unfinished_actions
     from mturk.study.bonus import bonus_price, pay_bonus, read_bonuses
 
-    with opened(console, ledger) as study:
+    with open_study(console, ledger) as study:
         study.collect()
-        read = read_bonuses(bonuses, study.book)
-        done_before = {one.token for one in study.book.actions("done")}
-        all_of_them = {one.token: one for one in [*unfinished_actions(study.book, "bonus"), *read]}
-        due = [one for one in all_of_them.values() if one.token not in done_before]
+        read = read_bonuses(bonuses, study.ledger)
+        tokens_done = {action.token for action in study.ledger.actions("done")}
+        actions_by_token = {
+            action.token: action for action in [*unfinished_actions(study.ledger, "bonus"), *read]
+        }
+        due = [action for action in actions_by_token.values() if action.token not in tokens_done]
         cost = bonus_price(due)
         _check_balance(study, cost.total)
         if due:
-            confirmed(study, f"{len(due)} bonuses", cost.total, yes=yes)
-        with study.book.exclusive_lock():
-            done = _carry_out(study, due, pay_bonus)
-        paid = bonus_price(done.done)
+            confirm_cost(study, f"{len(due)} bonuses", cost.total, yes=yes)
+        with study.ledger.exclusive_lock():
+            outcome = _carry_out_with_progress(study, due, pay_bonus)
+        paid = bonus_price(outcome.done)
         counts = {
-            "paid": len(done.done),
-            "paid_before": len(all_of_them) - len(due) + len(done.already_done),
-            "refused": len(done.refused),
+            "paid": len(outcome.done),
+            "paid_before": len(actions_by_token) - len(due) + len(outcome.already_done),
+            "refused": len(outcome.refused),
         }
-        _tell(console, "bonuses", counts, done, total=str(paid.total), fees=str(paid.fees))
+        _print_outcome(
+            console, "bonuses", counts, outcome, total=str(paid.total), fees=str(paid.fees)
+        )
 
 
 @command(
@@ -281,7 +313,7 @@ def bonus(console: Console, bonuses: str, ledger: str, yes: bool) -> None:
 @option(
     "--assignments",
     "Raise each HIT to so many assignments in all.",
-    type=assignments_taken,
+    type=assignment_count,
     metavar="N",
 )
 @yes_option
@@ -304,32 +336,32 @@ def extend(
 
     if hours is None and assignments is None:
         raise click.UsageError("--hours or --assignments is needed")
-    if hours and (problem := lifetime_problem(hours * HOURS)):
+    if hours and (problem := lifetime_problem(hours * SECONDS_PER_HOUR)):
         raise click.BadParameter(problem, param_hint="--hours")
-    with opened(console, ledger) as study:
+    with open_study(console, ledger) as study:
         study.collect()
-        hits = select_hits(study.book, hit_ids)
+        hits = select_hits(study.ledger, hit_ids)
         actions = plan_extensions(hits, assignments) if assignments else []
-        cost = extension_cost(hits, actions, study.book.study().settings.reward)
+        cost = extension_cost(hits, actions, study.ledger.study().settings.reward)
         _check_balance(study, cost)
         if actions:
-            confirmed(study, f"more assignments for {len(actions)} HITs", cost, yes=yes)
-        with study.book.exclusive_lock():
-            until = time.time() + (hours or 0) * HOURS
+            confirm_cost(study, f"more assignments for {len(actions)} HITs", cost, yes=yes)
+        with study.ledger.exclusive_lock():
+            until = time.time() + (hours or 0) * SECONDS_PER_HOUR
             extended = [
-                extend_one(study.client, study.book, hit, until)
+                extend_one(study.client, study.ledger, hit, until)
                 for hit in console.progress(hits if hours else [], "extending", len(hits))
             ]
-            done = _raise(study, actions)
+            outcome = _raise_assignments(study, actions)
         counts = {
             "extended": sum(extended),
             "deleted_there": extended.count(False),
-            "raised": len(done.done),
-            "had_as_many": len(done.already_done)
+            "raised": len(outcome.done),
+            "had_as_many": len(outcome.already_done)
             + (len(hits) - len(actions) if assignments else 0),
-            "refused": len(done.refused),
+            "refused": len(outcome.refused),
         }
-        _tell(console, "HITs", counts, done, cost=str(cost))
+        _print_outcome(console, "HITs", counts, outcome, cost=str(cost))
 
 
 @command(
@@ -349,15 +381,17 @@ def close(console: Console, hit_ids: tuple[str, ...], ledger: str) -> None:
     from mturk.study.hit_updates import close_hit as close_one
     from mturk.study.hit_updates import select_hits
 
-    with opened(console, ledger) as study, study.book.exclusive_lock():
-        hits = select_hits(study.book, hit_ids)
-        there = [
-            close_one(study.client, study.book, hit)
+    with open_study(console, ledger) as study, study.ledger.exclusive_lock():
+        hits = select_hits(study.ledger, hit_ids)
+        is_open = [
+            close_one(study.client, study.ledger, hit)
             for hit in console.progress(hits, "closing", len(hits))
         ]
-    gone = there.count(False)
-    said = f"{len(hits)} HITs are closed" + (f", {gone} of them deleted there" if gone else "")
-    console.answer(said, {"closed": [hit.hit_id for hit in hits], "deleted_there": gone})
+    n_deleted = is_open.count(False)
+    message = f"{len(hits)} HITs are closed" + (
+        f", {n_deleted} of them deleted there" if n_deleted else ""
+    )
+    console.answer(message, {"closed": [hit.hit_id for hit in hits], "deleted_there": n_deleted})
 
 
 @command(
@@ -382,30 +416,30 @@ def top_up(console: Console, ledger: str, dry_run: bool, yes: bool) -> None:
     from mturk.study.top_up import plan_top_up as planned
     from mturk.study.valid_answers import read_valid_answers
 
-    with opened(console, ledger) as study, study.book.exclusive_lock():
+    with open_study(console, ledger) as study, study.ledger.exclusive_lock():
         hits = study.collect().hits
-        plan = planned(study.book, hits, read_valid_answers(study.book))
-        document, kind = _top_up_document(plan), get_kind(study.book.study().settings.kind)
+        plan = planned(study.ledger, hits, read_valid_answers(study.ledger))
+        document, kind = _top_up_document(plan), get_kind(study.ledger.study().settings.kind)
         if plan.is_empty or dry_run:
             console.answer(_top_up_text(plan, kind, dry_run), document | {"done": False})
             return
         _check_balance(study, plan.cost)
-        confirmed(study, "the further answers", plan.cost, yes=yes)
-        until = time.time() + study.book.study().settings.lifetime
-        refused = execute_top_up(study.client, study.book, plan, until).refused
+        confirm_cost(study, "the further answers", plan.cost, yes=yes)
+        until = time.time() + study.ledger.study().settings.lifetime
+        refused = execute_top_up(study.client, study.ledger, plan, until).refused
         document |= {
             "done": True,
-            "refused": [{"hit_id": one.target, "text": t} for one, t in refused],
+            "refused": [{"hit_id": action.target, "text": t} for action, t in refused],
         }
         console.answer(_top_up_text(plan, kind, dry_run=False), document)
-    _stop_if_refused(refused)
+    _fail_if_refused(refused)
 
 
 def _top_up_document(plan: TopUp) -> dict[str, Any]:
     return {
         "lacking": dict(plan.missing_judgments),
         "reopened": [hit.hit_id for hit in plan.reopen],
-        "raised": {one.target: int(one.amount) for one in plan.extensions},
+        "raised": {action.target: int(action.amount) for action in plan.extensions},
         "published_again": [{"hit_id": hit.hit_id, "assignments": n} for hit, n in plan.republish],
         "unpublished": plan.n_unpublished,
         "cost": str(plan.cost),
@@ -416,14 +450,14 @@ def _top_up_text(plan: TopUp, kind: HitKind, dry_run: bool) -> str:
     if plan.is_empty:
         return f"no {kind.part} lacks {kind.answer}s that are not on their way"
     missing = sum(plan.missing_judgments.values())
-    lacking = f"{missing} {kind.answer}s of {len(plan.missing_judgments)} {kind.part}s are lacking"
-    parts = {
+    summary = f"{missing} {kind.answer}s of {len(plan.missing_judgments)} {kind.part}s are lacking"
+    hit_counts = {
         "offered again": len(plan.reopen), "with further assignments": len(plan.extensions),
         "published once more": len(plan.republish),
         "published that were not yet": plan.n_unpublished,
     }  # fmt: skip
-    said = ", ".join(f"{n} {what}" for what, n in parts.items() if n)
-    return f"{lacking}; HITs {'that would be ' if dry_run else ''}{said}; ${plan.cost} with fees"
+    message = ", ".join(f"{n} {description}" for description, n in hit_counts.items() if n)
+    return f"{summary}; HITs {'that would be ' if dry_run else ''}{message}; ${plan.cost} with fees"
 
 
 @command(
@@ -447,14 +481,17 @@ def batch(console: Console, ledger: str, output: str, worker_ids: str | None) ->
 
     if output == "-" and console.as_json:
         raise click.UsageError("--json prints one document and nothing else; name a file with -o")
-    with opened(console, ledger) as study:
+    with open_study(console, ledger) as study:
         hits = study.collect().hits
-        name = worker_names(study.book, study.client, worker_ids) or (lambda one: one.worker)
-        text, unreadable = batch_csv(study.book, hits, name, now=time.time())
-        rows = len(study.book.assignments())
+        name = worker_names(study.ledger, study.client, worker_ids) or (lambda one: one.worker)
+        text, unreadable = batch_csv(study.ledger, hits, name, now=time.time())
+        rows = len(study.ledger.assignments())
     write_atomic(output, text)
     console.warn(
-        [Problem(one, None, "the answer cannot be read; its cells are empty") for one in unreadable]
+        [
+            Problem(assignment_id, None, "the answer cannot be read; its cells are empty")
+            for assignment_id in unreadable
+        ]
     )
     if output != "-":
         document = {"output": output, "assignments": rows, "unreadable": unreadable}
@@ -490,21 +527,25 @@ def purge(console: Console, ledger: str, workers: tuple[str, ...], key: bool, ye
 
     if not workers and not key:
         raise click.UsageError("--worker or --key is needed")
-    with Ledger.open(ledger) as book, book.exclusive_lock():
-        found = find_assignments(book, workers)
-        total = sum(map(len, found.values()))
-        what = [f"{total} assignments of {len(found)} workers"] if workers else []
-        what += [f"the key {key_path(book)}"] if key else []
+    with Ledger.open(ledger) as opened_ledger, opened_ledger.exclusive_lock():
+        assignments_by_worker = find_assignments(opened_ledger, workers)
+        total = sum(map(len, assignments_by_worker.values()))
+        targets = (
+            [f"{total} assignments of {len(assignments_by_worker)} workers"] if workers else []
+        )
+        targets += [f"the key {key_path(opened_ledger)}"] if key else []
         if not yes:
-            click.confirm(f"Delete {' and '.join(what)} for good?", abort=True, err=True)
-        gone = purge_workers(book, workers) if workers else 0
-        had_key = key and destroy_key(book)
-    said = f"{ledger}: {gone} assignments deleted{', the key too' if had_key else ''}"
-    console.answer(said, {"assignments": gone, "workers": len(found), "key": had_key})
+            click.confirm(f"Delete {' and '.join(targets)} for good?", abort=True, err=True)
+        n_deleted = purge_workers(opened_ledger, workers) if workers else 0
+        had_key = key and destroy_key(opened_ledger)
+    message = f"{ledger}: {n_deleted} assignments deleted{', the key too' if had_key else ''}"
+    console.answer(
+        message, {"assignments": n_deleted, "workers": len(assignments_by_worker), "key": had_key}
+    )
 
 
-def _carry_out(
-    study: Opened, actions: Sequence[Action], do: Callable[[Any, Action], bool]
+def _carry_out_with_progress(
+    study: PublishedStudy, actions: Sequence[Action], do: Callable[[Any, Action], bool]
 ) -> ActionResults:
     """Carry actions out with a progress bar; the ledger must be held alone."""
     from mturk.study.actions import execute_actions
@@ -513,17 +554,19 @@ def _carry_out(
         return study.console.progress(waiting, "calling", len(waiting))
 
     return execute_actions(
-        study.book, actions, lambda one: do(study.client, one), progress=progress
+        study.ledger, actions, lambda one: do(study.client, one), progress=progress
     )
 
 
-def _raise(study: Opened, actions: Sequence[Action]) -> ActionResults:
+def _raise_assignments(study: PublishedStudy, actions: Sequence[Action]) -> ActionResults:
     from mturk.study.hit_updates import add_assignments
 
-    return _carry_out(study, actions, lambda client, one: add_assignments(client, study.book, one))
+    return _carry_out_with_progress(
+        study, actions, lambda client, one: add_assignments(client, study.ledger, one)
+    )
 
 
-def _check_balance(study: Opened, cost: Any) -> None:
+def _check_balance(study: PublishedStudy, cost: Any) -> None:
     from mturk.study.client import ServiceError
     from mturk.study.publish import available_balance
 
@@ -531,22 +574,23 @@ def _check_balance(study: Opened, cost: Any) -> None:
         raise ServiceError(f"${cost} is needed with fees, and the balance is ${balance}")
 
 
-def _tell(
-    console: Console, what: str, counts: dict[str, int], done: ActionResults, **more: str
+def _print_outcome(
+    console: Console, noun: str, counts: dict[str, int], outcome: ActionResults, **more: str
 ) -> None:
-    said = ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in counts.items() if n)
+    message = ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in counts.items() if n)
     problems = [
-        {"target": one.target, "kind": one.kind, "text": text} for one, text in done.refused
+        {"target": action.target, "kind": action.kind, "text": text}
+        for action, text in outcome.refused
     ]
     money = "".join(f"; {name} ${amount}" for name, amount in more.items())
     console.answer(
-        f"{what}: {said or 'nothing to do'}{money}", {**counts, **more, "refusals": problems}
+        f"{noun}: {message or 'nothing to do'}{money}", {**counts, **more, "refusals": problems}
     )
-    _stop_if_refused(done.refused)
+    _fail_if_refused(outcome.refused)
 
 
-def _stop_if_refused(refused: Sequence[tuple[Action, str]]) -> None:
+def _fail_if_refused(refused: Sequence[tuple[Action, str]]) -> None:
     """End with exit code 1 where the service refused something, with every reason."""
     if refused:
-        lines = [f"{one.target}: {one.kind} was refused: {text}" for one, text in refused]
+        lines = [f"{action.target}: {action.kind} was refused: {text}" for action, text in refused]
         raise click.ClickException("\n".join(lines))

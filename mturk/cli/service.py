@@ -18,13 +18,13 @@ from bws.problems import InputError, Problem
 
 if TYPE_CHECKING:
     from mturk.service.server import Addresses
-    from mturk.service.site.studies import Study
+    from mturk.service.site.studies import PanelStudy
 
 __all__ = ["invite", "migrate", "serve"]
 
 WORKER_ID = re.compile("A[A-Z0-9]{1,63}")
-KEPT = "the database has all HITs and assignments; the same command serves them again"
-DATABASE = option("--db", "A file (SQLite), or the URL of a database.", default="hits.db")
+RESUME_NOTE = "the database has all HITs and assignments; the same command serves them again"
+database_option = option("--db", "A file (SQLite), or the URL of a database.", default="hits.db")
 
 
 @command(
@@ -36,14 +36,14 @@ DATABASE = option("--db", "A file (SQLite), or the URL of a database.", default=
         --frame-url https://questions.example.org --trust-proxy 127.0.0.1
     """,
     logs_itself=True,
-    interrupt_message=KEPT,
+    interrupt_message=RESUME_NOTE,
 )
 @option("--host", "Where to listen; beyond this machine only with keys.", default="127.0.0.1")
 @option("--port", "Port of API and worker site; 0 takes a free one.", type=click.IntRange(0, 65535),
         default=8765)  # fmt: skip
 @option("--frame-port", "Port of the question frames.  [default: the next one]",
         type=click.IntRange(0, 65535))  # fmt: skip
-@DATABASE
+@database_option
 @option("--keys", 'TOML with access_key = "secret" lines; or set GICCS_KEYS.', metavar="FILE")
 @option("--site-url", "How browsers reach the service through a proxy.", metavar="URL")
 @option("--frame-url", "How browsers reach the frames; another host or port.", metavar="URL")
@@ -72,48 +72,50 @@ def serve(
     """
     from mturk.service.api.authentication import read_keys
     from mturk.service.clock import SystemClock
-    from mturk.service.server import Options, bound_arenas, serve
+    from mturk.service.server import ServerOptions, limit_malloc_arenas, serve
     from mturk.service.site.links import study_link
     from mturk.service.store.database import Database
 
-    _log(console, log)
-    bound_arenas()
-    known = _studies(studies)
-    options = Options(
+    _configure_logging(console, log)
+    limit_malloc_arenas()
+    panel_studies = _read_studies(studies)
+    options = ServerOptions(
         host=host, port=port, frame_port=frame_port, site_url=site_url, frame_url=frame_url,
-        keys=read_keys(keys, os.environ), studies=known, allow_external=allow_external,
-        trust_proxy=trust_proxy, metrics=None if metrics is None else _address(metrics),
+        keys=read_keys(keys, os.environ), studies=panel_studies, allow_external=allow_external,
+        trust_proxy=trust_proxy, metrics=None if metrics is None else _parse_address(metrics),
     )  # fmt: skip
-    database = Database(db, balance=_cents(balance))
+    database = Database(db, balance=_parse_cents(balance))
 
     def ready(addresses: Addresses, _: object) -> None:
         secret = database.secret()
-        links = {one.name: study_link(addresses.site, secret, one.name) for one in known}
-        _say(console, addresses, links)
+        links = {
+            study.name: study_link(addresses.site, secret, study.name) for study in panel_studies
+        }
+        _print_addresses(console, addresses, links)
 
     try:
         with arguments():
             serve(database, SystemClock(), options, ready)
-        logging.getLogger("mturk.server").info("stopped: %s", KEPT)
+        logging.getLogger("mturk.server").info("stopped: %s", RESUME_NOTE)
     finally:
         database.close()
 
 
-def _say(console: Console, addresses: Addresses, links: Mapping[str, str]) -> None:
+def _print_addresses(console: Console, addresses: Addresses, links: Mapping[str, str]) -> None:
     """Print the one line that scripts wait for; without --json the recruiting links come below it."""
     if console.as_json:
-        where = {"api": addresses.api, "site": addresses.work, "frames": addresses.frames}
-        click.echo(json.dumps(where | {"metrics": addresses.metrics, "studies": dict(links)}))
+        document = {"api": addresses.api, "site": addresses.work, "frames": addresses.frames}
+        click.echo(json.dumps(document | {"metrics": addresses.metrics, "studies": dict(links)}))
         return
-    told = f"  metrics {addresses.metrics}" if addresses.metrics else ""
+    metrics_text = f"  metrics {addresses.metrics}" if addresses.metrics else ""
     click.echo(
-        f"mturk-hits serve: requester API {addresses.api}  worker site {addresses.work}{told}"
+        f"mturk-hits serve: requester API {addresses.api}  worker site {addresses.work}{metrics_text}"
     )
     for name, link in links.items():
         click.echo(f"recruiting link of {name}: {link}")
 
 
-def _log(console: Console, form: str) -> None:
+def _configure_logging(console: Console, form: str) -> None:
     from mturk.service.monitoring.logs import configure
 
     level = logging.DEBUG if console.verbose else logging.INFO
@@ -124,7 +126,7 @@ def _log(console: Console, form: str) -> None:
         begin()
 
 
-def _address(text: str) -> tuple[str, int]:
+def _parse_address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     if host.strip("[]") and re.fullmatch("[0-9]{1,5}", port) and int(port) < 65_536:
         return host, int(port)
@@ -132,7 +134,7 @@ def _address(text: str) -> tuple[str, int]:
     raise InputError(Problem("--metrics", None, message))
 
 
-def _cents(text: str) -> int:
+def _parse_cents(text: str) -> int:
     try:
         amount = Decimal(text)
         if amount.is_finite() and 0 <= amount <= 10**12:
@@ -143,7 +145,7 @@ def _cents(text: str) -> int:
     raise InputError(Problem("--balance", None, message))
 
 
-def _studies(path: str | None) -> list[Study]:
+def _read_studies(path: str | None) -> list[PanelStudy]:
     if path is None:
         return []
     from mturk.service.site.studies import read_studies
@@ -158,7 +160,7 @@ def _studies(path: str | None) -> list[Study]:
     mturk-hits migrate --db postgresql+psycopg://giccs@/giccs
     """,
 )
-@DATABASE
+@database_option
 def migrate(console: Console, db: str) -> None:
     """Bring the tables of a database to the version that this program needs.
 
@@ -167,16 +169,16 @@ def migrate(console: Console, db: str) -> None:
     from mturk.service.store.database import Database
     from mturk.service.store.schema import VERSIONS
 
-    _check_there(db)
+    _check_database_exists(db)
     database = Database(db, migrate=True)
     database.close()
-    old, new = database.found, VERSIONS[-1]
-    said = {None: f"was empty and is now of version {new}", new: f"is of version {new} already"}
-    text = said.get(old, f"was of version {old} and is now of version {new}")
+    old, new = database.previous_version, VERSIONS[-1]
+    messages = {None: f"was empty and is now of version {new}", new: f"is of version {new} already"}
+    text = messages.get(old, f"was of version {old} and is now of version {new}")
     console.answer(f"the database {text}", {"from": old, "to": new})
 
 
-def _check_there(db: str) -> None:
+def _check_database_exists(db: str) -> None:
     if "://" not in db and not os.path.exists(db):
         raise InputError(
             Problem(db, None, "is not there; start `mturk-hits serve` first, or name --db")
@@ -192,7 +194,7 @@ def _check_there(db: str) -> None:
 )
 @click.argument("names", nargs=-1, metavar="[WORKER]...")
 @option("--workers", "Make so many workers instead of naming them.", type=click.IntRange(1, 10000))
-@DATABASE
+@database_option
 @option("--site-url", "How workers reach the site.", default="http://127.0.0.1:8765", metavar="URL")
 @option(
     "--days", "After how many days the links end.  [default: never]", type=click.IntRange(1, 3650)
@@ -211,22 +213,24 @@ def invite(
     from mturk.service.store.database import Database
 
     expires = None if days is None else time.time() + days * 86_400
-    ids, site = _worker_ids(names, workers), _origin(site_url)
-    _check_there(db)
+    ids, site = _worker_ids(names, workers), _parse_origin(site_url)
+    _check_database_exists(db)
     database = Database(db)
     try:
         secret = database.secret()
-        links = {one: worker_link(site, secret, one, expires=expires) for one in ids}
+        links = {
+            worker_id: worker_link(site, secret, worker_id, expires=expires) for worker_id in ids
+        }
     except ValueError as error:
         raise InputError(Problem("WORKER", None, str(error))) from None
     finally:
         database.close()
-    text = "\n".join(f"{one}\t{link}" for one, link in links.items())
-    rows: list[Any] = [{"worker": one, "link": link} for one, link in links.items()]
+    text = "\n".join(f"{worker_id}\t{link}" for worker_id, link in links.items())
+    rows: list[Any] = [{"worker": worker_id, "link": link} for worker_id, link in links.items()]
     console.answer(text, {"links": rows})
 
 
-def _origin(url: str) -> str:
+def _parse_origin(url: str) -> str:
     from mturk.service.site.headers import origin_of
 
     origin = url.rstrip("/")
@@ -245,5 +249,5 @@ def _worker_ids(names: tuple[str, ...], workers: int | None) -> list[str]:
     if wrong := [name for name in names if not WORKER_ID.fullmatch(name)]:
         message = f"{', '.join(wrong)}: a worker id is A and 1 to 63 capital letters or digits"
         raise InputError(Problem("WORKER", None, message))
-    made = [f"A{secrets.token_hex(7).upper()}" for _ in range(workers or 0)]
-    return [*dict.fromkeys(names), *made]
+    new_ids = [f"A{secrets.token_hex(7).upper()}" for _ in range(workers or 0)]
+    return [*dict.fromkeys(names), *new_ids]

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["simulate"]
 
-share = Number(0, 1)
-positive = Number(0, 1e6)
+share_type = Number(0, 1)
+non_negative_type = Number(0, 1e6)
 
 
 @command(
@@ -41,33 +41,33 @@ positive = Number(0, 1e6)
 )
 @option("--endpoint", "The service: local or its address.", default="local", metavar="URL")
 @option("--links", "Personal links to enter by, where open entry is off.", metavar="FILE")
-@option("--noise", "How far judgments stray from the truth.", type=positive, default=0.25)
+@option("--noise", "How far judgments stray from the truth.", type=non_negative_type, default=0.25)
 @option(
     "--disagreement",
     "How far workers differ for good: the SD of their tastes.",
-    type=positive,
+    type=non_negative_type,
     default=0.0,
     metavar="SD",
 )
-@option("--careless", "Share of tuples answered without looking.", type=share, default=0.0)
+@option("--careless", "Share of tuples answered without looking.", type=share_type, default=0.0)
 @option(
     "--return-rate returns",
     "Share of HITs that are returned.",
-    type=share,
+    type=share_type,
     default=0.0,
     former_names="--returns",
 )
 @option(
     "--abandon-rate abandons",
     "Share of HITs left lying; the worker goes.",
-    type=share,
+    type=share_type,
     default=0.0,
     former_names="--abandons",
 )
 @option(
     "--seconds-per-hit pace",
     "Mean seconds spent on a HIT.",
-    type=positive,
+    type=non_negative_type,
     default=0.0,
     metavar="SECONDS",
     former_names="--pace",
@@ -89,31 +89,32 @@ def simulate(
     from mturk.study.simulated_workers import read_truth, simulate_workers
 
     with arguments():
-        where = resolve(endpoint)
-        manner = Behaviour(**behaviour)
-    if where.amazon:
+        service = resolve(endpoint)
+        settings = Behaviour(**behaviour)
+    if service.amazon:
         raise click.UsageError("simulated workers work on a service of one's own only")
-    ways_in, true = _ways_in(workers, links), read_truth(truth) if truth else {}
-    done = _watched(
-        console, lambda told: simulate_workers(where.url, ways_in, true, manner, on_submission=told)
+    entry_links, true = _entry_links(workers, links), read_truth(truth) if truth else {}
+    rehearsal = _run_with_progress(
+        console,
+        lambda told: simulate_workers(service.url, entry_links, true, settings, on_submission=told),
     )
-    console.answer(_text(done, where.url), _document(done, where.url))
+    console.answer(_text(rehearsal, service.url), _document(rehearsal, service.url))
 
 
-def _ways_in(workers: int | None, links: str | None) -> list[str]:
+def _entry_links(workers: int | None, links: str | None) -> list[str]:
     from mturk.study.simulated_workers import read_links, simulated_worker_ids
 
     if links is None:
         if workers is None:
             raise click.UsageError("--workers or --links is needed")
         return simulated_worker_ids(workers)
-    found = read_links(links)
-    if workers is not None and workers > len(found):
-        raise click.UsageError(f"--workers is {workers}, but {links} holds {len(found)} links")
-    return found[:workers]
+    all_links = read_links(links)
+    if workers is not None and workers > len(all_links):
+        raise click.UsageError(f"--workers is {workers}, but {links} holds {len(all_links)} links")
+    return all_links[:workers]
 
 
-def _watched(
+def _run_with_progress(
     console: Console, work: Callable[[Callable[[Any], Any]], SimulationLog]
 ) -> SimulationLog:
     """Do the work while a bar counts; it has no total, so it ends with this function."""
@@ -121,30 +122,30 @@ def _watched(
     return work(lambda _: next(bar))
 
 
-def _text(done: SimulationLog, site: str) -> str:
-    counts = {what: n for what, n in sorted(done.counts.items()) if n}
+def _text(rehearsal: SimulationLog, site: str) -> str:
+    counts = {name: n for name, n in sorted(rehearsal.counts.items()) if n}
     lines = [
-        f"simulated at {site}: {', '.join(f'{n} {what}' for what, n in counts.items()) or 'nothing'}"
+        f"simulated at {site}: {', '.join(f'{n} {name}' for name, n in counts.items()) or 'nothing'}"
     ]
-    if done.by_worker:
-        numbers = sorted(done.by_worker.values())
+    if rehearsal.by_worker:
+        numbers = sorted(rehearsal.by_worker.values())
         lines.append(
             f"{len(numbers)} simulated workers: {numbers[0]} to {numbers[-1]} submissions each"
         )
-    lines += [f"refused: {why} ({n} times)" for why, n in done.refusals.most_common()]
+    lines += [f"refused: {reason} ({n} times)" for reason, n in rehearsal.refusals.most_common()]
     lines.append(f"{'page':<12}{'n':>8}{'p50 ms':>9}{'p95 ms':>9}{'p99 ms':>9}")
-    for kind, row in done.quantiles().items():
+    for kind, row in rehearsal.quantiles().items():
         times = "".join(f"{row[q] * 1000:>9.1f}" for q in ("p50", "p95", "p99"))
         lines.append(f"{kind:<12}{row['n']:>8.0f}{times}")
     return "\n".join(lines)
 
 
-def _document(done: SimulationLog, site: str) -> dict[str, Any]:
+def _document(rehearsal: SimulationLog, site: str) -> dict[str, Any]:
     return {
         "simulated": True,
         "endpoint": site,
-        "counts": dict(done.counts),
-        "by_worker": dict(done.by_worker),
-        "refusals": dict(done.refusals),
-        "seconds": done.quantiles(),
+        "counts": dict(rehearsal.counts),
+        "by_worker": dict(rehearsal.by_worker),
+        "refusals": dict(rehearsal.refusals),
+        "seconds": rehearsal.quantiles(),
     }

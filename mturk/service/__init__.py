@@ -1,1 +1,1 @@
-"""A service that speaks MTurk's protocol: what requesters call, and where workers work."""
+"""The annotation service: a requester API compatible with Mechanical Turk, and a site for workers."""

@@ -1,4 +1,4 @@
-"""What time it is: the system's, or one that a test moves."""
+"""Clocks: the system time, or a manual clock for tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Clock", "ManualClock", "SystemClock"]
 
 
 class Clock(Protocol):
-    """Tells the time."""
+    """A source of the current time."""
 
     def now(self) -> float:
         """Return seconds since the epoch."""
@@ -17,7 +17,7 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The time of the machine."""
+    """The system clock."""
 
     def now(self) -> float:
         """Return seconds since the epoch."""
@@ -25,7 +25,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock that stands still until it is moved: days pass at once in tests.
+    """A clock that only advances on request, for tests.
 
     >>> clock = ManualClock(1000.0)
     >>> clock.advance(60)
@@ -41,5 +41,5 @@ class ManualClock:
         return self.time
 
     def advance(self, seconds: float) -> None:
-        """Move the clock."""
+        """Advance the clock by a number of seconds."""
         self.time += seconds

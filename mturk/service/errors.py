@@ -1,25 +1,25 @@
-"""How the service says no: its two error shapes, its codes and its words."""
+"""Errors of the requester API: their two shapes, codes and messages."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 __all__ = [
+    "ApiError",
     "RequestError",
-    "ServiceError",
     "already_exists",
     "already_processed",
     "does_not_exist",
-    "fault",
-    "invalid",
+    "request_error",
+    "validation_error",
     "wrong_state",
 ]
 
 PREFIX = "AWS.MechanicalTurk."
 
 
-class ServiceError(Exception):
-    """The service failed: botocore's ServiceFault."""
+class ApiError(Exception):
+    """An error of the service itself: botocore's ServiceFault."""
 
     shape = "ServiceFault"
 
@@ -29,48 +29,50 @@ class ServiceError(Exception):
         self.message = message
 
 
-class RequestError(ServiceError):
-    """The request is at fault: botocore's RequestError. ``code`` is its TurkErrorCode."""
+class RequestError(ApiError):
+    """An invalid request: botocore's RequestError. ``code`` is the TurkErrorCode."""
 
     shape = "RequestError"
 
 
-def invalid(reason: str) -> RequestError:
-    """Return the error for a parameter that is missing, of a wrong form or outside its limits."""
+def validation_error(reason: str) -> RequestError:
+    """Return the error for a missing, malformed or out-of-range parameter."""
     message = f"There were parameter validation errors, reason: {reason}"
     return RequestError("ParameterValidationError", message)
 
 
-def does_not_exist(what: str, its_id: str) -> RequestError:
-    """Return the error for an id that nothing has; `what` is HIT, HITType, Assignment and so on.
+def does_not_exist(resource: str, resource_id: str) -> RequestError:
+    """Return the error for an unknown id; `resource` is HIT, HITType, Assignment and so on.
 
     >>> does_not_exist("HIT", "3ABC").message
     'HIT 3ABC does not exist.'
     """
-    return RequestError(f"{PREFIX}{what}DoesNotExist", f"{what} {its_id} does not exist.")
+    return RequestError(
+        f"{PREFIX}{resource}DoesNotExist", f"{resource} {resource_id} does not exist."
+    )
 
 
-def already_exists(what: str, its_id: str) -> RequestError:
-    """Return the error for a request token that was used; the message names what it made."""
-    message = f"The {what} {its_id} already exists: it was made with the same UniqueRequestToken."
-    return RequestError(f"{PREFIX}{what}AlreadyExists", message)
+def already_exists(resource: str, resource_id: str) -> RequestError:
+    """Return the error for a request token that has already created a resource."""
+    message = f"The {resource} {resource_id} already exists: it was created with the same UniqueRequestToken."
+    return RequestError(f"{PREFIX}{resource}AlreadyExists", message)
 
 
-def already_processed(token: str | None, made: str) -> RequestError:
-    """Return the error for a request token whose call made nothing that has a name of its own."""
-    message = f'The idempotency token "{token}" has already been processed: {made}.'
+def already_processed(token: str | None, created_id: str) -> RequestError:
+    """Return the DuplicateRequest error for a request token that has been used."""
+    message = f'The idempotency token "{token}" has already been processed: {created_id}.'
     return RequestError(f"{PREFIX}DuplicateRequest", message)
 
 
-def wrong_state(what: str, state: str, allowed: Sequence[str]) -> RequestError:
-    """Return the error for an operation that the state of a HIT or an assignment does not allow."""
+def wrong_state(resource: str, state: str, allowed: Sequence[str]) -> RequestError:
+    """Return the error for an operation that is invalid in the current state of the resource."""
     message = (
-        f"This {what} is currently in the state '{state}'.  This operation can be called with a "
+        f"This {resource} is currently in the state '{state}'.  This operation can be called with a "
         f"status of: {', '.join(allowed)}"
     )
-    return RequestError(f"{PREFIX}Invalid{what}State", message)
+    return RequestError(f"{PREFIX}Invalid{resource}State", message)
 
 
-def fault(code: str, message: str) -> RequestError:
-    """Return an error of the service's own family."""
+def request_error(code: str, message: str) -> RequestError:
+    """Return an error with a code of the AWS.MechanicalTurk namespace."""
     return RequestError(PREFIX + code, message)

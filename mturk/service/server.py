@@ -1,4 +1,4 @@
-"""Running the service: the API and the worker site on one address, the questions on another."""
+"""The server: API and worker site on one address, question frames on another."""
 
 from __future__ import annotations
 
@@ -26,75 +26,82 @@ from mturk.service.api.model import service_model
 from mturk.service.api.protocol import Api
 from mturk.service.clock import Clock
 from mturk.service.monitoring.health import Health
-from mturk.service.monitoring.requests import HEALTH, Observed
-from mturk.service.rules.work import Work
+from mturk.service.monitoring.requests import HEALTH_PATH, ObservedApp
+from mturk.service.rules.work import WorkerService
 from mturk.service.site.app import build_site
 from mturk.service.site.question_frame import build_frame
-from mturk.service.site.rate_limits import Rates
-from mturk.service.site.studies import Study
+from mturk.service.site.rate_limits import RateLimits
+from mturk.service.site.studies import PanelStudy
 from mturk.service.store.database import Database
 
 if TYPE_CHECKING:
     from mturk.service.monitoring.metrics import Metrics
 
-__all__ = ["ARENAS", "Addresses", "Options", "bound_arenas", "build", "serve"]
+__all__ = [
+    "MAX_MALLOC_ARENAS",
+    "Addresses",
+    "ServerOptions",
+    "build_apps",
+    "limit_malloc_arenas",
+    "serve",
+]
 
 log = logging.getLogger("mturk.server")
-SWEEP_SECONDS = 30
-"""How often what is due is settled although nobody looks."""
+DUE_CHECK_SECONDS = 30
+"""Interval at which due changes are applied, independent of requests."""
 Stop = Callable[[], object]
 LOOPBACK_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
 LAST_PORT = 65_535
-ARENAS = 2
+MAX_MALLOC_ARENAS = 2
 M_ARENA_MAX = -8
-"""From glibc's malloc.h."""
+"""Value in glibc's malloc.h."""
 
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """Where the service is reached, as browsers and clients see it; origins without a path."""
+    """Public addresses of the service: origins without a path."""
 
     site: str
     frames: str
     metrics: str | None = None
-    """The page that Prometheus reads, where there is one."""
+    """Address of the Prometheus metrics; None if disabled."""
 
     @property
     def api(self) -> str:
-        """Return what AWS clients take as their endpoint URL."""
+        """Endpoint URL for AWS clients."""
         return self.site
 
     @property
     def work(self) -> str:
-        """Return where workers begin."""
+        """Start page for workers."""
         return f"{self.site}/work/"
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """How the service is run."""
+class ServerOptions:
+    """Options of the server."""
 
     host: str = "127.0.0.1"
     port: int = 8765
-    """0 takes a free one."""
+    """0: a free port."""
     frame_port: int | None = None
-    """None: the next port after `port`, or a free one where `port` is 0 or the last."""
+    """None: the port after `port`, or a free one if `port` is 0 or 65535."""
     site_url: str | None = None
-    """The address behind a proxy."""
+    """Public address of the site if it is behind a proxy."""
     frame_url: str | None = None
     keys: Mapping[str, str] = field(default_factory=dict)
-    """Access key -> secret; without them only this machine is served, and anybody on it."""
-    studies: Sequence[Study] = ()
+    """Access key -> secret; without keys, unauthenticated access from this machine only."""
+    studies: Sequence[PanelStudy] = ()
     allow_external: bool = False
-    rates: Rates | None = None
+    rates: RateLimits | None = None
     trust_proxy: str = ""
-    """Addresses of proxies whose X-Forwarded-For and -Proto are believed, comma-separated."""
+    """Comma-separated addresses of proxies whose X-Forwarded-For and -Proto are trusted."""
     metrics: tuple[str, int] | None = None
-    """Where the numbers of the service are told, host and port; None: nowhere."""
+    """Host and port of the metrics endpoint; None: disabled."""
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether only this machine reaches a host.
+    """Return whether a host is only reachable from this machine.
 
     >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
     (True, True, False)
@@ -105,12 +112,12 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def build(
-    database: Database, clock: Clock, addresses: Addresses, options: Options,
+def build_apps(
+    database: Database, clock: Clock, addresses: Addresses, options: ServerOptions,
     metrics: Metrics | None = None,
 ) -> tuple[ASGIApp, ASGIApp]:  # fmt: skip
-    """Return the two applications: API with worker site, and question frames."""
-    work = Work(database, clock)
+    """Return two ASGI applications: API with worker site, and question frames."""
+    work = WorkerService(database, clock)
     secret = database.secret()
     site = build_site(
         work, secret, frame_url=addresses.frames, site_url=addresses.site, now=clock.now,
@@ -123,52 +130,54 @@ def build(
     api = Api(database, clock, options.keys)
     routes = [
         Route("/", api.__call__, methods=["POST"]),
-        Route(HEALTH, Health(database).__call__),
+        Route(HEALTH_PATH, Health(database).__call__),
         Mount("/", site),
     ]
-    # Without keys a page elsewhere could name its own host and resolve it to this machine.
-    guard = [] if options.keys else [_known_hosts(options.host)]
-    whole = Starlette(routes=routes, middleware=guard, lifespan=_sweeping(work))
-    return _observed(whole, "page", options, metrics), _observed(frames, "frame", options, metrics)
+    # Without keys, protect against DNS rebinding: other host names are rejected.
+    guard = [] if options.keys else [_trusted_hosts(options.host)]
+    app = Starlette(routes=routes, middleware=guard, lifespan=_due_changes_lifespan(work))
+    return _observe(app, "page", options, metrics), _observe(frames, "frame", options, metrics)
 
 
-def _known_hosts(host: str) -> Middleware:
-    """Return what answers under names of this machine only."""
+def _trusted_hosts(host: str) -> Middleware:
+    """Return middleware that only accepts host names of this machine."""
     hosts = [*LOOPBACK_HOSTS, host]
     return Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)
 
 
-def _observed(
-    app: ASGIApp, kind: Literal["page", "frame"], options: Options, metrics: Metrics | None
-) -> Observed:
-    """Return the application as it is reached: through trusted proxies, and with a log line a request."""
+def _observe(
+    app: ASGIApp, kind: Literal["page", "frame"], options: ServerOptions, metrics: Metrics | None
+) -> ObservedApp:
+    """Wrap an application with request logging and, if configured, headers of trusted proxies."""
     if not options.trust_proxy:
-        return Observed(app, kind, metrics)
+        return ObservedApp(app, kind, metrics)
     from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-    # Here and not in uvicorn: its own is around ours, which could not tell any more who asks.
+    # Not by uvicorn, whose middleware would hide the address of the proxy from ours.
     proxied = ProxyHeadersMiddleware(app, trusted_hosts=options.trust_proxy)  # type: ignore[arg-type]
-    return Observed(proxied, kind, metrics, proxied.trusted_hosts)  # type: ignore[arg-type]
+    return ObservedApp(proxied, kind, metrics, proxied.trusted_hosts)  # type: ignore[arg-type]
 
 
-def _monitor(database: Database, metrics: Metrics, host: str) -> Starlette:
-    """Return the application that tells the numbers; it knows no keys, so it has a port of its own."""
-    routes = [Route("/metrics", metrics.show), Route(HEALTH, Health(database).__call__)]
-    return Starlette(routes=routes, middleware=[_known_hosts(host)] if is_loopback(host) else [])
+def _metrics_app(database: Database, metrics: Metrics, host: str) -> Starlette:
+    """Return the metrics application; it has no authentication and therefore its own port."""
+    routes = [Route("/metrics", metrics.scrape), Route(HEALTH_PATH, Health(database).__call__)]
+    return Starlette(routes=routes, middleware=[_trusted_hosts(host)] if is_loopback(host) else [])
 
 
-def _sweeping(work: Work) -> Callable[[Starlette], contextlib.AbstractAsyncContextManager[None]]:
-    async def sweep() -> None:
+def _due_changes_lifespan(
+    work: WorkerService,
+) -> Callable[[Starlette], contextlib.AbstractAsyncContextManager[None]]:
+    async def apply_periodically() -> None:
         while True:
-            await asyncio.sleep(SWEEP_SECONDS)
+            await asyncio.sleep(DUE_CHECK_SECONDS)
             try:
-                await run_in_threadpool(work.settle)
-            except Exception:  # a database that is busy now is not busy for ever
-                log.exception("what is due could not be settled")
+                await run_in_threadpool(work.apply_due_changes)
+            except Exception:  # for example a busy database; retried at the next interval
+                log.exception("due changes could not be applied")
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        task = asyncio.create_task(sweep())
+        task = asyncio.create_task(apply_periodically())
         try:
             yield
         finally:
@@ -178,15 +187,17 @@ def _sweeping(work: Work) -> Callable[[Starlette], contextlib.AbstractAsyncConte
 
 
 def serve(
-    database: Database, clock: Clock, options: Options, ready: Callable[[Addresses, Stop], None]
+    database: Database,
+    clock: Clock,
+    options: ServerOptions,
+    ready: Callable[[Addresses, Stop], None],
 ) -> None:
-    """Serve until the process is asked to stop; `ready` is called once both addresses answer.
+    """Serve until the process is stopped; `ready` is called once all addresses accept connections.
 
-    It gets a function that stops the service from any thread.
-
-    InputError where others than this machine reach the service and no keys are set, or a port is taken.
+    `ready` receives the addresses and a function that stops the service from any thread. Raises InputError if
+    the service is reachable from other machines without keys, or a port is in use.
     """
-    _check_reach(options)
+    _check_exposure(options)
     service_model()
     with contextlib.ExitStack() as stack:
         site = stack.enter_context(_listen(options.host, options.port))
@@ -196,14 +207,14 @@ def serve(
             options.frame_url or _origin(options.host, frames),
         )
         metrics = _metrics(database) if options.metrics else None
-        apps = build(database, clock, addresses, options, metrics)
-        served: list[tuple[ASGIApp, socket.socket]] = [*zip(apps, (site, frames), strict=True)]
+        apps = build_apps(database, clock, addresses, options, metrics)
+        listeners: list[tuple[ASGIApp, socket.socket]] = [*zip(apps, (site, frames), strict=True)]
         if metrics and options.metrics:
             host, port = options.metrics
-            own = stack.enter_context(_listen(host, port, "--metrics"))
-            served.append((_monitor(database, metrics, host), own))
-            addresses = replace(addresses, metrics=f"{_origin(host, own)}/metrics")
-        asyncio.run(_run(served, lambda stop: ready(addresses, stop)))
+            metrics_socket = stack.enter_context(_listen(host, port, "--metrics"))
+            listeners.append((_metrics_app(database, metrics, host), metrics_socket))
+            addresses = replace(addresses, metrics=f"{_origin(host, metrics_socket)}/metrics")
+        asyncio.run(_run(listeners, lambda stop: ready(addresses, stop)))
 
 
 def _metrics(database: Database) -> Metrics:
@@ -212,55 +223,55 @@ def _metrics(database: Database) -> Metrics:
     return Metrics(database)
 
 
-def _check_reach(options: Options) -> None:
-    """Refuse to be reached from elsewhere without keys, through a proxy too."""
+def _check_exposure(options: ServerOptions) -> None:
+    """Raise InputError if the service is reachable from other machines without keys, also through a proxy."""
     hosts = {
         "--host": options.host,
         "--site-url": urlsplit(options.site_url or "//localhost").hostname,
         "--frame-url": urlsplit(options.frame_url or "//localhost").hostname,
     }
     message = (
-        "being reached from beyond this machine needs keys: whoever reaches the service could "
-        "publish and read everything; use --keys FILE or set GICCS_KEYS"
+        "access from other machines requires keys, since any client could publish and read "
+        "everything; use --keys FILE or set GICCS_KEYS"
     )
-    beyond = [option for option, host in hosts.items() if not is_loopback(host or "")]
-    if beyond and not options.keys:
-        raise InputError([Problem(option, None, message) for option in beyond])
+    public_options = [option for option, host in hosts.items() if not is_loopback(host or "")]
+    if public_options and not options.keys:
+        raise InputError([Problem(option, None, message) for option in public_options])
 
 
 def _listen(host: str, port: int, option: str = "--port") -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # named as TCP, or asyncio leaves Nagle's algorithm on: 40 ms for every answer
+    # explicit TCP, or asyncio does not disable Nagle's algorithm, which adds 40 ms per response
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host.strip("[]"), port))
     except OSError as error:
         listening.close()
-        message = f"cannot listen on {host} port {port}: {error.strerror}; name another {option}"
+        message = f"cannot listen on {host} port {port}: {error.strerror}; choose another {option}"
         raise InputError(Problem(option, None, message)) from None
     listening.listen(1024)
     return listening
 
 
-def _frame_port(options: Options) -> int:
+def _frame_port(options: ServerOptions) -> int:
     if options.frame_port is not None:
         return options.frame_port
     return options.port + 1 if 0 < options.port < LAST_PORT else 0
 
 
 def _origin(host: str, listening: socket.socket) -> str:
-    shown = f"[{host.strip('[]')}]" if ":" in host else host
-    return f"http://{shown}:{listening.getsockname()[1]}"
+    address = f"[{host.strip('[]')}]" if ":" in host else host
+    return f"http://{address}:{listening.getsockname()[1]}"
 
 
 async def _run(
-    served: Sequence[tuple[ASGIApp, socket.socket]], ready: Callable[[Stop], None]
+    listeners: Sequence[tuple[ASGIApp, socket.socket]], ready: Callable[[Stop], None]
 ) -> None:
     import uvicorn
 
     class Server(uvicorn.Server):
-        """One of the servers in a process: stopping one stops all."""
+        """A uvicorn server that leaves signal handling to `_run`."""
 
         @contextlib.contextmanager
         def capture_signals(self):  # type: ignore[no-untyped-def]
@@ -273,7 +284,7 @@ async def _run(
                 proxy_headers=False, timeout_graceful_shutdown=10, limit_concurrency=2000,
             )
         )
-        for app, _ in served
+        for app, _ in listeners
     ]  # fmt: skip
     loop = asyncio.get_running_loop()
 
@@ -283,8 +294,8 @@ async def _run(
 
     _on_signals(loop, stop)
     running = [
-        asyncio.create_task(server.serve(sockets=[one]))
-        for server, (_, one) in zip(servers, served, strict=True)
+        asyncio.create_task(server.serve(sockets=[listening]))
+        for server, (_, listening) in zip(servers, listeners, strict=True)
     ]
     while not all(server.started for server in servers):
         if any(task.done() for task in running):
@@ -305,15 +316,14 @@ def _on_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> No
             loop.add_signal_handler(number, stop)
 
 
-def bound_arenas(most: int = ARENAS) -> bool:
-    """Let the C library's malloc keep so many pools of memory for all threads; tell whether it obeys.
+def limit_malloc_arenas(max_arenas: int = MAX_MALLOC_ARENAS) -> bool:
+    """Limit the number of malloc arenas of glibc; return whether the limit was set.
 
-    glibc gives every thread a pool of its own, up to eight for each processor, and a pool keeps what its
-    largest request took: a list of a hundred HITs with their questions is some ten MiB. Requests run in
-    threads that come and go, so one pool after the other grows to that size. MALLOC_ARENA_MAX in the
-    environment counts more; other C libraries have no such pools, and nothing happens. Before threads start.
+    glibc creates up to eight arenas per processor, and an arena keeps the memory of its largest request,
+    about 10 MiB for a list of 100 HITs. Requests run in changing threads, so that all arenas grow to that
+    size. Must be called before threads start. No effect with MALLOC_ARENA_MAX or other C libraries.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
     if mallopt is None or "MALLOC_ARENA_MAX" in os.environ:
         return False
-    return bool(mallopt(M_ARENA_MAX, most))
+    return bool(mallopt(M_ARENA_MAX, max_arenas))

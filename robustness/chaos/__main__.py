@@ -20,31 +20,37 @@ from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks.machine import provenance, replace_block
-from robustness.chaos.cases import MODULES, Outcome, Place, State, markdown, places, summary
+from robustness.chaos.cases import MODULES, CaseRef, Outcome, State, markdown, select_cases, summary
 from robustness.chaos.processes import kill_descendants
 
-__all__ = ["main", "tried"]
+__all__ = ["main", "run_case"]
 
-LIMIT = 300.0
+CASE_TIMEOUT_SECONDS = 300.0
 """Seconds that a case may take."""
-PATIENCE = 20.0
+CLEANUP_SECONDS = 20.0
 """Seconds that a case has to clean up after Ctrl-C."""
 
 
-def tried(place: Place, limit: float = LIMIT) -> Outcome:
+def run_case(case_ref: CaseRef, limit: float = CASE_TIMEOUT_SECONDS) -> Outcome:
     """Run a case in a process and a folder of its own."""
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="giccs-chaos-", ignore_cleanup_errors=True) as name:
         (folder := Path(name, "case")).mkdir()
         Path(name).chmod(0o755)  # PostgreSQL may run as another user
-        state, told = _answer(place, folder, Path(name, "log"), limit)
-    case = place.case
+        state, detail = _run_child(case_ref, folder, Path(name, "log"), limit)
+    case = case_ref.case
     seconds = time.monotonic() - start
-    return Outcome(case.fault, case.where, case.promise, state, told, seconds)
+    return Outcome(case.fault, case.target, case.promise, state, detail, seconds)
 
 
-def _answer(place: Place, folder: Path, log: Path, limit: float) -> tuple[State, str]:
-    command = [sys.executable, "-m", "robustness.chaos.child", place.module, str(place.number)]
+def _run_child(case_ref: CaseRef, folder: Path, log: Path, limit: float) -> tuple[State, str]:
+    command = [
+        sys.executable,
+        "-m",
+        "robustness.chaos.child",
+        case_ref.module,
+        str(case_ref.number),
+    ]
     with log.open("w") as errors:
         process = subprocess.Popen(
             [*command, str(folder)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -52,11 +58,11 @@ def _answer(place: Place, folder: Path, log: Path, limit: float) -> tuple[State,
         )  # fmt: skip
     try:
         printed, _ = process.communicate(timeout=limit)
-        state, told = json.loads(printed)
+        state, detail = json.loads(printed)
     except subprocess.TimeoutExpired:
-        state, told = "BROKEN", f"not done after {limit:.0f} s"
+        state, detail = "BROKEN", f"not done after {limit:.0f} s"
     except ValueError:
-        state, told = (
+        state, detail = (
             "BROKEN",
             f"the case ended with exit code {process.returncode}, and no outcome",
         )
@@ -64,7 +70,7 @@ def _answer(place: Place, folder: Path, log: Path, limit: float) -> tuple[State,
         _end(process)
     if state == "BROKEN":
         print(log.read_text(errors="replace")[-10_000:], file=sys.stderr)
-    return state, told
+    return state, detail
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -72,7 +78,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         process.send_signal(signal.SIGINT)
         try:
-            process.wait(PATIENCE)
+            process.wait(CLEANUP_SECONDS)
         except subprocess.TimeoutExpired:
             kill_descendants(process.pid)
             process.kill()
@@ -82,28 +88,32 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def main(arguments: list[str] | None = None, modules: tuple[str, ...] = MODULES) -> int:
     """Run the campaign; return the exit code."""
     options = _options(arguments)
-    found = places(options.only, modules)
+    case_refs = select_cases(options.only, modules)
     if options.list:
-        print("\n".join(f"{place.case.fault} | {place.case.where}" for place in found))
+        print("\n".join(f"{ref.case.fault} | {ref.case.target}" for ref in case_refs))
         return 0
     outcomes = []
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
     try:
-        for number, place in enumerate(found, 1):
-            start = f"{number}/{len(found)} {place.case.fault} | {place.case.where} | "
+        for number, case_ref in enumerate(case_refs, 1):
+            start = f"{number}/{len(case_refs)} {case_ref.case.fault} | {case_ref.case.target} | "
             print(start, end="", file=sys.stderr, flush=True)
-            outcomes.append(one := tried(place))
-            print(f"{one.state}: {one.told} [{one.seconds:.0f} s]", file=sys.stderr)
+            outcomes.append(outcome := run_case(case_ref))
+            print(f"{outcome.state}: {outcome.told} [{outcome.seconds:.0f} s]", file=sys.stderr)
     except KeyboardInterrupt:
         print("\ninterrupted; nothing was written", file=sys.stderr)
         return 130
-    _tell(outcomes, options)
-    return int(any(one.state == "BROKEN" for one in outcomes))
+    _write_outcomes(outcomes, options)
+    return int(any(outcome.state == "BROKEN" for outcome in outcomes))
 
 
-def _tell(outcomes: list[Outcome], options: argparse.Namespace) -> None:
+def _write_outcomes(outcomes: list[Outcome], options: argparse.Namespace) -> None:
     """Print the table, and put it into the document."""
-    print(json.dumps([asdict(one) for one in outcomes]) if options.json else markdown(outcomes))
+    print(
+        json.dumps([asdict(outcome) for outcome in outcomes])
+        if options.json
+        else markdown(outcomes)
+    )
     print(summary(outcomes), file=sys.stderr)
     if options.output:
         above = f"{provenance('python -m robustness.chaos')}\n\n{summary(outcomes)}"

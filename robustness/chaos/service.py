@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-from benchmarks.study_processes import BALANCE, free_ports, outcome, publish
+from benchmarks.study_processes import BALANCE, free_ports, publish, read_stored_state
 from bws.problems import InputError
 from mturk.kinds import Behaviour
 from mturk.study.ledger import Ledger
@@ -26,9 +26,17 @@ from mturk.study.simulated_workers import (
     simulate_workers,
     simulated_worker_ids,
 )
-from robustness.chaos.cases import Broken
+from robustness.chaos.cases import PromiseBrokenError
 
-__all__ = ["DATA", "Crowd", "Service", "published", "serving", "sound", "wait_until"]
+__all__ = [
+    "DATA",
+    "Crowd",
+    "Service",
+    "check_submissions",
+    "publish_study",
+    "serving",
+    "wait_until",
+]
 
 CLI = (sys.executable, "-c", "from mturk.cli import main; main(prog_name='mturk-hits')")
 DATA = Path(str(resources.files("giccs.data")))
@@ -59,10 +67,10 @@ class Service:
             self.process.wait()
             raise RuntimeError(f"mturk-hits serve ended: {self.log.read_text()[-2000:]}")
 
-    def end(self, how: signal.Signals = signal.SIGKILL) -> None:
+    def end(self, signal_number: signal.Signals = signal.SIGKILL) -> None:
         """End it, and wait until it is gone."""
         if self.process is not None:
-            self.process.send_signal(how)
+            self.process.send_signal(signal_number)
             self.process.communicate()
             self.process = None
 
@@ -81,7 +89,7 @@ def serving(
 
 
 @contextmanager
-def published(
+def publish_study(
     url: str, folder: Path, hits: int, assignments: int
 ) -> Iterator[tuple[Any, Ledger]]:  # fmt: skip
     """Publish HITs of the sample; the client and the ledger."""
@@ -94,13 +102,13 @@ class Crowd:
     """Simulated workers who work through the site, and come back after errors until nothing is left."""
 
     def __init__(
-        self, url: str, workers: int = 10, pace: float = 0.0, patience: float = 180.0
+        self, url: str, workers: int = 10, pace: float = 0.0, timeout: float = 180.0
     ) -> None:
-        self.url, self.ids, self.pace, self.patience = (
+        self.url, self.ids, self.pace, self.timeout = (
             url,
             simulated_worker_ids(workers),
             pace,
-            patience,
+            timeout,
         )
         self.truth = read_truth(DATA / "dialogues.jsonl")
         self.acknowledged: Counter[str] = Counter()
@@ -116,9 +124,11 @@ class Crowd:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
-            self._thread.join(self.patience)
+            self._thread.join(self.timeout)
             if not self._done.is_set():
-                raise Broken(f"the work does not end; {self.confirmed} submissions were confirmed")
+                raise PromiseBrokenError(
+                    f"the work does not end; {self.confirmed} submissions were confirmed"
+                )
 
     @property
     def confirmed(self) -> int:
@@ -133,53 +143,57 @@ class Crowd:
 
     def _round(self) -> bool:
         """Let the workers work until they find nothing more; tell whether nothing was in their way."""
-        found: list[SimulationLog] = []
+        rehearsals: list[SimulationLog] = []
         clean = True
 
-        def told(done: SimulationLog) -> None:
+        def on_submission(done: SimulationLog) -> None:
             self._now = done
-            found[:] = [done]
+            rehearsals[:] = [done]
 
         try:
-            found = [
+            rehearsals = [
                 simulate_workers(
-                    self.url, self.ids, self.truth, Behaviour(pace=self.pace), on_submission=told
+                    self.url,
+                    self.ids,
+                    self.truth,
+                    Behaviour(pace=self.pace),
+                    on_submission=on_submission,
                 )
             ]
         except (InputError, UnreachableError):  # refused at the door, or nobody there
             clean = False
         self._now = None
-        for done in found:
+        for done in rehearsals:
             self.acknowledged += done.by_worker
             self.refusals += done.refusals
             clean &= not done.refusals and not done.counts["foreign"]
-        return clean and not (found and found[0].counts["submitted"])
+        return clean and not (rehearsals and rehearsals[0].counts["submitted"])
 
 
-def sound(client: Any, book: Ledger, crowd: Crowd, assignments: int) -> str:
+def check_submissions(client: Any, book: Ledger, crowd: Crowd, assignments: int) -> str:
     """Hold what is there against what was confirmed; return it in words, or raise Broken."""
-    there = outcome(client, book, crowd.acknowledged, assignments)
-    wanted = assignments * len(book.hits())
-    said = (
-        f"{there.submissions} of {wanted} submissions are there, {there.lost} confirmed ones lost, "
-        f"{there.doubled} doubled, {there.over} beyond their places, balance "
-        f"{'exact' if there.balance else 'WRONG'}"
+    state = read_stored_state(client, book, crowd.acknowledged, assignments)
+    n_expected = assignments * len(book.hits())
+    summary = (
+        f"{state.submissions} of {n_expected} submissions are there, {state.lost} confirmed ones lost, "
+        f"{state.doubled} doubled, {state.over} beyond their places, balance "
+        f"{'exact' if state.balance else 'WRONG'}"
     )
     if (
-        there.submissions != wanted
-        or there.lost
-        or there.doubled
-        or there.over
-        or not there.balance
+        state.submissions != n_expected
+        or state.lost
+        or state.doubled
+        or state.over
+        or not state.balance
     ):
-        raise Broken(said)
-    return said
+        raise PromiseBrokenError(summary)
+    return summary
 
 
-def wait_until(true: Callable[[], object], what: str, seconds: float = 60.0) -> None:
+def wait_until(true: Callable[[], object], description: str, seconds: float = 60.0) -> None:
     """Wait until something is true; Broken where it does not come."""
     deadline = time.monotonic() + seconds
     while not true():
         if time.monotonic() > deadline:
-            raise Broken(f"waited {seconds:.0f} s in vain until {what}")
+            raise PromiseBrokenError(f"waited {seconds:.0f} s in vain until {description}")
         time.sleep(0.01)

@@ -12,12 +12,19 @@ from benchmarks.postgresql import Cluster, NoServerError, cluster
 from benchmarks.study_processes import NGINX, configuration, free_ports, proxy
 from robustness.chaos.cases import Case
 from robustness.chaos.faults import fill, needs_mounts, small_disk
-from robustness.chaos.service import Crowd, Service, published, serving, sound, wait_until
+from robustness.chaos.service import (
+    Crowd,
+    Service,
+    check_submissions,
+    publish_study,
+    serving,
+    wait_until,
+)
 
 __all__ = ["CASES"]
 
 FAKETIME = next(map(str, Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")), "")
-HITS, PLACES = 24, 8
+HITS, ASSIGNMENTS = 24, 8
 KILLS = 5
 
 
@@ -35,17 +42,17 @@ def needs_nginx() -> str:
     return needs_postgresql() if NGINX else "nginx is not installed (make system)"
 
 
-def while_working(crowd: Crowd, strike: Callable[[], object], times: int) -> None:
+def strike_while_working(crowd: Crowd, strike: Callable[[], object], times: int) -> None:
     """Strike at moments drawn at random (with a seed) while there is work in progress."""
     chance = random.Random(10)
     for number in range(times):
-        mark = (number + 1) * HITS * PLACES // (times + 2)
+        mark = (number + 1) * HITS * ASSIGNMENTS // (times + 2)
         wait_until(lambda: crowd.confirmed >= mark, f"{mark} submissions are confirmed", 180)  # noqa: B023
         time.sleep(chance.uniform(0, 0.2))
         strike()
 
 
-def restarted(service: Service) -> None:
+def restart(service: Service) -> None:
     """Kill a service with SIGKILL, and start it again."""
     service.end()
     service.start()
@@ -53,10 +60,13 @@ def restarted(service: Service) -> None:
 
 def kill_service(db: str | Path, folder: Path) -> str:
     """Kill the service again and again while workers work."""
-    with serving(db, folder) as service, published(service.url, folder, HITS, PLACES) as study:
+    with (
+        serving(db, folder) as service,
+        publish_study(service.url, folder, HITS, ASSIGNMENTS) as study,
+    ):
         with Crowd(service.url) as crowd:
-            while_working(crowd, lambda: restarted(service), KILLS)
-        return f"killed {KILLS} times; {sound(*study, crowd, PLACES)}"
+            strike_while_working(crowd, lambda: restart(service), KILLS)
+        return f"killed {KILLS} times; {check_submissions(*study, crowd, ASSIGNMENTS)}"
 
 
 def kill_on_sqlite(folder: Path) -> str:
@@ -68,7 +78,7 @@ def kill_on_postgresql(folder: Path) -> str:
         return kill_service(server.create("killed"), folder)
 
 
-def missed(service: Service, crowd: Crowd) -> None:
+def restart_later(service: Service, crowd: Crowd) -> None:
     """Kill a service, and start it again when the others have confirmed more without it."""
     service.end()
     mark = crowd.confirmed + 5
@@ -81,12 +91,12 @@ def kill_one_of_three(folder: Path) -> str:
     with (
         cluster() as server,
         behind_nginx(server.create("three"), folder) as (url, services),
-        published(url, folder, HITS, PLACES) as study,
+        publish_study(url, folder, HITS, ASSIGNMENTS) as study,
     ):
         with Crowd(url) as crowd:
             turns = iter(services)
-            while_working(crowd, lambda: missed(next(turns), crowd), len(services))
-        return f"each of 3 killed once, the others went on; {sound(*study, crowd, PLACES)}"
+            strike_while_working(crowd, lambda: restart_later(next(turns), crowd), len(services))
+        return f"each of 3 killed once, the others went on; {check_submissions(*study, crowd, ASSIGNMENTS)}"
 
 
 @contextmanager
@@ -98,8 +108,8 @@ def behind_nginx(db: str, folder: Path) -> Iterator[tuple[str, list[Service]]]:
     with ExitStack() as stack:
         services = []
         for number in range(3):
-            (own := folder / str(number)).mkdir()
-            services.append(stack.enter_context(serving(db, own, *addresses)))
+            (service_folder := folder / str(number)).mkdir()
+            services.append(stack.enter_context(serving(db, service_folder, *addresses)))
         pairs = [service.ports for service in services]
         (folder / "nginx.conf").write_text(configuration(folder, outside, frames, pairs))
         stack.enter_context(proxy(folder, outside))
@@ -117,11 +127,13 @@ def crash_postgresql(folder: Path) -> str:
     with (
         cluster() as server,
         serving(server.create("crash"), folder) as service,
-        published(service.url, folder, HITS, PLACES) as study,
+        publish_study(service.url, folder, HITS, ASSIGNMENTS) as study,
     ):
         with Crowd(service.url) as crowd:
-            while_working(crowd, lambda: crash(server), crashes)
-        return f"crashed {crashes} times, service not restarted; {sound(*study, crowd, PLACES)}"
+            strike_while_working(crowd, lambda: crash(server), crashes)
+        return f"crashed {crashes} times, service not restarted; " + check_submissions(
+            *study, crowd, ASSIGNMENTS
+        )
 
 
 def fill_disk_of_service(folder: Path) -> str:
@@ -129,7 +141,7 @@ def fill_disk_of_service(folder: Path) -> str:
     with (
         small_disk(folder / "disk", 16 * 2**20) as disk,
         serving(disk / "hits.db", folder) as service,
-        published(service.url, folder, HITS, PLACES) as study,
+        publish_study(service.url, folder, HITS, ASSIGNMENTS) as study,
     ):
         with Crowd(service.url) as crowd:
             wait_until(lambda: crowd.confirmed >= HITS, "work is on its way", 120)
@@ -139,7 +151,7 @@ def fill_disk_of_service(folder: Path) -> str:
             filling.unlink()
         return (
             f"{crowd.refusals.total()} requests refused while it was full, service not restarted; "
-            f"{sound(*study, crowd, PLACES)}"
+            f"{check_submissions(*study, crowd, ASSIGNMENTS)}"
         )
 
 
@@ -148,7 +160,7 @@ def needs_faketime() -> str:
     return "" if FAKETIME else "libfaketime is not installed (make system)"
 
 
-def jump(folder: Path) -> str:
+def jump_clock(folder: Path) -> str:
     """Set the clock of a service days forwards and an hour back while workers work."""
     clock = folder / "clock"
     jumps = iter(["+1d", "-1h", "+0", "+2d", "+1d", "+0"])
@@ -159,12 +171,12 @@ def jump(folder: Path) -> str:
     }  # fmt: skip
     with (
         serving(folder / "hits.db", folder, **environment) as service,
-        published(service.url, folder, HITS, PLACES) as study,
+        publish_study(service.url, folder, HITS, ASSIGNMENTS) as study,
     ):
         with Crowd(service.url, pace=0.2) as crowd:
-            while_working(crowd, lambda: clock.write_text(next(jumps)), 6)
+            strike_while_working(crowd, lambda: clock.write_text(next(jumps)), 6)
         late = crowd.refusals["submit 410"]
-        return f"6 jumps, {late} answers refused as too late; {sound(*study, crowd, PLACES)}"
+        return f"6 jumps, {late} answers refused as too late; {check_submissions(*study, crowd, ASSIGNMENTS)}"
 
 
 SUBMISSIONS = (
@@ -186,5 +198,5 @@ CASES = (
          "service goes on without a restart", fill_disk_of_service, needs_mounts),
     Case("clock jump", "mturk-hits serve: days forwards, an hour back, workers at work",
          f"{SUBMISSIONS}. Deadlines are read from the service's clock: what is open when it jumps beyond "
-         "its deadline is refused as too late, and the place is given to others", jump, needs_faketime),
+         "its deadline is refused as too late, and the place is given to others", jump_clock, needs_faketime),
 )  # fmt: skip

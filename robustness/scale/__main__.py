@@ -16,7 +16,7 @@ from pathlib import Path
 from benchmarks.machine import provenance, replace_block
 from bws.problems import InputError
 from robustness.scale.assumptions import Assumptions, read_assumptions
-from robustness.scale.costs import Paper
+from robustness.scale.costs import Projection
 from robustness.scale.measurements import measure
 from robustness.scale.tables import BLOCKS
 
@@ -33,17 +33,17 @@ def main(arguments: list[str] | None = None) -> None:
         assumed = read_assumptions(options.assumptions) if options.assumptions else Assumptions()
     except InputError as error:
         sys.exit(str(error))
-    paper = Paper(assumed, measure(lambda said: print(said, file=sys.stderr, flush=True)))
-    write(paper, options.output)
+    projection = Projection(assumed, measure(lambda said: print(said, file=sys.stderr, flush=True)))
+    write(projection, options.output)
 
 
-def write(paper: Paper, document: Path | None) -> None:
+def write(projection: Projection, document: Path | None) -> None:
     """Put every block into the document; print them where there is none."""
     command = (
         f"python -m robustness.scale -o {DOCUMENT}" if document else "python -m robustness.scale"
     )
     for name, block in BLOCKS.items():
-        text = f"{provenance(command)}\n\n{block(paper)}"
+        text = f"{provenance(command)}\n\n{block(projection)}"
         if document:
             replace_block(document, name, text)
         else:

@@ -14,16 +14,16 @@ from bws.split_half import reliability
 from robustness.scale.sample import design
 from robustness.scale.stopwatch import Stopwatch
 
-__all__ = ["expected_reliability", "made", "scored"]
+__all__ = ["expected_reliability", "score_annotations", "write_annotations"]
 
 ANNOTATIONS = 5
 NOISE = 0.25
 TRIALS = 10
 
 
-def made(items: int, place: str) -> dict[str, float]:
+def write_annotations(items: int, directory: str) -> dict[str, float]:
     """Make a design and write it, and a file of five simulated judgments a tuple, into the folder."""
-    folder, watch = Path(place), Stopwatch()
+    folder, watch = Path(directory), Stopwatch()
     with watch.step("design"):
         tuples = design(items)
     with watch.step("write tuples"):
@@ -34,7 +34,7 @@ def made(items: int, place: str) -> dict[str, float]:
     sizes = {
         f"{name} B": (folder / f"{name}.csv").stat().st_size for name in ("tuples", "judgments")
     }
-    return watch.found | sizes
+    return watch.figures | sizes
 
 
 def _truth(items: int) -> np.ndarray:
@@ -42,17 +42,17 @@ def _truth(items: int) -> np.ndarray:
     return np.random.Generator(np.random.PCG64(0)).uniform(-1, 1, items)
 
 
-def scored(items: int, place: str) -> dict[str, float]:
+def score_annotations(items: int, directory: str) -> dict[str, float]:
     """Read the judgments file of the folder, count, write the scores, and halve ten times."""
-    folder, watch = Path(place), Stopwatch()
+    folder, watch = Path(directory), Stopwatch()
     with watch.step("read judgments"):
         judgments = read_judgments(folder / "judgments.csv")
     with watch.step("count"):
         scores = score(judgments)
         write_scores(scores, folder / "scores.csv")
     with watch.step("reliability"):
-        found = reliability(judgments, split="annotation", trials=TRIALS).groups[0]
-    return watch.found | {"spearman": found.spearman.mean}
+        result = reliability(judgments, split="annotation", trials=TRIALS).groups[0]
+    return watch.figures | {"spearman": result.spearman.mean}
 
 
 def expected_reliability(tuples_an_item: float, annotations: int, items: int = 1_000) -> float:

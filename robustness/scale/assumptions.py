@@ -12,13 +12,19 @@ from bws.problems import InputError, Problem
 from bws.textio import display_name, read_toml
 from mturk.study.settings import Settings
 
-__all__ = ["Assumptions", "Hardware", "Models", "Study", "read_assumptions"]
+__all__ = [
+    "Assumptions",
+    "HardwareAssumptions",
+    "ModelClass",
+    "StudyAssumptions",
+    "read_assumptions",
+]
 
 PAPER = Settings()
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
+class StudyAssumptions:
     """An annotation study in the paper's design: dialogues of five utterances."""
 
     items: int = 1_000_000
@@ -33,7 +39,7 @@ class Study:
 
 
 @dataclass(frozen=True, slots=True)
-class Hardware:
+class HardwareAssumptions:
     """What models run on."""
 
     peak_tflops: float = 989.0
@@ -45,7 +51,7 @@ class Hardware:
     dollars_an_hour: float = 3.0
 
 
-WHY = {
+SOURCES = {
     "items": "asked for",
     "workers": "asked for",
     "tuples_an_item": "GiCCS, 3.2: 2N; it cites 1.5N to 2N as enough",
@@ -66,7 +72,7 @@ WHY = {
 
 
 @dataclass(frozen=True, slots=True)
-class Models:
+class ModelClass:
     """So many models of one size."""
 
     kind: str
@@ -77,16 +83,16 @@ class Models:
 
 
 MIX = (  # a guess
-    Models("encoder", 0.1, 200),
-    Models("encoder", 0.3, 150),
-    Models("encoder", 0.6, 50),
-    Models("causal", 0.5, 150),
-    Models("causal", 1.5, 150),
-    Models("causal", 3.0, 100),
-    Models("causal", 8.0, 120),
-    Models("causal", 14.0, 40),
-    Models("causal", 32.0, 25),
-    Models("causal", 70.0, 15),
+    ModelClass("encoder", 0.1, 200),
+    ModelClass("encoder", 0.3, 150),
+    ModelClass("encoder", 0.6, 50),
+    ModelClass("causal", 0.5, 150),
+    ModelClass("causal", 1.5, 150),
+    ModelClass("causal", 3.0, 100),
+    ModelClass("causal", 8.0, 120),
+    ModelClass("causal", 14.0, 40),
+    ModelClass("causal", 32.0, 25),
+    ModelClass("causal", 70.0, 15),
 )
 KINDS = ("encoder", "causal")
 
@@ -95,15 +101,19 @@ KINDS = ("encoder", "causal")
 class Assumptions:
     """All of them."""
 
-    study: Study = field(default_factory=Study)
-    hardware: Hardware = field(default_factory=Hardware)
-    models: tuple[Models, ...] = MIX
+    study: StudyAssumptions = field(default_factory=StudyAssumptions)
+    hardware: HardwareAssumptions = field(default_factory=HardwareAssumptions)
+    models: tuple[ModelClass, ...] = MIX
 
     def rows(self) -> Iterator[tuple[str, str, str]]:
         """Yield (name in the TOML file, value, where it is from)."""
         for section, part in (("study", self.study), ("hardware", self.hardware)):
-            for one in fields(part):
-                yield f"{section}.{one.name}", f"{getattr(part, one.name):,}", WHY[one.name]
+            for assumption in fields(part):
+                yield (
+                    f"{section}.{assumption.name}",
+                    f"{getattr(part, assumption.name):,}",
+                    SOURCES[assumption.name],
+                )
         for kind in KINDS:
             mine = [m for m in self.models if m.kind == kind]
             sizes = ", ".join(f"{m.count} of {m.parameters:g}" for m in mine)
@@ -119,18 +129,18 @@ def read_assumptions(path: str | os.PathLike[str]) -> Assumptions:
 
     What it does not name keeps its default; ``models`` replaces the whole mix. InputError with all faults.
     """
-    name, found, faults = display_name(path), read_toml(path), []
-    sections: dict[str, Any] = {"study": Study(), "hardware": Hardware()}
+    name, tables, faults = display_name(path), read_toml(path), []
+    sections: dict[str, Any] = {"study": StudyAssumptions(), "hardware": HardwareAssumptions()}
     for section, default in sections.items():
         try:
-            sections[section] = _section(default, found.pop(section, {}))
+            sections[section] = _section(default, tables.pop(section, {}))
         except ValueError as error:
             faults.append(f"{section}: {error}")
     try:
-        mix = tuple(map(_models, found.pop("models", []))) or MIX
+        mix = tuple(map(_models, tables.pop("models", []))) or MIX
     except (TypeError, ValueError) as error:
         faults.append(f"models: {error}")
-    faults += [f"{key} is unknown; study, hardware and models are allowed" for key in found]
+    faults += [f"{key} is unknown; study, hardware and models are allowed" for key in tables]
     if faults:
         raise InputError(Problem(name, None, fault) for fault in faults)
     return Assumptions(**sections, models=mix)
@@ -138,26 +148,26 @@ def read_assumptions(path: str | os.PathLike[str]) -> Assumptions:
 
 def _section(default: Any, values: Mapping[str, Any]) -> Any:
     """Return a section with some values replaced, each of its default's type and above 0."""
-    allowed = {one.name: getattr(default, one.name) for one in fields(default)}
+    allowed = {setting.name: getattr(default, setting.name) for setting in fields(default)}
     if unknown := values.keys() - allowed.keys():
         raise ValueError(f"{', '.join(sorted(unknown))} is unknown; allowed: {', '.join(allowed)}")
     return replace(
-        default, **{key: _like(key, allowed[key], given) for key, given in values.items()}
+        default, **{key: _coerce(key, allowed[key], given) for key, given in values.items()}
     )
 
 
-def _like(key: str, default: Any, given: Any) -> Any:
+def _coerce(key: str, default: Any, value_given: Any) -> Any:
     try:
-        value = type(default)(given)
+        value = type(default)(value_given)
     except (TypeError, ValueError, InvalidOperation):
         value = 0
-    if isinstance(given, bool) or not value > 0 or value != value or str(value) == "inf":
-        raise ValueError(f"{key} is {given!r}; a number above 0 such as {default} is allowed")
+    if isinstance(value_given, bool) or not value > 0 or value != value or str(value) == "inf":
+        raise ValueError(f"{key} is {value_given!r}; a number above 0 such as {default} is allowed")
     return value
 
 
-def _models(table: Mapping[str, Any]) -> Models:
-    found = Models(**table)
-    if found.kind not in KINDS or not found.parameters > 0 or not found.count > 0:
+def _models(table: Mapping[str, Any]) -> ModelClass:
+    model_class = ModelClass(**table)
+    if model_class.kind not in KINDS or not model_class.parameters > 0 or not model_class.count > 0:
         raise ValueError(f"{table} is wrong; a kind of {KINDS}, and numbers above 0 are allowed")
-    return found
+    return model_class

@@ -8,19 +8,24 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from mturk.money import cost, hourly_wage, round_to_cents
-from robustness.scale.assumptions import Assumptions, Hardware, Models, Study
-from robustness.scale.measurements import Growth, Measured
+from robustness.scale.assumptions import (
+    Assumptions,
+    HardwareAssumptions,
+    ModelClass,
+    StudyAssumptions,
+)
+from robustness.scale.measurements import Growth, Measurements
 from robustness.scale.sample import CANDIDATES
-from robustness.scale.study import A_HIT
+from robustness.scale.study import SUBMISSIONS_PER_HIT
 
-__all__ = ["GB", "Bill", "Load", "Paper", "Sweep", "bill", "hours", "load", "sweep"]
+__all__ = ["GB", "Load", "Projection", "StudyCost", "Sweep", "hours", "load", "study_cost", "sweep"]
 
-ROOM = 1.2
+MEMORY_FACTOR = 1.2
 """Memory that a model takes, over that of its weights."""
 
 
 @dataclass(frozen=True, slots=True)
-class Bill:
+class StudyCost:
     """What a study is, and costs."""
 
     tuples: int
@@ -42,10 +47,10 @@ class Bill:
         return self.rewards + self.fees
 
 
-def bill(study: Study) -> Bill:
+def study_cost(study: StudyAssumptions) -> StudyCost:
     """Return what a study costs when all assignments are approved; the fee is Mechanical Turk's.
 
-    >>> found = bill(Study(items=5, workers=1))
+    >>> found = study_cost(StudyAssumptions(items=5, workers=1))
     >>> found.tuples, found.hits, found.assignments, found.judgments, found.total
     (10, 5, 25, 50, Decimal('9.00'))
     """
@@ -55,7 +60,7 @@ def bill(study: Study) -> Bill:
     assignments = hits * study.annotations
     rewards = assignments * study.reward
     hours = assignments * study.seconds / 3600
-    return Bill(
+    return StudyCost(
         tuples=tuples,
         judgments=tuples * study.annotations,
         hits=hits,
@@ -86,10 +91,10 @@ class Load:
         return math.ceil(2 * self.submissions / self.capacity)
 
 
-def load(study: Study, pages: float, cpu_seconds: float) -> Load:
+def load(study: StudyAssumptions, pages: float, cpu_seconds: float) -> Load:
     """Return the load of a study: `pages` requests and `cpu_seconds` of the service a submission.
 
-    >>> found = load(Study(workers=600, seconds=60), 4.0, 0.02)
+    >>> found = load(StudyAssumptions(workers=600, seconds=60), 4.0, 0.02)
     >>> found.submissions, found.requests, found.capacity, found.processes
     (10.0, 40.0, 50.0, 1)
     """
@@ -113,96 +118,99 @@ class Sweep:
         return self.compute + self.loading
 
 
-def sweep(models: Models, tokens: float, hardware: Hardware) -> Sweep:
+def sweep(models: ModelClass, tokens: float, hardware: HardwareAssumptions) -> Sweep:
     """Return the GPU hours of models that each read so many tokens.
 
     A forward pass costs 2 operations a parameter and token (attention, some percent at these lengths, is
     left out).
 
-    >>> one = Hardware(peak_tflops=1000, utilisation=0.5, disk_gb_a_second=2, start_seconds=28)
-    >>> sweep(Models("causal", 2.0, 900), 1e6, one)  # 4e15 operations at 5e14: 8 s; 28 + 2 s to start
+    >>> one = HardwareAssumptions(peak_tflops=1000, utilisation=0.5, disk_gb_a_second=2, start_seconds=28)
+    >>> sweep(ModelClass("causal", 2.0, 900), 1e6, one)  # 4e15 operations at 5e14: 8 s; 28 + 2 s to start
     Sweep(compute=2.0, loading=7.5, gpus=1)
     """
     parameters = models.parameters * 1e9
     size = parameters * hardware.bytes_a_parameter
-    gpus = math.ceil(size * ROOM / (hardware.memory_gb * 1e9))
+    gpus = math.ceil(size * MEMORY_FACTOR / (hardware.memory_gb * 1e9))
     seconds = 2 * parameters * tokens / (hardware.peak_tflops * 1e12 * hardware.utilisation)
     start = hardware.start_seconds + size / (hardware.disk_gb_a_second * 1e9)
     return Sweep(models.count * seconds / 3600, models.count * gpus * start / 3600, gpus)
 
 
-def hours(found: Sequence[Sweep]) -> float:
+def hours(sweeps: Sequence[Sweep]) -> float:
     """Return the GPU hours of all."""
-    return sum(one.hours for one in found)
+    return sum(sweep_cost.hours for sweep_cost in sweeps)
 
 
 GB = 1e9
-SHARED = {"causal": "shared", "encoder": "distinct"}
-APART = {"causal": "apart", "encoder": "columns"}
+SHARED_TOKENS = {"causal": "shared", "encoder": "distinct"}
+SEPARATE_TOKENS = {"causal": "apart", "encoder": "columns"}
 """Kind of model -> which count of tokens it reads."""
 
 
 @dataclass(frozen=True)
-class Paper:
+class Projection:
     """What is assumed, what was measured, and what follows from both."""
 
-    assumed: Assumptions
-    found: Measured
+    assumptions: Assumptions
+    measurements: Measurements
 
     @property
-    def study(self) -> Study:
+    def study(self) -> StudyAssumptions:
         """What the study is set to."""
-        return self.assumed.study
+        return self.assumptions.study
 
     @property
-    def bill(self) -> Bill:
+    def bill(self) -> StudyCost:
         """What the study costs."""
-        return bill(self.study)
+        return study_cost(self.study)
 
     @property
     def load(self) -> Load:
         """What its workers ask of the service."""
-        last = max(self.found.studied)
-        return load(self.study, self.found.studied[last]["requests"] / last, self.work.rate)
+        last = max(self.measurements.studied)
+        return load(self.study, self.measurements.studied[last]["requests"] / last, self.work.rate)
 
     @property
     def work(self) -> Growth:
         """CPU seconds of the service by submissions."""
-        return self.found.growth("studied", "work service s")
+        return self.measurements.growth("studied", "work service s")
 
-    def a_hit(self, *names: str) -> float:
+    def cost_per_hit(self, *names: str) -> float:
         """Return what a HIT adds to the sum of some costs of the studies that were run."""
-        return self.found.growth("studied", *names).rate * A_HIT
+        return self.measurements.growth("studied", *names).rate * SUBMISSIONS_PER_HIT
 
     @property
     def hit_bytes(self) -> float:
         """Of a HIT in the service's database."""
-        return self.a_hit("publish B")
+        return self.cost_per_hit("publish B")
 
     @property
     def storage(self) -> dict[str, float]:
         """Return bytes by what takes them, for the whole study."""
-        job, found = self.bill, self.found
-        tuples, judgments = (found.growth("files", f"{name} B") for name in ("tuples", "judgments"))
+        job, measurements = self.bill, self.measurements
+        tuples, judgments = (
+            measurements.growth("files", f"{name} B") for name in ("tuples", "judgments")
+        )
         return {
             "service: HITs": job.hits * self.hit_bytes,
-            "service: assignments": job.assignments * found.growth("studied", "work B").rate,
-            "ledger: HITs": job.hits * found.growth("plan", "ledger B").rate,
-            "ledger: assignments": job.assignments * found.growth("judged", "assignment B").rate,
+            "service: assignments": job.assignments * measurements.growth("studied", "work B").rate,
+            "ledger: HITs": job.hits * measurements.growth("plan", "ledger B").rate,
+            "ledger: assignments": job.assignments
+            * measurements.growth("judged", "assignment B").rate,
             "tuples file": tuples.at(self.study.items),
             "judgments file": judgments.at(self.study.items),
         }
 
     def sweeps(self, items: int, *, shared: bool = True) -> list[Sweep]:
         """Return what each class of models costs on so many items."""
-        read = self.found.tokens
-        which, times = SHARED if shared else APART, items / read["items"]
+        read = self.measurements.tokens
+        columns, times = SHARED_TOKENS if shared else SEPARATE_TOKENS, items / read["items"]
         return [
-            sweep(m, read[which[m.kind]] * times, self.assumed.hardware)
-            for m in self.assumed.models
+            sweep(m, read[columns[m.kind]] * times, self.assumptions.hardware)
+            for m in self.assumptions.models
         ]
 
-    def reliability(self, study: Study) -> str:
+    def reliability(self, study: StudyAssumptions) -> str:
         """Return the simulated reliability of a design; "?" where it was not simulated."""
-        known = self.found.reliability.get((study.tuples_an_item, study.annotations))
-        return "?" if known is None else f"{known:.2f}"
+        value = self.measurements.reliability.get((study.tuples_an_item, study.annotations))
+        return "?" if value is None else f"{value:.2f}"

@@ -15,7 +15,7 @@ from benchmarks.postgresql import NoServerError, cluster
 from robustness.scale.annotations import expected_reliability
 from robustness.scale.pieces import in_child
 
-__all__ = ["Growth", "Measured", "growth", "measure"]
+__all__ = ["Growth", "Measurements", "growth", "measure"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +66,16 @@ def growth(costs: Mapping[int, float]) -> Growth:
     return Growth(exponent, error, largest, costs[largest], rate)
 
 
-MOST_SECONDS = 60.0
+MAX_CPU_SECONDS = 60.0
 """CPU seconds: a size that will take longer is left out."""
-FILES = (10_000, 31_600, 100_000, 316_000, 1_000_000)
-PLANS = (500, 1_500, 5_000)
-JUDGED = (1_000, 3_000, 10_000)
-STUDIED = (300, 600, 1_200)
-REQUESTS = (1_000, 10_000, 100_000)
-ENCODED = (120, 240, 480, 960)
-STORED = (100, 1_000, 10_000)
-REPORTED = (100, 300, 1_000)
+FILES_SIZES = (10_000, 31_600, 100_000, 316_000, 1_000_000)
+PLAN_SIZES = (500, 1_500, 5_000)
+JUDGED_SIZES = (1_000, 3_000, 10_000)
+STUDY_SIZES = (300, 600, 1_200)
+REQUESTS_SIZES = (1_000, 10_000, 100_000)
+ENCODING_SIZES = (120, 240, 480, 960)
+STORE_SIZES = (100, 1_000, 10_000)
+REPORT_SIZES = (100, 300, 1_000)
 DESIGNS = ((1.5, 2), (1.5, 3), (1.5, 5), (2.0, 2), (2.0, 3), (2.0, 5), (2.0, 10))
 """(Tuples an item, annotations a tuple)."""
 Sizes = dict[int, dict[str, float]]
@@ -83,7 +83,7 @@ Note = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measurements:
     """Size of the work -> what was measured there."""
 
     files: Sizes
@@ -112,54 +112,56 @@ class Measured:
     def growth(self, part: str, *names: str) -> Growth:
         """Return how the sum of some costs of a part grows."""
         sizes: Sizes = getattr(self, part)
-        return growth({n: sum(found[name] for name in names) for n, found in sizes.items()})
+        return growth({n: sum(figures[name] for name in names) for n, figures in sizes.items()})
 
 
-def measure(note: Note) -> Measured:
+def measure(note: Note) -> Measurements:
     """Measure everything; minutes. RuntimeError where something fails."""
-    files = _sizes("files", FILES, note, _annotations)
-    requests = _sizes("requests", REQUESTS, note, partial(_alone, "requests", file="hits.db"))
+    files = _measure_sizes("files", FILES_SIZES, note, _annotations)
+    requests = _measure_sizes(
+        "requests", REQUESTS_SIZES, note, partial(_measure_in_child, "requests", file="hits.db")
+    )
     note("requests, 20 workers")
-    return Measured(
+    return Measurements(
         files=files,
-        plan=_sizes("plan", PLANS, note),
-        judged=_sizes("judged", JUDGED, note),
-        studied=_sizes("studied", STUDIED, note),
+        plan=_measure_sizes("plan", PLAN_SIZES, note),
+        judged=_measure_sizes("judged", JUDGED_SIZES, note),
+        studied=_measure_sizes("studied", STUDY_SIZES, note),
         requests=requests,
-        heavy=_alone("heavy", max(REQUESTS), file="hits.db"),
+        heavy=_measure_in_child("heavy", max(REQUESTS_SIZES), file="hits.db"),
         postgresql=_postgresql(note),
-        encoding=_sizes("encoding", ENCODED, note),
-        store=_sizes("store", STORED, note),
-        report=_sizes("report", REPORTED, note),
-        tokens=_alone("tokens", 0),
+        encoding=_measure_sizes("encoding", ENCODING_SIZES, note),
+        store=_measure_sizes("store", STORE_SIZES, note),
+        report=_measure_sizes("report", REPORT_SIZES, note),
+        tokens=_measure_in_child("tokens", 0),
         reliability={design: expected_reliability(*design) for design in DESIGNS},
     )
 
 
-def _sizes(
+def _measure_sizes(
     piece: str, sizes: Sequence[int], note: Note, run: Callable[[int], dict[str, float]] | None = None
 ) -> Sizes:  # fmt: skip
     """Measure the sizes from the smallest up, as far as they do not take too long."""
-    found: Sizes = {}
+    figures: Sizes = {}
     spent = {0: 0.0}
     for n in sizes:
         below = max(spent)
-        if below and spent[below] * n / below > MOST_SECONDS:
+        if below and spent[below] * n / below > MAX_CPU_SECONDS:
             break
-        before = _children()
-        found[n] = run(n) if run else _alone(piece, n)
-        spent[n] = _children() - before
+        before = _children_cpu_seconds()
+        figures[n] = run(n) if run else _measure_in_child(piece, n)
+        spent[n] = _children_cpu_seconds() - before
         note(f"{piece} {n:,}: {spent[n]:.1f} CPU s")
-    return found
+    return figures
 
 
-def _children() -> float:
+def _children_cpu_seconds() -> float:
     """Return the CPU seconds of all processes that have ended."""
     times = os.times()
     return times.children_user + times.children_system
 
 
-def _alone(piece: str, n: int, file: str = "") -> dict[str, float]:
+def _measure_in_child(piece: str, n: int, file: str = "") -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         return in_child(piece, n, os.path.join(folder, file))
 
@@ -173,12 +175,14 @@ def _annotations(items: int) -> dict[str, float]:
 def _postgresql(note: Note) -> Sizes:
     try:
         with cluster() as server:
-            return {n: _on_server(server.create(f"scale{n}"), n, note) for n in REQUESTS}
+            return {
+                n: _measure_on_server(server.create(f"scale{n}"), n, note) for n in REQUESTS_SIZES
+            }
     except NoServerError as error:
         note(f"PostgreSQL: not measured, {error}")
         return {}
 
 
-def _on_server(url: str, n: int, note: Note) -> dict[str, float]:
+def _measure_on_server(url: str, n: int, note: Note) -> dict[str, float]:
     note(f"requests on PostgreSQL {n:,}")
     return in_child("requests", n, url)

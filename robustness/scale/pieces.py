@@ -12,25 +12,25 @@ from benchmarks.harness import ONE_THREAD
 
 __all__ = ["in_child"]
 
-PIECES = {
-    "files": "annotations:made",
-    "scores": "annotations:scored",
+FUNCTIONS = {
+    "files": "annotations:write_annotations",
+    "scores": "annotations:score_annotations",
     "requests": "requests:many_workers",
     "heavy": "requests:few_workers",
-    "plan": "study:planned",
-    "judged": "study:judged_from",
-    "studied": "study:studied",
-    "encoding": "models:encoding",
-    "store": "models:store",
-    "report": "models:reported",
-    "tokens": "models:tokens",
+    "plan": "study:plan_study",
+    "judged": "study:write_judgments",
+    "studied": "study:run_study",
+    "encoding": "models:encode_texts",
+    "store": "models:use_store",
+    "report": "models:report_results",
+    "tokens": "models:count_tokens",
 }
 """Name -> the function that does it, (size, folder or URL) -> figures; imported in its process alone."""
 
 
-def in_child(piece: str, n: int, place: str = "") -> dict[str, float]:
+def in_child(piece: str, n: int, directory: str = "") -> dict[str, float]:
     """Run a piece of work of size `n` in a process of its own with one thread; what it measured."""
-    command = [sys.executable, "-m", "robustness.scale.pieces", piece, str(n), place]
+    command = [sys.executable, "-m", "robustness.scale.pieces", piece, str(n), directory]
     environment = os.environ | ONE_THREAD | {"HF_HUB_OFFLINE": "1"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -40,5 +40,5 @@ def in_child(piece: str, n: int, place: str = "") -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    measure = resolve_name(f"robustness.scale.{PIECES[sys.argv[1]]}")
+    measure = resolve_name(f"robustness.scale.{FUNCTIONS[sys.argv[1]]}")
     print(json.dumps(measure(int(sys.argv[2]), sys.argv[3])))

@@ -13,7 +13,7 @@ from sqlalchemy import func, insert, select, update
 
 from mturk.answers import to_xml
 from mturk.service.clock import SystemClock
-from mturk.service.rules.work import Work
+from mturk.service.rules.work import WorkerService
 from mturk.service.store.database import Database
 from mturk.service.store.schema import account, assignment, hit, hit_type, worker
 from mturk.study.simulated_workers import simulated_worker_ids
@@ -21,9 +21,9 @@ from robustness.scale.sample import plans
 
 __all__ = ["few_workers", "many_workers"]
 
-MANY, FEW = 1_000, 20
+N_MANY_WORKERS, N_FEW_WORKERS = 1_000, 20
 """Workers."""
-A_HIT = 5
+ASSIGNMENTS_PER_HIT = 5
 ROUNDS = 25
 DAYS = 86_400.0
 GROUP = "3GROUP"
@@ -39,26 +39,28 @@ def fill(database: Database, assignments: int, workers: int) -> None:
     take hours. The questions are those of giccs-sample, at their real length.
     """
     now = time.time()
-    full = assignments // A_HIT
-    questions = [one.question for one in plans(10)]
+    full = assignments // ASSIGNMENTS_PER_HIT
+    questions = [hit_plan.question for hit_plan in plans(10)]
     with database.write() as connection:
         connection.execute(update(account).values(available=10**12, on_hold=10**12))
-        connection.execute(insert(hit_type).values(**_kind()))
+        connection.execute(insert(hit_type).values(**_hit_type_row()))
         connection.execute(insert(worker), [{"worker_id": name, "country": "DE", "registered": now}
                                             for name in simulated_worker_ids(workers)])  # fmt: skip
-        for rows in _parts(2 * full, lambda n: _hit(n, n < full, questions[n % 10], now)):
+        for rows in _batches(2 * full, lambda n: _hit_row(n, n < full, questions[n % 10], now)):
             connection.execute(insert(hit), rows)
         names = simulated_worker_ids(workers)
-        for rows in _parts(A_HIT * full, lambda n: _assignment(n, names[n % workers], now)):
+        for rows in _batches(
+            ASSIGNMENTS_PER_HIT * full, lambda n: _assignment_row(n, names[n % workers], now)
+        ):
             connection.execute(insert(assignment), rows)
 
 
-def _parts(count: int, row: Callable[[int], dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+def _batches(count: int, row: Callable[[int], dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
     for start in range(0, count, 1_000):
         yield [row(n) for n in range(start, min(start + 1_000, count))]
 
 
-def _kind() -> dict[str, Any]:
+def _hit_type_row() -> dict[str, Any]:
     return {
         "hit_type_id": "3TYPE", "group_id": GROUP, "digest": "0", "title": "a study", "description": "",
         "keywords": "", "reward": 30, "duration": 1_800, "auto_approval_delay": 604_800,
@@ -66,28 +68,31 @@ def _kind() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _hit(number: int, full: bool, question: str, now: float) -> dict[str, Any]:
+def _hit_row(number: int, full: bool, question: str, now: float) -> dict[str, Any]:
     return {
         "hit_id": f"3HIT{number:09}", "hit_type_id": "3TYPE", "created": now,
         "expiration": now + 7 * DAYS, "question": question, "annotation": f"made:{number}",
-        "max_assignments": A_HIT, "status": "Reviewable" if full else "Assignable",
-        "review_status": "NotReviewed", "pending": 0, "submitted": A_HIT if full else 0, "completed": 0,
-        "unit": 36, "committed": A_HIT * 36 if full else 0, "held": A_HIT * 36, "due": now + 7 * DAYS,
+        "max_assignments": ASSIGNMENTS_PER_HIT, "status": "Reviewable" if full else "Assignable",
+        "review_status": "NotReviewed", "pending": 0, "completed": 0,
+        "submitted": ASSIGNMENTS_PER_HIT if full else 0,
+        "unit": 36, "committed": ASSIGNMENTS_PER_HIT * 36 if full else 0,
+        "held": ASSIGNMENTS_PER_HIT * 36, "due": now + 7 * DAYS,
     }  # fmt: skip
 
 
-def _assignment(number: int, name: str, now: float) -> dict[str, Any]:
+def _assignment_row(number: int, name: str, now: float) -> dict[str, Any]:
     return {
-        "assignment_id": f"3DONE{number:09}", "hit_id": f"3HIT{number // A_HIT:09}", "worker_id": name,
+        "assignment_id": f"3DONE{number:09}", "worker_id": name,
+        "hit_id": f"3HIT{number // ASSIGNMENTS_PER_HIT:09}",
         "status": "Submitted", "reward": 30, "unit": 36, "auto_approval_delay": 604_800,
         "accepted": now - 60, "deadline": now + 1_740, "submitted": now, "auto_approval": now + 7 * DAYS,
         "answer": ANSWER, "due": now + 7 * DAYS,
     }  # fmt: skip
 
 
-def _at_rest(database: Database) -> None:
+def _settle_database(database: Database) -> None:
     """Do at once what a database does all along: write its log into the file; learn how large tables are."""
-    order = "PRAGMA wal_checkpoint(TRUNCATE)" if database.local else "ANALYZE"
+    order = "PRAGMA wal_checkpoint(TRUNCATE)" if database.is_file else "ANALYZE"
     with database.engine.connect() as connection:
         connection.exec_driver_sql(order)
         connection.commit()
@@ -95,7 +100,7 @@ def _at_rest(database: Database) -> None:
 
 def _clock(database: Database) -> Callable[[], float]:
     """Return what tells the CPU seconds that were spent so far."""
-    if database.local:
+    if database.is_file:
         return time.process_time
     with database.read() as connection:
         backend = connection.scalar(select(func.pg_backend_pid()))
@@ -107,31 +112,31 @@ def _clock(database: Database) -> Callable[[], float]:
 
 def many_workers(assignments: int, url: str) -> dict[str, float]:
     """Return what requests cost where each worker has done few of the assignments."""
-    return _costs(assignments, url, MANY)
+    return _measure_requests(assignments, url, N_MANY_WORKERS)
 
 
 def few_workers(assignments: int, url: str) -> dict[str, float]:
     """Return what requests cost where each worker has done many of them."""
-    return _costs(assignments, url, FEW)
+    return _measure_requests(assignments, url, N_FEW_WORKERS)
 
 
-def _costs(assignments: int, url: str, workers: int) -> dict[str, float]:
+def _measure_requests(assignments: int, url: str, workers: int) -> dict[str, float]:
     """Fill a database and let a worker go on; the median CPU milliseconds of each step.
 
     On PostgreSQL those of its process for our only connection are in it.
     """
     database = Database(url)
     fill(database, assignments, workers)
-    _at_rest(database)
-    work, me = Work(database, SystemClock()), simulated_worker_ids(1)[0]
+    _settle_database(database)
+    work, me = WorkerService(database, SystemClock()), simulated_worker_ids(1)[0]
     clock = _clock(database)
-    taken: dict[str, list[float]] = {}
+    durations: dict[str, list[float]] = {}
 
-    def timed(what: str, call: Callable[[], Any]) -> Any:
+    def timed(step: str, call: Callable[[], Any]) -> Any:
         start = clock()
-        found = call()
-        taken.setdefault(what, []).append((clock() - start) * 1000)
-        return found
+        result = call()
+        durations.setdefault(step, []).append((clock() - start) * 1000)
+        return result
 
     for _ in range(ROUNDS):
         timed("list", partial(work.offers, me))
@@ -140,4 +145,4 @@ def _costs(assignments: int, url: str, workers: int) -> dict[str, float]:
         timed("submit", partial(work.submit, mine, me, [("best-t1", "u1")]))
         timed("count", partial(work.progress, me))
     database.close()
-    return {what: float(np.median(times)) for what, times in taken.items()}
+    return {step: float(np.median(times)) for step, times in durations.items()}

@@ -39,15 +39,15 @@ def _sample() -> tuple[Dialogue, ...]:
 
 def dialogues(count: int) -> list[Dialogue]:
     """Return so many dialogues: those of the sample over and over, each time under other ids."""
-    found = _sample()
-    return [_renamed(found[n % len(found)], f"d{n}") for n in range(count)]
+    sample_dialogues = _sample()
+    return [_renamed(sample_dialogues[n % len(sample_dialogues)], f"d{n}") for n in range(count)]
 
 
-def _renamed(one: Dialogue, name: str) -> Dialogue:
+def _renamed(dialogue: Dialogue, name: str) -> Dialogue:
     candidates = [
-        replace(c, utterance_id=f"{name}-{place}") for place, c in enumerate(one.candidates)
+        replace(c, utterance_id=f"{name}-{index}") for index, c in enumerate(dialogue.candidates)
     ]
-    return replace(one, dialogue_id=name, candidates=tuple(candidates))
+    return replace(dialogue, dialogue_id=name, candidates=tuple(candidates))
 
 
 def plans(hits: int) -> Sequence[HitPlan]:

@@ -14,7 +14,7 @@ class Stopwatch:
     """`found`: for each step its CPU seconds, and by how many MiB the peak has grown since the start."""
 
     def __init__(self) -> None:
-        self.found: dict[str, float] = {}
+        self.figures: dict[str, float] = {}
         self._base = _peak()
 
     @contextmanager
@@ -22,8 +22,8 @@ class Stopwatch:
         """Measure a step."""
         start = time.process_time()
         yield
-        self.found[f"{name} s"] = time.process_time() - start
-        self.found[f"{name} MiB"] = _peak() - self._base
+        self.figures[f"{name} s"] = time.process_time() - start
+        self.figures[f"{name} MiB"] = _peak() - self._base
 
 
 def _peak() -> float:

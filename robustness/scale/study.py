@@ -25,48 +25,54 @@ from mturk.study.simulated_workers import simulate_answer, simulate_workers, sim
 from robustness.scale.sample import CHEAP, plans
 from robustness.scale.stopwatch import Stopwatch
 
-__all__ = ["A_HIT", "judged_from", "planned", "studied"]
+__all__ = ["SUBMISSIONS_PER_HIT", "plan_study", "run_study", "write_judgments"]
 
-A_HIT = 5
+SUBMISSIONS_PER_HIT = 5
 """Submissions."""
 WORKERS = 20
 PAGES = ("assignment", "question", "submit", "continue")
 """What a worker who goes on and on asks for, a HIT."""
 
 
-def planned(hits: int, place: str) -> dict[str, float]:
+def plan_study(hits: int, directory: str) -> dict[str, float]:
     """Plan HITs and write them into a ledger."""
-    path, watch = Path(place) / "ledger.db", Stopwatch()
+    path, watch = Path(directory) / "ledger.db", Stopwatch()
     with watch.step("plan"):
-        found = plans(hits)
+        hit_plans = plans(hits)
     book = Ledger.open(path, create=True)
     with watch.step("ledger"):
-        book.start_study("http://127.0.0.1:8765", CHEAP, found, time.time())
+        book.start_study("http://127.0.0.1:8765", CHEAP, hit_plans, time.time())
     book.close()
-    question = sum(len(one.question.encode()) for one in found) / hits
-    return watch.found | {"ledger B": path.stat().st_size, "question B": question}
+    question = sum(len(hit_plan.question.encode()) for hit_plan in hit_plans) / hits
+    return watch.figures | {"ledger B": path.stat().st_size, "question B": question}
 
 
-def judged_from(assignments: int, place: str) -> dict[str, float]:
+def write_judgments(assignments: int, directory: str) -> dict[str, float]:
     """Turn a ledger's answers, written there directly, into judgments and a file of them."""
-    folder, found = Path(place), plans(assignments // A_HIT)
+    folder, hit_plans = Path(directory), plans(assignments // SUBMISSIONS_PER_HIT)
     book = Ledger.open(folder / "ledger.db", create=True)
-    book.start_study("http://127.0.0.1:8765", CHEAP, found, time.time())
-    for hit in found:
-        book.mark_created(hit.number, f"3HIT{hit.number}", A_HIT, time.time())
+    book.start_study("http://127.0.0.1:8765", CHEAP, hit_plans, time.time())
+    for hit in hit_plans:
+        book.mark_created(hit.number, f"3HIT{hit.number}", SUBMISSIONS_PER_HIT, time.time())
     before, watch = (folder / "ledger.db").stat().st_size, Stopwatch()
     with watch.step("keep"):
-        book.store_assignments([_answered(hit, n) for hit in found for n in range(A_HIT)])
+        book.store_assignments(
+            [_answered(hit, n) for hit in hit_plans for n in range(SUBMISSIONS_PER_HIT)]
+        )
     after = (folder / "ledger.db").stat().st_size
     with watch.step("judge"):
         judgments.write_answers(judgments.read_valid_answers(book), folder / "judgments.csv")
     book.close()
-    return watch.found | {"assignment B": after - before}
+    return watch.figures | {"assignment B": after - before}
 
 
 def _answered(hit: HitPlan, number: int) -> Assignment:
-    asked = [ExpectedTuple(one.tuple_id, one.group, one.item_ids) for one in hit.parts]
-    fields = simulate_answer(asked, _truth([hit]), Behaviour(), f"ASIMULATED{number}", 60.0)
+    expected_tuples = [
+        ExpectedTuple(part.tuple_id, part.group, part.item_ids) for part in hit.parts
+    ]
+    fields = simulate_answer(
+        expected_tuples, _truth([hit]), Behaviour(), f"ASIMULATED{number}", 60.0
+    )
     now = time.time()
     return Assignment(
         f"3DONE{hit.number}X{number}", f"3HIT{hit.number}", f"w-{number:016}", "Submitted", now - 60,
@@ -74,10 +80,10 @@ def _answered(hit: HitPlan, number: int) -> Assignment:
     )  # fmt: skip
 
 
-def _truth(found: Sequence[HitPlan]) -> dict[tuple[str, str], float]:
+def _truth(hit_plans: Sequence[HitPlan]) -> dict[tuple[str, str], float]:
     draw = random.Random(0)
-    return {(one.group, item): draw.uniform(-1, 1) for hit in found for one in hit.parts
-            for item in one.item_ids}  # fmt: skip
+    return {(part.group, item): draw.uniform(-1, 1) for hit in hit_plans for part in hit.parts
+            for item in part.item_ids}  # fmt: skip
 
 
 def _cpu(process: psutil.Process) -> float:
@@ -93,9 +99,9 @@ def _size(file: Path) -> int:
     return file.stat().st_size
 
 
-def studied(submissions: int, place: str) -> dict[str, float]:
+def run_study(submissions: int, directory: str) -> dict[str, float]:
     """Run a study from the first call to the judgments file, over HTTP; what each step costs either side."""
-    folder, found = Path(place), plans(submissions // A_HIT)
+    folder, hit_plans = Path(directory), plans(submissions // SUBMISSIONS_PER_HIT)
     figures: dict[str, float] = {}
     file = folder / "hits.db"
     with (
@@ -103,7 +109,7 @@ def studied(submissions: int, place: str) -> dict[str, float]:
         Ledger.open(folder / "ledger.db", create=True) as book,
     ):
         client, service = connect(resolve(url)), psutil.Process(pid)
-        book.start_study(url, CHEAP, found, time.time())
+        book.start_study(url, CHEAP, hit_plans, time.time())
 
         @contextmanager
         def step(name: str) -> Iterator[None]:
@@ -117,7 +123,9 @@ def studied(submissions: int, place: str) -> dict[str, float]:
             adopt_hits(client, book)
             create_hits(client, book)
         with step("work"):
-            done = simulate_workers(url, simulated_worker_ids(WORKERS), _truth(found), Behaviour())
+            done = simulate_workers(
+                url, simulated_worker_ids(WORKERS), _truth(hit_plans), Behaviour()
+            )
         if done.counts["submitted"] != submissions or done.refusals:
             raise RuntimeError(
                 f"{done.counts} and {done.refusals} instead of {submissions} submitted"
@@ -127,5 +135,5 @@ def studied(submissions: int, place: str) -> dict[str, float]:
         with step("nothing new"):
             collect(client, book, worker_namer(book))
         judgments.write_answers(judgments.read_valid_answers(book), folder / "judgments.csv")
-    asked = sum(len(done.seconds.get(kind, ())) for kind in PAGES)
-    return figures | {"requests": asked}
+    n_requests = sum(len(done.seconds.get(kind, ())) for kind in PAGES)
+    return figures | {"requests": n_requests}

@@ -12,14 +12,14 @@ from typing import NamedTuple
 from tabulate import tabulate
 
 from robustness.scale.assumptions import Assumptions
-from robustness.scale.costs import GB, Paper, bill, hours, sweep
+from robustness.scale.costs import GB, Projection, hours, study_cost, sweep
 from robustness.scale.measurements import DESIGNS, Growth
 
 __all__ = ["BLOCKS", "assumptions_table"]
 
 PAPER_ITEMS = 300
 """Of GiCCS."""
-OTHERS = {
+OTHER_BENCHMARKS = {
     "C-STS-2023, 18,908 instances of two sentences": 2 * 18_908,
     "EvalRank, background sentences": 24_957,
 }
@@ -31,53 +31,53 @@ def assumptions_table(assumed: Assumptions) -> str:
     return _table(assumed.rows(), ["assumed", "value", "from"])
 
 
-def answers(paper: Paper) -> str:
+def answers(projection: Projection) -> str:
     """Return the two answers in sentences."""
-    return f"{_wrapped(_of_study(paper))}\n\n{_wrapped(_of_sweep(paper))}"
+    return f"{_wrapped(_of_study(projection))}\n\n{_wrapped(_of_sweep(projection))}"
 
 
-def _of_study(paper: Paper) -> Iterator[str]:
-    job, at_work, study = paper.bill, paper.load, paper.study
-    people, kept = f"{study.workers:,}", sum(paper.storage.values()) / GB
+def _of_study(projection: Projection) -> Iterator[str]:
+    job, at_work, study = projection.bill, projection.load, projection.study
+    people, total_gb = f"{study.workers:,}", sum(projection.storage.values()) / GB
     yield f"**A study of {study.items:,} items by {people} workers** is {job.judgments:,} judgments of"
     yield f"{job.tuples:,} tuples, on {job.assignments:,} answered HITs. It costs ${job.rewards:,.0f} in"
     yield f"rewards, and ${job.fees:,.0f} in fees where a marketplace takes what Mechanical Turk took."
     yield f"It is {job.hours:,.0f} hours of work, {job.hours_each:,.0f} of each worker,"
     yield f"{job.weeks:,.1f} weeks at {study.hours_a_week:g} hours a week. The split-half reliability of"
-    yield f"its scores should be near {paper.reliability(study)} (simulated). If all {people} work at the"
-    yield f"same time they send {at_work.requests:,.0f} requests a second, {at_work.submissions:,.1f} of"
-    yield f"them submissions; one process of the service takes {at_work.capacity:,.0f} submissions a second"
-    yield f"at most. All that is kept takes {kept:,.0f} GB. Money and people's hours are the limit, and"
+    yield f"its scores should be near {projection.reliability(study)} (simulated). If all {people} work at the"
+    yield f"same time they send {at_work.requests:,.0f} requests per second, {at_work.submissions:,.1f} of"
+    yield f"them submissions; one process of the service handles {at_work.capacity:,.0f} submissions per"
+    yield f"second at most. All that is kept takes {total_gb:,.0f} GB. Money and people's hours are the limit, and"
     yield "next the memory in which a study is planned (last table)."
 
 
-def _of_sweep(paper: Paper) -> Iterator[str]:
-    items, price = paper.study.items, paper.assumed.hardware.dollars_an_hour
-    small, large = paper.sweeps(PAPER_ITEMS), paper.sweeps(items)
-    apart = hours(paper.sweeps(items, shared=False))
-    models = sum(m.count for m in paper.assumed.models)
-    loading = sum(one.loading for one in small) / hours(small)
+def _of_sweep(projection: Projection) -> Iterator[str]:
+    items, price = projection.study.items, projection.assumptions.hardware.dollars_an_hour
+    small, large = projection.sweeps(PAPER_ITEMS), projection.sweeps(items)
+    separate = hours(projection.sweeps(items, shared=False))
+    models = sum(m.count for m in projection.assumptions.models)
+    loading = sum(cost.loading for cost in small) / hours(small)
     yield f"**A sweep of {models:,} models** over as many items as the paper's {PAPER_ITEMS} takes"
     yield f"{hours(small):,.1f} GPU hours, and {loading:.0%} of them are for starting and loading. Over"
     yield f"{items:,} items it takes {hours(large):,.0f} GPU hours (${hours(large) * price:,.0f}), and"
-    yield f"{apart:,.0f} (${apart * price:,.0f}) if each option and each pair were read by itself."
+    yield f"{separate:,.0f} (${separate * price:,.0f}) if each option and each pair were read by itself."
 
 
-def money(paper: Paper) -> str:
+def money(projection: Projection) -> str:
     """Return what designs cost that ask for less and for more."""
     rows = []
     for tuples, people in DESIGNS:
-        study = replace(paper.study, tuples_an_item=tuples, annotations=people)
-        job = bill(study)
+        study = replace(projection.study, tuples_an_item=tuples, annotations=people)
+        job = study_cost(study)
         rows.append([
             f"{tuples:g}", people, f"{job.judgments:,}", f"{job.assignments:,}",
             f"${job.rewards:,.0f}", f"${job.fees:,.0f}", f"${job.total:,.0f}", f"{job.hours:,.0f}",
-            f"{job.hours_each:,.0f}", paper.reliability(study),
+            f"{job.hours_each:,.0f}", projection.reliability(study),
         ])  # fmt: skip
     heads = ["tuples an item", "annotations", "judgments", "assignments", "rewards", "fees", "total",
              "hours of work", "hours a worker", "reliability"]  # fmt: skip
-    said = "Split-half reliability of the paper's scores, by source and length: 0.946 to 0.975 (Table 3)."
-    return f"{_table(rows, heads)}\n\n{said}"
+    note = "Split-half reliability of the paper's scores, by source and length: 0.946 to 0.975 (Table 3)."
+    return f"{_table(rows, heads)}\n\n{note}"
 
 
 PARTS = {
@@ -112,27 +112,30 @@ UNITS = {"s": ("CPU s", 1), "ms": ("CPU ms", 1), "MiB": ("MiB", 1), "B": ("MB", 
 """Last word of a cost's name -> unit shown, and its scale."""
 
 
-def grown(paper: Paper) -> str:
+def grown(projection: Projection) -> str:
     """Return how each part grew where it was measured."""
     rows = [
-        _grown(paper, part, of, what, name)
+        _grown(projection, part, of, label, name)
         for part, (of, names) in PARTS.items()
-        for what, name in names.items()
+        for label, name in names.items()
     ]
     return _table(rows, ["part", "measured", "at the largest", "exponent", "each further million"])
 
 
-def _grown(paper: Paper, part: str, of: str, what: str, name: str) -> list[str]:
-    one, sizes = paper.found.growth(part, name), getattr(paper.found, part)
+def _grown(projection: Projection, part: str, of: str, label: str, name: str) -> list[str]:
+    cost_growth, sizes = (
+        projection.measurements.growth(part, name),
+        getattr(projection.measurements, part),
+    )
     unit, scale = UNITS[name.rpartition(" ")[2]]
     return [
-        what, f"{min(sizes):,} to {max(sizes):,} {of}", f"{_short(one.cost * scale)} {unit}",
-        _slope(one), f"{_short(one.rate * 1e6 * scale)} {unit}",
+        label, f"{min(sizes):,} to {max(sizes):,} {of}", f"{_short(cost_growth.cost * scale)} {unit}",
+        _slope(cost_growth), f"{_short(cost_growth.rate * 1e6 * scale)} {unit}",
     ]  # fmt: skip
 
 
-def _slope(one: Growth) -> str:
-    return f"{one.exponent:.2f} ± {one.error:.2f}"
+def _slope(cost_growth: Growth) -> str:
+    return f"{cost_growth.exponent:.2f} ± {cost_growth.error:.2f}"
 
 
 def _short(value: float) -> str:
@@ -154,58 +157,58 @@ STEPS = {
 }
 
 
-def requested(paper: Paper) -> str:
+def requested(projection: Projection) -> str:
     """Return what a request costs by how much is in the database already."""
-    return "\n\n".join(_requested(paper))
+    return "\n\n".join(_requested(projection))
 
 
-def _requested(paper: Paper) -> Iterator[str]:
-    found, last = paper.found, max(paper.found.requests)
-    columns = [f"{n:,}" for n in found.requests]
+def _requested(projection: Projection) -> Iterator[str]:
+    measurements, last = projection.measurements, max(projection.measurements.requests)
+    columns = [f"{n:,}" for n in measurements.requests]
     rows = [
-        [STEPS[step], *(f"{one[step]:.2f}" for one in found.requests.values()),
-         _slope(found.growth("requests", step)), f"{found.heavy[step]:.2f}"] for step in STEPS
+        [STEPS[step], *(f"{costs[step]:.2f}" for costs in measurements.requests.values()),
+         _slope(measurements.growth("requests", step)), f"{measurements.heavy[step]:.2f}"] for step in STEPS
     ]  # fmt: skip
     heads = ["SQLite, CPU ms (median)", *columns, "exponent", f"{last:,} by 20 workers"]
     yield _table(rows, heads)
-    if not found.postgresql:
+    if not measurements.postgresql:
         yield "PostgreSQL: not measured, there is no server here."
         return
     rows = [
-        [STEPS[step], *(f"{one[step]:.2f}" for one in found.postgresql.values()),
-         _slope(found.growth("postgresql", step))] for step in STEPS
+        [STEPS[step], *(f"{costs[step]:.2f}" for costs in measurements.postgresql.values()),
+         _slope(measurements.growth("postgresql", step))] for step in STEPS
     ]  # fmt: skip
-    columns = [f"{n:,}" for n in found.postgresql]
+    columns = [f"{n:,}" for n in measurements.postgresql]
     yield _table(rows, ["PostgreSQL, CPU ms (median), its own included", *columns, "exponent"])
 
 
-def swept(paper: Paper) -> str:
+def swept(projection: Projection) -> str:
     """Return the GPU hours of each class of models."""
-    items = paper.study.items
-    small, large = paper.sweeps(PAPER_ITEMS), paper.sweeps(items)
-    apart = paper.sweeps(items, shared=False)
+    items = projection.study.items
+    small, large = projection.sweeps(PAPER_ITEMS), projection.sweeps(items)
+    separate = projection.sweeps(items, shared=False)
     rows = [
         [m.kind, f"{m.parameters:g}", m.count, one.gpus, f"{one.loading:,.1f}", f"{one.compute:,.3f}",
          f"{two.compute:,.1f}", f"{other.compute:,.1f}"]
-        for m, one, two, other in zip(paper.assumed.models, small, large, apart, strict=True)
+        for m, one, two, other in zip(projection.assumptions.models, small, large, separate, strict=True)
     ]  # fmt: skip
-    counts = [sum(m.count for m in paper.assumed.models), ""]
+    counts = [sum(m.count for m in projection.assumptions.models), ""]
     sums = [sum(getattr(one, name) for one in of) for of, name in (
-        (small, "loading"), (small, "compute"), (large, "compute"), (apart, "compute"))]  # fmt: skip
+        (small, "loading"), (small, "compute"), (large, "compute"), (separate, "compute"))]  # fmt: skip
     rows.append(["all", "", *counts, *(f"{one:,.1f}" for one in sums)])
     heads = ["kind", "billions", "models", "GPUs each", "start and load, h", f"{PAPER_ITEMS} items, h",
              f"{items:,} items, h", "the same, nothing shared, h"]  # fmt: skip
-    return f"{_wrapped(_tokens(paper))}\n\n{_table(rows, heads)}\n\n{_others(paper)}"
+    return f"{_wrapped(_tokens(projection))}\n\n{_table(rows, heads)}\n\n{_other_benchmarks(projection)}"
 
 
-def _others(paper: Paper) -> str:
+def _other_benchmarks(projection: Projection) -> str:
     """Return what the encoders' reading of other benchmarks costs."""
-    encoders = [m for m in paper.assumed.models if m.kind == "encoder"]
-    each = paper.found.tokens["distinct"] / paper.found.tokens["texts"]
+    encoders = [m for m in projection.assumptions.models if m.kind == "encoder"]
+    each = projection.measurements.tokens["distinct"] / projection.measurements.tokens["texts"]
     rows = [
         [name, f"{texts:,}", f"{texts * each:,.0f}",
-         f"{sum(sweep(m, texts * each, paper.assumed.hardware).compute for m in encoders):,.3f}"]
-        for name, texts in OTHERS.items()
+         f"{sum(sweep(m, texts * each, projection.assumptions.hardware).compute for m in encoders):,.3f}"]
+        for name, texts in OTHER_BENCHMARKS.items()
     ]  # fmt: skip
     heads = [
         "texts of",
@@ -216,8 +219,8 @@ def _others(paper: Paper) -> str:
     return _table(rows, heads)
 
 
-def _tokens(paper: Paper) -> Iterator[str]:
-    read = paper.found.tokens
+def _tokens(projection: Projection) -> Iterator[str]:
+    read = projection.measurements.tokens
     options, pairs = read["apart"] / read["shared"], read["columns"] / read["distinct"]
     yield f"Measured on giccs-sample ({read['dialogues']:.0f} dialogues, {read['items']:.0f} items): a"
     yield f"causal model reads {read['shared']:,.0f} tokens where options share their prompt and"
@@ -227,16 +230,18 @@ def _tokens(paper: Paper) -> Iterator[str]:
     yield f"{read['columns']:,.0f} of both columns, {pairs:.2f} times as many (MiniLM's tokenizer)."
 
 
-def stored(paper: Paper) -> str:
+def stored(projection: Projection) -> str:
     """Return what the study's files take."""
-    rows = [[what, f"{size / GB:,.1f}"] for what, size in paper.storage.items()]
-    rows.append(["all", f"{sum(paper.storage.values()) / GB:,.1f}"])
+    rows = [[label, f"{size / GB:,.1f}"] for label, size in projection.storage.items()]
+    rows.append(["all", f"{sum(projection.storage.values()) / GB:,.1f}"])
     return _table(rows, ["storage, whole study", "GB"])
 
 
-def saturation(paper: Paper) -> str:
+def saturation(projection: Projection) -> str:
     """Return where each part ends, and what to do then."""
-    return _table(list(ends(paper)), ["part", "measured", "the study needs", "ends at", "then"])
+    return _table(
+        list(ends(projection)), ["part", "measured", "the study needs", "ends at", "then"]
+    )
 
 
 def _wrapped(words: Iterator[str]) -> str:
@@ -251,7 +256,7 @@ def _table(
 
 BLOCKS = {
     "scale-answers": answers,
-    "scale-assumptions": lambda paper: assumptions_table(paper.assumed),
+    "scale-assumptions": lambda projection: assumptions_table(projection.assumptions),
     "scale-money": money,
     "scale-storage": stored,
     "scale-growth": grown,
@@ -279,17 +284,17 @@ class End(NamedTuple):
     then: str
 
 
-def ends(paper: Paper) -> Iterator[End]:
+def ends(projection: Projection) -> Iterator[End]:
     """Yield the parts in the order of the work."""
-    yield from _people(paper)
-    yield from _before(paper)
-    yield from _service(paper)
-    yield from _after(paper)
-    yield from _models(paper)
+    yield from _people(projection)
+    yield from _before(projection)
+    yield from _service(projection)
+    yield from _after(projection)
+    yield from _models(projection)
 
 
-def _people(paper: Paper) -> Iterator[End]:
-    job = paper.bill
+def _people(projection: Projection) -> Iterator[End]:
+    job = projection.bill
     yield End(
         "money", "not measured", f"${job.total:,.0f}", "the grant",
         "fewer tuples and annotations; a pilot says what reliability is left",
@@ -304,76 +309,82 @@ def _people(paper: Paper) -> Iterator[End]:
     )  # fmt: skip
 
 
-def _before(paper: Paper) -> Iterator[End]:
+def _before(projection: Projection) -> Iterator[End]:
     yield _of_memory(
-        paper, "design", "files", "design MiB", paper.study.items, "items",
+        projection, "design", "files", "design MiB", projection.study.items, "items",
         "a design for each part: dialogues are independent",
     )  # fmt: skip
     yield _of_memory(
-        paper, "plan and ledger", "plan", "ledger MiB", paper.bill.hits, "HITs",
+        projection, "plan and ledger", "plan", "ledger MiB", projection.bill.hits, "HITs",
         "several studies, a ledger each: all pages are rendered and held before the first call",
     )  # fmt: skip
-    each = paper.a_hit("publish s", "publish service s")
+    each = projection.cost_per_hit("publish s", "publish service s")
     yield End(
         "publish", f"{each * 1000:.1f} CPU ms a HIT, both sides",
-        f"{each * paper.bill.hits / 3600:,.1f} CPU hours", NOT_FOUND,
+        f"{each * projection.bill.hits / 3600:,.1f} CPU hours", NOT_FOUND,
         "several ledgers at once; the database still writes one HIT at a time",
     )  # fmt: skip
 
 
-def _service(paper: Paper) -> Iterator[End]:
-    at_work = paper.load
+def _service(projection: Projection) -> Iterator[End]:
+    at_work = projection.load
     yield End(
-        "requests of workers", f"{paper.work.rate * 1000:.1f} CPU ms a submission",
+        "requests of workers", f"{projection.work.rate * 1000:.1f} CPU ms a submission",
         f"{at_work.submissions:,.1f} submissions a second: processes, half busy: {at_work.processes}",
         f"{at_work.capacity:,.0f} a second, one process",
         "PostgreSQL and more processes (docs/study.md, section 8)",
     )  # fmt: skip
-    kept = sum(size for what, size in paper.storage.items() if what.startswith("service"))
-    written = paper.found.growth("studied", "work B").rate
+    service_bytes = sum(
+        size for label, size in projection.storage.items() if label.startswith("service")
+    )
+    assignment_bytes = projection.measurements.growth("studied", "work B").rate
     yield End(
-        "the service's database", f"{paper.hit_bytes:,.0f} bytes a HIT, {written:,.0f} an assignment",
-        f"{kept / GB:,.0f} GB", "the disk, and the time of a backup",
+        "the service's database",
+        f"{projection.hit_bytes:,.0f} bytes per HIT, {assignment_bytes:,.0f} per assignment",
+        f"{service_bytes / GB:,.0f} GB", "the disk, and the time of a backup",
         "PostgreSQL; several studies, one after the other",
     )  # fmt: skip
 
 
-def _after(paper: Paper) -> Iterator[End]:
-    job, items = paper.bill, paper.study.items
-    again = paper.a_hit("nothing new s", "nothing new service s")
+def _after(projection: Projection) -> Iterator[End]:
+    job, items = projection.bill, projection.study.items
+    again = projection.cost_per_hit("nothing new s", "nothing new service s")
     yield End(
         "collect where nothing is new", f"{again * 1000:.2f} CPU ms a HIT, both sides",
         f"{again * job.hits / 60:,.1f} CPU minutes", "how often you look",
         "collect once a day: each round lists every HIT with its page",
     )  # fmt: skip
     yield _of_memory(
-        paper, "ledger to judgments", "judged", "judge MiB", job.assignments, "assignments",
+        projection, "ledger to judgments", "judged", "judge MiB", job.assignments, "assignments",
         "several ledgers; their judgments files can be joined",
     )  # fmt: skip
     yield _of_memory(
-        paper, "scores and reliability", "files", "reliability MiB", items, "items",
+        projection, "scores and reliability", "files", "reliability MiB", items, "items",
         "parts by dialogue: scores do not reach across dialogues",
     )  # fmt: skip
-    halves = paper.found.growth("files", "reliability s")
+    halves = projection.measurements.growth("files", "reliability s")
     yield End(
         "reliability, time", f"{halves.cost:,.1f} CPU s for {halves.size:,} items, 10 trials",
         f"{halves.at(items):,.1f} CPU s", NOT_FOUND, "fewer trials: among many items they differ little",
     )  # fmt: skip
 
 
-def _models(paper: Paper) -> Iterator[End]:
-    found, items = paper.found, paper.study.items
-    encode = found.growth("encoding", "encode s").rate
-    texts = items * found.tokens["texts"] / found.tokens["items"]
+def _models(projection: Projection) -> Iterator[End]:
+    measurements, items = projection.measurements, projection.study.items
+    encode = measurements.growth("encoding", "encode s").rate
+    texts = items * measurements.tokens["texts"] / measurements.tokens["items"]
     yield End(
         "encoding on a CPU", f"{1 / encode:,.0f} texts a second, package:minilm, one thread",
         f"{texts * encode / 3600:,.1f} CPU hours a model", "a few small models",
         "a GPU; several machines by Ray (giccs-eval --engine)",
     )  # fmt: skip
-    size = found.store[max(found.store)]["result B"]
-    results = RESULTS * sum(m.count for m in paper.assumed.models)
-    add = found.growth("store", "add ms")
-    look, read = found.growth("store", "find ms"), found.growth("report", "read s", "table s")
+    size = measurements.store[max(measurements.store)]["result B"]
+    results = RESULTS * sum(m.count for m in projection.assumptions.models)
+    add = measurements.growth("store", "add ms")
+    look, read = (
+        measurements.growth("store", "find ms"),
+        measurements.growth("report", "read s", "table s"),
+    )
     yield End(
         "store of results",
         f"{look.cost:.2f} CPU ms to find one among {look.size:,}, exponent {look.exponent:.2f}",
@@ -388,7 +399,7 @@ def _models(paper: Paper) -> Iterator[End]:
         "giccs-report", f"{read.cost:,.2f} CPU s for {read.size:,} results",
         f"{read.at(results):,.2f} CPU s", "a table that nobody reads", "a folder for each question",
     )  # fmt: skip
-    large = hours(paper.sweeps(items))
+    large = hours(projection.sweeps(items))
     yield End(
         "GPUs", "not measured; the tokens are", f"{large:,.0f} GPU hours for {items:,} items",
         f"one GPU: {large / 24:,.0f} days", "several GPUs, a model each; fewer items",
@@ -396,13 +407,14 @@ def _models(paper: Paper) -> Iterator[End]:
 
 
 def _of_memory(
-    paper: Paper, what: str, part: str, name: str, need: float, unit: str, then: str
+    projection: Projection, label: str, part: str, name: str, need: float, unit: str, then: str
 ) -> End:
     """Return a row of something that ends where the memory does."""
-    one = paper.found.growth(part, name)
+    cost_growth = projection.measurements.growth(part, name)
     return End(
-        what, f"{one.cost:,.0f} MiB at {one.size:,} {unit}", f"{one.at(need) / 1024:,.1f} GiB",
-        f"{_two_figures(one.reaches(MEMORY))} {unit} in {MEMORY / 1024:.0f} GiB of memory", then,
+        label, f"{cost_growth.cost:,.0f} MiB at {cost_growth.size:,} {unit}",
+        f"{cost_growth.at(need) / 1024:,.1f} GiB",
+        f"{_two_figures(cost_growth.reaches(MEMORY))} {unit} in {MEMORY / 1024:.0f} GiB of memory", then,
     )  # fmt: skip
 
 

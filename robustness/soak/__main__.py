@@ -28,45 +28,49 @@ from benchmarks.machine import provenance, replace_block
 from benchmarks.postgresql import NoServerError, cluster
 from benchmarks.study_processes import NGINX
 from bws.textio import write_atomic
-from robustness.soak.samples import Watched, samples_csv
-from robustness.soak.study import SPAWN, Found, Plan, backend
-from robustness.soak.table import block, broken, document
+from robustness.soak.samples import BackendMonitor, samples_csv
+from robustness.soak.study import SPAWN, FinalState, SoakPlan, backend
+from robustness.soak.table import block, document, has_broken_promise
 
 PROCESSES = {"SQLite": 1, "PostgreSQL": 2}
-READY = 120.0
+START_TIMEOUT_SECONDS = 120.0
 """Seconds until a service must be there."""
-ENDING = 600.0
+END_TIMEOUT_SECONDS = 600.0
 """Seconds in which a study must have come to its end."""
 
 
 @dataclass
-class Running:
+class BackendRun:
     """A backend at work."""
 
-    watched: Watched
+    watched: BackendMonitor
     process: Any
-    told: Any
+    connection: Any
     """The connection over which it tells its processes and what it has found."""
 
-    def answer(self, seconds: float) -> Any:
+    def receive(self, seconds: float) -> Any:
         """Return what is told next; a text says why there is nothing."""
         try:
-            return self.told.recv() if self.told.poll(seconds) else f"no answer in {seconds:g} s"
+            return (
+                self.connection.recv()
+                if self.connection.poll(seconds)
+                else f"no answer in {seconds:g} s"
+            )
         except EOFError:
             return f"ended with exit code {self.process.exitcode}"
 
 
 def soak(
-    minutes: float, backends: Sequence[str], work: Plan, *,
+    minutes: float, backends: Sequence[str], work: SoakPlan, *,
     every: float = 10.0, say: Callable[[str], object] = lambda _: None,
-) -> tuple[list[Watched], dict[str, Found | str], list[str]]:  # fmt: skip
+) -> tuple[list[BackendMonitor], dict[str, FinalState | str], list[str]]:  # fmt: skip
     """Run studies for so many minutes; return what was seen, what was found, and what could not be had."""
     stopped, notes = SPAWN.Event(), []
     with ExitStack() as stack:
         running = []
         for name in backends:
             try:
-                db, folder = _place(name, stack)
+                db, folder = _prepare_backend(name, stack)
             except NoServerError as error:
                 notes.append(f"{name} was not measured: {error}.")
                 continue
@@ -76,13 +80,16 @@ def soak(
             _watch(running, minutes * 60, every, say)
         stopped.set()
         say("ending: what people left lying comes back, is reviewed and deleted")
-        found = {one.watched.name: one.answer(ENDING) for one in running}
+        results = {
+            backend_run.watched.name: backend_run.receive(END_TIMEOUT_SECONDS)
+            for backend_run in running
+        }
         for one in running:
-            one.process.join(READY)
-    return [one.watched for one in running], found, notes
+            one.process.join(START_TIMEOUT_SECONDS)
+    return [backend_run.watched for backend_run in running], results, notes
 
 
-def _place(name: str, stack: ExitStack) -> tuple[str, Path]:
+def _prepare_backend(name: str, stack: ExitStack) -> tuple[str, Path]:
     """Return an empty database, and a folder for all else."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="giccs-soak-")))
     if name == "SQLite":
@@ -93,44 +100,44 @@ def _place(name: str, stack: ExitStack) -> tuple[str, Path]:
     return stack.enter_context(cluster()).create("soak"), folder
 
 
-def _start(name: str, db: str, folder: Path, work: Plan, stopped: Any) -> Running:
-    here, there = SPAWN.Pipe(duplex=False)
-    arguments = (db, PROCESSES[name], folder, work, stopped, there)
+def _start(name: str, db: str, folder: Path, work: SoakPlan, stopped: Any) -> BackendRun:
+    receiver, sender = SPAWN.Pipe(duplex=False)
+    arguments = (db, PROCESSES[name], folder, work, stopped, sender)
     process = SPAWN.Process(target=backend, args=arguments)
     process.start()
-    there.close()
-    return Running(Watched(name, db, folder), process, here)
+    sender.close()
+    return BackendRun(BackendMonitor(name, db, folder), process, receiver)
 
 
 def _watch(
-    running: Sequence[Running], seconds: float, every: float, say: Callable[[str], object]
+    running: Sequence[BackendRun], seconds: float, every: float, say: Callable[[str], object]
 ) -> None:  # fmt: skip
     """Look at all of them until the time is over, or one of them has ended."""
-    for one in running:
-        pids = one.answer(READY)
+    for backend_run in running:
+        pids = backend_run.receive(START_TIMEOUT_SECONDS)
         if isinstance(pids, str):
-            raise RuntimeError(f"{one.watched.name}: {pids}")
-        one.watched.pids = pids
+            raise RuntimeError(f"{backend_run.watched.name}: {pids}")
+        backend_run.watched.pids = pids
     began = time.time()
     for turn in range(1, int(seconds / every) + 1):
         time.sleep(max(0.0, began + turn * every - time.time()))
         try:
-            for one in running:
-                one.watched.look(began)
+            for backend_run in running:
+                backend_run.watched.take_samples(began)
         except (OSError, psutil.Error) as error:  # a process of the service is no more
             say(f"watching ended early: {error}")
             return
-        if any(one.told.poll() for one in running):
+        if any(backend_run.connection.poll() for backend_run in running):
             return
         if turn % round(max(1.0, 60 / every)) == 0:
-            say("; ".join(_state(one.watched) for one in running))
+            say("; ".join(_state(backend_run.watched) for backend_run in running))
 
 
-def _state(one: Watched) -> str:
-    last = one.samples[-1]
-    memory = " / ".join(f"{sample.rss:.1f}" for sample in one.samples[-len(one.pids) :])
+def _state(monitor: BackendMonitor) -> str:
+    last = monitor.samples[-1]
+    memory = " / ".join(f"{sample.rss:.1f}" for sample in monitor.samples[-len(monitor.pids) :])
     return (
-        f"{last.seconds / 60:.0f} min {one.name}: {last.submissions} submissions, {last.errors} errors, "
+        f"{last.seconds / 60:.0f} min {monitor.name}: {last.submissions} submissions, {last.errors} errors, "
         f"p95 {last.p95} ms, RSS {memory} MiB"
     )
 
@@ -144,27 +151,29 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--samples", help="CSV with every sample")
     parser.add_argument("--from", dest="source", help="JSON of an earlier soak; nothing is run")
     options = parser.parse_args(arguments)
-    told = json.loads(Path(options.source).read_text()) if options.source else _measured(options)
+    report = json.loads(Path(options.source).read_text()) if options.source else _run_soak(options)
     if options.output:
-        replace_block(Path(options.output), "soak", block(told))
-    print(json.dumps(told, indent=1) if options.json else block(told))
-    if broken(told):
+        replace_block(Path(options.output), "soak", block(report))
+    print(json.dumps(report, indent=1) if options.json else block(report))
+    if has_broken_promise(report):
         sys.exit(1)
 
 
-def _measured(options: argparse.Namespace) -> Mapping[str, Any]:
+def _run_soak(options: argparse.Namespace) -> Mapping[str, Any]:
     signal.signal(
         signal.SIGTERM, signal.default_int_handler
     )  # in the background there is no Ctrl-C
-    work = Plan()
-    watched, found, notes = soak(
+    work = SoakPlan()
+    watched, results, notes = soak(
         options.minutes, options.backends, work,
         say=lambda text: print(text, file=sys.stderr, flush=True),
     )  # fmt: skip
     if options.samples:
-        write_atomic(options.samples, samples_csv([s for one in watched for s in one.samples]))
+        write_atomic(
+            options.samples, samples_csv([s for monitor in watched for s in monitor.samples])
+        )
     command = f"python -m robustness.soak --minutes {options.minutes:g}"
-    return document(watched, found, notes, provenance(command), work)
+    return document(watched, results, notes, provenance(command), work)
 
 
 if __name__ == "__main__":

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-__all__ = ["LIMIT", "MINUTE", "Trend", "Verdict", "count_verdict", "trend", "verdict"]
+__all__ = ["MAX_MIB_PER_HOUR", "MINUTE", "Trend", "Verdict", "count_verdict", "trend", "verdict"]
 
-LIMIT = 8.0
+MAX_MIB_PER_HOUR = 8.0
 """MiB an hour. A service of 150 MiB that grew so would reach 1 GiB after 4.5 days and nights without a
 pause; and half a KiB kept of every submission, at 4.5 a second, would be as much."""
 MINUTE = 60.0
-FEWEST = 10
+MIN_BLOCKS = 10
 """Blocks in the second half, or values in a quarter, below which nothing is said."""
 LEVEL = 0.95
 Verdict = Literal["flat", "growing", "not decided"]
@@ -57,12 +57,12 @@ def trend(seconds: Series, values: Series, *, block: float = MINUTE) -> Trend:
     step = _step(values)
     late = seconds >= seconds[0] + (seconds[-1] - seconds[0]) / 2
     hours, means = _blocks(seconds[late], values[late], block)
-    if len(means) < FEWEST:
-        said = f"the second half has {len(means)} blocks of {block:g} s; {FEWEST} are needed"
-        return Trend(nan, nan, nan, step, said)
+    if len(means) < MIN_BLOCKS:
+        reason = f"the second half has {len(means)} blocks of {block:g} s; {MIN_BLOCKS} are needed"
+        return Trend(nan, nan, nan, step, reason)
     slope, level = np.polyfit(hours, means, 1)
     left = means - (level + slope * hours)
-    independent = _independent(left)
+    independent = _effective_size(left)
     spread = math.sqrt((left @ left) / (independent - 2) / np.square(hours - hours.mean()).sum())
     half = float(student.ppf((1 + LEVEL) / 2, independent - 2)) * spread
     return Trend(float(slope), float(slope - half), float(slope + half), step)
@@ -80,27 +80,27 @@ def _blocks(seconds: Series, values: Series, block: float) -> tuple[Series, Seri
     number = ((seconds - seconds[0]) // block).astype(int)
     size = np.bincount(number)
     filled = size > 0
-    means = [np.bincount(number, one)[filled] / size[filled] for one in (seconds, values)]
+    means = [np.bincount(number, series)[filled] / size[filled] for series in (seconds, values)]
     return means[0] / 3600, means[1]
 
 
-def _independent(left: Series) -> float:
+def _effective_size(left: Series) -> float:
     """Return how many independent ones so many residuals are worth, three at least."""
     square = float(left @ left)
     alike = max(0.0, float(left[1:] @ left[:-1]) / square) if square else 0.0
     return max(3.0, len(left) * (1 - alike) / (1 + alike))
 
 
-def verdict(found: Trend, limit: float = LIMIT) -> Verdict:
+def verdict(result: Trend, limit: float = MAX_MIB_PER_HOUR) -> Verdict:
     """Return flat where the interval's upper end is below the limit, growing where the slope is surely
     above 0 and may reach the limit, and not decided else.
 
     >>> verdict(Trend(1, -1, 3, 0.1), 8), verdict(Trend(9, 7, 11, 4), 8), verdict(Trend(1, -9, 11, 0), 8)
     ('flat', 'growing', 'not decided')
     """
-    if found.high < limit:
+    if result.high < limit:
         return "flat"
-    return "growing" if found.low > 0 else "not decided"
+    return "growing" if result.low > 0 else "not decided"
 
 
 def count_verdict(values: Series) -> Verdict:
@@ -110,7 +110,7 @@ def count_verdict(values: Series) -> Verdict:
     >>> count_verdict(np.arange(40)), count_verdict(np.arange(40) % 4), count_verdict(np.arange(39))
     ('growing', 'flat', 'not decided')
     """
-    if len(values) < 4 * FEWEST:
+    if len(values) < 4 * MIN_BLOCKS:
         return "not decided"
     second = float(np.median(np.array_split(values, 4)[1]))
     return "growing" if _step(values) > max(3.0, second / 10) else "flat"

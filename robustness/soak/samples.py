@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from robustness.soak.people import entries
-from robustness.soak.study import journal_of
+from robustness.soak.people import read_entries
+from robustness.soak.study import journal_path
 
-__all__ = ["Sample", "Watched", "samples_csv"]
+__all__ = ["BackendMonitor", "Sample", "samples_csv"]
 
 MIB = 2**20
-FAULT = re.compile(r"\b(error|critical)\b", re.IGNORECASE)
+ERROR = re.compile(r"\b(error|critical)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Sample:
 
 
 @dataclass
-class Watched:
+class BackendMonitor:
     """A backend under observation."""
 
     name: str
@@ -69,16 +69,16 @@ class Watched:
     refused: int = 0
     repeated: int = 0
 
-    def look(self, began: float) -> None:
+    def take_samples(self, began: float) -> None:
         """Add a sample of each process; psutil.Error where one is no more. `began`: seconds since 1970."""
-        seen, self.read = entries(journal_of(self.folder), self.read)
-        new = [(entry["at"] - began, one) for entry in seen for one in entry["seconds"]]
+        seen, self.read = read_entries(journal_path(self.folder), self.read)
+        new = [(entry["at"] - began, duration) for entry in seen for duration in entry["seconds"]]
         self.pages += new
         self.submissions += sum(entry["submitted"] for entry in seen)
         self.refused += sum(sum(entry["refused"].values()) for entry in seen)
         self.repeated += sum(entry["repeated"] for entry in seen)
-        p50, p95 = percentiles([taken for _, taken in new])
-        database, errors = database_mib(self.db), self.refused + _faults(self.folder)
+        p50, p95 = percentiles([duration for _, duration in new])
+        database, errors = database_mib(self.db), self.refused + _count_errors(self.folder)
         for number, pid in enumerate(self.pids):
             self.samples.append(
                 Sample(
@@ -125,17 +125,17 @@ def database_mib(db: str) -> float:
     return round(row[0] / MIB, 2) if row else float("nan")
 
 
-def _faults(folder: Path) -> int:
+def _count_errors(folder: Path) -> int:
     """Return how many lines of the service's logs tell of an error."""
     logs = folder.glob("serve*.log")
-    return sum(bool(FAULT.search(line)) for log in logs for line in log.read_text().splitlines())
+    return sum(bool(ERROR.search(line)) for log in logs for line in log.read_text().splitlines())
 
 
 def samples_csv(samples: Sequence[Sample]) -> str:
     """Return the samples as CSV, a row a process and time."""
-    names = [one.name for one in fields(Sample)]
+    names = [column.name for column in fields(Sample)]
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(names)
-    rows.writerows([getattr(one, name) for name in names] for one in samples)
+    rows.writerows([getattr(sample, name) for name in names] for sample in samples)
     return text.getvalue()

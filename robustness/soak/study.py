@@ -36,16 +36,16 @@ from mturk.study.publish import create_hits
 from mturk.study.review import execute_review
 from mturk.study.settings import Settings
 from mturk.study.valid_answers import read_valid_answers
-from robustness.soak.people import Crowd, crowd, entries
+from robustness.soak.people import CrowdSettings, read_entries, run_crowd
 
-__all__ = ["Found", "Plan", "backend", "journal_of"]
+__all__ = ["FinalState", "SoakPlan", "backend", "journal_path"]
 
 BONUS = "0.05"
 SPAWN = multiprocessing.get_context("spawn")
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SoakPlan:
     """What is done over and over."""
 
     hits: int = 30
@@ -58,11 +58,11 @@ class Plan:
     rejected: float = 0.02
     bonused: float = 0.02
     """Shares of the submissions."""
-    who: Crowd = field(default_factory=Crowd)
+    who: CrowdSettings = field(default_factory=CrowdSettings)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FinalState:
     """What the ledgers and the service have at the end, held against what was acknowledged."""
 
     acknowledged: int
@@ -104,12 +104,14 @@ def service(db: str, processes: int, folder: Path) -> Iterator[str]:
             yield f"http://127.0.0.1:{port}"
 
 
-def journal_of(folder: Path) -> Path:
+def journal_path(folder: Path) -> Path:
     """Return where the people of a backend write down what they see."""
     return folder / "people.jsonl"
 
 
-def backend(db: str, processes: int, folder: Path, work: Plan, stopped: Any, told: Any) -> None:
+def backend(
+    db: str, processes: int, folder: Path, work: SoakPlan, stopped: Any, connection: Any
+) -> None:
     """Run a study until `stopped` is set; for a process of its own.
 
     `told` is a connection: first the process ids of the service are sent, at the end what was found, or,
@@ -122,14 +124,14 @@ def backend(db: str, processes: int, folder: Path, work: Plan, stopped: Any, tol
             service(db, processes, folder) as site,
             resources.as_file(resources.files("giccs.data")) as data,
         ):
-            told.send(_services())
-            found = _study(site, folder, data, work, stopped)
-        told.send(found)
+            connection.send(_service_pids())
+            state = _study(site, folder, data, work, stopped)
+        connection.send(state)
     except Exception:
-        told.send(traceback.format_exc())
+        connection.send(traceback.format_exc())
 
 
-def _services() -> list[int]:
+def _service_pids() -> list[int]:
     """Return the processes of the service that this process has started, in the order of their start."""
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
     return [
@@ -139,12 +141,12 @@ def _services() -> list[int]:
     ]
 
 
-def _study(site: str, folder: Path, data: Path, work: Plan, stopped: Any) -> Found:
+def _study(site: str, folder: Path, data: Path, work: SoakPlan, stopped: Any) -> FinalState:
     """Let people and the requester work until `stopped` is set; bring all to an end and compare."""
     requester = Requester(site, folder, data, work)
     people = SPAWN.Process(
-        target=crowd,
-        args=(site, str(data / "dialogues.jsonl"), work.who, str(journal_of(folder)), stopped),
+        target=run_crowd,
+        args=(site, str(data / "dialogues.jsonl"), work.who, str(journal_path(folder)), stopped),
     )
     requester.round()
     people.start()
@@ -158,13 +160,13 @@ def _study(site: str, folder: Path, data: Path, work: Plan, stopped: Any) -> Fou
     if people.exitcode:
         raise RuntimeError(f"the people ended with exit code {people.exitcode}")
     requester.finish()
-    return requester.found(entries(journal_of(folder), 0)[0])
+    return requester.final_state(read_entries(journal_path(folder), 0)[0])
 
 
 class Requester:
     """Publishes batches of the sample's HITs, and does with them all that a requester does."""
 
-    def __init__(self, site: str, folder: Path, data: Path, work: Plan) -> None:
+    def __init__(self, site: str, folder: Path, data: Path, work: SoakPlan) -> None:
         self.client, self.site, self.folder, self.work = connect(resolve(site)), site, folder, work
         self.tuples = read_tuples(data / "tuples.csv")
         self.dialogues = read_dialogues(data / "dialogues.jsonl")
@@ -175,7 +177,7 @@ class Requester:
 
     def round(self) -> None:
         """Look after every open batch; begin another before there is nothing left to do."""
-        available = sum(self._look_after(ledger) for ledger in list(self.open))
+        available = sum(self._process_batch(ledger) for ledger in list(self.open))
         if not self.closing and available < self.work.hits * self.work.assignments / 2:
             self._publish()
 
@@ -201,7 +203,7 @@ class Requester:
         self.ledgers.append(path)
         self.open.append(path)
 
-    def _look_after(self, ledger: Path) -> int:
+    def _process_batch(self, ledger: Path) -> int:
         """Collect, review, pay; delete what is done; return how many places nobody has taken."""
         with closing(Ledger.open(ledger)) as book, book.exclusive_lock():
             if self.closing:
@@ -209,56 +211,67 @@ class Requester:
                     close_hit(self.client, book, hit)
             listed = collect(self.client, book, str).hits.values()
             state = [hit_counts(hit) for hit in listed]
-            self._review(book, [one for one in book.assignments() if one.status == "Submitted"])
-            if all(map(_over, state)):
+            self._review(
+                book,
+                [
+                    assignment
+                    for assignment in book.assignments()
+                    if assignment.status == "Submitted"
+                ],
+            )
+            if all(map(_is_over, state)):
                 self._delete(book)
                 self.open.remove(ledger)
-        return sum(one.available for one in state if one.is_offered)
+        return sum(hit.available for hit in state if hit.is_offered)
 
     def _review(self, book: Ledger, submitted: Sequence[Assignment]) -> None:
         decisions, bonuses = [], []
-        for one in submitted:
+        for assignment in submitted:
             if self.random.random() < self.work.rejected:
                 decisions.append(
-                    make_action("reject", one.assignment_id, "", "simulated rejection")
+                    make_action("reject", assignment.assignment_id, "", "simulated rejection")
                 )
             else:
-                decisions.append(make_action("approve", one.assignment_id))
+                decisions.append(make_action("approve", assignment.assignment_id))
             if self.random.random() < self.work.bonused:
-                bonuses.append(make_action("bonus", one.assignment_id, BONUS, "simulated bonus"))
+                bonuses.append(
+                    make_action("bonus", assignment.assignment_id, BONUS, "simulated bonus")
+                )
         done = [
             execute_actions(book, decisions, lambda one: execute_review(self.client, one)),
             execute_actions(book, bonuses, lambda one: pay_bonus(self.client, one)),
         ]
-        if refused := [said for each in done for _, said in each.refused]:
+        if refused := [text for each in done for _, text in each.refused]:
             raise RuntimeError(f"the service refused {len(refused)} decisions: {refused[0]}")
 
     def _delete(self, book: Ledger) -> None:
         for hit in book.hits():
             self.client.delete_hit(HITId=hit.hit_id)
 
-    def found(self, seen: Sequence[dict[str, Any]]) -> Found:
+    def final_state(self, seen: Sequence[dict[str, Any]]) -> FinalState:
         """Compare what people were told with what is there."""
         acknowledged, sums = Counter[str](), Counter[str]()
-        there: Counter[tuple[str, str]] = Counter()
+        submissions: Counter[tuple[str, str]] = Counter()
         spent = Decimal(0)
         for entry in seen:
             acknowledged[entry["worker"]] += entry["submitted"]
         for path in self.ledgers:
             with closing(Ledger.open(path)) as book:
-                there.update((one.hit_id, one.worker) for one in book.assignments())
-                sums.update(_sums(book))
-                spent += _spent(book)
-        by_worker = Counter(worker for _, worker in there.elements())
-        by_hit = Counter(hit for hit, _ in there.elements())
+                submissions.update(
+                    (assignment.hit_id, assignment.worker) for assignment in book.assignments()
+                )
+                sums.update(_batch_counts(book))
+                spent += _batch_cost(book)
+        by_worker = Counter(worker for _, worker in submissions.elements())
+        by_hit = Counter(hit for hit, _ in submissions.elements())
         money = self.client.get_account_balance()
         pages = self.client.get_paginator("list_hits").paginate()
-        return Found(
+        return FinalState(
             acknowledged=acknowledged.total(),
-            submissions=there.total(),
+            submissions=submissions.total(),
             lost=(acknowledged - by_worker).total(),
             unacknowledged=(by_worker - acknowledged).total(),
-            doubled=there.total() - len(there),
+            doubled=submissions.total() - len(submissions),
             over=sum(max(0, count - self.work.assignments) for count in by_hit.values()),
             left=sum(len(page["HITs"]) for page in pages),
             batches=len(self.ledgers),
@@ -270,21 +283,21 @@ class Requester:
         )
 
 
-def _over(hit: HitCounts) -> bool:
+def _is_over(hit: HitCounts) -> bool:
     """Tell whether nobody works on a HIT, or can, and nothing waits for its review."""
     return not (hit.pending or hit.submitted or (hit.available and hit.is_offered))
 
 
-def _sums(book: Ledger) -> dict[str, int]:
+def _batch_counts(book: Ledger) -> dict[str, int]:
     """Return what a batch adds to the sums."""
     tuples = Counter(part.number for part in book.parts())
     of_hit = {hit.hit_id: tuples[hit.number] for hit in book.hits()}
-    kept = [one for one in book.assignments() if one.status != "Rejected"]
-    found = read_valid_answers(book).judgments
-    statuses = Counter(one.status for one in book.assignments())
+    accepted = [assignment for assignment in book.assignments() if assignment.status != "Rejected"]
+    judgments = read_valid_answers(book).judgments
+    statuses = Counter(assignment.status for assignment in book.assignments())
     return {
-        "judgments": 0 if found is None else len(found),
-        "judgments_wanted": sum(of_hit[one.hit_id] for one in kept),
+        "judgments": 0 if judgments is None else len(judgments),
+        "judgments_wanted": sum(of_hit[assignment.hit_id] for assignment in accepted),
         "hits": len(book.hits()),
         "approved": statuses["Approved"],
         "rejected": statuses["Rejected"],
@@ -293,13 +306,23 @@ def _sums(book: Ledger) -> dict[str, int]:
 
 
 def _bonuses(book: Ledger) -> list[Decimal]:
-    return [Decimal(one.amount) for one in book.actions("done") if one.kind == "bonus"]
+    return [
+        Decimal(bonus_action.amount)
+        for bonus_action in book.actions("done")
+        if bonus_action.kind == "bonus"
+    ]
 
 
-def _spent(book: Ledger) -> Decimal:
+def _batch_cost(book: Ledger) -> Decimal:
     """Return what a batch has cost: rewards, bonuses and fees."""
     reward = book.study().settings.reward
     most = {hit.hit_id: hit.max_assignments for hit in book.hits()}
-    approved = [most[one.hit_id] for one in book.assignments() if one.status == "Approved"]
-    rewards = sum((reward + fee(reward, places) for places in approved), Decimal(0))
+    approved = [
+        most[assignment.hit_id]
+        for assignment in book.assignments()
+        if assignment.status == "Approved"
+    ]
+    rewards = sum(
+        (reward + fee(reward, max_assignments) for max_assignments in approved), Decimal(0)
+    )
     return rewards + sum((bonus + bonus_fee(bonus) for bonus in _bonuses(book)), Decimal(0))

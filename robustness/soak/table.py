@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 from tabulate import tabulate
 
-from robustness.soak.flatness import LIMIT, MINUTE, Trend, count_verdict, trend, verdict
-from robustness.soak.samples import Sample, Watched, percentiles
-from robustness.soak.study import Found, Plan
+from robustness.soak.flatness import MAX_MIB_PER_HOUR, MINUTE, Trend, count_verdict, trend, verdict
+from robustness.soak.samples import BackendMonitor, Sample, percentiles
+from robustness.soak.study import FinalState, SoakPlan
 
-__all__ = ["block", "broken", "document", "promises", "quarters"]
+__all__ = ["block", "document", "has_broken_promise", "promises", "quarters"]
 
 BARS = "▁▂▃▄▅▆▇█"
-COLUMNS = 60
+MAX_BARS = 60
 """Bars of a picture at most."""
 
 
 def document(
-    watched: Sequence[Watched], found: Mapping[str, Found | str], notes: Sequence[str], said: str,
-    work: Plan,
+    watched: Sequence[BackendMonitor], states: Mapping[str, FinalState | str], notes: Sequence[str],
+    source: str, work: SoakPlan,
 ) -> dict[str, Any]:  # fmt: skip
     """Return all that was measured but the single samples.
 
@@ -30,19 +30,19 @@ def document(
     """
     return {
         "simulated": True,
-        "provenance": said,
-        "minutes": round(max((one.samples[-1].seconds for one in watched if one.samples),
+        "provenance": source,
+        "minutes": round(max((monitor.samples[-1].seconds for monitor in watched if monitor.samples),
                              default=0.0) / 60, 1),
         "work": _work(work),
         "notes": list(notes),
-        "rows": [row for one in watched for row in quarters(one)],
-        "promises": [row for one in watched for row in promises(one, found[one.name])],
-        "memory": [row for one in watched for row in _memory(one)],
-        "found": {name: one if isinstance(one, str) else asdict(one) for name, one in found.items()},
+        "rows": [row for monitor in watched for row in quarters(monitor)],
+        "promises": [row for monitor in watched for row in promises(monitor, states[monitor.name])],
+        "memory": [row for monitor in watched for row in _memory(monitor)],
+        "found": {name: state if isinstance(state, str) else asdict(state) for name, state in states.items()},
     }  # fmt: skip
 
 
-def _work(work: Plan) -> str:
+def _work(work: SoakPlan) -> str:
     """Say how much is done."""
     who = work.who.behaviour
     return (
@@ -53,34 +53,37 @@ def _work(work: Plan) -> str:
     )
 
 
-def quarters(one: Watched) -> list[dict[str, Any]]:
+def quarters(monitor: BackendMonitor) -> list[dict[str, Any]]:
     """Return a row for each quarter of the time; memory, files and threads are medians of it."""
-    if len(one.samples) < 2:
+    if len(monitor.samples) < 2:
         return []
-    edges = np.linspace(0, one.samples[-1].seconds, 5)
+    edges = np.linspace(0, monitor.samples[-1].seconds, 5)
     return [
-        _quarter(one, number, edges[number - 1], edges[number]) for number in range(1, 5)
+        _quarter(monitor, number, edges[number - 1], edges[number]) for number in range(1, 5)
     ]  # fmt: skip
 
 
-def _quarter(one: Watched, number: int, start: float, end: float) -> dict[str, Any]:
-    inside = [sample for sample in one.samples if start < sample.seconds <= end]
-    before = [sample for sample in one.samples if sample.seconds <= start]
-    pages = [taken for at, taken in one.pages if start < at <= end]
+def _quarter(monitor: BackendMonitor, number: int, start: float, end: float) -> dict[str, Any]:
+    inside = [sample for sample in monitor.samples if start < sample.seconds <= end]
+    before = [sample for sample in monitor.samples if sample.seconds <= start]
+    pages = [duration for at, duration in monitor.pages if start < at <= end]
     p50, p95 = percentiles(pages)
     return {
-        "backend": one.name, "quarter": number,
-        "submissions": _risen(before, inside, "submissions"),
-        "errors": _risen(before, inside, "errors"),
+        "backend": monitor.name, "quarter": number,
+        "submissions": _increase(before, inside, "submissions"),
+        "errors": _increase(before, inside, "errors"),
         "pages": len(pages), "p50 ms": p50, "p95 ms": p95,
         "RSS MiB": _medians(inside, "rss"), "open files": _medians(inside, "files"),
         "threads": _medians(inside, "threads"),
-        "CPU s": [round(_risen(_of(before, p), _of(inside, p), "cpu")) for p in _processes(inside)],
+        "CPU s": [
+            round(_increase(_of_process(before, p), _of_process(inside, p), "cpu"))
+            for p in _processes(inside)
+        ],
         "database MiB": inside[-1].database if inside else float("nan"),
     }  # fmt: skip
 
 
-def _risen(before: Sequence[Sample], inside: Sequence[Sample], name: str) -> Any:
+def _increase(before: Sequence[Sample], inside: Sequence[Sample], name: str) -> Any:
     first = getattr(before[-1], name) if before else 0
     return getattr(inside[-1], name) - first if inside else 0
 
@@ -89,179 +92,181 @@ def _processes(samples: Iterable[Sample]) -> list[int]:
     return sorted({sample.process for sample in samples})
 
 
-def _of(samples: Iterable[Sample], process: int) -> list[Sample]:
+def _of_process(samples: Iterable[Sample], process: int) -> list[Sample]:
     return [sample for sample in samples if sample.process == process]
 
 
 def _medians(samples: Sequence[Sample], name: str) -> list[float]:
     """Return the median of each process."""
     return [
-        round(float(np.median([getattr(one, name) for one in _of(samples, process)])), 1)
+        round(
+            float(np.median([getattr(sample, name) for sample in _of_process(samples, process)])), 1
+        )
         for process in _processes(samples)
     ]
 
 
-def promises(one: Watched, found: Found | str) -> list[dict[str, str]]:
+def promises(monitor: BackendMonitor, state: FinalState | str) -> list[dict[str, str]]:
     """Return each promise with its outcome: kept, BROKEN or not decided, and by what figures."""
-    kept = _nothing_lost(found) if isinstance(found, Found) else [_not_told(found)]
+    rows = _completeness_rows(state) if isinstance(state, FinalState) else [_failure_row(state)]
     return [
-        {"backend": one.name, "promise": promise, "outcome": outcome}
-        for promise, outcome in (*kept, *_stays(one))
+        {"backend": monitor.name, "promise": promise, "outcome": outcome}
+        for promise, outcome in (*rows, *_stability_rows(monitor))
     ]
 
 
-def _not_told(why: str) -> tuple[str, str]:
-    return "the study comes to its end", f"BROKEN: {why.strip().splitlines()[-1]}"
+def _failure_row(reason: str) -> tuple[str, str]:
+    return "the study comes to its end", f"BROKEN: {reason.strip().splitlines()[-1]}"
 
 
-def _nothing_lost(found: Found) -> list[tuple[str, str]]:
+def _completeness_rows(state: FinalState) -> list[tuple[str, str]]:
     return [
         (
             "every acknowledged submission is there, once",
-            _kept(
-                found.submissions > 0 and not found.lost and not found.doubled,
-                f"{found.acknowledged} acknowledged, {found.submissions} there, of {found.accounts} "
-                f"accounts; {found.lost} lost, {found.doubled} double, {found.unacknowledged} whose "
+            _outcome(
+                state.submissions > 0 and not state.lost and not state.doubled,
+                f"{state.acknowledged} acknowledged, {state.submissions} there, of {state.accounts} "
+                f"accounts; {state.lost} lost, {state.doubled} double, {state.unacknowledged} whose "
                 "answer was lost",
             ),
         ),
         (
             "no HIT has more assignments than places",
-            _kept(not found.over, f"{found.over} too many in {found.hits} HITs"),
+            _outcome(not state.over, f"{state.over} too many in {state.hits} HITs"),
         ),
         (
             "every answer that was not rejected is in the judgments",
-            _kept(
-                found.judgments == found.judgments_wanted,
-                f"{found.judgments} judgments of {found.judgments_wanted}",
+            _outcome(
+                state.judgments == state.judgments_wanted,
+                f"{state.judgments} judgments of {state.judgments_wanted}",
             ),
         ),
         (
             "the balance is exact",
-            _kept(
-                (found.available, found.held) == (found.available_wanted, "0.00"),
-                f"${found.available} of ${found.available_wanted}, ${found.held} on hold, after "
-                f"{found.approved} approvals, {found.rejected} rejections, {found.bonuses} bonuses",
+            _outcome(
+                (state.available, state.held) == (state.available_wanted, "0.00"),
+                f"${state.available} of ${state.available_wanted}, ${state.held} on hold, after "
+                f"{state.approved} approvals, {state.rejected} rejections, {state.bonuses} bonuses",
             ),
         ),
         (
             "what is done can be deleted",
-            _kept(
-                not found.left, f"{found.left} HITs left of {found.hits} in {found.batches} batches"
+            _outcome(
+                not state.left, f"{state.left} HITs left of {state.hits} in {state.batches} batches"
             ),
         ),
     ]
 
 
-def _stays(one: Watched) -> list[tuple[str, str]]:
+def _stability_rows(monitor: BackendMonitor) -> list[tuple[str, str]]:
     """Return what is said of memory, open files and threads of every process."""
-    if not one.samples:
+    if not monitor.samples:
         return [("memory is flat", "not decided: there are no samples")]
-    last, several = one.samples[-1], len(one.pids) > 1
+    last, several = monitor.samples[-1], len(monitor.pids) > 1
     rows = [
         (
             "no request is refused, no error logged",
-            _kept(not last.errors, f"{last.errors} errors; {last.repeated} requests repeated"),
+            _outcome(not last.errors, f"{last.errors} errors; {last.repeated} requests repeated"),
         )
     ]
-    for process in _processes(one.samples):
-        mine = _of(one.samples, process)
-        which = f" (process {process + 1})" if several else ""
-        rows.append((f"memory is flat{which}", _flat(mine)))
+    for process in _processes(monitor.samples):
+        mine = _of_process(monitor.samples, process)
+        suffix = f" (process {process + 1})" if several else ""
+        rows.append((f"memory is flat{suffix}", _memory_outcome(mine)))
         for name, word in (("files", "open files"), ("threads", "threads")):
-            rows.append((f"{word} do not grow{which}", _no_more(mine, name)))
+            rows.append((f"{word} do not grow{suffix}", _count_outcome(mine, name)))
     return rows
 
 
-OUTCOME = {"flat": "kept", "growing": "BROKEN", "not decided": "not decided"}
+OUTCOMES = {"flat": "kept", "growing": "BROKEN", "not decided": "not decided"}
 
 
-def _no_more(samples: Sequence[Sample], name: str) -> str:
-    values = np.array([getattr(one, name) for one in samples])
+def _count_outcome(samples: Sequence[Sample], name: str) -> str:
+    values = np.array([getattr(sample, name) for sample in samples])
     medians = [f"{np.median(part):g}" for part in np.array_split(values, 4) if len(part)]
-    return f"{OUTCOME[count_verdict(values)]}: medians of the quarters {', '.join(medians)}"
+    return f"{OUTCOMES[count_verdict(values)]}: medians of the quarters {', '.join(medians)}"
 
 
-def _flat(samples: Sequence[Sample]) -> str:
+def _memory_outcome(samples: Sequence[Sample]) -> str:
     seconds, values = (np.array([getattr(s, name) for s in samples]) for name in ("seconds", "rss"))
-    found = trend(seconds, values)
-    if found.reason:
-        return f"not decided: {found.reason}"
+    fit = trend(seconds, values)
+    if fit.reason:
+        return f"not decided: {fit.reason}"
     return (
-        f"{OUTCOME[verdict(found)]}: {found.slope:+.2f} MiB/h (95 %: {found.low:+.2f} to {found.high:+.2f}), "
-        f"{_per_thousand(found, samples):+.3f} MiB per 1,000 submissions; last quarter less second "
-        f"{found.step:+.2f} MiB"
+        f"{OUTCOMES[verdict(fit)]}: {fit.slope:+.2f} MiB/h (95 %: {fit.low:+.2f} to {fit.high:+.2f}), "
+        f"{_per_thousand(fit, samples):+.3f} MiB per 1,000 submissions; last quarter less second "
+        f"{fit.step:+.2f} MiB"
     )
 
 
-def _per_thousand(found: Trend, samples: Sequence[Sample]) -> float:
+def _per_thousand(fit: Trend, samples: Sequence[Sample]) -> float:
     """Return MiB per 1,000 submissions to the backend, in the second half."""
     late = samples[len(samples) // 2 :]
     hours = (late[-1].seconds - late[0].seconds) / 3600
     submissions = late[-1].submissions - late[0].submissions
-    return found.slope * hours / submissions * 1000 if submissions else float("nan")
+    return fit.slope * hours / submissions * 1000 if submissions else float("nan")
 
 
-def _kept(so: bool, figures: str) -> str:
+def _outcome(so: bool, figures: str) -> str:
     return f"{'kept' if so else 'BROKEN'}: {figures}"
 
 
-def broken(told: Mapping[str, Any]) -> bool:
+def has_broken_promise(report: Mapping[str, Any]) -> bool:
     """Tell whether a promise was broken."""
-    return any(row["outcome"].startswith("BROKEN") for row in told["promises"])
+    return any(row["outcome"].startswith("BROKEN") for row in report["promises"])
 
 
-def _memory(one: Watched) -> list[dict[str, Any]]:
+def _memory(monitor: BackendMonitor) -> list[dict[str, Any]]:
     """Return the mean resident memory of each process, minute by minute."""
     rows = []
-    for process in _processes(one.samples):
-        mine = _of(one.samples, process)
+    for process in _processes(monitor.samples):
+        mine = _of_process(monitor.samples, process)
         minutes: dict[int, list[float]] = {}
         for sample in mine:
             minutes.setdefault(int(sample.seconds // MINUTE), []).append(sample.rss)
         means = [round(float(np.mean(values)), 2) for values in minutes.values()]
         rows.append(
-            {"backend": one.name, "process": process + 1, "minutes": [*minutes], "MiB": means}
+            {"backend": monitor.name, "process": process + 1, "minutes": [*minutes], "MiB": means}
         )
     return rows
 
 
-def block(told: Mapping[str, Any]) -> str:
+def block(report: Mapping[str, Any]) -> str:
     """Return what stands in the document."""
     parts = [
-        told["provenance"],
-        f"{told['minutes']} minutes of a simulated study: workers, requester and money are imaginary. "
-        + told["work"],
+        report["provenance"],
+        f"{report['minutes']} minutes of a simulated study: workers, requester and money are imaginary. "
+        + report["work"],
         "SQLite is served by one process; PostgreSQL by two behind nginx, whose figures stand side by side.",
-        *told["notes"],
-        tabulate(map(_shown, told["rows"]), headers="keys", tablefmt="github"),
-        tabulate(told["promises"], headers="keys", tablefmt="github"),
+        *report["notes"],
+        tabulate(map(_join_cells, report["rows"]), headers="keys", tablefmt="github"),
+        tabulate(report["promises"], headers="keys", tablefmt="github"),
         f"Memory is called flat where the upper end of the slope's 95 % interval, over the second half "
-        f"of the time, is below {LIMIT:g} MiB an hour.",
+        f"of the time, is below {MAX_MIB_PER_HOUR:g} MiB an hour.",
         "Resident memory, a bar for each minute, from the lowest to the highest:",
-        "```text\n" + "\n".join(map(_picture, told["memory"])) + "\n```",
+        "```text\n" + "\n".join(map(_sparkline, report["memory"])) + "\n```",
     ]
     return "\n\n".join(parts)
 
 
-def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
+def _join_cells(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row with the figures of several processes side by side."""
     return {
-        name: " / ".join(f"{one:g}" for one in cell) if isinstance(cell, list) else cell
+        name: " / ".join(f"{value:g}" for value in cell) if isinstance(cell, list) else cell
         for name, cell in row.items()
     }
 
 
-def _picture(row: Mapping[str, Any]) -> str:
+def _sparkline(row: Mapping[str, Any]) -> str:
     """Return a line with bars.
 
-    >>> _picture({"backend": "SQLite", "process": 1, "minutes": [0, 1, 2], "MiB": [90.0, 97.0, 95.0]})
+    >>> _sparkline({"backend": "SQLite", "process": 1, "minutes": [0, 1, 2], "MiB": [90.0, 97.0, 95.0]})
     'SQLite 1       90.0 ▁█▆ 97.0 MiB'
     """
     means = [
-        float(np.mean(part)) for part in np.array_split(row["MiB"], min(COLUMNS, len(row["MiB"])))
+        float(np.mean(part)) for part in np.array_split(row["MiB"], min(MAX_BARS, len(row["MiB"])))
     ]
     low, high = min(means), max(means)
     scale = (len(BARS) - 1) / (high - low) if high > low else 0.0
-    bars = "".join(BARS[round((one - low) * scale)] for one in means)
+    bars = "".join(BARS[round((mean - low) * scale)] for mean in means)
     return f"{row['backend'] + ' ' + str(row['process']):<12} {low:>6.1f} {bars} {high:.1f} MiB"

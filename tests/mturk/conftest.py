@@ -79,13 +79,15 @@ class Running:
 
     @contextmanager
     def listening(self):
-        from mturk.service.server import Addresses, Options, build
+        from mturk.service.server import Addresses, ServerOptions, build_apps
 
         with ExitStack() as stack:
             sockets = [stack.enter_context(_listen()) for _ in range(2)]
             self.url, frames = (f"http://127.0.0.1:{one.getsockname()[1]}" for one in sockets)
-            options = Options(rates=_no_limits())
-            site, frame = build(self.database, self.clock, Addresses(self.url, frames), options)
+            options = ServerOptions(rates=_no_limits())
+            site, frame = build_apps(
+                self.database, self.clock, Addresses(self.url, frames), options
+            )
             self.faults = Faults(site)
             for app, one in zip((self.faults, frame), sockets, strict=True):
                 stack.enter_context(_serving(app, one))
@@ -104,10 +106,10 @@ class Running:
 
 
 def _no_limits():
-    from mturk.service.site.rate_limits import Rate, Rates
+    from mturk.service.site.rate_limits import RateLimit, RateLimits
 
-    most = Rate(burst=1e9, per_second=1e9)
-    return Rates(most, most, most)
+    most = RateLimit(burst=1e9, per_second=1e9)
+    return RateLimits(most, most, most)
 
 
 def _listen():
@@ -231,7 +233,7 @@ class StudyAtService:
     """Two HITs of two tuples each; its ledger is `path`."""
 
     def __init__(self, running, files, folder, name="ledger", **settings):
-        from mturk.service.rules.work import Work
+        from mturk.service.rules.work import WorkerService
         from mturk.study.client import connect, resolve
         from mturk.study.ledger import Ledger
         from mturk.study.publish import create_hits
@@ -240,7 +242,7 @@ class StudyAtService:
         self.running, self.files, self.folder = running, files, folder
         self.settings = Settings(**{"approval_rate_above": -1, "countries": ()} | settings)
         self.path = str(folder / f"{name}.db")
-        self.work = Work(running.database, running.clock)
+        self.work = WorkerService(running.database, running.clock)
         self.client = connect(resolve(running.url), timeout=20.0, max_attempts=3)
         self.book = Ledger.open(self.path, create=True)
         self.book.start_study(running.url, self.settings, files.plans(self.settings), self.now())

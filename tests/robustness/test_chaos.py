@@ -12,8 +12,8 @@ import pytest
 
 pytest.importorskip("boto3", reason="the extra giccs[study] is not installed")
 
-from robustness.chaos.__main__ import main, tried
-from robustness.chaos.cases import MODULES, Case, places
+from robustness.chaos.__main__ import main, run_case
+from robustness.chaos.cases import MODULES, Case, select_cases
 from robustness.chaos.processes import descendants
 
 ROOT = Path(__file__).parents[2]
@@ -21,7 +21,7 @@ EXAMPLES = """
 import errno
 import subprocess
 import time
-from robustness.chaos.cases import Broken, Case
+from robustness.chaos.cases import PromiseBrokenError, Case
 from robustness.chaos.faults import fill, needs_mounts, read_only, small_disk
 
 def kept(folder):
@@ -29,7 +29,7 @@ def kept(folder):
     return "3 of 3 | there"
 
 def broken(folder):
-    raise Broken("2 of 3 there")
+    raise PromiseBrokenError("2 of 3 there")
 
 def wrong(folder):
     return [][0]
@@ -49,7 +49,7 @@ def full(folder):
                 except OSError as error:
                     assert error.errno == errno.EROFS
                     return "full and read-only"
-    raise Broken("there was room")
+    raise PromiseBrokenError("there was room")
 
 def leaving(folder):
     left = subprocess.Popen(["sleep", "1000"], start_new_session=True)
@@ -122,7 +122,7 @@ def test_the_block_of_the_document_is_replaced_and_nothing_else(
 ):  # fmt: skip
     monkeypatch.setattr("chaos_examples.CASES", [Case("f", "w", "p", print)], raising=False)
     path = document(tmp_path)
-    monkeypatch.setattr("robustness.chaos.__main__.tried", lambda place: _kept(place.case))
+    monkeypatch.setattr("robustness.chaos.__main__.run_case", lambda place: _kept(place.case))
     assert main(["-o", str(path)], examples) == 0
     before, after = path.read_text().split("<!-- chaos: begin -->")
     assert before == "# Before\n\n"
@@ -152,22 +152,22 @@ def test_a_document_shows_the_whole_campaign_and_has_a_place_for_it(
 
 
 def test_a_small_disk_is_full_and_a_folder_cannot_be_written(examples):
-    (place,) = places("small", examples)
-    outcome = tried(place)
+    (place,) = select_cases("small", examples)
+    outcome = run_case(place)
     if outcome.state == "not run":
         pytest.skip(outcome.told)
     assert (outcome.state, outcome.told) == ("kept", "full and read-only")
 
 
 def test_what_a_case_leaves_running_ends_with_it(examples):
-    (place,) = places("left", examples)
-    pid = int(tried(place).told)
+    (place,) = select_cases("left", examples)
+    pid = int(run_case(place).told)
     assert not alive(pid)
 
 
 def test_a_case_that_does_not_end_is_ended_with_all_that_it_started(examples, capsys):
-    (place,) = places("wait", examples)
-    outcome = tried(place, limit=3)
+    (place,) = select_cases("wait", examples)
+    outcome = run_case(place, limit=3)
     assert (outcome.state, outcome.told) == ("BROKEN", "not done after 3 s")
     pid = int(capsys.readouterr().err.split()[0])
     assert not alive(pid)
@@ -194,16 +194,16 @@ sys.exit(main(["--only", "wait"], {examples}))
 
 
 def test_every_case_says_what_is_promised_and_stands_once():
-    found = [place.case for place in places()]
-    assert len({(case.fault, case.where) for case in found}) == len(found) > 15
-    assert all(case.fault and case.where and case.promise for case in found)
-    assert {place.module for place in places()} == set(MODULES)
+    found = [place.case for place in select_cases()]
+    assert len({(case.fault, case.target) for case in found}) == len(found) > 15
+    assert all(case.fault and case.target and case.promise for case in found)
+    assert {place.module for place in select_cases()} == set(MODULES)
 
 
 @pytest.mark.parametrize("text", ["the database's, when mturk-hits serve starts", "publish on one"])
 def test_a_case_for_real(text):
-    (place,) = places(text)
-    outcome = tried(place)
+    (place,) = select_cases(text)
+    outcome = run_case(place)
     if outcome.state == "not run":
         pytest.skip(outcome.told)
     assert outcome.state == "kept", outcome.told

@@ -11,13 +11,13 @@ import pytest
 from bws.problems import InputError
 from robustness.scale.assumptions import (
     Assumptions,
-    Hardware,
-    Models,
-    Study,
+    HardwareAssumptions,
+    ModelClass,
+    StudyAssumptions,
     read_assumptions,
 )
-from robustness.scale.costs import Paper, bill, load, sweep
-from robustness.scale.measurements import DESIGNS, Measured, growth
+from robustness.scale.costs import Projection, load, study_cost, sweep
+from robustness.scale.measurements import DESIGNS, Measurements, growth
 from robustness.scale.tables import BLOCKS, assumptions_table
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "scale.md"
@@ -31,7 +31,7 @@ def proportional(*names):
 @pytest.fixture
 def paper():
     """Assumptions, and measurements in which a unit of work costs a unit of everything."""
-    found = Measured(
+    found = Measurements(
         files=proportional(
             "design s", "design MiB", "write tuples s", "write judgments s", "tuples B",
             "judgments B", "read judgments s", "count s", "count MiB", "reliability s", "reliability MiB",
@@ -52,7 +52,7 @@ def paper():
                 "distinct": 3e4, "columns": 6e4},
         reliability=dict.fromkeys(DESIGNS, 0.9),
     )  # fmt: skip
-    return Paper(Assumptions(), found)
+    return Projection(Assumptions(), found)
 
 
 @pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0, 2.0])
@@ -81,7 +81,9 @@ def test_costs_go_on_along_the_last_line():
 
 def test_the_papers_own_study():
     # 60 dialogues x 10 tuples, five annotations each; two tuples a HIT; 0.30 and 0.06 an assignment
-    found = bill(Study(items=300, workers=10, reward=Decimal("0.30"), seconds=60, hours_a_week=1))
+    found = study_cost(
+        StudyAssumptions(items=300, workers=10, reward=Decimal("0.30"), seconds=60, hours_a_week=1)
+    )
     assert (found.tuples, found.judgments, found.hits, found.assignments) == (
         600,
         3_000,
@@ -93,15 +95,15 @@ def test_the_papers_own_study():
 
 
 def test_a_million_items_and_ten_annotations():
-    found = bill(Study(annotations=10))
+    found = study_cost(StudyAssumptions(annotations=10))
     assert (found.hits, found.assignments) == (1_000_000, 10_000_000)
     assert found.fees == found.rewards * Decimal("0.4")  # twice the rate from ten assignments on
-    few = bill(Study(tuples_an_item=1.5))
+    few = study_cost(StudyAssumptions(tuples_an_item=1.5))
     assert few.tuples == 1_600_000  # 8 a dialogue: 7.5 are rounded as the design rounds them
 
 
 def test_requests_and_processes():
-    found = load(Study(workers=1_000, seconds=50), 4.0, 0.03)
+    found = load(StudyAssumptions(workers=1_000, seconds=50), 4.0, 0.03)
     assert (found.submissions, found.requests) == (20.0, 80.0)
     assert found.capacity == pytest.approx(33.3, abs=0.1)
     assert found.processes == 2  # 20 a second, and each is to be busy for half of its 33
@@ -109,8 +111,10 @@ def test_requests_and_processes():
 
 def test_gpu_hours():
     # 70e9 parameters are 140 GB, with some room 168: two GPUs of 141; 2 x 70e9 x 1e9 operations at 3e14
-    hardware = Hardware(peak_tflops=1_000, utilisation=0.3, disk_gb_a_second=2, start_seconds=20)
-    found = sweep(Models("causal", 70, 3), 1e9, hardware)
+    hardware = HardwareAssumptions(
+        peak_tflops=1_000, utilisation=0.3, disk_gb_a_second=2, start_seconds=20
+    )
+    found = sweep(ModelClass("causal", 70, 3), 1e9, hardware)
     assert found.gpus == 2
     assert found.compute == pytest.approx(3 * 1.4e20 / 3e14 / 3600)
     assert found.loading == pytest.approx(3 * 2 * (20 + 70) / 3600)
@@ -119,13 +123,13 @@ def test_gpu_hours():
 def test_sharing_is_worth_its_tokens(paper):
     shared, apart = paper.sweeps(300), paper.sweeps(300, shared=False)
     ratios = {m.kind: b.compute / a.compute
-              for m, a, b in zip(paper.assumed.models, shared, apart, strict=True)}  # fmt: skip
+              for m, a, b in zip(paper.assumptions.models, shared, apart, strict=True)}  # fmt: skip
     assert ratios == {"causal": pytest.approx(3), "encoder": pytest.approx(2)}
     assert paper.sweeps(600)[0].compute == pytest.approx(2 * shared[0].compute)
 
 
 def test_storage_is_bytes_times_pieces(paper):
-    small = replace(paper, assumed=replace(paper.assumed, study=Study(items=5)))
+    small = replace(paper, assumptions=replace(paper.assumptions, study=StudyAssumptions(items=5)))
     # a byte a submission of publishing are five a HIT of five; five HITs, 25 assignments
     assert small.storage == {
         "service: HITs": 25, "service: assignments": 25, "ledger: HITs": 5, "ledger: assignments": 25,
@@ -162,8 +166,8 @@ def test_assumptions_from_a_file(tmp_path):
     )
     found = read_assumptions(file)
     assert (found.study.items, found.study.reward) == (500, Decimal("0.10"))
-    assert found.study.workers == Study().workers
-    assert found.models == (Models("causal", 7, 2),)
+    assert found.study.workers == StudyAssumptions().workers
+    assert found.models == (ModelClass("causal", 7, 2),)
 
 
 def test_every_fault_of_a_file_is_named(tmp_path):

@@ -15,14 +15,14 @@ from mturk.kinds import Behaviour
 from mturk.study.simulated_workers import read_truth, simulate_workers, simulated_worker_ids
 from robustness.soak import __main__ as command
 from robustness.soak.flatness import count_verdict, trend, verdict
-from robustness.soak.people import Crowd, entries
-from robustness.soak.samples import Sample, Watched, samples_csv
-from robustness.soak.study import Found, Plan, Requester, service
-from robustness.soak.table import block, broken, document, promises, quarters
+from robustness.soak.people import CrowdSettings, read_entries
+from robustness.soak.samples import BackendMonitor, Sample, samples_csv
+from robustness.soak.study import FinalState, Requester, SoakPlan, service
+from robustness.soak.table import block, document, has_broken_promise, promises, quarters
 
 DATA = Path(__file__).parents[2] / "giccs" / "data"
 HOUR = np.arange(10.0, 3610.0, 10.0)
-GOOD = Found(
+GOOD = FinalState(
     acknowledged=900, submissions=900, lost=0, unacknowledged=0, doubled=0, over=0, judgments=1780,
     judgments_wanted=1780, batches=3, hits=90, left=0, accounts=30, approved=890, rejected=10,
     bonuses=20, available="999622.60", available_wanted="999622.60", held="0.00",
@@ -39,7 +39,7 @@ def noise(alike, seed=0):
 
 def watched(rss, **changes):
     """A backend that was seen for an hour, with 4 submissions a second and a page for each."""
-    found = Watched("SQLite", "hits.db", None, pids=[1])
+    found = BackendMonitor("SQLite", "hits.db", None, pids=[1])
     found.pages = [(float(at), 0.001 * (at % 100)) for at in range(1, 3600)]
     for at, value in zip(HOUR, rss, strict=True):
         sample = Sample(
@@ -172,17 +172,17 @@ def test_quarters_share_out_everything():
 
 def test_a_line_that_is_half_written_is_read_the_next_time(tmp_path):
     journal = tmp_path / "people.jsonl"
-    assert entries(journal, 0) == ([], 0)
+    assert read_entries(journal, 0) == ([], 0)
     journal.write_text('{"a": 1}\n{"b"')
-    seen, read = entries(journal, 0)
+    seen, read = read_entries(journal, 0)
     assert (seen, read) == ([{"a": 1}], 9)
     journal.write_text('{"a": 1}\n{"b": 2}\n')
-    assert entries(journal, read) == ([{"b": 2}], 18)
+    assert read_entries(journal, read) == ([{"b": 2}], 18)
 
 
 def test_a_requester_goes_from_batch_to_batch_and_finds_what_is_lost(tmp_path):
     """A real service, its people simulated; what they were told is counted one by one, then falsified."""
-    work = Plan(hits=3, assignments=2, every=0.1, duration=60, rejected=0.2, bonused=0.5)
+    work = SoakPlan(hits=3, assignments=2, every=0.1, duration=60, rejected=0.2, bonused=0.5)
     truth = read_truth(DATA / "dialogues.jsonl")
     seen = Counter()
     with service(str(tmp_path / "hits.db"), 1, tmp_path) as site:
@@ -195,9 +195,9 @@ def test_a_requester_goes_from_batch_to_batch_and_finds_what_is_lost(tmp_path):
             assert len(requester.ledgers) == batches
         requester.finish()
         told = [{"worker": worker, "submitted": n} for worker, n in seen.items()]
-        found = requester.found(told)
-        less = requester.found([*told, {"worker": "ASIMULATED1", "submitted": 1}])
-        more = requester.found(told[1:])
+        found = requester.final_state(told)
+        less = requester.final_state([*told, {"worker": "ASIMULATED1", "submitted": 1}])
+        more = requester.final_state(told[1:])
     assert (found.batches, found.hits, found.submissions, found.acknowledged) == (3, 9, 12, 12)
     assert (found.lost, found.unacknowledged, found.doubled, found.over, found.left) == (0,) * 5
     assert found.approved + found.rejected == 12
@@ -212,17 +212,17 @@ def test_a_requester_goes_from_batch_to_batch_and_finds_what_is_lost(tmp_path):
 
 def test_some_seconds_of_a_study(tmp_path, capsys):
     """All processes as in the hour; nobody abandons a HIT, which would take its 60 seconds to come back."""
-    people = Crowd(people=4, behaviour=Behaviour(pace=0.2, returns=0.1), rest=0.5)
-    work = Plan(
+    people = CrowdSettings(people=4, behaviour=Behaviour(pace=0.2, returns=0.1), mean_rest=0.5)
+    work = SoakPlan(
         hits=2, assignments=2, every=0.5, duration=60, rejected=0.2, bonused=0.2, who=people
     )
     seen, found, notes = command.soak(4 / 60, ["SQLite"], work, every=1.0)
     told = document(seen, found, notes, "Output of a test.", work)
     there = found["SQLite"]
-    assert isinstance(there, Found), there
+    assert isinstance(there, FinalState), there
     assert there.submissions == there.acknowledged > 0
     assert there.approved + there.rejected == there.submissions
-    assert not broken(told)
+    assert not has_broken_promise(told)
     assert told["minutes"] == pytest.approx(4 / 60, abs=0.2)
     rows = list(csv.DictReader(io.StringIO(samples_csv(seen[0].samples))))
     assert 1 <= len(rows) <= 4

@@ -1,1 +1,1 @@
-"""The HTTP API of the service: wire protocol, signatures, and the operations that requesters call."""
+"""The requester API: wire protocol, signatures and operations."""

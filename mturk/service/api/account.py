@@ -1,4 +1,4 @@
-"""The imaginary balance, and notifications, which are recorded and sent nowhere."""
+"""The simulated account balance, and notifications, which are recorded but not sent."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sqlalchemy import insert, select, update
 
 from mturk.service.api.call import Answer, Call, Parameters
 from mturk.service.api.hit_types import hit_type_row
-from mturk.service.errors import invalid
+from mturk.service.errors import validation_error
 from mturk.service.rules import escrow
 from mturk.service.store.schema import event, notification
 
@@ -18,7 +18,7 @@ log = logging.getLogger("mturk.notifications")
 
 
 def get_account_balance(call: Call, parameters: Parameters) -> Answer:
-    """GetAccountBalance: no money is real here."""
+    """GetAccountBalance: return the simulated balance."""
     available, on_hold = escrow.balance(call.connection)
     return {
         "AvailableBalance": escrow.dollars(available),
@@ -27,11 +27,11 @@ def get_account_balance(call: Call, parameters: Parameters) -> Answer:
 
 
 def update_notification_settings(call: Call, parameters: Parameters) -> Answer:
-    """UpdateNotificationSettings: which events of a HIT type are recorded."""
+    """UpdateNotificationSettings: set which events of a HIT type are recorded."""
     if "Notification" not in parameters and "Active" not in parameters:
-        raise invalid("Notification or Active must be given")
+        raise validation_error("Notification or Active is required")
     if "Ping" in parameters.get("Notification", {}).get("EventTypes", ()):
-        raise invalid("Ping is an event of SendTestEventNotification only")
+        raise validation_error("Ping is an event of SendTestEventNotification only")
     kind = hit_type_row(call, parameters["HITTypeId"])
     of_type = notification.c.hit_type_id == kind.hit_type_id
     old = call.connection.execute(select(notification).where(of_type)).first()
@@ -40,7 +40,9 @@ def update_notification_settings(call: Call, parameters: Parameters) -> Answer:
         "active": parameters.get("Active", old.active if old else True),
     }
     if values["specification"] is None:
-        raise invalid(f"HIT type {kind.hit_type_id} has no Notification yet; it must be given")
+        raise validation_error(
+            f"HIT type {kind.hit_type_id} has no Notification yet; Notification is required"
+        )
     if old is None:
         row = {"hit_type_id": kind.hit_type_id, **values}
         call.connection.execute(insert(notification).values(**row))
@@ -50,7 +52,7 @@ def update_notification_settings(call: Call, parameters: Parameters) -> Answer:
 
 
 def send_test_event_notification(call: Call, parameters: Parameters) -> Answer:
-    """SendTestEventNotification: recorded like every event, and logged; nothing leaves the machine."""
+    """SendTestEventNotification: record and log a test event; nothing is sent."""
     kind = parameters["TestEventType"]
     call.connection.execute(
         insert(event).values(kind=kind, specification=parameters["Notification"], at=call.now)

@@ -1,4 +1,4 @@
-"""Assignments: listed, approved, rejected; and the bonuses that are paid for them."""
+"""API operations on assignments and bonuses."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from sqlalchemy import Row, insert, select
 
 from mturk import limits
 from mturk.money import parse_amount
-from mturk.service.api.call import Answer, Call, Parameters, check, page, remember, remembered
+from mturk.service.api.call import Answer, Call, Parameters, check, check_token, page, record_token
 from mturk.service.api.hits import get_hit
-from mturk.service.api.workers import tell
-from mturk.service.errors import already_processed, invalid, wrong_state
+from mturk.service.api.workers import send_message
+from mturk.service.errors import already_processed, validation_error, wrong_state
 from mturk.service.rules import escrow, lifecycle
 from mturk.service.store.schema import assignment, bonus, new_id
 
@@ -25,13 +25,13 @@ __all__ = [
     "send_bonus",
 ]
 
-OVERRIDE_SECONDS = 30 * 86_400
-SEEN = ("Submitted", "Approved", "Rejected")
-"""The states in which a requester sees an assignment."""
+MAX_OVERRIDE_SECONDS = 30 * 86_400
+VISIBLE_STATUSES = ("Submitted", "Approved", "Rejected")
+"""Statuses of the assignments that a requester sees."""
 
 
-def written(row: Row[Any]) -> Answer:
-    """Return an assignment as the service writes it."""
+def assignment_document(row: Row[Any]) -> Answer:
+    """Return an assignment as an API document."""
     answer = {
         "AssignmentId": row.assignment_id,
         "WorkerId": row.worker_id,
@@ -50,24 +50,24 @@ def written(row: Row[Any]) -> Answer:
 
 
 def get_assignment(call: Call, parameters: Parameters) -> Answer:
-    """GetAssignment: the assignment with its HIT."""
-    row = _seen(call, parameters["AssignmentId"])
-    return {"Assignment": written(row), **get_hit(call, {"HITId": row.hit_id})}
+    """GetAssignment: return an assignment and its HIT."""
+    row = _visible_assignment(call, parameters["AssignmentId"])
+    return {"Assignment": assignment_document(row), **get_hit(call, {"HITId": row.hit_id})}
 
 
 def list_assignments_for_hit(call: Call, parameters: Parameters) -> Answer:
-    """ListAssignmentsForHIT: what was submitted, in the order of acceptance."""
+    """ListAssignmentsForHIT: list submitted assignments in the order of acceptance."""
     hit_id = lifecycle.hit_row(call.connection, parameters["HITId"]).hit_id
-    states = parameters.get("AssignmentStatuses") or SEEN
+    states = parameters.get("AssignmentStatuses") or VISIBLE_STATUSES
     query = select(assignment).where(
         assignment.c.hit_id == hit_id, assignment.c.status.in_(list(states))
     )
-    return page(call, parameters, query, assignment.c.number, "Assignments", written)
+    return page(call, parameters, query, assignment.c.number, "Assignments", assignment_document)
 
 
 def approve_assignment(call: Call, parameters: Parameters) -> Answer:
-    """ApproveAssignment: a submitted one, or a rejected one with OverrideRejection."""
-    row = _seen(call, parameters["AssignmentId"])
+    """ApproveAssignment: approve a submitted assignment, or a rejected one with OverrideRejection."""
+    row = _visible_assignment(call, parameters["AssignmentId"])
     feedback = parameters.get("RequesterFeedback")
     check(feedback and limits.FEEDBACK.problem(feedback))
     allowed = ["Submitted", *(["Rejected"] if _may_override(call, parameters, row) else [])]
@@ -78,15 +78,15 @@ def approve_assignment(call: Call, parameters: Parameters) -> Answer:
 
 
 def _may_override(call: Call, parameters: Parameters, row: Row[Any]) -> bool:
-    """Tell whether a rejection may be taken back: for 30 days, and while the HIT is not deleted."""
-    recent = row.rejected is not None and call.now <= row.submitted + OVERRIDE_SECONDS
-    wanted = bool(parameters.get("OverrideRejection")) and recent
-    return wanted and lifecycle.hit_row(call.connection, row.hit_id).status != "Disposed"
+    """Return whether a rejection may be overridden: within 30 days, unless the HIT is deleted."""
+    is_recent = row.rejected is not None and call.now <= row.submitted + MAX_OVERRIDE_SECONDS
+    is_requested = bool(parameters.get("OverrideRejection")) and is_recent
+    return is_requested and lifecycle.hit_row(call.connection, row.hit_id).status != "Disposed"
 
 
 def reject_assignment(call: Call, parameters: Parameters) -> Answer:
-    """RejectAssignment: a submitted one."""
-    row = _seen(call, parameters["AssignmentId"])
+    """RejectAssignment: reject a submitted assignment."""
+    row = _visible_assignment(call, parameters["AssignmentId"])
     feedback = parameters["RequesterFeedback"]
     check(
         limits.FEEDBACK.problem(feedback),
@@ -99,20 +99,24 @@ def reject_assignment(call: Call, parameters: Parameters) -> Answer:
 
 
 def get_file_upload_url(call: Call, parameters: Parameters) -> Answer:
-    """GetFileUploadURL: refused, because no answer here holds a file."""
-    row = _seen(call, parameters["AssignmentId"])
-    its_id = parameters["QuestionIdentifier"]
-    raise invalid(f"question {its_id!r} of assignment {row.assignment_id} has no uploaded file")
+    """GetFileUploadURL: always an error, because answers contain no files."""
+    row = _visible_assignment(call, parameters["AssignmentId"])
+    question_id = parameters["QuestionIdentifier"]
+    raise validation_error(
+        f"question {question_id!r} of assignment {row.assignment_id} has no uploaded file"
+    )
 
 
 def send_bonus(call: Call, parameters: Parameters) -> Answer:
-    """SendBonus: to the worker of a submitted assignment."""
+    """SendBonus: pay a bonus to the worker of a submitted assignment."""
     text = parameters.get("UniqueRequestToken")
-    token = remembered(call, parameters, lambda made: already_processed(text, f"bonus {made}"))
-    cents = _checked_amount(parameters)
-    row = _seen(call, parameters["AssignmentId"])
+    token = check_token(call, parameters, lambda made: already_processed(text, f"bonus {made}"))
+    cents = _validated_bonus_cents(parameters)
+    row = _visible_assignment(call, parameters["AssignmentId"])
     if row.worker_id != parameters["WorkerId"]:
-        raise invalid(f"assignment {row.assignment_id} is not of worker {parameters['WorkerId']}")
+        raise validation_error(
+            f"assignment {row.assignment_id}does not belong to worker {parameters['WorkerId']}"
+        )
     escrow.pay_bonus(call.connection, cents)
     bonus_id = new_id()
     call.connection.execute(
@@ -121,36 +125,36 @@ def send_bonus(call: Call, parameters: Parameters) -> Answer:
             hit_id=row.hit_id, amount=cents, reason=parameters["Reason"], at=call.now,
         )
     )  # fmt: skip
-    remember(call, token, bonus_id)
-    tell(call, row.worker_id, f"Bonus: ${escrow.dollars(cents)}", parameters["Reason"])
+    record_token(call, token, bonus_id)
+    send_message(call, row.worker_id, f"Bonus: ${escrow.dollars(cents)}", parameters["Reason"])
     return {}
 
 
-def _checked_amount(parameters: Parameters) -> int:
+def _validated_bonus_cents(parameters: Parameters) -> int:
     check(
         limits.reward_problem(parameters["BonusAmount"], "BonusAmount"),
         limits.BONUS_REASON.problem(parameters["Reason"]),
     )
     cents = escrow.cents_of(parse_amount(parameters["BonusAmount"]))
-    check(None if cents else "BonusAmount is 0; at least 0.01 is allowed")
+    check(None if cents else "BonusAmount is 0; expected 0.01 or more")
     return cents
 
 
 def list_bonus_payments(call: Call, parameters: Parameters) -> Answer:
-    """ListBonusPayments: of a HIT or of an assignment."""
+    """ListBonusPayments: list the bonuses of a HIT or an assignment."""
     if ("HITId" in parameters) == ("AssignmentId" in parameters):
-        raise invalid("HITId or AssignmentId must be given, and only one of them")
+        raise validation_error("exactly one of HITId and AssignmentId is required")
     query = select(bonus)
     if "HITId" in parameters:
         hit_id = lifecycle.hit_row(call.connection, parameters["HITId"]).hit_id
         query = query.where(bonus.c.hit_id == hit_id)
     else:
-        row = _seen(call, parameters["AssignmentId"])
+        row = _visible_assignment(call, parameters["AssignmentId"])
         query = query.where(bonus.c.assignment_id == row.assignment_id)
-    return page(call, parameters, query, bonus.c.number, "BonusPayments", _payment)
+    return page(call, parameters, query, bonus.c.number, "BonusPayments", _bonus_document)
 
 
-def _payment(row: Row[Any]) -> Answer:
+def _bonus_document(row: Row[Any]) -> Answer:
     return {
         "WorkerId": row.worker_id,
         "BonusAmount": escrow.dollars(row.amount),
@@ -160,8 +164,8 @@ def _payment(row: Row[Any]) -> Answer:
     }
 
 
-def _seen(call: Call, assignment_id: str) -> Row[Any]:
+def _visible_assignment(call: Call, assignment_id: str) -> Row[Any]:
     row = lifecycle.assignment_row(call.connection, assignment_id)
-    if row.status not in SEEN:
+    if row.status not in VISIBLE_STATUSES:
         raise wrong_state("Assignment", row.status, ["Reviewable,Approved,Rejected"])
     return row

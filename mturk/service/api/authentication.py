@@ -1,4 +1,4 @@
-"""Access keys of requesters, and whether a request is signed with one: AWS Signature Version 4."""
+"""Access keys of requesters, and verification of request signatures (AWS Signature Version 4)."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from bws.textio import parse_toml, read_text
 
 __all__ = ["SignatureError", "read_keys", "verify"]
 
-VARIABLE = "GICCS_KEYS"
-"""Holds a JSON object of access keys and secrets."""
-SECRET_CHARACTERS = 16
+KEYS_VARIABLE = "GICCS_KEYS"
+"""Environment variable with a JSON object of access keys and secrets."""
+MIN_SECRET_CHARACTERS = 16
 SERVICE = "mturk-requester"
 ALGORITHM = "AWS4-HMAC-SHA256"
-SKEW = 15 * 60
-"""Seconds by which a request's time may differ from ours."""
+MAX_SKEW_SECONDS = 15 * 60
+"""Maximum difference between the time of a request and the server time."""
 AUTHORIZATION = re.compile(
     rf"{ALGORITHM} +Credential=(?P<key>[^/,\s]+)/(?P<date>\d{{8}})/(?P<region>[\w-]+)/(?P<service>[\w-]+)"
     r"/aws4_request, *SignedHeaders=(?P<signed>[\w;-]+), *Signature=(?P<signature>[0-9a-f]{64})"
 )
-MUST_BE_SIGNED = {"host", "x-amz-date", "x-amz-target"}
+REQUIRED_SIGNED_HEADERS = {"host", "x-amz-date", "x-amz-target"}
 
 
 class SignatureError(Exception):
-    """The request is not signed as it must be; ``code`` is what Amazon's services call it."""
+    """A missing or invalid request signature; ``code`` is the AWS error code."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -44,13 +44,13 @@ class SignatureError(Exception):
 def read_keys(path: str | None, environment: Mapping[str, str]) -> dict[str, str]:
     """Return access key -> secret, from a TOML file (``access_key = "secret"``) or GICCS_KEYS.
 
-    Empty where neither is given. InputError where the file can be read by others, or a secret is short.
+    Empty if neither is set. Raises InputError if other users can read the file, or a secret is too short.
     """
     if path is not None:
         _check_private(path)
-        return _checked(path, _from_toml(path))
-    if VARIABLE in environment:
-        return _checked(VARIABLE, _from_json(environment[VARIABLE]))
+        return _validate_keys(path, _parse_toml_keys(path))
+    if KEYS_VARIABLE in environment:
+        return _validate_keys(KEYS_VARIABLE, _parse_json_keys(environment[KEYS_VARIABLE]))
     return {}
 
 
@@ -61,39 +61,41 @@ def _check_private(path: str) -> None:
         and file.is_file()
         and file.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)
     ):
-        raise InputError(Problem(path, None, f"others can read the keys; chmod 600 {path}"))
+        raise InputError(Problem(path, None, f"readable by other users; run chmod 600 {path}"))
 
 
-def _from_toml(path: str) -> Any:
+def _parse_toml_keys(path: str) -> Any:
     text = read_text(path)
     try:
         return parse_toml(text, path)
     except InputError as error:  # its message may quote a secret
-        message = 'is not TOML; access_key = "secret" is allowed'
+        message = 'invalid TOML; expected lines access_key = "secret"'
         raise InputError(Problem(path, error.problems[0].line, message)) from None
 
 
-def _from_json(text: str) -> Any:
+def _parse_json_keys(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        message = 'is not JSON; {"access_key": "secret"} is allowed'
-        raise InputError(Problem(VARIABLE, None, message)) from None
+        message = 'invalid JSON; expected {"access_key": "secret"}'
+        raise InputError(Problem(KEYS_VARIABLE, None, message)) from None
 
 
-def _checked(place: str, values: Any) -> dict[str, str]:
+def _validate_keys(source: str, values: Any) -> dict[str, str]:
     if not isinstance(values, dict) or not values:
         raise InputError(
-            Problem(place, None, "holds no keys; one access key and its secret are needed")
+            Problem(
+                source, None, "contains no keys; expected at least one access key and its secret"
+            )
         )
     problems = [
         Problem(
-            place,
+            source,
             None,
-            f"the secret of {key} is not a text of {SECRET_CHARACTERS} characters or more",
+            f"the secret of {key} must be a string of at least {MIN_SECRET_CHARACTERS} characters",
         )
         for key, secret in values.items()
-        if not isinstance(secret, str) or len(secret) < SECRET_CHARACTERS
+        if not isinstance(secret, str) or len(secret) < MIN_SECRET_CHARACTERS
     ]
     if problems:
         raise InputError(problems)
@@ -104,41 +106,41 @@ def verify(
     keys: Mapping[str, str], method: str, path: str, headers: Mapping[str, str], body: bytes,
     now: float,
 ) -> str:  # fmt: skip
-    """Return the access key that signed the request; SignatureError where none of `keys` did.
+    """Return the access key that signed the request; raise SignatureError if none of `keys` did.
 
-    `keys` maps access keys to secret keys, `headers` lower-case names to values. Comparison takes the
-    same time wherever signatures differ. Source: "Signature Version 4 signing process", AWS General
+    `keys` maps access keys to secret keys, `headers` lower-case names to values. Signatures are compared in
+    constant time. Source: "Signature Version 4 signing process", AWS General
     Reference.
     """
-    found = AUTHORIZATION.fullmatch(headers.get("authorization", "").strip())
-    if not found:
+    match = AUTHORIZATION.fullmatch(headers.get("authorization", "").strip())
+    if not match:
         raise SignatureError("MissingAuthenticationTokenException", "Missing Authentication Token")
-    secret = keys.get(found["key"])
-    if secret is None or found["service"] != SERVICE:
+    secret = keys.get(match["key"])
+    if secret is None or match["service"] != SERVICE:
         message = "The security token included in the request is invalid."
         raise SignatureError("UnrecognizedClientException", message)
-    signed = found["signed"].split(";")
-    _check_time(headers.get("x-amz-date", ""), found["date"], now)
-    if not MUST_BE_SIGNED.issubset(signed):
+    signed = match["signed"].split(";")
+    _check_time(headers.get("x-amz-date", ""), match["date"], now)
+    if not REQUIRED_SIGNED_HEADERS.issubset(signed):
         raise SignatureError(
             "IncompleteSignatureException", "Host, date and target must be signed."
         )
     request = _canonical_request(method, path, headers, signed, body)
-    scope = f"{found['date']}/{found['region']}/{found['service']}/aws4_request"
+    scope = f"{match['date']}/{match['region']}/{match['service']}/aws4_request"
     text = f"{ALGORITHM}\n{headers['x-amz-date']}\n{scope}\n{_sha256(request.encode())}"
     expected = hmac.new(_signing_key(secret, scope), text.encode(), hashlib.sha256).hexdigest()
-    if not hmac.compare_digest(expected, found["signature"]):
+    if not hmac.compare_digest(expected, match["signature"]):
         message = "The request signature we calculated does not match the signature you provided."
         raise SignatureError("InvalidSignatureException", message)
-    return found["key"]
+    return match["key"]
 
 
 def _check_time(text: str, date: str, now: float) -> None:
     try:
-        at = datetime.strptime(text, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp()
+        timestamp = datetime.strptime(text, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp()
     except ValueError:
-        at = float("-inf")
-    if not text.startswith(date) or abs(at - now) > SKEW:
+        timestamp = float("-inf")
+    if not text.startswith(date) or abs(timestamp - now) > MAX_SKEW_SECONDS:
         message = f"Signature expired: {text or 'no date'} is more than 15 minutes from now."
         raise SignatureError("InvalidSignatureException", message)
 

@@ -1,4 +1,4 @@
-"""What every operation gets, and how lists come in pages."""
+"""Context of an API call, pagination and request tokens."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Column, Connection, Row, Select, delete, insert, select
 
 from mturk import limits
-from mturk.service.errors import ServiceError, invalid
+from mturk.service.errors import ApiError, validation_error
 from mturk.service.store.schema import token
 
 __all__ = [
@@ -19,14 +19,14 @@ __all__ = [
     "Call",
     "Parameters",
     "check",
+    "check_token",
     "page",
-    "remember",
-    "remembered",
+    "record_token",
 ]
 
 Parameters = Mapping[str, Any]
 Answer = dict[str, Any]
-PAGE_DEFAULT = 10
+DEFAULT_PAGE_SIZE = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,28 +40,31 @@ class Call:
 
 
 def check(*problems: str | None) -> None:
-    """Refuse the request where there are problems."""
-    if found := [problem for problem in problems if problem]:
-        raise invalid("; ".join(found))
+    """Raise ParameterValidationError if there are problems."""
+    if messages := [problem for problem in problems if problem]:
+        raise validation_error("; ".join(messages))
 
 
 def page(
     call: Call, parameters: Parameters, query: Select[Any], number: Column[int], name: str,
-    write: Callable[[Row[Any]], Mapping[str, Any]], *, newest_first: bool = False,
+    to_document: Callable[[Row[Any]], Mapping[str, Any]], *, newest_first: bool = False,
 ) -> Answer:  # fmt: skip
-    """Return a page of a list: NumResults, the list under `name`, and NextToken where there is more.
+    """Return a page of a list: NumResults, the list under `name`, and NextToken if there are more rows.
 
-    `number` is the column by which rows are ordered; a page begins after the last number of the one
-    before, so that nothing is left out or doubled while rows are added.
+    Rows are ordered by the column `number`. A page starts after the last number of the previous page, so
+    that rows added meanwhile cause neither gaps nor duplicates.
     """
-    size = parameters.get("MaxResults", PAGE_DEFAULT)
+    size = parameters.get("MaxResults", DEFAULT_PAGE_SIZE)
     check(limits.PAGE.problem(size))
     if "NextToken" in parameters:
         last = _last_number(call.operation, parameters["NextToken"])
         query = query.where(number < last if newest_first else number > last)
     order = number.desc() if newest_first else number.asc()
     rows: Sequence[Row[Any]] = call.connection.execute(query.order_by(order).limit(size + 1)).all()
-    answer: Answer = {name: [write(row) for row in rows[:size]], "NumResults": len(rows[:size])}
+    answer: Answer = {
+        name: [to_document(row) for row in rows[:size]],
+        "NumResults": len(rows[:size]),
+    }
     if len(rows) > size:
         answer["NextToken"] = _next_token(call.operation, rows[size - 1]._mapping[number])
     return answer
@@ -78,33 +81,31 @@ def _last_number(operation: str, text: str) -> int:
             return int(last)
     except (binascii.Error, UnicodeError, ValueError):
         pass
-    raise invalid("NextToken is none that this operation has given")
+    raise validation_error("NextToken is invalid for this operation")
 
 
-def remembered(
-    call: Call, parameters: Parameters, error: Callable[[str], ServiceError]
-) -> str | None:
-    """Return the request's token, which must be new: `error` gets the id of what it made before."""
+def check_token(call: Call, parameters: Parameters, error: Callable[[str], ApiError]) -> str | None:
+    """Return the request token if it is new; else raise `error` for the id of the resource it created."""
     text: str | None = parameters.get("UniqueRequestToken")
     if text is None:
         return None
     check(limits.TOKEN.problem(text))
-    forget_tokens(call)
-    made = call.connection.scalar(
+    delete_expired_tokens(call)
+    created_id = call.connection.scalar(
         select(token.c.made).where(token.c.operation == call.operation, token.c.token == text)
     )
-    if made is not None:
-        raise error(made)
+    if created_id is not None:
+        raise error(created_id)
     return text
 
 
-def remember(call: Call, text: str | None, made: str) -> None:
-    """Keep a token with the id of what it made."""
+def record_token(call: Call, text: str | None, created_id: str) -> None:
+    """Record a request token with the id of the created resource."""
     if text is not None:
-        row = {"operation": call.operation, "token": text, "made": made, "at": call.now}
+        row = {"operation": call.operation, "token": text, "made": created_id, "at": call.now}
         call.connection.execute(insert(token).values(**row))
 
 
-def forget_tokens(call: Call) -> None:
-    """Forget tokens after a day, as Mechanical Turk does."""
+def delete_expired_tokens(call: Call) -> None:
+    """Delete tokens older than a day, as Mechanical Turk does."""
     call.connection.execute(delete(token).where(token.c.at <= call.now - limits.TOKEN_REMEMBERED))

@@ -1,4 +1,4 @@
-"""HIT types: what HITs share. The same values make the same type."""
+"""HIT types: properties shared by HITs. Equal values yield the same type."""
 
 from __future__ import annotations
 
@@ -16,49 +16,58 @@ from mturk.service.rules import escrow
 from mturk.service.rules.eligibility import SYSTEM_TYPES
 from mturk.service.store.schema import hit_type, new_id, qualification_type
 
-__all__ = ["check_types", "create_hit_type", "hit_type_row", "is_for_masters", "type_of"]
+__all__ = [
+    "check_qualification_types",
+    "create_hit_type",
+    "find_or_create_hit_type",
+    "hit_type_row",
+    "is_for_masters",
+]
 
-MASTERS = ("2F1QJWKUDD8XADTFD2Q0G6UTO95ALH", "2ARFPLSP75KLA8M8DH1HTEQVJT3SY6")
+MASTERS_TYPE_IDS = ("2F1QJWKUDD8XADTFD2Q0G6UTO95ALH", "2ARFPLSP75KLA8M8DH1HTEQVJT3SY6")
 
 
 def create_hit_type(call: Call, parameters: Parameters) -> Answer:
-    """CreateHITType."""
-    return {"HITTypeId": type_of(call, parameters)}
+    """CreateHITType: return the id of a new or existing HIT type."""
+    return {"HITTypeId": find_or_create_hit_type(call, parameters)}
 
 
-def type_of(call: Call, parameters: Parameters) -> str:
-    """Return the id of the HIT type with these values; it is made where there is none."""
-    values = _checked(call, parameters)
+def find_or_create_hit_type(call: Call, parameters: Parameters) -> str:
+    """Return the id of the HIT type with these values, creating it if needed."""
+    values = _validated_values(call, parameters)
     digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
-    known: str | None = call.connection.scalar(
+    existing_id: str | None = call.connection.scalar(
         select(hit_type.c.hit_type_id).where(hit_type.c.digest == digest)
     )
-    if known is not None:
-        return known
+    if existing_id is not None:
+        return existing_id
     ids = {"hit_type_id": new_id(), "group_id": new_id(), "digest": digest}
     call.connection.execute(insert(hit_type).values(**ids, **values))
     return ids["hit_type_id"]
 
 
 def hit_type_row(call: Call, hit_type_id: str) -> Row[Any]:
-    """Return a HIT type; HITTypeDoesNotExist where there is none."""
+    """Return the row of a HIT type; raise HITTypeDoesNotExist if the id is unknown."""
     query = select(hit_type).where(hit_type.c.hit_type_id == hit_type_id)
-    found = call.connection.execute(query).first()
-    if found is None:
+    row = call.connection.execute(query).first()
+    if row is None:
         raise does_not_exist("HITType", hit_type_id)
-    return found
+    return row
 
 
 def is_for_masters(requirements: list[dict[str, Any]]) -> bool:
-    """Tell whether only Masters may work, for which another fee is due."""
+    """Return whether Masters are required, for whom a higher fee is due."""
     return any(
-        one["QualificationTypeId"] in MASTERS and one["Comparator"] == "Exists"
-        for one in requirements
+        requirement["QualificationTypeId"] in MASTERS_TYPE_IDS
+        and requirement["Comparator"] == "Exists"
+        for requirement in requirements
     )
 
 
-def _checked(call: Call, parameters: Parameters) -> dict[str, Any]:
-    requirements = [dict(one) for one in parameters.get("QualificationRequirements", ())]
+def _validated_values(call: Call, parameters: Parameters) -> dict[str, Any]:
+    requirements = [
+        dict(requirement) for requirement in parameters.get("QualificationRequirements", ())
+    ]
     delay = parameters.get("AutoApprovalDelayInSeconds", limits.AUTO_APPROVAL_DELAY_DEFAULT)
     check(
         limits.TITLE.problem(parameters["Title"]),
@@ -69,7 +78,7 @@ def _checked(call: Call, parameters: Parameters) -> dict[str, Any]:
         limits.AUTO_APPROVAL_DELAY.problem(delay),
         *limits.qualification_problems(requirements),
     )
-    check_types(call, requirements)
+    check_qualification_types(call, requirements)
     return {
         "title": parameters["Title"],
         "description": parameters["Description"],
@@ -81,18 +90,18 @@ def _checked(call: Call, parameters: Parameters) -> dict[str, Any]:
     }
 
 
-def check_types(call: Call, requirements: list[dict[str, Any]]) -> None:
-    """Refuse requirements of qualification types that are not there (any more) or not active."""
-    for one in requirements:
-        its_id = one["QualificationTypeId"]
-        if its_id in SYSTEM_TYPES:
+def check_qualification_types(call: Call, requirements: list[dict[str, Any]]) -> None:
+    """Raise an error if a required qualification type is unknown or inactive."""
+    for requirement in requirements:
+        type_id = requirement["QualificationTypeId"]
+        if type_id in SYSTEM_TYPES:
             continue
         status = call.connection.scalar(
             select(qualification_type.c.status).where(
-                qualification_type.c.qualification_type_id == its_id
+                qualification_type.c.qualification_type_id == type_id
             )
         )
         if status is None:
-            raise does_not_exist("QualificationType", its_id)
+            raise does_not_exist("QualificationType", type_id)
         if status != "Active":
             raise wrong_state("QualificationType", status, ["Active"])

@@ -1,4 +1,4 @@
-"""The service's model as botocore has it: which operations there are, and whether parameters fit them."""
+"""Validation of request parameters against botocore's service model."""
 
 from __future__ import annotations
 
@@ -8,118 +8,126 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from mturk.service.errors import invalid
+from mturk.service.errors import validation_error
 
-__all__ = ["checked", "service_model"]
+__all__ = ["service_model", "validate"]
 
 API_VERSION = "2017-01-17"
-LATEST = 253_402_300_799
+MAX_TIMESTAMP = 253_402_300_799
 """The last second of the year 9999."""
-SHOWN = 100
-"""Characters of what a request holds that an error repeats."""
+MAX_QUOTED_CHARACTERS = 100
+"""Maximum number of request characters quoted in an error message."""
 
 
 @functools.cache
 def service_model() -> Any:
-    """Return botocore's ServiceModel; RuntimeError where this botocore no longer has the service."""
+    """Return botocore's ServiceModel; raise RuntimeError if botocore no longer includes the service."""
     from botocore.exceptions import DataNotFoundError, UnknownServiceError
     from botocore.loaders import create_loader
     from botocore.model import ServiceModel
 
     try:
-        found = create_loader().load_service_model("mturk", "service-2", API_VERSION)
+        document = create_loader().load_service_model("mturk", "service-2", API_VERSION)
     except (DataNotFoundError, UnknownServiceError):
         raise RuntimeError(
-            "this version of botocore no longer knows Mechanical Turk; install boto3 1.44 or older"
+            "this version of botocore does not include Mechanical Turk; install boto3 1.44 or older"
         ) from None
-    return ServiceModel(found, "mturk")
+    return ServiceModel(document, "mturk")
 
 
-def checked(operation: str, parameters: Any) -> dict[str, Any]:
-    """Return the parameters, times as datetimes; ParameterValidationError names all that does not fit."""
+def validate(operation: str, parameters: Any) -> dict[str, Any]:
+    """Return validated parameters, times as datetimes; raise ParameterValidationError with all problems."""
     shape = service_model().operation_model(operation).input_shape
     problems: list[str] = []
-    values = _checked(shape, parameters, operation, problems)
+    values = _validate_value(shape, parameters, operation, problems)
     if problems:
-        raise invalid("; ".join(problems[:20]))
-    found: dict[str, Any] = values
-    return found
+        raise validation_error("; ".join(problems[:20]))
+    result: dict[str, Any] = values
+    return result
 
 
-def _checked(shape: Any, value: Any, place: str, problems: list[str]) -> Any:
-    check: Callable[..., Any] = CHECKS[shape.type_name]
-    return check(shape, value, place, problems)
+def _validate_value(shape: Any, value: Any, path: str, problems: list[str]) -> Any:
+    check: Callable[..., Any] = VALIDATORS[shape.type_name]
+    return check(shape, value, path, problems)
 
 
-def _structure(shape: Any, value: Any, place: str, problems: list[str]) -> Any:
+def _structure(shape: Any, value: Any, path: str, problems: list[str]) -> Any:
     if not isinstance(value, Mapping):
-        return _wrong(value, "an object", place, problems)
+        return _add_type_problem(value, "an object", path, problems)
     value = {name: inner for name, inner in value.items() if inner is not None}
     problems += [
-        f"{place}.{name} is missing" for name in shape.required_members if name not in value
+        f"{path}.{name} is missing" for name in shape.required_members if name not in value
     ]
     problems += [
-        f"{place}.{name[:SHOWN]} is no parameter" for name in value if name not in shape.members
+        f"{path}.{name[:MAX_QUOTED_CHARACTERS]}is not a parameter"
+        for name in value
+        if name not in shape.members
     ]
     return {
-        name: _checked(shape.members[name], inner, f"{place}.{name}", problems)
+        name: _validate_value(shape.members[name], inner, f"{path}.{name}", problems)
         for name, inner in value.items()
         if name in shape.members
     }
 
 
-def _list(shape: Any, value: Any, place: str, problems: list[str]) -> Any:
+def _list(shape: Any, value: Any, path: str, problems: list[str]) -> Any:
     if not isinstance(value, list):
-        return _wrong(value, "a list", place, problems)
+        return _add_type_problem(value, "a list", path, problems)
     return [
-        _checked(shape.member, inner, f"{place}[{number}]", problems)
+        _validate_value(shape.member, inner, f"{path}[{number}]", problems)
         for number, inner in enumerate(value)
     ]
 
 
-def _string(shape: Any, value: Any, place: str, problems: list[str]) -> Any:
+def _string(shape: Any, value: Any, path: str, problems: list[str]) -> Any:
     if not isinstance(value, str):
-        return _wrong(value, "a string", place, problems)
-    least, most = shape.metadata.get("min", 0), shape.metadata.get("max", len(value))
-    if not least <= len(value) <= most:
-        problems.append(f"{place} has {len(value)} characters; {least} to {most} are allowed")
+        return _add_type_problem(value, "a string", path, problems)
+    min_length, max_length = shape.metadata.get("min", 0), shape.metadata.get("max", len(value))
+    if not min_length <= len(value) <= max_length:
+        problems.append(f"{path} has {len(value)}characters; expected {min_length} to {max_length}")
     pattern = shape.metadata.get("pattern", "")
-    if pattern and not re.fullmatch(pattern.removesuffix("$"), value):  # "$" lets a line feed pass
-        problems.append(f"{place} does not match {pattern}")
+    if pattern and not re.fullmatch(
+        pattern.removesuffix("$"), value
+    ):  # "$" also matches before a final line feed
+        problems.append(f"{path} does not match {pattern}")
     if shape.enum and value not in shape.enum:
-        problems.append(f"{place} is {value[:SHOWN]!r}; allowed: {', '.join(shape.enum)}")
-    if any(character == "\0" or "\ud800" <= character <= "\udfff" for character in value):
         problems.append(
-            f"{place} has a character that is no text (U+0000 or half a surrogate pair)"
+            f"{path} is {value[:MAX_QUOTED_CHARACTERS]!r}; expected one of {', '.join(shape.enum)}"
         )
+    if any(character == "\0" or "\ud800" <= character <= "\udfff" for character in value):
+        problems.append(f"{path}contains an invalid character (U+0000 or a lone surrogate)")
     return value
 
 
-def _integer(shape: Any, value: Any, place: str, problems: list[str]) -> Any:
+def _integer(shape: Any, value: Any, path: str, problems: list[str]) -> Any:
     if isinstance(value, bool) or not isinstance(value, int):
-        return _wrong(value, "a whole number", place, problems)
+        return _add_type_problem(value, "an integer", path, problems)
     bits = 31 if shape.type_name == "integer" else 63
     if not -(2**bits) <= value < 2**bits:
-        problems.append(f"{place} is not from -2**{bits} to 2**{bits} - 1, as is allowed")
+        problems.append(f"{path} must be from -2**{bits} to 2**{bits} - 1")
     return value
 
 
-def _boolean(shape: Any, value: Any, place: str, problems: list[str]) -> Any:
-    return value if isinstance(value, bool) else _wrong(value, "true or false", place, problems)
+def _boolean(shape: Any, value: Any, path: str, problems: list[str]) -> Any:
+    return (
+        value
+        if isinstance(value, bool)
+        else _add_type_problem(value, "true or false", path, problems)
+    )
 
 
-def _timestamp(shape: Any, value: Any, place: str, problems: list[str]) -> Any:
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not 0 <= value <= LATEST:  # nor NaN
-        return _wrong(value, "seconds since 1970", place, problems)
+def _timestamp(shape: Any, value: Any, path: str, problems: list[str]) -> Any:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not 0 <= value <= MAX_TIMESTAMP:  # nor NaN
+        return _add_type_problem(value, "seconds since 1970", path, problems)
     return datetime.fromtimestamp(value, UTC)
 
 
-def _wrong(value: Any, allowed: str, place: str, problems: list[str]) -> None:
-    problems.append(f"{place} is {type(value).__name__}; {allowed} is allowed")
+def _add_type_problem(value: Any, expected: str, path: str, problems: list[str]) -> None:
+    problems.append(f"{path} is {type(value).__name__}; expected {expected}")
 
 
-CHECKS: Mapping[str, Callable[..., Any]] = {
+VALIDATORS: Mapping[str, Callable[..., Any]] = {
     "structure": _structure,
     "list": _list,
     "string": _string,

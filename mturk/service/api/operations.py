@@ -1,4 +1,4 @@
-"""Every operation of the service, one function each: (call, parameters) -> answer."""
+"""Table of the API operations, each a function (call, parameters) -> response."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from mturk.service.api import account, assignments, hit_types, hits, qualifications, workers
 from mturk.service.api.call import Answer, Call, Parameters
 
-__all__ = ["LOOKS", "OPERATIONS"]
+__all__ = ["OPERATIONS", "READ_ONLY_OPERATIONS"]
 
 OPERATIONS: Mapping[str, Callable[[Call, Parameters], Answer]] = {
     "AcceptQualificationRequest": qualifications.accept_qualification_request,
@@ -51,5 +51,5 @@ OPERATIONS: Mapping[str, Callable[[Call, Parameters], Answer]] = {
     "UpdateQualificationType": qualifications.update_qualification_type,
 }
 
-LOOKS = frozenset(name for name in OPERATIONS if name.startswith(("Get", "List")))
-"""Operations that change nothing."""
+READ_ONLY_OPERATIONS = frozenset(name for name in OPERATIONS if name.startswith(("Get", "List")))
+"""Operations that only read."""

@@ -1,4 +1,4 @@
-"""Qualification types, who has them, and requests for them."""
+"""API operations on qualification types, qualifications and qualification requests."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from sqlalchemy import Row, Select, delete, insert, select, update
 
 from mturk import limits, question_xml
 from mturk.service.api.call import Answer, Call, Parameters, check, page
-from mturk.service.api.workers import tell
-from mturk.service.errors import does_not_exist, fault, invalid, wrong_state
+from mturk.service.api.workers import send_message
+from mturk.service.errors import does_not_exist, request_error, validation_error, wrong_state
 from mturk.service.rules import answer_key, qualification_requests
 from mturk.service.rules.eligibility import SYSTEM_TYPES
 from mturk.service.store.schema import (
@@ -34,7 +34,7 @@ __all__ = [
     "update_qualification_type",
 ]
 
-COLUMNS = {
+COLUMN_BY_PARAMETER = {
     "Name": "name",
     "Keywords": "keywords",
     "Description": "description",
@@ -54,59 +54,63 @@ CREATED_BY_SYSTEM = 0.0
 
 
 def create_qualification_type(call: Call, parameters: Parameters) -> Answer:
-    """CreateQualificationType: its name must be new."""
+    """CreateQualificationType: create a type with a unique name."""
     values = {"keywords": "", "auto_granted": False} | _values(parameters)
     _check_type(values)
     same = select(qualification_type.c.number).where(qualification_type.c.name == values["name"])
     if call.connection.scalar(same) is not None:
         message = f"You have already created a QualificationType with this name: {values['name']}"
-        raise fault("QualificationTypeAlreadyExists", message)
-    its_id = new_id()
+        raise request_error("QualificationTypeAlreadyExists", message)
+    type_id = new_id()
     call.connection.execute(
         insert(qualification_type).values(
-            qualification_type_id=its_id, created=call.now, **values
+            qualification_type_id=type_id, created=call.now, **values
         )
     )  # fmt: skip
-    return {"QualificationType": _written(_own(call, its_id))}
+    return {"QualificationType": _type_document(_type_row(call, type_id))}
 
 
 def update_qualification_type(call: Call, parameters: Parameters) -> Answer:
-    """UpdateQualificationType: what is given replaces what was; a new test replaces its answer key."""
-    row = _own(call, parameters["QualificationTypeId"])
+    """UpdateQualificationType: replace the given properties; a new test removes the old answer key."""
+    row = _type_row(call, parameters["QualificationTypeId"])
     if "Test" not in parameters:
-        needing = {"TestDurationInSeconds", "AnswerKey"}.intersection(parameters)
-        check(*(f"{name} needs a Test in the same request" for name in sorted(needing)))
-    fresh = {"answer_key": None, "test_duration": None} if "Test" in parameters else {}
-    changes = fresh | _values(parameters)
-    _check_type({name: row._mapping[name] for name in COLUMNS.values()} | changes)
+        dependent = {"TestDurationInSeconds", "AnswerKey"}.intersection(parameters)
+        check(*(f"{name}requires a Test in the same request" for name in sorted(dependent)))
+    reset_columns = {"answer_key": None, "test_duration": None} if "Test" in parameters else {}
+    changes = reset_columns | _values(parameters)
+    _check_type({name: row._mapping[name] for name in COLUMN_BY_PARAMETER.values()} | changes)
     if changes:
         call.connection.execute(
             update(qualification_type)
             .where(qualification_type.c.number == row.number)
             .values(**changes)
         )
-    return {"QualificationType": _written(_own(call, row.qualification_type_id))}
+    return {"QualificationType": _type_document(_type_row(call, row.qualification_type_id))}
 
 
 def _values(parameters: Parameters) -> dict[str, Any]:
-    return {column: parameters[name] for name, column in COLUMNS.items() if name in parameters}
+    return {
+        column: parameters[name]
+        for name, column in COLUMN_BY_PARAMETER.items()
+        if name in parameters
+    }
 
 
 def _check_type(values: dict[str, Any]) -> None:
     test, key = values.get("test"), values.get("answer_key")
-    automatic = values.get("auto_granted")
+    is_automatic = values.get("auto_granted")
     check(
         NAME.problem(values["name"]),
         limits.DESCRIPTION.problem(values["description"]),
         limits.KEYWORDS.problem(values["keywords"]),
-        _in(RETRY_DELAY, values.get("retry_delay")),
-        _in(TEST_DURATION, values.get("test_duration")),
-        _in(VALUE, values.get("auto_granted_value")),
-        "Test needs TestDurationInSeconds"
+        _range_problem(RETRY_DELAY, values.get("retry_delay")),
+        _range_problem(TEST_DURATION, values.get("test_duration")),
+        _range_problem(VALUE, values.get("auto_granted_value")),
+        "Test requires TestDurationInSeconds"
         if test and values.get("test_duration") is None
         else None,
-        "AnswerKey needs a Test" if key and not test else None,
-        "AutoGranted is not possible with a Test" if automatic and test else None,
+        "AnswerKey requires a Test" if key and not test else None,
+        "AutoGranted cannot be combined with a Test" if is_automatic and test else None,
         test and limits.QUESTION.problem(test),
         key and limits.QUESTION.problem(key),
     )
@@ -116,56 +120,56 @@ def _check_type(values: dict[str, Any]) -> None:
         _check_key(key)
 
 
-def _in(limit: limits.RangeLimit, value: int | None) -> str | None:
-    return None if value is None else limit.problem(value)
+def _range_problem(limit: limits.RangeLimit, number: int | None) -> str | None:
+    return None if number is None else limit.problem(number)
 
 
 def _check_test(test: str) -> None:
     try:
         form = question_xml.read_question(test)
     except ValueError as error:
-        raise invalid(f"Test: {error}") from None
+        raise validation_error(f"Test: {error}") from None
     if not isinstance(form, question_xml.QuestionForm):
-        raise invalid("Test is not a QuestionForm")
+        raise validation_error("Test must be a QuestionForm")
 
 
 def _check_key(key: str) -> None:
     try:
         answer_key.check(key)
     except ValueError as error:
-        raise invalid(f"AnswerKey: {error}") from None
+        raise validation_error(f"AnswerKey: {error}") from None
 
 
 def get_qualification_type(call: Call, parameters: Parameters) -> Answer:
-    """GetQualificationType: one of the requester's, or of the system's."""
-    its_id = parameters["QualificationTypeId"]
-    if its_id in SYSTEM_TYPES:
-        return {"QualificationType": _system(its_id)}
-    return {"QualificationType": _written(_own(call, its_id))}
+    """GetQualificationType: return a type of the requester or of the system."""
+    type_id = parameters["QualificationTypeId"]
+    if type_id in SYSTEM_TYPES:
+        return {"QualificationType": _system_type_document(type_id)}
+    return {"QualificationType": _type_document(_type_row(call, type_id))}
 
 
 def delete_qualification_type(call: Call, parameters: Parameters) -> Answer:
-    """DeleteQualificationType: requests are refused; what was granted stays, HITs may require it."""
-    row = _own(call, parameters["QualificationTypeId"])
-    asked = qualification_request.c.qualification_type_id == row.qualification_type_id
+    """DeleteQualificationType: delete a type and reject pending requests; granted values remain."""
+    row = _type_row(call, parameters["QualificationTypeId"])
+    of_type = qualification_request.c.qualification_type_id == row.qualification_type_id
     call.connection.execute(
         update(qualification_request)
-        .where(asked, qualification_request.c.status == "Pending")
+        .where(of_type, qualification_request.c.status == "Pending")
         .values(status="Rejected")
     )
-    its_row = qualification_type.c.number == row.number
-    call.connection.execute(delete(qualification_type).where(its_row))
+    is_type = qualification_type.c.number == row.number
+    call.connection.execute(delete(qualification_type).where(is_type))
     return {}
 
 
 def list_qualification_types(call: Call, parameters: Parameters) -> Answer:
-    """ListQualificationTypes: those whose name, description or keywords hold the query.
+    """ListQualificationTypes: list types whose name, description or keywords contain the query.
 
-    The system's types are not listed: workers cannot ask for them, and all others are the caller's.
+    System types are not listed: workers cannot request them, and all other types belong to the caller.
     """
     query = select(qualification_type)
     if parameters.get("Query"):
-        holds = [
+        matches = [
             column.icontains(parameters["Query"], autoescape=True)
             for column in (
                 qualification_type.c.name,
@@ -173,70 +177,72 @@ def list_qualification_types(call: Call, parameters: Parameters) -> Answer:
                 qualification_type.c.keywords,
             )
         ]
-        query = query.where(holds[0] | holds[1] | holds[2])
+        query = query.where(matches[0] | matches[1] | matches[2])
     if parameters["MustBeRequestable"]:
         query = query.where(qualification_type.c.status == "Active")
     return page(
-        call, parameters, query, qualification_type.c.number, "QualificationTypes", _written
+        call, parameters, query, qualification_type.c.number, "QualificationTypes", _type_document
     )
 
 
 def associate_qualification_with_worker(call: Call, parameters: Parameters) -> Answer:
-    """AssociateQualificationWithWorker: also one who was never here; the value is 1 if none is given."""
-    row = _own(call, parameters["QualificationTypeId"])
+    """AssociateQualificationWithWorker: grant a value (default 1), also to an unknown worker."""
+    row = _type_row(call, parameters["QualificationTypeId"])
     value = parameters.get("IntegerValue", 1)
     check(VALUE.problem(value))
     qualification_requests.grant(
         call.connection, parameters["WorkerId"], row.qualification_type_id, value, call.now
     )
     if parameters.get("SendNotification", True):
-        said = f"You have been granted this qualification with the value {value}."
-        tell(call, parameters["WorkerId"], row.name, said)
+        text = f"You have been granted this qualification with the value {value}."
+        send_message(call, parameters["WorkerId"], row.name, text)
     return {}
 
 
 def disassociate_qualification_from_worker(call: Call, parameters: Parameters) -> Answer:
-    """DisassociateQualificationFromWorker: revoke it."""
-    row = _granted(call, parameters)
+    """DisassociateQualificationFromWorker: revoke a qualification."""
+    row = _granted_row(call, parameters)
     call.connection.execute(
         update(qualification).where(qualification.c.number == row.number).values(status="Revoked")
     )
     if parameters.get("Reason"):
-        name = _own(call, row.qualification_type_id).name
-        tell(call, row.worker_id, name, parameters["Reason"])
+        name = _type_row(call, row.qualification_type_id).name
+        send_message(call, row.worker_id, name, parameters["Reason"])
     return {}
 
 
 def get_qualification_score(call: Call, parameters: Parameters) -> Answer:
-    """GetQualificationScore."""
-    return {"Qualification": _score(_granted(call, parameters))}
+    """GetQualificationScore: return a worker's qualification."""
+    return {"Qualification": _qualification_document(_granted_row(call, parameters))}
 
 
 def list_workers_with_qualification_type(call: Call, parameters: Parameters) -> Answer:
-    """ListWorkersWithQualificationType: those who have it, or from whom it was revoked."""
-    row = _own(call, parameters["QualificationTypeId"])
+    """ListWorkersWithQualificationType: list granted or revoked qualifications of a type."""
+    row = _type_row(call, parameters["QualificationTypeId"])
     query = select(qualification).where(
         qualification.c.qualification_type_id == row.qualification_type_id,
         qualification.c.status == parameters.get("Status", "Granted"),
     )
-    return page(call, parameters, query, qualification.c.number, "Qualifications", _score)
+    return page(
+        call, parameters, query, qualification.c.number, "Qualifications", _qualification_document
+    )
 
 
 def list_qualification_requests(call: Call, parameters: Parameters) -> Answer:
-    """ListQualificationRequests: those that wait for a decision."""
-    query = _pending()
+    """ListQualificationRequests: list pending requests."""
+    query = _select_pending()
     if "QualificationTypeId" in parameters:
-        row = _own(call, parameters["QualificationTypeId"])
+        row = _type_row(call, parameters["QualificationTypeId"])
         query = query.where(
             qualification_request.c.qualification_type_id == row.qualification_type_id
         )
     number = qualification_request.c.number
-    return page(call, parameters, query, number, "QualificationRequests", _request)
+    return page(call, parameters, query, number, "QualificationRequests", _request_document)
 
 
 def accept_qualification_request(call: Call, parameters: Parameters) -> Answer:
-    """AcceptQualificationRequest: grant it; the value is 1 if none is given."""
-    row = _asked(call, parameters)
+    """AcceptQualificationRequest: grant the requested qualification (default value 1)."""
+    row = _pending_request(call, parameters)
     value = parameters.get("IntegerValue", 1)
     check(VALUE.problem(value))
     qualification_requests.grant(
@@ -247,11 +253,16 @@ def accept_qualification_request(call: Call, parameters: Parameters) -> Answer:
 
 
 def reject_qualification_request(call: Call, parameters: Parameters) -> Answer:
-    """RejectQualificationRequest."""
-    row = _asked(call, parameters)
+    """RejectQualificationRequest: reject a pending request."""
+    row = _pending_request(call, parameters)
     _decide(call, row, "Rejected")
     if parameters.get("Reason"):
-        tell(call, row.worker_id, _own(call, row.qualification_type_id).name, parameters["Reason"])
+        send_message(
+            call,
+            row.worker_id,
+            _type_row(call, row.qualification_type_id).name,
+            parameters["Reason"],
+        )
     return {}
 
 
@@ -263,44 +274,44 @@ def _decide(call: Call, row: Row[Any], status: str) -> None:
     )
 
 
-def _pending() -> Select[Any]:
+def _select_pending() -> Select[Any]:
     return select(qualification_request).where(qualification_request.c.status == "Pending")
 
 
-def _asked(call: Call, parameters: Parameters) -> Row[Any]:
-    its_id = parameters["QualificationRequestId"]
-    query = _pending().where(qualification_request.c.request_id == its_id)
-    found = call.connection.execute(query).first()
-    if found is None:
-        raise does_not_exist("QualificationRequest", its_id)
-    return found
+def _pending_request(call: Call, parameters: Parameters) -> Row[Any]:
+    request_id = parameters["QualificationRequestId"]
+    query = _select_pending().where(qualification_request.c.request_id == request_id)
+    row = call.connection.execute(query).first()
+    if row is None:
+        raise does_not_exist("QualificationRequest", request_id)
+    return row
 
 
-def _own(call: Call, its_id: str) -> Row[Any]:
-    query = select(qualification_type).where(qualification_type.c.qualification_type_id == its_id)
-    found = call.connection.execute(query).first()
-    if found is None:
-        raise does_not_exist("QualificationType", its_id)
-    return found
+def _type_row(call: Call, type_id: str) -> Row[Any]:
+    query = select(qualification_type).where(qualification_type.c.qualification_type_id == type_id)
+    row = call.connection.execute(query).first()
+    if row is None:
+        raise does_not_exist("QualificationType", type_id)
+    return row
 
 
-def _granted(call: Call, parameters: Parameters) -> Row[Any]:
-    row = _own(call, parameters["QualificationTypeId"])
-    found = call.connection.execute(
+def _granted_row(call: Call, parameters: Parameters) -> Row[Any]:
+    row = _type_row(call, parameters["QualificationTypeId"])
+    qualification_row = call.connection.execute(
         select(qualification).where(
             qualification.c.qualification_type_id == row.qualification_type_id,
             qualification.c.worker_id == parameters["WorkerId"],
         )
     ).first()
-    if found is None:
+    if qualification_row is None:
         message = "You requested a Qualification that does not exist."
-        raise fault("QualificationDoesNotExist", message)
-    if found.status != "Granted":
-        raise wrong_state("Qualification", found.status, ["Granted"])
-    return found
+        raise request_error("QualificationDoesNotExist", message)
+    if qualification_row.status != "Granted":
+        raise wrong_state("Qualification", qualification_row.status, ["Granted"])
+    return qualification_row
 
 
-def _written(row: Row[Any]) -> Answer:
+def _type_document(row: Row[Any]) -> Answer:
     answer = {
         "QualificationTypeId": row.qualification_type_id,
         "CreationTime": row.created,
@@ -319,19 +330,19 @@ def _written(row: Row[Any]) -> Answer:
     return {name: value for name, value in answer.items() if value is not None}
 
 
-def _system(its_id: str) -> Answer:
+def _system_type_document(type_id: str) -> Answer:
     return {
-        "QualificationTypeId": its_id,
+        "QualificationTypeId": type_id,
         "CreationTime": CREATED_BY_SYSTEM,
-        "Name": SYSTEM_TYPES[its_id],
-        "Description": "Kept by the service for every worker.",
+        "Name": SYSTEM_TYPES[type_id],
+        "Description": "Maintained by the service for every worker.",
         "QualificationTypeStatus": "Active",
         "IsRequestable": False,
         "AutoGranted": False,
     }
 
 
-def _score(row: Row[Any]) -> Answer:
+def _qualification_document(row: Row[Any]) -> Answer:
     return {
         "QualificationTypeId": row.qualification_type_id,
         "WorkerId": row.worker_id,
@@ -341,7 +352,7 @@ def _score(row: Row[Any]) -> Answer:
     }
 
 
-def _request(row: Row[Any]) -> Answer:
+def _request_document(row: Row[Any]) -> Answer:
     answer = {
         "QualificationRequestId": row.request_id,
         "QualificationTypeId": row.qualification_type_id,

@@ -1,1 +1,1 @@
-"""What tells an operator how the service does: logs, metrics, health; see docs/study.md."""
+"""Monitoring of the service: logs, metrics and health checks; see docs/study.md."""

@@ -1,4 +1,4 @@
-"""Is the service well? It is where its database can be read, which is found out within two seconds."""
+"""Health endpoint: the service is healthy if its database answers a query within two seconds."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from starlette.responses import JSONResponse
 
 from mturk.service.store.database import Database
 
-__all__ = ["Health", "Look", "apart"]
+__all__ = ["Health", "SharedQuery", "run_in_own_thread"]
 
 log = logging.getLogger("mturk.health")
-SECONDS = 2.0
-"""How long a probe waits for the database."""
+PROBE_TIMEOUT_SECONDS = 2.0
+"""Maximum time that a probe waits for the database."""
 T = TypeVar("T")
 
 
-async def apart(work: Callable[[], T]) -> T:
-    """Work in a thread beside those of the requests, which may all be waiting for the database."""
+async def run_in_own_thread(work: Callable[[], T]) -> T:
+    """Run a function in a thread outside the request pool, whose threads may all be busy."""
     return await to_thread.run_sync(work, abandon_on_cancel=True, limiter=CapacityLimiter(1))
 
 
-class Look(Generic[T]):
-    """A look at the database, for two seconds at most and never twice at once.
+class SharedQuery(Generic[T]):
+    """A database query with a timeout that runs at most once at a time.
 
-    Those who ask meanwhile wait for the same look: a database that hangs takes no more than one thread,
-    however often a probe comes.
+    Concurrent callers share the running query, so that a hanging database blocks a single thread, however
+    many probes arrive.
     """
 
-    def __init__(self, look: Callable[[], T], seconds: float = SECONDS) -> None:
-        self._look, self._seconds = look, seconds
+    def __init__(self, query: Callable[[], T], seconds: float = PROBE_TIMEOUT_SECONDS) -> None:
+        self._look, self._seconds = query, seconds
         self._running: asyncio.Task[T] | None = None
 
     async def __call__(self) -> T:
-        """Return what was seen; TimeoutError where it took too long, or what the look raises."""
+        """Return the result of the query; raise TimeoutError after the timeout, or the error of the query."""
         if self._running is None or self._running.done():
-            self._running = asyncio.create_task(apart(self._look))
+            self._running = asyncio.create_task(run_in_own_thread(self._look))
             self._running.add_done_callback(lambda task: task.cancelled() or task.exception())
         running = self._running
         done, _ = await asyncio.wait({running}, timeout=self._seconds)
@@ -51,30 +51,34 @@ class Look(Generic[T]):
 
 
 class Health:
-    """The endpoint of probes; each change for better or worse is one line in the log."""
+    """The health endpoint; each change of state is logged once."""
 
     def __init__(self, database: Database) -> None:
-        self._look = Look(database.probe)
-        self._well = True
+        self._look = SharedQuery(database.probe)
+        self._is_healthy = True
 
     async def __call__(self, _: Request) -> JSONResponse:
-        """Answer 200 or 503 and which part it is; in words of ours, since anybody may ask."""
-        database = await self._database()
+        """Return status 200, or 503 with the failing part. Texts are fixed: the endpoint is public."""
+        database = await self._database_state()
         status = "ok" if database == "ok" else "failing"
         document = {"status": status, "version": version("giccs"), "database": database}
         return JSONResponse(document, 200 if status == "ok" else 503, {"Cache-Control": "no-store"})
 
-    async def _database(self) -> str:
+    async def _database_state(self) -> str:
         try:
             await self._look()
         except Exception as error:
-            late = isinstance(error, TimeoutError)
-            state = f"does not answer within {SECONDS:g} s" if late else "cannot be read"
-            if self._well:
-                log.error("not well: the database %s", state, exc_info=error)
-            self._well = False
+            is_timeout = isinstance(error, TimeoutError)
+            state = (
+                f"does not answer within {PROBE_TIMEOUT_SECONDS:g} s"
+                if is_timeout
+                else "cannot be read"
+            )
+            if self._is_healthy:
+                log.error("unhealthy: the database %s", state, exc_info=error)
+            self._is_healthy = False
             return state
-        if not self._well:
-            log.warning("well again: the database can be read")
-        self._well = True
+        if not self._is_healthy:
+            log.warning("healthy again: the database can be read")
+        self._is_healthy = True
         return "ok"

@@ -1,4 +1,4 @@
-"""How do the service's log lines look? As text for people, or as a JSON object a line."""
+"""Format of the log lines: text, or one JSON object per line."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from bws.command import CONTROL_CHARACTERS
 
 __all__ = ["configure", "formatter"]
 
-FIELDS = ("operation", "page", "frame", "method", "status", "milliseconds", "outcome")
-"""What may stand in a line beside its event: names of ours and numbers. Libraries' extras stay out."""
-ONE_LINE = str.maketrans(CONTROL_CHARACTERS | {"\n": "\\n", "\t": "\\t"})
-MANY_LINES = str.maketrans(CONTROL_CHARACTERS)
+LOG_FIELDS = ("operation", "page", "frame", "method", "status", "milliseconds", "outcome")
+"""Extra fields of a log line: fixed names and numbers. Extras of libraries are dropped."""
+SINGLE_LINE_ESCAPES = str.maketrans(CONTROL_CHARACTERS | {"\n": "\\n", "\t": "\\t"})
+MULTI_LINE_ESCAPES = str.maketrans(CONTROL_CHARACTERS)
 
 
 def configure(form: str, level: int) -> None:
-    """Write the log to standard error; libraries are heard from WARNING, we from `level`."""
+    """Log to standard error: libraries from WARNING, this package from `level`."""
     handler = logging.StreamHandler()
     handler.setFormatter(formatter(form))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
@@ -27,11 +27,11 @@ def configure(form: str, level: int) -> None:
 
 
 def formatter(form: str) -> logging.Formatter:
-    """Return what makes a line of a record: the time is UTC, and a stack trace tells no local values."""
-    written = structlog.processors.JSONRenderer() if form == "json" else _text
+    """Return the formatter of log records. Times are UTC; tracebacks contain no local variables."""
+    renderer = structlog.processors.JSONRenderer() if form == "json" else _text
     return structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=_fields(),
-        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, written],
+        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
     )
 
 
@@ -40,20 +40,23 @@ def _fields() -> list[Processor]:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
-        structlog.stdlib.ExtraAdder(allow=FIELDS),
+        structlog.stdlib.ExtraAdder(allow=LOG_FIELDS),
         structlog.contextvars.merge_contextvars,
         structlog.processors.format_exc_info,
     ]
 
 
 def _text(_: object, __: str, event: EventDict) -> str:
-    """Write a line such as ``2026-03-01T08:00:00.000000Z INFO mturk.requests: answered status=200``.
+    """Format a record as text.
 
-    Only a record begins at the margin, whatever its values are, and nothing commands a terminal.
+    Example: ``2026-03-01T08:00:00.000000Z INFO mturk.requests: answered status=200``. Control characters are
+    escaped and tracebacks indented, so that only records start at the margin.
     """
     stack = event.pop("exception", "")
-    when, level, logger, said = map(event.pop, ("timestamp", "level", "logger", "event"))
+    timestamp, level, logger, message = map(event.pop, ("timestamp", "level", "logger", "event"))
     fields = "".join(f" {name}={value}" for name, value in event.items())
-    line = f"{when} {level.upper()} {logger}: {said}{fields}"
-    below = textwrap.indent(f"\n{stack.translate(MANY_LINES)}", "    ") if stack else ""
-    return (line if line.isprintable() else line.translate(ONE_LINE)) + below
+    line = f"{timestamp} {level.upper()} {logger}: {message}{fields}"
+    traceback_text = (
+        textwrap.indent(f"\n{stack.translate(MULTI_LINE_ESCAPES)}", "    ") if stack else ""
+    )
+    return (line if line.isprintable() else line.translate(SINGLE_LINE_ESCAPES)) + traceback_text

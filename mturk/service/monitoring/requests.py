@@ -1,4 +1,4 @@
-"""Which request was that? Each gets an id, which its answer and its log lines carry; and it is counted."""
+"""Request ids, request logging and request counts."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ from mturk.service.store.schema import new_id
 if TYPE_CHECKING:
     from mturk.service.monitoring.metrics import Metrics
 
-__all__ = ["HEALTH", "Observed", "note", "request_id"]
+__all__ = ["HEALTH_PATH", "ObservedApp", "annotate_request", "request_id"]
 
 log = logging.getLogger("mturk.requests")
-HEALTH = "/healthz"
-HEADER = b"x-request-id"
-ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
-NOWHERE = "unmatched"
-"""The name of requests to addresses that are none of ours: strangers must not make up names."""
+HEALTH_PATH = "/healthz"
+ID_HEADER = b"x-request-id"
+ID_PATTERN = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+UNMATCHED = "unmatched"
+"""Name of requests to unknown addresses, so that clients cannot create label values."""
 METHODS = frozenset(HTTPMethod)
-_noted: ContextVar[dict[str, str]] = ContextVar("noted")
+_request_fields: ContextVar[dict[str, str]] = ContextVar("noted")
 
 
 def request_id() -> str:
-    """Return the id of the request that is being answered; empty outside of one."""
+    """Return the id of the current request; empty outside a request."""
     return str(get_contextvars().get("request_id", ""))
 
 
-def note(**fields: str) -> None:
-    """Tell what only the handler knows: `operation` of the API, `outcome` where there are several.
+def annotate_request(**fields: str) -> None:
+    """Add fields to the log line of the current request: `operation` of the API, or `outcome`.
 
-    It is logged and counted, so the values are names of ours: never what somebody sent.
+    Values are logged and counted; they must be fixed names, never client input.
     """
-    _noted.get({}).update(fields)
+    _request_fields.get({}).update(fields)
 
 
-class Observed:
-    """An application whose requests get an id, a log line and, with `metrics`, a place in the counts.
+class ObservedApp:
+    """ASGI middleware that assigns an id to each request, logs it and, with `metrics`, counts it.
 
-    kind: what its requests are called that are none of the API.
-    trusted: addresses of the proxies whose X-Request-ID is taken.
+    kind: kind of requests outside the API.
+    trusted: addresses of proxies whose X-Request-ID is accepted.
     """
 
     def __init__(
@@ -57,53 +57,57 @@ class Observed:
         self.app, self.kind, self.metrics, self.trusted = app, kind, metrics, trusted
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on; what is told of it is told when the whole answer is sent."""
+        """Handle a request, and log it after the whole response has been sent."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
         began, status = time.perf_counter(), 500
-        noted: dict[str, str] = {}
-        own = _given(scope, self.trusted) or new_id()
-        # Threads that the handlers run in see both: a pool's thread runs in a copy of the context.
+        request_fields: dict[str, str] = {}
+        current_id = _trusted_id(scope, self.trusted) or new_id()
+        # Handler threads see both: a pool thread runs in a copy of the context.
         clear_contextvars()
-        bind_contextvars(request_id=own)
-        _noted.set(noted)
+        bind_contextvars(request_id=current_id)
+        _request_fields.set(request_fields)
 
         async def answer(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = [*message.get("headers", ()), (HEADER, own.encode())]
+                headers = [*message.get("headers", ()), (ID_HEADER, current_id.encode())]
                 message = {**message, "headers": headers}
             await send(message)
 
         try:
             await self.app(scope, receive, answer)
         finally:
-            self._tell(scope, noted, status, time.perf_counter() - began)
+            self._log_request(scope, request_fields, status, time.perf_counter() - began)
 
-    def _tell(self, scope: Scope, noted: dict[str, str], status: int, seconds: float) -> None:
-        kind, name = self._place(scope, noted)
-        probe = name == HEALTH
+    def _log_request(
+        self, scope: Scope, request_fields: dict[str, str], status: int, seconds: float
+    ) -> None:
+        kind, name = self._kind_and_name(scope, request_fields)
+        probe = name == HEALTH_PATH
         fields = {
             "operation" if kind == "api" else kind: name,
             "method": scope["method"] if scope["method"] in METHODS else "other", "status": status,
-            "milliseconds": round(seconds * 1000, 1), **noted,
+            "milliseconds": round(seconds * 1000, 1), **request_fields,
         }  # fmt: skip
         log.log(logging.DEBUG if probe else logging.INFO, "answered", extra=fields)
         if self.metrics and not probe:
-            self.metrics.answered(kind, name, status, seconds, noted.get("outcome", ""))
+            self.metrics.count_request(
+                kind, name, status, seconds, request_fields.get("outcome", "")
+            )
 
-    def _place(self, scope: Scope, noted: dict[str, str]) -> tuple[str, str]:
-        """Return kind and name; a page is named by the pattern of its address, which holds no values."""
-        if "operation" in noted:
-            return "api", noted["operation"]
-        return self.kind, getattr(scope.get("route"), "path", "") or NOWHERE
+    def _kind_and_name(self, scope: Scope, request_fields: dict[str, str]) -> tuple[str, str]:
+        """Return (kind, name); the name of a page is its route pattern, which contains no values."""
+        if "operation" in request_fields:
+            return "api", request_fields["operation"]
+        return self.kind, getattr(scope.get("route"), "path", "") or UNMATCHED
 
 
-def _given(scope: Scope, trusted: Container[str]) -> str:
-    """Return the id that a trusted proxy gave, where it is one."""
+def _trusted_id(scope: Scope, trusted: Container[str]) -> str:
+    """Return the id set by a trusted proxy; empty if absent or invalid."""
     if (scope.get("client") or ("",))[0] not in trusted:
         return ""
-    given = [value for name, value in scope["headers"] if name == HEADER]
-    return given[0].decode() if len(given) == 1 and ID.fullmatch(given[0]) else ""
+    values = [value for name, value in scope["headers"] if name == ID_HEADER]
+    return values[0].decode() if len(values) == 1 and ID_PATTERN.fullmatch(values[0]) else ""

@@ -1,1 +1,1 @@
-"""The rules of the service that API and worker site share: states, money, who may work on what."""
+"""Rules shared by the API and the worker site: states, balance and eligibility."""

@@ -16,15 +16,15 @@ NUMBERS = (
     "InclusiveLowerBound", "InclusiveUpperBound", "QualificationValue", "OutOfRangeQualificationValue",
 )  # fmt: skip
 NUMBER = re.compile(r"[+-]?[0-9]{1,9}(\.[0-9]{1,9})?")
-MOST = 2**31 - 1
-"""The largest value of a qualification; scores beyond it count as it."""
+MAX_VALUE = 2**31 - 1
+"""Largest absolute value of a qualification; larger scores are clipped."""
 
 
 def check(answer_key: str) -> None:
-    """Raise ValueError where the XML is no answer key that can be scored."""
+    """Raise ValueError unless the XML is a valid answer key."""
     root = parse_xml(answer_key)
     if local_name(root) != "AnswerKey":
-        raise ValueError(f"the root element is {local_name(root)}; AnswerKey is allowed")
+        raise ValueError(f"the root element is {local_name(root)}; expected AnswerKey")
     for element in root.iter():
         if local_name(element) in NUMBERS:
             _checked_number(local_name(element), (element.text or "").strip())
@@ -32,11 +32,10 @@ def check(answer_key: str) -> None:
 
 
 def score(answer_key: str, fields: Sequence[tuple[str, str]]) -> int:
-    """Return the value that answers to a test earn; `fields` are question ids with what was answered.
+    """Return the qualification value of the answers to a test; `fields` are (question id, answer) pairs.
 
-    A question earns the score of the option whose selections are exactly those answered, else its
-    DefaultScore. The sum is mapped by QualificationValueMapping (percentage, scale or range), where
-    there is one.
+    A question scores the AnswerScore of the option whose selections equal the answers, else its
+    DefaultScore. The sum is mapped by QualificationValueMapping (percentage, scale or range), if present.
 
     >>> score('<AnswerKey><Question><QuestionIdentifier>q</QuestionIdentifier><AnswerOption>'
     ...       '<SelectionIdentifier>a</SelectionIdentifier><AnswerScore>5</AnswerScore></AnswerOption>'
@@ -44,52 +43,56 @@ def score(answer_key: str, fields: Sequence[tuple[str, str]]) -> int:
     5
     """
     root = parse_xml(answer_key)
-    total = sum((_earned(one, fields) for one in _all(root, "Question")), Decimal(0))
-    mapping = next(_all(root, "QualificationValueMapping"), None)
-    mapped = total if mapping is None else _mapped(mapping, total)
-    within = max(Decimal(-MOST), min(Decimal(MOST), mapped))
+    total = sum(
+        (_question_score(question, fields) for question in _children(root, "Question")), Decimal(0)
+    )
+    mapping = next(_children(root, "QualificationValueMapping"), None)
+    mapped = total if mapping is None else _map_total(mapping, total)
+    within = max(Decimal(-MAX_VALUE), min(Decimal(MAX_VALUE), mapped))
     return int(within.quantize(Decimal(1), ROUND_HALF_UP))
 
 
-def _earned(question: Element, fields: Sequence[tuple[str, str]]) -> Decimal:
+def _question_score(question: Element, fields: Sequence[tuple[str, str]]) -> Decimal:
     name = _text(question, "QuestionIdentifier")
-    given = {value for field, value in fields if field == name}
-    for option in _all(question, "AnswerOption"):
-        if {(one.text or "").strip() for one in _all(option, "SelectionIdentifier")} == given:
+    selected = {value for field, value in fields if field == name}
+    for option in _children(question, "AnswerOption"):
+        if {
+            (selection.text or "").strip() for selection in _children(option, "SelectionIdentifier")
+        } == selected:
             return _number(option, "AnswerScore", "0")
     return _number(question, "DefaultScore", "0")
 
 
-def _mapped(mapping: Element, total: Decimal) -> Decimal:
-    for one in mapping:
-        if local_name(one) == "PercentageMapping":
-            most = _number(one, "MaximumSummedScore", "0")
-            return 100 * total / most if most else Decimal(0)
-        if local_name(one) == "ScaleMapping":
-            return total * _number(one, "SummedScoreMultiplier", "1")
-        if local_name(one) == "RangeMapping":
-            return _in_range(one, total)
+def _map_total(mapping: Element, total: Decimal) -> Decimal:
+    for element in mapping:
+        if local_name(element) == "PercentageMapping":
+            max_score = _number(element, "MaximumSummedScore", "0")
+            return 100 * total / max_score if max_score else Decimal(0)
+        if local_name(element) == "ScaleMapping":
+            return total * _number(element, "SummedScoreMultiplier", "1")
+        if local_name(element) == "RangeMapping":
+            return _map_range(element, total)
     return total
 
 
-def _in_range(mapping: Element, total: Decimal) -> Decimal:
-    for one in _all(mapping, "SummedScoreRange"):
+def _map_range(mapping: Element, total: Decimal) -> Decimal:
+    for score_range in _children(mapping, "SummedScoreRange"):
         low, high = (
-            _number(one, "InclusiveLowerBound", "0"),
-            _number(one, "InclusiveUpperBound", "0"),
+            _number(score_range, "InclusiveLowerBound", "0"),
+            _number(score_range, "InclusiveUpperBound", "0"),
         )
         if low <= total <= high:
-            return _number(one, "QualificationValue", "0")
+            return _number(score_range, "QualificationValue", "0")
     return _number(mapping, "OutOfRangeQualificationValue", "0")
 
 
-def _all(element: Element, name: str) -> filter[Element]:
+def _children(element: Element, name: str) -> filter[Element]:
     return filter(lambda one: local_name(one) == name, element)
 
 
 def _text(element: Element, name: str, default: str = "") -> str:
-    found = next(_all(element, name), None)
-    return default if found is None or found.text is None else found.text.strip()
+    child = next(_children(element, name), None)
+    return default if child is None or child.text is None else child.text.strip()
 
 
 def _number(element: Element, name: str, default: str) -> Decimal:
@@ -98,5 +101,5 @@ def _number(element: Element, name: str, default: str) -> Decimal:
 
 def _checked_number(name: str, text: str) -> Decimal:
     if not NUMBER.fullmatch(text):
-        raise ValueError(f"{name} is {text!r}; a number below 1000000000 is allowed")
+        raise ValueError(f"{name} is {text!r}; expected a number below 1000000000")
     return Decimal(text)

@@ -1,4 +1,4 @@
-"""Whether a worker may see, preview or accept a HIT: qualification requirements and blocks."""
+"""Eligibility of workers for HITs: qualification requirements and blocks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ from sqlalchemy import Connection, func, select
 from mturk.limits import LOCALE
 from mturk.service.store.schema import assignment, block, qualification, qualification_type, worker
 
-__all__ = ["SYSTEM_TYPES", "Standing", "blocked", "standing", "unmet"]
+__all__ = [
+    "SYSTEM_TYPES",
+    "WorkerQualifications",
+    "is_blocked",
+    "unmet_requirements",
+    "worker_qualifications",
+]
 
 APPROVED_PERCENT = "000000000000000000L0"
 HITS_APPROVED = "00000000000000000040"
@@ -27,16 +33,16 @@ SYSTEM_TYPES = {
     "2F1QJWKUDD8XADTFD2Q0G6UTO95ALH": "Masters",
     "2ARFPLSP75KLA8M8DH1HTEQVJT3SY6": "Masters (sandbox)",
 }
-"""Id -> name of the qualification types that every worker has, as the service sees fit."""
-FEW = 100
-"""A worker with fewer submissions than this reads as 100 % approved."""
-GUARDED = {
+"""Id -> name of the system qualification types, whose values the service computes."""
+MIN_SUBMISSIONS = 100
+"""Minimum number of submissions for computed rates; below it a worker counts as 100 % approved."""
+GUARDS_BY_ACTION = {
     "see": ("DiscoverPreviewAndAccept",),
     "preview": ("DiscoverPreviewAndAccept", "PreviewAndAccept"),
     "accept": ("DiscoverPreviewAndAccept", "PreviewAndAccept", "Accept", None),
 }
-"""What a worker wants to do -> the ActionsGuarded that forbid it."""
-COMPARE: Mapping[str, Callable[[int, Sequence[int]], bool]] = {
+"""Action of a worker -> values of ActionsGuarded that restrict it."""
+COMPARATORS: Mapping[str, Callable[[int, Sequence[int]], bool]] = {
     "LessThan": lambda has, values: has < values[0],
     "LessThanOrEqualTo": lambda has, values: has <= values[0],
     "GreaterThan": lambda has, values: has > values[0],
@@ -48,7 +54,7 @@ COMPARE: Mapping[str, Callable[[int, Sequence[int]], bool]] = {
     "Exists": lambda has, values: True,
     "DoesNotExist": lambda has, values: False,
 }
-WORDS = {
+COMPARATOR_PHRASES = {
     "LessThan": "below",
     "LessThanOrEqualTo": "at most",
     "GreaterThan": "above",
@@ -61,20 +67,20 @@ WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """What qualification requirements look at."""
+class WorkerQualifications:
+    """Properties of a worker that qualification requirements refer to."""
 
     values: Mapping[str, int]
-    """Qualification type id -> the worker's value; types that the worker does not have are missing."""
+    """Qualification type id -> the worker's value; types without a value are absent."""
     names: Mapping[str, str]
-    """Qualification type id -> its name, of the types that requesters made."""
+    """Qualification type id -> name, for types created by requesters."""
     country: str | None
     subdivision: str | None
 
 
-def standing(connection: Connection, worker_id: str) -> Standing:
-    """Return a worker's qualifications, those of the system included."""
-    place = connection.execute(
+def worker_qualifications(connection: Connection, worker_id: str) -> WorkerQualifications:
+    """Return a worker's qualifications, including the system types."""
+    location = connection.execute(
         select(worker.c.country, worker.c.subdivision).where(worker.c.worker_id == worker_id)
     ).first()
     granted = connection.execute(
@@ -85,63 +91,63 @@ def standing(connection: Connection, worker_id: str) -> Standing:
     names = connection.execute(
         select(qualification_type.c.qualification_type_id, qualification_type.c.name)
     ).all()
-    country, subdivision = place if place else (None, None)
+    country, subdivision = location if location else (None, None)
     values = {row.qualification_type_id: row.value for row in granted}
-    return Standing(
-        _system_values(_counts(connection, worker_id)) | values,
+    return WorkerQualifications(
+        _system_values(_status_counts(connection, worker_id)) | values,
         {row.qualification_type_id: row.name for row in names},
         country,
         subdivision,
     )
 
 
-def blocked(connection: Connection, worker_id: str) -> bool:
-    """Tell whether the requester has blocked the worker."""
-    found = connection.scalar(select(block.c.number).where(block.c.worker_id == worker_id))
-    return found is not None
+def is_blocked(connection: Connection, worker_id: str) -> bool:
+    """Return whether the requester has blocked the worker."""
+    block_number = connection.scalar(select(block.c.number).where(block.c.worker_id == worker_id))
+    return block_number is not None
 
 
-def unmet(
-    requirements: Sequence[Mapping[str, Any]], worker: Standing, wish: str = "accept"
+def unmet_requirements(
+    requirements: Sequence[Mapping[str, Any]], worker: WorkerQualifications, action: str = "accept"
 ) -> list[str]:
-    """Return, in words, the requirements that keep a worker from a wish: see, preview or accept."""
+    """Return descriptions of the unmet requirements of an action: see, preview or accept."""
     return [
-        _in_words(one, worker)
-        for one in requirements
-        if _guards(one, wish) and not _meets(one, worker)
+        _describe(requirement, worker)
+        for requirement in requirements
+        if _applies_to(requirement, action) and not _is_met(requirement, worker)
     ]
 
 
-def _guards(requirement: Mapping[str, Any], wish: str) -> bool:
+def _applies_to(requirement: Mapping[str, Any], action: str) -> bool:
     if requirement.get("RequiredToPreview") and "ActionsGuarded" not in requirement:
-        return wish != "see"
-    return requirement.get("ActionsGuarded") in GUARDED[wish]
+        return action != "see"
+    return requirement.get("ActionsGuarded") in GUARDS_BY_ACTION[action]
 
 
-def _meets(requirement: Mapping[str, Any], worker: Standing) -> bool:
+def _is_met(requirement: Mapping[str, Any], worker: WorkerQualifications) -> bool:
     comparator = requirement["Comparator"]
     if requirement["QualificationTypeId"] == LOCALE:
-        return _meets_locale(requirement, worker)
+        return _is_locale_met(requirement, worker)
     has = worker.values.get(requirement["QualificationTypeId"])
     if has is None:
         return bool(comparator == "DoesNotExist")
-    return COMPARE[comparator](has, requirement.get("IntegerValues") or ())
+    return COMPARATORS[comparator](has, requirement.get("IntegerValues") or ())
 
 
-def _meets_locale(requirement: Mapping[str, Any], worker: Standing) -> bool:
+def _is_locale_met(requirement: Mapping[str, Any], worker: WorkerQualifications) -> bool:
     comparator = requirement["Comparator"]
     if worker.country is None:
         return bool(comparator == "DoesNotExist")
-    inside = any(
-        place["Country"] == worker.country
-        and place.get("Subdivision") in (None, worker.subdivision)
-        for place in requirement.get("LocaleValues") or ()
+    is_inside = any(
+        locale["Country"] == worker.country
+        and locale.get("Subdivision") in (None, worker.subdivision)
+        for locale in requirement.get("LocaleValues") or ()
     )
-    return {"EqualTo": inside, "In": inside, "NotEqualTo": not inside, "NotIn": not inside,
+    return {"EqualTo": is_inside, "In": is_inside, "NotEqualTo": not is_inside, "NotIn": not is_inside,
             "Exists": True}.get(comparator, False)  # fmt: skip
 
 
-def _counts(connection: Connection, worker_id: str) -> Mapping[str, int]:
+def _status_counts(connection: Connection, worker_id: str) -> Mapping[str, int]:
     rows = connection.execute(
         select(assignment.c.status, func.count())
         .where(assignment.c.worker_id == worker_id)
@@ -151,16 +157,16 @@ def _counts(connection: Connection, worker_id: str) -> Mapping[str, int]:
 
 
 def _system_values(counts: Mapping[str, int]) -> dict[str, int]:
-    """Return the qualifications that follow from what became of the worker's assignments."""
+    """Compute the system qualifications from the worker's assignment counts."""
     approved, rejected = counts.get("Approved", 0), counts.get("Rejected", 0)
-    sent = approved + rejected + counts.get("Submitted", 0)
+    submitted = approved + rejected + counts.get("Submitted", 0)
     accepted = sum(counts.values())
 
-    def percent(part: int, whole: int, few: int) -> int:
-        return few if sent < FEW or not whole else round(100 * part / whole)
+    def percent(part: int, total: int, default: int) -> int:
+        return default if submitted < MIN_SUBMISSIONS or not total else round(100 * part / total)
 
     return {
-        "00000000000000000000": percent(sent, accepted, 100),
+        "00000000000000000000": percent(submitted, accepted, 100),
         "00000000000000000070": percent(counts.get("Abandoned", 0), accepted, 0),
         "000000000000000000E0": percent(counts.get("Returned", 0), accepted, 0),
         APPROVED_PERCENT: percent(approved, approved + rejected, 100),
@@ -170,15 +176,15 @@ def _system_values(counts: Mapping[str, int]) -> dict[str, int]:
     }
 
 
-def _in_words(requirement: Mapping[str, Any], worker: Standing) -> str:
-    which = requirement["QualificationTypeId"]
-    name = worker.names.get(which) or SYSTEM_TYPES.get(which, which)
+def _describe(requirement: Mapping[str, Any], worker: WorkerQualifications) -> str:
+    type_id = requirement["QualificationTypeId"]
+    name = worker.names.get(type_id) or SYSTEM_TYPES.get(type_id, type_id)
     comparator = requirement["Comparator"]
     if comparator in ("Exists", "DoesNotExist"):
         return f"{name} is {'required' if comparator == 'Exists' else 'not allowed'}"
-    places = [
-        "-".join(filter(None, [place["Country"], place.get("Subdivision")]))
-        for place in requirement.get("LocaleValues") or ()
+    locales = [
+        "-".join(filter(None, [locale["Country"], locale.get("Subdivision")]))
+        for locale in requirement.get("LocaleValues") or ()
     ]
-    values = places or [str(value) for value in requirement.get("IntegerValues") or ()]
-    return f"{name} must be {WORDS[comparator]} {', '.join(values)}"
+    values = locales or [str(value) for value in requirement.get("IntegerValues") or ()]
+    return f"{name} must be {COMPARATOR_PHRASES[comparator]} {', '.join(values)}"

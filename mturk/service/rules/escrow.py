@@ -1,4 +1,4 @@
-"""The imaginary balance: what a HIT holds of it, and what an approval takes. Amounts are cents."""
+"""The simulated balance: amounts on hold for HITs, and payments. Amounts are in cents."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from decimal import Decimal
 from sqlalchemy import Connection, select, true, update
 
 from mturk.money import bonus_fee, fee
-from mturk.service.errors import RequestError, fault
+from mturk.service.errors import RequestError, request_error
 from mturk.service.store.schema import account
 
 __all__ = ["balance", "cents_of", "dollars", "hold", "pay", "pay_bonus", "unit_cost"]
 
-MOST = 10**17
-"""Cents that no balance reaches; more would not fit the column."""
+MAX_BALANCE_CENTS = 10**17
+"""Upper limit of an amount in cents; larger values would not fit the database column."""
 
 
 def cents_of(dollars: Decimal) -> int:
@@ -26,7 +26,7 @@ def cents_of(dollars: Decimal) -> int:
 
 
 def dollars(cents: int) -> str:
-    """Return cents as the service writes an amount.
+    """Return an amount in cents as a decimal string in dollars.
 
     >>> dollars(1000005)
     '10000.05'
@@ -35,7 +35,7 @@ def dollars(cents: int) -> str:
 
 
 def unit_cost(reward: int, max_assignments: int, *, masters: bool = False) -> int:
-    """Return reward and fee of one assignment.
+    """Return reward plus fee of one assignment.
 
     >>> unit_cost(25, 5), unit_cost(25, 10)
     (30, 35)
@@ -44,45 +44,47 @@ def unit_cost(reward: int, max_assignments: int, *, masters: bool = False) -> in
 
 
 def balance(connection: Connection) -> tuple[int, int]:
-    """Return what is available and what is on hold."""
+    """Return the available amount and the amount on hold."""
     row = connection.execute(select(account.c.available, account.c.on_hold)).one()
     return row.available, row.on_hold
 
 
-def hold(connection: Connection, more: int, *, overdraw: bool = False) -> None:
-    """Put so much of the balance on hold, or free it again where negative.
+def hold(connection: Connection, amount: int, *, overdraw: bool = False) -> None:
+    """Put an amount on hold, or release it if negative.
 
-    InsufficientFunds where it is not there, unless the balance may become negative.
+    Raises InsufficientFunds if the balance is too low, unless `overdraw` is true.
     """
-    if more > MOST:
-        raise _insufficient()
-    if more:
-        _move(connection, available=-more, on_hold=more, overdraw=overdraw)
+    if amount > MAX_BALANCE_CENTS:
+        raise _insufficient_funds()
+    if amount:
+        _change_balance(connection, available=-amount, on_hold=amount, overdraw=overdraw)
 
 
 def pay(connection: Connection, amount: int) -> None:
-    """Pay something that is on hold."""
-    _move(connection, available=0, on_hold=-amount)
+    """Pay an amount that is on hold."""
+    _change_balance(connection, available=0, on_hold=-amount)
 
 
 def pay_bonus(connection: Connection, amount: int) -> None:
-    """Pay a bonus and its fee from what is available."""
-    whole = amount + cents_of(bonus_fee(Decimal(amount) / 100))
-    _move(connection, available=-whole, on_hold=0)
+    """Pay a bonus and its fee from the available balance."""
+    total = amount + cents_of(bonus_fee(Decimal(amount) / 100))
+    _change_balance(connection, available=-total, on_hold=0)
 
 
-def _move(connection: Connection, *, available: int, on_hold: int, overdraw: bool = False) -> None:
-    free = overdraw or available >= 0
-    enough = true() if free else account.c.available + available >= 0
-    done = connection.execute(
+def _change_balance(
+    connection: Connection, *, available: int, on_hold: int, overdraw: bool = False
+) -> None:
+    can_overdraw = overdraw or available >= 0
+    is_covered = true() if can_overdraw else account.c.available + available >= 0
+    result = connection.execute(
         update(account)
-        .where(account.c.number == 1, enough)
+        .where(account.c.number == 1, is_covered)
         .values(available=account.c.available + available, on_hold=account.c.on_hold + on_hold)
     )
-    if not done.rowcount:
-        raise _insufficient()
+    if not result.rowcount:
+        raise _insufficient_funds()
 
 
-def _insufficient() -> RequestError:
+def _insufficient_funds() -> RequestError:
     message = "This Requester has insufficient funds in their account to complete this transaction."
-    return fault("InsufficientFunds", message)
+    return request_error("InsufficientFunds", message)

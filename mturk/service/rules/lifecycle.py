@@ -1,10 +1,10 @@
-"""How HITs and assignments go from state to state: the only code that changes them.
+"""State transitions of HITs and assignments; no other code changes their states.
 
-HIT: Assignable (places left) -> Unassignable (all taken, some still at work) -> Reviewable (nobody at
-work and no places, or expired) <-> Reviewing -> Disposed; a further place or a later expiration makes it
-Assignable again. Assignment: Accepted -> Submitted -> Approved | Rejected, or Accepted -> Returned |
-Abandoned, which give the place back. Changes that time makes are made by `settle`, within the
-transaction that looks.
+HIT: Assignable (assignments available) -> Unassignable (all taken, some pending) -> Reviewable (none
+pending, and none available or expired) <-> Reviewing -> Disposed; additional assignments or a later
+expiration make it Assignable again. Assignment: Accepted -> Submitted -> Approved | Rejected, or Accepted
+-> Returned | Abandoned, which make the assignment available again. Time-dependent transitions are applied
+by `apply_due_changes`, within the transaction that reads.
 """
 
 from __future__ import annotations
@@ -20,39 +20,39 @@ from mturk.service.store.schema import assignment, event, hit, new_id, notificat
 
 __all__ = [
     "accept",
+    "apply_due_changes",
     "approve",
     "assignment_row",
     "change_hit",
     "create_hit",
+    "has_due_changes",
     "hit_row",
-    "leave",
     "record_event",
     "reject",
-    "settle",
-    "something_due",
+    "release",
     "submit",
 ]
 
 
 def hit_row(connection: Connection, hit_id: str) -> Row[Any]:
-    """Return a HIT; HITDoesNotExist where there is none."""
-    found = connection.execute(select(hit).where(hit.c.hit_id == hit_id)).first()
-    if found is None:
+    """Return the row of a HIT; raise HITDoesNotExist if the id is unknown."""
+    row = connection.execute(select(hit).where(hit.c.hit_id == hit_id)).first()
+    if row is None:
         raise does_not_exist("HIT", hit_id)
-    return found
+    return row
 
 
 def assignment_row(connection: Connection, assignment_id: str) -> Row[Any]:
-    """Return an assignment; AssignmentDoesNotExist where there is none."""
+    """Return the row of an assignment; raise AssignmentDoesNotExist if the id is unknown."""
     query = select(assignment).where(assignment.c.assignment_id == assignment_id)
-    found = connection.execute(query).first()
-    if found is None:
+    row = connection.execute(query).first()
+    if row is None:
         raise does_not_exist("Assignment", assignment_id)
-    return found
+    return row
 
 
 def create_hit(connection: Connection, now: float, values: Mapping[str, Any]) -> str:
-    """Make a HIT of a HIT type and put its cost on hold; return its id."""
+    """Create a HIT of a HIT type and put its cost on hold; return its id."""
     hit_id = new_id()
     connection.execute(
         insert(hit).values(
@@ -60,91 +60,91 @@ def create_hit(connection: Connection, now: float, values: Mapping[str, Any]) ->
             submitted=0, completed=0, committed=0, held=0, due=values["expiration"], **values,
         )
     )  # fmt: skip
-    refresh(connection, hit_id, now)
+    refresh_hit(connection, hit_id, now)
     record_event(connection, "HITCreated", now, hit_type_id=values["hit_type_id"], hit_id=hit_id)
     return hit_id
 
 
 def change_hit(connection: Connection, hit_id: str, now: float, **values: Any) -> None:
-    """Change a HIT's places, expiration or type, and what follows from it."""
+    """Change the maximum assignments, expiration or type of a HIT, and update its state and hold."""
     if "expiration" in values:
         values["due"] = values["expiration"]
     connection.execute(update(hit).where(hit.c.hit_id == hit_id).values(**values))
-    refresh(connection, hit_id, now)
+    refresh_hit(connection, hit_id, now)
 
 
-def accept(connection: Connection, taken: Row[Any], kind: Row[Any], worker: str, now: float) -> str:
-    """Give a worker a place of the HIT `taken`, which must have one; return the assignment's id."""
+def accept(connection: Connection, row: Row[Any], kind: Row[Any], worker: str, now: float) -> str:
+    """Create an assignment of an Assignable HIT for a worker; return the assignment's id."""
     assignment_id = new_id()
     connection.execute(
         insert(assignment).values(
-            assignment_id=assignment_id, hit_id=taken.hit_id, worker_id=worker, status="Accepted",
-            reward=kind.reward, unit=taken.unit, auto_approval_delay=kind.auto_approval_delay,
+            assignment_id=assignment_id, hit_id=row.hit_id, worker_id=worker, status="Accepted",
+            reward=kind.reward, unit=row.unit, auto_approval_delay=kind.auto_approval_delay,
             accepted=now, deadline=now + kind.duration, due=now + kind.duration,
         )
     )  # fmt: skip
-    _count(connection, taken.hit_id, now, pending=1, committed=taken.unit)
+    _update_hit_counts(connection, row.hit_id, now, pending=1, committed=row.unit)
     record_event(connection, "AssignmentAccepted", now, assignment_id=assignment_id,
-                 hit_id=taken.hit_id, hit_type_id=taken.hit_type_id)  # fmt: skip
+                 hit_id=row.hit_id, hit_type_id=row.hit_type_id)  # fmt: skip
     return assignment_id
 
 
-def submit(connection: Connection, work: Row[Any], answer: str, now: float) -> None:
-    """Take the answer of an accepted assignment."""
-    approval = now + work.auto_approval_delay
-    _set(connection, work, "Submitted", submitted=now, answer=answer, auto_approval=approval,
+def submit(connection: Connection, row: Row[Any], answer: str, now: float) -> None:
+    """Submit the answer of an accepted assignment."""
+    approval = now + row.auto_approval_delay
+    _update_assignment(connection, row, "Submitted", submitted=now, answer=answer, auto_approval=approval,
          due=approval)  # fmt: skip
-    _count(connection, work.hit_id, now, pending=-1, submitted=1)
-    _tell(connection, "AssignmentSubmitted", work, now)
+    _update_hit_counts(connection, row.hit_id, now, pending=-1, submitted=1)
+    _record_assignment_event(connection, "AssignmentSubmitted", row, now)
 
 
-def leave(connection: Connection, work: Row[Any], status: str, now: float) -> None:
-    """Give an accepted assignment's place back: `status` is Returned or Abandoned."""
-    _set(connection, work, status, due=None)
-    _count(connection, work.hit_id, now, pending=-1, committed=-work.unit)
-    _tell(connection, f"Assignment{status}", work, now)
+def release(connection: Connection, row: Row[Any], status: str, now: float) -> None:
+    """End an accepted assignment without an answer: `status` is Returned or Abandoned."""
+    _update_assignment(connection, row, status, due=None)
+    _update_hit_counts(connection, row.hit_id, now, pending=-1, committed=-row.unit)
+    _record_assignment_event(connection, f"Assignment{status}", row, now)
 
 
-def approve(connection: Connection, work: Row[Any], feedback: str | None, now: float) -> None:
-    """Approve and pay; a rejected assignment's money was freed and is taken again."""
-    rejected = work.status == "Rejected"
-    if rejected:
-        escrow.hold(connection, work.unit)
-    _set(connection, work, "Approved", approved=now, rejected=None, due=None,
-         feedback=work.feedback if feedback is None else feedback)  # fmt: skip
-    escrow.pay(connection, work.unit)
-    if not rejected:
-        _count(connection, work.hit_id, now, submitted=-1, completed=1, committed=-work.unit,
-               held=-work.unit)  # fmt: skip
-    _tell(connection, "AssignmentApproved", work, now)
+def approve(connection: Connection, row: Row[Any], feedback: str | None, now: float) -> None:
+    """Approve and pay an assignment; for a rejected one, the released amount is put on hold again."""
+    was_rejected = row.status == "Rejected"
+    if was_rejected:
+        escrow.hold(connection, row.unit)
+    _update_assignment(connection, row, "Approved", approved=now, rejected=None, due=None,
+         feedback=row.feedback if feedback is None else feedback)  # fmt: skip
+    escrow.pay(connection, row.unit)
+    if not was_rejected:
+        _update_hit_counts(connection, row.hit_id, now, submitted=-1, completed=1, committed=-row.unit,
+               held=-row.unit)  # fmt: skip
+    _record_assignment_event(connection, "AssignmentApproved", row, now)
 
 
-def reject(connection: Connection, work: Row[Any], feedback: str, now: float) -> None:
-    """Reject; what the assignment held is free again."""
-    _set(connection, work, "Rejected", rejected=now, due=None, feedback=feedback)
-    _count(connection, work.hit_id, now, submitted=-1, completed=1, committed=-work.unit)
-    _tell(connection, "AssignmentRejected", work, now)
+def reject(connection: Connection, row: Row[Any], feedback: str, now: float) -> None:
+    """Reject an assignment and release the amount on hold for it."""
+    _update_assignment(connection, row, "Rejected", rejected=now, due=None, feedback=feedback)
+    _update_hit_counts(connection, row.hit_id, now, submitted=-1, completed=1, committed=-row.unit)
+    _record_assignment_event(connection, "AssignmentRejected", row, now)
 
 
-def refresh(connection: Connection, hit_id: str, now: float, *, overdraw: bool = False) -> None:
-    """Set a HIT's state, and what it holds of the balance, from its counts and the time.
+def refresh_hit(connection: Connection, hit_id: str, now: float, *, overdraw: bool = False) -> None:
+    """Update a HIT's state and amount on hold from its counts and the time.
 
-    With `overdraw` the balance may become negative: what workers do is never refused for money.
+    With `overdraw` the balance may become negative: actions of workers never fail for lack of funds.
     """
     row = hit_row(connection, hit_id)
     if row.status == "Disposed":
         return
     status = _status(row, now)
-    places = _places(row) if status == "Assignable" else 0
-    held = places * row.unit + row.committed
-    escrow.hold(connection, held - row.held, overdraw=overdraw)
+    n_available = _available_assignments(row) if status == "Assignable" else 0
+    cost_on_hold = n_available * row.unit + row.committed
+    escrow.hold(connection, cost_on_hold - row.held, overdraw=overdraw)
     due = row.due if row.expiration > now else None
     review = row.review_status if status == "Reviewing" else "NotReviewed"
-    if (status, held, due) != (row.status, row.held, row.due):
+    if (status, cost_on_hold, due) != (row.status, row.held, row.due):
         connection.execute(
             update(hit)
             .where(hit.c.hit_id == hit_id)
-            .values(status=status, held=held, due=due, review_status=review)
+            .values(status=status, held=cost_on_hold, due=due, review_status=review)
         )
     if status == "Reviewable" != row.status and row.status != "Reviewing":
         record_event(connection, "HITReviewable", now, hit_type_id=row.hit_type_id, hit_id=hit_id)
@@ -153,76 +153,78 @@ def refresh(connection: Connection, hit_id: str, now: float, *, overdraw: bool =
 
 
 def _status(row: Row[Any], now: float) -> str:
-    if _places(row) > 0 and row.expiration > now:
+    if _available_assignments(row) > 0 and row.expiration > now:
         return "Assignable"
     if row.pending:
         return "Unassignable"
     return "Reviewing" if row.status == "Reviewing" else "Reviewable"
 
 
-def _places(row: Row[Any]) -> int:
+def _available_assignments(row: Row[Any]) -> int:
     return int(row.max_assignments - row.pending - row.submitted - row.completed)
 
 
-def something_due(connection: Connection, now: float) -> bool:
-    """Tell whether `settle` would change anything."""
-    late = select(assignment.c.number).where(assignment.c.due <= now).limit(1)
-    over = select(hit.c.number).where(hit.c.due <= now).limit(1)
-    return connection.scalar(late) is not None or connection.scalar(over) is not None
+def has_due_changes(connection: Connection, now: float) -> bool:
+    """Return whether `apply_due_changes` would change anything."""
+    overdue = select(assignment.c.number).where(assignment.c.due <= now).limit(1)
+    expired = select(hit.c.number).where(hit.c.due <= now).limit(1)
+    return connection.scalar(overdue) is not None or connection.scalar(expired) is not None
 
 
-def settle(connection: Connection, now: float) -> None:
-    """Make the changes that are due: abandoned work, automatic approvals, expired HITs.
+def apply_due_changes(connection: Connection, now: float) -> None:
+    """Apply due changes: abandoned assignments, automatic approvals, expired HITs.
 
-    Each counts from the moment at which it was due, not from the one at which somebody looked.
+    Each change is dated to the time at which it was due, not to the current time.
     """
-    late = select(assignment).where(assignment.c.due <= now).order_by(assignment.c.due)
-    for work in connection.execute(late).all():
-        if work.status == "Accepted":
-            leave(connection, work, "Abandoned", work.due)
+    overdue = select(assignment).where(assignment.c.due <= now).order_by(assignment.c.due)
+    for row in connection.execute(overdue).all():
+        if row.status == "Accepted":
+            release(connection, row, "Abandoned", row.due)
         else:
-            approve(connection, work, None, work.due)
-    for over in connection.execute(select(hit.c.hit_id, hit.c.due).where(hit.c.due <= now)).all():
-        refresh(connection, over.hit_id, over.due, overdraw=True)
+            approve(connection, row, None, row.due)
+    for expired in connection.execute(
+        select(hit.c.hit_id, hit.c.due).where(hit.c.due <= now)
+    ).all():
+        refresh_hit(connection, expired.hit_id, expired.due, overdraw=True)
 
 
 def record_event(connection: Connection, kind: str, now: float, **ids: str | None) -> None:
-    """Record an event where the requester asked for events of this kind; nothing is sent anywhere."""
+    """Record an event if the requester subscribed to events of this kind; nothing is sent."""
     hit_type_id = ids.get("hit_type_id")
-    wanted = connection.execute(
+    subscription = connection.execute(
         select(notification).where(
             notification.c.hit_type_id == hit_type_id, notification.c.active.is_(True)
         )
     ).first()
-    if wanted is None or kind not in (wanted.specification or {}).get("EventTypes", ()):
+    if subscription is None or kind not in (subscription.specification or {}).get("EventTypes", ()):
         return
     connection.execute(
-        insert(event).values(kind=kind, at=now, specification=wanted.specification, **ids)
+        insert(event).values(kind=kind, at=now, specification=subscription.specification, **ids)
     )
 
 
-def _set(connection: Connection, work: Row[Any], status: str, **values: Any) -> None:
-    """Change an assignment that nobody changed since it was read."""
-    done = connection.execute(
+def _update_assignment(connection: Connection, row: Row[Any], status: str, **values: Any) -> None:
+    """Update an assignment, unless its status has changed since it was read."""
+    result = connection.execute(
         update(assignment)
-        .where(assignment.c.number == work.number, assignment.c.status == work.status)
+        .where(assignment.c.number == row.number, assignment.c.status == row.status)
         .values(status=status, **values)
     )
-    if not done.rowcount:
-        raise wrong_state("Assignment", status, [work.status])
+    if not result.rowcount:
+        raise wrong_state("Assignment", status, [row.status])
 
 
-def _count(connection: Connection, hit_id: str, now: float, **changes: int) -> None:
-    moved = {name: hit.c[name] + change for name, change in changes.items()}
-    connection.execute(update(hit).where(hit.c.hit_id == hit_id).values(**moved))
-    refresh(connection, hit_id, now, overdraw=True)
+def _update_hit_counts(connection: Connection, hit_id: str, now: float, **changes: int) -> None:
+    values = {name: hit.c[name] + change for name, change in changes.items()}
+    connection.execute(update(hit).where(hit.c.hit_id == hit_id).values(**values))
+    refresh_hit(connection, hit_id, now, overdraw=True)
 
 
-def _tell(connection: Connection, kind: str, work: Row[Any], now: float) -> None:
-    wanted = select(hit.c.hit_type_id).join(
+def _record_assignment_event(connection: Connection, kind: str, row: Row[Any], now: float) -> None:
+    type_query = select(hit.c.hit_type_id).join(
         notification, notification.c.hit_type_id == hit.c.hit_type_id
     )
-    hit_type_id = connection.scalar(wanted.where(hit.c.hit_id == work.hit_id))
+    hit_type_id = connection.scalar(type_query.where(hit.c.hit_id == row.hit_id))
     if hit_type_id is not None:
-        record_event(connection, kind, now, hit_type_id=hit_type_id, hit_id=work.hit_id,
-                     assignment_id=work.assignment_id)  # fmt: skip
+        record_event(connection, kind, now, hit_type_id=hit_type_id, hit_id=row.hit_id,
+                     assignment_id=row.assignment_id)  # fmt: skip

@@ -1,4 +1,4 @@
-"""How workers come to qualifications: they ask, take a test, and are granted a value or wait."""
+"""Qualification requests of workers, with or without a test, granted automatically or by the requester."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, insert, select, update
 
 from mturk.answers import to_xml
 from mturk.service.rules import answer_key
-from mturk.service.rules.eligibility import blocked
+from mturk.service.rules.eligibility import is_blocked
 from mturk.service.store.schema import (
     new_id,
     qualification,
@@ -18,41 +18,41 @@ from mturk.service.store.schema import (
     qualification_type,
 )
 
-__all__ = ["NotPossibleError", "Requestable", "grant", "request", "requestable"]
+__all__ = ["NotPossibleError", "RequestableQualification", "grant", "list_requestable", "request"]
 
 
 class NotPossibleError(ValueError):
-    """The worker cannot ask for this qualification (now)."""
+    """The worker cannot currently request this qualification."""
 
 
 @dataclass(frozen=True, slots=True)
-class Requestable:
-    """A qualification type for which workers can ask."""
+class RequestableQualification:
+    """A qualification type that workers can request."""
 
     qualification_type_id: str
     name: str
     description: str
     test: str | None
-    """QuestionForm XML, where there is a test."""
+    """QuestionForm XML; None without a test."""
     value: int | None
-    """The worker's, where it was granted."""
+    """The worker's value; None if not granted."""
     pending: bool
 
 
-def requestable(connection: Connection, worker_id: str) -> list[Requestable]:
-    """Return the active types, and where a worker stands with each."""
+def list_requestable(connection: Connection, worker_id: str) -> list[RequestableQualification]:
+    """Return the active types with the worker's value or pending request."""
     types = connection.execute(
         select(qualification_type)
         .where(qualification_type.c.status == "Active")
         .order_by(qualification_type.c.number)
     ).all()
     return [
-        Requestable(
-            one.qualification_type_id, one.name, one.description, one.test,
-            _granted(connection, worker_id, one.qualification_type_id),
-            _latest(connection, worker_id, one.qualification_type_id, "Pending") is not None,
+        RequestableQualification(
+            row.qualification_type_id, row.name, row.description, row.test,
+            _granted_value(connection, worker_id, row.qualification_type_id),
+            _latest_request(connection, worker_id, row.qualification_type_id, "Pending") is not None,
         )
-        for one in types
+        for row in types
     ]  # fmt: skip
 
 
@@ -63,7 +63,7 @@ def request(
     fields: Sequence[tuple[str, str]],
     now: float,
 ) -> Literal["Granted", "Pending"]:
-    """Ask for a qualification: granted at once where it is automatic or the test has an answer key."""
+    """Request a qualification; granted immediately if automatic or if the test has an answer key."""
     kind = connection.execute(
         select(qualification_type).where(
             qualification_type.c.qualification_type_id == type_id,
@@ -71,10 +71,12 @@ def request(
         )
     ).first()
     if kind is None:
-        raise NotPossibleError("There is no such qualification to ask for.")
-    _check_may(connection, worker_id, kind, now)
-    value = _value(kind, fields)
-    _record(connection, worker_id, kind, fields, now, "Pending" if value is None else "Granted")
+        raise NotPossibleError("There is no such qualification.")
+    _check_requestable(connection, worker_id, kind, now)
+    value = _automatic_value(kind, fields)
+    _record_request(
+        connection, worker_id, kind, fields, now, "Pending" if value is None else "Granted"
+    )
     if value is None:
         return "Pending"
     grant(connection, worker_id, type_id, value, now)
@@ -84,7 +86,7 @@ def request(
 def grant(connection: Connection, worker_id: str, type_id: str, value: int, now: float) -> None:
     """Grant a qualification, or change its value."""
     values = {"value": value, "status": "Granted", "granted": now}
-    done = connection.execute(
+    result = connection.execute(
         update(qualification)
         .where(
             qualification.c.qualification_type_id == type_id,
@@ -92,61 +94,61 @@ def grant(connection: Connection, worker_id: str, type_id: str, value: int, now:
         )
         .values(**values)
     )
-    if not done.rowcount:
+    if not result.rowcount:
         key = {"qualification_type_id": type_id, "worker_id": worker_id}
         connection.execute(insert(qualification).values(**key, **values))
 
 
-def _value(kind: Row[Any], fields: Sequence[tuple[str, str]]) -> int | None:
-    """Return the value to grant at once; None where the requester decides."""
+def _automatic_value(kind: Row[Any], fields: Sequence[tuple[str, str]]) -> int | None:
+    """Return the value to grant immediately; None if the requester decides."""
     if kind.test is None:
         automatic = 1 if kind.auto_granted_value is None else kind.auto_granted_value
         return automatic if kind.auto_granted else None
     return None if kind.answer_key is None else answer_key.score(kind.answer_key, fields)
 
 
-def _check_may(connection: Connection, worker_id: str, kind: Row[Any], now: float) -> None:
+def _check_requestable(connection: Connection, worker_id: str, kind: Row[Any], now: float) -> None:
     type_id = kind.qualification_type_id
-    if blocked(connection, worker_id):
-        raise NotPossibleError("The requester does not take requests from you.")
-    if _latest(connection, worker_id, type_id, "Pending") is not None:
+    if is_blocked(connection, worker_id):
+        raise NotPossibleError("The requester does not accept requests from you.")
+    if _latest_request(connection, worker_id, type_id, "Pending") is not None:
         raise NotPossibleError(
-            "You have asked for this qualification already; the requester will decide."
+            "You have already requested this qualification; the decision is pending."
         )
-    before = _latest(connection, worker_id, type_id)
-    if before is None:
+    previous = _latest_request(connection, worker_id, type_id)
+    if previous is None:
         return
     if kind.retry_delay is None:
-        raise NotPossibleError("You can ask for this qualification once only.")
-    if now < before.at + kind.retry_delay:
-        minutes = round((before.at + kind.retry_delay - now) / 60 + 0.5)
-        raise NotPossibleError(f"You can ask for this qualification again in {minutes} minutes.")
+        raise NotPossibleError("This qualification can be requested only once.")
+    if now < previous.at + kind.retry_delay:
+        minutes = round((previous.at + kind.retry_delay - now) / 60 + 0.5)
+        raise NotPossibleError(f"You can request this qualification again in {minutes} minutes.")
 
 
-def _granted(connection: Connection, worker_id: str, type_id: str) -> int | None:
-    found: int | None = connection.scalar(
+def _granted_value(connection: Connection, worker_id: str, type_id: str) -> int | None:
+    value: int | None = connection.scalar(
         select(qualification.c.value).where(
             qualification.c.qualification_type_id == type_id,
             qualification.c.worker_id == worker_id,
             qualification.c.status == "Granted",
         )
     )
-    return found
+    return value
 
 
-def _latest(
+def _latest_request(
     connection: Connection, worker_id: str, type_id: str, status: str | None = None
 ) -> Row[Any] | None:
-    asked = qualification_request
-    query = select(asked).where(
-        asked.c.qualification_type_id == type_id, asked.c.worker_id == worker_id
+    requests = qualification_request
+    query = select(requests).where(
+        requests.c.qualification_type_id == type_id, requests.c.worker_id == worker_id
     )
     if status is not None:
-        query = query.where(asked.c.status == status)
-    return connection.execute(query.order_by(asked.c.number.desc()).limit(1)).first()
+        query = query.where(requests.c.status == status)
+    return connection.execute(query.order_by(requests.c.number.desc()).limit(1)).first()
 
 
-def _record(
+def _record_request(
     connection: Connection, worker_id: str, kind: Row[Any], fields: Sequence[tuple[str, str]],
     now: float, status: str,
 ) -> None:  # fmt: skip

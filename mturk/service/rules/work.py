@@ -1,4 +1,4 @@
-"""What a worker does: look for work, accept it, submit it, give it back, see what became of it."""
+"""Operations of workers: list, preview, accept, submit and return HITs, and show their history."""
 
 from __future__ import annotations
 
@@ -13,19 +13,32 @@ from sqlalchemy import Connection, Row, and_, exists, func, insert, select, upda
 from mturk.answers import to_xml
 from mturk.service.clock import Clock
 from mturk.service.rules import lifecycle, qualification_requests
-from mturk.service.rules.eligibility import Standing, blocked, standing, unmet
+from mturk.service.rules.eligibility import (
+    WorkerQualifications,
+    is_blocked,
+    unmet_requirements,
+    worker_qualifications,
+)
 from mturk.service.store.database import Database
 from mturk.service.store.schema import (
     assignment,
     bonus,
+    counts_towards_maximum,
     hit,
     hit_type,
     message,
-    takes_place,
     worker,
 )
 
-__all__ = ["Done", "Message", "Offer", "OpenAssignment", "Progress", "Work", "WorkError"]
+__all__ = [
+    "Message",
+    "Offer",
+    "OpenAssignment",
+    "SubmittedAssignment",
+    "WorkError",
+    "WorkerProgress",
+    "WorkerService",
+]
 
 WorkCode = Literal[
     "NoWork",
@@ -38,15 +51,15 @@ WorkCode = Literal[
     "Closed",
     "Unknown",
 ]
-NEXT_OF = 20
-"""Among so many HITs a worker's next one is chosen, so that not all see them in one order."""
-COUNTED = 1_000
-"""Up to so many HITs of a type are counted for the list of work."""
-LOOK_SECONDS = 1.0
+NEXT_HIT_POOL_SIZE = 20
+"""Number of HITs from which a worker's next one is chosen, so that the order differs between workers."""
+MAX_COUNTED_HITS = 1_000
+"""Maximum number of HITs per type that are counted for the list of offers."""
+DUE_CHECK_SECONDS = 1.0
 
 
 class WorkError(ValueError):
-    """A worker may not do this, or it cannot be done (any more)."""
+    """An operation that the worker is not allowed to do, or that is no longer possible."""
 
     def __init__(self, code: WorkCode, text: str) -> None:
         super().__init__(text)
@@ -56,7 +69,7 @@ class WorkError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """HITs of one type on which a worker could work."""
+    """Available HITs of one type."""
 
     hit_type_id: str
     group_id: str
@@ -67,17 +80,17 @@ class Offer:
     duration: int
     """Seconds from accepting to the deadline."""
     hits_available: int
-    more: bool
-    """Whether there are more HITs than are counted, `COUNTED`."""
+    has_more: bool
+    """Whether there are more than `MAX_COUNTED_HITS` HITs."""
     sample_hit_id: str
     eligible: bool
     unmet: tuple[str, ...]
-    """Which requirements the worker does not meet, in words."""
+    """Descriptions of the requirements that the worker does not meet."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenAssignment:
-    """An assignment with its question; ``status`` tells whether it is still open."""
+    """An assignment with its question; open if ``status`` is Accepted."""
 
     assignment_id: str
     hit_id: str
@@ -92,8 +105,8 @@ class OpenAssignment:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """An assignment that was submitted."""
+class SubmittedAssignment:
+    """A submitted assignment."""
 
     assignment_id: str
     title: str
@@ -104,14 +117,14 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """What a worker has done and earned."""
+class WorkerProgress:
+    """Counts and earnings of a worker."""
 
     submitted: int
     approved: int
     rejected: int
     pending: int
-    """Submitted, and not yet reviewed."""
+    """Submitted but not yet reviewed."""
     earned: Decimal
     """Rewards of approved assignments, and bonuses."""
 
@@ -125,23 +138,23 @@ class Message:
     at: float
 
 
-class Work:
-    """The worker's side of the service; every method is one transaction."""
+class WorkerService:
+    """Operations of workers on the service; each method is one transaction."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self.database = database
         self.clock = clock
-        self._looked = float("-inf")
+        self._last_due_check = float("-inf")
 
     def register(
         self, worker_id: str, *, country: str | None = None, subdivision: str | None = None
     ) -> None:
-        """Make a worker known; the same again is fine, and a country that is given replaces the old."""
+        """Register a worker if new; a given country replaces the stored one."""
         with self.database.write() as connection:
-            known = connection.scalar(
+            existing_id = connection.scalar(
                 select(worker.c.worker_id).where(worker.c.worker_id == worker_id)
             )
-            if known is None:
+            if existing_id is None:
                 values = {"worker_id": worker_id, "registered": self.clock.now()}
                 connection.execute(insert(worker).values(**values))
             if country:
@@ -152,40 +165,40 @@ class Work:
                 )
 
     def country(self, worker_id: str) -> str | None:
-        """Return the country that the worker declared."""
+        """Return the country declared by the worker."""
         with self.database.read() as connection:
-            found: str | None = connection.scalar(
+            country_code: str | None = connection.scalar(
                 select(worker.c.country).where(worker.c.worker_id == worker_id)
             )
-            return found
+            return country_code
 
     def offers(self, worker_id: str, *, limit: int = 50) -> list[Offer]:
-        """Return what there is to do, a HIT type each, the newest first."""
-        self._settle()
+        """Return the available HIT types, newest first."""
+        self._apply_due_changes_if_stale()
         now = self.clock.now()
         with self.database.read() as connection:
-            if blocked(connection, worker_id):
+            if is_blocked(connection, worker_id):
                 return []
-            known = standing(connection, worker_id)
-            rows = connection.execute(_groups(worker_id, now).limit(limit)).all()
+            qualifications = worker_qualifications(connection, worker_id)
+            rows = connection.execute(_select_offers(worker_id, now).limit(limit)).all()
             return [
-                _offer(row, unmet(row.qualifications, known))
+                _build_offer(row, unmet_requirements(row.qualifications, qualifications))
                 for row in rows
-                if not unmet(row.qualifications, known, "see")
+                if not unmet_requirements(row.qualifications, qualifications, "see")
             ]
 
     def next_hit(self, worker_id: str, group_id: str) -> str | None:
-        """Return a HIT of the group that the worker could accept, or None."""
-        self._settle()
+        """Return the id of a HIT of the group that the worker can accept, or None."""
+        self._apply_due_changes_if_stale()
         with self.database.read() as connection:
-            return _next(connection, worker_id, group_id, self.clock.now())
+            return _next_hit_id(connection, worker_id, group_id, self.clock.now())
 
     def preview(self, worker_id: str, hit_id: str) -> str:
-        """Return a HIT's question; WorkError where the worker may not see it."""
-        self._settle()
+        """Return a HIT's question; raise WorkError if the worker may not see it."""
+        self._apply_due_changes_if_stale()
         with self.database.read() as connection:
             row, kind = _hit_and_type(connection, hit_id)
-            _check_may(connection, worker_id, kind, "preview")
+            _check_allowed(connection, worker_id, kind, "preview")
             if row.status == "Disposed":
                 raise WorkError("Unknown", "There is no such HIT.")
             return str(row.question)
@@ -193,64 +206,64 @@ class Work:
     def accept(
         self, worker_id: str, hit_id: str | None, group_id: str | None = None
     ) -> OpenAssignment:
-        """Take a place of a HIT, or of the next HIT of a group; an open one of the same HIT comes back."""
+        """Accept a HIT, or the next HIT of a group; an open assignment of it is returned instead."""
         now = self.clock.now()
         with self.database.write() as connection:
-            lifecycle.settle(connection, now)
-            open_one = _open_one(connection, worker_id, hit_id, group_id)
-            if open_one:
-                return _open(connection, open_one)
-            hit_id = hit_id or _next(connection, worker_id, group_id or "", now)
+            lifecycle.apply_due_changes(connection, now)
+            open_id = _open_assignment_id(connection, worker_id, hit_id, group_id)
+            if open_id:
+                return _load_assignment(connection, open_id)
+            hit_id = hit_id or _next_hit_id(connection, worker_id, group_id or "", now)
             if hit_id is None:
-                raise WorkError("NoWork", "There is no more work of this kind for you.")
-            assignment_id = _accept(connection, worker_id, hit_id, now)
-            return _open(connection, assignment_id)
+                raise WorkError("NoWork", "There are no more HITs of this kind for you.")
+            assignment_id = _accept_hit(connection, worker_id, hit_id, now)
+            return _load_assignment(connection, assignment_id)
 
     def assignment(self, assignment_id: str) -> OpenAssignment:
-        """Return an assignment, whatever its state; WorkError where there is none."""
-        self._settle()
+        """Return an assignment in any state; raise WorkError if the id is unknown."""
+        self._apply_due_changes_if_stale()
         with self.database.read() as connection:
-            return _open(connection, assignment_id)
+            return _load_assignment(connection, assignment_id)
 
     def open_assignments(self, worker_id: str) -> list[OpenAssignment]:
-        """Return what the worker has accepted and not yet submitted, the oldest first."""
-        self._settle()
+        """Return the worker's accepted assignments that are not yet submitted, oldest first."""
+        self._apply_due_changes_if_stale()
         with self.database.read() as connection:
             ids = connection.scalars(
                 select(assignment.c.assignment_id)
                 .where(assignment.c.worker_id == worker_id, assignment.c.status == "Accepted")
                 .order_by(assignment.c.number)
             ).all()
-            return [_open(connection, one) for one in ids]
+            return [_load_assignment(connection, assignment_id) for assignment_id in ids]
 
     def submit(self, assignment_id: str, worker_id: str, fields: Sequence[tuple[str, str]]) -> bool:
-        """Take an answer: True the first time, False where it was submitted before and nothing changes."""
+        """Submit an answer; return False, without changes, if the assignment was already submitted."""
         answer = to_xml(fields)
         now = self.clock.now()
         with self.database.write() as connection:
-            lifecycle.settle(connection, now)
-            row = _own(connection, assignment_id, worker_id)
+            lifecycle.apply_due_changes(connection, now)
+            row = _own_assignment_row(connection, assignment_id, worker_id)
             if row.status in ("Submitted", "Approved", "Rejected"):
                 return False
             if row.status != "Accepted":
-                raise WorkError("Expired", "The assignment was returned, or its time is over.")
+                raise WorkError("Expired", "The assignment was returned or has expired.")
             lifecycle.submit(connection, row, answer, now)
             return True
 
-    def give_back(self, assignment_id: str, worker_id: str) -> None:
-        """Return an assignment; the place is free again. The same again is fine."""
+    def return_assignment(self, assignment_id: str, worker_id: str) -> None:
+        """Return an assignment to the requester, for other workers; no effect if already returned."""
         now = self.clock.now()
         with self.database.write() as connection:
-            lifecycle.settle(connection, now)
-            row = _own(connection, assignment_id, worker_id)
+            lifecycle.apply_due_changes(connection, now)
+            row = _own_assignment_row(connection, assignment_id, worker_id)
             if row.status == "Accepted":
-                lifecycle.leave(connection, row, "Returned", now)
+                lifecycle.release(connection, row, "Returned", now)
             elif row.status not in ("Returned", "Abandoned"):
                 raise WorkError("Closed", "The assignment was submitted and cannot be returned.")
 
-    def history(self, worker_id: str, limit: int = 100) -> list[Done]:
-        """Return what the worker has submitted, the newest first."""
-        self._settle()
+    def history(self, worker_id: str, limit: int = 100) -> list[SubmittedAssignment]:
+        """Return the worker's submitted assignments, newest first."""
+        self._apply_due_changes_if_stale()
         with self.database.read() as connection:
             rows = connection.execute(
                 select(assignment, hit_type.c.title)
@@ -261,31 +274,33 @@ class Work:
                 .limit(limit)
             ).all()
         return [
-            Done(row.assignment_id, row.title, row.submitted, row.status, _dollars(row.reward),
+            SubmittedAssignment(row.assignment_id, row.title, row.submitted, row.status, _dollars(row.reward),
                  row.feedback or "")
             for row in rows
         ]  # fmt: skip
 
-    def progress(self, worker_id: str) -> Progress:
-        """Return how much the worker has done, and what it came to."""
-        self._settle()
+    def progress(self, worker_id: str) -> WorkerProgress:
+        """Return the worker's counts and earnings."""
+        self._apply_due_changes_if_stale()
         with self.database.read() as connection:
             rows = connection.execute(
                 select(assignment.c.status, func.count(), func.sum(assignment.c.reward))
                 .where(assignment.c.worker_id == worker_id)
                 .group_by(assignment.c.status)
             ).all()
-            extra = connection.scalar(
+            bonus_cents = connection.scalar(
                 select(func.sum(bonus.c.amount)).where(bonus.c.worker_id == worker_id)
             )
         counts = {status: (count, reward) for status, count, reward in rows}
         approved, earned = counts.get("Approved", (0, 0))
         rejected, pending = counts.get("Rejected", (0, 0))[0], counts.get("Submitted", (0, 0))[0]
-        sent = approved + rejected + pending
-        return Progress(sent, approved, rejected, pending, _dollars(earned + (extra or 0)))
+        submitted = approved + rejected + pending
+        return WorkerProgress(
+            submitted, approved, rejected, pending, _dollars(earned + (bonus_cents or 0))
+        )
 
     def submitted_in(self, worker_id: str, group_id: str) -> int:
-        """Return how many assignments of a HIT group the worker has submitted, whatever became of them."""
+        """Return the number of assignments of a HIT group submitted by the worker, in any state."""
         query = (
             select(func.count())
             .select_from(assignment)
@@ -303,7 +318,7 @@ class Work:
     def request_qualification(
         self, worker_id: str, qualification_type_id: str, fields: Sequence[tuple[str, str]] = ()
     ) -> Literal["Granted", "Pending"]:
-        """Ask for a qualification, with the answers to its test; WorkError where that is not possible."""
+        """Request a qualification, with the answers to its test; raise WorkError if not possible."""
         with self.database.write() as connection:
             try:
                 return qualification_requests.request(
@@ -312,13 +327,13 @@ class Work:
             except qualification_requests.NotPossibleError as error:
                 raise WorkError("NotEligible", str(error)) from None
 
-    def requestable(self, worker_id: str) -> list[qualification_requests.Requestable]:
-        """Return the qualifications for which workers can ask, and where this one stands with each."""
+    def requestable(self, worker_id: str) -> list[qualification_requests.RequestableQualification]:
+        """Return the qualifications that workers can request, with this worker's values."""
         with self.database.read() as connection:
-            return qualification_requests.requestable(connection, worker_id)
+            return qualification_requests.list_requestable(connection, worker_id)
 
     def messages(self, worker_id: str) -> list[Message]:
-        """Return the requester's messages to the worker, the newest first."""
+        """Return the requester's messages to the worker, newest first."""
         with self.database.read() as connection:
             rows = connection.execute(
                 select(message.c.subject, message.c.text, message.c.at)
@@ -327,75 +342,90 @@ class Work:
             ).all()
         return [Message(*row) for row in rows]
 
-    def settle(self) -> None:
-        """Make the changes that time has made due; the server calls it now and then."""
-        self._looked = float("-inf")
-        self._settle()
+    def apply_due_changes(self) -> None:
+        """Apply all due changes now; called periodically by the server."""
+        self._last_due_check = float("-inf")
+        self._apply_due_changes_if_stale()
 
-    def _settle(self) -> None:
-        """Settle what is due before looking, once a second; whoever changes something settles first."""
+    def _apply_due_changes_if_stale(self) -> None:
+        """Apply due changes before a read, at most once per second; writers always apply them first."""
         now = self.clock.now()
-        if 0 <= now - self._looked < LOOK_SECONDS:
+        if 0 <= now - self._last_due_check < DUE_CHECK_SECONDS:
             return
-        self._looked = now
+        self._last_due_check = now
         with self.database.read() as connection:
-            due = lifecycle.something_due(connection, now)
+            due = lifecycle.has_due_changes(connection, now)
         if due:
             with self.database.write() as connection:
-                lifecycle.settle(connection, now)
+                lifecycle.apply_due_changes(connection, now)
 
 
 def _dollars(cents: int) -> Decimal:
     return Decimal(cents) / 100
 
 
-def _places(worker_id: str, now: float) -> Any:
-    """Return the condition on HITs with a place for a worker who has none of theirs."""
-    has = exists().where(
+def _is_available_to(worker_id: str, now: float) -> Any:
+    """Return the SQL condition for available HITs of which the worker has no assignment."""
+    has_assignment = exists().where(
         assignment.c.hit_id == hit.c.hit_id,
         assignment.c.worker_id == worker_id,
-        takes_place,
+        counts_towards_maximum,
     )
-    return and_(hit.c.status == "Assignable", hit.c.expiration > now, ~has)
+    return and_(hit.c.status == "Assignable", hit.c.expiration > now, ~has_assignment)
 
 
-def _groups(worker_id: str, now: float) -> Any:
-    """Return the types with work for a worker; never by a look at all HITs, which may be a million."""
-    free = and_(hit.c.hit_type_id == hit_type.c.hit_type_id, _places(worker_id, now))
-    some = select(hit.c.number).where(free).correlate(hit_type).limit(COUNTED + 1).subquery()
-    found = select(
+def _select_offers(worker_id: str, now: float) -> Any:
+    """Return a query of the HIT types available to a worker, without a scan of all HITs."""
+    is_available = and_(
+        hit.c.hit_type_id == hit_type.c.hit_type_id, _is_available_to(worker_id, now)
+    )
+    counted_hits = (
+        select(hit.c.number)
+        .where(is_available)
+        .correlate(hit_type)
+        .limit(MAX_COUNTED_HITS + 1)
+        .subquery()
+    )
+    groups = select(
         hit_type,
-        select(func.count()).select_from(some).scalar_subquery().label("hits_available"),
-        _end_of(free, hit.c.hit_id, hit.c.number.asc()).label("sample_hit_id"),
-        _end_of(free, hit.c.number, hit.c.number.desc()).label("newest"),
+        select(func.count()).select_from(counted_hits).scalar_subquery().label("hits_available"),
+        _select_first(is_available, hit.c.hit_id, hit.c.number.asc()).label("sample_hit_id"),
+        _select_first(is_available, hit.c.number, hit.c.number.desc()).label("newest"),
     ).subquery()
-    return select(found).where(found.c.newest.is_not(None)).order_by(found.c.newest.desc())
+    return select(groups).where(groups.c.newest.is_not(None)).order_by(groups.c.newest.desc())
 
 
-def _end_of(free: Any, column: Any, order: Any) -> Any:
-    return select(column).where(free).correlate(hit_type).order_by(order).limit(1).scalar_subquery()
+def _select_first(is_available: Any, column: Any, order: Any) -> Any:
+    return (
+        select(column)
+        .where(is_available)
+        .correlate(hit_type)
+        .order_by(order)
+        .limit(1)
+        .scalar_subquery()
+    )
 
 
-def _offer(row: Row[Any], missing: Sequence[str]) -> Offer:
+def _build_offer(row: Row[Any], missing: Sequence[str]) -> Offer:
     return Offer(
         row.hit_type_id, row.group_id, row.title, row.description, row.keywords, _dollars(row.reward),
-        row.duration, min(row.hits_available, COUNTED), row.hits_available > COUNTED,
+        row.duration, min(row.hits_available, MAX_COUNTED_HITS), row.hits_available > MAX_COUNTED_HITS,
         row.sample_hit_id, not missing, tuple(missing),
     )  # fmt: skip
 
 
-def _next(connection: Connection, worker_id: str, group_id: str, now: float) -> str | None:
-    first = connection.scalars(
+def _next_hit_id(connection: Connection, worker_id: str, group_id: str, now: float) -> str | None:
+    candidates = connection.scalars(
         select(hit.c.hit_id)
         .join(hit_type, hit_type.c.hit_type_id == hit.c.hit_type_id)
-        .where(hit_type.c.group_id == group_id, _places(worker_id, now))
+        .where(hit_type.c.group_id == group_id, _is_available_to(worker_id, now))
         .order_by(hit.c.number)
-        .limit(NEXT_OF)
+        .limit(NEXT_HIT_POOL_SIZE)
     ).all()
-    return min(first, key=lambda hit_id: _shuffled(worker_id, hit_id), default=None)
+    return min(candidates, key=lambda hit_id: _shuffle_key(worker_id, hit_id), default=None)
 
 
-def _shuffled(worker_id: str, hit_id: str) -> bytes:
+def _shuffle_key(worker_id: str, hit_id: str) -> bytes:
     return hashlib.blake2b(f"{worker_id} {hit_id}".encode(), digest_size=8).digest()
 
 
@@ -407,19 +437,19 @@ def _hit_and_type(connection: Connection, hit_id: str) -> tuple[Row[Any], Row[An
     return row, connection.execute(kind).one()
 
 
-def _check_may(connection: Connection, worker_id: str, kind: Row[Any], wish: str) -> None:
-    if blocked(connection, worker_id):
-        raise WorkError("Blocked", "The requester does not take work from you.")
+def _check_allowed(connection: Connection, worker_id: str, kind: Row[Any], action: str) -> None:
+    if is_blocked(connection, worker_id):
+        raise WorkError("Blocked", "The requester has blocked you.")
     if kind.qualifications:
-        known: Standing = standing(connection, worker_id)
-        if missing := unmet(kind.qualifications, known, wish):
-            raise WorkError("NotEligible", f"You do not meet: {'; '.join(missing)}.")
+        qualifications: WorkerQualifications = worker_qualifications(connection, worker_id)
+        if missing := unmet_requirements(kind.qualifications, qualifications, action):
+            raise WorkError("NotEligible", f"Unmet requirements: {'; '.join(missing)}.")
 
 
-def _open_one(
+def _open_assignment_id(
     connection: Connection, worker_id: str, hit_id: str | None, group_id: str | None
 ) -> str | None:
-    """Return the worker's open assignment of the HIT, or of the group where no HIT is named."""
+    """Return the id of the worker's open assignment of the HIT or, without a HIT, of the group."""
     query = select(assignment.c.assignment_id).where(
         assignment.c.worker_id == worker_id, assignment.c.status == "Accepted"
     )
@@ -431,48 +461,50 @@ def _open_one(
             .join(hit_type, hit_type.c.hit_type_id == hit.c.hit_type_id)
             .where(hit_type.c.group_id == group_id)
         )
-    found: str | None = connection.scalar(query.order_by(assignment.c.number).limit(1))
-    return found
+    assignment_id: str | None = connection.scalar(query.order_by(assignment.c.number).limit(1))
+    return assignment_id
 
 
-def _accept(connection: Connection, worker_id: str, hit_id: str, now: float) -> str:
-    known = connection.scalar(select(worker.c.worker_id).where(worker.c.worker_id == worker_id))
-    if known is None:
+def _accept_hit(connection: Connection, worker_id: str, hit_id: str, now: float) -> str:
+    existing_id = connection.scalar(
+        select(worker.c.worker_id).where(worker.c.worker_id == worker_id)
+    )
+    if existing_id is None:
         raise WorkError("Unknown", "There is no such worker.")
     row, kind = _hit_and_type(connection, hit_id)
-    _check_may(connection, worker_id, kind, "accept")
-    _check_free(connection, worker_id, row, now)
+    _check_allowed(connection, worker_id, kind, "accept")
+    _check_available(connection, worker_id, row, now)
     return lifecycle.accept(connection, row, kind, worker_id, now)
 
 
-def _check_free(connection: Connection, worker_id: str, row: Row[Any], now: float) -> None:
-    has = connection.scalar(
+def _check_available(connection: Connection, worker_id: str, row: Row[Any], now: float) -> None:
+    status = connection.scalar(
         select(assignment.c.status).where(
             assignment.c.hit_id == row.hit_id,
             assignment.c.worker_id == worker_id,
-            takes_place,
+            counts_towards_maximum,
         )
     )
-    if has is not None:
-        raise WorkError("AlreadyDone", "You have answered this HIT already.")
+    if status is not None:
+        raise WorkError("AlreadyDone", "You have already done this HIT.")
     if row.expiration <= now or row.status == "Disposed":
         raise WorkError("Expired", "The HIT is no longer offered.")
     if row.status != "Assignable":
-        raise WorkError("Full", "All places of this HIT are taken.")
+        raise WorkError("Full", "All assignments of this HIT are taken.")
 
 
-def _own(connection: Connection, assignment_id: str, worker_id: str) -> Row[Any]:
+def _own_assignment_row(connection: Connection, assignment_id: str, worker_id: str) -> Row[Any]:
     row = connection.execute(
         select(assignment).where(
             assignment.c.assignment_id == assignment_id, assignment.c.worker_id == worker_id
         )
     ).first()
-    if row is None:  # the same words whether it is unknown or another's
+    if row is None:  # the same message for unknown ids and other workers' assignments
         raise WorkError("NotYours", "You have no such assignment.")
     return row
 
 
-def _open(connection: Connection, assignment_id: str) -> OpenAssignment:
+def _load_assignment(connection: Connection, assignment_id: str) -> OpenAssignment:
     row = connection.execute(
         select(assignment, hit.c.hit_type_id, hit.c.question, hit_type.c.title)
         .join(hit, hit.c.hit_id == assignment.c.hit_id)

@@ -1,1 +1,1 @@
-"""Where people work: the worker site, and the separate origin that shows the questions."""
+"""The worker site, and the separate origin that serves the questions."""

@@ -1,4 +1,4 @@
-"""How a worker gets in: open entry in rehearsals, a personal link, or a study's recruiting link."""
+"""Sign-in of workers: open entry in dry runs, personal links, and recruiting links of studies."""
 
 from __future__ import annotations
 
@@ -16,78 +16,80 @@ from mturk.service.site.links import (
 from mturk.service.site.sessions import Session
 from mturk.service.site.visit import RefusedError, Visit
 
-__all__ = ["begin", "enter", "enter_openly", "join", "leave", "start", "welcome"]
+__all__ = ["complete_start", "enter", "enter_openly", "enter_page", "join", "sign_out", "start"]
 
 WORKER_ID = re.compile("A[A-Z0-9]{1,63}")
 
 
-def welcome(visit: Visit) -> Response:
-    """Show how one enters."""
+def enter_page(visit: Visit) -> Response:
+    """Show the sign-in page."""
     return visit.page("enter.html", bad=False, entered="")
 
 
 def enter_openly(visit: Visit) -> Response:
-    """Enter as any worker, where the operator has opened the door for a rehearsal."""
+    """Sign in as any worker, if open entry is enabled for a dry run."""
     if not visit.site.open_entry:
         raise RefusedError(403, "enter.closed", "open entry is off")
     worker = visit.field("worker").strip()
     if not WORKER_ID.fullmatch(worker):
         return visit.page("enter.html", status=422, bad=True, entered=worker)
-    return _pending(visit, worker)
+    return _start_entry(visit, worker)
 
 
 def enter(visit: Visit) -> Response:
-    """Enter by a personal link."""
+    """Sign in by a personal link."""
     token = visit.request.query_params.get("token", "")
     worker = read_worker_token(visit.site.secret, token, visit.site.now())
-    return _pending(visit, worker)
+    return _start_entry(visit, worker)
 
 
 def join(visit: Visit) -> Response:
-    """Enter by a study's recruiting link; the panel says in the query who comes."""
-    name = read_study_token(visit.site.secret, visit.part("token"))
+    """Sign in by a study's recruiting link; the panel passes the participant in the query."""
+    name = read_study_token(visit.site.secret, visit.path_parameter("token"))
     if name not in visit.site.studies:
-        raise LinkError("the study is not offered (any more)")
+        raise LinkError("the study is not available")
     worker = recruited_worker(visit.request.query_params.get("PROLIFIC_PID", ""))
-    return _pending(visit, worker, name)
+    return _start_entry(visit, worker, name)
 
 
-def _pending(visit: Visit, worker: str, study: str | None = None) -> Response:
-    """Go to the start page, or on with the work where this worker has been through it."""
+def _start_entry(visit: Visit, worker: str, study: str | None = None) -> Response:
+    """Go to the start page, or directly to the work if this worker has completed it before."""
     if visit.session.worker == worker and visit.session.study == study:
-        return visit.go("/work/next" if study else "/work/")
-    # A new nonce: a form of whoever used this browser before is not one of this worker's.
+        return visit.redirect("/work/next" if study else "/work/")
+    # A new nonce invalidates forms of a previous user of this browser.
     visit.session = Session(pending=worker, study=study, language=visit.session.language)
     if study is None and visit.site.work.country(worker):
-        return _entered(visit, worker)
-    return visit.go("/work/start")
+        return _complete_entry(visit, worker)
+    return visit.redirect("/work/start")
 
 
 def start(visit: Visit) -> Response:
-    """Ask for the country and, in a study, for consent."""
+    """Show the start page, which asks for the country and, in a study, for consent."""
     if visit.session.pending is None:
-        return visit.go("/work/")
+        return visit.redirect("/work/")
     return _start_page(visit, [])
 
 
-def begin(visit: Visit) -> Response:
-    """Take the start page's answers; the worker has entered."""
+def complete_start(visit: Visit) -> Response:
+    """Process the start page's form and complete the sign-in."""
     worker = visit.session.pending
     if worker is None:
-        return visit.go("/work/")
+        return visit.redirect("/work/")
     missing = [] if visit.field("country") in country_names(visit.language) else ["country"]
     if visit.study and visit.field("consent") != "yes":
         missing.append("consent")
     if missing:
         return _start_page(visit, missing)
     visit.site.work.register(worker, country=visit.field("country"))
-    return _entered(visit, worker)
+    return _complete_entry(visit, worker)
 
 
-def _entered(visit: Visit, worker: str) -> Response:
+def _complete_entry(visit: Visit, worker: str) -> Response:
     before = visit.site.work.progress(worker).submitted
-    visit.change(worker=worker, pending=None, before=before, automatic=visit.study is not None)
-    return visit.go("/work/next" if visit.study else "/work/")
+    visit.change_session(
+        worker=worker, pending=None, before=before, automatic=visit.study is not None
+    )
+    return visit.redirect("/work/next" if visit.study else "/work/")
 
 
 def _start_page(visit: Visit, missing: list[str]) -> Response:
@@ -100,7 +102,7 @@ def _start_page(visit: Visit, missing: list[str]) -> Response:
     )  # fmt: skip
 
 
-def leave(visit: Visit) -> Response:
-    """Forget who was here, but not the language."""
+def sign_out(visit: Visit) -> Response:
+    """Sign out, but keep the language."""
     visit.session = Session(language=visit.session.language)
-    return visit.go("/work/")
+    return visit.redirect("/work/")

@@ -1,4 +1,4 @@
-"""What a browser may do with each kind of page and file: the headers, Content-Security-Policy first."""
+"""Security headers of each kind of page and file, above all Content-Security-Policy."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = [
     "static_files",
 ]
 
-EVERYWHERE = {
+COMMON_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Permissions-Policy": "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
-OURS = {
+BASE_POLICY = {
     "default-src": "'none'",
     "script-src": "'self'",
     "style-src": "'self'",
@@ -42,11 +42,11 @@ def origin_of(url: str) -> str:
 
 
 def page_headers(*frames: str) -> dict[str, str]:
-    """Return the headers of a page of the site; `frames` are the sources that it may embed."""
-    policy = OURS | {"frame-ancestors": "'none'"}
+    """Return the headers of a page of the site; `frames` are the sources it may embed."""
+    policy = BASE_POLICY | {"frame-ancestors": "'none'"}
     if frames:
         policy["frame-src"] = " ".join(frames)
-    return EVERYWHERE | {
+    return COMMON_HEADERS | {
         "Content-Security-Policy": _policy(policy),
         "Cache-Control": "no-store",
         "Cross-Origin-Opener-Policy": "same-origin",
@@ -57,12 +57,12 @@ def page_headers(*frames: str) -> dict[str, str]:
 
 
 def answer_headers(site_url: str) -> dict[str, str]:
-    """Return the headers of what the site answers inside the question frame.
+    """Return the headers of responses of the site inside the question frame.
 
-    The frame's sandbox gives the page no origin, so that the site's is named, not 'self'.
+    The page has no origin in the frame's sandbox, so the site's origin is given instead of 'self'.
     """
-    policy = OURS | dict.fromkeys(("script-src", "style-src", "frame-ancestors"), site_url)
-    return EVERYWHERE | {
+    policy = BASE_POLICY | dict.fromkeys(("script-src", "style-src", "frame-ancestors"), site_url)
+    return COMMON_HEADERS | {
         "Content-Security-Policy": _policy(policy | {"form-action": "'none'"}),
         "Cache-Control": "no-store",
         "Referrer-Policy": "no-referrer",
@@ -70,26 +70,26 @@ def answer_headers(site_url: str) -> dict[str, str]:
 
 
 def frame_headers(site_url: str, frame_url: str, *, allow_external: bool) -> dict[str, str]:
-    """Return the headers of a question: its own scripts run, but reach nothing and nobody.
+    """Return the headers of a question: its own scripts run, but cannot open connections.
 
-    With `allow_external` it may load scripts, styles, fonts, images and sound over https. Not "no-store":
-    a browser that goes back to the question must find the answers as they were.
+    With `allow_external` it may load scripts, styles, fonts, images and sound over https. Not "no-store": a
+    browser that goes back to the question must restore the answers.
     """
-    others = " https:" if allow_external else ""
+    external_source = " https:" if allow_external else ""
     policy = {
         "default-src": "'none'",
-        "script-src": f"'unsafe-inline' 'unsafe-eval' {frame_url}{others}",
-        "style-src": f"'unsafe-inline' {frame_url}{others}",
-        "img-src": f"data: blob: {frame_url}{others}",
-        "font-src": f"data:{others}",
-        "media-src": f"data: blob:{others}",
+        "script-src": f"'unsafe-inline' 'unsafe-eval' {frame_url}{external_source}",
+        "style-src": f"'unsafe-inline' {frame_url}{external_source}",
+        "img-src": f"data: blob: {frame_url}{external_source}",
+        "font-src": f"data:{external_source}",
+        "media-src": f"data: blob:{external_source}",
         "connect-src": "'none'",
         "form-action": f"{site_url}/submit/",
         "base-uri": "'none'",
         "frame-ancestors": site_url,
         "sandbox": "allow-scripts allow-forms allow-modals",
     }
-    return EVERYWHERE | {
+    return COMMON_HEADERS | {
         "Content-Security-Policy": _policy(policy),
         "Cache-Control": "private, max-age=0",
         "Referrer-Policy": "no-referrer",
@@ -97,8 +97,8 @@ def frame_headers(site_url: str, frame_url: str, *, allow_external: bool) -> dic
 
 
 def static_headers() -> dict[str, str]:
-    """Return the headers of a style sheet or script, which pages without an origin load as well."""
-    return EVERYWHERE | {
+    """Return the headers of a style sheet or script, which pages without an origin must be able to load."""
+    return COMMON_HEADERS | {
         "Cache-Control": "public, max-age=300",
         "Cross-Origin-Resource-Policy": "cross-origin",
     }
@@ -108,14 +108,14 @@ def _policy(directives: Mapping[str, str]) -> str:
     return "; ".join(f"{name} {value}" for name, value in directives.items())
 
 
-class _Headed(StaticFiles):
+class _StaticFilesWithHeaders(StaticFiles):
     def file_response(self, *args: Any, **kwargs: Any) -> Response:
-        """Answer with a file and the headers for all of them."""
+        """Return a file with the static headers."""
         response = super().file_response(*args, **kwargs)
         response.headers.update(static_headers())
         return response
 
 
 def static_files() -> StaticFiles:
-    """Return the application that serves them."""
-    return _Headed(packages=[("mturk.service.site", "static")])
+    """Return the application that serves the static files."""
+    return _StaticFilesWithHeaders(packages=[("mturk.service.site", "static")])

@@ -1,4 +1,4 @@
-"""A QuestionForm in plain terms: what it says, what it asks, and whether fields answer it."""
+"""QuestionForm XML as blocks and questions, and validation of submitted fields."""
 
 from __future__ import annotations
 
@@ -12,69 +12,69 @@ from xml.etree.ElementTree import Element
 from mturk.question_xml import local_name
 from mturk.service.site.texts import text
 
-__all__ = ["Block", "FormQuestion", "problems", "read_form"]
+__all__ = ["Block", "FormQuestion", "find_problems", "read_form"]
 
-ENDLESS = 10_000
-"""Characters that a free text may have where the form sets no limit."""
-OTHER = "-other"
-"""What the name of the field for an answer of one's own adds to the question's identifier."""
+DEFAULT_MAX_CHARACTERS = 10_000
+"""Maximum length of a free text if the form sets no limit."""
+OTHER_SUFFIX = "-other"
+"""Suffix of the field name of a free-text option."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A piece of content."""
+    """A block of content."""
 
     kind: str
     """title, text, list or image."""
     lines: tuple[str, ...]
-    """Paragraphs, list items, or the image's description."""
+    """Paragraphs, list items, or the description of an image."""
     address: str = ""
-    """The image's."""
+    """Address of an image."""
 
 
 @dataclass(frozen=True, slots=True)
 class FormQuestion:
-    """One question of the form and what is an answer to it."""
+    """A question of the form and the constraints on its answer."""
 
     identifier: str
     name: str
-    """What messages call it."""
+    """Name of the question in messages."""
     required: bool
     content: tuple[Block, ...]
     kind: str
     """text, number, one, many or file."""
     low: float = 0
-    """Fewest characters, smallest number or fewest choices."""
+    """Minimum number of characters, minimum value or minimum number of choices."""
     high: float = math.inf
     default: str = ""
     rows: int = 1
     choices: tuple[tuple[str, str], ...] = ()
-    """(SelectionIdentifier, what it reads) of each."""
-    other: bool = False
-    """Whether an answer of one's own is allowed."""
+    """(SelectionIdentifier, label) of each choice."""
+    allows_other: bool = False
+    """Whether there is a free-text option."""
 
     @property
-    def numbers(self) -> dict[str, str]:
-        """The bounds as texts write them."""
+    def bound_texts(self) -> dict[str, str]:
+        """The bounds formatted for texts."""
         return {"low": f"{self.low:g}", "high": f"{self.high:g}"}
 
 
 def read_form(root: Element) -> tuple[Block | FormQuestion, ...]:
-    """Return a QuestionForm's contents in their order."""
-    found: list[Block | FormQuestion] = []
+    """Return a QuestionForm's blocks and questions in document order."""
+    parts: list[Block | FormQuestion] = []
     for child in root:
         if local_name(child) == "Overview":
-            found += _content(child)
+            parts += _content(child)
         elif local_name(child) == "Question":
-            found.append(_question(child, len(found) + 1))
-    return tuple(found)
+            parts.append(_question(child, len(parts) + 1))
+    return tuple(parts)
 
 
 def _question(element: Element, number: int) -> FormQuestion:
     identifier = _text(element, "QuestionIdentifier")
     content = tuple(_content(_child(element, "QuestionContent")))
-    named = [block.lines[0] for block in content if block.kind != "image" and block.lines]
-    name = _text(element, "DisplayName") or next(iter(named), "") or str(number)
+    content_lines = [block.lines[0] for block in content if block.kind != "image" and block.lines]
+    name = _text(element, "DisplayName") or next(iter(content_lines), "") or str(number)
     required = _text(element, "IsRequired").lower() in ("true", "1")
     specification = _child(element, "AnswerSpecification")
     answer = next(iter(specification), None) if specification is not None else None
@@ -90,18 +90,18 @@ Start = tuple[str, str, bool, tuple[Block, ...]]
 
 
 def _free_text(start: Start, answer: Element) -> FormQuestion:
-    """Read a free text. A pattern (AnswerFormatRegex) is the requester's to check, not run here."""
+    """Parse a free-text question. A pattern (AnswerFormatRegex) is ignored."""
     constraints = _child(answer, "Constraints")
-    numeric, length = _child(constraints, "IsNumeric"), _child(constraints, "Length")
+    numeric, length_element = _child(constraints, "IsNumeric"), _child(constraints, "Length")
     default = _text(answer, "DefaultText")
     if numeric is not None:
         low = _number(numeric.get("minValue"), -math.inf)
         high = _number(numeric.get("maxValue"), math.inf)
         return FormQuestion(*start, kind="number", low=low, high=high, default=default)
-    bounds = length.attrib if length is not None else {}
+    bounds = length_element.attrib if length_element is not None else {}
     return FormQuestion(
         *start, kind="text", low=_number(bounds.get("minLength"), 0),
-        high=_number(bounds.get("maxLength"), ENDLESS), default=default,
+        high=_number(bounds.get("maxLength"), DEFAULT_MAX_CHARACTERS), default=default,
         rows=int(min(20, max(1, _number(_text(answer, "NumberOfLinesSuggestion"), 1)))),
     )  # fmt: skip
 
@@ -114,14 +114,14 @@ def _selection(start: Start, answer: Element) -> FormQuestion:
     fewest = _number(_text(answer, "MinSelectionCount"), 1 if start[2] else 0)
     return FormQuestion(
         *start, kind="one" if most <= 1 else "many", low=fewest, high=most, choices=choices,
-        other=_child(selections, "OtherSelection") is not None,
+        allows_other=_child(selections, "OtherSelection") is not None,
     )  # fmt: skip
 
 
 def _choice(element: Element) -> tuple[str, str]:
     identifier = _text(element, "SelectionIdentifier")
-    shown = " ".join(line for block in _content(element) for line in block.lines)
-    return identifier, shown or identifier
+    label = " ".join(line for block in _content(element) for line in block.lines)
+    return identifier, label or identifier
 
 
 def _content(element: Element | None) -> Iterator[Block]:
@@ -141,8 +141,8 @@ def _content(element: Element | None) -> Iterator[Block]:
 
 def _image(element: Element) -> Block:
     address = _text(element, "DataURL")
-    shown = address if urlsplit(address).scheme in ("https", "data") else ""
-    return Block("image", (_text(element, "AltText"),), shown)
+    safe_address = address if urlsplit(address).scheme in ("https", "data") else ""
+    return Block("image", (_text(element, "AltText"),), safe_address)
 
 
 def _paragraphs(inside: str) -> tuple[str, ...]:
@@ -150,8 +150,8 @@ def _paragraphs(inside: str) -> tuple[str, ...]:
     return tuple(line for line in lines if line)
 
 
-class _Plain(HTMLParser):
-    """The text of formatted content; blocks part paragraphs."""
+class _TextExtractor(HTMLParser):
+    """Extracts the text of formatted content; block elements separate paragraphs."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -169,53 +169,70 @@ class _Plain(HTMLParser):
 
 
 def _without_tags(inside: str) -> tuple[str, ...]:
-    plain = _Plain()
+    plain = _TextExtractor()
     plain.feed(inside)
     plain.close()
     return _paragraphs("".join(plain.pieces))
 
 
-def problems(
+def find_problems(
     form: Sequence[Block | FormQuestion], fields: Sequence[tuple[str, str]], language: str
 ) -> list[str]:
-    """Return what keeps the fields from answering the form, in the worker's language."""
+    """Return the problems of the submitted fields, in the worker's language."""
     questions = (question for question in form if isinstance(question, FormQuestion))
-    return [problem for question in questions for problem in _wrong(question, fields, language)]
+    return [
+        problem
+        for question in questions
+        for problem in _question_problems(question, fields, language)
+    ]
 
 
-def _wrong(
+def _question_problems(
     question: FormQuestion, fields: Sequence[tuple[str, str]], language: str
 ) -> Iterator[str]:
     values = [value for name, value in fields if name == question.identifier and value]
-    own = [v for name, v in fields if name == question.identifier + OTHER and v.strip()]
-    given = len(values) + (len(own) if question.other else 0)
-    if not given:
+    other_values = [
+        v for name, v in fields if name == question.identifier + OTHER_SUFFIX and v.strip()
+    ]
+    n_answers = len(values) + (len(other_values) if question.allows_other else 0)
+    if not n_answers:
         if question.required or (question.kind in ("one", "many") and question.low > 0):
             yield text(language, "form.missing", name=question.name)
         return
-    if question.kind == "number" and not _within(question, values[0]):
-        yield text(language, "form.number", name=question.name, **question.numbers)
+    if question.kind == "number" and not _is_within(question, values[0]):
+        yield text(
+            language, "form.number", name=question.name, low=question.low, high=question.high
+        )
     elif question.kind == "text" and not question.low <= len(values[0]) <= question.high:
         n = len(values[0])
-        yield text(language, "form.short", name=question.name, n=n, **question.numbers)
+        yield text(
+            language, "form.short", name=question.name, n=n, low=question.low, high=question.high
+        )
     elif question.kind in ("one", "many"):
-        if not question.low <= given <= question.high:
-            yield text(language, "form.selections", name=question.name, n=given, **question.numbers)
+        if not question.low <= n_answers <= question.high:
+            yield text(
+                language,
+                "form.selections",
+                name=question.name,
+                n=n_answers,
+                low=question.low,
+                high=question.high,
+            )
         if not set(values) <= {identifier for identifier, _ in question.choices}:
             yield text(language, "form.foreign", name=question.name)
 
 
-def _within(question: FormQuestion, value: str) -> bool:
+def _is_within(question: FormQuestion, value: str) -> bool:
     return question.low <= _number(value, math.nan) <= question.high
 
 
-def _number(given: str | None, otherwise: float) -> float:
-    """Return a number; what is not one counts as not given."""
+def _number(raw: str | None, default: float) -> float:
+    """Return a finite number; the default if absent or invalid."""
     try:
-        value = float(given) if given else otherwise
+        value = float(raw) if raw else default
     except ValueError:
-        return otherwise
-    return value if math.isfinite(value) else otherwise
+        return default
+    return value if math.isfinite(value) else default
 
 
 def _child(element: Element | None, name: str) -> Element | None:

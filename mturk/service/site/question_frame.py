@@ -1,4 +1,4 @@
-"""The frame of a question: its place in a page of the site, and the origin that serves it into a sandbox."""
+"""Question frames: the iframe in a page of the site, and the separate origin that serves its content."""
 
 from __future__ import annotations
 
@@ -18,10 +18,16 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Mount, Route
 
 from mturk.question_xml import ExternalQuestion, HTMLQuestion, QuestionForm, read_question
-from mturk.service.rules.work import Work, WorkError
+from mturk.service.rules.work import WorkError, WorkerService
 from mturk.service.site import texts
 from mturk.service.site.headers import frame_headers, origin_of, static_files
-from mturk.service.site.links import NOT_AVAILABLE, LinkError, Shown, frame_link, read_frame_token
+from mturk.service.site.links import (
+    NOT_AVAILABLE,
+    LinkError,
+    QuestionView,
+    frame_link,
+    read_frame_token,
+)
 from mturk.service.site.question_form import read_form
 from mturk.service.site.visit import Site, Visit, environment
 
@@ -35,46 +41,51 @@ HEAD = re.compile(
 )
 
 
-class Frames:
-    """What the question pages need."""
+class QuestionPages:
+    """Handlers of the question pages."""
 
     def __init__(
-        self, work: Work, secret: bytes, site_url: str, frame_url: str, allow_external: bool
+        self,
+        work: WorkerService,
+        secret: bytes,
+        site_url: str,
+        frame_url: str,
+        allow_external: bool,
     ) -> None:
         self.work, self.secret, self.site_url, self.frame_url = work, secret, site_url, frame_url
         self.headers = frame_headers(site_url, frame_url, allow_external=allow_external)
 
     async def show(self, request: Request) -> Response:
-        """Show the question that the token names, where the query is the one that belongs to it."""
+        """Show the question of the token; the query parameters must match the token."""
         language = "en"
         try:
-            shown = read_frame_token(self.secret, request.path_params["token"])
-            language = shown.language
-            parameters = shown.parameters(self.site_url, self.secret)
+            view = read_frame_token(self.secret, request.path_params["token"])
+            language = view.language
+            parameters = view.parameters(self.site_url, self.secret)
             if any(request.query_params.get(key) != value for key, value in parameters.items()):
                 raise LinkError("the query is not the token's")
-            page = await run_in_threadpool(self._page, shown, parameters)
+            page = await run_in_threadpool(self._page, view, parameters)
         except (LinkError, WorkError) as error:
             log.warning("question refused: %s", getattr(error, "code", error))
             return self._refusal(language)
         return HTMLResponse(page, headers=self.headers)
 
-    def _page(self, shown: Shown, parameters: Mapping[str, str]) -> str:
-        if shown.assignment_id == NOT_AVAILABLE:
-            question = read_question(self.work.preview(shown.worker_id, shown.hit_id))
+    def _page(self, view: QuestionView, parameters: Mapping[str, str]) -> str:
+        if view.assignment_id == NOT_AVAILABLE:
+            question = read_question(self.work.preview(view.worker_id, view.hit_id))
         else:
-            question = read_question(self.work.assignment(shown.assignment_id).question)
-        script = _script(self.frame_url, self.site_url, parameters, shown.language)
+            question = read_question(self.work.assignment(view.assignment_id).question)
+        script = _script(self.frame_url, self.site_url, parameters, view.language)
         if isinstance(question, HTMLQuestion):
             return with_script(question.html, script)
         if isinstance(question, QuestionForm):
             return environment().get_template("question_form.html").render(
-                t=functools.partial(texts.text, shown.language), language=shown.language,
+                t=functools.partial(texts.text, view.language), language=view.language,
                 script=Markup(script),  # noqa: S704 - `_script` escapes each value
                 frame_url=self.frame_url, parameters=parameters,
                 form=read_form(question.root),
             )  # fmt: skip
-        raise LinkError("an ExternalQuestion is not shown from here")
+        raise LinkError("an ExternalQuestion is not served by the frame origin")
 
     def _refusal(self, language: str) -> Response:
         page = environment().get_template("frame_error.html").render(
@@ -84,13 +95,18 @@ class Frames:
 
 
 def build_frame(
-    work: Work, secret: bytes, *, site_url: str, frame_url: str, allow_external: bool = False
+    work: WorkerService,
+    secret: bytes,
+    *,
+    site_url: str,
+    frame_url: str,
+    allow_external: bool = False,
 ) -> Starlette:
-    """Return the application of the frame origin; it knows no cookies and takes no answers.
+    """Return the application of the frame origin; it uses no cookies and accepts no answers.
 
-    With `allow_external` questions may load scripts, styles and pictures over https from elsewhere.
+    With `allow_external`, questions may load scripts, styles and images over https from other hosts.
     """
-    frames = Frames(work, secret, site_url, frame_url, allow_external)
+    frames = QuestionPages(work, secret, site_url, frame_url, allow_external)
     return Starlette(
         routes=[
             Route("/question/{token}", frames.show, methods=["GET"]),
@@ -100,18 +116,18 @@ def build_frame(
 
 
 def with_script(page: str, script: str) -> str:
-    """Put our script before any of the page's own, and leave all else as it is.
+    """Insert a script before all scripts of a page.
 
     >>> with_script("<!DOCTYPE html><p>Hi", "<script></script>")
     '<!DOCTYPE html><script></script><p>Hi'
     """
-    found = HEAD.match(page)
-    place = found.end() if found else 0
-    return page[:place] + script + page[place:]
+    match = HEAD.match(page)
+    position = match.end() if match else 0
+    return page[:position] + script + page[position:]
 
 
 def _script(frame_url: str, site_url: str, parameters: Mapping[str, str], language: str) -> str:
-    """Return the element that loads frame.js and tells it what it needs."""
+    """Return the element that loads frame.js, with its parameters as data attributes."""
     values = {
         "assignment": parameters["assignmentId"],
         "submit-to": parameters["turkSubmitTo"],
@@ -123,50 +139,52 @@ def _script(frame_url: str, site_url: str, parameters: Mapping[str, str], langua
 
 
 SANDBOX = "allow-scripts allow-forms allow-modals"
-OTHERS = f"{SANDBOX} allow-same-origin allow-popups"
-"""For a requester's own site, which is another origin than ours and may keep its own cookies."""
-HEIGHT = 640
+EXTERNAL_SANDBOX = f"{SANDBOX} allow-same-origin allow-popups"
+"""Sandbox of a requester's own site, which has its own origin and may use cookies."""
+DEFAULT_HEIGHT_PIXELS = 640
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionFrame:
-    """An iframe."""
+    """An iframe with a question."""
 
     address: str
     sandbox: str
     height: int
-    """In pixels, until the question says how high it is."""
+    """Initial height in pixels, until the question reports its own."""
     sources: tuple[str, ...]
-    """What the page's policy must let the frame load: the question, and the site's answer to the form."""
+    """Sources allowed in the frame by the page's policy: the question, and the site's response."""
 
 
 def question_frame(
     visit: Visit, question_xml: str, hit_id: str, assignment_id: str
 ) -> QuestionFrame:
-    """Return the frame that shows a question to the visitor."""
+    """Return the frame of a question for the visitor."""
     site, question = visit.site, read_question(question_xml)
-    shown = Shown(hit_id, assignment_id, visit.worker, visit.language)
+    view = QuestionView(hit_id, assignment_id, visit.worker, visit.language)
     answers = f"{site.site_url}/submit/"
     if isinstance(question, ExternalQuestion):
         return QuestionFrame(
-            _with_query(question.url, shown.parameters(site.site_url, site.secret)),
+            _with_query(question.url, view.parameters(site.site_url, site.secret)),
             _sandbox(site, question.url),
-            question.frame_height or HEIGHT,
+            question.frame_height or DEFAULT_HEIGHT_PIXELS,
             (origin_of(question.url), answers),
         )
-    address = frame_link(site.frame_url, site.site_url, site.secret, shown)
+    address = frame_link(site.frame_url, site.site_url, site.secret, view)
     height = question.frame_height if isinstance(question, HTMLQuestion) else 0
-    return QuestionFrame(address, SANDBOX, height or HEIGHT, (f"{site.frame_url}/", answers))
+    return QuestionFrame(
+        address, SANDBOX, height or DEFAULT_HEIGHT_PIXELS, (f"{site.frame_url}/", answers)
+    )
 
 
 def _sandbox(site: Site, url: str) -> str:
-    """Return the sandbox of another site's page; what is on our own origins never gets them."""
-    ours = {origin_of(site.site_url), origin_of(site.frame_url)}
-    return SANDBOX if origin_of(url).lower() in ours else OTHERS
+    """Return the sandbox of an external page; pages on the service's own origins get the strict one."""
+    own_origins = {origin_of(site.site_url), origin_of(site.frame_url)}
+    return SANDBOX if origin_of(url).lower() in own_origins else EXTERNAL_SANDBOX
 
 
 def _with_query(url: str, parameters: dict[str, str]) -> str:
-    """Append parameters to an address that may have a query and a fragment.
+    """Append query parameters to an address that may have a query and a fragment.
 
     >>> _with_query("https://a.example/t?x=1#top", {"hitId": "3"})
     'https://a.example/t?x=1&hitId=3#top'

@@ -1,4 +1,4 @@
-"""Whether a request to the site is let through: form, session, rate, token; and what a refusal looks like."""
+"""Request handling of the site: form parsing, session, rate limits, CSRF token, error pages."""
 
 from __future__ import annotations
 
@@ -24,24 +24,32 @@ from mturk.service.site.sessions import (
 )
 from mturk.service.site.visit import RefusedError, Site, Visit
 
-__all__ = ["BODY_BYTES", "FIELDS", "BodyError", "Handler", "answering", "read_fields", "visit_of"]
+__all__ = [
+    "MAX_BODY_BYTES",
+    "MAX_FIELDS",
+    "BodyError",
+    "Handler",
+    "create_endpoint",
+    "create_visit",
+    "read_fields",
+]
 
-BODY_BYTES = 1_000_000
-FIELDS = 1_000
+MAX_BODY_BYTES = 1_000_000
+MAX_FIELDS = 1_000
 
 
 class BodyError(ValueError):
-    """A body that is not a form, too large, or holds files; `status` is what HTTP calls it."""
+    """A request body that is not a form, too large or contains files; `status` is the HTTP status."""
 
     def __init__(self, status: int, key: str) -> None:
         super().__init__(key)
         self.status = status
         self.key = key
-        """Which text says it (texts.py)."""
+        """Key of the message in texts.py."""
 
 
 async def read_fields(request: Request) -> list[tuple[str, str]]:
-    """Return a form's fields, (name, value) each; BodyError where it is none or too large."""
+    """Return a form's fields as (name, value) pairs; raise BodyError if the body is invalid."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in ("", "application/x-www-form-urlencoded", "multipart/form-data"):
         raise BodyError(415, "error.not_a_form")
@@ -54,26 +62,30 @@ async def _read(request: Request) -> bytes:
     try:
         async for chunk in request.stream():
             body += chunk
-            if len(body) > BODY_BYTES:
+            if len(body) > MAX_BODY_BYTES:
                 raise BodyError(413, "error.too_large")
-    except ClientDisconnect:  # who went away reads no answer; it is no failure of ours
+    except ClientDisconnect:  # the client does not read the response; not an error of the server
         raise BodyError(400, "error.not_a_form") from None
     return bytes(body)
 
 
 def _urlencoded(body: bytes) -> list[tuple[str, str]]:
     text = body.decode("utf-8", "replace")
-    if text.count("&") >= FIELDS:
+    if text.count("&") >= MAX_FIELDS:
         raise BodyError(413, "error.too_large")
     return parse_qsl(text, keep_blank_values=True, errors="replace")
 
 
 async def _multipart(request: Request, body: bytes) -> list[tuple[str, str]]:
-    async def once() -> AsyncGenerator[bytes]:
+    async def body_stream() -> AsyncGenerator[bytes]:
         yield body
 
     parser = MultiPartParser(
-        request.headers, once(), max_files=FIELDS, max_fields=FIELDS, max_part_size=BODY_BYTES
+        request.headers,
+        body_stream(),
+        max_files=MAX_FIELDS,
+        max_fields=MAX_FIELDS,
+        max_part_size=MAX_BODY_BYTES,
     )
     try:
         form = await parser.parse()
@@ -89,85 +101,85 @@ async def _multipart(request: Request, body: bytes) -> list[tuple[str, str]]:
 
 
 log = logging.getLogger("mturk.site")
-STATUS = {
+STATUS_BY_CODE = {
     "NotYours": 404, "Unknown": 404, "NotEligible": 403, "Blocked": 403, "Expired": 410,
 }  # fmt: skip
-"""What HTTP calls a WorkError; all others are 409."""
+"""HTTP status per code of WorkError; 409 for all others."""
 Fields = Sequence[tuple[str, str]]
 Handler = Callable[[Visit], Response]
 
 
-def answering(site: Site, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
-    """Return the endpoint around a handler: session, rate, form token, error pages, cookie."""
+def create_endpoint(site: Site, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+    """Wrap a handler as an endpoint: session, rate limits, CSRF token, error pages, cookie."""
 
     async def endpoint(request: Request) -> Response:
         fields: list[tuple[str, str]] = []
-        fault: BodyError | None = None
+        body_error: BodyError | None = None
         if request.method == "POST":
             try:
                 fields = await read_fields(request)
             except BodyError as error:
-                fault = error
-        return await run_in_threadpool(_answer, site, request, fields, fault, handler)
+                body_error = error
+        return await run_in_threadpool(_respond, site, request, fields, body_error, handler)
 
     return endpoint
 
 
-def _answer(
-    site: Site, request: Request, fields: Fields, fault: BodyError | None, handler: Handler
+def _respond(
+    site: Site, request: Request, fields: Fields, body_error: BodyError | None, handler: Handler
 ) -> Response:  # fmt: skip
-    visit = visit_of(site, request, fields)
-    before = read_session(request.cookies, site.secret, secure=site.secure)
-    if before is None and has_cookie(request.cookies, secure=site.secure):
+    visit = create_visit(site, request, fields)
+    old_session = read_session(request.cookies, site.secret, secure=site.secure)
+    if old_session is None and has_cookie(request.cookies, secure=site.secure):
         log.warning("session cookie refused")
-    response = _within_rate(visit) or _handled(visit, fault, handler)
-    if visit.session != before:
+    response = _check_rate(visit) or _run_handler(visit, body_error, handler)
+    if visit.session != old_session:
         write_session(response, visit.session, site.secret, secure=site.secure)
     return response
 
 
-def visit_of(site: Site, request: Request, fields: Fields = ()) -> Visit:
-    """Return the request with its session and language; `?lang=` chooses one."""
+def create_visit(site: Site, request: Request, fields: Fields = ()) -> Visit:
+    """Return the request with its session and language; `?lang=` sets the language."""
     session = read_session(request.cookies, site.secret, secure=site.secure) or Session()
-    asked = request.query_params.get("lang")
-    if asked in texts.LANGUAGES:
-        session = replace(session, language=asked)
+    requested_language = request.query_params.get("lang")
+    if requested_language in texts.LANGUAGES:
+        session = replace(session, language=requested_language)
     accepted = request.headers.get("accept-language", "")
     language = session.language or texts.choose_language(accepted)
     return Visit(site, request, session, language, fields)
 
 
-def _within_rate(visit: Visit) -> Response | None:
-    """Return the page that says to wait, or None where there is no need to."""
+def _check_rate(visit: Visit) -> Response | None:
+    """Return an error page if the rate limit is exceeded, else None."""
     if visit.session.worker is None:
         seconds = visit.site.by_address.wait(visit.address)
     else:
         seconds = visit.site.by_worker.wait(visit.session.worker)
-    return _too_often(visit, seconds) if seconds else None
+    return _too_many_requests(visit, seconds) if seconds else None
 
 
-def _too_often(visit: Visit, seconds: int) -> Response:
-    """Return the page that says how long to wait."""
+def _too_many_requests(visit: Visit, seconds: int) -> Response:
+    """Return the error page with the waiting time."""
     log.warning("too many requests")
-    response = visit.refuse(429, "error.often", n=seconds)
+    response = visit.error_page(429, "error.often", n=seconds)
     response.headers["Retry-After"] = str(seconds)
     return response
 
 
-def _handled(visit: Visit, fault: BodyError | None, handler: Handler) -> Response:
+def _run_handler(visit: Visit, body_error: BodyError | None, handler: Handler) -> Response:
     try:
-        if fault:
-            raise RefusedError(fault.status, fault.key)
+        if body_error:
+            raise RefusedError(body_error.status, body_error.key)
         if visit.request.method == "POST":
             _check_csrf(visit)
         return handler(visit)
     except LinkError as error:
-        return _refused(visit, RefusedError(403, "error.link", str(error)))
+        return _refuse(visit, RefusedError(403, "error.link", str(error)))
     except WorkError as error:
-        status = STATUS.get(error.code, 409)
-        return _refused(visit, RefusedError(status, f"error.{error.code}", error.code))
+        status = STATUS_BY_CODE.get(error.code, 409)
+        return _refuse(visit, RefusedError(status, f"error.{error.code}", error.code))
     except RefusedError as error:
-        return _refused(visit, error)
+        return _refuse(visit, error)
 
 
 def _check_csrf(visit: Visit) -> None:
@@ -175,10 +187,14 @@ def _check_csrf(visit: Visit) -> None:
         raise RefusedError(403, "error.csrf", "form token missing or wrong")
 
 
-def _refused(visit: Visit, refusal: RefusedError) -> Response:
-    """Log what was refused, and answer it; who is refused over and over has to wait."""
+def _refuse(visit: Visit, refusal: RefusedError) -> Response:
+    """Log a refused request and return its error page; repeated refusals are rate-limited."""
     if refusal.status == 401:
-        return visit.go("/work/")
+        return visit.redirect("/work/")
     log.warning("refused: %s", refusal)
     seconds = visit.site.by_refusals.wait(visit.address) if refusal.status in (403, 404) else 0
-    return _too_often(visit, seconds) if seconds else visit.refuse(refusal.status, refusal.key)
+    return (
+        _too_many_requests(visit, seconds)
+        if seconds
+        else visit.error_page(refusal.status, refusal.key)
+    )

@@ -1,16 +1,17 @@
-"""What a worker lacks for a HIT, in words that a person uses."""
+"""Descriptions of qualification requirements for workers."""
 
 from __future__ import annotations
 
 import re
 
-from mturk.service.rules.eligibility import WORDS
+from mturk.service.rules.eligibility import COMPARATOR_PHRASES
 from mturk.service.site.countries import country_names
+from mturk.service.site.texts import number
 
-__all__ = ["in_words"]
+__all__ = ["describe_requirement"]
 
 NAMES = {
-    # name in `eligibility.unmet`: (German, English)
+    # name in `unmet_requirements`: (German, English)
     "Worker_Locale": ("Land, in dem Sie leben", "Country you live in"),
     "Worker_PercentAssignmentsApproved": (
         "Anteil Ihrer angenommenen Aufgaben in Prozent", "Percentage of your tasks approved",
@@ -25,14 +26,14 @@ NAMES = {
         "Anteil Ihrer zurückgegebenen Aufgaben in Prozent", "Percentage of your tasks returned",
     ),
     "Worker_PercentAssignmentsAbandoned": (
-        "Anteil Ihrer liegen gelassenen Aufgaben in Prozent", "Percentage of your tasks abandoned",
+        "Anteil Ihrer nicht beendeten Aufgaben in Prozent", "Percentage of your tasks abandoned",
     ),
     "Worker_NumberHITsApproved": (
         "Zahl Ihrer angenommenen Aufgaben", "Number of your tasks approved",
     ),
-    "Worker_Adult": ("Volljährigkeit", "Being of age"),
+    "Worker_Adult": ("Volljährigkeit", "Legal age"),
 }  # fmt: skip
-HOW = {
+COMPARATOR_TEXTS = {
     "below": ("weniger als ", "less than "),
     "at most": ("höchstens ", "at most "),
     "above": ("mehr als ", "more than "),
@@ -41,38 +42,42 @@ HOW = {
     "other than": ("nicht ", "not "),
     "one of": ("eines von ", "one of "),
     "none of": ("keines von ", "none of "),
-    "required": ("wird verlangt", "is required"),
-    "not allowed": ("darf nicht vorhanden sein", "must not be there"),
+    "required": ("erforderlich", "required"),
+    "not allowed": ("darf nicht vorhanden sein", "must not be present"),
 }
 LINE = re.compile(
-    rf"(?P<name>.+) (?:must be (?P<how>{'|'.join(WORDS.values())}) (?P<values>.+)|"
-    r"is (?P<there>required|not allowed))"
+    rf"(?P<name>.+) (?:must be (?P<comparator>{'|'.join(COMPARATOR_PHRASES.values())}) (?P<values>.+)|"
+    r"is (?P<presence>required|not allowed))"
 )
 
 
-def in_words(line: str, language: str) -> str:
-    """Say a line of `eligibility.unmet` in the worker's language; one of another form stays as it is.
+def describe_requirement(line: str, language: str) -> str:
+    """Translate a line of `unmet_requirements`; lines of another form are returned unchanged.
 
-    >>> in_words("Worker_Locale must be exactly DE", "de")
+    >>> describe_requirement("Worker_Locale must be exactly DE", "de")
     'Land, in dem Sie leben: Deutschland'
-    >>> in_words("Worker_NumberHITsApproved must be at least 100", "en")
+    >>> describe_requirement("Worker_NumberHITsApproved must be at least 100", "en")
     'Number of your tasks approved: at least 100'
+    >>> describe_requirement("Worker_NumberHITsApproved must be at least 3000", "de")
+    'Zahl Ihrer angenommenen Aufgaben: mindestens 3.000'
     """
-    found = LINE.fullmatch(line)
-    if found is None:
+    match = LINE.fullmatch(line)
+    if match is None:
         return line
-    place = 0 if language == "de" else 1
-    name = NAMES.get(found["name"], (found["name"],) * 2)[place]
-    if found["there"]:
-        return f"{name}: {HOW[found['there']][place]}"
-    values = found["values"]
-    if found["name"] == "Worker_Locale":
+    index = 0 if language == "de" else 1
+    name = NAMES.get(match["name"], (match["name"],) * 2)[index]
+    if match["presence"]:
+        return f"{name}: {COMPARATOR_TEXTS[match['presence']][index]}"
+    values = match["values"]
+    if match["name"] == "Worker_Locale":
         values = ", ".join(_country(value, language) for value in values.split(", "))
-    return f"{name}: {HOW[found['how']][place]}{values}"
+    else:
+        values = ", ".join(number(language, int(value)) for value in values.split(", "))
+    return f"{name}: {COMPARATOR_TEXTS[match['comparator']][index]}{values}"
 
 
 def _country(value: str, language: str) -> str:
-    """Name a country; a part of one (US-NY) keeps its code behind it."""
+    """Return the name of a country; the code of a subdivision (US-NY) is appended."""
     code, _, part = value.partition("-")
     name = country_names(language).get(code, code)
     return f"{name} ({part})" if part else name

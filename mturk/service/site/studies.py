@@ -1,4 +1,4 @@
-"""Studies with a recruiting link: which work, how much of it, the code at its end; and the file of them."""
+"""Studies with a recruiting link for a panel, and their settings file."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from urllib.parse import quote, urlsplit
 from bws.problems import InputError, Problem
 from bws.textio import read_toml
 
-__all__ = ["Study", "read_studies"]
+__all__ = ["PanelStudy", "read_studies"]
 
-PROLIFIC = "https://app.prolific.com/submissions/complete?cc={code}"
+PROLIFIC_URL = "https://app.prolific.com/submissions/complete?cc={code}"
 NAME = re.compile(r"[\w.-]{1,64}")
-TYPES: Mapping[str, type] = {
+SETTING_TYPES: Mapping[str, type] = {
     "completion_code": str,
     "title": str,
     "group_id": str,
@@ -26,80 +26,82 @@ TYPES: Mapping[str, type] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
-    """A study that participants of a panel join by one link."""
+class PanelStudy:
+    """A study that participants of a panel join by a recruiting link."""
 
     name: str
-    """In the link's token; 1 to 64 letters, digits, ``.``, ``_`` or ``-``."""
+    """Name in the link's token: 1 to 64 letters, digits, ``.``, ``_`` or ``-``."""
     completion_code: str
-    """Shown at the end, never before."""
+    """Code shown at the end of the study only."""
     title: str = ""
     group_id: str | None = None
-    """The HIT group (HITGroupId) that is worked on; None: whatever the worker may do."""
+    """HIT group (HITGroupId) of the study; None: all HITs available to the worker."""
     hits: int | None = None
-    """After how many HITs the study is done for a participant; None: when there is no work left.
+    """Number of HITs after which the study ends for a participant; None: when no HITs are available.
 
-    Counted in the group; without a group, since the participant entered in this browser.
+    Counted within the group; without a group, since the sign-in of the participant in this browser.
     """
-    return_url: str = PROLIFIC
-    """Where the participant goes at the end; ``{code}`` is the completion code; empty: nowhere."""
+    return_url: str = PROLIFIC_URL
+    """Return address at the end; ``{code}`` is replaced by the completion code; empty: none."""
     information: Mapping[str, str] = field(default_factory=dict)
-    """Language (de, en) -> what participants are told before they consent; blank lines part paragraphs."""
+    """Language (de, en) -> information before the consent; blank lines separate paragraphs."""
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
             raise ValueError(
-                f"study name {self.name!r}: 1 to 64 letters, digits, '.', '_' or '-' are allowed"
+                f"study name {self.name!r}; expected 1 to 64 letters, digits, '.', '_' or '-'"
             )
         if not self.completion_code.strip():
             raise ValueError(f"study {self.name!r} has no completion code")
         if self.hits is not None and self.hits < 1:
-            raise ValueError(f"study {self.name!r}: hits is {self.hits}; 1 or more is allowed")
+            raise ValueError(f"study {self.name!r}: hits is {self.hits}; expected 1 or more")
         if self.return_url and urlsplit(self.return_url).scheme not in ("http", "https"):
             raise ValueError(
-                f"study {self.name!r}: return_url is {self.return_url!r}; https or http is allowed"
+                f"study {self.name!r}: return_url is {self.return_url!r}; expected an https or http address"
             )
 
-    def way_back(self) -> str:
-        """Return the address at which the panel takes the participant back; empty where there is none.
+    def completion_url(self) -> str:
+        """Return the panel's address for completed participants; empty if not set.
 
-        >>> Study("pilot", "C1 X").way_back()
+        >>> PanelStudy("pilot", "C1 X").completion_url()
         'https://app.prolific.com/submissions/complete?cc=C1%20X'
         """
         return self.return_url.replace("{code}", quote(self.completion_code, safe=""))
 
     def paragraphs(self, language: str) -> list[str]:
-        """Return the information in this language, else in the other, a paragraph each."""
+        """Return the paragraphs of the information in this language, else in the other."""
         text = self.information.get(language) or next(iter(self.information.values()), "")
         return [paragraph.strip() for paragraph in re.split(r"\n\s*\n", text) if paragraph.strip()]
 
 
-def read_studies(path: str) -> list[Study]:
-    """Read studies from TOML, a table each: ``[pilot]`` with ``completion_code = "C1"`` and so on.
+def read_studies(path: str) -> list[PanelStudy]:
+    """Read studies from TOML, one table per study: ``[pilot]`` with ``completion_code = "C1"`` and so on.
 
-    InputError names every fault.
+    Raises InputError with all problems.
     """
-    found: list[Study] = []
+    studies: list[PanelStudy] = []
     problems: list[Problem] = []
     for name, table in read_toml(path).items():
         try:
-            found.append(_study(name, table))
+            studies.append(_parse_study(name, table))
         except ValueError as error:
             problems.append(Problem(path, None, str(error)))
     if problems:
         raise InputError(problems)
-    return found
+    return studies
 
 
-def _study(name: str, table: Any) -> Study:
+def _parse_study(name: str, table: Any) -> PanelStudy:
     if not isinstance(table, dict):
-        raise ValueError(f"{name} stands outside a study; write it below a line such as [pilot]")
-    allowed = [one.name for one in fields(Study) if one.name != "name"]
+        raise ValueError(f"{name} is outside a table; expected tables such as [pilot]")
+    allowed = [setting.name for setting in fields(PanelStudy) if setting.name != "name"]
     for key, value in table.items():
         if key not in allowed:
-            raise ValueError(f"study {name!r}: {key} is no setting; allowed: {', '.join(allowed)}")
-        if not isinstance(value, TYPES[key]) or isinstance(value, bool):
             raise ValueError(
-                f"study {name!r}: {key} is {value!r}; {TYPES[key].__name__} is allowed"
+                f"study {name!r}: unknown setting {key}; expected one of {', '.join(allowed)}"
             )
-    return Study(name, **{"completion_code": "", **table})
+        if not isinstance(value, SETTING_TYPES[key]) or isinstance(value, bool):
+            raise ValueError(
+                f"study {name!r}: {key} is {value!r}; expected {SETTING_TYPES[key].__name__}"
+            )
+    return PanelStudy(name, **{"completion_code": "", **table})

@@ -1,4 +1,4 @@
-"""What the site says, in German and English, and how it writes money, durations and counts."""
+"""Texts of the site in German and English, and formatting of money, durations and times."""
 
 from __future__ import annotations
 
@@ -6,9 +6,20 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 
-from babel.numbers import format_currency
+from babel.numbers import format_currency, format_decimal
 
-__all__ = ["LANGUAGES", "TEXTS", "choose_language", "clock", "duration", "iso", "money", "text"]
+__all__ = [
+    "LANGUAGES",
+    "TEXTS",
+    "choose_language",
+    "clock",
+    "duration",
+    "error_title",
+    "iso",
+    "money",
+    "number",
+    "text",
+]
 
 LANGUAGES = {"de": "Deutsch", "en": "English"}
 
@@ -19,46 +30,47 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "nav": ("Hauptnavigation", "Main navigation"),
     "nav.language": ("Sprache", "Language"),
     "nav.work": ("Aufgaben", "Tasks"),
-    "nav.history": ("Mein Stand", "My progress"),
+    "nav.history": ("Mein Fortschritt", "My progress"),
     "nav.qualifications": ("Qualifikationen", "Qualifications"),
     "nav.messages": ("Nachrichten", "Messages"),
-    "nav.leave": ("Abmelden", "Leave"),
+    "nav.leave": ("Abmelden", "Sign out"),
     "nav.you": ("Angemeldet als {worker}", "Signed in as {worker}"),
     "back.work": ("Zu den Aufgaben", "Back to the tasks"),
     "rehearsal": (
-        "Probebetrieb: Dieser Dienst läuft nur auf diesem Rechner, und jede Kennung wird ohne Prüfung "
-        "angenommen.",
-        "Rehearsal: this service runs on this computer only, and every ID is accepted without a check.",
+        "Probebetrieb: Dieser Dienst ist nur auf diesem Rechner erreichbar, und jede Kennung wird "
+        "ohne Prüfung angenommen.",
+        "Dry run: this service is only reachable from this computer, and every ID is accepted "
+        "without verification.",
     ),
     # entering
     "enter.title": ("Anmelden", "Sign in"),
     "enter.closed": (
-        "Sie brauchen Ihren persönlichen Link oder den Einladungslink der Studie, um hier zu arbeiten. "
-        "Wenn Sie "
-        "einen Link bekommen haben, öffnen Sie ihn bitte noch einmal.",
-        "You need your personal link, or the study's invitation link, to work here. If you were sent a link, "
-        "please open it again.",
+        "Für die Anmeldung brauchen Sie Ihren persönlichen Link oder den Einladungslink der Studie. "
+        "Wenn Sie einen Link erhalten haben, öffnen Sie ihn bitte noch einmal.",
+        "You need your personal link or the invitation link of the study to sign in. If you received "
+        "a link, please open it again.",
     ),
     "enter.open": (
-        "Geben Sie eine beliebige Kennung ein. Jede Kennung ist eine eigene Person mit eigenen Aufgaben.",
-        "Enter any ID. Each ID is a person of its own, with tasks of its own.",
+        "Geben Sie eine beliebige Kennung ein. Jede Kennung steht für eine eigene Person mit eigenen "
+        "Aufgaben.",
+        "Enter any ID. Each ID represents a separate person with separate tasks.",
     ),
     "enter.worker": ("Kennung", "Worker ID"),
     "enter.worker.hint": (
-        "Ein A und danach Großbuchstaben und Ziffern, zum Beispiel AREHEARSAL1.",
-        "An A, then capital letters and digits, for example AREHEARSAL1.",
+        "Ein A, gefolgt von Großbuchstaben und Ziffern, zum Beispiel AREHEARSAL1.",
+        "An A, followed by capital letters and digits, for example AREHEARSAL1.",
     ),
     "enter.worker.bad": (
-        "Diese Kennung geht nicht: Sie muss mit A beginnen, dann folgen 1 bis 63 Großbuchstaben oder "
-        "Ziffern.",
-        "This ID does not work: it must start with A, followed by 1 to 63 capital letters or digits.",
+        "Diese Kennung ist ungültig. Sie muss mit A beginnen, gefolgt von 1 bis 63 Großbuchstaben "
+        "oder Ziffern.",
+        "This ID is not valid. It must start with A, followed by 1 to 63 capital letters or digits.",
     ),
     "enter.button": ("Weiter", "Continue"),
     "start.title": ("Bevor es losgeht", "Before you start"),
     "start.country": ("In welchem Land leben Sie?", "In which country do you live?"),
     "start.country.hint": (
-        "Manche Aufgaben sind nur für Personen aus bestimmten Ländern.",
-        "Some tasks are only for people from certain countries.",
+        "Einige Aufgaben sind nur für Personen aus bestimmten Ländern verfügbar.",
+        "Some tasks are only available to people from certain countries.",
     ),
     "start.country.choose": ("Bitte wählen", "Please choose"),
     "start.country.bad": ("Bitte wählen Sie ein Land aus.", "Please choose a country."),
@@ -73,27 +85,27 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "You cannot take part without giving your consent.",
     ),
     "start.information": (
-        "Gespeichert werden Ihre Kennung, Ihr Land, Ihre Antworten und deren Uhrzeit. Sie können "
-        "jederzeit ohne "
-        "Angabe von Gründen aufhören; eine angefangene Aufgabe geben Sie dann bitte zurück.",
-        "Your ID, your country, your answers and their times are stored. You may stop at any time without "
-        "giving a reason; please return a task that you have begun.",
+        "Gespeichert werden Ihre Kennung, Ihr Land, Ihre Antworten und deren Zeitpunkte. Sie können "
+        "jederzeit ohne Angabe von Gründen aufhören; eine begonnene Aufgabe geben Sie dann bitte "
+        "zurück.",
+        "Your ID, your country, your answers and their times are stored. You may stop at any time "
+        "without giving a reason; please return any task that you have started.",
     ),
     "start.button": ("Beginnen", "Start"),
     # offers
     "work.title": ("Verfügbare Aufgaben", "Available tasks"),
-    "work.open": ("Angefangene Aufgaben", "Tasks you have begun"),
+    "work.open": ("Begonnene Aufgaben", "Tasks in progress"),
     "work.resume": ("Weiterarbeiten", "Continue working"),
     "work.none": (
-        "Zurzeit gibt es keine Aufgaben für Sie. Schauen Sie später wieder vorbei.",
+        "Zurzeit gibt es keine Aufgaben für Sie. Bitte schauen Sie später wieder vorbei.",
         "There are no tasks for you at the moment. Please come back later.",
     ),
     "work.reward": ("Vergütung", "Reward"),
     "work.count": ("Verfügbar", "Available"),
     "work.tasks": ("{n} Aufgabe|{n} Aufgaben", "{n} task|{n} tasks"),
-    "work.time": ("Zeit", "Time allowed"),
+    "work.time": ("Bearbeitungszeit", "Time allowed"),
     "work.keywords": ("Stichwörter", "Keywords"),
-    "work.unmet": ("Ihnen fehlt dafür noch:", "What you still lack for this:"),
+    "work.unmet": ("Nicht erfüllte Voraussetzungen:", "Unmet requirements:"),
     "work.preview": ("Ansehen", "Preview"),
     "work.preview.of": ("Ansehen: {title}", "Preview: {title}"),
     "work.accept": ("Annehmen", "Accept"),
@@ -108,18 +120,19 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "Vorschau: Nehmen Sie die Aufgabe an, bevor Sie absenden.",
         "Preview: accept the task before you submit.",
     ),
-    "question": ("Die Aufgabe", "The task"),
+    "question": ("Aufgabe", "Task"),
     "question.frame": ("Frage: {title}", "Question: {title}"),
     # working
-    "working.left": ("Noch", "Time left"),
-    "working.until": ("bis {time} Uhr", "until {time}"),
+    "working.left": ("Verbleibende Zeit", "Time left"),
+    "working.until": ("bis {time} Uhr (UTC)", "until {time} (UTC)"),
     "working.return": ("Zurückgeben", "Return"),
     "working.return.hint": (
-        "Zurückgegebene Aufgaben bekommt jemand anders; Ihre Antworten darin gehen verloren.",
-        "A returned task goes to somebody else; your answers in it are lost.",
+        "Eine zurückgegebene Aufgabe wird an andere vergeben; Ihre Antworten darin gehen verloren.",
+        "A returned task is given to somebody else; your answers in it are lost.",
     ),
     "working.automatic": (
-        "Danach gleich die nächste Aufgabe annehmen", "Accept the next task right afterwards",
+        "Anschließend automatisch die nächste Aufgabe annehmen",
+        "Accept the next task automatically",
     ),
     "working.continue": ("Abgesendet? Weiter", "Submitted? Continue"),
     "working.minutes": ("Noch 5 Minuten.", "5 minutes left."),
@@ -129,57 +142,58 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "Time is up. This task can no longer be submitted.",
     ),
     "working.not_yet": (
-        "Diese Aufgabe ist noch nicht abgesendet. Bitte benutzen Sie den Knopf zum Absenden in der Aufgabe.",
+        "Diese Aufgabe wurde noch nicht abgesendet. Bitte verwenden Sie die Schaltfläche zum "
+        "Absenden in der Aufgabe.",
         "This task has not been submitted yet. Please use the submit button inside the task.",
     ),
-    "working.returned": ("Die Aufgabe ist zurückgegeben.", "The task has been returned."),
-    "working.returned.title": ("Und jetzt?", "What next?"),
+    "working.returned": ("Die Aufgabe wurde zurückgegeben.", "The task has been returned."),
+    "working.returned.title": ("Wie geht es weiter?", "What next?"),
     "working.next": ("Nächste Aufgabe", "Next task"),
     "working.received": (
-        "Vielen Dank, Ihre Antwort ist angekommen.", "Thank you, your answer has been received.",
+        "Vielen Dank, Ihre Antwort ist eingegangen.",
+        "Thank you, your answer has been received.",
     ),
     "working.received.none": (
-        "Vielen Dank, Ihre Antwort ist angekommen. Weitere Aufgaben dieser Art gibt es zurzeit nicht für "
-        "Sie.",
-        "Thank you, your answer has been received. There are no more tasks of this kind for you at the "
-        "moment.",
+        "Vielen Dank, Ihre Antwort ist eingegangen. Weitere Aufgaben dieser Art sind zurzeit nicht "
+        "für Sie verfügbar.",
+        "Thank you, your answer has been received. There are no more tasks of this kind for you at "
+        "the moment.",
     ),
     # what the frame answers
-    "submit.done": ("Ihre Antwort ist angekommen", "Your answer has been received"),
-    "submit.again": (
-        "Diese Antwort war schon angekommen", "This answer had already been received",
-    ),
+    "submit.done": ("Ihre Antwort ist eingegangen", "Your answer has been received"),
+    "submit.again": ("Diese Antwort war bereits eingegangen", "This answer had already been received"),
     "submit.again.text": (
-        "Es gilt, was Sie zuerst abgesendet haben; nichts wurde geändert.",
-        "What you submitted first counts; nothing was changed.",
+        "Ihre erste Antwort zählt; nichts wurde geändert.",
+        "Your first answer counts; nothing was changed.",
     ),
     "submit.next": (
-        "Wenn es nicht von selbst weitergeht, benutzen Sie bitte den Knopf „Abgesendet? Weiter“ auf "
-        "dieser Seite.",
-        "If nothing happens by itself, please use the button “Submitted? Continue” on this page.",
+        "Falls es nicht automatisch weitergeht, klicken Sie bitte auf dieser Seite auf „Abgesendet? "
+        "Weiter“.",
+        "If the page does not continue automatically, please click “Submitted? Continue” on this page.",
     ),
     "submit.wrong": ("Noch nicht abgesendet", "Not submitted yet"),
     "submit.wrong.text": (
-        "An der Antwort fehlt noch etwas. Gehen Sie zurück; Ihre Angaben stehen noch da.",
-        "Something is missing from the answer. Go back; your answers are still there.",
+        "Die Antwort ist unvollständig oder ungültig. Bitte gehen Sie zurück; Ihre Angaben bleiben "
+        "erhalten.",
+        "The answer is incomplete or invalid. Please go back; your answers are kept.",
     ),
-    "submit.details": ("Was nicht stimmt", "What is wrong"),
+    "submit.details": ("Fehler in der Antwort", "Problems of the answer"),
     "submit.back": ("Zurück zur Aufgabe", "Back to the task"),
-    "submit.refused": ("Nicht angenommen", "Not accepted"),
+    "submit.refused": ("Antwort nicht angenommen", "Answer not accepted"),
     # record
-    "history.title": ("Mein Stand", "My progress"),
+    "history.title": ("Mein Fortschritt", "My progress"),
     "history.submitted": ("Abgesendet", "Submitted"),
     "history.approved": ("Angenommen", "Approved"),
-    "history.pending": ("Noch offen", "Pending"),
+    "history.pending": ("In Prüfung", "Pending"),
     "history.rejected": ("Abgelehnt", "Rejected"),
     "history.earned": ("Verdient", "Earned"),
     "history.table": ("Meine letzten Aufgaben", "My most recent tasks"),
     "history.task": ("Aufgabe", "Task"),
     "history.when": ("Abgesendet am", "Submitted at"),
-    "history.status": ("Stand", "Status"),
+    "history.status": ("Status", "Status"),
     "history.feedback": ("Rückmeldung", "Feedback"),
     "history.none": ("Sie haben noch nichts abgesendet.", "You have not submitted anything yet."),
-    "status.Submitted": ("noch offen", "pending"),
+    "status.Submitted": ("in Prüfung", "pending"),
     "status.Approved": ("angenommen", "approved"),
     "status.Rejected": ("abgelehnt", "rejected"),
     "messages.title": ("Nachrichten", "Messages"),
@@ -195,10 +209,13 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "qualifications.test": ("Test machen", "Take the test"),
     "qualifications.test.of": ("Test machen: {title}", "Take the test: {title}"),
     "qualifications.send": ("Test absenden", "Submit the test"),
-    "qualifications.granted": ("Sie haben die Qualifikation jetzt.", "You now have the qualification."),
+    "qualifications.granted": (
+        "Sie haben die Qualifikation erhalten.",
+        "You have been granted the qualification.",
+    ),
     "qualifications.pending": (
-        "Ihr Antrag ist gestellt; die Studienleitung entscheidet darüber.",
-        "Your request has been made; the researchers will decide on it.",
+        "Ihr Antrag wurde gestellt; die Studienleitung entscheidet darüber.",
+        "Your request has been submitted; the researchers will decide on it.",
     ),
     "qualifications.have": ("Sie haben diese Qualifikation.", "You have this qualification."),
     "qualifications.no": (
@@ -211,19 +228,19 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     # the end of a study
     "finished.title": ("Geschafft, vielen Dank!", "Finished, thank you!"),
     "finished.text": (
-        "Sie sind mit dieser Studie fertig. Ihr Abschlusscode ist:",
+        "Sie haben diese Studie abgeschlossen. Ihr Abschlusscode lautet:",
         "You have completed this study. Your completion code is:",
     ),
     "finished.back": ("Zurück zu Prolific und abschließen", "Return to Prolific and complete"),
     "finished.back.other": ("Zurück und abschließen", "Return and complete"),
     "finished.nothing.title": ("Keine Aufgaben mehr", "No tasks left"),
     "finished.nothing": (
-        "Zurzeit gibt es in dieser Studie keine Aufgabe für Sie. Sie haben nichts abgesendet und müssen "
-        "nichts "
-        "weiter tun. Bitte geben Sie Ihren Platz dort frei, wo Sie herkommen (auf Prolific: „Return "
-        "submission“).",
-        "There is no task for you in this study at the moment. You have submitted nothing and need not do "
-        "anything. Please give up your place where you came from (on Prolific: “Return submission”).",
+        "Zurzeit gibt es in dieser Studie keine Aufgabe für Sie. Sie haben nichts abgesendet und "
+        "müssen nichts weiter tun. Bitte geben Sie Ihren Platz auf der Plattform frei, über die Sie "
+        "gekommen sind (auf Prolific: „Return submission“).",
+        "There is no task for you in this study at the moment. You have not submitted anything and "
+        "need not do anything else. Please give up your place on the platform you came from (on "
+        "Prolific: “Return submission”).",
     ),
     # a QuestionForm
     "form.submit": ("Absenden", "Submit"),
@@ -236,129 +253,172 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "form.choices.exact": ("Wählen Sie genau {low}.", "Choose exactly {low}."),
     "form.other": ("Anderes, und zwar", "Other, namely"),
     "form.upload": (
-        "Hier wird eine Datei verlangt. Dieser Dienst nimmt keine Dateien an; diese Frage kann nicht "
+        "Diese Frage verlangt eine Datei. Da dieser Dienst keine Dateien annimmt, kann sie nicht "
         "beantwortet werden.",
-        "A file is asked for here. This service takes no files; this question cannot be answered.",
+        "This question requires a file. It cannot be answered, because this service does not accept files.",
     ),
     "form.missing": ("„{name}“ ist noch nicht beantwortet.", "“{name}” has not been answered."),
     "form.short": (
-        "„{name}“ hat {n} Zeichen; verlangt sind {low} bis {high}.",
-        "“{name}” has {n} characters; {low} to {high} are allowed.",
+        "„{name}“ hat {n} Zeichen; erlaubt sind {low} bis {high}.",
+        "“{name}” has {n} characters; expected {low} to {high}.",
     ),
     "form.number": (
         "„{name}“ muss eine Zahl von {low} bis {high} sein.",
         "“{name}” must be a number from {low} to {high}.",
     ),
     "form.selections": (
-        "Bei „{name}“ sind {n} Antworten gewählt; verlangt sind {low} bis {high}.",
-        "“{name}” has {n} choices; {low} to {high} are allowed.",
+        "Bei „{name}“ sind {n} Antworten gewählt; erlaubt sind {low} bis {high}.",
+        "“{name}” has {n} choices; expected {low} to {high}.",
     ),
     "form.foreign": (
-        "Bei „{name}“ steht eine Antwort, die nicht zur Wahl steht.",
+        "Bei „{name}“ wurde eine Antwort gesendet, die nicht zur Auswahl gehört.",
         "“{name}” has an answer that is not one of the choices.",
     ),
     # errors
-    "error.title": ("Das geht nicht", "That does not work"),
+    "error.title": ("Anfrage nicht möglich", "Request not possible"),
+    "error.title.403": ("Zugriff nicht möglich", "Access denied"),
+    "error.title.404": ("Seite nicht gefunden", "Page not found"),
+    "error.title.410": ("Nicht mehr verfügbar", "No longer available"),
+    "error.title.429": ("Zu viele Anfragen", "Too many requests"),
+    "error.title.500": ("Interner Fehler", "Internal error"),
     "error.request": ("Kennung der Anfrage: {id}", "Request ID: {id}"),
     "error.link": (
-        "Dieser Link ist nicht gültig oder abgelaufen. Öffnen Sie ihn bitte noch einmal genau so, wie Sie "
-        "ihn "
-        "bekommen haben, oder fragen Sie die Studienleitung.",
-        "This link is not valid or has expired. Please open it again exactly as you were given it, or ask "
-        "the researchers.",
+        "Dieser Link ist ungültig oder abgelaufen. Bitte öffnen Sie ihn noch einmal genau so, wie "
+        "Sie ihn erhalten haben, oder wenden Sie sich an die Studienleitung.",
+        "This link is not valid or has expired. Please open it again exactly as you received it, or "
+        "contact the researchers.",
     ),
     "error.csrf": (
-        "Dieses Formular ist veraltet. Bitte gehen Sie zurück, laden Sie die Seite neu und versuchen Sie es "
-        "noch einmal.",
-        "This form is out of date. Please go back, reload the page and try again.",
+        "Dieses Formular ist abgelaufen. Bitte gehen Sie zurück, laden Sie die Seite neu und "
+        "versuchen Sie es noch einmal.",
+        "This form has expired. Please go back, reload the page and try again.",
     ),
-    "error.not_found": ("Diese Seite gibt es nicht.", "There is no such page."),
-    "error.method": ("So kann diese Seite nicht aufgerufen werden.", "This page cannot be called that way."),
+    "error.not_found": (
+        "Die Adresse ist falsch, oder die Seite gibt es nicht mehr.",
+        "The address is wrong, or the page no longer exists.",
+    ),
+    "error.method": (
+        "Diese Seite kann so nicht aufgerufen werden.",
+        "This page does not support this kind of request.",
+    ),
     "error.often": (
-        "Das waren zu viele Anfragen. Bitte warten Sie {n} Sekunde.|"
-        "Das waren zu viele Anfragen. Bitte warten Sie {n} Sekunden.",
-        "Too many requests. Please wait {n} second.|Too many requests. Please wait {n} seconds.",
+        "Bitte warten Sie {n} Sekunde, und versuchen Sie es dann noch einmal.|Bitte warten Sie {n} "
+        "Sekunden, und versuchen Sie es dann noch einmal.",
+        "Please wait {n} second and try again.|Please wait {n} seconds and try again.",
     ),
     "error.server": (
-        "Auf dem Server ist etwas schiefgegangen. Bitte versuchen Sie es noch einmal.",
-        "Something went wrong on the server. Please try again.",
+        "Auf dem Server ist ein Fehler aufgetreten. Bitte versuchen Sie es noch einmal.",
+        "An error occurred on the server. Please try again.",
     ),
-    "error.not_a_form": ("Das war kein Formular.", "That was not a form."),
+    "error.not_a_form": (
+        "Die Anfrage enthält kein gültiges Formular.",
+        "The request does not contain a valid form.",
+    ),
     "error.too_large": (
-        "Das ist zu viel auf einmal: höchstens 1 MB und 1000 Felder.",
-        "That is too much at once: 1 MB and 1000 fields at most.",
+        "Die Anfrage ist zu groß; erlaubt sind höchstens 1 MB und 1.000 Felder.",
+        "The request is too large; the limits are 1 MB and 1,000 fields.",
     ),
     "error.files": (
-        "Dieser Dienst nimmt keine Dateien an. Gehen Sie zurück und senden Sie die Antwort ohne Datei ab.",
-        "This service takes no files. Go back and submit the answer without a file.",
+        "Dieser Dienst nimmt keine Dateien an. Bitte gehen Sie zurück und senden Sie die Antwort "
+        "ohne Datei ab.",
+        "This service does not accept files. Please go back and submit the answer without a file.",
     ),
     "error.preview": (
-        "In der Vorschau kann nichts abgesendet werden. Nehmen Sie die Aufgabe zuerst an.",
+        "In der Vorschau kann nichts abgesendet werden. Bitte nehmen Sie die Aufgabe zuerst an.",
         "Nothing can be submitted in the preview. Please accept the task first.",
     ),
     "error.no_token": (
-        "Diese Antwort lässt sich keiner Aufgabe zuordnen. Sie muss an die Adresse gehen, die die Seite als "
-        "turkSubmitTo bekommt.",
-        "This answer cannot be matched with a task. It must go to the address that the page is given as "
-        "turkSubmitTo.",
+        "Diese Antwort lässt sich keiner Aufgabe zuordnen. Sie muss an die Adresse gesendet werden, "
+        "die die Seite als turkSubmitTo erhält.",
+        "This answer cannot be matched with a task. It must be sent to the address that the page "
+        "receives as turkSubmitTo.",
     ),
     "error.NoWork": (
-        "Davon gibt es zurzeit keine Aufgabe für Sie.", "There is no such task for you at the moment.",
+        "Zurzeit ist keine Aufgabe dieser Art für Sie verfügbar.",
+        "No task of this kind is available for you at the moment.",
     ),
     "error.NotEligible": (
         "Sie erfüllen die Voraussetzungen für diese Aufgabe nicht.",
         "You do not meet this task’s requirements.",
     ),
-    "error.AlreadyDone": ("Diese Aufgabe haben Sie schon bearbeitet.", "You have already done this task."),
+    "error.AlreadyDone": ("Diese Aufgabe haben Sie bereits bearbeitet.", "You have already done this task."),
     "error.Full": (
-        "Diese Aufgabe ist inzwischen an andere vergeben.", "This task has been taken by others meanwhile.",
+        "Diese Aufgabe wurde inzwischen an andere vergeben.",
+        "This task has been taken by others in the meantime.",
     ),
-    "error.Expired": (
-        "Die Zeit für diese Aufgabe ist abgelaufen.", "The time for this task is over.",
-    ),
+    "error.Expired": ("Die Zeit für diese Aufgabe ist abgelaufen.", "The time for this task has expired."),
     "error.Blocked": (
-        "Sie können für diese Studienleitung zurzeit nicht arbeiten. Bei Fragen wenden Sie sich bitte an "
-        "sie.",
-        "You cannot work for these researchers at present. Please contact them if you have questions.",
+        "Die Studienleitung nimmt zurzeit keine Arbeit von Ihnen an. Bei Fragen wenden Sie sich "
+        "bitte an sie.",
+        "You cannot currently work for these researchers. Please contact them if you have questions.",
     ),
-    "error.NotYours": ("Diese Seite gibt es nicht.", "There is no such page."),
+    "error.NotYours": (
+        "Die Adresse ist falsch, oder die Seite gibt es nicht mehr.",
+        "The address is wrong, or the page no longer exists.",
+    ),
     "error.Closed": (
         "Diese Aufgabe ist nicht mehr offen.", "This task is no longer open.",
     ),
-    "error.Unknown": ("Diese Seite gibt es nicht.", "There is no such page."),
+    "error.Unknown": (
+        "Die Adresse ist falsch, oder die Seite gibt es nicht mehr.",
+        "The address is wrong, or the page no longer exists.",
+    ),
 }  # fmt: skip
 
 
 def text(language: str, key: str, **values: object) -> str:
-    """Return a text; with ``n`` it is the singular or the plural.
+    """Return a text; ``n`` selects the singular or plural, and numbers are formatted.
 
-    >>> text("en", "work.tasks", n=1), text("de", "work.tasks", n=2)
-    ('1 task', '2 Aufgaben')
+    >>> text("en", "work.tasks", n=1), text("de", "work.tasks", n=1000)
+    ('1 task', '1.000 Aufgaben')
     """
-    found = TEXTS[key][0 if language == "de" else 1]
-    if "|" in found:
-        one, many = found.split("|")
-        found = one if values["n"] == 1 else many
-    return found.format(**values)
+    message = TEXTS[key][0 if language == "de" else 1]
+    if "|" in message:
+        singular, plural = message.split("|")
+        message = singular if values["n"] == 1 else plural
+    formatted = {
+        name: number(language, value) if isinstance(value, (int, float)) else value
+        for name, value in values.items()
+    }
+    return message.format(**formatted)
+
+
+def number(language: str, value: float) -> str:
+    """Format a number with the separators of the language.
+
+    >>> number("de", 2500.5), number("en", 3000.0)
+    ('2.500,5', '3,000')
+    """
+    return format_decimal(value, locale=language)
+
+
+def error_title(language: str, status: int) -> str:
+    """Return the title of the error page of an HTTP status.
+
+    >>> error_title("de", 404), error_title("en", 413)
+    ('Seite nicht gefunden', 'Request not possible')
+    """
+    key = f"error.title.{status}"
+    return text(language, key if key in TEXTS else "error.title")
 
 
 def choose_language(accepted: str) -> str:
-    """Return the language that a browser's Accept-Language prefers: German or English.
+    """Return the preferred language of an Accept-Language header: German or English.
 
     >>> choose_language("fr, de-AT;q=0.8, en;q=0.3"), choose_language(""), choose_language("en, de")
     ('de', 'en', 'en')
     """
-    wanted: dict[str, float] = {}
+    weights: dict[str, float] = {}
     for part in accepted.lower().split(","):
         tag, _, weight = part.strip().partition(";q=")
         language = tag.split("-")[0]
         if language in LANGUAGES:
-            wanted[language] = max(wanted.get(language, 0.0), _weight(weight))
-    best = max(wanted.values(), default=0.0)
-    return next((name for name, weight in wanted.items() if weight == best > 0), "en")
+            weights[language] = max(weights.get(language, 0.0), _parse_weight(weight))
+    best = max(weights.values(), default=0.0)
+    return next((name for name, weight in weights.items() if weight == best > 0), "en")
 
 
-def _weight(text: str) -> float:
+def _parse_weight(text: str) -> float:
     try:
         return float(text) if text else 1.0
     except ValueError:
@@ -366,7 +426,7 @@ def _weight(text: str) -> float:
 
 
 def money(language: str, amount: Decimal) -> str:
-    """Write US dollars, with cents.
+    """Format US dollars with cents.
 
     >>> money("en", Decimal("1234.5")), money("de", Decimal("0.25"))
     ('$1,234.50', '0,25\\xa0$')
@@ -375,7 +435,7 @@ def money(language: str, amount: Decimal) -> str:
 
 
 def iso(seconds: float) -> str:
-    """Write a time for machines.
+    """Format a time as ISO 8601 in UTC.
 
     >>> iso(0)
     '1970-01-01T00:00:00Z'
@@ -384,7 +444,7 @@ def iso(seconds: float) -> str:
 
 
 def clock(seconds: float, language: str) -> str:
-    """Write a time for people without scripts; with them it becomes the local one.
+    """Format a time in UTC for browsers without scripts; scripts replace it by the local time.
 
     >>> clock(0, "de"), clock(0, "en")
     ('01.01.1970 00:00 UTC', '1970-01-01 00:00 UTC')
@@ -402,7 +462,7 @@ UNITS: Sequence[tuple[int, str, str, str, str]] = (
 
 
 def duration(language: str, seconds: int) -> str:
-    """Write a duration in its two largest units.
+    """Format a duration in its two largest units.
 
     >>> [duration("en", n).replace("\xa0", " ") for n in (5400, 1800, 45)]
     ['1 hour 30 minutes', '30 minutes', '45 seconds']

@@ -1,4 +1,4 @@
-"""One request to the site: who asks, with what, and how the answer looks."""
+"""A request to the site, with its session, and rendering of the response."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from mturk.service.monitoring.requests import request_id
-from mturk.service.rules.work import Work
+from mturk.service.rules.work import WorkerService
 from mturk.service.site import texts
 from mturk.service.site.headers import page_headers
-from mturk.service.site.rate_limits import Buckets, Rates
-from mturk.service.site.requirements import in_words
+from mturk.service.site.rate_limits import RateLimits, TokenBuckets
+from mturk.service.site.requirements import describe_requirement
 from mturk.service.site.sessions import Session, csrf_token
-from mturk.service.site.studies import Study
+from mturk.service.site.studies import PanelStudy
 
 __all__ = ["RefusedError", "Site", "Visit", "environment"]
 
 
 class RefusedError(Exception):
-    """A request that is answered with an error page; `detail` is for the log, without secrets."""
+    """A request answered with an error page; `detail` is logged and must not contain secrets."""
 
     def __init__(self, status: int, key: str, detail: str = "") -> None:
         super().__init__(detail or key)
@@ -33,37 +33,37 @@ class RefusedError(Exception):
 
 @functools.cache
 def environment() -> Environment:
-    """Return the templates: all escaped, and an unknown name is an error."""
-    found = Environment(
+    """Return the template environment, with autoescaping and strict undefined names."""
+    templates = Environment(
         loader=PackageLoader("mturk.service.site"), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    found.globals["languages"] = texts.LANGUAGES
-    found.globals["request_id"] = request_id
-    found.filters["clock"] = texts.clock
-    found.filters["iso"] = texts.iso
-    return found
+    templates.globals["languages"] = texts.LANGUAGES
+    templates.globals["request_id"] = request_id
+    templates.filters["clock"] = texts.clock
+    templates.filters["iso"] = texts.iso
+    return templates
 
 
 class Site:
-    """What every request needs: the work, the secret, the addresses, the limits."""
+    """Context shared by all requests: worker service, secret, addresses, rate limits."""
 
     def __init__(
-        self, work: Work, secret: bytes, *, frame_url: str, site_url: str, open_entry: bool,
-        studies: Mapping[str, Study], now: Callable[[], float], rates: Rates,
+        self, work: WorkerService, secret: bytes, *, frame_url: str, site_url: str, open_entry: bool,
+        studies: Mapping[str, PanelStudy], now: Callable[[], float], rates: RateLimits,
     ) -> None:  # fmt: skip
         self.work, self.secret, self.now = work, secret, now
         self.frame_url, self.site_url = frame_url, site_url
         self.open_entry, self.studies = open_entry, studies
         self.secure = site_url.startswith("https:")
-        self.by_worker = Buckets(rates.worker, now=now)
-        self.by_address = Buckets(rates.address, now=now)
-        self.by_refusals = Buckets(rates.refusals, now=now)
+        self.by_worker = TokenBuckets(rates.worker, now=now)
+        self.by_address = TokenBuckets(rates.address, now=now)
+        self.by_refusals = TokenBuckets(rates.refusals, now=now)
 
 
 @dataclass
 class Visit:
-    """One request; `session` may be replaced, and is then written back."""
+    """A request; a replaced `session` is written back to the cookie."""
 
     site: Site
     request: Request
@@ -73,34 +73,34 @@ class Visit:
 
     @property
     def worker(self) -> str:
-        """The worker who has entered; RefusedError where nobody has."""
+        """Id of the signed-in worker; raises RefusedError if nobody is signed in."""
         if self.session.worker is None:
-            raise RefusedError(401, "enter.closed", "nobody has entered")
+            raise RefusedError(401, "enter.closed", "not signed in")
         return self.session.worker
 
     @property
-    def study(self) -> Study | None:
-        """The study that the worker joined by link, where it is still offered."""
+    def study(self) -> PanelStudy | None:
+        """Study that the worker joined by link; None if it is no longer available."""
         return self.site.studies.get(self.session.study or "")
 
     @property
     def address(self) -> str:
-        """Where the request comes from."""
+        """Address of the client."""
         return self.request.client.host if self.request.client else "unknown"
 
     def field(self, name: str) -> str:
-        """Return a field of the form; empty where it is not there."""
+        """Return a form field; empty if absent."""
         return _storable(dict(self.fields).get(name, ""))
 
-    def part(self, name: str) -> str:
-        """Return a part of the path."""
+    def path_parameter(self, name: str) -> str:
+        """Return a path parameter."""
         return _storable(self.request.path_params[name])
 
     def t(self, key: str, **values: object) -> str:
         """Return a text in the visitor's language."""
         return texts.text(self.language, key, **values)
 
-    def change(self, **values: Any) -> None:
+    def change_session(self, **values: Any) -> None:
         """Change the session."""
         self.session = replace(self.session, **values)
 
@@ -108,17 +108,18 @@ class Visit:
         self, template: str, *, status: int = 200, frames: tuple[str, ...] = (), **values: Any
     ) -> HTMLResponse:
         """Render a page of the site."""
-        html = environment().get_template(template).render(**self._shared(), **values)
+        html = environment().get_template(template).render(**self._template_context(), **values)
         return HTMLResponse(html, status, headers=page_headers(*frames))
 
-    def _shared(self) -> dict[str, Any]:
-        """Return what every page is rendered with."""
+    def _template_context(self) -> dict[str, Any]:
+        """Return the template variables of all pages."""
         notice = self.request.query_params.get("notice", "")
         return {
             "t": self.t,
             "money": functools.partial(texts.money, self.language),
+            "number": functools.partial(texts.number, self.language),
             "duration": functools.partial(texts.duration, self.language),
-            "in_words": functools.partial(in_words, language=self.language),
+            "describe_requirement": functools.partial(describe_requirement, language=self.language),
             "language": self.language,
             "session": self.session,
             "study": self.study,
@@ -128,12 +129,15 @@ class Visit:
             "notice": self.t(notice) if notice in NOTICES else "",
         }
 
-    def refuse(self, status: int, key: str, **values: object) -> HTMLResponse:
+    def error_page(self, status: int, key: str, **values: object) -> HTMLResponse:
         """Render an error page."""
-        return self.page("error.html", status=status, message=self.t(key, **values))
+        return self.page(
+            "error.html", status=status, title=texts.error_title(self.language, status),
+            message=self.t(key, **values),
+        )  # fmt: skip
 
-    def go(self, path: str, notice: str = "") -> Response:
-        """Send the browser on, after a form; `notice` is the key of a text that the page shows."""
+    def redirect(self, path: str, notice: str = "") -> Response:
+        """Redirect after a form; `notice` is the key of a text shown on the target page."""
         target = f"{path}?notice={notice}" if notice else path
         return RedirectResponse(target, 303, headers=page_headers())
 
@@ -147,5 +151,5 @@ NOTICES = frozenset(
 
 
 def _storable(text: str) -> str:
-    """Return a text without U+0000, which PostgreSQL refuses even to look for."""
+    """Replace U+0000, which PostgreSQL does not accept in queries."""
     return text.replace("\0", "\ufffd")

@@ -1,1 +1,1 @@
-"""The database of the service: schema, migrations and transactions."""
+"""The database of the service: schema, migrations, transactions."""

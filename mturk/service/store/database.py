@@ -1,4 +1,4 @@
-"""Where the service keeps what it knows: one transaction an action, on SQLite or on PostgreSQL."""
+"""The database of the service on SQLite or PostgreSQL: connections, transactions, health."""
 
 from __future__ import annotations
 
@@ -25,91 +25,92 @@ __all__ = ["Database"]
 
 log = logging.getLogger(__name__)
 
-BUSY_MILLISECONDS = 30_000
-STUCK_MILLISECONDS = 20_000
-"""A writer that does nothing for so long is rolled back, before those who wait for it give up."""
+LOCK_TIMEOUT_MILLISECONDS = 30_000
+IDLE_TIMEOUT_MILLISECONDS = 20_000
+"""An idle writer is rolled back after this time, which is shorter than the lock timeout."""
 SECRET_BYTES = 32
-MAGIC = b"SQLite format 3\0"
-CONNECTIONS = 15
-"""To PostgreSQL of one process: six processes fit into the hundred that a server allows by default."""
-ONE_WRITER = f"SELECT pg_advisory_xact_lock({int.from_bytes(b'giccs', 'big')})"
-ONE_MOMENT = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
-SESSION = f"""
-    SELECT set_config('lock_timeout', '{BUSY_MILLISECONDS}', false),
-        set_config('idle_in_transaction_session_timeout', '{STUCK_MILLISECONDS}', false),
+SQLITE_HEADER = b"SQLite format 3\0"
+POOL_SIZE = 15
+"""Connections to PostgreSQL per process: six processes fit into the server's default limit of 100."""
+LOCK_WRITERS = f"SELECT pg_advisory_xact_lock({int.from_bytes(b'giccs', 'big')})"
+SNAPSHOT_OPTIONS = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+SESSION_SETTINGS = f"""
+    SELECT set_config('lock_timeout', '{LOCK_TIMEOUT_MILLISECONDS}', false),
+        set_config('idle_in_transaction_session_timeout', '{IDLE_TIMEOUT_MILLISECONDS}', false),
         set_config('synchronous_commit', CASE current_setting('synchronous_commit')
             WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, false)
 """
 
 
 class Database:
-    """The service's data: `url` is a file's path (SQLite) or an SQLAlchemy URL of PostgreSQL.
+    """The service's data: `url` is a file path (SQLite) or an SQLAlchemy URL of PostgreSQL.
 
-    What a `write` has left with no error is on the disk: it survives the end of the process and of the
-    machine's power. `balance` (cents) is what a new database begins with. InputError where the
-    database cannot be opened, or its tables have another version than the newest; with `migrate` older
-    ones are brought there.
+    A `write` that ends without an error is durable: it survives a crash of the process and a power failure.
+    `balance` (cents) is the initial balance of a new database. Raises InputError if the database cannot be
+    opened or has another schema version than the newest; with `migrate` older versions are migrated.
     """
 
     def __init__(
         self, url: str | os.PathLike[str], *, balance: int = 1_000_000, migrate: bool = False
     ) -> None:
-        self.url = _url(os.fspath(url))
-        self._one_writer = threading.Lock()
-        self.waited: Callable[[float], object] = lambda seconds: None
-        """Told of each writer how many seconds it waited for its turn."""
+        self.url = _parse_url(os.fspath(url))
+        self._writer_lock = threading.Lock()
+        self.on_write_wait: Callable[[float], object] = lambda seconds: None
+        """Called with the seconds that each writer waited for the lock."""
         try:
-            self.engine = _sqlite(self.url) if self.local else _postgresql(self.url)
-            self._looking = self.engine.execution_options(**({} if self.local else ONE_MOMENT))
-            self._changing = self.engine.execution_options(write=True)
-            self.found = self._open(balance, migrate)
-            """The version that was there; None where the database was empty."""
-            self._file = _identity(self.url)
+            self.engine = _sqlite_engine(self.url) if self.is_file else _postgresql_engine(self.url)
+            self._read_engine = self.engine.execution_options(
+                **({} if self.is_file else SNAPSHOT_OPTIONS)
+            )
+            self._write_engine = self.engine.execution_options(write=True)
+            self.previous_version = self._open(balance, migrate)
+            """Schema version found on opening; None if the database was empty."""
+            self._file = _file_identity(self.url)
         except (DatabaseError, ImportError) as error:
             reason = getattr(error, "orig", error)
             raise self._unusable(f"cannot be used as a database: {reason}") from None
 
     @property
-    def local(self) -> bool:
-        """Whether it is a file."""
+    def is_file(self) -> bool:
+        """Whether the database is a local file (SQLite)."""
         return self.url.get_backend_name() == "sqlite"
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """Look, at one moment, without keeping writers out."""
-        with self._looking.begin() as connection:
+        """Begin a read transaction on a consistent snapshot; it does not block writers."""
+        with self._read_engine.begin() as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """Change: all of it is durable at the end, or nothing happened. Writers wait for one another.
+        """Begin a write transaction: atomic, durable at the end, and one at a time.
 
-        That holds for all processes on one database: what a writer has read stays true until it is done,
-        so that nothing is locked row by row, nothing deadlocks and nothing has to be tried again.
+        Writers of all processes on one database are serialised. What a writer has read stays valid until it
+        commits, so there are no row locks, deadlocks or retries.
         """
         # Threads queue at the lock, where waiting is cheap; processes queue at the database.
-        began = time.perf_counter()
+        started = time.perf_counter()
         with ExitStack() as turn:
             try:
-                turn.enter_context(self._one_writer)
-                connection = turn.enter_context(self._changing.begin())
+                turn.enter_context(self._writer_lock)
+                connection = turn.enter_context(self._write_engine.begin())
             finally:
-                self.waited(time.perf_counter() - began)
+                self.on_write_wait(time.perf_counter() - started)
             yield connection
 
     def probe(self) -> None:
-        """Read once; an error where the database cannot be read.
+        """Read one row; raise an error if the database cannot be read.
 
-        A file is read anew: connections that are open would go on with one that was moved away, or with
-        what they remember of one that was overwritten.
+        A file is opened again: open connections would continue to use a file that was moved away, or cached
+        pages of one that was overwritten.
         """
         if self._file is None:
             with self.read() as connection:
                 connection.scalar(select(account.c.number))
             return
-        # Opening another file would have SQLite apply the log of this one to it.
-        if _identity(self.url) != self._file:
-            raise FileNotFoundError("another file has taken the place of the database's")
+        # SQLite would apply the write-ahead log of this file to another one in its place.
+        if _file_identity(self.url) != self._file:
+            raise FileNotFoundError("the database file has been replaced by another file")
         path = Path(str(self.url.database)).absolute()
         with closing(
             sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=1)
@@ -117,98 +118,98 @@ class Database:
             connection.execute("SELECT number FROM account").fetchone()
 
     def secret(self) -> bytes:
-        """Return the key that signs sessions and links; it is as private as the database itself."""
+        """Return the key that signs sessions and links."""
         with self.read() as connection:
-            found = connection.scalar(select(setting.c.value).where(setting.c.name == "secret"))
-        assert found is not None
-        return bytes(found)
+            key = connection.scalar(select(setting.c.value).where(setting.c.name == "secret"))
+        assert key is not None
+        return bytes(key)
 
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
 
     def _open(self, balance: int, migrate: bool) -> str | None:
-        if self.local:
-            self._check_whole()
-        with self._changing.execution_options(rebuild=migrate).begin() as connection:
-            found = self._version(connection)
-            if found is None:
+        if self.is_file:
+            self._check_integrity()
+        with self._write_engine.execution_options(rebuild=migrate).begin() as connection:
+            version = self._version(connection)
+            if version is None:
                 migrations.create(connection)
-                _begin(connection, balance)
-            elif found not in VERSIONS:
+                _insert_defaults(connection, balance)
+            elif version not in VERSIONS:
                 raise self._unusable(
-                    f"has tables of version {found}, which a newer giccs made; this one knows "
-                    f"{VERSIONS[0]} to {VERSIONS[-1]}: install the newer one"
+                    f"has tables of version {version}, created by a newer giccs; this one supports "
+                    f"{VERSIONS[0]} to {VERSIONS[-1]}; upgrade giccs"
                 )
-            elif found != VERSIONS[-1]:
-                self._upgrade(connection, found, migrate)
+            elif version != VERSIONS[-1]:
+                self._upgrade(connection, version, migrate)
         if migrate:
-            self.engine.dispose()  # its connections do not check foreign keys
-        return found
+            self.engine.dispose()  # these connections do not check foreign keys
+        return version
 
     def _version(self, connection: Connection) -> str | None:
-        if not self.local:
+        if not self.is_file:
             encoding = connection.exec_driver_sql("SHOW server_encoding").scalar_one()
             if encoding != "UTF8":
-                raise self._unusable(f"keeps texts in {encoding}; UTF8 is needed")
+                raise self._unusable(f"uses the encoding {encoding}; expected UTF8")
         try:
             return migrations.version(connection)
         except migrations.UnknownTablesError as error:
             raise self._unusable(str(error)) from None
 
-    def _check_whole(self) -> None:
-        """Refuse a file whose pages do not fit together: answers would be missing without a word.
+    def _check_integrity(self) -> None:
+        """Raise InputError if the file is corrupt, because answers could be missing silently.
 
-        All of the file is read, so writers of other processes must not wait for it.
+        The whole file is read in a read transaction, which does not block writers of other processes.
         """
-        began = time.perf_counter()
+        started = time.perf_counter()
         with self.read() as connection:
-            found = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar_one()
-            if found == "ok" and (
+            result = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar_one()
+            if result == "ok" and (
                 row := connection.exec_driver_sql("PRAGMA foreign_key_check").first()
             ):
-                found = f"a row of {row[0]} belongs to no {row[2]}"
-        if found != "ok":
-            raise self._unusable(f"is damaged ({' '.join(found.split())}); restore a backup")
-        log.debug("the database is whole: %.1f s to read all of it", time.perf_counter() - began)
+                result = f"a row of {row[0]} refers to a missing {row[2]}"
+        if result != "ok":
+            raise self._unusable(f"is damaged ({' '.join(result.split())}); restore a backup")
+        log.debug("integrity check passed in %.1f s", time.perf_counter() - started)
 
-    def _upgrade(self, connection: Connection, found: str, migrate: bool) -> None:
+    def _upgrade(self, connection: Connection, old_version: str, migrate: bool) -> None:
         if not migrate:
             raise self._unusable(
-                f"has tables of version {found}, and {VERSIONS[-1]} is needed; stop what serves it, "
-                f"make a backup and run: mturk-hits migrate --db {self._shown}"
+                f"has tables of version {old_version}; expected {VERSIONS[-1]}; stop the service, "
+                f"make a backup and run mturk-hits migrate --db {self._display_url}"
             )
-        migrations.upgrade(connection, found)
+        migrations.upgrade(connection, old_version)
 
     @property
-    def _shown(self) -> str:
+    def _display_url(self) -> str:
         return self.url.render_as_string(hide_password=True)
 
-    def _unusable(self, why: str) -> InputError:
-        return InputError(Problem(self._shown, None, why))
+    def _unusable(self, reason: str) -> InputError:
+        return InputError(Problem(self._display_url, None, reason))
 
 
-def _begin(connection: Connection, balance: int) -> None:
+def _insert_defaults(connection: Connection, balance: int) -> None:
     connection.execute(insert(account).values(number=1, available=balance, on_hold=0))
     key = secrets.token_bytes(SECRET_BYTES)
     connection.execute(insert(setting).values(name="secret", value=key))
 
 
-def _url(text: str) -> URL:
+def _parse_url(text: str) -> URL:
     if "://" not in text:
         return URL.create("sqlite", database=text)
-    allowed = "a file's path or a URL such as postgresql+psycopg://user@host/name is allowed"
+    expected = "expected a file path or a URL such as postgresql+psycopg://user@host/name"
     try:
         url = make_url(text)
     except ArgumentError:
-        raise InputError(Problem("--db", None, f"is no address of a database; {allowed}")) from None
+        raise InputError(Problem("--db", None, f"is not a database address; {expected}")) from None
     if (kind := url.get_backend_name()) not in ("sqlite", "postgresql"):
-        raise InputError(Problem("--db", None, f"is a database of {kind}; {allowed}"))
+        raise InputError(Problem("--db", None, f"is a {kind} database; {expected}"))
     return url
 
 
-def _own_file(url: URL) -> None:
-    """Keep the file for its owner alone, a restored one too: it holds the secret and workers' ids."""
+def _restrict_permissions(url: URL) -> None:
+    """Restrict the file to its owner, also after a restore: it contains the secret and worker ids."""
     if not url.database or url.database == ":memory:":
         return
     file = Path(url.database)
@@ -217,27 +218,27 @@ def _own_file(url: URL) -> None:
         file.chmod(0o600)
 
 
-def _identity(url: URL) -> tuple[int, int] | None:
-    """Return which file it is; None where the database is none."""
+def _file_identity(url: URL) -> tuple[int, int] | None:
+    """Return device and inode of the database file; None if it is not a file."""
     if url.get_backend_name() != "sqlite" or not url.database or url.database == ":memory:":
         return None
-    found = os.stat(url.database)
-    return found.st_dev, found.st_ino
+    file_status = os.stat(url.database)
+    return file_status.st_dev, file_status.st_ino
 
 
 def _is_sqlite(file: Path) -> bool:
     with file.open("rb") as opened:
-        return opened.read(len(MAGIC)) == MAGIC
+        return opened.read(len(SQLITE_HEADER)) == SQLITE_HEADER
 
 
-def _sqlite(url: URL) -> Engine:
-    _own_file(url)
+def _sqlite_engine(url: URL) -> Engine:
+    _restrict_permissions(url)
     engine = create_engine(
         url,
         pool_size=50,
         max_overflow=0,
-        hide_parameters=True,  # an error that is logged tells no answer, worker or secret
-        connect_args={"timeout": BUSY_MILLISECONDS / 1000, "check_same_thread": False},
+        hide_parameters=True,  # logged errors must not contain answers, worker ids or secrets
+        connect_args={"timeout": LOCK_TIMEOUT_MILLISECONDS / 1000, "check_same_thread": False},
     )
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _start_sqlite)
@@ -245,31 +246,31 @@ def _sqlite(url: URL) -> Engine:
 
 
 def _prepare_sqlite(connection: Any, _: Any) -> None:
-    connection.isolation_level = None  # we begin transactions ourselves
+    connection.isolation_level = None  # transactions are begun explicitly
     for pragma in (
         "journal_mode = WAL",
         "synchronous = FULL",
         "foreign_keys = ON",
-        f"busy_timeout = {BUSY_MILLISECONDS}",
+        f"busy_timeout = {LOCK_TIMEOUT_MILLISECONDS}",
     ):
         connection.execute(f"PRAGMA {pragma}").close()
 
 
 def _start_sqlite(connection: Connection) -> None:
     options = connection.get_execution_options()
-    if options.get("rebuild"):  # a table that others refer to is written anew
+    if options.get("rebuild"):  # a table with incoming foreign keys is rebuilt
         connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
     connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("write") else "BEGIN")
 
 
-def _postgresql(url: URL) -> Engine:
+def _postgresql_engine(url: URL) -> Engine:
     engine = create_engine(
         url,
-        pool_size=CONNECTIONS,
+        pool_size=POOL_SIZE,
         max_overflow=0,
-        pool_pre_ping=True,  # the server may have been restarted meanwhile
+        pool_pre_ping=True,  # the server may have been restarted
         hide_parameters=True,
-        # A writer waits for the one before it and must then see what that one did.
+        # After waiting for the lock a writer must see the changes of the previous writer.
         isolation_level="READ COMMITTED",
     )
     event.listen(engine, "connect", _prepare_postgresql)
@@ -279,19 +280,19 @@ def _postgresql(url: URL) -> Engine:
 
 
 def _hide_values(context: ExceptionContext) -> None:
-    """Leave out of an error its details, in which PostgreSQL repeats what was to be stored."""
+    """Remove the details of an error, in which PostgreSQL quotes stored values."""
     for error in (context.original_exception, context.sqlalchemy_exception):
         if error is not None:
-            error.args = tuple(str(one).partition("\nDETAIL:")[0] for one in error.args)
+            error.args = tuple(str(argument).partition("\nDETAIL:")[0] for argument in error.args)
 
 
 def _prepare_postgresql(connection: Any, _: Any) -> None:
     cursor = connection.cursor()
-    cursor.execute(SESSION)
+    cursor.execute(SESSION_SETTINGS)
     cursor.close()
     connection.commit()
 
 
 def _start_postgresql(connection: Connection) -> None:
     if connection.get_execution_options().get("write"):
-        connection.exec_driver_sql(ONE_WRITER)
+        connection.exec_driver_sql(LOCK_WRITERS)

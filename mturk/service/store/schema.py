@@ -1,4 +1,4 @@
-"""The tables of the service. Times are seconds since the epoch, amounts are cents, ids are texts."""
+"""The database schema. Times are seconds since the epoch, amounts are cents, ids are strings."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ __all__ = [
     "assignment",
     "block",
     "bonus",
+    "counts_towards_maximum",
     "event",
     "hit",
     "hit_type",
@@ -42,21 +43,22 @@ __all__ = [
     "qualification_type",
     "schema_version",
     "setting",
-    "takes_place",
     "token",
     "worker",
 ]
 
 metadata = MetaData()
-LIVE = ("Accepted", "Submitted", "Approved", "Rejected")
-"""States of an assignment that take one of its HIT's places; Returned and Abandoned do not."""
+COUNTED_STATUSES = ("Accepted", "Submitted", "Approved", "Rejected")
+"""Statuses of assignments that count towards max_assignments; Returned and Abandoned do not."""
 
 VERSIONS = ("0001", "0002")
-"""Of these tables, the oldest first; each but the first is a step in mturk/service/store/migrations."""
+"""Schema versions, oldest first; each after the first has a migration in mturk/service/store/migrations."""
 
-NUMBER = BigInteger().with_variant(Integer, "sqlite")  # SQLite numbers rows of INTEGER keys only
+ROW_NUMBER = BigInteger().with_variant(
+    Integer, "sqlite"
+)  # SQLite numbers rows of INTEGER keys only
 
-schema_version = Table(  # as Alembic makes it
+schema_version = Table(  # as created by Alembic
     "schema_version",
     metadata,
     Column("version_num", String(32), nullable=False),
@@ -96,7 +98,7 @@ hit_type = Table(
 hit = Table(
     "hit",
     metadata,
-    Column("number", NUMBER, primary_key=True, autoincrement=True),
+    Column("number", ROW_NUMBER, primary_key=True, autoincrement=True),
     Column("hit_id", String, nullable=False, unique=True),
     Column("hit_type_id", ForeignKey("hit_type.hit_type_id"), nullable=False),
     Column("created", Float, nullable=False),
@@ -123,7 +125,7 @@ Index("hit_due", hit.c.due)
 assignment = Table(
     "assignment",
     metadata,
-    Column("number", NUMBER, primary_key=True, autoincrement=True),
+    Column("number", ROW_NUMBER, primary_key=True, autoincrement=True),
     Column("assignment_id", String, nullable=False, unique=True),
     Column("hit_id", ForeignKey("hit.hit_id"), nullable=False),
     Column("worker_id", ForeignKey("worker.worker_id"), nullable=False),
@@ -141,13 +143,15 @@ assignment = Table(
     Column("feedback", Text),
     Column("due", Float, comment="deadline, then the time of automatic approval, then null"),
 )
-_live = assignment.c.status.in_(LIVE)
+_is_counted = assignment.c.status.in_(COUNTED_STATUSES)
 Index("one_of_worker_and_hit", assignment.c.hit_id, assignment.c.worker_id, unique=True,
-      sqlite_where=_live, postgresql_where=_live)  # fmt: skip
-takes_place = assignment.c.status.in_(bindparam("live", LIVE, expanding=True, literal_execute=True))
-"""Whether an assignment takes a place: the states stand in the query itself, not beside it, because only
-then SQLite sees that the index above holds all such rows. Without it every HIT costs a search through all
-that the worker has done."""
+      sqlite_where=_is_counted, postgresql_where=_is_counted)  # fmt: skip
+counts_towards_maximum = assignment.c.status.in_(
+    bindparam("live", COUNTED_STATUSES, expanding=True, literal_execute=True)
+)
+"""Condition for assignments that count towards max_assignments. The statuses are literals in the query, not
+bound parameters: only then can SQLite use the partial index above instead of a scan of all assignments of
+the worker."""
 Index("assignment_of_worker", assignment.c.worker_id, assignment.c.status)
 Index("assignment_due", assignment.c.due)
 
@@ -173,7 +177,7 @@ Index("token_age", token.c.at)
 bonus = Table(
     "bonus",
     metadata,
-    Column("number", NUMBER, primary_key=True, autoincrement=True),
+    Column("number", ROW_NUMBER, primary_key=True, autoincrement=True),
     Column("bonus_id", String, nullable=False, unique=True),
     Column("worker_id", String, nullable=False),
     Column("assignment_id", ForeignKey("assignment.assignment_id"), nullable=False),
@@ -189,7 +193,7 @@ Index("bonus_of_worker", bonus.c.worker_id)
 qualification_type = Table(
     "qualification_type",
     metadata,
-    Column("number", NUMBER, primary_key=True, autoincrement=True),
+    Column("number", ROW_NUMBER, primary_key=True, autoincrement=True),
     Column("qualification_type_id", String, nullable=False, unique=True),
     Column("name", Text, nullable=False, unique=True),
     Column("description", Text, nullable=False),
@@ -207,7 +211,7 @@ qualification_type = Table(
 qualification = Table(
     "qualification",
     metadata,
-    Column("number", NUMBER, primary_key=True, autoincrement=True),
+    Column("number", ROW_NUMBER, primary_key=True, autoincrement=True),
     Column("qualification_type_id", String, nullable=False),
     Column("worker_id", String, nullable=False),
     Column("value", BigInteger, nullable=False),
@@ -221,7 +225,7 @@ Index("qualification_of_worker", qualification.c.worker_id)
 qualification_request = Table(
     "qualification_request",
     metadata,
-    Column("number", NUMBER, primary_key=True, autoincrement=True),
+    Column("number", ROW_NUMBER, primary_key=True, autoincrement=True),
     Column("request_id", String, nullable=False, unique=True),
     Column("qualification_type_id", String, nullable=False),
     Column("worker_id", String, nullable=False),
@@ -236,7 +240,7 @@ Index("request_of_type_and_worker", qualification_request.c.qualification_type_i
 block = Table(
     "block",
     metadata,
-    Column("number", NUMBER, primary_key=True, autoincrement=True),
+    Column("number", ROW_NUMBER, primary_key=True, autoincrement=True),
     Column("worker_id", String, nullable=False, unique=True),
     Column("reason", Text, nullable=False),
 )
@@ -252,7 +256,7 @@ notification = Table(
 event = Table(
     "event",
     metadata,
-    Column("number", NUMBER, primary_key=True, autoincrement=True),
+    Column("number", ROW_NUMBER, primary_key=True, autoincrement=True),
     Column("kind", String, nullable=False),
     Column("hit_type_id", String),
     Column("hit_id", String),
@@ -264,7 +268,7 @@ event = Table(
 message = Table(
     "message",
     metadata,
-    Column("number", NUMBER, primary_key=True, autoincrement=True),
+    Column("number", ROW_NUMBER, primary_key=True, autoincrement=True),
     Column("worker_id", String, nullable=False),
     Column("subject", Text, nullable=False),
     Column("text", Text, nullable=False),
@@ -277,7 +281,7 @@ ID_BYTES = 18
 
 
 def new_id() -> str:
-    """Return an id of a HIT, a HIT type, an assignment, a qualification type or a request.
+    """Return a new random id for a HIT, HIT type, assignment, qualification type or request.
 
     >>> len(new_id()), new_id()[0]
     (30, '3')

@@ -7,8 +7,8 @@ import pytest
 from bws.problems import InputError
 from mturk.question_xml import parse_xml
 from mturk.service.rules.answer_key import score
-from mturk.service.rules.work import Work, WorkError
-from mturk.service.site.question_form import FormQuestion, problems, read_form
+from mturk.service.rules.work import WorkError, WorkerService
+from mturk.service.site.question_form import FormQuestion, find_problems, read_form
 from mturk.study.qualification import answer_key_xml, built_in_test, question_form_xml, read_test
 from mturk.study.settings import Settings
 from mturk.study.settings_file import default_settings
@@ -70,8 +70,8 @@ def test_the_form_asks_everything_and_tells_no_scores(kind):
     assert [tuple(text for _, text in one.choices) for one in asked] == [
         one.options for one in test.questions
     ]
-    assert problems(asked, best(test), "en") == []
-    assert len(problems(asked, [], "en")) == len(asked)
+    assert find_problems(asked, best(test), "en") == []
+    assert len(find_problems(asked, [], "en")) == len(asked)
     assert "Score" not in question_form_xml(test)
 
 
@@ -121,7 +121,10 @@ def test_who_passes_the_test_may_work_and_nobody_else(study, pairs_csv, triplets
     assert len(study.running.rows("SELECT number FROM qualification_type")) == 1
     table = pairs_csv if kind == "conditions" else triplets_csv
     study.publish(kind, table, own_qualifications=[required])
-    work, its_id = Work(study.running.database, study.running.clock), required.partition(">=")[0]
+    work, its_id = (
+        WorkerService(study.running.database, study.running.clock),
+        required.partition(">=")[0],
+    )
     right = best(built_in_test(default_settings(kind, "en")))
     for worker, answers in (("AGOOD", right), ("APOOR", [(name, "z") for name, _ in right])):
         work.register(worker, country="DE")
@@ -150,7 +153,7 @@ def test_writers_of_conditions_can_be_kept_from_verifying(study, pairs_csv, trip
     assert made(study, "--workers-of", study.ledger) == excluded
     study.ledger = str(study.folder / "v.db")
     study.publish("verification", triplets_csv, own_qualifications=[excluded])
-    work = Work(study.running.database, study.running.clock)
+    work = WorkerService(study.running.database, study.running.clock)
     work.register("AOTHER", country="DE")
     [hit_id] = [
         row[0] for row in study.running.rows("SELECT hit_id FROM hit ORDER BY number DESC LIMIT 1")

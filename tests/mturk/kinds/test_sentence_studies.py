@@ -99,9 +99,9 @@ def test_publishing_again_changes_nothing_and_another_kind_is_another_study(
 
 def test_a_worker_who_says_nothing_valid_is_left_out_and_counted(study, triplets_csv):
     study.publish("verification", triplets_csv, assignments=1, pairs_per_hit=4)
-    from mturk.service.rules.work import Work
+    from mturk.service.rules.work import WorkerService
 
-    work = Work(study.running.database, study.running.clock)
+    work = WorkerService(study.running.database, study.running.clock)
     work.register("AANNA", country="DE")
     [hit_id] = [row[0] for row in study.running.rows("SELECT hit_id FROM hit")]
     taken = work.accept("AANNA", hit_id)

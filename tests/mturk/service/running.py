@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mturk.service.clock import ManualClock
-from mturk.service.rules.work import Work
-from mturk.service.server import Addresses, Options, serve
+from mturk.service.rules.work import WorkerService
+from mturk.service.server import Addresses, ServerOptions, serve
 from mturk.service.store.database import Database
 
 START = 1_800_000_000.0
@@ -21,7 +21,7 @@ class Service:
     addresses: Addresses
     database: Database
     clock: ManualClock
-    work: Work
+    work: WorkerService
 
     @property
     def api(self) -> str:
@@ -43,7 +43,7 @@ class Service:
 
 @contextmanager
 def running(
-    folder: Path, options: Options | None = None, start: float = START
+    folder: Path, options: ServerOptions | None = None, start: float = START
 ) -> Iterator[Service]:
     """Run a service in a thread; `options.port` 0 takes free ports."""
     database, clock = Database(folder / "hits.db"), ManualClock(start)
@@ -55,7 +55,7 @@ def running(
 
     def run():
         try:
-            serve(database, clock, options or Options(port=0), ready)
+            serve(database, clock, options or ServerOptions(port=0), ready)
         finally:
             answering.set()
 
@@ -63,7 +63,7 @@ def running(
     thread.start()
     answering.wait(120)
     try:
-        yield Service(told["addresses"], database, clock, Work(database, clock))
+        yield Service(told["addresses"], database, clock, WorkerService(database, clock))
     finally:
         told["stop"]()
         thread.join(120)

@@ -12,7 +12,7 @@ import urllib3
 from click.testing import CliRunner
 
 from mturk.cli import main
-from mturk.service.server import Options
+from mturk.service.server import ServerOptions
 from mturk.service.site.links import LinkError, read_worker_token
 from mturk.service.store.database import Database
 
@@ -65,7 +65,7 @@ def test_a_link_ends_when_it_was_said_to(path):
 
 
 def test_the_service_takes_the_link_and_no_changed_one(endpoint_running, tmp_path):
-    options = Options(port=0, keys={"LABORATORY": "a secret of the laboratory"})
+    options = ServerOptions(port=0, keys={"LABORATORY": "a secret of the laboratory"})
     with endpoint_running(tmp_path, options) as service:
         line = invite("AONE", "--db", tmp_path / "hits.db", "--site-url", f"{service.site}/")
         link = line.split("\t")[1].strip()
@@ -81,7 +81,7 @@ def test_the_service_takes_the_link_and_no_changed_one(endpoint_running, tmp_pat
         ([], "one of the two is needed"),
         (["AONE", "--workers", 2], "one of the two is needed"),
         (["anna", "AONE", "B2"], "anna, B2: a worker id is"),
-        (["APROLIFIC1"], "kept for recruited participants"),
+        (["APROLIFIC1"], "reserved for recruited participants"),
         (["AONE", "--site-url", "http://a.example/path"], "without a path"),
         (["AONE", "--site-url", "a.example"], "without a path"),
         (["AONE", "--site-url", "javascript://a"], "without a path"),

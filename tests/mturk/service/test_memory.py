@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from mturk.service.server import ARENAS
+from mturk.service.server import MAX_MALLOC_ARENAS
 
 GLIBC = sys.platform == "linux" and hasattr(ctypes.CDLL(None), "malloc_info")
 COUNT = """
@@ -47,10 +47,10 @@ def pools(tmp_path, how, **environment):
 
 @pytest.mark.skipif(not GLIBC, reason="the C library has no malloc_info")
 def test_eight_threads_share_two_pools(tmp_path):
-    assert pools(tmp_path, "bounded") == (True, ARENAS)
+    assert pools(tmp_path, "bounded") == (True, MAX_MALLOC_ARENAS)
     obeyed, count = pools(tmp_path, "as it is")
     assert not obeyed
-    assert count > ARENAS  # or there is nothing to bound
+    assert count > MAX_MALLOC_ARENAS  # or there is nothing to bound
 
 
 @pytest.mark.skipif(not GLIBC, reason="the C library has no malloc_info")

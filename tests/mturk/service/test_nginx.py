@@ -63,13 +63,13 @@ def configuration(folder, port, site, frames):
 @pytest.fixture
 def behind_nginx(tmp_path):
     from mturk.service.clock import SystemClock
-    from mturk.service.server import Options, serve
+    from mturk.service.server import ServerOptions, serve
     from mturk.service.store.database import Database
 
     port, site, frames = free_ports(3)
     certificate(tmp_path)
     url = f"https://localhost:{port}"
-    options = Options(
+    options = ServerOptions(
         port=site, frame_port=frames, keys=KEYS, trust_proxy="127.0.0.1", site_url=url,
         frame_url=f"https://questions.localhost:{port}",
     )  # fmt: skip

@@ -18,7 +18,7 @@ from sqlalchemy import func, select
 
 from mturk.service.api.protocol import Api
 from mturk.service.clock import ManualClock, SystemClock
-from mturk.service.rules.work import Work
+from mturk.service.rules.work import WorkerService
 from mturk.service.site.links import submit_address
 from mturk.service.store.database import Database
 from mturk.service.store.schema import assignment, hit
@@ -183,7 +183,7 @@ def test_what_time_changes_is_changed_once_although_many_look(cluster, made):
     """Abandoned work and automatic approvals, settled by two stores and twelve threads at once."""
     db, clock = cluster.create("settling"), ManualClock(1.8e9)
     stores = [Database(db) for _ in range(2)]
-    works = [Work(store, clock) for store in stores]
+    works = [WorkerService(store, clock) for store in stores]
     api = Api(stores[0], clock, {})
     parameters = made.HIT | {"MaxAssignments": 9, "AutoApprovalDelayInSeconds": 60}
     hits = [api.call("CreateHIT", parameters)["HIT"]["HITId"] for _ in range(6)]
@@ -194,7 +194,7 @@ def test_what_time_changes_is_changed_once_although_many_look(cluster, made):
             if number % 2:
                 works[0].submit(taken, f"AW{number}", [("q", "a")])
     clock.advance(601)
-    at_once(12, lambda number: works[number % 2].settle())
+    at_once(12, lambda number: works[number % 2].apply_due_changes())
     with stores[1].read() as connection:
         states = connection.execute(
             select(assignment.c.status, func.count()).group_by(assignment.c.status)
@@ -213,7 +213,10 @@ def test_mixed_work_on_the_same_hits_never_fails(cluster, made):
     """Submitting, approving, paying, extending and returning at once: no deadlock, no lost count."""
     db, clock = cluster.create("mixed"), SystemClock()
     stores = [Database(db) for _ in range(2)]
-    works, apis = [Work(one, clock) for one in stores], [Api(one, clock, {}) for one in stores]
+    works, apis = (
+        [WorkerService(one, clock) for one in stores],
+        [Api(one, clock, {}) for one in stores],
+    )
     hit_ids = [
         apis[0].call("CreateHIT", made.HIT | {"MaxAssignments": 9})["HIT"]["HITId"]
         for _ in range(2)
@@ -227,7 +230,7 @@ def test_mixed_work_on_the_same_hits_never_fails(cluster, made):
             its = works[number % 2].accept(worker, one).assignment_id
             api = apis[(number + 1) % 2]
             if number == 0:
-                works[0].give_back(its, worker)
+                works[0].return_assignment(its, worker)
                 continue
             works[number % 2].submit(its, worker, [("q", "a")])
             api.call("ApproveAssignment", {"AssignmentId": its})
@@ -296,7 +299,7 @@ def test_nothing_is_lost_when_a_process_and_the_database_server_are_killed(clust
             for _ in range(20)
         ]
         database = Database(db)
-        work, secret = Work(database, SystemClock()), database.secret()
+        work, secret = WorkerService(database, SystemClock()), database.secret()
         pairs = []
         for number in range(6):
             work.register(f"AW{number}")

@@ -9,7 +9,7 @@ import pytest
 from bws.problems import InputError
 from mturk.service import server
 from mturk.service.clock import ManualClock
-from mturk.service.server import Options, serve
+from mturk.service.server import ServerOptions, serve
 from mturk.service.store.database import Database
 
 TARGET = "MTurkRequesterServiceV20170117."
@@ -42,7 +42,7 @@ def has_ipv6():
     ],
 )
 def test_every_address_of_this_machine_serves_under_its_own_name(endpoint_running, tmp_path, host):
-    with endpoint_running(tmp_path, Options(host=host, port=0)) as service:
+    with endpoint_running(tmp_path, ServerOptions(host=host, port=0)) as service:
         assert status(service.site) == 200
         assert status(service.site, name="elsewhere.example") == 400
         assert service.client().get_account_balance()["AvailableBalance"] == "10000.00"
@@ -60,16 +60,16 @@ def test_every_address_of_this_machine_serves_under_its_own_name(endpoint_runnin
 def test_nobody_else_reaches_it_without_keys_through_a_proxy_neither(tmp_path, options):
     database = Database(tmp_path / "hits.db")
     with pytest.raises(InputError, match="needs keys"):
-        serve(database, ManualClock(0.0), Options(port=0, **options), lambda _, stop: stop())
+        serve(database, ManualClock(0.0), ServerOptions(port=0, **options), lambda _, stop: stop())
     database.close()
 
 
 def test_the_last_port_has_no_next_one():
     """Asked of the rule itself: the port may be another program's on the machine that tests."""
-    assert server._frame_port(Options(port=65_535)) == 0
-    assert server._frame_port(Options(port=8765)) == 8766
-    assert server._frame_port(Options(port=0)) == 0
-    assert server._frame_port(Options(port=8765, frame_port=9000)) == 9000
+    assert server._frame_port(ServerOptions(port=65_535)) == 0
+    assert server._frame_port(ServerOptions(port=8765)) == 8766
+    assert server._frame_port(ServerOptions(port=0)) == 0
+    assert server._frame_port(ServerOptions(port=8765, frame_port=9000)) == 9000
 
 
 def test_a_connection_is_kept_for_many_requests_after_a_refusal_too(service):

@@ -104,7 +104,7 @@ def test_numbers_are_told_on_a_port_of_their_own_where_one_is_named(tmp_path):
 
 def test_beyond_this_machine_keys_are_needed(tmp_path):
     for host in ("0.0.0.0", "::", "192.0.2.1"):
-        assert "needs keys" in refused(tmp_path, "--host", host, "--port", "0")
+        assert "requires keys" in refused(tmp_path, "--host", host, "--port", "0")
     process = start(tmp_path, "--host", "0.0.0.0", "--port", "0", GICCS_KEYS=KEYS)
     assert "http://" in process.stdout.readline()
     process.terminate()
@@ -116,7 +116,7 @@ def test_what_cannot_be_used_is_said_in_a_sentence(tmp_path):
     port = str(taken.getsockname()[1])
     assert "cannot listen" in refused(tmp_path, "--port", port)
     said = refused(tmp_path, "--port", "0", "--metrics", f"127.0.0.1:{port}")
-    assert "name another --metrics" in said
+    assert "choose another --metrics" in said
     taken.close()
     (tmp_path / "text.db").write_text("no database")
     (tmp_path / "keys.toml").write_text('lab = "a secret of the laboratory"')
@@ -124,7 +124,7 @@ def test_what_cannot_be_used_is_said_in_a_sentence(tmp_path):
     for arguments, said in (
         (["--db", str(tmp_path / "text.db")], "cannot be used as a database"),
         (["--db", str(tmp_path)], "cannot be used as a database"),
-        (["--keys", str(tmp_path / "keys.toml")], "others can read the keys"),
+        (["--keys", str(tmp_path / "keys.toml")], "readable by other users"),
         (["--keys", str(tmp_path / "none.toml")], "none.toml"),
         (["--balance", "much"], "US dollars such as"),
         (["--site-url", "http://localhost/path"], "without a path"),
@@ -138,7 +138,7 @@ def test_what_cannot_be_used_is_said_in_a_sentence(tmp_path):
 def test_keys_that_protect_nothing_are_refused(tmp_path, keys):
     said = refused(tmp_path, "--port", "0", GICCS_KEYS=keys)
     assert "GICCS_KEYS" in said
-    assert "short" not in said.replace("is not a text of", "")
+    assert "short" not in said.replace("must be a string of", "")
 
 
 def test_without_keys_only_names_of_this_machine_are_answered(service):

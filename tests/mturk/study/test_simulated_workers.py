@@ -188,11 +188,11 @@ def test_who_abandons_does_not_come_back(study, files):
 
 
 def test_what_an_interrupted_rehearsal_left_begun_is_done_by_the_next(study, files):
-    from mturk.service.rules.work import Work
+    from mturk.service.rules.work import WorkerService
 
     truth = read_truth(files.dialogues)
     simulate_workers(study.url, simulated_worker_ids(3), truth, Behaviour(abandons=1.0))
-    work = Work(study.database, study.clock)
+    work = WorkerService(study.database, study.clock)
     for (hit_id,) in study.rows("SELECT hit_id FROM hit"):
         for worker in simulated_worker_ids(3):  # every place is taken: nothing is offered any more
             work.accept(worker, hit_id)

@@ -130,11 +130,11 @@ def test_a_bonus_is_paid_once_for_a_token(shared):
 @pytest.mark.parametrize(
     ("wrong", "reason"),
     [
-        ({"BonusAmount": "0"}, "at least 0.01"),
+        ({"BonusAmount": "0"}, "expected 0.01 or more"),
         ({"BonusAmount": "-1"}, "BonusAmount"),
         ({"BonusAmount": "1.001"}, "BonusAmount"),
         ({"Reason": ""}, "Reason"),
-        ({"WorkerId": "A9"}, "not of worker A9"),
+        ({"WorkerId": "A9"}, "does not belong to worker A9"),
     ],
 )
 def test_a_bonus_that_is_not_paid(shared, wrong, reason):

@@ -100,7 +100,7 @@ def test_a_type_is_changed(shared):
     ("wrong", "reason"),
     [
         ({"Test": FORM}, "TestDurationInSeconds"),
-        ({"AnswerKey": KEY}, "AnswerKey needs a Test"),
+        ({"AnswerKey": KEY}, "AnswerKey requires a Test"),
         (TEST | {"AutoGranted": True}, "AutoGranted"),
         (TEST | {"Test": "<a/>"}, "Test"),
         (TEST | {"AnswerKey": "<a/>"}, "AnswerKey"),

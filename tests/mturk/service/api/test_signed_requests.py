@@ -11,7 +11,7 @@ from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 
 from mturk.service.monitoring.logs import formatter
-from mturk.service.server import Options
+from mturk.service.server import ServerOptions
 
 KEY, SECRET = "LABORATORY", "a secret of the laboratory"
 WRONG = "what somebody guessed instead"
@@ -23,7 +23,7 @@ def guarded(endpoint_running, tmp_path_factory):
     """A service with one key, whose clock is right."""
     now = datetime.datetime.now(datetime.UTC).timestamp()
     folder = tmp_path_factory.mktemp("guarded")
-    with endpoint_running(folder, Options(port=0, keys={KEY: SECRET}), now) as service:
+    with endpoint_running(folder, ServerOptions(port=0, keys={KEY: SECRET}), now) as service:
         yield service
 
 

@@ -29,9 +29,9 @@ from starlette.requests import Request
 from mturk.service.clock import SystemClock
 from mturk.service.monitoring.logs import formatter
 from mturk.service.monitoring.metrics import Metrics
-from mturk.service.server import Options, serve
+from mturk.service.server import ServerOptions, serve
 from mturk.service.site.links import worker_link
-from mturk.service.site.rate_limits import Rate, Rates
+from mturk.service.site.rate_limits import RateLimit, RateLimits
 from mturk.service.site.request_handling import BodyError, read_fields
 from mturk.service.store.database import Database
 from mturk.service.store.schema import worker
@@ -244,7 +244,7 @@ def test_probes_are_answered_on_both_ports_and_fill_no_log(watched):
 
 def test_the_documentation_names_metrics_that_are_there(watched):
     section = (
-        PAGE.read_text("utf-8").partition("## 10. Watching the service")[2].partition("\n## ")[0]
+        PAGE.read_text("utf-8").partition("## 10. Monitor the service")[2].partition("\n## ")[0]
     )
     named = set(re.findall(r"giccs_[a-z_]+", section)) - {"giccs_"}
     assert len(named) > 6
@@ -260,7 +260,7 @@ def test_strangers_give_no_ids(service):
 
 @pytest.mark.parametrize("given", ["", "x" * 65, "a b", "a\tb", "ä", "a;b", "a,b"])
 def test_a_proxy_cannot_give_what_is_no_id(tmp_path, endpoint_running, given):
-    options = Options(port=0, trust_proxy="127.0.0.1")
+    options = ServerOptions(port=0, trust_proxy="127.0.0.1")
     with endpoint_running(tmp_path, options) as service:
         for address in (service.site, service.addresses.frames):
             answer = get(f"{address}/nowhere", X_Request_ID=given.encode())
@@ -372,7 +372,10 @@ def test_a_file_that_another_one_replaced_is_not_well_until_it_is_back(service, 
         os.rename(aside, file)
         assert [health(service.site) for _ in range(2)] == [(200, "ok")] * 2
     told = [line["event"] for line in lines_of(written.getvalue())]
-    assert told == ["not well: the database cannot be read", "well again: the database can be read"]
+    assert told == [
+        "unhealthy: the database cannot be read",
+        "healthy again: the database can be read",
+    ]
 
 
 def test_a_file_that_was_overwritten_is_not_well_until_it_is_restored(service, tmp_path):
@@ -392,9 +395,11 @@ def test_a_file_that_was_overwritten_is_not_well_until_it_is_restored(service, t
 
 
 def test_probes_need_no_session_no_turn_and_no_patience(tmp_path, endpoint_running):
-    once = Rate(burst=1, per_second=0.001)
+    once = RateLimit(burst=1, per_second=0.001)
     with (
-        endpoint_running(tmp_path, Options(port=0, rates=Rates(once, once, once))) as service,
+        endpoint_running(
+            tmp_path, ServerOptions(port=0, rates=RateLimits(once, once, once))
+        ) as service,
         service.database.write(),
     ):
         assert [health(service.site)[0] for _ in range(5)] == [200] * 5
@@ -411,7 +416,7 @@ def serving(database):
         told.extend(found)
         up.set()
 
-    options = Options(port=0, metrics=("127.0.0.1", 0))
+    options = ServerOptions(port=0, metrics=("127.0.0.1", 0))
     thread = threading.Thread(target=serve, args=(database, SystemClock(), options, ready))
     thread.start()
     try:
@@ -500,7 +505,7 @@ def test_an_error_of_the_server_repeats_no_value(cluster):
 def test_each_service_has_numbers_of_its_own(tmp_path):
     stores = [Database(tmp_path / f"{number}.db") for number in range(2)]
     one, other = map(Metrics, stores)
-    one.answered("page", "/work/", 200, 0.1, "")
+    one.count_request("page", "/work/", 200, 0.1, "")
     with stores[0].write():
         pass
     labels = {"kind": "page", "name": "/work/", "status": "200"}

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from mturk.service.server import Options
+from mturk.service.server import ServerOptions
 
 KEY, SECRET = "LABORATORY", "a secret of the laboratory"
 WRONG = "what somebody guessed instead"
@@ -37,7 +37,9 @@ def study(endpoint_running, tmp_path_factory):
     rows = "tuple_id,group,item1,item2,item3\nt1,d1,d1-u1,d1-u2,d1-u3\nt2,d1,d1-u3,d1-u4,d1-u5\n"
     (folder / "tuples.csv").write_text(rows)
     (folder / "hits.toml").write_text(SETTINGS)
-    with endpoint_running(folder, Options(port=0, keys={KEY: SECRET}), time.time()) as service:
+    with endpoint_running(
+        folder, ServerOptions(port=0, keys={KEY: SECRET}), time.time()
+    ) as service:
 
         def run(*arguments, secret=SECRET, code=0):
             keys = {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": secret}

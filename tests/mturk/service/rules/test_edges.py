@@ -8,9 +8,9 @@ from sqlalchemy import insert, select
 from mturk.question_xml import write_html_question
 from mturk.service.api.protocol import Api
 from mturk.service.clock import ManualClock
-from mturk.service.errors import ServiceError
+from mturk.service.errors import ApiError
 from mturk.service.rules import lifecycle
-from mturk.service.rules.work import Work
+from mturk.service.rules.work import WorkerService
 from mturk.service.store.database import Database
 from mturk.service.store.schema import hit_type, worker
 
@@ -56,11 +56,11 @@ def api(database, clock):
 
 @pytest.fixture
 def work(database, clock):
-    return Work(database, clock)
+    return WorkerService(database, clock)
 
 
 def refusal(api, operation, **parameters):
-    with pytest.raises(ServiceError) as refused:
+    with pytest.raises(ApiError) as refused:
         api.call(operation, parameters)
     assert refused.value.shape == "RequestError"
     return refused.value

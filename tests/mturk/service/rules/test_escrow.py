@@ -16,7 +16,7 @@ from mturk.question_xml import write_html_question
 from mturk.service.api.protocol import Api
 from mturk.service.clock import ManualClock
 from mturk.service.errors import RequestError
-from mturk.service.rules.work import Work, WorkError
+from mturk.service.rules.work import WorkError, WorkerService
 from mturk.service.store.database import Database
 from mturk.service.store.schema import account, assignment, hit
 
@@ -133,7 +133,10 @@ class Studies(RuleBasedStateMachine):
             connection.exec_driver_sql("COMMIT")
             connection.exec_driver_sql("PRAGMA synchronous = OFF")
         self.clock = ManualClock(1.8e9)
-        self.api, self.work = Api(self.database, self.clock, {}), Work(self.database, self.clock)
+        self.api, self.work = (
+            Api(self.database, self.clock, {}),
+            WorkerService(self.database, self.clock),
+        )
         self.hits, self.done, self.paid = {}, {}, 0
         for worker in range(4):
             self.work.register(f"A{worker}")
@@ -235,7 +238,7 @@ class Studies(RuleBasedStateMachine):
     def give_back(self, pick):
         its_id = self.one(pick)
         if its_id in self.done and self.done[its_id]["state"] == "Accepted":
-            self.work.give_back(its_id, f"A{self.done[its_id]['worker']}")
+            self.work.return_assignment(its_id, f"A{self.done[its_id]['worker']}")
             self.done[its_id]["state"] = "Returned"
 
     @rule(pick=PICK, override=st.booleans())

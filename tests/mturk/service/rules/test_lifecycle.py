@@ -55,8 +55,8 @@ def test_returning_gives_the_place_back(requester):
     assignment_id = requester.accept("A1", hit_id)
     requester.work.register("A2")
     assert refused(requester.work.accept, "A2", hit_id) == "Full"
-    requester.work.give_back(assignment_id, "A1")
-    requester.work.give_back(assignment_id, "A1")  # as good as once
+    requester.work.return_assignment(assignment_id, "A1")
+    requester.work.return_assignment(assignment_id, "A1")  # as good as once
     assert status(requester, assignment_id) == "Returned"
     assert state(requester, hit_id) == ("Assignable", 0, 1, 0)
     assert refused(requester.work.submit, assignment_id, "A1", []) == "Expired"
@@ -89,7 +89,7 @@ def test_submitting_twice_changes_nothing(requester):
     requester.clock.advance(5)
     assert not requester.work.submit(assignment_id, "A1", [("answer", "second")])
     assert requester.boto.get_assignment(AssignmentId=assignment_id)["Assignment"] == before
-    assert refused(requester.work.give_back, assignment_id, "A1") == "Closed"
+    assert refused(requester.work.return_assignment, assignment_id, "A1") == "Closed"
     requester.boto.approve_assignment(AssignmentId=assignment_id)
     assert not requester.work.submit(assignment_id, "A1", [("answer", "third")])
 
@@ -98,7 +98,7 @@ def test_nobody_touches_anothers_work(requester):
     assignment_id = requester.accept("A1", requester.hit())
     requester.work.register("A2")
     assert refused(requester.work.submit, assignment_id, "A2", []) == "NotYours"
-    assert refused(requester.work.give_back, assignment_id, "A2") == "NotYours"
+    assert refused(requester.work.return_assignment, assignment_id, "A2") == "NotYours"
 
 
 def test_one_assignment_for_a_worker_and_hit(requester):
@@ -153,7 +153,7 @@ def test_an_expired_hit_whose_worker_leaves_is_reviewable(requester):
     hit_id = requester.hit(LifetimeInSeconds=60)
     assignment_id = requester.accept("A1", hit_id)
     requester.clock.advance(60)
-    requester.work.give_back(assignment_id, "A1")
+    requester.work.return_assignment(assignment_id, "A1")
     assert state(requester, hit_id)[0] == "Reviewable"
 
 

@@ -54,25 +54,25 @@ def test_a_place_is_found_by_its_own_index_and_no_table_of_hits_is_read_through(
 
 
 def test_hits_are_counted_up_to_a_number(requester, monkeypatch):
-    monkeypatch.setattr(work, "COUNTED", 3)
+    monkeypatch.setattr(work, "MAX_COUNTED_HITS", 3)
     requester.work.register("AONE")
     for _ in range(3):
         requester.hit()
     (offer,) = requester.work.offers("AONE")
-    assert (offer.hits_available, offer.more) == (3, False)
+    assert (offer.hits_available, offer.has_more) == (3, False)
     last = requester.hit()
     (offer,) = requester.work.offers("AONE")
-    assert (offer.hits_available, offer.more) == (3, True)
+    assert (offer.hits_available, offer.has_more) == (3, True)
     requester.accept("AONE", last)
     (offer,) = requester.work.offers("AONE")
-    assert (offer.hits_available, offer.more) == (3, False)
+    assert (offer.hits_available, offer.has_more) == (3, False)
     assert offer.sample_hit_id != last
 
 
 def test_what_was_given_back_can_be_had_again(requester):
     hit = requester.hit()
     requester.work.register("AONE")
-    requester.work.give_back(requester.accept("AONE", hit), "AONE")
+    requester.work.return_assignment(requester.accept("AONE", hit), "AONE")
     (offer,) = requester.work.offers("AONE")
     assert offer.sample_hit_id == hit
     with requester.service.database.write() as connection:
@@ -83,7 +83,7 @@ def test_what_was_given_back_can_be_had_again(requester):
 
 
 def test_the_list_of_work_says_that_there_are_more(requester, monkeypatch):
-    monkeypatch.setattr(work, "COUNTED", 2)
+    monkeypatch.setattr(work, "MAX_COUNTED_HITS", 2)
     service = requester.service
     requester.work.register("AONE", country="DE")
     site = build_site(service.work, service.database.secret(), frame_url=FRAME, site_url=SITE,

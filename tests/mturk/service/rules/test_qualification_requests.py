@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from mturk.service.rules import answer_key
-from mturk.service.rules.eligibility import Standing, unmet
+from mturk.service.rules.eligibility import WorkerQualifications, unmet_requirements
 from mturk.service.rules.work import WorkError
 
 LOCALE = "00000000000000000071"
@@ -31,7 +31,9 @@ def refused(act, *arguments):
 def may(requirement, *, value=None, country=None, subdivision=None, wish="accept"):
     """Tell whether a worker with this value and place meets a requirement."""
     values = {} if value is None else {"3Q": value}
-    return not unmet([requirement], Standing(values, {}, country, subdivision), wish)
+    return not unmet_requirements(
+        [requirement], WorkerQualifications(values, {}, country, subdivision), wish
+    )
 
 
 NUMBERS = [
@@ -149,7 +151,7 @@ def test_system_values_follow_what_became_of_the_work(requester):
     def eligible(*requirement):
         hit_id = requester.hit(QualificationRequirements=asks(*requirement))
         try:
-            requester.work.give_back(requester.accept("A1", hit_id), "A1")
+            requester.work.return_assignment(requester.accept("A1", hit_id), "A1")
         except WorkError:
             return False
         return True

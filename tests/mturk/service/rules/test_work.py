@@ -13,11 +13,11 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from mturk.service.clock import ManualClock
 from mturk.service.store.database import Database
-from mturk.service.rules.work import Work, WorkError
+from mturk.service.rules.work import WorkerService, WorkError
 
 path, hit, side, now = sys.argv[1:]
 database = Database(path)
-work = Work(database, ManualClock(float(now)))
+work = WorkerService(database, ManualClock(float(now)))
 workers = [f"A{side}{number}" for number in range(25)]
 for worker in workers:
     work.register(worker)
@@ -110,7 +110,7 @@ def test_what_there_is_not_is_refused(requester):
     assert refused(work.assignment, "3NONE") == "Unknown"
     assignment = requester.submit("AONE", hit)
     assert refused(work.accept, "AONE", hit) == "AlreadyDone"
-    assert refused(work.give_back, assignment, "AONE") == "Closed"
+    assert refused(work.return_assignment, assignment, "AONE") == "Closed"
     assert refused(work.submit, assignment, "ATWO", []) == "NotYours"
     requester.boto.create_worker_block(WorkerId="ATHREE", Reason="r")
     work.register("ATHREE")
@@ -149,8 +149,8 @@ def test_open_work_until_it_is_returned_submitted_or_over(requester):
     ids = [requester.accept("AONE", requester.hit()) for _ in range(3)]
     work = requester.work
     assert [one.assignment_id for one in work.open_assignments("AONE")] == ids
-    work.give_back(ids[0], "AONE")
-    work.give_back(ids[0], "AONE")
+    work.return_assignment(ids[0], "AONE")
+    work.return_assignment(ids[0], "AONE")
     work.submit(ids[1], "AONE", [])
     assert [one.assignment_id for one in work.open_assignments("AONE")] == [ids[2]]
     requester.clock.advance(600)

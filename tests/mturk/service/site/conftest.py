@@ -21,11 +21,11 @@ from mturk.kinds.tuples.page import Part, question_xml
 from mturk.question_xml import write_html_question
 from mturk.service.clock import ManualClock, SystemClock
 from mturk.service.rules import lifecycle
-from mturk.service.rules.work import Work
+from mturk.service.rules.work import WorkerService
 from mturk.service.site.app import build_site
 from mturk.service.site.links import study_link, worker_link
 from mturk.service.site.question_frame import build_frame
-from mturk.service.site.studies import Study
+from mturk.service.site.studies import PanelStudy
 from mturk.service.store.database import Database
 from mturk.service.store.schema import hit_type, message, qualification_type
 from mturk.study.settings import Settings
@@ -62,7 +62,7 @@ class Service:
     clock: ManualClock = field(default_factory=lambda: ManualClock(START))
 
     def __post_init__(self):
-        self.work = Work(self.database, self.clock)
+        self.work = WorkerService(self.database, self.clock)
 
     def publish(self, question=ORDINARY, *, title="Judge utterances", places=5, **values):
         """Put a HIT in and return its id; `question` is a page or question XML."""
@@ -172,7 +172,7 @@ def live(tmp_path):
         sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(2)]
         site, frame = (f"http://127.0.0.1:{one.getsockname()[1]}" for one in sockets)
         secret, work = database.secret(), service.work
-        studies = (Study("pilot", "C0DE-42", title="Wie ähnlich?", hits=2),)
+        studies = (PanelStudy("pilot", "C0DE-42", title="Wie ähnlich?", hits=2),)
         serve(stack, sockets[0], build_site(
             work, secret, frame_url=frame, site_url=site, open_entry=True, studies=studies))  # fmt: skip
         serve(stack, sockets[1], build_frame(work, secret, site_url=site, frame_url=frame))

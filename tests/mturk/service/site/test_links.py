@@ -25,7 +25,7 @@ def test_a_personal_link_names_its_worker_until_it_expires():
 
 def test_nobody_is_invited_under_an_id_of_recruited_participants():
     recruited = links.recruited_worker("5f3c1a2b4d5e6f708192a3b4")
-    with pytest.raises(ValueError, match="kept for recruited participants"):
+    with pytest.raises(ValueError, match="reserved for recruited participants"):
         links.worker_link(SITE, SECRET, recruited)
 
 
@@ -61,7 +61,7 @@ def test_a_token_of_another_purpose_or_secret_is_refused():
 
 
 def test_a_frame_is_opened_with_the_query_that_requesters_pages_expect():
-    shown = links.Shown("3HIT", "3ASSIGNMENT", "AALICE1", "de")
+    shown = links.QuestionView("3HIT", "3ASSIGNMENT", "AALICE1", "de")
     link = urlsplit(links.frame_link(FRAME, SITE, SECRET, shown))
     query = {name: values[0] for name, values in parse_qs(link.query).items()}
     assert set(query) == {"assignmentId", "hitId", "workerId", "turkSubmitTo"}
@@ -73,5 +73,5 @@ def test_a_frame_is_opened_with_the_query_that_requesters_pages_expect():
 
 
 def test_a_preview_has_no_address_that_takes_answers():
-    shown = links.Shown("3HIT", links.NOT_AVAILABLE, "AALICE1", "de")
+    shown = links.QuestionView("3HIT", links.NOT_AVAILABLE, "AALICE1", "de")
     assert shown.parameters(SITE, SECRET)["turkSubmitTo"] == f"{SITE}/submit/preview"

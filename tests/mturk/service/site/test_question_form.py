@@ -3,7 +3,7 @@
 import pytest
 
 from mturk.question_xml import QuestionForm, read_question
-from mturk.service.site.question_form import Block, FormQuestion, problems, read_form
+from mturk.service.site.question_form import Block, FormQuestion, find_problems, read_form
 
 SCHEMA = (
     "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/2017-11-06/QuestionForm.xsd"
@@ -72,7 +72,7 @@ def test_questions_are_read_with_their_bounds():
     assert [(part.low, part.high) for part in parts[:4]] == [(3, 5), (1, 10), (1, 1), (1, 2)]
     assert parts[0].default == "abc"
     assert parts[2].choices == (("a", "First"), ("b", "Second"), ("c", "Third"))
-    assert parts[3].other
+    assert parts[3].allows_other
     assert not parts[3].required
 
 
@@ -80,7 +80,7 @@ def test_questions_are_read_with_their_bounds():
     ("answer", "fields", "wrong"),
     [
         (f"<FreeTextAnswer>{LENGTH}</FreeTextAnswer>", [("q", "abcd")], None),
-        (f"<FreeTextAnswer>{LENGTH}</FreeTextAnswer>", [("q", "ab")], "has 2 characters; 3 to 5"),
+        (f"<FreeTextAnswer>{LENGTH}</FreeTextAnswer>", [("q", "ab")], "has 2 characters; expected 3 to 5"),
         (f"<FreeTextAnswer>{LENGTH}</FreeTextAnswer>", [], "has not been answered"),
         (f"<FreeTextAnswer>{NUMBER}</FreeTextAnswer>", [("q", "10")], None),
         (f"<FreeTextAnswer>{NUMBER}</FreeTextAnswer>", [("q", "11")], "number from 1 to 10"),
@@ -88,23 +88,23 @@ def test_questions_are_read_with_their_bounds():
         (selections(), [("q", "b")], None),
         (selections(), [], "has not been answered"),
         (selections(), [("q", "z")], "not one of the choices"),
-        (selections(), [("q", "a"), ("q", "b")], "has 2 choices; 1 to 1"),
+        (selections(), [("q", "a"), ("q", "b")], "has 2 choices; expected 1 to 1"),
         (selections("checkbox", MANY), [("q", "a"), ("q", "c")], None),
-        (selections("checkbox", MANY), [("q", v) for v in "abc"], "has 3 choices; 1 to 2"),
+        (selections("checkbox", MANY), [("q", v) for v in "abc"], "has 3 choices; expected 1 to 2"),
         (selections(other="<OtherSelection/>"), [("q-other", "mine")], None),
     ],
 )  # fmt: skip
 def test_answers_are_held_against_the_form(answer, fields, wrong):
-    found = problems(form(question("q", answer)), fields, "en")
+    found = find_problems(form(question("q", answer)), fields, "en")
     assert len(found) == (0 if wrong is None else 1)
     if wrong:
         assert "Name of q" in found[0]
         assert wrong in found[0]
-    german = problems(form(question("q", answer)), fields, "de")
+    german = find_problems(form(question("q", answer)), fields, "de")
     assert len(german) == len(found)
     assert german != found or not found
 
 
 def test_what_is_not_required_may_be_left_out():
     asked = form(question("q", f"<FreeTextAnswer>{LENGTH}</FreeTextAnswer>", "false"))
-    assert problems(asked, [], "en") == []
+    assert find_problems(asked, [], "en") == []

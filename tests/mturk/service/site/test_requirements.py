@@ -2,10 +2,19 @@
 
 import pytest
 
-from mturk.service.rules.eligibility import COMPARE, LOCALE, SYSTEM_TYPES, WORDS, Standing, unmet
-from mturk.service.site.requirements import HOW, NAMES, in_words
+from mturk.service.rules.eligibility import (
+    COMPARATOR_PHRASES,
+    COMPARATORS,
+    LOCALE,
+    SYSTEM_TYPES,
+    WorkerQualifications,
+    unmet_requirements,
+)
+from mturk.service.site.requirements import COMPARATOR_TEXTS, NAMES, describe_requirement
 
-NOBODY = Standing(values={}, names={"3Q": "Reads German"}, country=None, subdivision=None)
+NOBODY = WorkerQualifications(
+    values={}, names={"3Q": "Reads German"}, country=None, subdivision=None
+)
 
 
 def lines(type_id, comparator):
@@ -15,14 +24,14 @@ def lines(type_id, comparator):
             "IntegerValues": [],
             "LocaleValues": [{"Country": "DE"}, {"Country": "US", "Subdivision": "NY"}],
         }
-    return unmet([one], NOBODY)
+    return unmet_requirements([one], NOBODY)
 
 
-@pytest.mark.parametrize("comparator", sorted(set(COMPARE) - {"DoesNotExist"}))
+@pytest.mark.parametrize("comparator", sorted(set(COMPARATORS) - {"DoesNotExist"}))
 @pytest.mark.parametrize("type_id", [*SYSTEM_TYPES, "3Q"])
 def test_no_internal_name_is_left(type_id, comparator):
     for line in lines(type_id, comparator):
-        german, english = in_words(line, "de"), in_words(line, "en")
+        german, english = describe_requirement(line, "de"), describe_requirement(line, "en")
         assert "Worker_" not in german + english
         assert german != line
         assert english != line
@@ -30,12 +39,15 @@ def test_no_internal_name_is_left(type_id, comparator):
 
 def test_the_words_for_places_and_parts_of_them():
     (line,) = lines(LOCALE, "In")
-    assert in_words(line, "en") == "Country you live in: one of Germany, United States (NY)"
-    assert in_words("Reads German is required", "de") == "Reads German: wird verlangt"
-    assert in_words("something else", "de") == "something else"
+    assert (
+        describe_requirement(line, "en")
+        == "Country you live in: one of Germany, United States (NY)"
+    )
+    assert describe_requirement("Reads German is required", "de") == "Reads German: erforderlich"
+    assert describe_requirement("something else", "de") == "something else"
 
 
 def test_all_comparators_and_the_workers_own_types_have_words():
-    assert set(WORDS.values()) <= set(HOW)
+    assert set(COMPARATOR_PHRASES.values()) <= set(COMPARATOR_TEXTS)
     named = {name for name in SYSTEM_TYPES.values() if name.startswith("Worker_")}
     assert named == set(NAMES)

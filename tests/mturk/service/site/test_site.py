@@ -12,13 +12,15 @@ from mturk.answers import from_xml
 from mturk.service.site.app import build_site
 from mturk.service.site.links import study_link, worker_link
 from mturk.service.site.question_frame import build_frame
-from mturk.service.site.rate_limits import Rate, Rates
-from mturk.service.site.request_handling import BODY_BYTES, FIELDS
-from mturk.service.site.studies import Study
+from mturk.service.site.rate_limits import RateLimit, RateLimits
+from mturk.service.site.request_handling import MAX_BODY_BYTES, MAX_FIELDS
+from mturk.service.site.studies import PanelStudy
 from mturk.service.store.schema import assignment
 
 SITE, FRAME = "http://site.test:8765", "http://site.test:8766"
-STUDY = Study("pilot", "C0DE", hits=2, information={"de": "Erstens.\n\nZweitens.", "en": "First."})
+STUDY = PanelStudy(
+    "pilot", "C0DE", hits=2, information={"de": "Erstens.\n\nZweitens.", "en": "First."}
+)
 PARTICIPANT = "5f3c1a2b4d5e6f708192a3b4"
 
 
@@ -103,7 +105,7 @@ def test_open_entry_is_off_unless_the_operator_opens_it(service):
     page = closed.get("/work/")
     assert "personal link" in page.text
     assert "/work/enter" not in page.text
-    assert "Rehearsal" not in page.text
+    assert "Dry run" not in page.text
     token = re.search("value=.(\\w{64})", browser(site_of(service)).get("/work/").text)[1]
     assert closed.post("/work/enter", data={"csrf": token, "worker": "AX1"}).status_code == 403
 
@@ -113,7 +115,7 @@ def test_open_entry_says_that_it_is_a_rehearsal_and_checks_the_id(app):
     assert page.status_code == 422
     assert 'value="&lt;script&gt;"' in page.text
     assert 'aria-invalid="true"' in page.text
-    assert "Rehearsal" in page.text
+    assert "Dry run" in page.text
 
 
 def test_a_personal_link_enters_after_the_country_and_only_once_asks_for_it(service):
@@ -181,8 +183,8 @@ def test_every_form_needs_the_token_of_its_session(app, service, alice):
     ("content", "kind", "status"),
     [
         (b"{}", "application/json", 415),
-        (b"a=" + b"x" * BODY_BYTES, "application/x-www-form-urlencoded", 413),
-        (b"a=1&" * FIELDS, "application/x-www-form-urlencoded", 413),
+        (b"a=" + b"x" * MAX_BODY_BYTES, "application/x-www-form-urlencoded", 413),
+        (b"a=1&" * MAX_FIELDS, "application/x-www-form-urlencoded", 413),
         (b"nonsense", "multipart/form-data", 400),
         (b"nonsense", "multipart/form-data; boundary=x", 400),
     ],
@@ -203,7 +205,7 @@ def test_files_are_refused_in_words_and_the_assignment_stays_open(alice, service
     address = query["turkSubmitTo"].removeprefix(SITE) + "/mturk/externalSubmit"
     refused = alice.post(address, data={"answer": "x"}, files={"scan": ("a.png", b"png")})
     assert refused.status_code == 422
-    assert "takes no files" in refused.text
+    assert "does not accept files" in refused.text
     part = '--x\r\nContent-Disposition: form-data; name="{}"{}\r\n\r\n{}\r\n'
     nothing_chosen = (
         part.format("answer", "", "x") + part.format("scan", '; filename=""', "") + "--x--"
@@ -225,7 +227,7 @@ def test_from_the_list_to_the_answer_and_the_record(alice, service):
     assert "<dd>1 task</dd>" in listed
     assert "<dd>30\u00a0minutes</dd>" in listed
     page = alice.accept(hit)
-    assert "until 08:30 UTC" in page.text  # START is 08:00 UTC
+    assert "until 08:30 (UTC)" in page.text  # START is 08:00 UTC
     assert "Continue working" in alice.get("/work/").text
     done = answer(alice, page, answer="${B} ]]> <script>&\r\n\u200f🙂")
     assert done.status_code == 200
@@ -323,7 +325,7 @@ def test_after_the_deadline_nothing_is_taken(alice, service):
     service.clock.advance(1801)
     late = answer(alice, page)
     assert late.status_code == 410
-    assert "The time for this task is over." in late.text
+    assert "The time for this task has expired." in late.text
     assert alice.get(page.url.path).status_code == 410
     assert stored(service) == [("AALICE1", "Abandoned", None)]
 
@@ -375,7 +377,7 @@ def test_what_one_lacks_is_said_and_cannot_be_accepted(app, service):
     carol = browser(app)
     carol.enter("ACAROL3", country="FR")
     page = carol.get("/work/")
-    assert "What you still lack" in page.text
+    assert "Unmet requirements" in page.text
     assert "Germany" in page.text
     assert 'action="/work/accept"' not in page.text
     assert carol.submit("/work/accept", hit=hit).status_code == 403
@@ -390,7 +392,7 @@ def test_messages_and_qualifications(alice, service):
     assert "secret" not in page
     automatic = service.qualify("Auto", automatic=True)
     service.qualify("Asked")
-    assert "You now have" in alice.submit(f"/work/qualification/{automatic}").text
+    assert "You have been granted" in alice.submit(f"/work/qualification/{automatic}").text
     pending = alice.submit("/work/qualification/3QAsked")
     assert "will decide on it" in pending.text
     assert alice.submit("/work/qualification/3QAsked").status_code == 409
@@ -459,7 +461,7 @@ def test_without_work_there_is_no_code(service):
 
 
 def test_a_study_ends_when_its_work_is_done(service):
-    study = Study("all", "DONE!", return_url="")
+    study = PanelStudy("all", "DONE!", return_url="")
     service.publish()
     client = browser(site_of(service, studies=(study,)))
     join(client, service, study="all")
@@ -543,7 +545,9 @@ def test_languages_are_the_browsers_until_one_is_chosen(app):
 
 
 def test_too_many_requests_have_to_wait_each_worker_for_himself(service):
-    rates = Rates(worker=Rate(6, 0.1), address=Rate(40, 1), refusals=Rate(2, 0.1))
+    rates = RateLimits(
+        worker=RateLimit(6, 0.1), address=RateLimit(40, 1), refusals=RateLimit(2, 0.1)
+    )
     app = site_of(service, rates=rates)
     alice, bob = browser(app), browser(app)
     alice.enter("AALICE1")
@@ -553,14 +557,14 @@ def test_too_many_requests_have_to_wait_each_worker_for_himself(service):
     assert statuses[-1] == 429
     waiting = alice.get("/work/")
     assert waiting.headers["retry-after"] == "10"
-    assert "Please wait 10 seconds." in waiting.text
+    assert "Please wait 10 seconds" in waiting.text
     assert bob.get("/work/").status_code == 200
     service.clock.advance(10)
     assert alice.get("/work/").status_code == 200
 
 
 def test_guessing_links_is_slowed_down(service):
-    app = site_of(service, rates=Rates(refusals=Rate(3, 0.01)))
+    app = site_of(service, rates=RateLimits(refusals=RateLimit(3, 0.01)))
     statuses = [browser(app).get(f"/enter?token=guess{n}").status_code for n in range(5)]
     assert statuses == [403, 403, 403, 429, 429]
 
@@ -568,7 +572,7 @@ def test_guessing_links_is_slowed_down(service):
 def test_an_address_must_be_an_origin_and_the_frame_another_one(service):
     for options in ({"site_url": SITE + "/"}, {"frame_url": FRAME + "/x"}, {"frame_url": SITE}):
         chosen = {"site_url": SITE, "frame_url": FRAME} | options
-        with pytest.raises(ValueError, match=r"allowed|two origins"):
+        with pytest.raises(ValueError, match=r"expected|different origins"):
             build_site(service.work, b"x", open_entry=False, **chosen)
     with pytest.raises(ValueError, match="same name"):
         site_of(service, studies=(STUDY, STUDY))
@@ -671,7 +675,7 @@ def begin(service, study, country="DE", participant=PARTICIPANT):
 
 def test_who_may_not_do_the_studys_work_gets_neither_work_nor_code(service):
     service.publish(qualifications=[GERMAN_ONLY])
-    _, page = begin(service, Study("s", "C0DE", group_id="3GROUP0"), country="FR")
+    _, page = begin(service, PanelStudy("s", "C0DE", group_id="3GROUP0"), country="FR")
     assert page.status_code == 200
     assert "Return submission" in page.text
     assert "C0DE" not in page.text
@@ -680,7 +684,7 @@ def test_who_may_not_do_the_studys_work_gets_neither_work_nor_code(service):
 def test_coming_back_in_another_browser_does_not_begin_a_study_anew(service):
     for _ in range(3):
         service.publish()
-    study = Study("s", "C0DE", group_id="3GROUP0", hits=1)
+    study = PanelStudy("s", "C0DE", group_id="3GROUP0", hits=1)
     client, page = begin(service, study)
     answer(client, page)
     _, again = begin(service, study)
@@ -690,9 +694,12 @@ def test_coming_back_in_another_browser_does_not_begin_a_study_anew(service):
 
 def test_what_was_done_for_another_study_does_not_count(service):
     service.publish(title="first")
-    client, page = begin(service, Study("one", "C0DE1", group_id="3GROUP0", hits=1))
+    client, page = begin(service, PanelStudy("one", "C0DE1", group_id="3GROUP0", hits=1))
     answer(client, page)
-    for study in (Study("two", "C0DE2", group_id="3GROUP9", hits=1), Study("any", "C0DE3")):
+    for study in (
+        PanelStudy("two", "C0DE2", group_id="3GROUP9", hits=1),
+        PanelStudy("any", "C0DE3"),
+    ):
         _, second = begin(service, study)
         assert "Return submission" in second.text
         assert "C0DE" not in second.text
@@ -700,7 +707,7 @@ def test_what_was_done_for_another_study_does_not_count(service):
 
 def test_a_participant_who_returns_a_task_decides_what_comes_next(service):
     service.publish()
-    client, page = begin(service, Study("s", "C0DE"))
+    client, page = begin(service, PanelStudy("s", "C0DE"))
     after = client.submit(
         "/work/return", shown=page.url.path, assignment=page.url.path.rpartition("/")[2]
     )

@@ -13,7 +13,7 @@ from sqlalchemy import select
 
 from mturk.service.api.protocol import Api
 from mturk.service.clock import SystemClock
-from mturk.service.rules.work import Work
+from mturk.service.rules.work import WorkerService
 from mturk.service.site.links import worker_link
 from mturk.service.store.database import Database
 from mturk.service.store.schema import metadata
@@ -53,7 +53,7 @@ def shell(cluster, monkeypatch):
 
 def study(database, made):
     """A study in the middle: something paid, something submitted, something that is worked on."""
-    api, work = Api(database, SystemClock(), {}), Work(database, SystemClock())
+    api, work = Api(database, SystemClock(), {}), WorkerService(database, SystemClock())
     its_id = api.call("CreateHIT", made.HIT | {"MaxAssignments": 5})["HIT"]["HITId"]
     taken = {}
     for worker in ("AONE", "ATWO", "ATHREE"):
@@ -74,7 +74,9 @@ def test_a_study_is_made_dumped_restored_and_served(cluster, shell, made, monkey
     its_id, taken = study(database, made)
     before = rows(database)
     shell(dump)
-    Work(database, SystemClock()).give_back(taken["ATHREE"], "ATHREE")  # after the backup
+    WorkerService(database, SystemClock()).return_assignment(
+        taken["ATHREE"], "ATHREE"
+    )  # after the backup
     assert rows(database) != before
     database.close()
 

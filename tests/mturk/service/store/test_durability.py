@@ -16,7 +16,7 @@ from sqlalchemy.engine import Engine
 from bws.problems import InputError
 from mturk.service.api.protocol import Api
 from mturk.service.clock import SystemClock
-from mturk.service.rules.work import Work, WorkError
+from mturk.service.rules.work import WorkError, WorkerService
 from mturk.service.site.links import submit_address
 from mturk.service.store.database import Database
 
@@ -44,7 +44,7 @@ def client(url):
 def accepted(path, hits):
     """Accept every HIT for every worker; return (assignment, worker) pairs and the signing secret."""
     database = Database(path)
-    work = Work(database, SystemClock())
+    work = WorkerService(database, SystemClock())
     for worker in range(WORKERS):
         work.register(f"AWORKER{worker}")
     pairs = [
@@ -153,7 +153,7 @@ def test_fifty_workers_get_ten_places(requester, stores):
     """With two stores on one file, as two processes have, and not only the lock of one."""
     hit = requester.hit(MaxAssignments=10)
     others = [Database(requester.service.database.url.database) for _ in range(stores - 1)]
-    works = [requester.work, *(Work(one, requester.clock) for one in others)]
+    works = [requester.work, *(WorkerService(one, requester.clock) for one in others)]
     workers = [f"AW{number}" for number in range(50)]
     for worker in workers:
         requester.work.register(worker)
@@ -199,7 +199,7 @@ def test_a_damaged_database_is_refused_before_answers_are_missing(tmp_path, made
     with sqlite3.connect(path) as connection:  # does not watch what refers to what
         connection.execute("UPDATE assignment SET hit_id = 'gone' WHERE worker_id = 'AWORKER3'")
     connection.close()
-    with pytest.raises(InputError, match=r"hits\.db: is damaged .*belongs to no hit"):
+    with pytest.raises(InputError, match=r"hits\.db: is damaged .*refers to a missing hit"):
         Database(path)
     content = bytearray(path.read_bytes())
     content[4096 + 4] ^= 1  # how many rows the second page says it has

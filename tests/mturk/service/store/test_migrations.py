@@ -16,7 +16,7 @@ from bws.problems import InputError
 from mturk.cli import main
 from mturk.service.api.protocol import Api
 from mturk.service.clock import ManualClock
-from mturk.service.rules.work import Work
+from mturk.service.rules.work import WorkerService
 from mturk.service.store import migrations
 from mturk.service.store.database import Database
 from mturk.service.store.migrations.versions import v0001_first
@@ -105,13 +105,13 @@ def test_the_steps_lead_from_the_first_version_to_the_newest():
 
 def test_an_empty_database_is_made_at_the_newest_version(empty):
     database = Database(empty)
-    assert database.found is None
+    assert database.previous_version is None
     with database.read() as connection:
         assert migrations.version(connection) == VERSIONS[-1]
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
     database.close()
     again = Database(empty)
-    assert again.found == VERSIONS[-1]
+    assert again.previous_version == VERSIONS[-1]
     again.close()
 
 
@@ -130,9 +130,7 @@ def test_tables_brought_forward_are_those_made_anew(empty, tmp_path, cluster):
 def test_an_older_version_is_recognised_and_waits_until_it_is_asked_for(empty):
     older(empty)
     before = tables(empty)
-    with pytest.raises(
-        InputError, match=r"version 0001, and 0002 is needed.*\n?.*mturk-hits migrate"
-    ):
+    with pytest.raises(InputError, match=r"version 0001; expected 0002.*\n?.*mturk-hits migrate"):
         Database(empty)
     assert tables(empty) == before
 
@@ -140,10 +138,10 @@ def test_an_older_version_is_recognised_and_waits_until_it_is_asked_for(empty):
 def test_work_that_was_begun_goes_on_after_migrating(empty):
     older(empty)
     database = Database(empty, migrate=True)
-    assert database.found == VERSIONS[0]
+    assert database.previous_version == VERSIONS[0]
     assert database.secret() == SECRET
     clock = ManualClock(1.8e9)
-    assert Work(database, clock).submit("A", "AONE", [("q", "ü")])
+    assert WorkerService(database, clock).submit("A", "AONE", [("q", "ü")])
     api = Api(database, clock, {})
     api.call("ApproveAssignment", {"AssignmentId": "A"})
     balance = api.call("GetAccountBalance", {})
@@ -159,7 +157,7 @@ def test_migrating_again_changes_nothing(empty):
     Database(empty, migrate=True).close()
     before = tables(empty)
     database = Database(empty, migrate=True)
-    assert database.found == VERSIONS[-1]
+    assert database.previous_version == VERSIONS[-1]
     database.close()
     assert tables(empty) == before
 
@@ -181,7 +179,7 @@ def test_a_newer_version_is_refused_also_by_migrate(empty):
     Database(empty).close()
     stamp(empty, "9999")
     for migrate in (False, True):
-        with pytest.raises(InputError, match="version 9999, which a newer giccs made"):
+        with pytest.raises(InputError, match="version 9999, created by a newer giccs"):
             Database(empty, migrate=migrate)
 
 
@@ -230,5 +228,5 @@ def test_the_command(empty, tmp_path):
 
 
 def test_other_kinds_of_database_are_refused():
-    with pytest.raises(InputError, match=r"a database of mysql; .*postgresql"):
+    with pytest.raises(InputError, match=r"a mysql database; .*postgresql"):
         Database("mysql://user@host/name")

@@ -9,7 +9,7 @@ from sqlalchemy.exc import DBAPIError
 from bws.problems import InputError
 from mturk.service.api.protocol import Api
 from mturk.service.clock import ManualClock
-from mturk.service.rules.work import Work, WorkError
+from mturk.service.rules.work import WorkError, WorkerService
 from mturk.service.store import database as module
 from mturk.service.store.database import Database
 from mturk.service.store.schema import worker
@@ -34,7 +34,7 @@ def api(database):
 
 
 def test_a_study_from_the_hit_to_the_bonus(api, database, made):
-    work = Work(database, api.clock)
+    work = WorkerService(database, api.clock)
     hit = api.call("CreateHIT", {**made.HIT, "UniqueRequestToken": "once"})["HIT"]["HITId"]
     work.register("AONE", country="DE")
     (offer,) = work.offers("AONE")
@@ -59,7 +59,7 @@ def test_opening_it_again_keeps_the_secret_and_the_balance(database, server):
 
 def test_fifty_workers_get_ten_places(api, database, made):
     hit = api.call("CreateHIT", {**made.HIT, "MaxAssignments": 10})["HIT"]["HITId"]
-    work = Work(database, api.clock)
+    work = WorkerService(database, api.clock)
     workers = [f"AW{number}" for number in range(50)]
     for name in workers:
         work.register(name)
@@ -79,7 +79,7 @@ def test_fifty_workers_get_ten_places(api, database, made):
 
 def test_an_answer_that_is_sent_twenty_times_is_taken_once(api, database, made):
     hit = api.call("CreateHIT", made.HIT)["HIT"]["HITId"]
-    work = Work(database, api.clock)
+    work = WorkerService(database, api.clock)
     work.register("AONE")
     assignment = work.accept("AONE", hit).assignment_id
     with ThreadPoolExecutor(20) as pool:
@@ -92,9 +92,9 @@ def test_an_answer_that_is_sent_twenty_times_is_taken_once(api, database, made):
 
 
 def test_a_writer_that_hangs_is_rolled_back_and_the_others_go_on(cluster, monkeypatch):
-    stuck = str(module.STUCK_MILLISECONDS)
-    assert stuck in module.SESSION
-    monkeypatch.setattr(module, "SESSION", module.SESSION.replace(stuck, "300"))
+    stuck = str(module.IDLE_TIMEOUT_MILLISECONDS)
+    assert stuck in module.SESSION_SETTINGS
+    monkeypatch.setattr(module, "SESSION_SETTINGS", module.SESSION_SETTINGS.replace(stuck, "300"))
     url = cluster.create("hanging")
     hanging, other = Database(url), Database(url)
 
@@ -140,5 +140,5 @@ def test_answers_wait_for_the_disk_also_where_the_server_would_not(cluster):
 def test_a_database_that_cannot_hold_every_text_is_refused(cluster):
     cluster.run("createdb", "-h", cluster.folder, "-U", "giccs", "-E", "LATIN1", "--locale=C",
                 "-T", "template0", "latin")  # fmt: skip
-    with pytest.raises(InputError, match="LATIN1; UTF8 is needed"):
+    with pytest.raises(InputError, match="LATIN1; expected UTF8"):
         Database(cluster.create("other").replace("/other", "/latin"))

@@ -1,1 +1,1 @@
-"""The steps from each version of the tables to the next, the oldest first."""
+"""Migrations from each schema version to the next, oldest first."""

@@ -1,4 +1,4 @@
-"""Version 0001: the tables of the service as they were before versions were counted."""
+"""Version 0001: the schema before schema versions were stored."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["down_revision", "hit", "metadata", "revision", "upgrade"]
 
 revision, down_revision = "0001", None
 
-# A copy that stays as it is: the tables of today are in mturk/service/store/schema.py.
+# A frozen copy: the current schema is in mturk/service/store/schema.py.
 metadata = MetaData()
 LIVE = ("Accepted", "Submitted", "Approved", "Rejected")
 
@@ -234,5 +234,5 @@ Index("message_of_worker", message.c.worker_id)
 
 
 def upgrade() -> None:
-    """Make the tables."""
+    """Create the tables."""
     metadata.create_all(op.get_bind())

@@ -135,7 +135,7 @@ def test_the_block_of_the_document_is_replaced_and_nothing_else(
 def _kept(case):
     from robustness.chaos.cases import Outcome
 
-    return Outcome(case.fault, case.where, case.promise, "kept", "well", 0.1)
+    return Outcome(case.fault, case.target, case.promise, "kept", "well", 0.1)
 
 
 @pytest.mark.parametrize("arguments", [["--only", "a"], []])

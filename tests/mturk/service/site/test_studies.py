@@ -38,8 +38,8 @@ def test_all_faults_are_named_together(tmp_path):
         read_studies(str(path))
     text = str(caught.value)
     for words in (
-        "loose is outside a table", "'a' has no completion code", "hits is True; expected int", "unknown setting code",
-        "return_url is 'ftp://a'",
+        "loose is outside a table", "'a' has no completion code", "hits is True; expected int",
+        "unknown setting code", "return_url is 'ftp://a'",
     ):  # fmt: skip
         assert words in text
 

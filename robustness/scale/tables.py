@@ -45,8 +45,8 @@ def _of_study(projection: Projection) -> Iterator[str]:
     yield f"It is {job.hours:,.0f} hours of work, {job.hours_each:,.0f} of each worker,"
     yield f"{job.weeks:,.1f} weeks at {study.hours_a_week:g} hours a week. The split-half reliability of"
     yield f"its scores should be near {projection.reliability(study)} (simulated). If all {people} work at"
-    yield f"the same time, they send {at_work.requests:,.0f} requests per second, {at_work.submissions:,.1f} of"
-    yield f"them submissions; one process of the service handles {at_work.capacity:,.0f} submissions per"
+    yield f"the same time, they send {at_work.requests:,.0f} requests per second, {at_work.submissions:,.1f}"
+    yield f"of them submissions; one process of the service handles {at_work.capacity:,.0f} submissions per"
     yield f"second at most. All stored data takes {total_gb:,.0f} GB. Money and people's hours are the limit,"
     yield "and next the memory in which a study is planned (last table)."
 

@@ -37,10 +37,11 @@ CALLS = [
      "finished epochs are in r; repeat the command to resume"),
     ("giccs-demo", "-o d", "app.demo.pipeline", "finished steps are in d; run the same command"),
     ("giccs-explore", "--no-browser", "pandas", "all files are unchanged"),
-    ("mturk-hits", "serve --db h.db --port 0", "starlette", "the database has all HITs and assignments"),
-    ("mturk-hits", PUBLISH, "boto3", "ledger.db has every HIT that was published"),
+    ("mturk-hits", "serve --db h.db --port 0", "starlette",
+     "all HITs and assignments are stored in the database"),
+    ("mturk-hits", PUBLISH, "boto3", "published HITs are recorded in ledger.db"),
     ("mturk-hits", f"simulate --truth {DIALOGUES} --workers 2", "mturk.study.simulated_workers",
-     "the service has every submitted assignment"),
+     "all submitted assignments are stored at the service"),
 ]  # fmt: skip
 """Console script, arguments, the module at whose import the interrupt comes, and what is said of it."""
 

@@ -1,10 +1,10 @@
-"""mturk-hits: from tuples to judgments. Each command's module is loaded only when it is asked for."""
+"""mturk-hits: annotation studies from tuples to judgments. Command modules are imported on demand."""
 
 from __future__ import annotations
 
 from bws.interrupts import handle_interrupts
 
-handle_interrupts()  # before anything else is imported
+handle_interrupts()  # before any other import
 
 from bws.command import group  # noqa: E402
 
@@ -29,7 +29,7 @@ COMMANDS = {
     "batch": "mturk.cli.review:batch",
     "purge": "mturk.cli.review:purge",
 }
-"""Name of a command -> where it is, in the order of a study."""
+"""Command name -> location of its function, in the order of a study."""
 
 EXAMPLE = """
 mturk-hits serve &
@@ -42,4 +42,4 @@ mturk-hits collect -o judgments.csv
 
 @group(COMMANDS, EXAMPLE)
 def main() -> None:
-    """Publish tuples as an annotation task, let people do it in a browser, collect the judgments."""
+    """Publish tuples as an annotation study, serve it in the browser and collect the judgments."""

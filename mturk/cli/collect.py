@@ -1,4 +1,4 @@
-"""mturk-hits status, collect: how far a study is, and its judgments."""
+"""mturk-hits status, collect: progress of a study, and its judgments."""
 
 from __future__ import annotations
 
@@ -33,31 +33,30 @@ __all__ = ["collect", "status", "worker_names"]
 )
 @ledger_option
 @option(
-    "--watch", "Look again every so many seconds until every tuple has its judgments.",
+    "--watch", "Refresh at this interval until all judgments are collected.",
     type=Number(1, 86_400), metavar="SECONDS",
 )  # fmt: skip
 @option(
     "--trials",
-    "Random halves for the reliability.",
+    "Random splits for the split-half reliability.",
     type=RESAMPLES,
     default=100,
     metavar="N",
 )
 def status(console: Console, ledger: str, watch: float | None, trials: int) -> None:
-    """Show how far a study is and how good its answers are so far.
+    """Show the progress of a study and the quality of its answers so far.
 
-    How many judgments the tuples have, pace and expected end, split-half reliability, and how each
-    annotator's answers compare with the others'. What is new is collected on the way. Of sentence pairs it
-    is the answers that are counted.
+    Shows judgments per tuple, pace and expected end, split-half reliability, and the agreement of each
+    annotator with the others. New assignments are collected first. For sentence pairs, answers are counted.
     """
     if watch is not None and console.as_json:
         raise click.UsageError(
-            "--watch and --json cannot be given together: --json is one document"
+            "--watch and --json cannot be combined: --json prints a single document"
         )
     with open_study(console, ledger) as study:
         progress = _compute_status(study, trials)
         while watch is not None and not progress.complete:
-            click.clear()  # does nothing where nobody watches
+            click.clear()  # no effect unless standard output is a terminal
             click.echo(f"{progress.table()}\n")
             time.sleep(watch)
             progress = _compute_status(study, trials)
@@ -81,34 +80,33 @@ def _compute_status(study: PublishedStudy, trials: int) -> Status:
     mturk-hits collect -o judgments.csv --offline
     mturk-hits collect -o judgments.csv --worker-ids real
     """,
-    interrupt_message="{ledger} has what was collected; the same command goes on",
+    interrupt_message="collected assignments are stored in {ledger}; run the same command to continue",
 )
 @ledger_option
 @option(
     "-o --output",
-    "Where to write them.  [default: judgments.csv, conditions.csv or verification.csv]", metavar="FILE",
+    "Output file.  [default: judgments.csv, conditions.csv or verification.csv]", metavar="FILE",
 )  # fmt: skip
 @workers_option
 @option(
-    "--offline", "Write what was collected before, without asking the service.", is_flag=True,
+    "--offline", "Use the assignments collected before; do not call the service.", is_flag=True,
     show_default=False,
 )  # fmt: skip
 def collect(
     console: Console, ledger: str, output: str | None, worker_ids: str | None, offline: bool
 ) -> None:
-    """Collect what was submitted, and write it as judgments, or conditions, or labels of conditions.
+    """Collect submitted assignments, and write judgments, conditions or labels of conditions.
 
-    It may be run at any time and as often as one likes. The answers are kept in the ledger as they came;
-    the file has one line for each valid answer to a tuple that was not rejected, or two where conditions
-    were written. Comments are written as
-    workers wrote them: look whether they name people before you pass the file on.
+    Can be run repeatedly at any time. The ledger stores the original answers; the file has one line per
+    valid, not rejected answer to a tuple (two for written conditions). Comments are copied verbatim: check
+    them for personal data before you share the file.
     """
     from mturk.kinds import get_kind
     from mturk.study.ledger import Ledger
     from mturk.study.valid_answers import read_valid_answers, write_answers
 
     if output == "-" and console.as_json:
-        raise click.UsageError("--json prints one document and nothing else; name a file with -o")
+        raise click.UsageError("--json requires an output file (-o FILE)")
     collected: CollectionResult | None = None
     if offline:
         with Ledger.open(ledger) as opened_ledger:
@@ -169,7 +167,7 @@ def _text(document: dict[str, Any], kind: str) -> str:
 def worker_names(
     ledger: Ledger, client: Any, requested: str | None
 ) -> Callable[[Assignment], str] | None:
-    """Return who an assignment is by, as --worker-ids has it; None for what the ledger says."""
+    """Return a function from assignment to worker name as set by --worker-ids; None: names of the ledger."""
     from mturk.study.collect import worker_ids
     from mturk.study.privacy import pseudonym_namer
 
@@ -181,7 +179,7 @@ def worker_names(
         return lambda assignment: name(assignment.worker)
     if client is None:
         raise click.UsageError(
-            "--worker-ids real needs the service: the ledger has pseudonyms only"
+            "--worker-ids real requires the service: the ledger contains only pseudonyms"
         )
     ids = worker_ids(client, ledger)
     return lambda assignment: ids[assignment.assignment_id]

@@ -46,25 +46,25 @@ def _print_texts(ctx: click.Context, parameter: click.Parameter, kind: str | Non
 
 
 def study_options(function: Any) -> Any:
-    """Add what the three commands take alike."""
+    """Add the arguments and options shared by the three commands."""
     for add in (
         option(
             "--default-config",
-            "Print a settings file with all defaults explained, and end; of a study of tuples, if no kind "
-            "is named. With --language it states that language.",
+            "Print a commented settings file with all defaults (default kind: tuples) and exit. --language "
+            "sets its language.",
             choices=" ".join(kind_names()), is_flag=False, flag_value=DEFAULT_KIND,
             expose_value=False, callback=_print_settings,
         ),
-        option("--config", "Settings of the study (TOML); without it the defaults.", metavar="FILE"),
+        option("--config", "Settings of the study (TOML).  [default: built-in settings]", metavar="FILE"),
         option(
             "--default-texts",
-            "Print the page's own texts in English, to be translated for `texts` of the settings, and end.",
+            "Print the English texts of the worker page, as a template for the setting `texts`, and exit.",
             choices=" ".join(kind_names()), is_flag=False, flag_value=DEFAULT_KIND,
             is_eager=True, expose_value=False, callback=_print_texts,
         ),
         language_option,
         option(
-            "--dialogues", "The dialogues (JSONL) that the tuples' groups and items are of.",
+            "--dialogues", "Dialogues (JSONL) of the tuples' groups and items.",
             metavar="FILE",
         ),
         click.argument("tuples", metavar="TUPLES"),
@@ -74,14 +74,14 @@ def study_options(function: Any) -> Any:
 
 
 endpoint_option = option(
-    "--endpoint", "The service: local, sandbox, production or an address.", default="local",
+    "--endpoint", "Service: local, sandbox, production or a URL.", default="local",
     metavar="WHERE",
 )  # fmt: skip
-yes_option = option("--yes", "Publish without asking.", is_flag=True, show_default=False)
+yes_option = option("--yes", "Do not ask for confirmation.", is_flag=True, show_default=False)
 
 
 def accept_and_ignore(*ignored_options: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Accept options of `publish` where they do nothing, so that one line of arguments fits all three."""
+    """Accept hidden options of `publish` without effect, so that all commands take the same arguments."""
 
     def add(function: Any) -> Any:
         decorated = function
@@ -110,17 +110,17 @@ def estimate(
     console: Console, tuples: str, dialogues: str | None, language: str | None, config: str | None,
     endpoint: str,
 ) -> None:  # fmt: skip
-    """Show what a study costs, and what its workers earn an hour.
+    """Estimate the cost of a study and the hourly wage of its workers.
 
-    TUPLES is a tuples file whose groups are dialogue ids; or, as `kind` of the settings has it, a table of
-    sentence pairs or of pairs with conditions. Nothing is called: every HIT is rendered and
-    checked here.
+    TUPLES is a tuples file whose groups are dialogue ids or, depending on the setting `kind`, a table of
+    sentence pairs or of pairs with conditions. All HITs are rendered and checked locally; the service is
+    not called.
     """
     from mturk.study.client import resolve
     from mturk.study.cost import format_estimate
 
     with arguments():
-        service = resolve(endpoint, insist_on_production=True)  # nothing is called, so no danger
+        service = resolve(endpoint, insist_on_production=True)  # the service is not called
     study = _plan_study(console, tuples, dialogues, language, config)
     price = _estimate_cost(study)
     _warn_about_wage(console, price, config)
@@ -138,10 +138,12 @@ def estimate(
     """,
 )
 @study_options
-@option("--hit number", "Which HIT.", type=click.IntRange(1, MAX_COUNT), default=1, metavar="N")
-@option("-o --output", "Where to write the page.", default="preview.html", metavar="FILE")
 @option(
-    "--browser/--no-browser", "Whether to open the page in the browser.", default=True,
+    "--hit number", "Number of the HIT.", type=click.IntRange(1, MAX_COUNT), default=1, metavar="N"
+)
+@option("-o --output", "Output file.", default="preview.html", metavar="FILE")
+@option(
+    "--browser/--no-browser", "Open the page in the browser.", default=True,
     show_default=True,
 )  # fmt: skip
 @accept_and_ignore(endpoint_option, ledger_option, yes_option)
@@ -149,17 +151,19 @@ def preview(
     console: Console, tuples: str, dialogues: str | None, language: str | None, config: str | None,
     number: int, output: str, browser: bool,
 ) -> None:  # fmt: skip
-    """Write the page of a HIT as workers see it before they accept it, and open it.
+    """Write the page of a HIT as shown to workers in the preview, and open it.
 
-    TUPLES is a tuples file whose groups are dialogue ids; or, as `kind` of the settings has it, a table of
-    sentence pairs or of pairs with conditions. With -o - the page goes to standard output.
+    TUPLES is a tuples file whose groups are dialogue ids or, depending on the setting `kind`, a table of
+    sentence pairs or of pairs with conditions. With -o - the page is written to standard output.
     """
     from bws.textio import write_atomic
     from mturk.kinds.pages import preview_page
 
     plans = _plan_study(console, tuples, dialogues, language, config).hits
     if number > len(plans):
-        raise click.BadParameter(f"{number} is not in 1 to {len(plans)}", param_hint="--hit")
+        raise click.BadParameter(
+            f"{number} is out of range; expected 1 to {len(plans)}", param_hint="--hit"
+        )
     plan = plans[number - 1]
     write_atomic(output, preview_page(plan))
     if output == "-":
@@ -179,12 +183,12 @@ def preview(
     mturk-hits publish tuples.csv --dialogues dialogues.jsonl --endpoint https://work.example.org
     mturk-hits publish pairs.csv --config conditions.toml
     """,
-    interrupt_message="{ledger} has every HIT that was published; the same command publishes the others",
+    interrupt_message="published HITs are recorded in {ledger}; run the same command to publish the rest",
 )
 @study_options
 @endpoint_option
 @option(
-    "--confirm-production insist_on_production", "Call Mechanical Turk itself, although it closed.",
+    "--confirm-production insist_on_production", "Allow calls to Mechanical Turk itself, which has closed.",
     is_flag=True,
     former_names="--insist-on-production",
     show_default=False,
@@ -197,10 +201,10 @@ def publish(
 ) -> None:  # fmt: skip
     """Create the HITs of a study, each exactly once.
 
-    TUPLES is a tuples file whose groups are dialogue ids; or, as `kind` of the settings has it, a table of
-    sentence pairs or of pairs with conditions. Everything is rendered, checked and priced
-    before the first call. When it was interrupted, by whatever, the same command goes on; HITs that the
-    service has already are found and kept. Beyond this machine the cost must be typed to confirm.
+    TUPLES is a tuples file whose groups are dialogue ids or, depending on the setting `kind`, a table of
+    sentence pairs or of pairs with conditions. All HITs are rendered, checked and priced before the first
+    call. After an interruption, run the same command to continue; existing HITs are detected. For remote
+    services, the cost must be typed to confirm.
     """
     from mturk.study.client import connect, resolve
     from mturk.study.ledger import Ledger
@@ -297,8 +301,8 @@ def _warn_about_wage(console: Console, price: CostEstimate, config: str | None) 
     if price.below_minimum:
         unit = price.currency
         message = (
-            f"workers of the expected speed earn {round_to_cents(price.hourly)} {unit} an hour, below the "
-            f"minimum wage of {price.minimum} {unit}; a reward of {price.reward_for_minimum} reaches it"
+            f"workers of the expected speed earn {round_to_cents(price.hourly)} {unit} per hour, below the "
+            f"minimum wage of {price.minimum} {unit}; the minimum reward is {price.reward_for_minimum}"
         )
         console.warn([Problem(config or "settings", None, message)])
 
@@ -306,7 +310,7 @@ def _warn_about_wage(console: Console, price: CostEstimate, config: str | None) 
 def _check_limit(price: CostEstimate, settings: Settings, config: str | None) -> None:
     if settings.spending_limit and price.total > settings.spending_limit:
         message = (
-            f"the study costs ${price.total} with fees; spending_limit allows "
+            f"the study costs ${price.total} including fees; spending_limit is "
             f"${settings.spending_limit}"
         )
         raise InputError(Problem(config or "settings", None, message))
@@ -317,19 +321,19 @@ def _check_balance(client: Any, cost: Decimal) -> None:
     from mturk.study.publish import available_balance
 
     if cost and (balance := available_balance(client)) < cost:
-        raise ServiceError(f"the HITs cost ${cost} with fees, and the balance is ${balance}")
+        raise ServiceError(f"the HITs cost ${cost} including fees, but the balance is ${balance}")
 
 
 def _confirm(hits: int, cost: Decimal, service: Endpoint) -> None:
-    """Let the user type the amount; anything else ends the command."""
-    click.echo(f"{hits} HITs at {service.url} cost ${cost} with fees.", err=True)
-    type_amount(cost, "Type the amount to publish them", "nothing was published")
+    """Ask the user to type the amount to confirm."""
+    click.echo(f"{hits} HITs at {service.url} cost ${cost} including fees.", err=True)
+    type_amount(cost, "Type the amount to publish", "nothing was published")
 
 
 def _warn_about_duplicates(console: Console, adoption: AdoptedHits) -> None:
     console.warn(
         [
-            Problem(hit_id, None, f"is a second HIT for {annotation}; expire it with the service")
+            Problem(hit_id, None, f"duplicate HIT for {annotation}; expire it at the service")
             for annotation, hit_id in adoption.duplicates
         ]
     )

@@ -1,4 +1,4 @@
-"""What the commands on a published study share: its ledger, its service, and asking before money goes."""
+"""Shared by commands on a published study: options, ledger, service, confirmation of costs."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ __all__ = [
 ]
 
 ledger_option = option(
-    "--ledger", "The file that remembers what was published.", default="ledger.db", metavar="FILE"
+    "--ledger", "Ledger of the study (SQLite).", default="ledger.db", metavar="FILE"
 )
-yes_option = option("--yes", "Do it without asking.", is_flag=True, show_default=False)
+yes_option = option("--yes", "Do not ask for confirmation.", is_flag=True, show_default=False)
 workers_option = option(
-    "--worker-ids", "Whether workers appear by pseudonym or by id.  [default: as in the ledger]",
+    "--worker-ids", "Names of workers: pseudonyms or real ids.  [default: as in the ledger]",
     choices="pseudonyms real", show_default=False,
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedStudy:
-    """A published study and its service."""
+    """A published study: its ledger and its service."""
 
     console: Console
     ledger: Ledger
@@ -48,7 +48,7 @@ class PublishedStudy:
     client: Any
 
     def collect(self) -> CollectionResult:
-        """Bring the ledger up to date, and say what was new."""
+        """Collect new assignments into the ledger; return what changed."""
         from mturk.study.collect import collect
         from mturk.study.privacy import worker_namer
 
@@ -60,29 +60,27 @@ class PublishedStudy:
         if collected.deleted_hits:
             console.note(
                 f"{len(collected.deleted_hits)} HITs were deleted at the service; "
-                "what was collected before is kept"
+                "their collected assignments are kept"
             )
         return collected
 
 
 @contextmanager
 def open_study(console: Console, ledger: str) -> Iterator[PublishedStudy]:
-    """Open a ledger and connect to the service that its study is at."""
+    """Open a ledger and connect to the service of its study."""
     from mturk.study.client import connect, resolve
     from mturk.study.ledger import Ledger
 
     with Ledger.open(ledger) as opened_ledger:
-        # whoever published there insisted on it then
+        # production was confirmed at publishing
         endpoint = resolve(opened_ledger.study().endpoint, insist_on_production=True)
         yield PublishedStudy(console, opened_ledger, endpoint, connect(endpoint))
 
 
 def confirm_cost(study: PublishedStudy, description: str, cost: Decimal, *, yes: bool) -> None:
-    """Let the user type the amount where money may be real; anything else ends the command."""
-    imaginary = (
-        "" if study.endpoint.amazon else " (imaginary: a service of your own moves no money)"
-    )
-    message = f"{description}: ${cost} with fees{imaginary}"
+    """Ask the user to type the amount to confirm a cost at a remote service."""
+    imaginary = "" if study.endpoint.amazon else " (simulated: no real money)"
+    message = f"{description}: ${cost} including fees{imaginary}"
     if yes or study.endpoint.loopback or not cost:
         study.console.note(message)
         return
@@ -91,7 +89,7 @@ def confirm_cost(study: PublishedStudy, description: str, cost: Decimal, *, yes:
 
 
 def type_amount(cost: Decimal, prompt: str, otherwise: str) -> None:
-    """Let the user type an amount; UsageError, which says `otherwise`, for anything else."""
+    """Ask the user to type an amount; raise UsageError, ending in `otherwise`, if it differs."""
     typed = click.prompt(prompt, default="", show_default=False, err=True)
     if typed.strip().removeprefix("$") != str(cost):
         raise click.UsageError(f"{typed!r} is not {cost}; {otherwise}")

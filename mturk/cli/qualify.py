@@ -1,4 +1,4 @@
-"""mturk-hits qualify: who may work on a study, by a test or by not having worked on another."""
+"""mturk-hits qualify: qualification types by a test, or by participation in another study."""
 
 from __future__ import annotations
 
@@ -25,30 +25,31 @@ __all__ = ["qualify"]
     """,
 )
 @option(
-    "--config", "Settings of the study: conditions and verification have a test.", metavar="FILE"
+    "--config",
+    "Settings of a study of kind conditions or verification, which have a built-in test.",
+    metavar="FILE",
 )
 @language_option
-@option("--test", "A test of your own instead (TOML).", metavar="FILE")
+@option("--test", "Custom test (TOML).", metavar="FILE")
 @option(
-    "--workers-of", "No test: mark everybody who has worked on the study of this ledger.",
+    "--workers-of", "Instead of a test, mark all workers of the study of this ledger.",
     metavar="LEDGER",
 )  # fmt: skip
 @option(
-    "--endpoint", "The service: local, sandbox, production or an address; a ledger knows its own.",
+    "--endpoint", "Service: local, sandbox, production or a URL; ignored with --workers-of.",
     default="local", metavar="WHERE",
 )  # fmt: skip
 def qualify(
     console: Console, config: str | None, language: str | None, test: str | None,
     workers_of: str | None, endpoint: str,
 ) -> None:  # fmt: skip
-    """Make a qualification type at the service, and print the setting that asks for it.
+    """Create a qualification type and print the setting that requires it.
 
-    Workers take the test on the worker site and have its value at once: the percentage of the points. With
-    --workers-of, those who have written conditions can be kept from verifying them. The same command again
-    finds what it made before.
+    Workers take the test on the worker site; the value is the percentage of points, granted immediately.
+    With --workers-of, writers of conditions can be excluded from verifying them. An existing type is reused.
     """
     if sum(map(bool, (config, test, workers_of))) != 1:
-        raise click.UsageError("--config, --test or --workers-of is needed, and one of them only")
+        raise click.UsageError("exactly one of --config, --test and --workers-of is required")
     if workers_of:
         _mark_workers(console, workers_of)
         return
@@ -62,7 +63,7 @@ def qualify(
     requirement = f"{type_id}>={qualification.pass_at}"
     description = f"{qualification.name!r}, {len(qualification.questions)} questions"
     _print_requirement(
-        console, type_id, requirement, f"{'made' if new else 'was there'}: {description}", new=new
+        console, type_id, requirement, f"{'created' if new else 'existing'}: {description}", new=new
     )
 
 
@@ -80,7 +81,7 @@ def _mark_workers(console: Console, ledger: str) -> None:
     with open_study(console, ledger) as study:
         study.collect()
         type_id, workers = mark_workers(study.client, study.ledger)
-    comment = f"{workers} workers of {ledger} are marked"
+    comment = f"{workers} workers of {ledger} marked"
     _print_requirement(console, type_id, f"!{type_id}", comment, workers=workers)
 
 

@@ -1,4 +1,4 @@
-"""mturk-hits review, bonus, extend, top-up, close, batch, purge: what follows from the answers."""
+"""mturk-hits review, bonus, extend, top-up, close, batch, purge: management of a published study."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["batch", "bonus", "close", "extend", "purge", "review", "top_up"]
 
 SECONDS_PER_HOUR = 3600
 MAX_LISTED = 50
-"""So many assignments are shown; a sheet has all."""
+"""Maximum number of listed assignments; the decisions file contains all."""
 hit_argument = click.argument("hit_ids", metavar="[HIT_ID]...", nargs=-1)
 assignment_count = click.IntRange(1, 1_000_000_000)
 
@@ -50,24 +50,18 @@ assignment_count = click.IntRange(1, 1_000_000_000)
 @click.argument("decisions", metavar="[DECISIONS]", required=False)
 @ledger_option
 @option(
-    "-o --output", "Write what waits for a decision as a sheet in which to mark decisions.",
+    "-o --output", "Write pending assignments to a CSV file in which to mark decisions.",
     metavar="FILE",
 )  # fmt: skip
+@option("--approve", "Approve an assignment; can be repeated.", multiple=True, metavar="ID")
+@option("--approve-submitted", "Approve all pending assignments.", is_flag=True, show_default=False)
+@option("--reject", "Reject an assignment; can be repeated.", multiple=True, metavar="ID")
 @option(
-    "--approve", "Approve an assignment; may be given several times.", multiple=True, metavar="ID"
-)
-@option(
-    "--approve-submitted", "Approve all that wait for a decision.", is_flag=True, show_default=False
-)
-@option(
-    "--reject", "Reject an assignment; may be given several times.", multiple=True, metavar="ID"
-)
-@option(
-    "--feedback", "What the workers are told; a rejection needs it.", default="", show_default=False
+    "--feedback", "Feedback to the workers; required to reject.", default="", show_default=False
 )
 @option(
     "--override-rejections",
-    "Approve also what was rejected before.",
+    "Allow approval of rejected assignments.",
     is_flag=True,
     show_default=False,
 )
@@ -75,12 +69,11 @@ def review(
     console: Console, decisions: str | None, ledger: str, output: str | None, approve: tuple[str, ...],
     approve_submitted: bool, reject: tuple[str, ...], feedback: str, override_rejections: bool,
 ) -> None:  # fmt: skip
-    """List what waits for a decision, or approve and reject.
+    """List pending assignments, or approve and reject them.
 
-    DECISIONS is the sheet of -o or a batch results file with an x under Approve or Reject and the
-    feedback under RequesterFeedback. Nothing is approved or rejected unless it is marked or named;
-    what nobody decides is approved by the service after the study's auto_approval_delay. Each decision is
-    carried out once, however often the same command is given.
+    DECISIONS is the file of -o or a batch results file, with x in the column Approve or Reject and feedback
+    in RequesterFeedback. Only marked or named assignments are decided; the service approves the rest after
+    the study's auto_approval_delay. Each decision is executed once, even if the command is repeated.
     """
     from mturk.study.review import Decision, read_decisions
 
@@ -122,17 +115,17 @@ def _check_review(
     console: Console, decisions: str | None, output: str | None, feedback: str, *, has_decision_options: bool,
     has_rejections: bool,
 ) -> None:  # fmt: skip
-    """Refuse a call that says two things at once, or half a thing."""
+    """Raise UsageError for contradictory or incomplete options."""
     if decisions is not None and has_decision_options:
-        raise click.UsageError("decisions are in the file or named by options, not both")
+        raise click.UsageError("decisions are given by a file or by options, not both")
     if output is not None and (has_decision_options or decisions is not None):
-        raise click.UsageError("-o is for the list; it cannot be given together with decisions")
+        raise click.UsageError("-o cannot be combined with decisions")
     if output == "-" and console.as_json:
-        raise click.UsageError("--json prints one document and nothing else; name a file with -o")
+        raise click.UsageError("--json requires an output file (-o FILE)")
     if has_rejections and not feedback.strip():
-        raise click.UsageError("--reject needs --feedback: what the worker is told")
+        raise click.UsageError("--reject requires --feedback")
     if feedback and not has_decision_options:
-        raise click.UsageError("--feedback goes with --approve, --approve-submitted or --reject")
+        raise click.UsageError("--feedback requires --approve, --approve-submitted or --reject")
 
 
 def _submitted_assignments(study: PublishedStudy, reject: Sequence[str]) -> list[str]:
@@ -191,7 +184,7 @@ def _list_waiting(study: PublishedStudy, output: str | None) -> None:
     rows = pending_reviews(study.ledger, judgments, report)
     if left := unfinished_actions(study.ledger, "approve", "reject"):
         study.console.note(
-            f"note: {len(left)} decisions are unfinished; any decision carries them out"
+            f"note: {len(left)} decisions are unfinished; they are executed with the next decision"
         )
     if output is not None:
         write_atomic(output, review_csv(rows, local_time))
@@ -211,12 +204,12 @@ def _waiting_table(rows: Sequence[PendingReview], output: str | None) -> str:
     from bws.tables import tabulated
     from mturk.study.status import local_time
 
-    message = f"{len(rows)} assignments wait for a decision"
+    message = f"{len(rows)} assignments are pending"
     if output is not None:
-        return f"{output}: {message}; mark them and give the file to mturk-hits review"
+        return f"{output}: {message}; mark decisions and run mturk-hits review with the file"
     if not rows:
         return message
-    header = ["assignment", "worker", "submitted", "approved by itself", "to look at", "comment"]
+    header = ["assignment", "worker", "submitted", "auto-approval", "check", "comment"]
     table = [
         [
             row.assignment.assignment_id, row.assignment.worker,
@@ -226,13 +219,15 @@ def _waiting_table(rows: Sequence[PendingReview], output: str | None) -> str:
         for row in rows[:MAX_LISTED]
     ]  # fmt: skip
     more = (
-        f"\n... and {len(rows) - MAX_LISTED} more; -o writes all" if len(rows) > MAX_LISTED else ""
+        f"\n... and {len(rows) - MAX_LISTED} more; use -o to write all"
+        if len(rows) > MAX_LISTED
+        else ""
     )
     return f"{message}\n{tabulated(table, header)}{more}"
 
 
 def _one_line(text: str) -> str:
-    """Return the start of a stranger's text, without what a terminal would obey."""
+    """Return the first 40 characters of an untrusted text, without control characters."""
     return "".join(c if c.isprintable() else " " for c in text[:40])
 
 
@@ -264,9 +259,9 @@ def _waiting_row(row: PendingReview) -> dict[str, Any]:
 def bonus(console: Console, bonuses: str, ledger: str, yes: bool) -> None:
     """Pay bonuses, each exactly once.
 
-    BONUSES is a CSV with the columns assignment_id, amount (US dollars) and reason, which the worker
-    reads. The same file again pays nothing twice, also after a crash. Beyond this machine the total must
-    be typed to confirm.
+    BONUSES is a CSV file with the columns assignment_id, amount (US dollars) and reason (shown to the
+    worker). No bonus is paid twice, even if the command is repeated after a crash. For remote services, the
+    total must be typed to confirm.
     """
     from mturk.study.actions import unfinished_actions
     from mturk.study.bonus import bonus_price, pay_bonus, read_bonuses
@@ -307,12 +302,12 @@ def bonus(console: Console, bonuses: str, ledger: str, yes: bool) -> None:
 @hit_argument
 @ledger_option
 @option(
-    "--hours", "Offer the HITs for so many hours from now, also those that have expired.",
+    "--hours", "Set the expiration to N hours from now, also of expired HITs.",
     type=Number(0, 8760, min_open=True), metavar="N",
 )  # fmt: skip
 @option(
     "--assignments",
-    "Raise each HIT to so many assignments in all.",
+    "Raise the maximum number of assignments per HIT to N.",
     type=assignment_count,
     metavar="N",
 )
@@ -321,10 +316,10 @@ def extend(
     console: Console, hit_ids: tuple[str, ...], ledger: str, hours: float | None,
     assignments: int | None, yes: bool,
 ) -> None:  # fmt: skip
-    """Offer HITs for longer, or to more workers.
+    """Extend HITs: a later expiration, or more assignments.
 
-    Without a HIT_ID all HITs of the study. A HIT that was made with fewer than 10 assignments never gets
-    10 or more. The same call again adds nothing: both options say what is to be, not what is added.
+    Applies to all HITs of the study unless a HIT_ID is given. A HIT created with fewer than 10 assignments
+    cannot be raised to 10 or more. Both options set totals: repeating the command has no effect.
     """
     from mturk.study.hit_updates import extend_hit as extend_one
     from mturk.study.hit_updates import (
@@ -335,7 +330,7 @@ def extend(
     )
 
     if hours is None and assignments is None:
-        raise click.UsageError("--hours or --assignments is needed")
+        raise click.UsageError("--hours or --assignments is required")
     if hours and (problem := lifetime_problem(hours * SECONDS_PER_HOUR)):
         raise click.BadParameter(problem, param_hint="--hours")
     with open_study(console, ledger) as study:
@@ -374,9 +369,9 @@ def extend(
 @hit_argument
 @ledger_option
 def close(console: Console, hit_ids: tuple[str, ...], ledger: str) -> None:
-    """Offer HITs no more; who works on one may still submit it.
+    """Expire HITs; accepted assignments can still be submitted.
 
-    Without a HIT_ID all HITs of the study. `extend --hours` offers them again.
+    Applies to all HITs of the study unless a HIT_ID is given. `extend --hours` reopens them.
     """
     from mturk.study.hit_updates import close_hit as close_one
     from mturk.study.hit_updates import select_hits
@@ -388,9 +383,7 @@ def close(console: Console, hit_ids: tuple[str, ...], ledger: str) -> None:
             for hit in console.progress(hits, "closing", len(hits))
         ]
     n_deleted = is_open.count(False)
-    message = f"{len(hits)} HITs are closed" + (
-        f", {n_deleted} of them deleted there" if n_deleted else ""
-    )
+    message = f"{len(hits)} HITs closed" + (f", {n_deleted} of them deleted" if n_deleted else "")
     console.answer(message, {"closed": [hit.hit_id for hit in hits], "deleted_there": n_deleted})
 
 
@@ -402,14 +395,19 @@ def close(console: Console, hit_ids: tuple[str, ...], ledger: str) -> None:
     """,
 )
 @ledger_option
-@option("--dry-run", "Say what is to be done, and do nothing.", is_flag=True, show_default=False)
+@option(
+    "--dry-run",
+    "Print the planned changes without applying them.",
+    is_flag=True,
+    show_default=False,
+)
 @yes_option
 def top_up(console: Console, ledger: str, dry_run: bool, yes: bool) -> None:
-    """Ask for the judgments that tuples lack.
+    """Request the missing judgments of the tuples.
 
-    Rejected, wrong and repeated answers count for nothing, expired places do not come; what is open
-    or being worked on does. HITs are opened again or get further assignments; where a HIT can take no
-    more, its page is published again as a HIT of its own.
+    Rejected, invalid and repeated answers are missing judgments; open and accepted assignments are expected
+    to arrive. HITs are reopened or get more assignments; if a HIT's maximum is reached, its page is
+    published as a new HIT.
     """
     from mturk.kinds import get_kind
     from mturk.study.top_up import execute_top_up
@@ -448,16 +446,16 @@ def _top_up_document(plan: TopUp) -> dict[str, Any]:
 
 def _top_up_text(plan: TopUp, kind: HitKind, dry_run: bool) -> str:
     if plan.is_empty:
-        return f"no {kind.part} lacks {kind.answer}s that are not on their way"
+        return f"no {kind.answer}s are missing; open assignments are counted"
     missing = sum(plan.missing_judgments.values())
-    summary = f"{missing} {kind.answer}s of {len(plan.missing_judgments)} {kind.part}s are lacking"
+    summary = f"{missing} {kind.answer}s of {len(plan.missing_judgments)} {kind.part}s are missing"
     hit_counts = {
-        "offered again": len(plan.reopen), "with further assignments": len(plan.extensions),
-        "published once more": len(plan.republish),
-        "published that were not yet": plan.n_unpublished,
+        "reopened": len(plan.reopen), "with more assignments": len(plan.extensions),
+        "published again": len(plan.republish),
+        "published for the first time": plan.n_unpublished,
     }  # fmt: skip
     message = ", ".join(f"{n} {description}" for description, n in hit_counts.items() if n)
-    return f"{summary}; HITs {'that would be ' if dry_run else ''}{message}; ${plan.cost} with fees"
+    return f"{summary}; {'planned HITs' if dry_run else 'HITs'}: {message}; ${plan.cost} including fees"
 
 
 @command(
@@ -469,18 +467,18 @@ def _top_up_text(plan: TopUp, kind: HitKind, dry_run: bool) -> str:
     """,
 )
 @ledger_option
-@option("-o --output", "Where to write the file.", default="batch_results.csv", metavar="FILE")
+@option("-o --output", "Output file.", default="batch_results.csv", metavar="FILE")
 @workers_option
 def batch(console: Console, ledger: str, output: str, worker_ids: str | None) -> None:
-    """Write all assignments as a batch results file, as the requester's site has it.
+    """Write all assignments as a batch results file, as on the requester site of Mechanical Turk.
 
-    It opens in a spreadsheet; marked with x under Approve or Reject, `review` carries the decisions out.
+    Mark decisions with x in the column Approve or Reject, and run `review` with the file.
     """
     from bws.textio import write_atomic
     from mturk.study.batch_csv import batch_csv
 
     if output == "-" and console.as_json:
-        raise click.UsageError("--json prints one document and nothing else; name a file with -o")
+        raise click.UsageError("--json requires an output file (-o FILE)")
     with open_study(console, ledger) as study:
         hits = study.collect().hits
         name = worker_names(study.ledger, study.client, worker_ids) or (lambda one: one.worker)
@@ -489,7 +487,7 @@ def batch(console: Console, ledger: str, output: str, worker_ids: str | None) ->
     write_atomic(output, text)
     console.warn(
         [
-            Problem(assignment_id, None, "the answer cannot be read; its cells are empty")
+            Problem(assignment_id, None, "unreadable answer; its cells are empty")
             for assignment_id in unreadable
         ]
     )
@@ -508,25 +506,25 @@ def batch(console: Console, ledger: str, output: str, worker_ids: str | None) ->
 )
 @ledger_option
 @option(
-    "--worker workers", "Delete all that this worker said; a worker id or a pseudonym.",
+    "--worker workers", "Delete all assignments of this worker (id or pseudonym).",
     multiple=True, metavar="ID",
 )  # fmt: skip
 @option(
-    "--key", "Delete the key, so that nobody can lead pseudonyms back to people; nothing can be "
-    "collected or reviewed afterwards.", is_flag=True, show_default=False,
+    "--key", "Delete the key of the pseudonyms, so that they cannot be resolved; collecting and "
+    "reviewing are impossible afterwards.", is_flag=True, show_default=False,
 )  # fmt: skip
 @yes_option
 def purge(console: Console, ledger: str, workers: tuple[str, ...], key: bool, yes: bool) -> None:
-    """Delete what the ledger knows of a worker, or the key of the pseudonyms. It cannot be undone.
+    """Permanently delete a worker's data from the ledger, or the key of the pseudonyms.
 
-    Files that were written from the ledger before, and what the service itself has, stay as they are.
-    What was deleted is not collected again; what the worker submits later is.
+    Files written before and the data of the service are not changed. Deleted assignments are not collected
+    again; later submissions of the worker are.
     """
     from mturk.study.ledger import Ledger
     from mturk.study.privacy import destroy_key, find_assignments, key_path, purge_workers
 
     if not workers and not key:
-        raise click.UsageError("--worker or --key is needed")
+        raise click.UsageError("--worker or --key is required")
     with Ledger.open(ledger) as opened_ledger, opened_ledger.exclusive_lock():
         assignments_by_worker = find_assignments(opened_ledger, workers)
         total = sum(map(len, assignments_by_worker.values()))
@@ -535,10 +533,10 @@ def purge(console: Console, ledger: str, workers: tuple[str, ...], key: bool, ye
         )
         targets += [f"the key {key_path(opened_ledger)}"] if key else []
         if not yes:
-            click.confirm(f"Delete {' and '.join(targets)} for good?", abort=True, err=True)
+            click.confirm(f"Permanently delete {' and '.join(targets)}?", abort=True, err=True)
         n_deleted = purge_workers(opened_ledger, workers) if workers else 0
         had_key = key and destroy_key(opened_ledger)
-    message = f"{ledger}: {n_deleted} assignments deleted{', the key too' if had_key else ''}"
+    message = f"{ledger}: {n_deleted} assignments deleted{', key deleted' if had_key else ''}"
     console.answer(
         message, {"assignments": n_deleted, "workers": len(assignments_by_worker), "key": had_key}
     )
@@ -547,7 +545,7 @@ def purge(console: Console, ledger: str, workers: tuple[str, ...], key: bool, ye
 def _carry_out_with_progress(
     study: PublishedStudy, actions: Sequence[Action], do: Callable[[Any, Action], bool]
 ) -> ActionResults:
-    """Carry actions out with a progress bar; the ledger must be held alone."""
+    """Execute actions with a progress bar; the ledger must be locked exclusively."""
     from mturk.study.actions import execute_actions
 
     def progress(waiting: Sequence[Action]) -> Iterable[Action]:
@@ -571,7 +569,7 @@ def _check_balance(study: PublishedStudy, cost: Any) -> None:
     from mturk.study.publish import available_balance
 
     if cost and (balance := available_balance(study.client)) < cost:
-        raise ServiceError(f"${cost} is needed with fees, and the balance is ${balance}")
+        raise ServiceError(f"${cost} including fees is required, but the balance is ${balance}")
 
 
 def _print_outcome(
@@ -590,7 +588,7 @@ def _print_outcome(
 
 
 def _fail_if_refused(refused: Sequence[tuple[Action, str]]) -> None:
-    """End with exit code 1 where the service refused something, with every reason."""
+    """Exit with code 1 if the service refused any action, listing all reasons."""
     if refused:
         lines = [f"{action.target}: {action.kind} was refused: {text}" for action, text in refused]
         raise click.ClickException("\n".join(lines))

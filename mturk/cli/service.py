@@ -1,4 +1,4 @@
-"""mturk-hits serve, migrate, invite: the service of one's own, its tables, the links to come in."""
+"""mturk-hits serve, migrate, invite: the annotation service, its database and personal links."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 __all__ = ["invite", "migrate", "serve"]
 
 WORKER_ID = re.compile("A[A-Z0-9]{1,63}")
-RESUME_NOTE = "the database has all HITs and assignments; the same command serves them again"
-database_option = option("--db", "A file (SQLite), or the URL of a database.", default="hits.db")
+RESUME_NOTE = (
+    "all HITs and assignments are stored in the database; run the same command to continue"
+)
+database_option = option("--db", "SQLite file or database URL.", default="hits.db")
 
 
 @command(
@@ -38,37 +40,38 @@ database_option = option("--db", "A file (SQLite), or the URL of a database.", d
     logs_itself=True,
     interrupt_message=RESUME_NOTE,
 )
-@option("--host", "Where to listen; beyond this machine only with keys.", default="127.0.0.1")
-@option("--port", "Port of API and worker site; 0 takes a free one.", type=click.IntRange(0, 65535),
+@option("--host", "Address to listen on; other machines require --keys.", default="127.0.0.1")
+@option("--port", "Port of API and worker site; 0: a free port.", type=click.IntRange(0, 65535),
         default=8765)  # fmt: skip
-@option("--frame-port", "Port of the question frames.  [default: the next one]",
+@option("--frame-port", "Port of the question frames.  [default: the next port]",
         type=click.IntRange(0, 65535))  # fmt: skip
 @database_option
-@option("--keys", 'TOML with access_key = "secret" lines; or set GICCS_KEYS.', metavar="FILE")
-@option("--site-url", "How browsers reach the service through a proxy.", metavar="URL")
-@option("--frame-url", "How browsers reach the frames; another host or port.", metavar="URL")
+@option("--keys", 'TOML file of access_key = "secret" lines; or set GICCS_KEYS.', metavar="FILE")
+@option("--site-url", "Public URL of the service behind a proxy.", metavar="URL")
+@option("--frame-url", "Public URL of the frames; another host or port.", metavar="URL")
 @option(
-    "--trust-proxy", "Proxies whose X-Forwarded headers count.", metavar="ADDRESSES", default=""
+    "--trust-proxy", "Proxies with trusted X-Forwarded headers.", metavar="ADDRESSES", default=""
 )
-@option("--studies", "TOML with recruiting links and completion codes.", metavar="FILE")
+@option("--studies", "TOML file of studies with recruiting links.", metavar="FILE")
 @option(
-    "--balance", "Imaginary US dollars of a new database.", default="10000.00", metavar="AMOUNT"
+    "--balance",
+    "Initial simulated balance of a new database, in USD.",
+    default="10000.00",
+    metavar="AMOUNT",
 )
-@option("--allow-external", "Questions may load scripts from elsewhere.", is_flag=True)
-@option("--log", "Lines for people, or a JSON object a line.", type=click.Choice(["text", "json"]),
+@option("--allow-external", "Allow questions to load external scripts.", is_flag=True)
+@option("--log", "Log format: text, or one JSON object per line.", type=click.Choice(["text", "json"]),
         default="text")  # fmt: skip
-@option(
-    "--metrics", "Where Prometheus reads numbers; port 0 takes a free one.", metavar="HOST:PORT"
-)
+@option("--metrics", "Address of Prometheus metrics; port 0: a free port.", metavar="HOST:PORT")
 def serve(
     console: Console, host: str, port: int, frame_port: int | None, db: str, keys: str | None,
     site_url: str | None, frame_url: str | None, trust_proxy: str, studies: str | None,
     balance: str, allow_external: bool, log: str, metrics: str | None,
 ) -> None:  # fmt: skip
-    """Serve Mechanical Turk's API and a site on which workers do the HITs, from this machine.
+    """Run the annotation service: a requester API like Mechanical Turk's, and a site for workers.
 
-    AWS clients reach it with --endpoint-url; without keys any credentials do, from this machine only.
-    One line with both addresses says that it is ready; Ctrl-C ends it.
+    AWS clients use it by --endpoint-url. Without keys, any credentials are accepted, from this machine only.
+    When the service is ready, it prints one line with its addresses; Ctrl-C stops it.
     """
     from mturk.service.api.authentication import read_keys
     from mturk.service.clock import SystemClock
@@ -102,7 +105,7 @@ def serve(
 
 
 def _print_addresses(console: Console, addresses: Addresses, links: Mapping[str, str]) -> None:
-    """Print the one line that scripts wait for; without --json the recruiting links come below it."""
+    """Print the line that signals readiness; without --json, the recruiting links follow it."""
     if console.as_json:
         document = {"api": addresses.api, "site": addresses.work, "frames": addresses.frames}
         click.echo(json.dumps(document | {"metrics": addresses.metrics, "studies": dict(links)}))
@@ -130,7 +133,7 @@ def _parse_address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     if host.strip("[]") and re.fullmatch("[0-9]{1,5}", port) and int(port) < 65_536:
         return host, int(port)
-    message = f"is {text!r}; a host and a port such as 127.0.0.1:9464 are allowed"
+    message = f"is {text!r}; expected a host and a port such as 127.0.0.1:9464"
     raise InputError(Problem("--metrics", None, message))
 
 
@@ -141,7 +144,7 @@ def _parse_cents(text: str) -> int:
             return int(amount * 100)
     except InvalidOperation:
         pass
-    message = f"is {text!r}; US dollars such as 10000.00 are allowed"
+    message = f"is {text!r}; expected US dollars such as 10000.00"
     raise InputError(Problem("--balance", None, message))
 
 
@@ -162,9 +165,9 @@ def _read_studies(path: str | None) -> list[PanelStudy]:
 )
 @database_option
 def migrate(console: Console, db: str) -> None:
-    """Bring the tables of a database to the version that this program needs.
+    """Migrate a database to the current schema version.
 
-    Stop what serves the database and make a backup first. All of it is done, or nothing.
+    Stop the service and make a backup first. The migration is atomic.
     """
     from mturk.service.store.database import Database
     from mturk.service.store.schema import VERSIONS
@@ -173,15 +176,15 @@ def migrate(console: Console, db: str) -> None:
     database = Database(db, migrate=True)
     database.close()
     old, new = database.previous_version, VERSIONS[-1]
-    messages = {None: f"was empty and is now of version {new}", new: f"is of version {new} already"}
-    text = messages.get(old, f"was of version {old} and is now of version {new}")
+    messages = {None: f"was empty and now has version {new}", new: f"already has version {new}"}
+    text = messages.get(old, f"was migrated from version {old} to {new}")
     console.answer(f"the database {text}", {"from": old, "to": new})
 
 
 def _check_database_exists(db: str) -> None:
     if "://" not in db and not os.path.exists(db):
         raise InputError(
-            Problem(db, None, "is not there; start `mturk-hits serve` first, or name --db")
+            Problem(db, None, "no such file; start `mturk-hits serve` first, or set --db")
         )
 
 
@@ -193,19 +196,24 @@ def _check_database_exists(db: str) -> None:
     """,
 )
 @click.argument("names", nargs=-1, metavar="[WORKER]...")
-@option("--workers", "Make so many workers instead of naming them.", type=click.IntRange(1, 10000))
-@database_option
-@option("--site-url", "How workers reach the site.", default="http://127.0.0.1:8765", metavar="URL")
 @option(
-    "--days", "After how many days the links end.  [default: never]", type=click.IntRange(1, 3650)
+    "--workers",
+    "Create this number of workers instead of naming them.",
+    type=click.IntRange(1, 10000),
 )
+@database_option
+@option(
+    "--site-url", "Public URL of the worker site.", default="http://127.0.0.1:8765", metavar="URL"
+)
+@option("--days", "Days until the links expire.  [default: never]", type=click.IntRange(1, 3650))
 def invite(
     console: Console, names: tuple[str, ...], workers: int | None, db: str, site_url: str,
     days: int | None,
 ) -> None:  # fmt: skip
-    """Print a personal link for each worker: who has it works under this id.
+    """Print a personal link per worker.
 
-    Give each link to one person only. Links are signed with the database's secret.
+    Anybody with a link can work under its id: give each link to one person only. Links are signed with the
+    database's secret.
     """
     import time
 
@@ -235,7 +243,7 @@ def _parse_origin(url: str) -> str:
 
     origin = url.rstrip("/")
     if origin != origin_of(origin) or not re.fullmatch(r"https?://[^/\s]+", origin):
-        message = f"is {url!r}; scheme, host and port without a path are allowed"
+        message = f"is {url!r}; expected scheme, host and port without a path"
         raise InputError(Problem("--site-url", None, message))
     return origin
 
@@ -244,10 +252,10 @@ def _worker_ids(names: tuple[str, ...], workers: int | None) -> list[str]:
     import secrets
 
     if bool(names) == (workers is not None):
-        message = "name workers, or say with --workers how many to make; one of the two is needed"
+        message = "exactly one of WORKER names and --workers is required"
         raise InputError(Problem("WORKER", None, message))
     if wrong := [name for name in names if not WORKER_ID.fullmatch(name)]:
-        message = f"{', '.join(wrong)}: a worker id is A and 1 to 63 capital letters or digits"
+        message = f"{', '.join(wrong)}: a worker id must be A followed by 1 to 63 capital letters or digits"
         raise InputError(Problem("WORKER", None, message))
     new_ids = [f"A{secrets.token_hex(7).upper()}" for _ in range(workers or 0)]
     return [*dict.fromkeys(names), *new_ids]

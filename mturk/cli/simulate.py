@@ -1,4 +1,4 @@
-"""mturk-hits simulate: a rehearsal of a study with workers that are none."""
+"""mturk-hits simulate: a dry run of a study with simulated workers."""
 
 from __future__ import annotations
 
@@ -28,61 +28,63 @@ non_negative_type = Number(0, 1e6)
     mturk-hits simulate --truth scores.csv --workers 20 --return-rate 0.02 --abandon-rate 0.01
     mturk-hits simulate --truth scores.csv --links links.csv --endpoint https://work.example.org
     """,
-    interrupt_message="the service has every submitted assignment; repeat the command to continue",
+    interrupt_message="all submitted assignments are stored at the service; run the same command to continue",
 )
 @option(
     "--truth",
-    "True scores of the items: scores, or dialogues with intended levels; for conditions of sentence pairs "
-    "a table with label or intended. Only the writing of conditions can do without.",
+    "True scores: a scores file, or dialogues with intended levels; for sentence pairs, a table with the "
+    "column label or intended. Not required for writing conditions.",
     metavar="SCORES",
 )
 @option(
-    "--workers", "How many; with --links the first N.", type=click.IntRange(1, 500), metavar="N"
+    "--workers",
+    "Number of workers; with --links, the first N.",
+    type=click.IntRange(1, 500),
+    metavar="N",
 )
-@option("--endpoint", "The service: local or its address.", default="local", metavar="URL")
-@option("--links", "Personal links to enter by, where open entry is off.", metavar="FILE")
-@option("--noise", "How far judgments stray from the truth.", type=non_negative_type, default=0.25)
+@option("--endpoint", "Service: local or a URL.", default="local", metavar="URL")
+@option("--links", "Personal links of the workers, if open entry is off.", metavar="FILE")
+@option("--noise", "SD of the noise of each judgment.", type=non_negative_type, default=0.25)
 @option(
     "--disagreement",
-    "How far workers differ for good: the SD of their tastes.",
+    "SD of systematic differences between workers.",
     type=non_negative_type,
     default=0.0,
     metavar="SD",
 )
-@option("--careless", "Share of tuples answered without looking.", type=share_type, default=0.0)
+@option("--careless", "Share of tuples answered at random.", type=share_type, default=0.0)
 @option(
     "--return-rate returns",
-    "Share of HITs that are returned.",
+    "Share of returned HITs.",
     type=share_type,
     default=0.0,
     former_names="--returns",
 )
 @option(
     "--abandon-rate abandons",
-    "Share of HITs left lying; the worker goes.",
+    "Share of abandoned HITs, after which the worker stops.",
     type=share_type,
     default=0.0,
     former_names="--abandons",
 )
 @option(
     "--seconds-per-hit pace",
-    "Mean seconds spent on a HIT.",
+    "Mean seconds per HIT.",
     type=non_negative_type,
     default=0.0,
     metavar="SECONDS",
     former_names="--pace",
 )
-@option("--country", "Where the workers say they are.", default="DE", metavar="CODE")
+@option("--country", "Declared country of the workers.", default="DE", metavar="CODE")
 @seed_option
 def simulate(
     console: Console, truth: str | None, workers: int | None, endpoint: str, links: str | None,
     **behaviour: Any,
 ) -> None:  # fmt: skip
-    """Let simulated workers do all work there is, through the worker site.
+    """Let simulated workers do all available HITs through the worker site.
 
-    They enter, accept, answer by the true scores with noise, submit and go on until nothing is left.
-    What they say is marked: their ids are ASIMULATED1, ASIMULATED2, ... unless they come by links, and
-    the comment of every answer is "simulated".
+    They sign in, accept, answer by the true scores with noise, and submit until no HITs are available. Their
+    ids are ASIMULATED1, ASIMULATED2, ... unless --links is given; the comment of every answer is "simulated".
     """
     from mturk.kinds import Behaviour
     from mturk.study.client import resolve
@@ -92,7 +94,7 @@ def simulate(
         service = resolve(endpoint)
         settings = Behaviour(**behaviour)
     if service.amazon:
-        raise click.UsageError("simulated workers work on a service of one's own only")
+        raise click.UsageError("simulated workers are not allowed at Amazon's endpoints")
     entry_links, true = _entry_links(workers, links), read_truth(truth) if truth else {}
     rehearsal = _run_with_progress(
         console,
@@ -106,18 +108,20 @@ def _entry_links(workers: int | None, links: str | None) -> list[str]:
 
     if links is None:
         if workers is None:
-            raise click.UsageError("--workers or --links is needed")
+            raise click.UsageError("--workers or --links is required")
         return simulated_worker_ids(workers)
     all_links = read_links(links)
     if workers is not None and workers > len(all_links):
-        raise click.UsageError(f"--workers is {workers}, but {links} holds {len(all_links)} links")
+        raise click.UsageError(
+            f"--workers is {workers}, but {links} contains {len(all_links)} links"
+        )
     return all_links[:workers]
 
 
 def _run_with_progress(
     console: Console, work: Callable[[Callable[[Any], Any]], SimulationLog]
 ) -> SimulationLog:
-    """Do the work while a bar counts; it has no total, so it ends with this function."""
+    """Run the work with a progress bar without a total."""
     bar = console.progress(count(), "simulated submissions")
     return work(lambda _: next(bar))
 

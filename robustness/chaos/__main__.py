@@ -1,10 +1,9 @@
-"""The fault campaign: real faults against real processes, and a table of what came of them.
+"""Fault-injection campaign: real faults against real processes, and a table of the outcomes.
 
     python -m robustness.chaos [--only TEXT] [--list] [--json] [-o docs/reliability.md]
 
-Every case runs in a process and a folder of its own. With -o the table replaces the block `chaos` of a
-document. The exit code is 1 where a promise was broken; a case that cannot be had here is "not run", with the
-reason.
+Each case runs in a separate process and folder. With -o the table replaces the block `chaos` of a document.
+The exit code is 1 if a promise was broken; a case whose requirements are missing is "not run".
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ from robustness.chaos.processes import kill_descendants
 __all__ = ["main", "run_case"]
 
 CASE_TIMEOUT_SECONDS = 300.0
-"""Seconds that a case may take."""
+"""Timeout of a case."""
 CLEANUP_SECONDS = 20.0
-"""Seconds that a case has to clean up after Ctrl-C."""
+"""Time for a case to clean up after Ctrl-C."""
 
 
 def run_case(case_ref: CaseRef, limit: float = CASE_TIMEOUT_SECONDS) -> Outcome:
-    """Run a case in a process and a folder of its own."""
+    """Run a case in a separate process and folder."""
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="giccs-chaos-", ignore_cleanup_errors=True) as name:
         (folder := Path(name, "case")).mkdir()
@@ -64,7 +63,7 @@ def _run_child(case_ref: CaseRef, folder: Path, log: Path, limit: float) -> tupl
     except ValueError:
         state, detail = (
             "BROKEN",
-            f"the case ended with exit code {process.returncode}, and no outcome",
+            f"the case ended with exit code {process.returncode} and without outcome",
         )
     finally:
         _end(process)
@@ -74,7 +73,7 @@ def _run_child(case_ref: CaseRef, folder: Path, log: Path, limit: float) -> tupl
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a case that is not done: it may clean up, then it and all that it started is killed."""
+    """Interrupt a running case, and kill it and its descendants after the clean-up time."""
     if process.poll() is None:
         process.send_signal(signal.SIGINT)
         try:
@@ -108,7 +107,7 @@ def main(arguments: list[str] | None = None, modules: tuple[str, ...] = MODULES)
 
 
 def _write_outcomes(outcomes: list[Outcome], options: argparse.Namespace) -> None:
-    """Print the table, and put it into the document."""
+    """Print the table and write it into the document."""
     print(
         json.dumps([asdict(outcome) for outcome in outcomes])
         if options.json
@@ -124,13 +123,13 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m robustness.chaos")
     parser.add_argument("--only", default="", metavar="TEXT", help="cases that contain this text")
     parser.add_argument("--list", action="store_true", help="list the cases and run none")
-    parser.add_argument("--json", action="store_true", help="print JSON, no table")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument(
         "-o", "--output", type=Path, help="document whose block `chaos` is replaced"
     )
     options = parser.parse_args(arguments)
     if options.only and options.output:
-        parser.error("--only and -o do not go together: the document shows the whole campaign")
+        parser.error("--only and -o cannot be combined: the document contains the whole campaign")
     if options.output and "<!-- chaos: end -->" not in options.output.read_text(encoding="utf-8"):
         parser.error(f"{options.output} has no block `chaos`")
     return options

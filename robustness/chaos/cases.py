@@ -1,4 +1,4 @@
-"""What a case of the campaign is, where the cases are, and what came of them."""
+"""Cases of the campaign, their selection and their outcomes."""
 
 from __future__ import annotations
 
@@ -29,33 +29,33 @@ MODULES = tuple(
 
 
 class PromiseBrokenError(Exception):
-    """A promise was not kept; the message says what happened instead, in a sentence."""
+    """A promise was broken; the message states what happened instead."""
 
 
 def no_requirements() -> str:
-    """Say that a case needs nothing that could be missing."""
+    """Return no problem: a case without requirements."""
     return ""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A fault, where it strikes, what is promised, and the function that tries it."""
+    """A fault, its target, the promised behaviour, and the function that tests it."""
 
     fault: str
     target: str
     promise: str
     run: Callable[[Path], str]
-    """Takes an empty folder of its own; returns what happened, in a short sentence; raises Broken.
+    """Takes an empty folder; returns a short description of what happened, or raises PromiseBrokenError.
 
-    It runs in a process of its own, whose mounts nobody else sees and whose descendants end with it.
+    Runs in a separate process with private mounts, whose descendants are killed at its end.
     """
     needs: Callable[[], str] = no_requirements
-    """Returns why the case cannot be had here; empty where it can."""
+    """Returns the missing requirement of the case; empty if none."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaseRef:
-    """A case, and where another process finds it."""
+    """A case with the module and index by which another process imports it."""
 
     module: str
     number: int
@@ -63,7 +63,7 @@ class CaseRef:
 
 
 def select_cases(only: str = "", modules: Sequence[str] = MODULES) -> list[CaseRef]:
-    """Return the cases of the modules whose fault, place or promise contains `only`, in any case."""
+    """Return the cases whose fault, target or promise contains `only` (case-insensitive)."""
     refs = [
         CaseRef(module, number, case)
         for module in modules
@@ -81,19 +81,19 @@ State = Literal["kept", "BROKEN", "not run"]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a case."""
+    """Outcome of a case."""
 
     fault: str
     where: str
     promise: str
     state: State
     told: str
-    """What happened, what was broken, or why it was not run."""
+    """What happened, what was broken, or the missing requirement."""
     seconds: float
 
 
 def markdown(outcomes: Sequence[Outcome]) -> str:
-    """Return the table: fault, where, promise, outcome."""
+    """Format the outcomes as a Markdown table: fault, where, promise, outcome."""
     rows = [
         (outcome.fault, outcome.where, outcome.promise, f"**{outcome.state}**: {outcome.told}")
         for outcome in outcomes
@@ -107,7 +107,7 @@ def _cell(text: str) -> str:
 
 
 def summary(outcomes: Sequence[Outcome]) -> str:
-    """Return how many promises were kept, in a sentence."""
+    """Summarise the outcomes in a sentence."""
     states = Counter(outcome.state for outcome in outcomes)
     seconds = sum(outcome.seconds for outcome in outcomes)
     return (

@@ -1,6 +1,6 @@
-"""One case in this process, the outcome as JSON: `python -m robustness.chaos.child MODULE NUMBER FOLDER`.
+"""Run one case in this process, outcome as JSON: `python -m robustness.chaos.child MODULE NUMBER FOLDER`.
 
-The process adopts whatever its descendants leave behind, and kills it at its end.
+The process adopts orphaned descendants and kills them at its end.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ ADOPT_ORPHANS = 36
 
 
 def attempt(case: Case, folder: Path) -> tuple[str, str]:
-    """Run a case; return its state and what is to be told of it."""
+    """Run a case; return its state and detail."""
     if missing := case.needs():
         return "not run", missing
     try:
         return "kept", case.run(folder)
     except PromiseBrokenError as broken:
         return "BROKEN", str(broken)
-    except Exception as error:  # a case that fails has shown nothing; that is no kept promise
+    except Exception as error:  # a case that fails does not show that the promise is kept
         traceback.print_exc()
         return "BROKEN", f"the case itself failed: {type(error).__name__}: {error}"
 
 
 def main(module: str, number: str, folder: str) -> None:
-    """Run the case and print its outcome; everything else that is printed goes to standard error."""
+    """Run the case and print its outcome; all other output goes to standard error."""
     answer = os.dup(1)
     os.dup2(2, 1)
     ctypes.CDLL(None).prctl(ADOPT_ORPHANS, 1)

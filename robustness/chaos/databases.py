@@ -1,4 +1,4 @@
-"""What is said of files that are damaged or cannot be written: the ledger, and the service's database."""
+"""Damaged or read-only files: the ledger, and the service's database."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from robustness.chaos.service import serving
 __all__ = ["CASES"]
 
 HEADER, PAGE, PAGE_HEADER = 100, 4096, 12
-"""Bytes at the beginning of a SQLite file, of its pages, and of what stands before a page's rows."""
+"""Sizes in bytes of the header of a SQLite file, of its pages, and of a page header."""
 
 
 def damaged_copies(content: bytes) -> list[bytes]:
-    """Return a SQLite file with bits changed in its header, its pages' headers and anywhere, and cut off."""
+    """Return copies of a SQLite file, truncated or with bits flipped in the headers and elsewhere."""
     pages = range(PAGE, len(content), max(PAGE, len(content) // PAGE // 40 * PAGE))
     return [
         *(head + content[HEADER:] for head in with_flipped_bits(content[:HEADER], 40)),
@@ -43,7 +43,7 @@ def damaged_copies(content: bytes) -> list[bytes]:
 
 
 def read_only_ledger(folder: Path) -> str:
-    """Run all commands on a ledger in a folder that cannot be written."""
+    """Run commands on a ledger in a read-only folder."""
     with serving(folder / "hits.db", folder) as service:
         (folder / "ledger").mkdir()
         study = publish_and_answer(
@@ -55,12 +55,12 @@ def read_only_ledger(folder: Path) -> str:
             for words in commands:
                 check_failed_with_message(run_command(study.folder, *words), str(study.ledger))
         if before != {path.name: path.read_bytes() for path in study.ledger.parent.iterdir()}:
-            raise PromiseBrokenError("the folder is not as it was")
-    return f"{len(commands)} commands failed with a sentence and exit code 1, nothing was changed"
+            raise PromiseBrokenError("the folder has changed")
+    return f"{len(commands)} commands failed with a message and exit code 1, nothing was changed"
 
 
 def damage_ledger(folder: Path) -> str:
-    """Flip and cut off bytes of a ledger at many places, and collect from it."""
+    """Damage a ledger at many positions, and collect from it."""
     with serving(folder / "hits.db", folder) as service:
         study = publish_and_answer(prepare_study(folder / "study", service.url, 20))
         run_successfully(study, study.collect())
@@ -77,22 +77,22 @@ def damage_ledger(folder: Path) -> str:
 
 def _check_judgments(done: CommandResult, output: Path, expected: bytes) -> str:
     if done.code == 2 and "damaged.db" in done.err and not output.exists():
-        return "refused with a sentence"
+        return "refused with a message"
     if done.code:
         raise PromiseBrokenError(f"exit code {done.code}: {done.err.strip()[-300:]}")
     written = output.read_bytes()
     if written == expected:
-        return "all judgments right"
+        return "all judgments correct"
     lines, n_expected = written.count(b"\n"), expected.count(b"\n")
     if "left out" in done.err:
-        return "a judgment left out, and said so"
+        return "a judgment left out with a warning"
     if lines >= n_expected:
-        return "as many judgments, with a letter changed"
+        return "all judgments, with a changed letter"
     raise PromiseBrokenError(f"{lines} lines instead of {n_expected}: {done.err[-300:]}")
 
 
 def damage_database(folder: Path) -> str:
-    """Flip and cut off bytes of the service's database at many places, and read all assignments from it."""
+    """Damage the service's database at many positions, and read all assignments."""
     with serving(folder / "hits.db", folder) as service:
         publish_and_answer(prepare_study(folder / "study", service.url, 20))
     tally: Counter[str] = Counter()
@@ -112,20 +112,20 @@ def _check_assignments(path: Path, expected: dict[str, Any]) -> str:
     except InputError as error:
         if path.name not in str(error):
             raise PromiseBrokenError(f"the refusal does not name the file: {error}") from None
-        return "refused with a sentence"
-    except DatabaseError:  # which the service answers with an error
-        return "an error at the first question"
+        return "refused with a message"
+    except DatabaseError:  # the service returns an error response
+        return "an error at the first query"
     if read == expected:
-        return "all answers right"
+        return "all answers correct"
     if read.keys() != expected.keys():
         raise PromiseBrokenError(
-            f"{len(read.keys() & expected.keys())} of {len(expected)} assignments are there"
+            f"{len(read.keys() & expected.keys())} of {len(expected)} assignments exist"
         )
-    return "all answers there, with a letter changed"
+    return "all answers, with a changed letter"
 
 
 def _assignments(path: Path) -> dict[str, Any]:
-    """Return all assignments as the API tells them."""
+    """Return all assignments as returned by the API."""
     from mturk.service.api.protocol import Api
     from mturk.service.clock import SystemClock
     from mturk.service.store.database import Database
@@ -146,7 +146,7 @@ def _assignments(path: Path) -> dict[str, Any]:
 
 
 def read_only_database(folder: Path) -> str:
-    """Serve a database in a folder that cannot be written."""
+    """Serve a database in a read-only folder."""
     (data_folder := folder / "place").mkdir()
     with serving(data_folder / "hits.db", folder):
         pass
@@ -158,21 +158,20 @@ def read_only_database(folder: Path) -> str:
         if done.code not in (1, 2) or str(data_folder / "hits.db") not in done.err:
             raise PromiseBrokenError(f"exit code {done.code}: {done.err.strip()[-300:]}")
     if before != {path.name: path.read_bytes() for path in data_folder.iterdir()}:
-        raise PromiseBrokenError("the folder is not as it was")
-    return f"serve ended with exit code {done.code} and a sentence, nothing was changed"
+        raise PromiseBrokenError("the folder has changed")
+    return f"serve ended with exit code {done.code} and a message, nothing was changed"
 
 
 CASES = (
-    Case("read-only folder", "the ledger's, in mturk-hits publish and collect",
-         "A sentence and exit code 1; nothing is changed", read_only_ledger, needs_mounts),
-    Case("damaged file", "the ledger: bytes flipped, the end cut off",
-         "Refused with a sentence that names the file, or no judgment is missing without a word. "
-         "SQLite keeps no checksums: a letter changed inside an answer is not noticed", damage_ledger),
-    Case("read-only folder", "the database's, when mturk-hits serve starts",
-         "A sentence that names the file; nothing is changed", read_only_database, needs_mounts),
-    Case("damaged file", "the SQLite database of mturk-hits serve: bytes flipped, the end cut off",
-         "Refused with a sentence that names the file, or an error, or no answer is missing. SQLite keeps "
-         "no checksums: a letter changed inside an answer is not noticed; a file of no bytes is a new "
-         "database",
+    Case("read-only folder", "folder of the ledger, in mturk-hits publish and collect",
+         "A message and exit code 1; nothing is changed", read_only_ledger, needs_mounts),
+    Case("damaged file", "the ledger: flipped bytes, truncation",
+         "Refused with a message that names the file, or no judgment is lost silently. "
+         "SQLite has no checksums: a changed letter in an answer is not detected", damage_ledger),
+    Case("read-only folder", "folder of the database, at the start of mturk-hits serve",
+         "A message that names the file; nothing is changed", read_only_database, needs_mounts),
+    Case("damaged file", "the SQLite database of mturk-hits serve: flipped bytes, truncation",
+         "Refused with a message that names the file, or an error, or no answer is missing. SQLite has "
+         "no checksums: a changed letter in an answer is not detected; an empty file is a new database",
          damage_database),
 )  # fmt: skip

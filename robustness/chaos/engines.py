@@ -25,7 +25,7 @@ from robustness.chaos.results import check_same_results, result_stamps, word_vec
 __all__ = ["CASES"]
 
 WORKING = b"ray::Worker.evaluate"
-"""What a worker is called while it asks a model."""
+"""Process name of a worker that runs a model."""
 MAX_ATTEMPTS = 4
 WORDS = ("--task", "pairwise-sts", "--limit", 20, "--batch-size", 8)
 RAY = ("--engine", "ray", "-o", "results")
@@ -44,7 +44,7 @@ def _models(folder: Path) -> tuple[str, ...]:
 
 
 def _descendants_named(pid: int, *names: bytes) -> set[int]:
-    """Return the descendants of a process whose command has one of these names in it."""
+    """Return the descendants of a process whose command contains one of the names."""
     pids = set()
     for child in descendants(pid):
         with suppress(OSError):
@@ -62,11 +62,11 @@ def _run_with_strikes(
     after: int = 0,
     **more: Any,
 ) -> tuple[CommandResult, int]:
-    """Run an evaluation; `strike` so many workers, each while it asks, once `after` results are there."""
+    """Run an evaluation and `strike` `times` busy workers once `after` results are stored."""
     struck: set[int] = set()
     with launch(folder, "giccs-eval", *words, **more) as process:
         while process.poll() is None and len(struck) < times:
-            time.sleep(0.002)  # or looking takes one of two cores
+            time.sleep(0.002)  # polling must not occupy a core
             if len(result_stamps(folder / "results")) < after:
                 continue
             for pid in [*(_descendants_named(os.getpid(), WORKING) - struck)][
@@ -90,7 +90,7 @@ def _kill_worker(folder: Path) -> str:
     if done.code or not killed:
         raise PromiseBrokenError(f"{killed} workers killed, exit code {done.code}: {done.err}")
     number = check_same_results(folder / "results", folder / "expected")
-    return f"{killed} workers killed while they worked; {number} of {number} results, the same bits"
+    return f"{killed} workers killed while they worked; {number} of {number} results, bit-identical"
 
 
 def _kill_every_worker(folder: Path) -> str:
@@ -110,7 +110,7 @@ def _kill_every_worker(folder: Path) -> str:
 
 @contextmanager
 def _cluster() -> Iterator[str]:
-    """Run a head that does no work and two nodes with a CPU each; yield the address."""
+    """Run a cluster of a head without CPUs and two nodes with one CPU each; yield its address."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     from ray.cluster_utils import Cluster
 
@@ -133,11 +133,11 @@ def _kill_node(folder: Path) -> str:
     if done.code or not killed:
         raise PromiseBrokenError(f"{killed} nodes killed, exit code {done.code}: {done.err}")
     number = check_same_results(folder / "results", folder / "expected")
-    return f"one raylet of two killed while it worked; {number} of {number} results, the same bits"
+    return f"one raylet of two killed while it worked; {number} of {number} results, bit-identical"
 
 
 def _parent(pid: int) -> int:
-    """Return the process that started another one; of a worker that is its raylet."""
+    """Return the parent of a process; the parent of a worker is its raylet."""
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
@@ -146,22 +146,24 @@ def _kill_driver(folder: Path) -> str:
     run_command(folder, "giccs-eval", *models, *WORDS, "-o", "expected")
     process = launch(folder, "giccs-eval", *models, *WORDS, *RAY, environment=ONE_AT_A_TIME)
     if not kill_after_start(process, lambda: result_stamps(folder / "results"), 0):
-        raise PromiseBrokenError("it ended before it was killed")
+        raise PromiseBrokenError("the command ended before it was killed")
     _wait_for_cluster_end(20)
     before = result_stamps(folder / "results")
     done = run_command(folder, "giccs-eval", *models, *WORDS, *RAY)
     if done.code or not before.items() <= result_stamps(folder / "results").items():
-        raise PromiseBrokenError(f"started again it ended with exit code {done.code}: {done.err}")
+        raise PromiseBrokenError(
+            f"after the restart it ended with exit code {done.code}: {done.err}"
+        )
     number = check_same_results(folder / "results", folder / "expected")
     return f"killed with {len(before)} of {number} results kept; then {number}, none computed twice"
 
 
 def _wait_for_cluster_end(seconds: float) -> None:
-    """Wait until nothing of a killed driver's cluster works; Ray's idle agents end a minute later."""
+    """Wait until the cluster of a killed driver has stopped; Ray's idle agents end a minute later."""
     end = time.monotonic() + seconds
     while going := _descendants_named(os.getpid(), b"raylet/raylet", b"gcs_server", WORKING):
         if time.monotonic() > end:
-            raise PromiseBrokenError(f"{len(going)} processes of its cluster go on")
+            raise PromiseBrokenError(f"{len(going)} processes of its cluster are still running")
         time.sleep(0.05)
 
 
@@ -169,19 +171,19 @@ def _needs_ray() -> str:
     return "" if find_spec("ray") else "ray is not installed (the extra giccs[ray])"
 
 
-SAME = "the task is done elsewhere; results bit for bit those of --engine local"
+SAME = "the task is rerun on another worker; results are bit-identical to --engine local"
 
 CASES = (
     Case("SIGKILL", "a worker of the Ray engine", SAME, _kill_worker, _needs_ray),
     Case(
         "SIGKILL of every worker", "a model of the Ray engine",
-        "after four tries a sentence and exit code 1; the other models' results kept",
+        "after four attempts a message and exit code 1; the other models' results kept",
         _kill_every_worker, _needs_ray,
     ),
-    Case("SIGKILL", "a raylet of two", SAME, _kill_node, _needs_ray),
+    Case("SIGKILL", "one of two raylets", SAME, _kill_node, _needs_ray),
     Case(
         "SIGKILL", "giccs-eval --engine ray",
-        "its cluster ends with it, Ray's idle agents after a minute; started again it goes on", _kill_driver,
-        _needs_ray,
+        "its cluster ends with it, Ray's idle agents after a minute; after a restart it continues",
+        _kill_driver, _needs_ray,
     ),
 )  # fmt: skip

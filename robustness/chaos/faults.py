@@ -1,9 +1,8 @@
-"""Faults made on purpose: full disks, read-only folders, damaged bytes, answers cut off.
+"""Injected faults: full disks, read-only folders, damaged bytes, cut connections.
 
-Disks and folders need no root: a process that called `own_mounts` sees mounts of its own, which end with
-it, as root in a mount namespace, else in a user namespace too, where the kernel grants what mount(2) asks
-for and nothing outside. What it starts inherits the mounts; started by an ordinary user, it does not inherit
-the right to change them.
+Disks and folders do not require root: `unshare_mounts` gives a process a private mount namespace, for
+ordinary users within a user namespace. Child processes inherit the mounts; those of ordinary users cannot
+change them.
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ __all__ = [
 NEW_MOUNTS, NEW_USER = 0x20000, 0x10000000
 READ_ONLY, REMOUNT, BIND, RECURSIVE, PRIVATE = 1, 32, 4096, 0x4000, 0x40000
 LIBC = ctypes.CDLL(None, use_errno=True)
-_mounts_problem = "this process has no mounts of its own"
+_mounts_problem = "this process has no private mounts"
 
 
 def unshare_mounts() -> None:
-    """Give this process mounts of its own; to be called before it has a second thread.
+    """Give this process a private mount namespace; must be called before a second thread starts.
 
-    Where the kernel refuses, `needs_mounts` says so.
+    If the kernel refuses, `needs_mounts` returns the reason.
     """
     global _mounts_problem
     try:
@@ -50,7 +49,7 @@ def unshare_mounts() -> None:
         _call("mount", None, b"/", None, RECURSIVE | PRIVATE, None)
         _mounts_problem = ""
     except OSError as error:
-        _mounts_problem = f"the kernel refuses mounts of one's own ({error.strerror})"
+        _mounts_problem = f"the kernel does not allow private mounts ({error.strerror})"
 
 
 def _unshare_user() -> None:
@@ -62,13 +61,13 @@ def _unshare_user() -> None:
 
 
 def needs_mounts() -> str:
-    """Return why there are no small disks and read-only folders here; empty where there are."""
+    """Return the reason why private mounts are unavailable; empty if they are available."""
     return _mounts_problem
 
 
 @contextmanager
 def small_disk(folder: Path, size: int) -> Iterator[Path]:
-    """Mount an empty disk of `size` bytes (in memory) at `folder`, which is made."""
+    """Mount an empty disk of `size` bytes (in memory) at `folder`, which is created."""
     folder.mkdir(parents=True, exist_ok=True)
     _call("mount", b"disk", os.fsencode(folder), b"tmpfs", 0, b"mode=0777,size=%d" % size)
     try:
@@ -79,7 +78,7 @@ def small_disk(folder: Path, size: int) -> Iterator[Path]:
 
 @contextmanager
 def read_only(folder: Path) -> Iterator[None]:
-    """Make an existing folder one that cannot be written, for root too, which permissions do not stop."""
+    """Remount a folder read-only, which also applies to root, unlike permissions."""
     name = os.fsencode(folder)
     _call("mount", name, name, None, BIND, None)
     try:
@@ -90,7 +89,7 @@ def read_only(folder: Path) -> Iterator[None]:
 
 
 def fill(folder: Path, leave: int = 0) -> Path:
-    """Fill the disk at `folder` but for about `leave` bytes; deleting the file returned makes room again."""
+    """Fill the disk at `folder` except for about `leave` bytes; return the file to delete afterwards."""
     room = os.statvfs(folder)
     path = folder / "filling"
     with path.open("wb") as file:
@@ -105,12 +104,12 @@ def _call(name: str, *arguments: object) -> None:
 
 
 def truncations(data: bytes, times: int) -> list[bytes]:
-    """Return the data cut off at 0, 1/times, 2/times ... of its length."""
+    """Return the data truncated to 0, 1/times, 2/times ... of its length."""
     return [data[: len(data) * step // times] for step in range(times)]
 
 
 def with_flipped_bits(data: bytes, times: int) -> list[bytes]:
-    """Return the data with one bit changed, each time another one, always the same ones."""
+    """Return copies of the data with one random bit flipped each, reproducibly."""
     draw, copies = random.Random(0), []
     for _ in range(times):
         changed = bytearray(data)
@@ -120,11 +119,11 @@ def with_flipped_bits(data: bytes, times: int) -> list[bytes]:
 
 
 MIN_BYTES, MAX_BYTES = 50, 2_000_000
-"""After so many bytes of answers a connection is cut, the least and the most; its logarithm is drawn."""
+"""Range of response bytes after which a connection is cut; the logarithm is uniform."""
 
 
 class Relay:
-    """Listens on a port of its own; every connection through it is cut after some bytes."""
+    """A TCP relay on a free port that cuts each connection after a random number of bytes."""
 
     def __init__(self, target: str) -> None:
         parts = urlsplit(target)
@@ -132,10 +131,10 @@ class Relay:
         self.listening = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self.listening.getsockname()[1]}"
         self.n_cut = 0
-        """How many connections were cut."""
+        """Number of cut connections."""
 
     def run(self) -> None:
-        """Take connections until the socket is closed."""
+        """Accept connections until the socket is closed."""
         chance = random.Random(10)
         with suppress(OSError):
             while True:
@@ -151,7 +150,7 @@ class Relay:
                     client.sendall(data[:limit])
                     limit -= len(data)
             self.n_cut += limit <= 0
-            for end in (client, server):  # closing alone waits for the thread that reads from it
+            for end in (client, server):  # close alone would wait for the reading thread
                 with suppress(OSError):
                     end.shutdown(socket.SHUT_RDWR)
 

@@ -1,4 +1,4 @@
-"""Commands that read and write files: killed, on full disks, with damaged input, with readers that leave."""
+"""Commands that read and write files: killed, on full disks, with damaged input, with closed pipes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from robustness.chaos.processes import (
 __all__ = ["CASES"]
 
 KILLS = 8
-"""Of each command: half from its start on, half from when it begins to write."""
+"""Kills per command: half after its start, half after it begins to write."""
 STEPS = 50
 OLD_CONTENT = b"what stood here before\n"
 WRITERS: dict[str, tuple[object, ...]] = {
@@ -56,7 +56,7 @@ def _write(folder: Path, name: str) -> CommandResult:
 def _kill_writer(name: str, folder: Path) -> str:
     _write(folder, name)
     output, start = folder / "out" / "file", time.monotonic()
-    _write(folder, name)  # again, as the first time the disk is cold
+    _write(folder, name)  # again, with a warm disk cache
     takes, new = time.monotonic() - start, output.read_bytes()
     draw, seen = random.Random(0), Counter[str]()
     for kill in range(KILLS):
@@ -69,7 +69,7 @@ def _kill_writer(name: str, folder: Path) -> str:
         content = output.read_bytes()
         if content not in (OLD_CONTENT, new):
             raise PromiseBrokenError(
-                f"after kill {kill + 1} {len(content)} bytes stand there, neither old nor new"
+                f"after kill {kill + 1} {len(content)} bytes are stored, neither old nor new"
             )
         seen["killed"] += died
         seen["old" if content == OLD_CONTENT else "new"] += 1
@@ -80,7 +80,7 @@ def _kill_writer(name: str, folder: Path) -> str:
 
 
 def _check_cleanup(folder: Path, name: str, new: bytes) -> str:
-    """Check that what was left goes with a call that comes a day later."""
+    """Check that temporary files are removed by a call a day later."""
     output = folder / "out" / "file"
     left = sibling_paths(output)
     for path in left:
@@ -88,7 +88,7 @@ def _check_cleanup(folder: Path, name: str, new: bytes) -> str:
     _write(folder, name)
     if output.read_bytes() != new or sibling_paths(output):
         raise PromiseBrokenError(f"the next call left {sibling_paths(output)}")
-    return f"{len(left)} temporary files left, gone with a call a day later"
+    return f"{len(left)} temporary files left, removed by a call a day later"
 
 
 def _fill_disk(folder: Path) -> str:
@@ -108,16 +108,14 @@ def _fill_disk(folder: Path) -> str:
                 filling.unlink()
                 tried += 1
             if _write(folder, name).code:
-                raise PromiseBrokenError(f"{name} fails though there is room again")
+                raise PromiseBrokenError(f"{name} fails although there is space again")
         fill(disk)
         check_failed_with_message(run_command(folder, *EXPORT), "No space left on device")
-    return (
-        f"{tried} of {tried} calls failed in a sentence, the old file stayed; with room they wrote"
-    )
+    return f"{tried} of {tried} calls failed with a message, the old file was kept; with space they succeeded"
 
 
 def _fill_output_disk(folder: Path) -> str:
-    """Standard output is a file on a full disk, as with `giccs-report --format latex > table.tex`."""
+    """Redirect standard output to a full disk, as with `giccs-report --format latex > table.tex`."""
     run_command(folder, *EVALUATE)
     commands: list[list[object]] = [
         ["giccs-report", "results", "--format", "latex"],
@@ -131,8 +129,8 @@ def _fill_output_disk(folder: Path) -> str:
                 done = run_command(folder, *command, stdout=table)
             check_failed_with_message(done, "No space left on device")
             if "Exception ignored" in done.err:
-                raise PromiseBrokenError(f"{command[0]} said: {done.err.strip()}")
-    return f"{len(commands)} of {len(commands)} commands failed in a sentence"
+                raise PromiseBrokenError(f"{command[0]} printed: {done.err.strip()}")
+    return f"{len(commands)} of {len(commands)} commands failed with a message"
 
 
 def _read_only(folder: Path) -> str:
@@ -147,8 +145,8 @@ def _read_only(folder: Path) -> str:
         os.listdir(folder / "out") != ["file"]
         or (folder / "out" / "file").read_bytes() != OLD_CONTENT
     ):
-        raise PromiseBrokenError("the folder changed")
-    return f"{len(WRITERS) + 1} commands failed in a sentence that names the file"
+        raise PromiseBrokenError("the folder has changed")
+    return f"{len(WRITERS) + 1} commands failed with a message that names the file"
 
 
 def _close_pipes(folder: Path) -> str:
@@ -170,9 +168,9 @@ def _close_pipes(folder: Path) -> str:
             loud = "Traceback" in errors or "Exception ignored" in errors
             if loud or process.returncode not in (0, 1):
                 raise PromiseBrokenError(
-                    f"{command[0]} ended with {process.returncode} and said {errors}"
+                    f"{command[0]} ended with {process.returncode} and printed {errors}"
                 )
-    return f"{2 * len(commands)} calls whose reader left at once or after a line ended quietly"
+    return f"{2 * len(commands)} calls with a pipe closed at once or after a line ended quietly"
 
 
 def _change_clock(folder: Path) -> str:
@@ -190,11 +188,11 @@ def _change_clock(folder: Path) -> str:
         document = json.loads(result.read_text("utf-8"))
         if done.code or document["seconds"] < 0:
             raise PromiseBrokenError(
-                f"in {day} it took {document['seconds']} s, exit code {done.code}"
+                f"on {day} it took {document['seconds']} s, exit code {done.code}"
             )
         outputs.add((result.name + repr(document["metrics"]), (folder / "out.gz").read_bytes()))
     if len(outputs) != 1:
-        raise PromiseBrokenError("what is written depends on the clock")
+        raise PromiseBrokenError("the output depends on the clock")
     return "in 1971, in 2037 and today the same bytes and the same numbers"
 
 
@@ -202,7 +200,7 @@ def _needs_faketime() -> str:
     return "" if shutil.which("faketime") else "faketime is not installed"
 
 
-# What is read: a file of each format, and the command that reads it.
+# Inputs: a file of each format, and the command that reads it.
 
 
 def _first_lines(name: str, lines: int) -> bytes:
@@ -255,7 +253,7 @@ FORMATS: dict[str, tuple[Callable[[], bytes], Sequence[object]]] = {
     "recipe.toml": (_recipe, ["giccs-eval", "--quiet", "--force", "--limit", 2, "--recipe"]),
 }
 CHECKSUMMED_SUFFIXES = (".gz",)
-"""Formats with a checksum: what is read from a damaged file is what was written, or nothing."""
+"""Formats with a checksum: a damaged file is refused or read correctly."""
 
 
 def _damage_inputs(damage: Callable[[bytes, int], list[bytes]], folder: Path) -> str:
@@ -267,7 +265,7 @@ def _damage_inputs(damage: Callable[[bytes, int], list[bytes]], folder: Path) ->
         path.write_bytes(data)
         undamaged = run_in_process(folder, *command, file_argument)
         if undamaged.code:
-            raise PromiseBrokenError(f"{name} is refused though it is whole: {undamaged.err}")
+            raise PromiseBrokenError(f"{name} is refused although it is undamaged: {undamaged.err}")
         for number, changed in enumerate(damage(data, STEPS)):
             path.write_bytes(changed)
             done = run_in_process(folder, *command, file_argument)
@@ -281,32 +279,32 @@ def _damage_inputs(damage: Callable[[bytes, int], list[bytes]], folder: Path) ->
                 seen["read"] += 1
     return (
         f"{len(FORMATS)} formats, {seen.total()} damaged files: {seen['refused']} refused by name, "
-        f"{seen['read']} read as what they then say"
+        f"{seen['read']} read as valid files"
     )
 
 
 def _is_file_named(name: str, command: Sequence[object], message: str) -> bool:
-    """Tell whether a refusal names the file, one that does not fit it, or what a recipe then names."""
+    """Return whether an error message names the damaged file or another argument."""
     return name == "recipe.toml" or any(str(file) in message for file in (name, *command[1:]))
 
 
-KILLED = "the old file or the new one is there, whole"
-IN_WORDS = "exit code 1, a line with the file's name and the reason; the old file is untouched"
+KILLED = "the old or the new file exists, complete"
+IN_WORDS = "exit code 1, a message with file name and reason; the old file is unchanged"
 DAMAGED = (
-    "refused with exit code 2 and the file's name, or read as what it then says (CSV cannot know); what is "
-    "read of a .gz is what was written"
+    "refused with exit code 2 and the file name, or read as a valid file (CSV has no checksum); a .gz file "
+    "is read correctly or refused"
 )
 
 CASES = (
     *(Case("SIGKILL", name, KILLED, partial(_kill_writer, name)) for name in WRITERS),
     Case("full disk", "files that commands write", IN_WORDS, _fill_disk, needs_mounts),
     Case(
-        "full disk", "standard output of commands", "exit code 1 and a sentence", _fill_output_disk,
+        "full disk", "standard output of commands", "exit code 1 and a message", _fill_output_disk,
         needs_mounts,
     ),
     Case("read-only folder", "files that commands write", IN_WORDS, _read_only, needs_mounts),
-    Case("file cut off", "everything that commands read", DAMAGED, partial(_damage_inputs, truncations)),
-    Case("flipped bit", "everything that commands read", DAMAGED, partial(_damage_inputs, with_flipped_bits)),
-    Case("reader of a pipe leaves", "standard output", "the command ends quietly", _close_pipes),
-    Case("other time", "bws-simulate, giccs-eval", "the same bytes", _change_clock, _needs_faketime),
+    Case("file cut off", "inputs of commands", DAMAGED, partial(_damage_inputs, truncations)),
+    Case("flipped bit", "inputs of commands", DAMAGED, partial(_damage_inputs, with_flipped_bits)),
+    Case("closed pipe", "standard output", "the command ends quietly", _close_pipes),
+    Case("changed clock", "bws-simulate, giccs-eval", "the same bytes", _change_clock, _needs_faketime),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Our commands as processes that are started, watched and killed, and what they leave behind."""
+"""The commands of giccs as processes: start, wait, kill, and inspect the files they leave."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ __all__ = [
 
 SAMPLE = Path(str(resources("giccs.data")))
 COMMAND_TIMEOUT_SECONDS = 120.0
-"""Seconds that a command may take on a busy machine."""
+"""Timeout of a command, also on a busy machine."""
 QUIET = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "PYTHONUNBUFFERED": "1"}
 
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """How a command ended; a negative code is the signal that killed it."""
+    """Result of a command; a negative code is the signal that killed it."""
 
     code: int
     out: str
@@ -58,7 +58,7 @@ def launch(
     stdout: int | IO[bytes] = subprocess.PIPE,
     environment: Mapping[str, str] = MappingProxyType({}),
 ) -> subprocess.Popen[str]:
-    """Start one of our commands in a folder, with a cache of its own there; `before` is what starts it."""
+    """Start a command in a folder with a private cache; `before` is a command prefix."""
     return subprocess.Popen(
         [*before, _program_path(str(words[0])), *map(str, words[1:])],
         cwd=folder, text=True, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE,
@@ -67,22 +67,22 @@ def launch(
 
 
 def run_command(folder: Path, *words: object, **more: Any) -> CommandResult:
-    """Run one of our commands to its end; Broken where it shows a traceback."""
+    """Run a command to its end; raise PromiseBrokenError if it prints a traceback."""
     with launch(folder, *words, **more) as process:
         try:
             out, err = process.communicate(timeout=COMMAND_TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
             raise PromiseBrokenError(
-                f"{words[0]} was not done after {COMMAND_TIMEOUT_SECONDS:.0f} s"
+                f"{words[0]} was not finished after {COMMAND_TIMEOUT_SECONDS:.0f} s"
             ) from None
     if "Traceback" in f"{out}{err}":
-        raise PromiseBrokenError(f"{words[0]} showed a traceback: {err.strip().splitlines()[-1]}")
+        raise PromiseBrokenError(f"{words[0]} printed a traceback: {err.strip().splitlines()[-1]}")
     return CommandResult(process.returncode, out or "", err or "")
 
 
 def run_in_process(folder: Path, *words: object) -> CommandResult:
-    """Run one of our commands inside this process, which is faster; Broken where it raises."""
+    """Run a command inside this process, which is faster; raise PromiseBrokenError if it raises."""
     from click.testing import CliRunner
 
     (entry,) = entry_points(group="console_scripts", name=str(words[0]))
@@ -97,12 +97,12 @@ def run_in_process(folder: Path, *words: object) -> CommandResult:
 
 
 def sibling_paths(path: Path) -> list[Path]:
-    """Return what else stands in the folder of a file."""
+    """Return the other paths in the folder of a file."""
     return [sibling for sibling in path.parent.iterdir() if sibling != path]
 
 
 def check_failed_with_message(done: CommandResult, expected_text: str) -> None:
-    """Check that a command failed with exit code 1 and a line that has `named` in it."""
+    """Check that a command failed with exit code 1 and a message that contains `expected_text`."""
     if done.code != 1 or expected_text not in done.err:
         last_line = done.err.strip().splitlines()[-1:] or ["nothing"]
         raise PromiseBrokenError(
@@ -113,11 +113,11 @@ def check_failed_with_message(done: CommandResult, expected_text: str) -> None:
 def kill_after_start(
     process: subprocess.Popen[str], has_started: Callable[[], object], after: float
 ) -> bool:
-    """Kill a command with SIGKILL `after` seconds from when `begun` is true; False where it ended before."""
+    """Kill a command `after` seconds after `has_started` is true; return False if it ended before."""
     deadline = time.monotonic() + COMMAND_TIMEOUT_SECONDS
     while process.poll() is None and not has_started():
         if time.monotonic() > deadline:
-            raise PromiseBrokenError("what was to be struck did not begin")
+            raise PromiseBrokenError("the command did not reach the point to be killed")
     with process:
         try:
             process.communicate(timeout=after)
@@ -127,7 +127,7 @@ def kill_after_start(
 
 
 def comparable_results(folder: Path) -> dict[str, object]:
-    """Return all results in a folder but for times and places: the JSON, and the bytes of the predictions."""
+    """Return the results in a folder without times and environment: JSON, and bytes of the predictions."""
     documents: dict[str, object] = {}
     for path in sorted(folder.glob("*.json")):
         document = json.loads(path.read_text("utf-8"))
@@ -140,23 +140,23 @@ def comparable_results(folder: Path) -> dict[str, object]:
 def _program_path(name: str) -> str:
     program = shutil.which(name, path=os.path.dirname(sys.executable)) or shutil.which(name)
     if not program:
-        raise FileNotFoundError(f"{name} is not installed beside {sys.executable}")
+        raise FileNotFoundError(f"{name} is not installed next to {sys.executable}")
     return program
 
 
 def descendants(pid: int) -> list[int]:
-    """Return the live processes that a process has started, and those that they have started."""
+    """Return the ids of the live descendants of a process."""
     pids = []
     with suppress(psutil.NoSuchProcess):
         for process in psutil.Process(pid).children(recursive=True):
-            with suppress(psutil.NoSuchProcess):  # ended meanwhile
+            with suppress(psutil.NoSuchProcess):  # ended in the meantime
                 if process.status() != psutil.STATUS_ZOMBIE:
                     pids.append(process.pid)
     return pids
 
 
 def kill_descendants(pid: int) -> None:
-    """Kill them all, and those that they start meanwhile; this process buries its own."""
+    """Kill all descendants, including new ones, and reap the children of this process."""
     deadline = time.monotonic() + 10
     while (pids := descendants(pid)) and time.monotonic() < deadline:
         for child in pids:

@@ -1,4 +1,4 @@
-"""What the requester's commands promise under faults: each HIT once, each bonus once, each answer kept."""
+"""Faults of the requester's commands: each HIT and bonus is created once, each answer is kept."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ REWARD, FEE = Decimal("0.30"), Decimal("1.2")
 
 @dataclass(frozen=True)
 class StudyCommands:
-    """A study in a folder of its own, and the commands on it."""
+    """A study in a folder, and the command lines on it."""
 
     folder: Path
     url: str
     ledger: Path
 
     def publish(self) -> list[object]:
-        """Return the words of `mturk-hits publish`."""
+        """Return the command line of `mturk-hits publish`."""
         return [
             "mturk-hits", "publish", self.folder / "tuples.csv", "--dialogues",
             DATA / "dialogues.jsonl", "--config", self.folder / "hits.toml", "--endpoint", self.url,
@@ -48,11 +48,11 @@ class StudyCommands:
         ]  # fmt: skip
 
     def collect(self, output: str = "judgments.csv", *more: str) -> list[object]:
-        """Return the words of `mturk-hits collect`."""
+        """Return the command line of `mturk-hits collect`."""
         return ["mturk-hits", "collect", "-o", self.folder / output, "--ledger", self.ledger, *more]
 
     def bonus(self) -> list[object]:
-        """Return the words of `mturk-hits bonus`."""
+        """Return the command line of `mturk-hits bonus`."""
         return [
             "mturk-hits",
             "bonus",
@@ -63,23 +63,23 @@ class StudyCommands:
         ]
 
     def count(self, table: str, condition: str = "1") -> int:
-        """Return how many rows the ledger has; 0 where there is none yet."""
+        """Return the number of rows of a ledger table; 0 if there is no ledger yet."""
         try:
             with closing(sqlite3.connect(f"file:{self.ledger}?mode=ro", uri=True)) as connection:
                 query = f"SELECT COUNT(*) FROM {table} WHERE {condition}"
                 return int(connection.execute(query).fetchone()[0])
-        except sqlite3.OperationalError:  # not there yet, or not yet with tables
+        except sqlite3.OperationalError:  # no file or no tables yet
             return 0
 
     def created(self) -> int:
-        """Return how many HITs the ledger knows to exist."""
+        """Return the number of HITs recorded as created."""
         return self.count("hit", "hit_id IS NOT NULL")
 
 
 def prepare_study(
     folder: Path, url: str, hits: int, *, ledger: Path | None = None, seed: int = 0
 ) -> StudyCommands:
-    """Write the files of a study with so many HITs, two tuples each."""
+    """Write the files of a study with `hits` HITs of two tuples each."""
     folder.mkdir(exist_ok=True)
     lines = (DATA / "tuples.csv").read_text("utf-8").splitlines(keepends=True)
     (folder / "tuples.csv").write_text("".join(lines[: 1 + 2 * hits]), "utf-8")
@@ -96,7 +96,7 @@ def run_successfully(study: StudyCommands, words: list[object]) -> None:
 
 
 def publish_and_answer(study: StudyCommands) -> StudyCommands:
-    """Publish a study and let workers answer all of it."""
+    """Publish a study and let workers complete it."""
     run_successfully(study, study.publish())
     with Crowd(study.url, workers=3):
         pass
@@ -104,7 +104,7 @@ def publish_and_answer(study: StudyCommands) -> StudyCommands:
 
 
 def check_hits_once(study: StudyCommands, hits: int) -> str:
-    """Check that each HIT that was meant exists once, as the ledger has it, and is paid for once."""
+    """Check that each planned HIT exists once, as recorded in the ledger, and is on hold once."""
     with Ledger.open(study.ledger) as book:
         known_ids = {hit.annotation: hit.hit_id for hit in book.hits()}
     counts: Counter[str] = Counter()
@@ -125,13 +125,13 @@ def check_hits_once(study: StudyCommands, hits: int) -> str:
     on_hold = Decimal(client.get_account_balance()["OnHoldBalance"])
     if on_hold != (cost := REWARD * FEE * 3 * len(counts)):
         raise PromiseBrokenError(f"${on_hold} are on hold; {len(counts)} HITs cost ${cost}")
-    return f"{hits} of {hits} HITs exist, none twice, ${on_hold} on hold as meant"
+    return f"{hits} of {hits} HITs exist, none twice, ${on_hold} on hold as expected"
 
 
 def run_with_kills(
     study: StudyCommands, words: list[object], far: Callable[[], int], step: int
 ) -> int:  # fmt: skip
-    """Kill a command at random moments (with a seed) after up to `step` more are done; how often it took."""
+    """Run a command to completion with kills after up to `step` further items; return the number of kills."""
     chance = random.Random(10)
     kills = 0
     while True:
@@ -165,7 +165,7 @@ def kill_collect(folder: Path) -> str:
 
 
 def check_all_collected(study: StudyCommands, hits: int, output: str = "judgments.csv") -> str:
-    """Check that ledger and file have every answer once."""
+    """Check that ledger and file contain every answer once."""
     n_collected = study.count("assignment")
     with (study.folder / output).open(encoding="utf-8", newline="") as file:
         rows = Counter((row["assignment_id"], row["tuple_id"]) for row in csv.DictReader(file))
@@ -188,7 +188,7 @@ def run_concurrently(study: StudyCommands, *commands: list[object]) -> list[Comm
 
 
 def check_one_or_both(results: list[CommandResult]) -> str:
-    """Check that each of two processes did its work or was told that another is at it."""
+    """Check that each of two processes succeeded or was refused because of the other."""
     waits = [
         result
         for result in results
@@ -198,7 +198,7 @@ def check_one_or_both(results: list[CommandResult]) -> str:
         raise PromiseBrokenError(
             f"exit codes {[result.code for result in results]}: {results[0].err} {results[1].err}"
         )
-    return "one worked and one was told to wait" if waits else "both ended well"
+    return "one succeeded and one was told to wait" if waits else "both succeeded"
 
 
 def publish_twice(folder: Path) -> str:
@@ -217,7 +217,7 @@ def collect_twice(folder: Path) -> str:
                 f"exit codes {[result.code for result in results]}: {results[0].err} {results[1].err}"
             )
         run_successfully(study, study.collect("c.csv"))
-        return f"both ended well; {check_all_collected(study, 60, 'c.csv')}"
+        return f"both succeeded; {check_all_collected(study, 60, 'c.csv')}"
 
 
 def bonus_twice(folder: Path) -> str:
@@ -238,15 +238,13 @@ def bonus_twice(folder: Path) -> str:
         spent = before - Decimal(client.get_account_balance()["AvailableBalance"])
         if set(paid.values()) != {1} or spent != Decimal("0.06") * len(ids):
             raise PromiseBrokenError(
-                f"{paid.total()} bonuses are paid, {len(ids)} were meant; ${spent} spent"
+                f"{paid.total()} bonuses are paid, expected {len(ids)}; ${spent} spent"
             )
-        return (
-            f"{summary}; {len(ids)} of {len(ids)} bonuses paid, none twice, ${spent} spent as meant"
-        )
+        return f"{summary}; {len(ids)} of {len(ids)} bonuses paid, none twice, ${spent} spent as expected"
 
 
 def fill_disk_of_publish(folder: Path) -> str:
-    """Publish onto disks of several sizes that are too small, then again with room."""
+    """Publish with too little disk space of several sizes, then again with enough space."""
     far = []
     with serving(folder / "hits.db", folder) as service:
         for seed, kilobytes in enumerate((64, 1300, 1600, 2000)):
@@ -262,11 +260,11 @@ def fill_disk_of_publish(folder: Path) -> str:
                 filling.unlink()
                 run_successfully(study, study.publish())
                 summary = check_hits_once(study, 20)
-    return f"failed after {', '.join(far)} of 20 HITs with a sentence; after resuming, {summary}"
+    return f"failed after {', '.join(far)} of 20 HITs with a message; after resuming, {summary}"
 
 
 def fails_with_message(study: StudyCommands, words: list[object]) -> bool:
-    """Run a command for which there may be too little room; tell whether it failed, in words."""
+    """Run a command that may run out of disk space; return whether it failed with a message."""
     done = run_command(study.folder, *words)
     if done.code:
         check_failed_with_message(done, str(study.ledger))
@@ -288,7 +286,7 @@ def fill_disk_of_collect(folder: Path) -> str:
                 filling.unlink()
                 run_successfully(study, study.collect())
                 summary = check_all_collected(study, 20)
-    return f"{failed} of {len(sizes)} runs failed with a sentence; after resuming, {summary}"
+    return f"{failed} of {len(sizes)} runs failed with a message; after resuming, {summary}"
 
 
 def cut_connections(folder: Path) -> str:
@@ -304,22 +302,22 @@ def cut_connections(folder: Path) -> str:
 
 
 CASES = (
-    Case("SIGKILL", "mturk-hits publish, again and again until it is done",
-         "The same command goes on; each HIT exists once and is paid for once", kill_publish),
-    Case("SIGKILL", "mturk-hits collect, again and again until it is done",
-         "The same command goes on; each answer is in ledger and file once", kill_collect),
+    Case("SIGKILL", "mturk-hits publish, repeatedly until it completes",
+         "The same command continues; each HIT exists once and is paid once", kill_publish),
+    Case("SIGKILL", "mturk-hits collect, repeatedly until it completes",
+         "The same command continues; each answer is in ledger and file once", kill_collect),
     Case("two processes", "mturk-hits publish on one ledger",
-         "One works, the other waits or is told so; each HIT exists once", publish_twice),
+         "One succeeds, the other waits or is refused; each HIT exists once", publish_twice),
     Case("two processes", "mturk-hits collect on one ledger",
-         "Both end well; each answer is there once", collect_twice),
+         "Both succeed; each answer is stored once", collect_twice),
     Case("two processes", "mturk-hits bonus on one ledger",
-         "One works, the other waits or is told so; each bonus is paid once", bonus_twice),
-    Case("full disk", "below the ledger in mturk-hits publish",
-         "A sentence and exit code 1; with room again the same command goes on, each HIT exists once",
+         "One succeeds, the other waits or is refused; each bonus is paid once", bonus_twice),
+    Case("full disk", "disk of the ledger in mturk-hits publish",
+         "A message and exit code 1; with free space the same command continues, each HIT exists once",
          fill_disk_of_publish, needs_mounts),
-    Case("full disk", "below the ledger in mturk-hits collect",
-         "A sentence and exit code 1; with room again the same command collects everything once",
+    Case("full disk", "disk of the ledger in mturk-hits collect",
+         "A message and exit code 1; with free space the same command collects everything once",
          fill_disk_of_collect, needs_mounts),
-    Case("connection cut", "in the middle of the service's answers to mturk-hits publish",
-         "Calls are repeated, or the same command goes on; each HIT exists once", cut_connections),
+    Case("connection cut", "within the service's responses to mturk-hits publish",
+         "Calls are retried, or the same command continues; each HIT exists once", cut_connections),
 )  # fmt: skip

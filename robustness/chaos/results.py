@@ -1,4 +1,4 @@
-"""giccs-eval: killed, beside others, with damaged results and caches, without room, without memory."""
+"""giccs-eval: killed, run concurrently, with damaged results and caches, on full disks, out of memory."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SMALL = ("baseline:chance", "--limit", 4, "--quiet")
 
 
 def word_vectors(folder: Path) -> str:
-    """Write vectors for some of the words of the sample; return what such a model is called."""
+    """Write vectors for the words of the sample; return the model name."""
     words = sorted(set(re.findall(r"\w+", (SAMPLE / "dialogues.jsonl").read_text("utf-8"))))
     draw = random.Random(0)
     lines = [f"{word} {' '.join(f'{draw.gauss(0, 1):.4f}' for _ in range(20))}\n" for word in words]
@@ -53,7 +53,7 @@ def word_vectors(folder: Path) -> str:
 
 
 def check_same_results(folder: Path, expected: Path) -> int:
-    """Check that two folders hold the same results but for times; return how many."""
+    """Check that two folders contain the same results except for times; return their number."""
     actual_results, expected_results = comparable_results(folder), comparable_results(expected)
     if actual_results != expected_results:
         differ = sorted(
@@ -61,12 +61,14 @@ def check_same_results(folder: Path, expected: Path) -> int:
             for name in {*actual_results, *expected_results}
             if actual_results.get(name) != expected_results.get(name)
         )
-        raise PromiseBrokenError(f"these results are not as without the fault: {', '.join(differ)}")
+        raise PromiseBrokenError(
+            f"these results differ from those without the fault: {', '.join(differ)}"
+        )
     return len(actual_results) // 2
 
 
 def result_stamps(folder: Path) -> dict[str, tuple[int, int]]:
-    """Return which files of results are there, and which writing of each it is."""
+    """Return inode and modification time of each result file."""
     files = {path.name: path.stat() for path in folder.glob("*.json")}
     return {name: (state.st_ino, state.st_mtime_ns) for name, state in files.items()}
 
@@ -86,13 +88,15 @@ def _resume_after_kills(folder: Path, words: tuple[object, ...], most: float, ki
             died = False
         after = result_stamps(results)
         if any(after[name] != stamp for name, stamp in before.items()):
-            raise PromiseBrokenError("a result that was kept was computed again")
+            raise PromiseBrokenError("a stored result was recomputed")
         if not died:
             break
     if process.returncode:
         raise PromiseBrokenError(f"it ended with exit code {process.returncode}")
     number = check_same_results(results, folder / "expected")
-    return f"killed {killed} times; {number} of {number} results as without, none computed twice"
+    return (
+        f"killed {killed} times; {number} of {number} results as without kills, none computed twice"
+    )
 
 
 def _kill_baselines(folder: Path) -> str:
@@ -111,7 +115,7 @@ def _needs_encoder() -> str:
 
 
 def _run_concurrently(folder: Path) -> str:
-    """Four processes, of which each shares models with another, on one folder of results and one cache."""
+    """Run four processes with overlapping models on one results folder and one cache."""
     first, second, third = models = (*BASELINES, word_vectors(folder))
     run_command(
         folder,
@@ -133,11 +137,11 @@ def _run_concurrently(folder: Path) -> str:
     number = check_same_results(folder / "results", folder / "expected")
     if left := [*folder.rglob("*.part")]:
         raise PromiseBrokenError(f"{len(left)} temporary files are left")
-    return f"4 processes; {number} of {number} results there, each as one process alone computes it"
+    return f"4 processes; {number} of {number} results, each as computed by a single process"
 
 
 def _damage_result(folder: Path) -> str:
-    """Damage a result in every way; neither giccs-eval nor giccs-report may show another number."""
+    """Damage a result; giccs-eval and giccs-report must refuse it or show the correct numbers."""
     evaluate = ("giccs-eval", *SMALL, "-o", "results", "--json")
     expected = _numbers(run_in_process(folder, *evaluate).out)
     (path,) = (folder / "results").glob("*.json")
@@ -161,7 +165,7 @@ def _damage_result(folder: Path) -> str:
                 )
             else:
                 seen["right"] += 1
-    return f"{seen['refused']} times refused by name, {seen['right']} times the right numbers, never others"
+    return f"{seen['refused']} times refused by name, {seen['right']} times the correct numbers, never others"
 
 
 def _numbers(text: str) -> object:
@@ -170,7 +174,7 @@ def _numbers(text: str) -> object:
 
 
 def _check_refused_or_recomputed(done: CommandResult, path: Path, expected: object) -> str:
-    """Return what a damaged cache came to; Broken where it is neither refused by name nor harmless."""
+    """Return how a damaged cache is handled; raise PromiseBrokenError for wrong numbers."""
     if done.code in (1, 2) and path.name in done.err:
         return "refused"
     if done.code or _numbers(done.out) != expected:
@@ -179,7 +183,7 @@ def _check_refused_or_recomputed(done: CommandResult, path: Path, expected: obje
 
 
 def _replace_file(path: Path, content: bytes | None) -> None:
-    """Put a content in the place of a file; None is a folder."""
+    """Replace a file by other content, or by a folder for None."""
     shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     path.mkdir() if content is None else path.write_bytes(content)
 
@@ -202,24 +206,24 @@ def _damage_predictions(folder: Path) -> str:
             seen["refused"] += path.name in str(error)
             continue
         if not predictions.equals(expected):
-            raise PromiseBrokenError("other predictions were read than were written")
+            raise PromiseBrokenError("the predictions read differ from those written")
         seen["right"] += 1
-    return f"{seen['refused']} times refused by name, {seen['right']} times the right values, never others"
+    return f"{seen['refused']} times refused by name, {seen['right']} times the correct values, never others"
 
 
 def _damage_caches(folder: Path) -> str:
-    """Word vectors that are mapped, and vectors of texts: damage each file of the cache."""
+    """Damage each file of the cache: memory-mapped word vectors, and vectors of texts."""
     words = (word_vectors(folder), "--task", "evalrank-sentence", "--limit", 8, "--quiet", "--json")
     evaluate = ("giccs-eval", *words, "--force", "-o", "results")
     expected = _numbers(run_in_process(folder, *evaluate).out)
     files = {path: path.read_bytes() for path in (folder / "cache").rglob("*") if path.is_file()}
     seen = Counter[str]()
     for path, content in files.items():
-        mapped = path.suffix == ".npy"  # its numbers are not read when it is opened
+        mapped = path.suffix == ".npy"  # its values are not read on opening
         flips = [] if mapped else with_flipped_bits(content, 12)
         for damaged in [*truncations(content, 6), *flips, b"\0" * len(content), None]:
             for vectors in (folder / "cache" / "vectors").iterdir():
-                if vectors != path:  # or the word vectors are not asked for
+                if vectors != path:  # otherwise the word vectors are not read
                     vectors.unlink()
             _replace_file(path, damaged)
             done = run_in_process(folder, *evaluate)
@@ -229,7 +233,7 @@ def _damage_caches(folder: Path) -> str:
 
 
 class _Server(BaseHTTPRequestHandler):
-    """Stands for a server of models, which answers 3 to everything: what is tried is what is kept of it."""
+    """A chat server stub that always answers 3, to test the cache of answers."""
 
     n_requests = 0
 
@@ -278,14 +282,14 @@ def _damage_chat_cache(folder: Path) -> str:
             _numbers(run_in_process(folder, *evaluate).out) != expected
             or _Server.n_requests != n_requests
         ):
-            raise PromiseBrokenError("what was kept was asked for again")
+            raise PromiseBrokenError("cached answers were requested again")
         (path,) = [path for path in (folder / "cache").iterdir() if path.is_file()]
         original, seen = path.read_bytes(), Counter[str]()
         for damaged in [*truncations(original, 12), *_damage_first_page(original), None]:
             _replace_file(path, damaged)
             done = run_in_process(folder, *evaluate)
             seen[_check_refused_or_recomputed(done, path, expected)] += 1
-    return f"{seen['refused']} times refused by name, {seen['anew']} times asked anew or not harmed"
+    return f"{seen['refused']} times refused by name, {seen['anew']} times requested again or unaffected"
 
 
 def _damage_first_page(content: bytes) -> list[bytes]:
@@ -299,7 +303,7 @@ def _needs_openai() -> str:
 
 
 def _fill_disk(directory: str, folder: Path) -> str:
-    """The disk of the cache is full, or that of the results once the first of them is kept."""
+    """Fill the disk of the cache, or that of the results after the first result."""
     words = ("giccs-eval", "baseline:chance", word_vectors(folder), *PAIRS[:2], "--limit", 20)
     run_command(
         folder, *words, "-o", "expected", environment={"GICCS_CACHE": str(folder / "other")}
@@ -322,7 +326,7 @@ def _fill_disk(directory: str, folder: Path) -> str:
 
 
 def _blocks(path: Path) -> int:
-    """Return the bytes that a file takes on a disk in memory."""
+    """Return the size of a file on a tmpfs disk."""
     return -(-path.stat().st_size // 4096) * 4096
 
 
@@ -335,22 +339,22 @@ def _read_only(folder: Path) -> str:
                 run_command(folder, *words, "results"), "Read-only file system"
             )
         (folder / directory).rename(folder / f"was-{directory}")
-    return "both times exit code 1 and a sentence that names the file"
+    return "both times exit code 1 and a message that names the file"
 
 
 def _limit_memory(folder: Path) -> str:
-    """Address space for the baseline, and too little for the libraries of PyTorch."""
+    """Limit the address space: enough for the baseline, too little for PyTorch."""
     words = ("giccs-eval", "baseline:chance", "package:minilm", "--limit", 4)
     size = _address_space(folder, *words[:2]) + 256 * 2**20
     done = run_command(folder, *words, "-o", "results", before=["prlimit", f"--as={size}"])
     check_failed_with_message(done, "package:minilm: pairwise-sts: there is not enough memory")
     if (n_kept := len(result_stamps(folder / "results"))) != 1:
         raise PromiseBrokenError(f"{n_kept} results were kept, not that of the baseline")
-    return f"with {size / 2**30:.1f} GiB of address space it says so, and the first result is kept"
+    return f"with {size / 2**30:.1f} GiB of address space a message says so, and the first result is kept"
 
 
 def _address_space(folder: Path, *words: object) -> int:
-    """Return how many bytes of address space a command takes."""
+    """Return the peak address space of a command in bytes."""
     n_bytes = 0
     with launch(folder, *words, "-o", "whole") as process:
         while process.poll() is None:
@@ -365,24 +369,26 @@ def _needs_prlimit() -> str:
     return _needs_encoder() or ("" if shutil.which("prlimit") else "prlimit is not installed")
 
 
-SAME_RESULTS = "results as of an undisturbed run but for times; what was kept is not computed again"
-RIGHT_OR_REFUSED = (
-    "the right numbers, or refused with exit code 2 and the file's name; never another number"
+SAME_RESULTS = (
+    "results as in an undisturbed run except for times; stored results are not recomputed"
 )
-RECOMPUTED_OR_REFUSED = "made anew, or refused with the file's name; never another number"
+RIGHT_OR_REFUSED = (
+    "the correct numbers, or refused with exit code 2 and the file name; never other numbers"
+)
+RECOMPUTED_OR_REFUSED = "recomputed, or refused with the file name; never other numbers"
 
 CASES = (
-    Case("SIGKILL, again and again", "giccs-eval, baselines and word vectors", SAME_RESULTS, _kill_baselines),
+    Case("repeated SIGKILL", "giccs-eval, baselines and word vectors", SAME_RESULTS, _kill_baselines),
     Case("SIGKILL", "giccs-eval, package:minilm", SAME_RESULTS, _kill_encoder, _needs_encoder),
     Case(
-        "four processes at once", "giccs-eval, one folder of results, one cache",
-        "all results are there, each whole", _run_concurrently,
+        "four processes at once", "giccs-eval, shared results folder and cache",
+        "all results exist and are complete", _run_concurrently,
     ),
     Case("damaged file", "JSON of a result", RIGHT_OR_REFUSED, _damage_result),
     Case("damaged file", "predictions of a result", RIGHT_OR_REFUSED, _damage_predictions),
     Case(
         "damaged file", "cache of word vectors and of texts' vectors",
-        f"{RECOMPUTED_OR_REFUSED} (the mapped matrix is checked for its size and shape, its numbers are not)",
+        f"{RECOMPUTED_OR_REFUSED} (the memory-mapped matrix is checked for size and shape only)",
         _damage_caches,
     ),
     Case(
@@ -399,11 +405,11 @@ CASES = (
         for directory in ("results", "cache")
     ),
     Case(
-        "read-only folder", "giccs-eval, its results and cache", "exit code 1 and a sentence",
+        "read-only folder", "giccs-eval, its results and cache", "exit code 1 and a message",
         _read_only, needs_mounts,
     ),
     Case(
-        "no memory left", "giccs-eval, package:minilm",
+        "out of memory", "giccs-eval, package:minilm",
         "exit code 1 and a message that names the model; earlier results kept", _limit_memory,
         _needs_prlimit,
     ),

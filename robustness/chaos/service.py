@@ -1,4 +1,4 @@
-"""The service as a process to be killed, workers who come back until all is done, and what is there then."""
+"""The service as a process that can be killed, simulated workers, and checks of the stored data."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ DATA = Path(str(resources.files("giccs.data")))
 
 
 class Service:
-    """`mturk-hits serve` on ports that stay the same when it is started again."""
+    """A process of `mturk-hits serve` whose ports stay the same after a restart."""
 
     def __init__(self, db: str | Path, log: Path, *options: str, **environment: str) -> None:
         port, frame_port = free_ports(2)
@@ -56,7 +56,7 @@ class Service:
         self.process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
-        """Start it, and wait until it answers; RuntimeError with its words where it ends instead."""
+        """Start the service and wait until it is ready; raise RuntimeError with its log if it ends."""
         with self.log.open("a") as log:
             self.process = subprocess.Popen(
                 self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True,
@@ -68,7 +68,7 @@ class Service:
             raise RuntimeError(f"mturk-hits serve ended: {self.log.read_text()[-2000:]}")
 
     def end(self, signal_number: signal.Signals = signal.SIGKILL) -> None:
-        """End it, and wait until it is gone."""
+        """Stop the service and wait for its end."""
         if self.process is not None:
             self.process.send_signal(signal_number)
             self.process.communicate()
@@ -92,14 +92,14 @@ def serving(
 def publish_study(
     url: str, folder: Path, hits: int, assignments: int
 ) -> Iterator[tuple[Any, Ledger]]:  # fmt: skip
-    """Publish HITs of the sample; the client and the ledger."""
+    """Publish HITs of the sample; yield client and ledger."""
     client, book = publish(url, folder, DATA, hits, assignments)
     with book:
         yield client, book
 
 
 class Crowd:
-    """Simulated workers who work through the site, and come back after errors until nothing is left."""
+    """Simulated workers on the site, who retry after errors until no HITs are left."""
 
     def __init__(
         self, url: str, workers: int = 10, pace: float = 0.0, timeout: float = 180.0
@@ -112,7 +112,7 @@ class Crowd:
         )
         self.truth = read_truth(DATA / "dialogues.jsonl")
         self.acknowledged: Counter[str] = Counter()
-        """Submissions that the site confirmed, of each worker."""
+        """Confirmed submissions per worker."""
         self.refusals: Counter[str] = Counter()
         self._now: SimulationLog | None = None
         self._done = Event()
@@ -132,7 +132,7 @@ class Crowd:
 
     @property
     def confirmed(self) -> int:
-        """How many submissions were confirmed until now."""
+        """Number of confirmed submissions so far."""
         now = self._now.counts["submitted"] if self._now else 0
         return self.acknowledged.total() + now
 
@@ -142,7 +142,7 @@ class Crowd:
         self._done.set()
 
     def _round(self) -> bool:
-        """Let the workers work until they find nothing more; tell whether nothing was in their way."""
+        """Let the workers work until no HITs are left; return whether there were no errors."""
         rehearsals: list[SimulationLog] = []
         clean = True
 
@@ -160,7 +160,7 @@ class Crowd:
                     on_submission=on_submission,
                 )
             ]
-        except (InputError, UnreachableError):  # refused at the door, or nobody there
+        except (InputError, UnreachableError):  # sign-in refused, or service not reachable
             clean = False
         self._now = None
         for done in rehearsals:
@@ -171,12 +171,12 @@ class Crowd:
 
 
 def check_submissions(client: Any, book: Ledger, crowd: Crowd, assignments: int) -> str:
-    """Hold what is there against what was confirmed; return it in words, or raise Broken."""
+    """Compare stored with confirmed submissions; return a summary, or raise PromiseBrokenError with it."""
     state = read_stored_state(client, book, crowd.acknowledged, assignments)
     n_expected = assignments * len(book.hits())
     summary = (
-        f"{state.submissions} of {n_expected} submissions are there, {state.lost} confirmed ones lost, "
-        f"{state.doubled} doubled, {state.over} beyond their places, balance "
+        f"{state.submissions} of {n_expected} submissions are stored, {state.lost} confirmed submissions "
+        f"lost, {state.doubled} duplicated, {state.over} beyond the maximum, balance "
         f"{'exact' if state.balance else 'WRONG'}"
     )
     if (
@@ -191,9 +191,9 @@ def check_submissions(client: Any, book: Ledger, crowd: Crowd, assignments: int)
 
 
 def wait_until(true: Callable[[], object], description: str, seconds: float = 60.0) -> None:
-    """Wait until something is true; Broken where it does not come."""
+    """Wait for a condition; raise PromiseBrokenError after the timeout."""
     deadline = time.monotonic() + seconds
     while not true():
         if time.monotonic() > deadline:
-            raise PromiseBrokenError(f"waited {seconds:.0f} s in vain until {description}")
+            raise PromiseBrokenError(f"waited {seconds:.0f} s without success until {description}")
         time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""What the service promises its workers under faults."""
+"""Faults of the service while workers are active."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KILLS = 5
 
 
 def needs_postgresql() -> str:
-    """Return why there is no PostgreSQL here; empty where there is."""
+    """Return the reason why PostgreSQL is unavailable; empty if available."""
     try:
         with cluster():
             return ""
@@ -38,12 +38,12 @@ def needs_postgresql() -> str:
 
 
 def needs_nginx() -> str:
-    """Return why there is no PostgreSQL behind nginx here; empty where there is."""
+    """Return the reason why PostgreSQL or nginx is unavailable; empty if both are available."""
     return needs_postgresql() if NGINX else "nginx is not installed (make system)"
 
 
 def strike_while_working(crowd: Crowd, strike: Callable[[], object], times: int) -> None:
-    """Strike at moments drawn at random (with a seed) while there is work in progress."""
+    """Inject a fault at random times (with a seed) while work is in progress."""
     chance = random.Random(10)
     for number in range(times):
         mark = (number + 1) * HITS * ASSIGNMENTS // (times + 2)
@@ -53,13 +53,13 @@ def strike_while_working(crowd: Crowd, strike: Callable[[], object], times: int)
 
 
 def restart(service: Service) -> None:
-    """Kill a service with SIGKILL, and start it again."""
+    """Kill a service with SIGKILL and restart it."""
     service.end()
     service.start()
 
 
 def kill_service(db: str | Path, folder: Path) -> str:
-    """Kill the service again and again while workers work."""
+    """Kill the service repeatedly while workers are active."""
     with (
         serving(db, folder) as service,
         publish_study(service.url, folder, HITS, ASSIGNMENTS) as study,
@@ -79,7 +79,7 @@ def kill_on_postgresql(folder: Path) -> str:
 
 
 def restart_later(service: Service, crowd: Crowd) -> None:
-    """Kill a service, and start it again when the others have confirmed more without it."""
+    """Kill a service, and restart it after the others have confirmed more submissions."""
     service.end()
     mark = crowd.confirmed + 5
     wait_until(lambda: crowd.confirmed >= mark, "the others confirm submissions", 120)
@@ -87,7 +87,7 @@ def restart_later(service: Service, crowd: Crowd) -> None:
 
 
 def kill_one_of_three(folder: Path) -> str:
-    """Kill one process of three behind nginx, each once, and start it again a while later."""
+    """Kill each of three processes behind nginx once, and restart it later."""
     with (
         cluster() as server,
         behind_nginx(server.create("three"), folder) as (url, services),
@@ -96,7 +96,7 @@ def kill_one_of_three(folder: Path) -> str:
         with Crowd(url) as crowd:
             turns = iter(services)
             strike_while_working(crowd, lambda: restart_later(next(turns), crowd), len(services))
-        return f"each of 3 killed once, the others went on; {check_submissions(*study, crowd, ASSIGNMENTS)}"
+        return f"each of 3 killed once, the others continued; {check_submissions(*study, crowd, ASSIGNMENTS)}"
 
 
 @contextmanager
@@ -117,7 +117,7 @@ def behind_nginx(db: str, folder: Path) -> Iterator[tuple[str, list[Service]]]:
 
 
 def crash_postgresql(folder: Path) -> str:
-    """Crash the database's server while workers work, and start it again."""
+    """Crash the database server while workers are active, and restart it."""
     crashes = 3
 
     def crash(server: Cluster) -> None:
@@ -137,7 +137,7 @@ def crash_postgresql(folder: Path) -> str:
 
 
 def fill_disk_of_service(folder: Path) -> str:
-    """Fill the disk below the database while workers work, and make room again."""
+    """Fill the disk of the database while workers are active, and free the space again."""
     with (
         small_disk(folder / "disk", 16 * 2**20) as disk,
         serving(disk / "hits.db", folder) as service,
@@ -147,7 +147,7 @@ def fill_disk_of_service(folder: Path) -> str:
             wait_until(lambda: crowd.confirmed >= HITS, "work is on its way", 120)
             filling = fill(disk)
             wait_until(lambda: "disk is full" in service.log.read_text(), "the disk is full", 120)
-            time.sleep(1)  # in which workers try again and again
+            time.sleep(1)  # time for workers to retry
             filling.unlink()
         return (
             f"{crowd.refusals.total()} requests refused while it was full, service not restarted; "
@@ -156,12 +156,12 @@ def fill_disk_of_service(folder: Path) -> str:
 
 
 def needs_faketime() -> str:
-    """Return why a process's clock cannot be set here; empty where it can."""
+    """Return the reason why libfaketime is unavailable; empty if available."""
     return "" if FAKETIME else "libfaketime is not installed (make system)"
 
 
 def jump_clock(folder: Path) -> str:
-    """Set the clock of a service days forwards and an hour back while workers work."""
+    """Set the clock of a service days forward and an hour back while workers are active."""
     clock = folder / "clock"
     jumps = iter(["+1d", "-1h", "+0", "+2d", "+1d", "+0"])
     clock.write_text("+0")
@@ -176,27 +176,28 @@ def jump_clock(folder: Path) -> str:
         with Crowd(service.url, pace=0.2) as crowd:
             strike_while_working(crowd, lambda: clock.write_text(next(jumps)), 6)
         late = crowd.refusals["submit 410"]
-        return f"6 jumps, {late} answers refused as too late; {check_submissions(*study, crowd, ASSIGNMENTS)}"
+        checked = check_submissions(*study, crowd, ASSIGNMENTS)
+        return f"6 jumps, {late} submissions refused as too late; {checked}"
 
 
 SUBMISSIONS = (
-    "Every submission that was confirmed is there once; no HIT gets more than its places; the balance is "
+    "Every confirmed submission is stored once; no HIT exceeds its maximum assignments; the balance is "
     "exact"
 )
 
 CASES = (
-    Case("SIGKILL", "mturk-hits serve on SQLite, workers at work", SUBMISSIONS, kill_on_sqlite),
-    Case("SIGKILL", "mturk-hits serve on PostgreSQL, workers at work", SUBMISSIONS,
+    Case("SIGKILL", "mturk-hits serve on SQLite, workers active", SUBMISSIONS, kill_on_sqlite),
+    Case("SIGKILL", "mturk-hits serve on PostgreSQL, workers active", SUBMISSIONS,
          kill_on_postgresql, needs_postgresql),
-    Case("SIGKILL", "one of three mturk-hits serve behind nginx", f"{SUBMISSIONS}; the others go on",
+    Case("SIGKILL", "one of three mturk-hits serve behind nginx", f"{SUBMISSIONS}; the others continue",
          kill_one_of_three, needs_nginx),
     Case("SIGKILL", "the PostgreSQL server (pg_ctl -m immediate)",
-         f"{SUBMISSIONS}; the service goes on when the database is back", crash_postgresql,
+         f"{SUBMISSIONS}; the service continues when the database is back", crash_postgresql,
          needs_postgresql),
-    Case("full disk", "below the SQLite database of mturk-hits serve",
-         f"Workers get an error page; {SUBMISSIONS[0].lower()}{SUBMISSIONS[1:]}; with room again the "
-         "service goes on without a restart", fill_disk_of_service, needs_mounts),
-    Case("clock jump", "mturk-hits serve: days forwards, an hour back, workers at work",
-         f"{SUBMISSIONS}. Deadlines are read from the service's clock: what is open when it jumps beyond "
-         "its deadline is refused as too late, and the place is given to others", jump_clock, needs_faketime),
+    Case("full disk", "disk of the SQLite database of mturk-hits serve",
+         f"Workers get an error page; {SUBMISSIONS[0].lower()}{SUBMISSIONS[1:]}; with free space the "
+         "service continues without a restart", fill_disk_of_service, needs_mounts),
+    Case("clock jump", "mturk-hits serve: days forward, an hour back, workers active",
+         f"{SUBMISSIONS}. Deadlines follow the service's clock: assignments whose deadline passes in a "
+         "jump expire and become available again", jump_clock, needs_faketime),
 )  # fmt: skip

@@ -1,1 +1,1 @@
-"""Does the service stay as it is while a study goes on and on: `python -m robustness.soak`, an hour of it."""
+"""Soak test of the service: a simulated study of one hour (`python -m robustness.soak`)."""

@@ -1,11 +1,11 @@
-"""A soak: an hour of simulated study against SQLite and PostgreSQL at once. Memory flat, nothing lost?
+"""Soak test: one hour of a simulated study on SQLite and PostgreSQL, for memory growth and lost data.
 
     python -m robustness.soak [--minutes 60] [-o docs/reliability.md] [--json] [--samples FILE]
 
-One `mturk-hits serve` keeps its data in a SQLite file; two more share a PostgreSQL database behind nginx. On
-each, simulated people work without end, at a moderate pace, while a requester publishes batch after batch,
-collects, reviews, pays bonuses and deletes. Every ten seconds the service's processes are looked at. Ctrl-C
-ends it early, and what was measured until then is still held together and printed.
+One `mturk-hits serve` uses a SQLite file; two more share a PostgreSQL database behind nginx. On each,
+simulated workers work continuously at a moderate pace, while a requester publishes batches of HITs, collects,
+reviews, pays bonuses and deletes. The processes of the service are sampled every ten seconds. Ctrl-C ends the
+test early; the measurements so far are evaluated and printed.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ from robustness.soak.table import block, document, has_broken_promise
 
 PROCESSES = {"SQLite": 1, "PostgreSQL": 2}
 START_TIMEOUT_SECONDS = 120.0
-"""Seconds until a service must be there."""
+"""Timeout of the start of a service."""
 END_TIMEOUT_SECONDS = 600.0
-"""Seconds in which a study must have come to its end."""
+"""Timeout of the end of a study."""
 
 
 @dataclass
 class BackendRun:
-    """A backend at work."""
+    """A running backend."""
 
     watched: BackendMonitor
     process: Any
     connection: Any
-    """The connection over which it tells its processes and what it has found."""
+    """Connection on which the backend sends its process ids and its result."""
 
     def receive(self, seconds: float) -> Any:
-        """Return what is told next; a text says why there is nothing."""
+        """Return the next message; a string in case of an error."""
         try:
             return (
                 self.connection.recv()
                 if self.connection.poll(seconds)
-                else f"no answer in {seconds:g} s"
+                else f"no message in {seconds:g} s"
             )
         except EOFError:
             return f"ended with exit code {self.process.exitcode}"
@@ -64,7 +64,7 @@ def soak(
     minutes: float, backends: Sequence[str], work: SoakPlan, *,
     every: float = 10.0, say: Callable[[str], object] = lambda _: None,
 ) -> tuple[list[BackendMonitor], dict[str, FinalState | str], list[str]]:  # fmt: skip
-    """Run studies for so many minutes; return what was seen, what was found, and what could not be had."""
+    """Run studies for `minutes`; return monitors, results per backend, and notes on missing backends."""
     stopped, notes = SPAWN.Event(), []
     with ExitStack() as stack:
         running = []
@@ -79,7 +79,7 @@ def soak(
         with suppress(KeyboardInterrupt):
             _watch(running, minutes * 60, every, say)
         stopped.set()
-        say("ending: what people left lying comes back, is reviewed and deleted")
+        say("ending: abandoned HITs expire, are reviewed and deleted")
         results = {
             backend_run.watched.name: backend_run.receive(END_TIMEOUT_SECONDS)
             for backend_run in running
@@ -90,13 +90,13 @@ def soak(
 
 
 def _prepare_backend(name: str, stack: ExitStack) -> tuple[str, Path]:
-    """Return an empty database, and a folder for all else."""
+    """Return the address of an empty database, and a folder for other files."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="giccs-soak-")))
     if name == "SQLite":
         return str(folder / "hits.db"), folder
     if NGINX is None:
         raise NoServerError("nginx is not installed (make system)")
-    folder.chmod(0o755)  # nginx's workers are another user
+    folder.chmod(0o755)  # nginx's workers run as another user
     return stack.enter_context(cluster()).create("soak"), folder
 
 
@@ -112,7 +112,7 @@ def _start(name: str, db: str, folder: Path, work: SoakPlan, stopped: Any) -> Ba
 def _watch(
     running: Sequence[BackendRun], seconds: float, every: float, say: Callable[[str], object]
 ) -> None:  # fmt: skip
-    """Look at all of them until the time is over, or one of them has ended."""
+    """Sample all backends until the time is over or one of them has ended."""
     for backend_run in running:
         pids = backend_run.receive(START_TIMEOUT_SECONDS)
         if isinstance(pids, str):
@@ -124,8 +124,8 @@ def _watch(
         try:
             for backend_run in running:
                 backend_run.watched.take_samples(began)
-        except (OSError, psutil.Error) as error:  # a process of the service is no more
-            say(f"watching ended early: {error}")
+        except (OSError, psutil.Error) as error:  # a process of the service has ended
+            say(f"sampling ended early: {error}")
             return
         if any(backend_run.connection.poll() for backend_run in running):
             return
@@ -148,8 +148,10 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--backends", nargs="+", choices=[*PROCESSES], default=[*PROCESSES])
     parser.add_argument("-o", "--output", help="document whose block `soak` is replaced")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
-    parser.add_argument("--samples", help="CSV with every sample")
-    parser.add_argument("--from", dest="source", help="JSON of an earlier soak; nothing is run")
+    parser.add_argument("--samples", help="CSV file for all samples")
+    parser.add_argument(
+        "--from", dest="source", help="JSON of an earlier soak test, instead of a run"
+    )
     options = parser.parse_args(arguments)
     report = json.loads(Path(options.source).read_text()) if options.source else _run_soak(options)
     if options.output:
@@ -162,7 +164,7 @@ def main(arguments: list[str] | None = None) -> None:
 def _run_soak(options: argparse.Namespace) -> Mapping[str, Any]:
     signal.signal(
         signal.SIGTERM, signal.default_int_handler
-    )  # in the background there is no Ctrl-C
+    )  # Ctrl-C does not reach background processes
     work = SoakPlan()
     watched, results, notes = soak(
         options.minutes, options.backends, work,

@@ -1,4 +1,4 @@
-"""Does a series grow? Its slope, with an interval that knows that neighbouring values are alike."""
+"""Growth of a time series: slope with an interval adjusted for autocorrelation."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from scipy.stats import t as student
 __all__ = ["MAX_MIB_PER_HOUR", "MINUTE", "Trend", "Verdict", "count_verdict", "trend", "verdict"]
 
 MAX_MIB_PER_HOUR = 8.0
-"""MiB an hour. A service of 150 MiB that grew so would reach 1 GiB after 4.5 days and nights without a
-pause; and half a KiB kept of every submission, at 4.5 a second, would be as much."""
+"""Slope in MiB per hour that counts as growth. At this rate a service of 150 MiB reaches 1 GiB after 4.5
+days. It corresponds to a leak of half a KiB per submission at 4.5 submissions per second."""
 MINUTE = 60.0
 MIN_BLOCKS = 10
-"""Blocks in the second half, or values in a quarter, below which nothing is said."""
+"""Minimum number of blocks in the second half, or of values in a quarter, for a verdict."""
 LEVEL = 0.95
 Verdict = Literal["flat", "growing", "not decided"]
 Series = NDArray[np.float64]
@@ -25,31 +25,31 @@ Series = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """How a series goes in its second half; NaN, and why, where that cannot be told."""
+    """Trend of a series in its second half; NaN with a reason if there are too few values."""
 
     slope: float
-    """Units an hour."""
+    """Units per hour."""
     low: float
     high: float
     """Ends of the 95 % interval of the slope."""
     step: float
-    """Median of the last quarter less the median of the second."""
+    """Median of the last quarter minus the median of the second quarter."""
     reason: str = ""
 
 
 def trend(seconds: Series, values: Series, *, block: float = MINUTE) -> Trend:
-    """Return the least-squares slope of the second half of a series, and what it has risen.
+    """Return the least-squares slope of the second half of a series, and the increase of its median.
 
-    seconds, values: (N,) in the order of time. The line goes through means of blocks of so many
-    seconds. Its standard error counts B blocks whose residuals have the lag-one autocorrelation r as
-    B (1 - r) / (1 + r) independent ones, at least three (Santer et al. 2000, J. Geophys. Res. 105, 7337,
-    equations 3 to 6), and Student's t has two degrees of freedom less than there are of those.
+    seconds, values: (N,) in temporal order. The line is fitted to the means of blocks of `block` seconds. For
+    B blocks whose residuals have the lag-one autocorrelation r, the effective sample size is
+    n = B (1 - r) / (1 + r), at least three (Santer et al. 2000, J. Geophys. Res. 105, 7337, equations 3
+    to 6); Student's t has n - 2 degrees of freedom.
 
     >>> hour = np.arange(0.0, 3600.0, 10.0)
     >>> round(trend(hour, 100 + hour / 3600 * 12).slope, 6)
     12.0
     >>> trend(hour[:20], hour[:20]).reason
-    'the second half has 2 blocks of 60 s; 10 are needed'
+    'the second half has 2 blocks of 60 s; expected at least 10'
     """
     nan = float("nan")
     if len(seconds) == 0:
@@ -58,7 +58,7 @@ def trend(seconds: Series, values: Series, *, block: float = MINUTE) -> Trend:
     late = seconds >= seconds[0] + (seconds[-1] - seconds[0]) / 2
     hours, means = _blocks(seconds[late], values[late], block)
     if len(means) < MIN_BLOCKS:
-        reason = f"the second half has {len(means)} blocks of {block:g} s; {MIN_BLOCKS} are needed"
+        reason = f"the second half has {len(means)} blocks of {block:g} s; expected at least {MIN_BLOCKS}"
         return Trend(nan, nan, nan, step, reason)
     slope, level = np.polyfit(hours, means, 1)
     left = means - (level + slope * hours)
@@ -76,7 +76,7 @@ def _step(values: Series) -> float:
 
 
 def _blocks(seconds: Series, values: Series, block: float) -> tuple[Series, Series]:
-    """Return the mean time (hours) and the mean value of every block."""
+    """Return the mean time (hours) and the mean value per block."""
     number = ((seconds - seconds[0]) // block).astype(int)
     size = np.bincount(number)
     filled = size > 0
@@ -85,15 +85,15 @@ def _blocks(seconds: Series, values: Series, block: float) -> tuple[Series, Seri
 
 
 def _effective_size(left: Series) -> float:
-    """Return how many independent ones so many residuals are worth, three at least."""
+    """Return the effective sample size of autocorrelated residuals, at least three."""
     square = float(left @ left)
     alike = max(0.0, float(left[1:] @ left[:-1]) / square) if square else 0.0
     return max(3.0, len(left) * (1 - alike) / (1 + alike))
 
 
 def verdict(result: Trend, limit: float = MAX_MIB_PER_HOUR) -> Verdict:
-    """Return flat where the interval's upper end is below the limit, growing where the slope is surely
-    above 0 and may reach the limit, and not decided else.
+    """Classify a trend: flat if the interval is below the limit, growing if it is above 0 and reaches the
+    limit, else not decided.
 
     >>> verdict(Trend(1, -1, 3, 0.1), 8), verdict(Trend(9, 7, 11, 4), 8), verdict(Trend(1, -9, 11, 0), 8)
     ('flat', 'growing', 'not decided')
@@ -104,8 +104,8 @@ def verdict(result: Trend, limit: float = MAX_MIB_PER_HOUR) -> Verdict:
 
 
 def count_verdict(values: Series) -> Verdict:
-    """Tell whether a count, such as that of open files, has grown between its second and last quarter: its
-    median by more than a tenth and more than three. Of fewer than 40 values nothing is said.
+    """Classify a count, such as that of open files: growing if its median increases between the second and
+    the last quarter by more than a tenth and more than three; not decided for fewer than 40 values.
 
     >>> count_verdict(np.arange(40)), count_verdict(np.arange(40) % 4), count_verdict(np.arange(39))
     ('growing', 'flat', 'not decided')

@@ -1,4 +1,4 @@
-"""Who works in a study that never ends: simulated people who come, work, go, and come again."""
+"""Simulated workers of the soak test, who work in repeated sessions."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ __all__ = ["CrowdSettings", "read_entries", "run_crowd"]
 
 
 class _OverError(Exception):
-    """The soak is over; raised after a submission, so that nothing is left lying."""
+    """The soak test is over; raised after a submission, so that no HIT is abandoned."""
 
 
 @dataclass(frozen=True, slots=True)
 class CrowdSettings:
-    """How many people work at a time, and how they are."""
+    """Number and behaviour of concurrent workers."""
 
     people: int = 25
     behaviour: Behaviour = field(
         default_factory=lambda: Behaviour(pace=5.0, returns=0.02, abandons=0.005)
     )
     mean_rest: float = 15.0
-    """Mean seconds between two sittings, where there was nothing left to do."""
+    """Mean seconds between two sessions of a worker."""
     leaving_share: float = 0.1
-    """Share of people who do not come back after a sitting; a new account takes the place of each."""
+    """Share of workers who do not return after a session; each is replaced by a new account."""
 
 
 class Journal:
-    """A file with a line for each submission, and for what its person saw since the one before."""
+    """A JSON Lines file with an entry per submission and the requests since the previous one."""
 
     def __init__(self, file: TextIO) -> None:
         self.file, self.lock = file, threading.Lock()
 
     def write(self, worker: str, done: SimulationLog) -> None:
-        """Write down what is new in `done`, and forget it there; its lock must be held."""
+        """Append the new counts of `done` and clear them; its lock must be held."""
         entry = {"at": time.time(), "worker": worker, "submitted": done.counts["submitted"]}
         entry |= {"repeated": done.counts["repeated"], "refused": dict(done.refusals)}
         entry["seconds"] = [
@@ -61,7 +61,7 @@ class Journal:
 
 
 def run_crowd(site: str, dialogues: str, who: CrowdSettings, journal: str, stopped: Any) -> None:
-    """Work until `stopped` is set; for a process of its own. What is seen goes into the journal."""
+    """Work until `stopped` is set, and write the journal; target of a separate process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     truth, numbers = read_truth(dialogues), count(1)
     with open(journal, "a") as file, ThreadPoolExecutor(who.people) as pool:
@@ -77,7 +77,7 @@ def run_crowd(site: str, dialogues: str, who: CrowdSettings, journal: str, stopp
 def _work_in_turns(
     site: str, truth: Truth, who: CrowdSettings, journal: Journal, stopped: Any, numbers: Iterator[int]
 ) -> None:  # fmt: skip
-    """One place among the people: whoever leaves is followed by somebody new."""
+    """Run the sessions of one concurrent worker; a worker who leaves is replaced by a new account."""
     number = next(numbers)
     chance = random.Random(f"{who.behaviour.seed}/{number}")
     for sitting in count():
@@ -92,7 +92,7 @@ def _work_in_turns(
 def _work_session(
     site: str, worker: str, truth: Truth, behaviour: Behaviour, journal: Journal, stopped: Any
 ) -> bool:  # fmt: skip
-    """Enter and work until nothing is left; tell whether a HIT was left lying."""
+    """Work until no HITs are left; return whether a HIT was abandoned."""
     abandoned, seen = 0, SimulationLog()
 
     def on_submission(done: SimulationLog) -> None:
@@ -106,7 +106,7 @@ def _work_session(
         seen = simulate_workers(site, [worker], truth, behaviour, on_submission=on_submission)
     except _OverError:
         return False
-    except (UnreachableError, InputError) as error:  # this person gives up; the study goes on
+    except (UnreachableError, InputError) as error:  # the worker gives up; the study continues
         seen.refusals[str(error)] += 1
     finally:
         with seen.lock:
@@ -116,7 +116,7 @@ def _work_session(
 
 
 def read_entries(journal: Path, start: int) -> tuple[list[dict[str, Any]], int]:
-    """Return the whole lines of a journal from a byte on, and the byte after them."""
+    """Return the complete entries of a journal from a byte offset, and the next offset."""
     if not journal.exists():
         return [], start
     with journal.open("rb") as file:

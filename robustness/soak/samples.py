@@ -1,4 +1,4 @@
-"""What the service's processes take while a study goes on: looked at every few seconds, from outside."""
+"""Samples of memory, files, threads and CPU of the service's processes during a study."""
 
 from __future__ import annotations
 
@@ -24,37 +24,37 @@ ERROR = re.compile(r"\b(error|critical)\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One process at one time; what belongs to its backend is the same for all processes of it."""
+    """A sample of one process; backend values are repeated for all its processes."""
 
     seconds: float
-    """Since the beginning."""
+    """Since the start."""
     backend: str
     process: int
-    """From 0."""
+    """Index from 0."""
     rss: float
-    """MiB of resident memory."""
+    """Resident memory in MiB."""
     uss: float
-    """MiB that no other process shares."""
+    """Unshared memory in MiB."""
     files: int
     threads: int
     cpu: float
-    """Seconds so far."""
+    """Cumulative CPU seconds."""
     database: float
-    """MiB."""
+    """Size in MiB."""
     submissions: int
-    """So far, acknowledged."""
+    """Cumulative number of acknowledged submissions."""
     errors: int
-    """So far: requests that were refused, and errors in the log."""
+    """Cumulative number of refused requests and errors in the log."""
     repeated: int
-    """So far: requests that were not answered, or told to wait, and sent again."""
+    """Cumulative number of repeated requests (no response, or rate-limited)."""
     p50: float
     p95: float
-    """Milliseconds of the pages since the sample before."""
+    """Page times in milliseconds since the previous sample."""
 
 
 @dataclass
 class BackendMonitor:
-    """A backend under observation."""
+    """Samples of a running backend."""
 
     name: str
     db: str
@@ -62,15 +62,15 @@ class BackendMonitor:
     pids: Sequence[int] = ()
     samples: list[Sample] = field(default_factory=list)
     pages: list[tuple[float, float]] = field(default_factory=list)
-    """When each page was there (seconds since the beginning), and how many seconds it took."""
+    """Time of each page (seconds since the start), and its duration in seconds."""
     read: int = 0
-    """Bytes of the journal."""
+    """Offset in the journal."""
     submissions: int = 0
     refused: int = 0
     repeated: int = 0
 
     def take_samples(self, began: float) -> None:
-        """Add a sample of each process; psutil.Error where one is no more. `began`: seconds since 1970."""
+        """Add a sample per process; raise psutil.Error if one has ended. `began`: seconds since 1970."""
         seen, self.read = read_entries(journal_path(self.folder), self.read)
         new = [(entry["at"] - began, duration) for entry in seen for duration in entry["seconds"]]
         self.pages += new
@@ -89,7 +89,7 @@ class BackendMonitor:
 
 
 def percentiles(seconds: Sequence[float]) -> tuple[float, float]:
-    """Return p50 and p95 in milliseconds; NaN where there is nothing."""
+    """Return p50 and p95 in milliseconds; NaN without values."""
     if not seconds:
         return float("nan"), float("nan")
     p50, p95 = np.percentile(seconds, (50, 95)) * 1000
@@ -97,7 +97,7 @@ def percentiles(seconds: Sequence[float]) -> tuple[float, float]:
 
 
 def _process(pid: int) -> tuple[float, float, int, int, float]:
-    """Return MiB resident, MiB of its own, open files, threads and CPU seconds of a process."""
+    """Return resident MiB, unshared MiB, open files, threads and CPU seconds of a process."""
     process = psutil.Process(pid)
     with process.oneshot():
         memory, times = process.memory_full_info(), process.cpu_times()
@@ -111,7 +111,7 @@ def _process(pid: int) -> tuple[float, float, int, int, float]:
 
 
 def database_mib(db: str) -> float:
-    """Return the size of a database: SQLite's files, or what PostgreSQL says; OSError where it is away."""
+    """Return the size of a database in MiB; raise OSError if PostgreSQL does not respond."""
     if "://" not in db:
         files = [path for path in (Path(db), Path(f"{db}-wal")) if path.exists()]
         return round(sum(path.stat().st_size for path in files) / MIB, 2)
@@ -121,18 +121,18 @@ def database_mib(db: str) -> float:
         with psycopg.connect(db.replace("+psycopg", "", 1)) as connection:
             row = connection.execute("SELECT pg_database_size(current_database())").fetchone()
     except psycopg.Error as error:
-        raise OSError(f"the database does not answer: {error}") from None
+        raise OSError(f"the database does not respond: {error}") from None
     return round(row[0] / MIB, 2) if row else float("nan")
 
 
 def _count_errors(folder: Path) -> int:
-    """Return how many lines of the service's logs tell of an error."""
+    """Count the lines with errors in the service's logs."""
     logs = folder.glob("serve*.log")
     return sum(bool(ERROR.search(line)) for log in logs for line in log.read_text().splitlines())
 
 
 def samples_csv(samples: Sequence[Sample]) -> str:
-    """Return the samples as CSV, a row a process and time."""
+    """Return the samples as CSV, one row per process and time."""
     names = [column.name for column in fields(Sample)]
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")

@@ -1,7 +1,7 @@
-"""What a requester does for hours: batch after batch is published, collected, reviewed, paid and deleted.
+"""The requester of the soak test: publishes, collects, reviews, pays and deletes batches of HITs.
 
-One backend with its service, its requester and its people is a process group of its own, so that Ctrl-C at
-a terminal ends the watching only, and what was begun is brought to its end and counted.
+A backend with its service, requester and workers is a separate process group, so that Ctrl-C only ends the
+sampling, and the study is completed and counted.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ SPAWN = multiprocessing.get_context("spawn")
 
 @dataclass(frozen=True, slots=True)
 class SoakPlan:
-    """What is done over and over."""
+    """Settings of the repeated batches."""
 
     hits: int = 30
-    """Of a batch; each batch asks about other pairs of tuples."""
+    """HITs per batch; batches differ in their pairs of tuples."""
     assignments: int = 10
     every: float = 10.0
-    """Seconds between two rounds of the requester."""
+    """Seconds between rounds of the requester."""
     duration: int = 90
-    """Seconds that a worker has; what is left lying is offered again after them."""
+    """Assignment duration in seconds; abandoned HITs become available again afterwards."""
     rejected: float = 0.02
     bonused: float = 0.02
     """Shares of the submissions."""
@@ -63,18 +63,18 @@ class SoakPlan:
 
 @dataclass(frozen=True, slots=True)
 class FinalState:
-    """What the ledgers and the service have at the end, held against what was acknowledged."""
+    """Final state of ledgers and service, compared with the acknowledged submissions."""
 
     acknowledged: int
     submissions: int
     lost: int
-    """Acknowledged, and not there."""
+    """Acknowledged but missing."""
     unacknowledged: int
-    """There although the answer was lost."""
+    """Stored although the response was lost."""
     doubled: int
-    """Further assignments of a worker in a HIT."""
+    """Additional assignments of a worker in one HIT."""
     over: int
-    """Assignments beyond a HIT's places."""
+    """Assignments beyond the maximum of a HIT."""
     judgments: int
     judgments_wanted: int
     batches: int
@@ -88,12 +88,12 @@ class FinalState:
     available: str
     available_wanted: str
     held: str
-    """US dollars of the imaginary balance."""
+    """Simulated balance in US dollars."""
 
 
 @contextmanager
 def service(db: str, processes: int, folder: Path) -> Iterator[str]:
-    """Run the service, behind nginx where it is several processes; its address."""
+    """Run the service, behind nginx if it has several processes; yield its address."""
     if processes > 1:
         with servers(db, processes, folder) as site:
             yield site
@@ -105,14 +105,14 @@ def service(db: str, processes: int, folder: Path) -> Iterator[str]:
 
 
 def journal_path(folder: Path) -> Path:
-    """Return where the people of a backend write down what they see."""
+    """Return the path of the journal of a backend's workers."""
     return folder / "people.jsonl"
 
 
 def backend(
     db: str, processes: int, folder: Path, work: SoakPlan, stopped: Any, connection: Any
 ) -> None:
-    """Run a study until `stopped` is set; for a process of its own.
+    """Run a study until `stopped` is set; target of a separate process.
 
     `told` is a connection: first the process ids of the service are sent, at the end what was found, or,
     at any time, the text of an error.
@@ -132,7 +132,7 @@ def backend(
 
 
 def _service_pids() -> list[int]:
-    """Return the processes of the service that this process has started, in the order of their start."""
+    """Return the ids of the service's processes started by this process, in order."""
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
     return [
         int(child)
@@ -142,7 +142,7 @@ def _service_pids() -> list[int]:
 
 
 def _study(site: str, folder: Path, data: Path, work: SoakPlan, stopped: Any) -> FinalState:
-    """Let people and the requester work until `stopped` is set; bring all to an end and compare."""
+    """Run workers and requester until `stopped` is set, then finish and compare."""
     requester = Requester(site, folder, data, work)
     people = SPAWN.Process(
         target=run_crowd,
@@ -158,13 +158,13 @@ def _study(site: str, folder: Path, data: Path, work: SoakPlan, stopped: Any) ->
         stopped.set()
         people.join()
     if people.exitcode:
-        raise RuntimeError(f"the people ended with exit code {people.exitcode}")
+        raise RuntimeError(f"the workers ended with exit code {people.exitcode}")
     requester.finish()
     return requester.final_state(read_entries(journal_path(folder), 0)[0])
 
 
 class Requester:
-    """Publishes batches of the sample's HITs, and does with them all that a requester does."""
+    """Publishes batches of the sample's HITs and processes them."""
 
     def __init__(self, site: str, folder: Path, data: Path, work: SoakPlan) -> None:
         self.client, self.site, self.folder, self.work = connect(resolve(site)), site, folder, work
@@ -176,13 +176,13 @@ class Requester:
         self.closing = False
 
     def round(self) -> None:
-        """Look after every open batch; begin another before there is nothing left to do."""
+        """Process every open batch; publish another one before the work runs out."""
         available = sum(self._process_batch(ledger) for ledger in list(self.open))
         if not self.closing and available < self.work.hits * self.work.assignments / 2:
             self._publish()
 
     def finish(self) -> None:
-        """Close, review and delete all; what people left lying comes back when its time is over."""
+        """Close, review and delete all batches, after abandoned HITs have expired."""
         self.closing = True
         give_up = time.monotonic() + self.work.duration + 60
         while self.open and time.monotonic() < give_up:
@@ -204,7 +204,7 @@ class Requester:
         self.open.append(path)
 
     def _process_batch(self, ledger: Path) -> int:
-        """Collect, review, pay; delete what is done; return how many places nobody has taken."""
+        """Collect, review, pay, delete completed batches; return the number of available assignments."""
         with closing(Ledger.open(ledger)) as book, book.exclusive_lock():
             if self.closing:
                 for hit in select_hits(book, []):
@@ -249,7 +249,7 @@ class Requester:
             self.client.delete_hit(HITId=hit.hit_id)
 
     def final_state(self, seen: Sequence[dict[str, Any]]) -> FinalState:
-        """Compare what people were told with what is there."""
+        """Compare acknowledged with stored submissions."""
         acknowledged, sums = Counter[str](), Counter[str]()
         submissions: Counter[tuple[str, str]] = Counter()
         spent = Decimal(0)
@@ -284,12 +284,12 @@ class Requester:
 
 
 def _is_over(hit: HitCounts) -> bool:
-    """Tell whether nobody works on a HIT, or can, and nothing waits for its review."""
+    """Return whether a HIT has no pending, unreviewed or available assignments."""
     return not (hit.pending or hit.submitted or (hit.available and hit.is_offered))
 
 
 def _batch_counts(book: Ledger) -> dict[str, int]:
-    """Return what a batch adds to the sums."""
+    """Return the counts of a batch."""
     tuples = Counter(part.number for part in book.parts())
     of_hit = {hit.hit_id: tuples[hit.number] for hit in book.hits()}
     accepted = [assignment for assignment in book.assignments() if assignment.status != "Rejected"]
@@ -314,7 +314,7 @@ def _bonuses(book: Ledger) -> list[Decimal]:
 
 
 def _batch_cost(book: Ledger) -> Decimal:
-    """Return what a batch has cost: rewards, bonuses and fees."""
+    """Return the cost of a batch: rewards, bonuses and fees."""
     reward = book.study().settings.reward
     most = {hit.hit_id: hit.max_assignments for hit in book.hits()}
     approved = [

@@ -1,4 +1,4 @@
-"""What came of a soak, in figures for people and for programs: quarters, promises, memory over time."""
+"""Results of a soak test as tables and JSON: quarters, promises, memory over time."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["block", "document", "has_broken_promise", "promises", "quarters"]
 
 BARS = "▁▂▃▄▅▆▇█"
 MAX_BARS = 60
-"""Bars of a picture at most."""
+"""Maximum number of bars of a sparkline."""
 
 
 def document(
     watched: Sequence[BackendMonitor], states: Mapping[str, FinalState | str], notes: Sequence[str],
     source: str, work: SoakPlan,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return all that was measured but the single samples.
+    """Return all results except the single samples.
 
     found: of each backend what is there, or why that cannot be told. said: where it comes from.
     """
@@ -43,18 +43,18 @@ def document(
 
 
 def _work(work: SoakPlan) -> str:
-    """Say how much is done."""
+    """Describe the simulated work."""
     who = work.who.behaviour
     return (
-        f"On each backend {work.who.people} people at a time, who spend {who.pace:g} s on a HIT on average, "
-        f"return {who.returns:.1%} of them and leave {who.abandons:.1%} lying; batches of {work.hits} HITs "
-        f"with {work.assignments} assignments, of which {work.rejected:.0%} are rejected and "
+        f"On each backend, {work.who.people} concurrent workers spend {who.pace:g} s per HIT on average, "
+        f"return {who.returns:.1%} of the HITs and abandon {who.abandons:.1%}; batches of {work.hits} HITs "
+        f"with {work.assignments} assignments each, of which {work.rejected:.0%} are rejected and "
         f"{work.bonused:.0%} get a bonus."
     )
 
 
 def quarters(monitor: BackendMonitor) -> list[dict[str, Any]]:
-    """Return a row for each quarter of the time; memory, files and threads are medians of it."""
+    """Return a row per quarter of the time, with medians of memory, files and threads."""
     if len(monitor.samples) < 2:
         return []
     edges = np.linspace(0, monitor.samples[-1].seconds, 5)
@@ -97,7 +97,7 @@ def _of_process(samples: Iterable[Sample], process: int) -> list[Sample]:
 
 
 def _medians(samples: Sequence[Sample], name: str) -> list[float]:
-    """Return the median of each process."""
+    """Return the median per process."""
     return [
         round(
             float(np.median([getattr(sample, name) for sample in _of_process(samples, process)])), 1
@@ -107,7 +107,7 @@ def _medians(samples: Sequence[Sample], name: str) -> list[float]:
 
 
 def promises(monitor: BackendMonitor, state: FinalState | str) -> list[dict[str, str]]:
-    """Return each promise with its outcome: kept, BROKEN or not decided, and by what figures."""
+    """Return each promise with its outcome (kept, BROKEN or not decided) and figures."""
     rows = _completeness_rows(state) if isinstance(state, FinalState) else [_failure_row(state)]
     return [
         {"backend": monitor.name, "promise": promise, "outcome": outcome}
@@ -116,26 +116,26 @@ def promises(monitor: BackendMonitor, state: FinalState | str) -> list[dict[str,
 
 
 def _failure_row(reason: str) -> tuple[str, str]:
-    return "the study comes to its end", f"BROKEN: {reason.strip().splitlines()[-1]}"
+    return "the study ends", f"BROKEN: {reason.strip().splitlines()[-1]}"
 
 
 def _completeness_rows(state: FinalState) -> list[tuple[str, str]]:
     return [
         (
-            "every acknowledged submission is there, once",
+            "every acknowledged submission is stored once",
             _outcome(
                 state.submissions > 0 and not state.lost and not state.doubled,
-                f"{state.acknowledged} acknowledged, {state.submissions} there, of {state.accounts} "
-                f"accounts; {state.lost} lost, {state.doubled} double, {state.unacknowledged} whose "
-                "answer was lost",
+                f"{state.acknowledged} acknowledged, {state.submissions} stored, of {state.accounts} "
+                f"accounts; {state.lost} lost, {state.doubled} duplicated, {state.unacknowledged} whose "
+                "response was lost",
             ),
         ),
         (
-            "no HIT has more assignments than places",
+            "no HIT exceeds its maximum assignments",
             _outcome(not state.over, f"{state.over} too many in {state.hits} HITs"),
         ),
         (
-            "every answer that was not rejected is in the judgments",
+            "every answer not rejected is in the judgments",
             _outcome(
                 state.judgments == state.judgments_wanted,
                 f"{state.judgments} judgments of {state.judgments_wanted}",
@@ -150,7 +150,7 @@ def _completeness_rows(state: FinalState) -> list[tuple[str, str]]:
             ),
         ),
         (
-            "what is done can be deleted",
+            "completed HITs can be deleted",
             _outcome(
                 not state.left, f"{state.left} HITs left of {state.hits} in {state.batches} batches"
             ),
@@ -159,9 +159,9 @@ def _completeness_rows(state: FinalState) -> list[tuple[str, str]]:
 
 
 def _stability_rows(monitor: BackendMonitor) -> list[tuple[str, str]]:
-    """Return what is said of memory, open files and threads of every process."""
+    """Return the promises on memory, open files and threads of every process."""
     if not monitor.samples:
-        return [("memory is flat", "not decided: there are no samples")]
+        return [("memory is flat", "not decided: no samples")]
     last, several = monitor.samples[-1], len(monitor.pids) > 1
     rows = [
         (
@@ -194,13 +194,13 @@ def _memory_outcome(samples: Sequence[Sample]) -> str:
         return f"not decided: {fit.reason}"
     return (
         f"{OUTCOMES[verdict(fit)]}: {fit.slope:+.2f} MiB/h (95 %: {fit.low:+.2f} to {fit.high:+.2f}), "
-        f"{_per_thousand(fit, samples):+.3f} MiB per 1,000 submissions; last quarter less second "
+        f"{_per_thousand(fit, samples):+.3f} MiB per 1,000 submissions; last quarter minus second "
         f"{fit.step:+.2f} MiB"
     )
 
 
 def _per_thousand(fit: Trend, samples: Sequence[Sample]) -> float:
-    """Return MiB per 1,000 submissions to the backend, in the second half."""
+    """Return the memory growth in MiB per 1,000 submissions, in the second half."""
     late = samples[len(samples) // 2 :]
     hours = (late[-1].seconds - late[0].seconds) / 3600
     submissions = late[-1].submissions - late[0].submissions
@@ -212,12 +212,12 @@ def _outcome(so: bool, figures: str) -> str:
 
 
 def has_broken_promise(report: Mapping[str, Any]) -> bool:
-    """Tell whether a promise was broken."""
+    """Return whether a promise was broken."""
     return any(row["outcome"].startswith("BROKEN") for row in report["promises"])
 
 
 def _memory(monitor: BackendMonitor) -> list[dict[str, Any]]:
-    """Return the mean resident memory of each process, minute by minute."""
+    """Return the mean resident memory per process and minute."""
     rows = []
     for process in _processes(monitor.samples):
         mine = _of_process(monitor.samples, process)
@@ -232,25 +232,25 @@ def _memory(monitor: BackendMonitor) -> list[dict[str, Any]]:
 
 
 def block(report: Mapping[str, Any]) -> str:
-    """Return what stands in the document."""
+    """Format the results for the document."""
     parts = [
         report["provenance"],
-        f"{report['minutes']} minutes of a simulated study: workers, requester and money are imaginary. "
+        f"{report['minutes']} minutes of a simulated study: workers, requester and payments are simulated. "
         + report["work"],
-        "SQLite is served by one process; PostgreSQL by two behind nginx, whose figures stand side by side.",
+        "SQLite is served by one process; PostgreSQL by two behind nginx, with figures separated by a slash.",
         *report["notes"],
         tabulate(map(_join_cells, report["rows"]), headers="keys", tablefmt="github"),
         tabulate(report["promises"], headers="keys", tablefmt="github"),
-        f"Memory is called flat where the upper end of the slope's 95 % interval, over the second half "
-        f"of the time, is below {MAX_MIB_PER_HOUR:g} MiB an hour.",
-        "Resident memory, a bar for each minute, from the lowest to the highest:",
+        f"Memory is flat if the upper end of the slope's 95 % interval, over the second half of the "
+        f"time, is below {MAX_MIB_PER_HOUR:g} MiB per hour.",
+        "Resident memory per minute, from the minimum to the maximum:",
         "```text\n" + "\n".join(map(_sparkline, report["memory"])) + "\n```",
     ]
     return "\n\n".join(parts)
 
 
 def _join_cells(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row with the figures of several processes side by side."""
+    """Join the figures of several processes by slashes."""
     return {
         name: " / ".join(f"{value:g}" for value in cell) if isinstance(cell, list) else cell
         for name, cell in row.items()
@@ -258,7 +258,7 @@ def _join_cells(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sparkline(row: Mapping[str, Any]) -> str:
-    """Return a line with bars.
+    """Return a sparkline.
 
     >>> _sparkline({"backend": "SQLite", "process": 1, "minutes": [0, 1, 2], "MiB": [90.0, 97.0, 95.0]})
     'SQLite 1       90.0 ▁█▆ 97.0 MiB'

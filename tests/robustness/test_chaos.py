@@ -200,7 +200,9 @@ def test_every_case_says_what_is_promised_and_stands_once():
     assert {place.module for place in select_cases()} == set(MODULES)
 
 
-@pytest.mark.parametrize("text", ["the database's, when mturk-hits serve starts", "publish on one"])
+@pytest.mark.parametrize(
+    "text", ["folder of the database, at the start of mturk-hits serve", "publish on one"]
+)
 def test_a_case_for_real(text):
     (place,) = select_cases(text)
     outcome = run_case(place)

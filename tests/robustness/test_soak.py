@@ -110,7 +110,7 @@ def test_what_is_kept_of_a_submission_is_told():
     said = outcomes(watched(100 + 12 * HOUR / 3600))["memory is flat"]
     assert "+12.00 MiB/h" in said
     assert "+0.833 MiB per 1,000 submissions" in said
-    assert "last quarter less second +6.00 MiB" in said
+    assert "last quarter minus second +6.00 MiB" in said
 
 
 @pytest.mark.parametrize("count", [0, 1, 3, 60])
@@ -135,14 +135,14 @@ def test_open_files_that_grow_are_found():
 @pytest.mark.parametrize(
     ("changes", "promise"),
     [
-        ({"lost": 1}, "every acknowledged submission is there, once"),
-        ({"doubled": 1}, "every acknowledged submission is there, once"),
-        ({"submissions": 0}, "every acknowledged submission is there, once"),
-        ({"over": 1}, "no HIT has more assignments than places"),
-        ({"judgments": 1779}, "every answer that was not rejected is in the judgments"),
+        ({"lost": 1}, "every acknowledged submission is stored once"),
+        ({"doubled": 1}, "every acknowledged submission is stored once"),
+        ({"submissions": 0}, "every acknowledged submission is stored once"),
+        ({"over": 1}, "no HIT exceeds its maximum assignments"),
+        ({"judgments": 1779}, "every answer not rejected is in the judgments"),
         ({"available": "999622.61"}, "the balance is exact"),
         ({"held": "0.42"}, "the balance is exact"),
-        ({"left": 2}, "what is done can be deleted"),
+        ({"left": 2}, "completed HITs can be deleted"),
     ],
 )
 def test_each_broken_promise_is_called_broken(changes, promise):
@@ -156,7 +156,7 @@ def test_refusals_and_a_study_that_broke_off_are_told():
     flat = np.full(len(HOUR), 100.0)
     assert "BROKEN: 3 errors" in outcomes(watched(flat, errors=3)).values().__str__()
     said = outcomes(watched(flat), "Traceback:\nRuntimeError: the people ended")
-    assert said["the study comes to its end"] == "BROKEN: RuntimeError: the people ended"
+    assert said["the study ends"] == "BROKEN: RuntimeError: the people ended"
     assert "the balance is exact" not in said
 
 
@@ -234,4 +234,4 @@ def test_some_seconds_of_a_study(tmp_path, capsys):
     command.main(["--from", str(source), "-o", str(page)])
     assert capsys.readouterr().out.strip() == block(told)
     assert "simulated study" in page.read_text()
-    assert "every acknowledged submission is there, once" in page.read_text()
+    assert "every acknowledged submission is stored once" in page.read_text()

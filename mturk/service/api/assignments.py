@@ -115,7 +115,7 @@ def send_bonus(call: Call, parameters: Parameters) -> Answer:
     row = _visible_assignment(call, parameters["AssignmentId"])
     if row.worker_id != parameters["WorkerId"]:
         raise validation_error(
-            f"assignment {row.assignment_id}does not belong to worker {parameters['WorkerId']}"
+            f"assignment {row.assignment_id} does not belong to worker {parameters['WorkerId']}"
         )
     escrow.pay_bonus(call.connection, cents)
     bonus_id = new_id()

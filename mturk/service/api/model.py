@@ -59,7 +59,7 @@ def _structure(shape: Any, value: Any, path: str, problems: list[str]) -> Any:
         f"{path}.{name} is missing" for name in shape.required_members if name not in value
     ]
     problems += [
-        f"{path}.{name[:MAX_QUOTED_CHARACTERS]}is not a parameter"
+        f"{path}.{name[:MAX_QUOTED_CHARACTERS]} is not a parameter"
         for name in value
         if name not in shape.members
     ]
@@ -84,7 +84,9 @@ def _string(shape: Any, value: Any, path: str, problems: list[str]) -> Any:
         return _add_type_problem(value, "a string", path, problems)
     min_length, max_length = shape.metadata.get("min", 0), shape.metadata.get("max", len(value))
     if not min_length <= len(value) <= max_length:
-        problems.append(f"{path} has {len(value)}characters; expected {min_length} to {max_length}")
+        problems.append(
+            f"{path} has {len(value)} characters; expected {min_length} to {max_length}"
+        )
     pattern = shape.metadata.get("pattern", "")
     if pattern and not re.fullmatch(
         pattern.removesuffix("$"), value
@@ -95,7 +97,7 @@ def _string(shape: Any, value: Any, path: str, problems: list[str]) -> Any:
             f"{path} is {value[:MAX_QUOTED_CHARACTERS]!r}; expected one of {', '.join(shape.enum)}"
         )
     if any(character == "\0" or "\ud800" <= character <= "\udfff" for character in value):
-        problems.append(f"{path}contains an invalid character (U+0000 or a lone surrogate)")
+        problems.append(f"{path} contains an invalid character (U+0000 or a lone surrogate)")
     return value
 
 

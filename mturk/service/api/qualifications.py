@@ -75,7 +75,7 @@ def update_qualification_type(call: Call, parameters: Parameters) -> Answer:
     row = _type_row(call, parameters["QualificationTypeId"])
     if "Test" not in parameters:
         dependent = {"TestDurationInSeconds", "AnswerKey"}.intersection(parameters)
-        check(*(f"{name}requires a Test in the same request" for name in sorted(dependent)))
+        check(*(f"{name} requires a Test in the same request" for name in sorted(dependent)))
     reset_columns = {"answer_key": None, "test_duration": None} if "Test" in parameters else {}
     changes = reset_columns | _values(parameters)
     _check_type({name: row._mapping[name] for name in COLUMN_BY_PARAMETER.values()} | changes)

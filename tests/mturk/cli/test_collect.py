@@ -54,7 +54,7 @@ def test_judgments_can_be_written_without_the_service(answered, tmp_path):
     assert answered.running.faults.calls == []
     assert first.read_bytes() == second.read_bytes()
     answered.run("collect", "-o", str(second), "--offline", "--worker-ids", "real", code=2)
-    assert "needs the service" in answered.said
+    assert "requires the service" in answered.said
 
 
 def test_judgments_go_to_standard_output_alone(answered):
@@ -89,7 +89,7 @@ def test_watching_ends_when_every_tuple_has_its_judgments(answered, monkeypatch)
 
 def test_review_lists_what_waits_and_decides_nothing(answered, tmp_path):
     out = answered.run("review")
-    assert "4 assignments wait for a decision" in out
+    assert "4 assignments are pending" in out
     assert all(its_id in out for its_id in answered.ids)
     document = answered.json("review")
     assert len(document["waiting"]) == 4
@@ -126,7 +126,7 @@ def test_a_marked_sheet_is_carried_out_once(answered, tmp_path):
 def test_decisions_by_options(answered):
     first, second = answered.ids[:2]
     answered.run("review", "--reject", first, code=2)
-    assert "--reject needs --feedback" in answered.said
+    assert "--reject requires --feedback" in answered.said
     answered.run("review", "--approve", first, "--reject", first, "--feedback", "x", code=2)
     answered.run("review", "--reject", first, "--feedback", "nein")
     assert answered.there(first)["RequesterFeedback"] == "nein"
@@ -205,7 +205,7 @@ def bonus_file(study, *rows):
 def test_bonuses_are_priced_and_paid_once(answered):
     path = bonus_file(answered, f"{answered.ids[0]},0.50,gut", f"{answered.ids[1]},0.05,auch")
     document = answered.json("bonus", path)
-    assert "2 bonuses: $0.66 with fees" in answered.said  # 0.50 + 0.10 and 0.05 + 0.01
+    assert "2 bonuses: $0.66 including fees" in answered.said  # 0.50 + 0.10 and 0.05 + 0.01
     assert (document["paid"], document["total"], document["fees"]) == (2, "0.66", "0.11")
     again = answered.json("bonus", path)
     assert (again["paid"], again["paid_before"], again["total"]) == (0, 2, "0.00")
@@ -237,7 +237,7 @@ def test_beyond_this_machine_the_amount_is_typed(answered, monkeypatch):
 def test_too_small_a_balance_is_said_before_anything_is_paid(answered):
     path = bonus_file(answered, *(f"{its_id},99999.99,gut" for its_id in answered.ids))
     answered.run("bonus", path, code=1)
-    assert "$479999.96 is needed with fees, and the balance is $" in answered.said
+    assert "$479999.96 including fees is required, but the balance is $" in answered.said
     assert answered.book.actions() == ()
 
 
@@ -257,7 +257,7 @@ def test_hits_are_offered_longer_and_to_more_workers(answered):
 
 
 def test_closed_hits_are_offered_no_more_until_they_are_extended(answered):
-    assert answered.run("close") == "2 HITs are closed\n"
+    assert answered.run("close") == "2 HITs closed\n"
     assert {answered.hit(hit_id)["HITStatus"] for hit_id in answered.hit_ids()} == {"Reviewable"}
     assert {hit.state for hit in answered.book.hits()} == {"closed"}
     assert answered.json("status")["assignments"]["closed"] == 6
@@ -272,7 +272,7 @@ def test_a_hit_that_was_deleted_stops_neither_closing_nor_extending(answered):
     answered.run("review", "--approve-submitted")
     answered.run("close", first)
     answered.client.delete_hit(HITId=first)
-    assert answered.run("close") == "2 HITs are closed, 1 of them deleted there\n"
+    assert answered.run("close") == "2 HITs closed, 1 of them deleted\n"
     assert answered.hit(second)["HITStatus"] == "Reviewable"
     document = answered.json("extend", "--hours", "8000")
     assert (document["extended"], document["deleted_there"]) == (1, 1)
@@ -283,14 +283,14 @@ def test_a_hit_that_was_deleted_stops_neither_closing_nor_extending(answered):
 
 
 def test_top_up_asks_for_what_is_lacking(answered):
-    assert answered.run("top-up") == "no tuple lacks judgments that are not on their way\n"
+    assert answered.run("top-up") == "no judgments are missing; open assignments are counted\n"
     first = answered.hit_ids()[0]
     for n in range(3, 6):
         answered.submit(f"A{n}", first)
     mine = next(one for one in answered.ids if answered.there(one)["HITId"] == first)
     answered.run("review", "--reject", mine, "--feedback", "no")
     out = answered.run("top-up", "--dry-run")
-    assert "2 judgments of 2 tuples are lacking; HITs that would be 1 with further" in out
+    assert "2 judgments of 2 tuples are missing; planned HITs: 1 with more" in out
     assert answered.hit(first)["MaxAssignments"] == 5
     document = answered.json("top-up")
     assert (document["raised"], document["cost"]) == ({first: 6}, "0.36")

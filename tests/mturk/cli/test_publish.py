@@ -60,8 +60,8 @@ def test_a_wage_below_the_minimum_is_warned_of(files, config):
     path = config('reward = "0.10"')
     done = run("estimate", *files.arguments, "--config", path)
     assert done.exit_code == 0
-    assert f"warning: {path}: workers of the expected speed earn 5.16 EUR an hour" in done.stderr
-    assert "a reward of 0.27 reaches it" in done.stderr
+    assert f"warning: {path}: workers of the expected speed earn 5.16 EUR per hour" in done.stderr
+    assert "the minimum reward is 0.27" in done.stderr
 
 
 def test_the_default_config_is_a_settings_file(config):
@@ -88,7 +88,7 @@ def test_preview_writes_the_page(files, tmp_path):
     assert "<!DOCTYPE html>" in run("preview", *files.arguments, "-o", "-").stdout
     beyond = run("preview", *files.arguments, "--hit", 3, "-o", page)
     assert beyond.exit_code == 2
-    assert "3 is not in 1 to 2" in beyond.stderr
+    assert "3 is out of range; expected 1 to 2" in beyond.stderr
 
 
 def test_preview_opens_the_page(files, tmp_path, monkeypatch):
@@ -133,7 +133,7 @@ def test_production_is_refused(files):
 def test_the_spending_limit_stops_before_the_first_call(publish, running, config):
     done = publish("--config", config('spending_limit = "3.59"'))
     assert done.exit_code == 2
-    assert "the study costs $3.60 with fees; spending_limit allows $3.59" in done.stderr
+    assert "the study costs $3.60 including fees; spending_limit is $3.59" in done.stderr
     assert running.faults.calls == []
     assert publish("--config", config('spending_limit = "3.60"')).exit_code == 0
 
@@ -141,7 +141,7 @@ def test_the_spending_limit_stops_before_the_first_call(publish, running, config
 def test_a_balance_too_small_stops_before_the_first_hit(publish, running, config):
     done = publish("--config", config("assignments = 1000000"))  # 2 x 1000000 x (0.30 + 0.12)
     assert done.exit_code == 1
-    assert "the HITs cost $840000.00 with fees, and the balance is $100000.00" in done.stderr
+    assert "the HITs cost $840000.00 including fees, but the balance is $100000.00" in done.stderr
     assert running.faults.calls == ["ListHITs", "GetAccountBalance"]
 
 
@@ -158,18 +158,18 @@ def test_an_interruption_says_what_is_left_and_the_same_command_goes_on(publish,
     running.faults.choose = lambda operation, number: (
         made.append(number) if operation == "CreateHITWithHITType" else None
     )
-    original = Ledger.created
+    original = Ledger.mark_created
 
     def interrupted(book, *given):
         original(book, *given)
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Ledger, "created", interrupted)
+        patch.setattr(Ledger, "mark_created", interrupted)
         done = publish()
     assert done.exit_code == 1
     assert "1 of 2 HITs are not published yet" in done.stderr
-    assert "has every HIT that was published; the same command publishes the others" in done.stderr
+    assert "published HITs are recorded in" in done.stderr
     assert publish().exit_code == 0
     assert len(made) == len(running.annotations()) == 2
 
@@ -187,7 +187,7 @@ def test_doubles_are_told(publish, running, files):
         )  # fmt: skip
     done = publish()
     assert done.exit_code == 0
-    assert f"is a second HIT for {plan.annotation}; expire it" in done.stderr
+    assert f"duplicate HIT for {plan.annotation}; expire it" in done.stderr
     assert "1 adopted, 1 created" in done.stdout
 
 

@@ -69,7 +69,7 @@ def test_status_collect_and_batch_speak_of_what_the_study_is_of(study, triplets_
     assert "4 answers by 1 annotators" in study.run(
         "collect", "--ledger", study.ledger, "-o", study.folder / "v.csv"
     )
-    assert "no triplet lacks answers that are not on their way" in study.run(
+    assert "no answers are missing; open assignments are counted" in study.run(
         "top-up", "--ledger", study.ledger
     )
     batch = study.folder / "batch.csv"
@@ -81,7 +81,7 @@ def test_status_collect_and_batch_speak_of_what_the_study_is_of(study, triplets_
     assert {row[f"Input.{n}.item3"] for n in range(1, 5)} >= {"the colour", "what <i>moves</i> it"}
     study.run("close", "--ledger", study.ledger)
     lacking = study.run("top-up", "--ledger", study.ledger, "--dry-run")
-    assert lacking.startswith("4 answers of 4 triplets are lacking")
+    assert lacking.startswith("4 answers of 4 triplets are missing")
 
 
 def test_publishing_again_changes_nothing_and_another_kind_is_another_study(

@@ -128,8 +128,8 @@ def test_what_cannot_be_used_is_said_in_a_sentence(tmp_path):
         (["--keys", str(tmp_path / "none.toml")], "none.toml"),
         (["--balance", "much"], "US dollars such as"),
         (["--site-url", "http://localhost/path"], "without a path"),
-        (["--metrics", "9464"], "127.0.0.1:9464 are allowed"),
-        (["--metrics", "127.0.0.1:65536"], "127.0.0.1:9464 are allowed"),
+        (["--metrics", "9464"], "such as 127.0.0.1:9464"),
+        (["--metrics", "127.0.0.1:65536"], "such as 127.0.0.1:9464"),
     ):
         assert said in refused(tmp_path, "--port", "0", *arguments), arguments
 

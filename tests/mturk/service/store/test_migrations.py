@@ -219,7 +219,7 @@ def test_the_command(empty, tmp_path):
     assert told.exit_code == 2
     assert "mturk-hits migrate" in told.output
     told = CliRunner().invoke(main, ["migrate", "--db", empty])
-    assert told.output == "the database was of version 0001 and is now of version 0002\n"
+    assert told.output == "the database was migrated from version 0001 to 0002\n"
     told = CliRunner().invoke(main, ["migrate", "--db", empty, "--json"])
     assert json.loads(told.output)["from"] == json.loads(told.output)["to"] == "0002"
     told = CliRunner().invoke(main, ["migrate", "--db", str(tmp_path / "none.db")])

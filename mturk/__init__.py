@@ -1,1 +1,1 @@
-"""From tuples to judgments: publishing HITs, the service that shows them, and what comes back."""
+"""Annotation studies: requester tools, worker pages, and the annotation service."""

@@ -1,4 +1,4 @@
-"""The forms of all kinds of HIT: the fields that they share, the questions that they answer, their XML."""
+"""Form data of all kinds of HIT: shared fields, expected tuples, and the QuestionFormAnswers XML."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SCHEMA = (
 )
 COMMENT = "comment"
 TUPLES_SCRIPT = "giccs-tuples"
-"""Id of the page's script element that tells which tuples it asks about."""
+"""Id of the script element that lists the tuples of a page."""
 VALUES = ("FreeText", "SelectionIdentifier", "OtherSelectionText", "UploadedFileKey")
 
 
@@ -42,17 +42,19 @@ def seconds_field(tuple_id: str) -> str:
 
 
 def expected_tuples(question_xml: str) -> tuple[ExpectedTuple, ...]:
-    """Return the tuples that a question asks about; none where the question is not one of ours."""
+    """Return the tuples of a question; empty if the question was not created by this package."""
     question = read_question(question_xml)
     return expected_tuples_in_page(question.html) if isinstance(question, HTMLQuestion) else ()
 
 
 def expected_tuples_in_page(html: str) -> tuple[ExpectedTuple, ...]:
-    """Return the tuples that a page asks about; none where the page is not one of ours."""
+    """Return the tuples of a page; empty if the page was not created by this package."""
     begin = html.rfind("<script", 0, max(0, html.find(f'id="{TUPLES_SCRIPT}"')))
     if begin < 0:
         return ()
-    finder = _ScriptParser()  # fed that element alone: pages are long, and each answer is checked
+    finder = (
+        _ScriptParser()
+    )  # parses only this element: pages are long, and every answer is checked
     finder.feed(html[begin : html.find("</script", begin) + len("</script>")])
     try:
         rows = json.loads("".join(finder.texts))
@@ -88,23 +90,23 @@ def _expected_tuple(row: Mapping[str, Any]) -> ExpectedTuple:
 
 
 def repeated_field_problems(names: Sequence[str], times: Mapping[str, int]) -> list[str]:
-    """Return which fields are there more than once, which nothing in a page does."""
+    """Return a message per field that occurs more than once."""
     return [
-        f"{name} is there {times[name]} times; once is allowed"
+        f"{name} occurs {times[name]} times; expected once"
         for name in names
         if times.get(name, 0) > 1
     ]
 
 
 def seconds_problems(part_id: str, seconds: str) -> list[str]:
-    """Return what is wrong with the seconds spent on a part; they may be missing."""
+    """Return the problems of the seconds spent on a part; missing seconds are valid."""
     if not seconds or read_seconds(seconds) is not None:
         return []
-    return [f"{part_id}: seconds is {seconds!r}; a number from 0 is allowed"]
+    return [f"{part_id}: seconds is {seconds!r}; expected a number of at least 0"]
 
 
 def read_seconds(text: str) -> float | None:
-    """Return a number of seconds; None where it is none."""
+    """Return a finite number of at least 0; None for any other text."""
     try:
         value = float(text)
     except ValueError:
@@ -113,14 +115,14 @@ def read_seconds(text: str) -> float | None:
 
 
 def read_comment(fields: Fields) -> str:
-    """Return what the worker wrote in the comment box; empty where there is nothing."""
+    """Return the worker's comment, stripped; empty if there is none."""
     return dict(fields).get(COMMENT, "").strip()
 
 
 def to_xml(fields: Fields) -> str:
-    """Return the QuestionFormAnswers XML of a form's fields, in their order.
+    """Return the QuestionFormAnswers XML of a form's fields, in order.
 
-    Characters that XML cannot carry (a browser sends them only when made to) become U+FFFD.
+    Characters that XML cannot represent become U+FFFD; browsers do not send them by themselves.
     """
     answers = "".join(
         f"<Answer><QuestionIdentifier>{_escaped(name)}</QuestionIdentifier>"
@@ -137,24 +139,26 @@ def _escaped(text: str) -> str:
     for character in set(forbidden_in_xml(text)):
         text = text.replace(character, "\ufffd")
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return text.replace("\r", "&#13;")  # XML reads a bare carriage return as a line feed
+    return text.replace("\r", "&#13;")  # XML parsers read a bare carriage return as a line feed
 
 
 def from_xml(xml: str) -> list[tuple[str, str]]:
-    """Return the fields of QuestionFormAnswers XML, (name, value) each; several values are several fields.
+    """Return the (name, value) pairs of QuestionFormAnswers XML; several values are several fields.
 
-    Raises ValueError where the XML is not well-formed, has a document type, or is something else.
+    Raises ValueError if the XML is not well-formed, has a document type or has another root element.
 
     >>> from_xml(to_xml([("best-t1", "a"), ("comment", "\U0001f642 < & ]]>\\r\\n")]))
     [('best-t1', 'a'), ('comment', '🙂 < & ]]>\\r\\n')]
     """
     root = parse_xml(xml)
     if local_name(root) != "QuestionFormAnswers":
-        raise ValueError(f"the root element is {root.tag}; QuestionFormAnswers is allowed")
+        raise ValueError(f"the root element is {root.tag}; expected QuestionFormAnswers")
     fields = []
     for answer in root:
         name = next((e.text or "" for e in answer if local_name(e) == "QuestionIdentifier"), None)
         if local_name(answer) != "Answer" or name is None:
-            raise ValueError(f"{local_name(answer)} is no Answer with a QuestionIdentifier")
+            raise ValueError(
+                f"unexpected element {local_name(answer)}; expected an Answer with a QuestionIdentifier"
+            )
         fields += [(name, e.text or "") for e in answer if local_name(e) in VALUES]
     return fields

@@ -1,7 +1,7 @@
-"""What the service allows: every limit of a request, and what to say where one is passed.
+"""Limits of requester API requests, and the messages for values outside them.
 
-The client library checks none of these, so the publisher checks them before the first call and the
-endpoint on every call. Characters are Unicode code points; a question is counted in bytes of UTF-8.
+boto3 does not check these limits. The publisher checks them before the first call, the service on every
+call. Characters are Unicode code points; the length of a question is in bytes of UTF-8.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class LengthLimit:
-    """How long a text may be.
+    """Minimum and maximum length of a text.
 
     >>> LengthLimit("Title", 128).problem("x" * 129)
-    'Title has 129 characters; 1 to 128 are allowed'
+    'Title has 129 characters; expected 1 to 128'
     >>> LengthLimit("Question", 65_535, unit="bytes").problem("ü" * 40_000)
-    'Question has 80000 bytes; 1 to 65535 are allowed'
+    'Question has 80000 bytes; expected 1 to 65535'
     """
 
     name: str
@@ -61,23 +61,23 @@ class LengthLimit:
         return len(text.encode("utf-8", "surrogatepass")) if self.unit == "bytes" else len(text)
 
     def problem(self, text: str) -> str | None:
-        """Return what is wrong with a text, or None."""
+        """Return the problem of a text, or None."""
         length = self.length(text)
         if self.minimum <= length <= self.maximum:
             return None
-        return f"{self.name} has {length} {self.unit}; {self.minimum} to {self.maximum} are allowed"
+        return f"{self.name} has {length} {self.unit}; expected {self.minimum} to {self.maximum}"
 
     def check(self, text: str) -> None:
-        """Raise ValueError where the text is too long or too short."""
+        """Raise ValueError if the text is too long or too short."""
         _raise_problem(self.problem(text))
 
 
 @dataclass(frozen=True, slots=True)
 class RangeLimit:
-    """Which whole numbers are allowed.
+    """Minimum and maximum of an integer.
 
     >>> RangeLimit("LifetimeInSeconds", 30, 31_536_000, "seconds").problem(1)
-    'LifetimeInSeconds is 1; 30 to 31536000 seconds are allowed'
+    'LifetimeInSeconds is 1; expected 30 to 31536000 seconds'
     """
 
     name: str
@@ -86,14 +86,14 @@ class RangeLimit:
     unit: str = ""
 
     def problem(self, value: int) -> str | None:
-        """Return what is wrong with a number, or None."""
+        """Return the problem of a number, or None."""
         if self.minimum <= value <= self.maximum:
             return None
-        allowed = f"{self.minimum} to {self.maximum} {self.unit}".rstrip()
-        return f"{self.name} is {value}; {allowed} are allowed"
+        bounds = f"{self.minimum} to {self.maximum} {self.unit}".rstrip()
+        return f"{self.name} is {value}; expected {bounds}"
 
     def check(self, value: int) -> None:
-        """Raise ValueError where the number is outside the range."""
+        """Raise ValueError if the number is out of range."""
         _raise_problem(self.problem(value))
 
 
@@ -128,13 +128,14 @@ INTEGERS_IN = RangeLimit("the number of IntegerValues", 1, 15)
 LOCALES_IN = RangeLimit("the number of LocaleValues", 1, 30)
 
 MANY_ASSIGNMENTS = 10
-"""From here on another fee is due; a HIT made with fewer assignments never gets as many."""
+"""Assignments per HIT from which a further fee applies; a HIT created with fewer cannot be extended to this
+number."""
 TOKEN_REMEMBERED = 86_400
-"""Seconds for which the service knows a UniqueRequestToken."""
+"""Seconds for which the service remembers a UniqueRequestToken."""
 ACTIONS_GUARDED = ("Accept", "PreviewAndAccept", "DiscoverPreviewAndAccept")
 
 LOCALE = "00000000000000000071"
-"""The qualification type whose values are places."""
+"""Id of the qualification type whose values are locales."""
 AMOUNT = re.compile(r"[0-9]+(\.[0-9]{0,2})?")
 LISTS = ("In", "NotIn")
 NO_VALUE = ("Exists", "DoesNotExist")
@@ -143,41 +144,41 @@ COMPARATORS = (*NUMBERS_ONLY, "EqualTo", "NotEqualTo", *NO_VALUE, *LISTS)
 
 
 def reward_problem(text: str, name: str = "Reward") -> str | None:
-    """Return what is wrong with an amount of US dollars as the service takes it (a string), or None.
+    """Return the problem of an amount of US dollars, a string as in a request, or None.
 
     >>> reward_problem("0.25"), reward_problem("0.00")
     (None, None)
     >>> reward_problem("0,25")
-    "Reward is '0,25'; dollars with at most two decimals are allowed, such as '0.25'"
+    "Reward is '0,25'; expected dollars with at most two decimals, such as '0.25'"
     """
     if AMOUNT.fullmatch(text) and len(text) <= 12:
         return None
-    return f"{name} is {text!r}; dollars with at most two decimals are allowed, such as '0.25'"
+    return f"{name} is {text!r}; expected dollars with at most two decimals, such as '0.25'"
 
 
-def assignments_increase_problem(now: int, additional: int) -> str | None:
-    """Return why a HIT of `now` assignments may not get `additional` ones, or None.
+def assignments_increase_problem(current: int, additional: int) -> str | None:
+    """Return why a HIT with `now` assignments cannot get `additional` ones, or None.
 
-    The service calls it InvalidMaximumAssignmentsIncrease: the fee changes at ten.
+    The corresponding error of the service is InvalidMaximumAssignmentsIncrease: the fee changes at ten.
 
     >>> assignments_increase_problem(5, 4)
     >>> assignments_increase_problem(5, 5)
-    'a HIT made with fewer than 10 assignments (5) can never be raised to 10 or more (10)'
+    'a HIT created with fewer than 10 assignments (5) cannot be extended to 10 or more (10)'
     """
-    total = now + additional
-    if now < MANY_ASSIGNMENTS <= total:
+    total = current + additional
+    if current < MANY_ASSIGNMENTS <= total:
         return (
-            f"a HIT made with fewer than {MANY_ASSIGNMENTS} assignments ({now}) can never be raised "
+            f"a HIT created with fewer than {MANY_ASSIGNMENTS} assignments ({current}) cannot be extended "
             f"to {MANY_ASSIGNMENTS} or more ({total})"
         )
     return ADDITIONAL_ASSIGNMENTS.problem(additional) or MAX_ASSIGNMENTS.problem(total)
 
 
 def qualification_problems(requirements: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return all that is wrong with the QualificationRequirements of a HIT, in boto3's form.
+    """Return the problems of the QualificationRequirements of a HIT, in boto3's form.
 
     >>> qualification_problems([{"QualificationTypeId": "00000000000000000071", "Comparator": "EqualTo"}])
-    ['QualificationRequirements[0]: EqualTo takes one IntegerValue or one LocaleValue; 0 and 0 are given']
+    ['QualificationRequirements[0]: EqualTo takes one IntegerValue or one LocaleValue; got 0 and 0']
     """
     problems = [QUALIFICATIONS.problem(len(requirements))]
     for index, requirement in enumerate(requirements):
@@ -190,20 +191,20 @@ def _requirement_problem(requirement: Mapping[str, Any]) -> str | None:
     comparator = requirement.get("Comparator")
     numbers = len(requirement.get("IntegerValues") or ())
     locales = len(requirement.get("LocaleValues") or ())
-    value_counts = f"{numbers} and {locales} are given"
+    value_counts = f"got {numbers} and {locales}"
     if not requirement.get("QualificationTypeId"):
         return "QualificationTypeId is missing"
     if comparator not in COMPARATORS:
-        return f"Comparator is {comparator!r}; allowed: {', '.join(COMPARATORS)}"
+        return f"Comparator is {comparator!r}; expected one of {', '.join(COMPARATORS)}"
     if comparator in NO_VALUE:
         return f"{comparator} takes no values; {value_counts}" if numbers or locales else None
     if comparator in NUMBERS_ONLY and (numbers != 1 or locales):
         return f"{comparator} takes one IntegerValue; {value_counts}"
     if bool(numbers) == bool(locales) or (comparator not in LISTS and numbers + locales > 1):
-        many = "one IntegerValue or one LocaleValue"
+        expected_values = "one IntegerValue or one LocaleValue"
         if comparator in LISTS:
-            many = "IntegerValues or LocaleValues, not both"
-        return f"{comparator} takes {many}; {value_counts}"
+            expected_values = "IntegerValues or LocaleValues, not both"
+        return f"{comparator} takes {expected_values}; {value_counts}"
     type_id = requirement["QualificationTypeId"]
     if (type_id == LOCALE) != bool(locales):
         locale_field, integer_field = "LocaleValues", "IntegerValues"

@@ -1,7 +1,7 @@
-"""What a study costs, and what its workers earn an hour. Amounts are US dollars as Decimal, never float.
+"""Rewards, fees and hourly wages. Amounts are US dollars as Decimal, never float.
 
-The fee is 20 % of the reward or bonus, another 20 % of the reward where a HIT has ten assignments or more,
-another 5 % where Masters are asked for; rounded half up to the cent, and one cent at least.
+The fee is 20 % of the reward or bonus, plus 20 % of the reward for HITs with ten or more assignments, plus
+5 % if Masters are required. It is rounded half up to the cent and at least one cent.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ CENT = Decimal("0.01")
 BASE_RATE = Decimal("0.20")
 MANY_RATE = Decimal("0.20")
 MASTERS_RATE = Decimal("0.05")
-SECONDS_AN_HOUR = 3600
+SECONDS_PER_HOUR = 3600
 
 
 def parse_amount(text: str, name: str = "Reward") -> Decimal:
-    """Return an amount as it is written in a request; ValueError where it is none.
+    """Parse an amount as written in a request; ValueError if it is invalid.
 
     >>> parse_amount("0.5")
     Decimal('0.50')
@@ -32,7 +32,7 @@ def parse_amount(text: str, name: str = "Reward") -> Decimal:
 
 
 def round_to_cents(value: Decimal) -> Decimal:
-    """Return the amount with two decimals, rounded half up; ``str`` of it is what a request carries.
+    """Return the amount with two decimals, rounded half up; its ``str`` is the form used in requests.
 
     >>> str(round_to_cents(Decimal("0.125"))), str(round_to_cents(Decimal("3")))
     ('0.13', '3.00')
@@ -41,7 +41,7 @@ def round_to_cents(value: Decimal) -> Decimal:
 
 
 def fee(reward: Decimal, max_assignments: int, *, masters: bool = False) -> Decimal:
-    """Return the fee for one assignment of a HIT with `max_assignments`; rounded once, over all rates.
+    """Return the fee per assignment of a HIT with `max_assignments`, rounded once after adding all rates.
 
     >>> fee(Decimal("0.25"), 5), fee(Decimal("0.25"), 10), fee(Decimal("0.01"), 1)
     (Decimal('0.05'), Decimal('0.10'), Decimal('0.01'))
@@ -62,7 +62,7 @@ def bonus_fee(bonus: Decimal) -> Decimal:
 
 
 def cost(reward: Decimal, assignments: int, *, masters: bool = False) -> Decimal:
-    """Return what a HIT costs when all its assignments are approved: rewards and fees.
+    """Return the cost of a HIT if all its assignments are approved: rewards and fees.
 
     >>> cost(Decimal("0.25"), 5), cost(Decimal("0.25"), 10)
     (Decimal('1.50'), Decimal('3.50'))
@@ -71,11 +71,11 @@ def cost(reward: Decimal, assignments: int, *, masters: bool = False) -> Decimal
 
 
 def hourly_wage(reward: Decimal, seconds: float) -> Decimal:
-    """Return what `reward` for `seconds` of work amounts to in an hour, not rounded.
+    """Return the hourly wage of `reward` for `seconds` of work, not rounded.
 
     >>> round_to_cents(hourly_wage(Decimal("0.25"), 90))
     Decimal('10.00')
     """
     if not seconds > 0:
-        raise ValueError(f"seconds is {seconds}; a number above 0 is allowed")
-    return reward * SECONDS_AN_HOUR / Decimal(str(seconds))
+        raise ValueError(f"seconds is {seconds}; expected a number above 0")
+    return reward * SECONDS_PER_HOUR / Decimal(str(seconds))

@@ -1,4 +1,4 @@
-"""The XML around a question: out for the service, and in with everything checked."""
+"""Write and parse the question XML of HITs."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ ABOVE_PLANE_0 = re.compile("[\U00010000-\U0010ffff]")
 
 @dataclass(frozen=True, slots=True)
 class HTMLQuestion:
-    """A page that the service shows itself."""
+    """A page hosted by the service."""
 
     html: str
     frame_height: int
-    """In pixels; 0 is the height of the window."""
+    """Height in pixels; 0 is the height of the window."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExternalQuestion:
-    """A page of the requester's own site, shown in a frame."""
+    """A page of the requester's site, displayed in a frame."""
 
     url: str
     frame_height: int
@@ -46,18 +46,17 @@ class ExternalQuestion:
 
 @dataclass(frozen=True, slots=True)
 class QuestionForm:
-    """A form in the service's own vocabulary."""
+    """A form in the QuestionForm vocabulary."""
 
     root: Element
 
 
 def write_html_question(html: str, frame_height: int = 0) -> str:
-    """Return the HTMLQuestion XML of a page, in the order that keeps every text whole.
+    """Return the HTMLQuestion XML of a page.
 
-    Characters that XML forbids are dropped (count them before: `forbidden_in_xml`), those above U+FFFF
-    become numeric entities, because the service refuses four-byte UTF-8, and so does a carriage return,
-    which XML would read as a line feed. Raises ValueError where ``]]>`` stands in the page: text must be
-    escaped as HTML before.
+    Characters that XML forbids are dropped (`forbidden_in_xml` lists them). Characters above U+FFFF become
+    numeric entities, because the service refuses four-byte UTF-8; so do carriage returns, which XML reads
+    as line feeds. Raises ValueError if the page contains ``]]>``: text must be escaped as HTML before.
 
     >>> read_question(write_html_question("<p>a&amp;b \U0001f642</p>")).html
     '<p>a&amp;b &#128578;</p>'
@@ -65,7 +64,9 @@ def write_html_question(html: str, frame_height: int = 0) -> str:
     html = FORBIDDEN.sub("", html).replace("\r", "&#13;")
     html = ABOVE_PLANE_0.sub(lambda match: f"&#{ord(match[0])};", html)
     if "]]>" in html:
-        raise ValueError("the page holds ']]>', which would end its CDATA section; write ]]&gt;")
+        raise ValueError(
+            "the page contains ']]>', which would end its CDATA section; expected ]]&gt;"
+        )
     return (
         f'<HTMLQuestion xmlns="{HTML_QUESTION}"><HTMLContent><![CDATA[{html}]]></HTMLContent>'
         f"<FrameHeight>{frame_height}</FrameHeight></HTMLQuestion>"
@@ -73,7 +74,7 @@ def write_html_question(html: str, frame_height: int = 0) -> str:
 
 
 def forbidden_in_xml(text: str) -> list[str]:
-    """Return the characters of a text that XML cannot carry: controls, lone surrogates, U+FFFE, U+FFFF.
+    """Return the characters of a text that XML forbids: controls, lone surrogates, U+FFFE, U+FFFF.
 
     >>> forbidden_in_xml("a\\x00b\\tc")
     ['\\x00']
@@ -82,7 +83,7 @@ def forbidden_in_xml(text: str) -> list[str]:
 
 
 def read_question(question_xml: str) -> HTMLQuestion | ExternalQuestion | QuestionForm:
-    """Return the question; ValueError says what is wrong with the XML.
+    """Parse question XML; ValueError if it is invalid.
 
     All published dates of a schema are accepted. Document type definitions are refused.
     """
@@ -96,17 +97,17 @@ def read_question(question_xml: str) -> HTMLQuestion | ExternalQuestion | Questi
     if kind == "QuestionForm":
         return QuestionForm(root)
     raise ValueError(
-        f"the root element is {root.tag}; HTMLQuestion, ExternalQuestion and QuestionForm are allowed, "
+        f"the root element is {root.tag}; expected HTMLQuestion, ExternalQuestion or QuestionForm, "
         f"each in its namespace, such as {HTML_QUESTION}"
     )
 
 
 def parse_xml(xml: str) -> Element:
-    """Return the root element; ValueError where the XML is not well-formed or has a document type.
+    """Return the root element; ValueError if the XML is not well-formed or has a document type.
 
-    An encoding that the XML declares says nothing: text has none.
+    An encoding declaration is ignored, because the argument is text.
     """
-    # no entity is ever declared, for there is no document type
+    # without a document type, no entities can be declared
     parser = ElementTree.XMLParser(target=_WithoutDoctype(), encoding="utf-8")  # noqa: S314
     try:
         parser.feed(xml.encode("utf-8"))
@@ -114,14 +115,14 @@ def parse_xml(xml: str) -> Element:
     except ElementTree.ParseError as error:
         raise ValueError(f"the XML is not well-formed: {error}") from None
     except UnicodeEncodeError:
-        raise ValueError("the XML holds half of a surrogate pair; it must be Unicode") from None
+        raise ValueError("the XML contains a lone surrogate; expected valid Unicode") from None
     return root
 
 
 class _WithoutDoctype(ElementTree.TreeBuilder):
     def doctype(self, name: Any, public: Any, system: Any) -> None:
-        """Refuse it: entities are how small documents grow without bound or read files."""
-        raise ValueError("the XML has a document type definition; none is allowed")
+        """Refuse document types: entities can expand without bound or read files."""
+        raise ValueError("the XML has a document type definition; expected none")
 
 
 def local_name(element: Element) -> str:
@@ -136,10 +137,10 @@ def local_name(element: Element) -> str:
 def _element_text(root: Element, name: str, *, strip: bool = True) -> str:
     elements = [child for child in root if local_name(child) == name]
     if len(elements) != 1:
-        raise ValueError(f"{local_name(root)} has {len(elements)} elements {name}; one is needed")
+        raise ValueError(f"{local_name(root)} has {len(elements)} {name} elements; expected one")
     text = elements[0].text or ""
     if len(elements[0]):
-        raise ValueError(f"{name} holds elements; it must hold text (use a CDATA section)")
+        raise ValueError(f"{name} contains elements; expected text (use a CDATA section)")
     if not text.strip():
         raise ValueError(f"{name} is empty")
     return text.strip() if strip else text
@@ -149,7 +150,7 @@ def _frame_height(root: Element) -> int:
     text = _element_text(root, "FrameHeight")
     if not re.fullmatch(r"[0-9]{1,6}", text):
         raise ValueError(
-            f"FrameHeight is {text!r}; pixels as a whole number are allowed, 0 for all"
+            f"FrameHeight is {text!r}; expected an integer number of pixels, 0 for the window's height"
         )
     return int(text)
 
@@ -162,5 +163,5 @@ def _external_url(root: Element) -> str:
     except ValueError:
         valid = False
     if not valid:
-        raise ValueError(f"ExternalURL is {url!r}; an https or http address is allowed")
+        raise ValueError(f"ExternalURL is {url!r}; expected an http or https address")
     return url

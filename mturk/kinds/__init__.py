@@ -1,9 +1,9 @@
-"""The kinds of HIT: what each kind shows, and what an answer to it says.
+"""Kinds of HIT: the page and the answers of each kind.
 
-A kind is one folder: a package in this one, or one of another distribution that names it in the entry point
-group ``mturk.kinds`` (``NAME = "PACKAGE:KIND"``). Its ``KIND`` is an instance of a subclass of `HitKind`. The
-folder also holds ``page.html`` (a Jinja template), ``texts.LANGUAGE.toml`` and, where workers take a test,
-``test.LANGUAGE.toml``. No other file names the kind.
+A kind is a package: a subpackage of this one, or a package of another distribution registered in the entry
+point group ``mturk.kinds`` (``NAME = "PACKAGE:KIND"``). Its ``KIND`` is an instance of a subclass of
+`HitKind`. The package also contains ``page.html`` (a Jinja template), ``texts.LANGUAGE.toml`` and, for
+qualification tests, ``test.LANGUAGE.toml``. No other file refers to the kind.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ __all__ = [
 ]  # fmt: skip
 
 Fields = Sequence[tuple[str, str]]
-"""The (name, value) pairs of a form, in their order."""
+"""The (name, value) pairs of a form, in order."""
 Truth = Mapping[tuple[str, str], float]
-"""(group, item) -> true score; the group is empty where items have none. For sentence pairs it is
-(pair, condition) -> similarity, 1 to 5."""
+"""(group, item) -> true score, with an empty group for items without one. For sentence pairs,
+(pair, condition) -> similarity from 1 to 5."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedTuple:
-    """A tuple that a question asks about; or a sentence pair, or a triplet of one with a condition."""
+    """A tuple, a sentence pair, or a triplet (pair and condition) that a HIT asks about."""
 
     tuple_id: str
     group: str
-    """The dialogue's id, or the sentence pair's."""
+    """Id of the dialogue or of the sentence pair."""
     items: tuple[str, ...]
-    """Item ids in the order of the tuple; or the two sentences, and the condition."""
+    """Item ids in the order of the tuple; or the two sentences and the condition."""
     kind: str = DEFAULT_KIND
     """Name of the kind of HIT."""
 
@@ -56,51 +56,51 @@ class ValidAnswer:
 
     expected: ExpectedTuple
     fields: Fields
-    """Of the whole form."""
+    """All fields of the form."""
     assignment: Assignment
     annotator: str
 
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """How simulated workers behave; shares are in [0, 1]."""
+    """Behaviour of simulated workers; shares are in [0, 1]."""
 
     noise: float = 0.25
-    """How far judgments stray from the truth, as in `bws.simulate`."""
+    """Standard deviation of the noise on true scores, as in `bws.simulate`."""
     disagreement: float = 0.0
-    """How far workers differ for good in what they think of an item, as in `bws.simulate`."""
+    """Standard deviation of a worker's constant deviation per item, as in `bws.simulate`."""
     careless: float = 0.0
-    """Share of tuples answered without looking."""
+    """Share of tuples answered at random."""
     returns: float = 0.0
     """Share of accepted HITs that are returned."""
     abandons: float = 0.0
-    """Share of accepted HITs that are abandoned; the worker does not come back."""
+    """Share of accepted HITs that are abandoned; the worker does not return."""
     pace: float = 0.0
-    """Mean seconds spent on a HIT."""
+    """Mean seconds per HIT."""
     country: str = "DE"
     seed: int = 0
 
     def __post_init__(self) -> None:
         shares = {"careless": self.careless, "returns": self.returns, "abandons": self.abandons}
-        wrong = [
-            f"{name} is {share}; a share from 0 to 1 is allowed"
+        problems = [
+            f"{name} is {share}; expected a share from 0 to 1"
             for name, share in shares.items()
             if not 0 <= share <= 1
         ]
         if self.returns == 1:
-            wrong.append("returns is 1; less is allowed, or the work would never end")
+            problems.append("returns is 1; expected less, since the simulation would never end")
         numbers = {"noise": self.noise, "disagreement": self.disagreement, "pace": self.pace}
-        wrong += [
-            f"{name} is {value}; a number from 0 is allowed"
+        problems += [
+            f"{name} is {value}; expected a number of at least 0"
             for name, value in numbers.items()
             if not 0 <= value < float("inf")
         ]
-        if wrong:
-            raise ValueError("\n".join(wrong))
+        if problems:
+            raise ValueError("\n".join(problems))
 
 
 class StatedSettings(Protocol):
-    """The settings that a file states, see `mturk.study.settings_file.SettingsFile`."""
+    """Settings stated in a file, see `mturk.study.settings_file.SettingsFile`."""
 
     @property
     def kind(self) -> str:
@@ -109,112 +109,112 @@ class StatedSettings(Protocol):
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """Setting -> its value, of those that are stated."""
+        """Setting -> value, for the stated settings."""
         ...
 
     def settings(self, language: str | None) -> Settings:
-        """Return all settings of a study in a language; InputError where the file states another."""
+        """Return all settings of a study in a language; InputError if the file states another language."""
         ...
 
 
 @runtime_checkable
 class HitKind(Protocol):
-    """A kind of HIT. Subclasses define what is abstract here; everything else is the same for all kinds."""
+    """A kind of HIT. Subclasses implement the abstract methods; the others have defaults for all kinds."""
 
     part: str
-    """What one question of a HIT is about, such as ``tuple``."""
+    """Name of a part of a HIT, such as ``tuple``."""
     answer: str
-    """What a valid answer to it is, such as ``judgment``."""
+    """Name of a valid answer, such as ``judgment``."""
     file: str
-    """The file that `mturk-hits collect` writes by default."""
+    """Default output file of `mturk-hits collect`."""
     defaults: Mapping[str, Any] = {}
     """Settings whose defaults differ from those of `mturk.study.settings.Settings`."""
     setting_names: Mapping[str, str] = {}
-    """Setting -> its name in the settings file, where that is another."""
+    """Setting -> name in the settings file, if different."""
     setting_comments: Mapping[str, str] = {}
-    """Setting -> the comment above it in the default settings file, where that is another."""
+    """Setting -> comment in the default settings file, if different."""
     unused_settings: Sequence[str] = ()
-    """Settings that the settings file of this kind does not have."""
-    no_judgments_note: str = "is for judgments of tuples"
-    """Why there is no reliability, where there are no judgments."""
+    """Settings that are not supported by this kind."""
+    no_judgments_note: str = "not available; requires judgments of tuples"
+    """Reason for a missing reliability if there are no judgments."""
 
     @property
     def package(self) -> str:
-        """The import package of the kind's folder, in which its page and texts are."""
+        """Import package of the kind, which contains its page and texts."""
         return str(getattr(sys.modules[type(self).__module__].__spec__, "parent", ""))
 
     @abstractmethod
     def plan(
         self, file: str, dialogues: str | None, settings: StatedSettings, language: str | None
     ) -> PlannedStudy:
-        """Return a study from its files; see `mturk.study.plan.plan_hits`.
+        """Plan a study from its files; see `mturk.study.plan.plan_hits`.
 
-        language: BCP 47 tag of files that state none.
+        language: BCP 47 tag for files without a stated language.
         """
         ...
 
     @abstractmethod
     def columns(self, part_id: str) -> Mapping[str, str]:
-        """Return the columns of the answer in a batch file -> the names of the form's fields."""
+        """Return column of the answer in a batch file -> name of the form field."""
         ...
 
     @abstractmethod
     def problems(self, expected: ExpectedTuple, fields: Fields) -> list[str]:
-        """Return all that keeps the fields from being an answer; fields of other names are ignored."""
+        """Return the problems of the fields as an answer; other fields are ignored."""
         ...
 
     @abstractmethod
     def simulate(
         self, expected: ExpectedTuple, truth: Truth, behaviour: Behaviour, worker: str
     ) -> list[tuple[str, str]]:
-        """Return the fields of a simulated worker's answer; always the same for the same worker."""
+        """Return the fields of a simulated worker's answer; deterministic per worker."""
         ...
 
     @abstractmethod
     def write(
         self, answers: Sequence[ValidAnswer], path: str | os.PathLike[str], n_items: int
     ) -> None:
-        """Write valid answers, whole or not at all.
+        """Write valid answers atomically.
 
-        answers: in the order of submission. n_items: of the largest tuple of the study.
+        answers: valid answers in the order of submission. n_items: number of items of the largest tuple.
         """
         ...
 
     def read_truth(self, path: str | os.PathLike[str]) -> Truth | None:
-        """Return the truth of a CSV or TSV file; None where it is not of this kind."""
+        """Return the truth from a CSV or TSV file; None if the file is not of this kind."""
         return None
 
     def remarks(self, expected: ExpectedTuple, fields: Fields) -> list[str]:
-        """Return what a reviewer should look at in a valid answer."""
+        """Return remarks on a valid answer for the reviewer."""
         return []
 
     def form_remarks(self, fields: Fields, settings: Settings) -> list[str]:
-        """Return what a reviewer should look at in a form as a whole."""
+        """Return remarks on a whole form for the reviewer."""
         return []
 
     def batch_value(self, column: str, value: str) -> str:
-        """Return a field's value as the batch file has it."""
+        """Return a field's value in the format of the batch file."""
         return value
 
     def judgments(self, answers: Sequence[ValidAnswer], file: str) -> tuple[Judgments | None, int]:
-        """Return the answers as best-worst judgments, and how many do not state the order shown.
+        """Return the answers as best-worst judgments (None for other kinds), and how many lack the order.
 
-        answers: at least one. file: as messages call it. None: the kind has no such judgments.
+        answers: at least one valid answer. file: name of the file in messages.
         """
         return None, 0
 
 
 @cache
 def get_kind(name: str) -> HitKind:
-    """Return a kind by its name; ValueError where there is none.
+    """Return a kind by name; ValueError if it is unknown.
 
     >>> get_kind("conditions").part
     'pair'
     """
     names = kind_names()
     if name not in names:
-        allowed = f"{', '.join(names[:-1])} and {names[-1]}"
-        raise ValueError(f"kind is {name!r}; {allowed} are allowed")
+        expected = f"{', '.join(names[:-1])} or {names[-1]}"
+        raise ValueError(f"kind is {name!r}; expected {expected}")
     kind = pkgutil.resolve_name(kind_locations()[name])
     if not isinstance(kind, HitKind):
         raise TypeError(f"{kind_locations()[name]} is a {type(kind).__name__}; expected a HitKind")
@@ -224,7 +224,7 @@ def get_kind(name: str) -> HitKind:
 def find_problems(
     expected_tuples: Sequence[ExpectedTuple], fields: Sequence[tuple[str, Any]]
 ) -> list[str]:
-    """Return all that keeps a form's fields from answering everything that a HIT asks."""
+    """Return the problems of a form's fields as answers to all parts of a HIT."""
     return [
         problem
         for expected in expected_tuples

@@ -1,4 +1,4 @@
-"""What the pages of all kinds of HIT share: templates, embedded JSON, characters that XML cannot carry."""
+"""Page rendering for all kinds of HIT: templates, embedded JSON, forbidden characters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["build_question", "count_forbidden_characters", "preview_page", "rend
 
 @cache
 def environment(package: str) -> Any:
-    """Return the templates of a kind's folder and those that all kinds share, with autoescaping on."""
+    """Return the Jinja environment with a kind's templates and the shared ones, with autoescaping."""
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     shared = PackageLoader("mturk.kinds", "templates")
@@ -35,7 +35,7 @@ def environment(package: str) -> Any:
 def render_page(
     package: str, settings: Settings, expected_tuples: Sequence[ExpectedTuple], **values: Any
 ) -> str:
-    """Return ``page.html`` of a kind's folder as HTML, with every text escaped once.
+    """Render ``page.html`` of a kind as HTML, with every text escaped once.
 
     asked: what `mturk.answers.expected_tuples_in_page` finds in the page. values: what the template takes
     besides texts, consent, comment_field, tuples_script and tuples_json.
@@ -61,14 +61,14 @@ def _row(expected: ExpectedTuple) -> dict[str, Any]:
 
 
 def build_question(html: str) -> str:
-    """Return the HTMLQuestion XML of a page; ValueError where it has more than 65,535 bytes."""
+    """Return the HTMLQuestion XML of a page; ValueError if it exceeds 65,535 bytes."""
     xml = write_html_question(html)
     QUESTION.check(xml)
     return xml
 
 
 def script_json(value: Any) -> Any:
-    """Return JSON that cannot end its script element and stays within ASCII, as markup.
+    """Return ASCII JSON that cannot end its script element, as markup.
 
     >>> print(script_json(["</script>"]))
     ["\\u003c/script\\u003e"]
@@ -78,18 +78,18 @@ def script_json(value: Any) -> Any:
     text = json.dumps(value)
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
-    return Markup(text)  # noqa: S704 - no character is left that HTML knows
+    return Markup(text)  # noqa: S704 - all HTML special characters are escaped
 
 
 def count_forbidden_characters(texts: Mapping[str, str]) -> dict[str, int]:
-    """Return how many characters of each text XML cannot carry; texts without any are left out."""
+    """Return name -> number of characters that XML forbids, for texts with any."""
     counts = {name: len(forbidden_in_xml(text)) for name, text in texts.items()}
     return {name: count for name, count in counts.items() if count}
 
 
 def preview_page(plan: HitPlan) -> str:
-    """Return the page of a HIT as a file to open: what workers see before they accept it."""
+    """Return the page of a HIT as HTML, as shown to workers before they accept it."""
     question = read_question(plan.question)
     if not isinstance(question, HTMLQuestion):
-        raise ValueError(f"HIT {plan.number} is no HTMLQuestion; only those can be previewed")
+        raise ValueError(f"HIT {plan.number} cannot be previewed; expected an HTMLQuestion")
     return question.html

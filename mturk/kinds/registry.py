@@ -1,4 +1,4 @@
-"""The names of the kinds of HIT, and where each is defined."""
+"""Registry of the kinds of HIT."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["DEFAULT_KIND", "kind_locations", "kind_names"]
 
 DEFAULT_KIND = "tuples"
 GROUP = "mturk.kinds"
-"""This package, and the entry point group of kinds of other distributions."""
+"""This package, also the entry point group for kinds of other distributions."""
 
 
 @cache
 def kind_locations() -> dict[str, str]:
-    """Return the name of each kind -> where it is defined: the default kind, then built-in kinds first."""
+    """Return name -> location of all kinds: the default kind, built-in kinds, then other kinds."""
     built_in = sorted(
         module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)]) if module.ispkg
     )

@@ -1,4 +1,4 @@
-"""What the kinds of HIT about sentence pairs share: tables, settings, pages, truth, written files."""
+"""Base of the kinds of HIT about sentence pairs: tables, settings, pages, truth, output files."""
 
 from __future__ import annotations
 
@@ -45,56 +45,56 @@ class SentenceKind(HitKind):
     }
     setting_comments: Mapping[str, str] = {
         "dialogue_language": 'Language of the sentences, a BCP 47 tag: "en", "de", "en-GB".\n'
-        "By default that of --language.",
-        "language": "Language of the page's own texts. By default that of the sentences.",
-        "dialogues_per_hit": "Sentence pairs on a page, drawn at random.",
-        "countries": "Where workers are, as they say themselves. It is no test of their language;\n"
-        "`mturk-hits qualify` makes one. [] for anywhere.",
+        "Default: that of --language.",
+        "language": "Language of the page texts. Default: the language of the sentences.",
+        "dialogues_per_hit": "Sentence pairs per page, drawn at random.",
+        "countries": "Countries of workers, as stated by themselves; not a test of their language.\n"
+        "`mturk-hits qualify` creates such a test. [] for all.",
     }
     unused_settings: Sequence[str] = ("language_check",)
     no_judgments_note = (
-        "is for judgments of tuples; giccs-csts verified tells the agreement of labels"
+        "not available; requires judgments of tuples (agreement of labels: giccs-csts verified)"
     )
 
     def read_truth(self, path: str | os.PathLike[str]) -> Truth | None:
-        """Return the similarities of a table of sentence pairs with conditions; None for another table."""
+        """Return the similarities in a table of sentence pairs with conditions; None for other tables."""
         return sentence_truth(path)
 
     def check_no_dialogues(
         self, file: str, dialogues: str | None, settings: StatedSettings
     ) -> None:
-        """Raise InputError where dialogues are given."""
+        """Raise InputError if dialogues are given."""
         if dialogues is not None:
-            message = f"kind is {settings.kind!r}, which has no dialogues; leave --dialogues out"
+            message = f"kind is {settings.kind!r}, which has no dialogues; expected no --dialogues"
             raise InputError(Problem(file, None, message))
 
     def part_values(self, part: SentencePart) -> Mapping[str, str]:
-        """Return what the page needs of a part besides its sentences: the names of its fields."""
+        """Return the values of a part for the page besides its sentences: the names of its fields."""
         return {f"{name}_field": field for name, field in self.columns(part.tuple_id).items()}
 
     def plan_pages(
         self, parts: Sequence[SentencePart], settings: Settings, file: str, **texts: Any
     ) -> PlannedStudy:
-        """Return a study of sentence pairs.
+        """Plan a study of sentence pairs.
 
-        The parts are dealt at random, from the settings' seed; two conditions of a sentence pair do not
-        meet on a page where that can be avoided. The same call after a crash gives the same HITs.
+        The parts are distributed at random, seeded by the settings. If possible, a page contains only one
+        condition of a sentence pair. Repeating the call after a crash gives the same HITs.
 
-        texts: what the page's template takes besides.
+        texts: further values for the page template.
         """
         from mturk.kinds.pages import build_question
         from mturk.study.plan import PlannedStudy, plan_hits
 
         pages = _pages(parts, settings)
 
-        def question(page: Sequence[SentencePart], its: Settings) -> str:
-            return build_question(self.render(page, its, **texts))
+        def question(page: Sequence[SentencePart], page_settings: Settings) -> str:
+            return build_question(self.render(page, page_settings, **texts))
 
         plans = plan_hits(pages, settings, _digest(pages, settings), question, display_name(file))
         return PlannedStudy(settings, tuple(plans), tuple(_notes(parts, pages, settings)))
 
     def render(self, page: Sequence[SentencePart], settings: Settings, **texts: Any) -> str:
-        """Return the page of a HIT as HTML, with every text escaped once."""
+        """Render the page of a HIT as HTML, with every text escaped once."""
         from mturk.kinds.pages import render_page
 
         parts = [{"sentences": part.item_ids[:2], **self.part_values(part)} for part in page]
@@ -107,7 +107,7 @@ class SentenceKind(HitKind):
 
 
 def answer_context(row: ValidAnswer) -> list[str]:
-    """Return who gave an answer, where, in how many seconds, and the comment of the whole form."""
+    """Return annotator, assignment id, seconds and comment of an answer."""
     seconds = dict(row.fields).get(answers.seconds_field(row.expected.tuple_id), "")
     context = row.assignment.assignment_id, seconds, answers.read_comment(row.fields)
     return [row.annotator, *context]
@@ -116,7 +116,7 @@ def answer_context(row: ValidAnswer) -> list[str]:
 def write_rows(
     header: Sequence[str], rows: Iterable[Sequence[str]], path: str | os.PathLike[str]
 ) -> None:
-    """Write the columns of a kind of study and those of `answer_context`, whole or not at all."""
+    """Write the columns of a kind and those of `answer_context`, atomically."""
     write_atomic(path, csv_text(rows, [*header, *CONTEXT]))
 
 
@@ -131,13 +131,13 @@ def _pages(parts: Sequence[SentencePart], settings: Settings) -> list[list[Sente
 
 
 def _separate_pairs(parts: Sequence[SentencePart]) -> list[SentencePart]:
-    """Put the first part of every sentence pair first, then the second of each, and so on."""
-    turn: Counter[str] = Counter()
-    turns = []
+    """Return the parts in rounds: the first part of every sentence pair, then the second, and so on."""
+    part_counts: Counter[str] = Counter()
+    rounds = []
     for part in parts:
-        turns.append(turn[part.group])
-        turn[part.group] += 1
-    return [part for _, part in sorted(zip(turns, parts, strict=True), key=lambda both: both[0])]
+        rounds.append(part_counts[part.group])
+        part_counts[part.group] += 1
+    return [part for _, part in sorted(zip(rounds, parts, strict=True), key=lambda entry: entry[0])]
 
 
 def _digest(pages: Sequence[Sequence[SentencePart]], settings: Settings) -> str:
@@ -167,32 +167,32 @@ def _notes(
         {part.tuple_id: "".join(part.item_ids) for part in parts}
     )
     for name, count in forbidden_counts.items():
-        yield f"{name}: {count} characters cannot be shown and are left out"
+        yield f"{name}: {count} characters cannot be displayed and are omitted"
 
 
 SENTENCES = ("sentence1", "sentence2")
 CONDITION = "condition"
 UID_COLUMNS = ("uid", "index", "Unnamed: 0", "column 1")
-"""What the column of uids is called, as `giccs.csts.data` has it."""
-LONGEST_ID = 100
+"""Names of the uid column, as in `giccs.csts.data`."""
+MAX_UID_CHARACTERS = 100
 INTENDED_VALUES = {"high": 5.0, "low": 1.0}
-"""The similarity that the writers of a condition intended, in collected conditions."""
+"""Intended similarity of collected conditions."""
 
 
 @dataclass(frozen=True, slots=True)
 class SentencePart:
-    """A sentence pair, or a triplet of it and a condition: one question of a HIT."""
+    """A sentence pair or a triplet (pair and condition) of a HIT."""
 
     tuple_id: str
-    """The pair's id, or the triplet's uid."""
+    """Id of the pair, or uid of the triplet."""
     group: str
-    """The pair's id."""
+    """Id of the pair."""
     item_ids: tuple[str, ...]
-    """The two sentences, and the condition where there is one; as they stand in the file."""
+    """The two sentences, and the condition of a triplet, as in the file."""
 
 
 def pair_id(sentence1: str, sentence2: str) -> str:
-    """Return the id of a sentence pair: the same two sentences have the same in every file.
+    """Return the id of a sentence pair, which depends on the two sentences only.
 
     >>> pair_id("A kite.", "A bus.")
     'p77535d1a75c5'
@@ -202,9 +202,9 @@ def pair_id(sentence1: str, sentence2: str) -> str:
 
 
 def read_pairs(path: str) -> list[SentencePart]:
-    """Read the columns sentence1 and sentence2; others are let be.
+    """Read the columns sentence1 and sentence2; other columns are ignored.
 
-    Raises InputError with every problem: an empty sentence, two that are the same, a pair that repeats.
+    Raises InputError with all problems: an empty sentence, two equal sentences, a repeated pair.
     """
     table = _table(path, SENTENCES)
     rows = list(_rows(table, SENTENCES))
@@ -213,17 +213,17 @@ def read_pairs(path: str) -> list[SentencePart]:
     for (line, texts), row_problems in zip(rows, map(_row_problems, rows), strict=True):
         problems += [Problem(table.file, line, text) for text in row_problems]
         if texts[0].strip() and texts[0].split() == texts[1].split():
-            message = "the two sentences are the same; they cannot differ in any respect"
+            message = "the two sentences are equal; expected different sentences"
             problems.append(Problem(table.file, line, message))
     problems += _duplicate_problems(table, parts, "the sentence pair")
     return _check_parts(table, parts, problems)
 
 
 def read_triplets(path: str) -> list[SentencePart]:
-    """Read the columns sentence1, sentence2, condition and uid, or the number of the row; others are let be.
+    """Read the columns sentence1, sentence2, condition and uid (default: row number); others are ignored.
 
-    Raises InputError with every problem: an empty text, a uid that is empty, repeats or cannot be written
-    into a form.
+    Raises InputError with all problems: an empty text, an empty or repeated uid, a uid that a form cannot
+    contain.
     """
     columns = (*SENTENCES, CONDITION)
     table = _table(path, columns)
@@ -259,7 +259,7 @@ def _rows(table: Table, columns: Sequence[str]) -> Iterator[Row]:
 
 def _row_problems(row: Row) -> list[str]:
     return [
-        f"{name} is empty; a text is needed"
+        f"{name} is empty; expected a text"
         for name, text in zip((*SENTENCES, CONDITION), row[1], strict=False)
         if not text.strip()
     ]
@@ -274,17 +274,17 @@ def _uids(table: Table) -> list[str]:
 
 def _uid_problems(uid: str) -> Iterator[str]:
     plain = not any(c in "\t\r\n" or "\x7f" <= c <= "\x9f" for c in uid)
-    if not uid or len(uid) > LONGEST_ID or forbidden_in_xml(uid) or not plain:
-        yield f"the uid is {uid!r}; 1 to {LONGEST_ID} characters of plain text are allowed"
+    if not uid or len(uid) > MAX_UID_CHARACTERS or forbidden_in_xml(uid) or not plain:
+        yield f"the uid is {uid!r}; expected 1 to {MAX_UID_CHARACTERS} characters of plain text"
 
 
 def _duplicate_problems(
     table: Table, parts: Sequence[SentencePart], label: str
 ) -> Iterator[Problem]:
-    first: dict[str, int] = {}
+    first_lines: dict[str, int] = {}
     for line, part in zip(table.lines.tolist(), parts, strict=True):
-        if first.setdefault(part.tuple_id, line) != line:
-            message = f"{label} stands in line {first[part.tuple_id]} already; once is allowed"
+        if first_lines.setdefault(part.tuple_id, line) != line:
+            message = f"{label} repeats line {first_lines[part.tuple_id]}; expected each once"
             yield Problem(table.file, line, message)
 
 
@@ -292,17 +292,17 @@ def _check_parts(
     table: Table, parts: list[SentencePart], problems: list[Problem]
 ) -> list[SentencePart]:
     if not parts and not problems:
-        problems = [Problem(table.file, None, "holds no rows; sentence pairs are expected")]
+        problems = [Problem(table.file, None, "has no rows; expected sentence pairs")]
     if problems:
-        raise InputError(sorted(problems, key=lambda one: one.line or 0))
+        raise InputError(sorted(problems, key=lambda problem: problem.line or 0))
     return parts
 
 
 def sentence_truth(path: str | os.PathLike[str]) -> dict[tuple[str, str], float] | None:
-    """Return (pair id, condition) -> similarity from 1 to 5; None where the table is not of sentence pairs.
+    """Return (pair id, condition) -> similarity from 1 to 5; None if the table has no sentence pairs.
 
-    It comes from the column label (rows without one are left out) or, as in collected conditions, from
-    intended: high is 5 and low 1. Raises InputError with every value that is neither.
+    The similarity is read from the column label (rows without a label are skipped) or, in collected
+    conditions, from intended: high is 5 and low is 1. Raises InputError with all invalid values.
     """
     from bws.files.table import read_table
 
@@ -311,7 +311,7 @@ def sentence_truth(path: str | os.PathLike[str]) -> dict[tuple[str, str], float]
         return None
     column = next((name for name in ("label", "intended") if name in table.frame.columns), None)
     if column is None:
-        message = "has neither a column label nor intended; one is needed for the truth"
+        message = "has neither a column label nor a column intended; expected one of them"
         raise InputError(Problem(table.file, 1, message))
     truth: dict[tuple[str, str], float] = {}
     problems = list(table.problems)
@@ -323,7 +323,7 @@ def sentence_truth(path: str | os.PathLike[str]) -> dict[tuple[str, str], float]
         if value is not None:
             truth[pair_id(sentence1, sentence2), condition] = value
         elif cell.strip():
-            message = f"{column} is {cell!r}; 1 to 5, high and low are allowed"
+            message = f"{column} is {cell!r}; expected 1 to 5, high or low"
             problems.append(Problem(table.file, line, message))
     if problems:
         raise InputError(problems)

@@ -1,4 +1,4 @@
-"""The texts of worker pages: those that ship, and those of a TOML file in another language."""
+"""Texts of worker pages: built-in texts, and texts in other languages from a TOML file."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ __all__ = [
 ]
 
 OPTIONAL = frozenset(["cloze", "criteria"])
-"""Keys that a file may leave out: the language check, and the texts of the writers' sheet."""
+"""Optional keys: the language check, and the texts of the writers' sheet."""
 HIT = {"title": limits.TITLE, "description": limits.DESCRIPTION, "keywords": limits.KEYWORDS}
 
 
 @cache
 def built_in_texts(package: str, language: str, name: str = "texts") -> dict[str, Any]:
-    """Return what ``NAME.LANGUAGE.toml`` in the folder of a kind of HIT holds.
+    """Return the content of ``NAME.LANGUAGE.toml`` of a kind of HIT.
 
     >>> built_in_texts("mturk.kinds.tuples", "en")["language"]
     'en'
@@ -39,14 +39,14 @@ def built_in_texts(package: str, language: str, name: str = "texts") -> dict[str
 
 
 def read_built_in_file(package: str, language: str, name: str = "texts") -> str:
-    """Return ``NAME.LANGUAGE.toml`` of a folder as it ships; FileNotFoundError where there is none."""
+    """Return ``NAME.LANGUAGE.toml`` of a package as text; FileNotFoundError if it is missing."""
     file = _folder(package) / f"{name}.{language}.toml"
     return file.read_text(encoding="utf-8")
 
 
 @cache
 def built_in_languages(package: str, name: str = "texts") -> tuple[str, ...]:
-    """Return the languages in which a kind of HIT has texts, sorted.
+    """Return the languages of a kind's built-in texts, sorted.
 
     >>> built_in_languages("mturk.kinds.tuples"), built_in_languages("mturk.kinds.conditions", "test")
     (('de', 'en'), ('en',))
@@ -56,28 +56,28 @@ def built_in_languages(package: str, name: str = "texts") -> tuple[str, ...]:
 
 
 def _folder(package: str) -> Traversable:
-    """Return a package's folder without importing the package itself."""
+    """Return a package's directory without importing the package."""
     parent, _, name = package.rpartition(".")
     return resources.files(parent) / name if parent else resources.files(package)
 
 
 def page_texts(package: str, language: str, texts: str = "") -> dict[str, Any]:
-    """Return the texts of a kind's page: those of TOML `texts`, or, where it is empty, those that ship."""
+    """Return the texts of a kind's page: from TOML `texts`, or, if empty, the built-in ones."""
     return parse_texts(texts) if texts else built_in_texts(package, language)
 
 
 @cache
 def parse_texts(texts: str) -> dict[str, Any]:
-    """Return the texts of a file that `read_texts` has checked; InputError where a ledger was damaged."""
+    """Parse texts checked by `read_texts`; InputError if the ledger that stores them is damaged."""
     return parse_toml(texts, "texts")
 
 
 def read_texts(path: str | os.PathLike[str], package: str) -> str:
-    """Return the content of a TOML file with the texts of a kind's page, checked.
+    """Read and check a TOML file with the texts of a kind's page; return its content.
 
-    It has the keys of the English file that ships (`mturk-hits estimate --default-texts` prints it), with
-    values of the same kinds, and ``language``, a BCP 47 tag. ``[[cloze]]``, the words of the language check,
-    may be absent; then pages have none. Raises InputError with every fault.
+    It must have the keys and types of the built-in English file (`mturk-hits estimate --default-texts` prints
+    it), and ``language``, a BCP 47 tag. ``[[cloze]]``, the language check, is optional; without it, pages
+    have none. Raises InputError with all problems.
     """
     table = read_toml(path)
     problems = list(_structure_problems(table, built_in_texts(package, "en"), ""))
@@ -91,7 +91,7 @@ def read_texts(path: str | os.PathLike[str], package: str) -> str:
 def _structure_problems(
     table: Mapping[str, Any], model: Mapping[str, Any], prefix: str
 ) -> Iterator[str]:
-    """Yield what a table lacks, has too many, or has of another type than the model."""
+    """Yield missing and unknown keys, and values whose type differs from the model."""
     for key in sorted(table.keys() - model.keys() - OPTIONAL):
         yield f"unknown key {prefix}{key}; expected {', '.join(model)}"
     for key, value in model.items():
@@ -109,7 +109,7 @@ def _structure_problems(
 
 
 def _list_problems(values: Sequence[Any], model: Sequence[Any], path: str) -> Iterator[str]:
-    """Yield how elements differ from those of the model."""
+    """Yield elements whose type or structure differs from the model."""
     if not values and model:
         yield f"{path} is empty; expected at least one element"
     for number, value in enumerate(values, start=1):
@@ -126,9 +126,9 @@ def _list_problems(values: Sequence[Any], model: Sequence[Any], path: str) -> It
 def _element_model(
     element: Mapping[str, Any], model: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """Return what is expected of a table in a list: the keys that all tables of the model have.
+    """Return the model for a table in a list: the keys of all tables of the model.
 
-    Keys that some of them have, or have without a value, may be absent or empty.
+    Keys that are missing or empty in some tables of the model are optional.
     """
     expected: dict[str, Any] = {}
     for key in {key for table in model for key in table}:

@@ -1,8 +1,8 @@
-"""Carrying out decisions, each exactly once, whatever crashes, is lost or comes twice.
+"""Execution of actions, each exactly once, despite crashes, lost responses and duplicate requests.
 
-A decision is written down before the first call; its token follows from what it says, so that the same
-file read again gives the same decisions. Each is marked as sent before its call and as done after it.
-One that was sent and not done may have been carried out: every call here finds that out for itself.
+Actions are recorded before the first call. The token is derived from the content of an action, so reading
+the same file again yields the same actions. Each action is marked as sent before its call and as done after
+it. An action that was sent but is not done may have been executed; every call checks that itself.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ log = logging.getLogger(__name__)
 TOKEN_DIGITS = 40
 Clock = Callable[[], float]
 Do = Callable[[Action], bool]
-"""Carries out an action: True where this call has done it, False where it was done before."""
+"""Executes an action; returns True if this call executed it, False if it was executed before."""
 
 
 class RefusedError(Exception):
-    """The service does not carry out a decision; the text says why."""
+    """The service refused an action; the message states the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class ActionResults:
-    """What became of decisions."""
+    """Results of executing actions."""
 
     done: tuple[Action, ...]
-    """Now."""
+    """Executed by this call."""
     already_done: tuple[Action, ...]
-    """Earlier: nothing was to be done."""
+    """Executed earlier."""
     refused: tuple[tuple[Action, str], ...]
-    """With the service's reason."""
+    """Refused actions, each with the service's reason."""
 
 
 def make_action(kind: ActionKind, target: str, amount: str = "", text: str = "") -> Action:
-    """Return a decision with its token, at most 64 characters.
+    """Return an action with its token, at most 64 characters.
 
     >>> make_action("bonus", "3A", "0.50", "Danke").token
     'bonus-805d88aeaadeaca11090653327e78063ee72bba2'
@@ -61,12 +61,12 @@ def make_action(kind: ActionKind, target: str, amount: str = "", text: str = "")
 
 
 def unfinished_actions(ledger: Ledger, *kinds: ActionKind) -> list[Action]:
-    """Return the decisions of these kinds that an earlier command has not brought to an end."""
+    """Return the actions of these kinds that an earlier command has not completed."""
     return [action for action in ledger.actions("meant", "sent") if action.kind in kinds]
 
 
 def supersede_reviews(ledger: Ledger, actions: Sequence[Action], now: float) -> None:
-    """Give up unfinished reviews of assignments about which something else is decided now."""
+    """Mark unfinished reviews as failed if their assignments have other decisions now."""
     tokens, targets = {action.token for action in actions}, {action.target for action in actions}
     for action in unfinished_actions(ledger, "approve", "reject"):
         if action.target in targets and action.token not in tokens:
@@ -81,15 +81,15 @@ def execute_actions(
     clock: Clock = time.time,
     progress: Callable[[Sequence[Action]], Iterable[Action]] = iter,
 ) -> ActionResults:
-    """Carry out decisions in their order; hold `ledger.alone()`.
+    """Execute actions in order; the caller must hold `ledger.exclusive_lock()`.
 
-    One that the service refuses does not stop the others, and is tried again when it is decided again.
-    Where the service is away, ServiceError ends it, and the same again goes on.
+    A refused action does not stop the others; it is retried when it is planned again. Raises ServiceError if
+    the service is unreachable; calling the function again continues.
     """
     finished = {action.token for action in ledger.actions("done")}
     n_new = ledger.plan_actions(actions, clock())
     pending = [action for action in actions if action.token not in finished]
-    log.debug("%d decisions: %d new, %d to carry out", len(actions), n_new, len(pending))
+    log.debug("%d actions: %d new, %d to execute", len(actions), n_new, len(pending))
     done, refused = [], []
     for action in progress(pending):
         ledger.set_action_state(action.token, "sent", clock())

@@ -1,4 +1,4 @@
-"""The batch results file of the requester's site: a row an assignment, as its users know it."""
+"""Batch results file in the format of the requester website: one row per assignment."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ def batch_csv(
     *,
     now: float,
 ) -> tuple[str, list[str]]:
-    """Return the file, and the ids of the assignments whose answers cannot be read (their cells are empty).
+    """Return the file, and the ids of assignments with unreadable answers (their cells are empty).
 
     The n-th tuple of a HIT is in Input.n.tuple_id, Input.n.group, Input.n.item1, ..., and its answer in
-    Answer.n.best, Answer.n.worst, Answer.n.shown (item ids with ``;`` between them) and
-    Answer.n.seconds; of sentence pairs the items are their texts, and the answer is in Answer.n.high and
-    low, or Answer.n.label and not_applicable. Everything else that the form said is in Answer.<name of
-    the field>. The rates are the worker's within this study. `bws` reads the file as ``mturk-batch``, and
-    `review` takes it back with marks under Approve and Reject.
+    Answer.n.best, Answer.n.worst, Answer.n.shown (item ids separated by ``;``) and Answer.n.seconds. For
+    sentence pairs, the items are their texts, and the answer is in Answer.n.high and low, or in
+    Answer.n.label and not_applicable. All other fields of the form are in Answer.<name of the field>. The
+    approval rates are those of the worker in this study. `bws` reads the file as ``mturk-batch``; `review`
+    reads it with marks in the columns Approve and Reject.
 
-    hits: HIT id -> the HIT as the service lists it; of one that is deleted there the ledger tells.
-    worker: who an assignment is by. now: seconds since 1970, for the rates.
+    hits: HIT id -> the HIT as listed by the service; deleted HITs are taken from the ledger.
+    worker: returns the worker of an assignment. now: seconds since 1970, for the approval rates.
     """
     study, tuples = ledger.study(), expected_tuples(ledger)
     of_id = {hit.hit_id: hit for hit in ledger.hits()}
@@ -84,7 +84,7 @@ def _format_csv(
 
 
 def _order(answers: Iterable[str]) -> Callable[[str], tuple[int, int, str]]:
-    """Return the key that orders columns by part, in it as they are named here; the others come last."""
+    """Return a sort key: by part, then in the order of the names; all other columns last."""
     names = ("tuple_id", "group", *(f"item{n}" for n in range(1, 100)), *answers)
 
     def key(column: str) -> tuple[int, int, str]:
@@ -162,7 +162,7 @@ def _input_cells(tuples: Sequence[ExpectedTuple]) -> Cells:
 
 
 def _answer_cells(assignment: Assignment, tuples: Sequence[ExpectedTuple]) -> tuple[Cells, bool]:
-    """Return the answer's cells, and whether it could be read; what is no judgment is written as it is."""
+    """Return the answer's cells, and whether the answer is readable; invalid values stay unchanged."""
     try:
         fields = dict(answers.from_xml(assignment.answer_xml))
     except ValueError:
@@ -180,7 +180,7 @@ def _answer_cells(assignment: Assignment, tuples: Sequence[ExpectedTuple]) -> tu
 
 
 def pacific(at: float | None) -> str:
-    """Return a time (seconds since 1970) as the requester's site writes it; empty where there is none.
+    """Return a time (seconds since 1970) in the format of the requester website; empty for None.
 
     >>> pacific(1574312606.0), pacific(1594312606.0)
     ('Wed Nov 20 21:03:26 PST 2019', 'Thu Jul 09 09:36:46 PDT 2020')

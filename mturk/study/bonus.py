@@ -1,4 +1,4 @@
-"""Bonuses: read from a file, priced, and each paid exactly once."""
+"""Bonuses: reading, cost, and payment exactly once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COLUMNS = {"assignment_id": "assignmentid", "amount": "amount", "reason": "reaso
 
 @dataclass(frozen=True, slots=True)
 class BonusPrice:
-    """What bonuses cost, in US dollars."""
+    """Cost of bonuses in US dollars."""
 
     bonuses: Decimal
     fees: Decimal
@@ -36,7 +36,7 @@ class BonusPrice:
 
 
 def bonus_price(actions: Iterable[Action]) -> BonusPrice:
-    """Return what the bonuses cost.
+    """Return the cost of the bonuses.
 
     >>> bonus_price([make_action("bonus", "3A", "1.00"), make_action("bonus", "3B", "0.02")]).total
     Decimal('1.23')
@@ -49,8 +49,8 @@ def bonus_price(actions: Iterable[Action]) -> BonusPrice:
 def read_bonuses(path: str | os.PathLike[str], ledger: Ledger) -> list[Action]:
     """Read the columns assignment_id, amount (US dollars) and reason.
 
-    Raises InputError with everything that is wrong: an assignment that is not in the ledger, an amount
-    that is none, no reason, the same bonus twice.
+    Raises InputError with all problems: an assignment that is not in the ledger, an invalid amount, a missing
+    reason, a repeated bonus.
     """
     table = read_table(path)
     columns = [_column(table, name) for name in COLUMNS]
@@ -64,7 +64,8 @@ def read_bonuses(path: str | os.PathLike[str], ledger: Ledger) -> list[Action]:
         )
         if action and action.token in actions:
             wrong.append(
-                f"repeats the bonus of line {lines[action.token]}; where both are meant, give other reasons"
+                f"repeats the bonus of line {lines[action.token]}; "
+                "expected different reasons if both are intended"
             )
         elif action:
             actions[action.token], lines[action.token] = action, line
@@ -78,7 +79,7 @@ def _column(table: Table, name: str) -> list[str]:
     column = first_of(table.frame.columns, [COLUMNS[name]])
     if column is None:
         header = ", ".join(table.frame.columns[:20])
-        message = f"has the columns {header}; {', '.join(COLUMNS)} are expected"
+        message = f"has the columns {header}; expected {', '.join(COLUMNS)}"
         raise InputError(Problem(table.file, None, message))
     return list(table.frame[column])
 
@@ -88,23 +89,23 @@ def _bonus(
 ) -> tuple[Action | None, list[str]]:
     wrong = []
     if assignment_id not in known_ids:
-        wrong.append(f"there is no assignment {assignment_id!r} in {path}")
+        wrong.append(f"unknown assignment {assignment_id!r}; expected one in {path}")
     if problem := BONUS_REASON.problem(reason):
         wrong.append(f"reason: {problem}")
     try:
         value = parse_amount(dollars.removeprefix("$"), "amount")
         if not value:
-            wrong.append("amount is 0; at least 0.01 is allowed")
+            wrong.append("amount is 0; expected at least 0.01")
     except ValueError as error:
         wrong.append(str(error))
     return (None, wrong) if wrong else (make_action("bonus", assignment_id, str(value), reason), [])
 
 
 def pay_bonus(client: Any, action: Action) -> bool:
-    """Pay a bonus at the service; False where the same was paid already. For `actions.execute_actions`.
+    """Pay a bonus; return False if it was paid before. For `actions.execute_actions`.
 
-    The service's list is asked first: its tokens are forgotten after 24 hours, and the ledger may have
-    been put back from a backup.
+    The service's list of payments is checked first: the service remembers tokens for 24 hours only, and the
+    ledger may have been restored from a backup.
     """
     with translate_errors():
         try:
@@ -120,7 +121,7 @@ def pay_bonus(client: Any, action: Action) -> bool:
             )
         except client.exceptions.RequestError as error:
             if error_code(error).endswith("DuplicateRequest"):
-                return False  # an earlier call paid it although its answer was lost
+                return False  # paid by an earlier call whose response was lost
             raise RefusedError(f"{error} ({error_code(error)})") from None
     return True
 

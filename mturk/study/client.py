@@ -1,4 +1,4 @@
-"""Which service is meant, and a client of it. The only module that imports boto3."""
+"""Service endpoints and the boto3 client; the only module that imports boto3."""
 
 from __future__ import annotations
 
@@ -30,37 +30,38 @@ LOCAL = "http://127.0.0.1:8765"
 SANDBOX = "https://mturk-requester-sandbox.us-east-1.amazonaws.com"
 PRODUCTION = "https://mturk-requester.us-east-1.amazonaws.com"
 NAMES = {"local": LOCAL, "sandbox": SANDBOX, "production": PRODUCTION}
-REGION = "us-east-1"  # in any other the service has no host
+REGION = "us-east-1"  # the service exists in this region only
 STATIC = ("env", "shared-credentials-file", "config-file")
 CLOSED = (
-    "Amazon Mechanical Turk closed on 2026-09-30. Run a service of your own with `mturk-hits serve` "
-    "and name it with --endpoint local or its address; --confirm-production calls the old address all "
-    "the same, where every assignment would cost real money"
+    "Amazon Mechanical Turk closed on 2026-09-30. Run your own annotation service with `mturk-hits serve` "
+    "and select it with --endpoint local or its address; --confirm-production uses the old address "
+    "nevertheless, where every assignment would cost real money"
 )
 
 
 class ServiceError(OSError):
-    """The service could not be reached, or refused a call; the text is for people."""
+    """The service is unreachable or refused a call; the message is shown to the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where the calls go."""
+    """Address of a service."""
 
     url: str
     loopback: bool
-    """On this machine: the balance is imaginary, and keys are needed only where the service has some."""
+    """Whether the service runs on this machine: its balance is simulated, and keys are needed only if it has
+    keys."""
 
     @property
     def amazon(self) -> bool:
-        """Whether it is Mechanical Turk itself or its sandbox."""
+        """Whether this is Mechanical Turk or its sandbox."""
         return (urlsplit(self.url).hostname or "").endswith(".amazonaws.com")
 
 
 def resolve(endpoint: str, *, insist_on_production: bool = False) -> Endpoint:
-    """Return what ``local``, ``sandbox``, ``production`` or an address means.
+    """Return the endpoint for ``local``, ``sandbox``, ``production`` or an address.
 
-    Raises ValueError for anything else, and for production unless one insists: it closed.
+    Raises ValueError for anything else, and for production unless `insist_on_production`, since it closed.
 
     >>> resolve("local")
     Endpoint(url='http://127.0.0.1:8765', loopback=True)
@@ -74,8 +75,8 @@ def resolve(endpoint: str, *, insist_on_production: bool = False) -> Endpoint:
         host = None
     if not host:
         raise ValueError(
-            f"the endpoint is {endpoint!r}; local, sandbox, production or an address such as {LOCAL} "
-            "is allowed"
+            f"the endpoint is {endpoint!r}; expected local, sandbox, production or an address such as "
+            f"{LOCAL}"
         )
     if host == urlsplit(PRODUCTION).hostname and not insist_on_production:
         raise ValueError(CLOSED)
@@ -83,7 +84,8 @@ def resolve(endpoint: str, *, insist_on_production: bool = False) -> Endpoint:
 
 
 def _is_origin(parts: SplitResult) -> bool:
-    """Tell whether an address is a scheme, a host and perhaps a port; ValueError where the port is none."""
+    """Return whether an address has a scheme, a host and optionally a port only; ValueError for an invalid
+    port."""
     extra = (parts.path.strip("/"), parts.query, parts.fragment)
     has_valid_port = parts.port is None or parts.port > 0
     return (
@@ -104,11 +106,11 @@ def _is_loopback(host: str) -> bool:
 def connect(endpoint: Endpoint, *, timeout: float = 60.0, max_attempts: int = 10) -> Any:
     """Return a boto3 client of the service.
 
-    timeout: seconds to wait for an answer. attempts: how often a call is made before it fails; between
-        them the waiting grows, and adapts where the service throttles.
+    timeout: seconds to wait for a response. max_attempts: attempts per call, with increasing delays that
+        adapt to throttling.
 
-    Raises ServiceError where there is no such client, there are no credentials, or nobody listens on
-    this machine. Calls with this client raise botocore's errors; run them in `translate_errors`.
+    Raises ServiceError if boto3 has no such client, the AWS settings are invalid, or no service listens on
+    this machine. Calls raise botocore's errors; make them within `translate_errors`.
     """
     if endpoint.loopback:
         _check_listening(endpoint)
@@ -125,23 +127,26 @@ def connect(endpoint: Endpoint, *, timeout: float = 60.0, max_attempts: int = 10
     )
     try:
         session = boto3.Session(botocore_session=_session(endpoint))
-        # an explicit address, so that AWS_ENDPOINT_URL_MTURK counts for nothing
+        # an explicit address overrides AWS_ENDPOINT_URL_MTURK
         client = session.client(
             "mturk", config=config, endpoint_url=endpoint.url, **_keys(session, endpoint)
         )
     except UnknownServiceError:
         raise ServiceError(
-            f"boto3 {boto3.__version__} has no client for Mechanical Turk any more; "
-            "install one that has, such as the version in giccs's constraints.txt"
+            f"boto3 {boto3.__version__} has no client for Mechanical Turk; "
+            "expected a version that has one, such as the version in giccs's constraints.txt"
         ) from None
     except BotoCoreError as error:  # a broken ~/.aws/config, an unknown AWS_PROFILE
-        raise ServiceError(f"the AWS settings cannot be used: {error}") from None
+        raise ServiceError(f"the AWS settings are invalid: {error}") from None
     client.meta.events.register("before-call.mturk", _record_start)
     client.meta.events.register("after-call.mturk", _log_call)
     client.meta.events.register("after-call-error.mturk", _log_failure)
     client.meta.events.register("after-call.mturk", _check_response)
     log.debug(
-        "client of %s: boto3 %s, %d attempts a call", endpoint.url, boto3.__version__, max_attempts
+        "client of %s: boto3 %s, at most %d attempts per call",
+        endpoint.url,
+        boto3.__version__,
+        max_attempts,
     )
     return client
 
@@ -153,10 +158,10 @@ def _record_start(*, context: dict[str, Any], **_: Any) -> None:
 def _log_call(
     *, model: Any, parsed: Mapping[str, Any], context: Mapping[str, Any], **_: Any
 ) -> None:
-    """Log a call and how it ended: nothing of what was sent or answered, which is about people."""
+    """Log a call and its result, but not its content, which may be personal data."""
     about = parsed.get("ResponseMetadata", {})
     log.debug(
-        "%s: %s, %.3f s, request %s, tried again %d times", model.name,
+        "%s: %s, %.3f s, request %s, %d retries", model.name,
         parsed.get("Error", {}).get("Code", "done"), time.perf_counter() - context["giccs_began"],
         about.get("RequestId", "without id"), about.get("RetryAttempts", 0),
     )  # fmt: skip
@@ -164,11 +169,11 @@ def _log_call(
 
 def _log_failure(*, exception: Exception, context: Mapping[str, Any], **_: Any) -> None:
     seconds = time.perf_counter() - context["giccs_began"]
-    log.debug("no answer after %.3f s: %s", seconds, type(exception).__name__)
+    log.debug("no response after %.3f s: %s", seconds, type(exception).__name__)
 
 
 def _check_response(*, parsed: Mapping[str, Any], model: Any, http_response: Any, **_: Any) -> None:
-    """Refuse a good answer that broke off: botocore reads it as one that says nothing."""
+    """Raise ServiceError for a truncated response, which botocore parses as an empty one."""
     expected_members = model.output_shape.members if model.output_shape else {}
     if (
         http_response.status_code < 300
@@ -176,23 +181,23 @@ def _check_response(*, parsed: Mapping[str, Any], model: Any, http_response: Any
         and not expected_members.keys() & parsed.keys()
     ):
         raise ServiceError(
-            f"{model.name}: the answer of the service broke off; what it did is unknown"
+            f"{model.name}: the response was truncated; the result of the call is unknown"
         )
 
 
 def _check_listening(endpoint: Endpoint) -> None:
-    """Say at once what botocore would say after many attempts."""
+    """Raise ServiceError immediately if the service is not listening; botocore would retry many times."""
     parts = urlsplit(endpoint.url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     try:
         socket.create_connection((parts.hostname or "", port), timeout=10.0).close()
     except OSError as error:
-        message = f"{endpoint.url} does not answer ({error.strerror or error})"
+        message = f"{endpoint.url} does not respond ({error.strerror or error})"
         raise ServiceError(f"{message}; start the service with `mturk-hits serve`") from None
 
 
 def _session(endpoint: Endpoint) -> Any:
-    """Return a session that for this machine looks up keys only where no network is asked."""
+    """Return a session; for a service on this machine, without credential providers that use the network."""
     from botocore.session import get_session
 
     session = get_session()
@@ -205,7 +210,7 @@ def _session(endpoint: Endpoint) -> Any:
 
 
 def _keys(session: Any, endpoint: Endpoint) -> dict[str, str]:
-    """Return stand-in keys for a service on this machine where none are configured."""
+    """Return placeholder keys for a service on this machine if no keys are configured."""
     if endpoint.loopback and session.get_credentials() is None:
         return {"aws_access_key_id": "local", "aws_secret_access_key": "local"}
     return {}
@@ -213,25 +218,25 @@ def _keys(session: Any, endpoint: Endpoint) -> dict[str, str]:
 
 @contextmanager
 def translate_errors() -> Iterator[None]:
-    """Turn botocore's errors into ServiceError with a sentence for people."""
+    """Convert botocore's errors to ServiceError with a message for users."""
     from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 
     try:
         yield
     except NoCredentialsError:
         raise ServiceError(
-            "there are no keys for the service; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
+            "missing keys for the service; expected AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
             "or AWS_PROFILE"
         ) from None
     except ClientError as error:
-        message = error.response.get("Error", {}).get("Message") or "no reason is given"
+        message = error.response.get("Error", {}).get("Message") or "no reason given"
         code = error_code(error)
         raise ServiceError(f"{error.operation_name} was refused: {message} ({code})") from error
     except BotoCoreError as error:
-        raise ServiceError(f"the service does not answer: {error}") from error
+        raise ServiceError(f"the service does not respond: {error}") from error
 
 
 def error_code(error: Any) -> str:
-    """Return the service's own code of a botocore ClientError, or the general one where it has none."""
+    """Return the error code of a botocore ClientError: TurkErrorCode if present, else the general code."""
     response = error.response
     return str(response.get("TurkErrorCode") or response.get("Error", {}).get("Code", ""))

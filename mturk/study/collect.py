@@ -1,4 +1,4 @@
-"""From the service to the ledger: every assignment that was submitted, once, and the answer as it was."""
+"""Collection of submitted assignments from the service into the ledger."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ log = logging.getLogger(__name__)
 MISSING = "AWS.MechanicalTurk.HITDoesNotExist"
 Clock = Callable[[], float]
 Listing = Mapping[str, Mapping[str, Any]]
-"""HIT id -> the HIT as the service lists it."""
+"""HIT id -> the HIT as listed by the service."""
 
 
 @dataclass(frozen=True, slots=True)
 class HitCounts:
-    """How many of a HIT's assignments are in which state, by the service's count."""
+    """Numbers of a HIT's assignments by state, according to the service."""
 
     max_assignments: int
     """MaxAssignments."""
     available: int
-    """Places that nobody has taken."""
+    """Assignments that no worker has accepted."""
     pending: int
-    """Accepted and being worked on."""
+    """Accepted and in progress."""
     reviewed: int
     """Approved or rejected."""
     is_offered: bool
-    """Whether workers can get the places that are available; by the service's own clock."""
+    """Whether workers can accept the available assignments, by the service's clock."""
 
     @property
     def submitted(self) -> int:
-        """Submitted and not yet reviewed."""
+        """Assignments submitted and not yet reviewed."""
         return self.max_assignments - self.available - self.pending - self.reviewed
 
 
 def hit_counts(listed: Mapping[str, Any]) -> HitCounts:
-    """Return the counts of a HIT as the service writes it."""
+    """Return the counts of a HIT as listed by the service."""
     return HitCounts(
         listed["MaxAssignments"],
         listed["NumberOfAssignmentsAvailable"],
@@ -59,18 +59,18 @@ def hit_counts(listed: Mapping[str, Any]) -> HitCounts:
 
 @dataclass(frozen=True, slots=True)
 class CollectionResult:
-    """What a round of collecting found."""
+    """Result of one collection."""
 
     hits: Listing
-    """The ledger's HITs as the service lists them; those that were deleted there are missing."""
+    """The ledger's HITs as listed by the service, without deleted ones."""
     n_hits_read: int
-    """HITs whose assignments were read; of the others the service has told nothing new."""
+    """HITs whose assignments were read; the others had no changes."""
     n_new: int
-    """Assignments."""
+    """New assignments."""
     n_changed: int
-    """Assignments that were reviewed since."""
+    """Assignments whose review has changed."""
     deleted_hits: tuple[str, ...]
-    """Ids of HITs that the service has no more. What was collected of them before is kept."""
+    """Ids of HITs that were deleted at the service; assignments collected from them are kept."""
 
 
 def collect(
@@ -81,14 +81,14 @@ def collect(
     clock: Clock = time.time,
     progress: Callable[[Sequence[Hit]], Iterable[Hit]] = iter,
 ) -> CollectionResult:
-    """Write down what was submitted and reviewed; the same again changes nothing.
+    """Record submitted and reviewed assignments; repeating the call changes nothing.
 
-    Every HIT is one transaction: where this is interrupted, the same again goes on. Raises ServiceError.
+    Each HIT is one transaction, so an interrupted collection can be repeated. Raises ServiceError.
     """
     hits = [hit for hit in ledger.hits() if hit.hit_id]
     listed = _list_hits(client, {hit.hit_id for hit in hits}) if hits else {}
     waiting = _changed_hits(ledger, hits, listed)
-    log.debug("%d HITs, %d of them with news", len(hits), len(waiting))
+    log.debug("%d HITs, %d of them with changes", len(hits), len(waiting))
     new = changed = 0
     gone = []
     for hit in progress(waiting):
@@ -98,25 +98,25 @@ def collect(
             gone.append(str(hit.hit_id))
             continue
         new, changed = new + counts[0], changed + counts[1]
-    log.debug("%d assignments are new, %d changed, %d HITs gone", new, changed, len(gone))
+    log.debug("%d new assignments, %d changed, %d deleted HITs", new, changed, len(gone))
     return CollectionResult(listed, len(waiting), new, changed, tuple(gone))
 
 
 def update_hit(
     client: Any, ledger: Ledger, hit_id: str, name: Namer, *, clock: Clock = time.time
 ) -> tuple[int, int]:
-    """Read a HIT's assignments and write them down; return how many are new and how many changed.
+    """Read and record a HIT's assignments; return the numbers of new and changed ones.
 
-    Raises LookupError where the service has no such HIT.
+    Raises LookupError if the service has no such HIT.
     """
     assignments = [_assignment(data, name, clock()) for data in _assignments(client, hit_id)]
     return ledger.store_assignments(ledger.exclude_deleted(assignments))
 
 
 def worker_ids(client: Any, ledger: Ledger) -> dict[str, str]:
-    """Return the service's own worker id of each assignment; nothing of it is written down.
+    """Return assignment id -> worker id at the service; the ids are not stored.
 
-    Raises ServiceError where a HIT was deleted at the service, with how many.
+    Raises ServiceError if HITs were deleted at the service.
     """
     ids: dict[str, str] = {}
     gone = 0
@@ -126,22 +126,24 @@ def worker_ids(client: Any, ledger: Ledger) -> dict[str, str]:
         except LookupError:
             gone += 1
     if gone:
-        raise ServiceError(f"{gone} HITs were deleted at the service, and with them the worker ids")
+        raise ServiceError(
+            f"{gone} HITs were deleted at the service; their worker ids are unavailable"
+        )
     return ids
 
 
 def _list_hits(client: Any, ours: set[str | None]) -> dict[str, Mapping[str, Any]]:
-    """Return the HITs of the ledger among all that the requester has."""
+    """Return the ledger's HITs among all HITs of the requester."""
     pages = client.get_paginator("list_hits").paginate(PaginationConfig={"PageSize": PAGE.maximum})
     with translate_errors():
         return {hit["HITId"]: hit for page in pages for hit in page["HITs"] if hit["HITId"] in ours}
 
 
 def _changed_hits(ledger: Ledger, hits: Sequence[Hit], listed: Listing) -> list[Hit]:
-    """Return the HITs of which the ledger's counts are not the service's.
+    """Return the HITs whose counts differ between the ledger and the service.
 
-    What is reviewed there is compared with what is approved here: a rejection can be overridden without
-    a change of any count, so HITs with one are read always.
+    The service's number of reviewed assignments is compared with the ledger's number of approved ones.
+    Overriding a rejection changes no count, so HITs with rejections are always read.
     """
     ledger_counts: dict[str, Counter[str]] = {}
     for assignment in ledger.assignments():

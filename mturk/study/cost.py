@@ -1,4 +1,4 @@
-"""What a study costs, and what its workers earn an hour, before anything is published."""
+"""Estimated cost and hourly wage of a study before publication."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ __all__ = ["CostEstimate", "estimate_cost", "format_estimate"]
 
 @dataclass(frozen=True, slots=True)
 class CostEstimate:
-    """The price of HITs when all their assignments are approved; US dollars unless a field says else."""
+    """Cost of HITs if all assignments are approved, in US dollars unless stated otherwise."""
 
     hits: int
     assignments: int
     reward: Decimal
-    """Of one assignment."""
+    """Per assignment."""
     rewards: Decimal
-    """Of all."""
+    """Total of all assignments."""
     fees: Decimal
     hourly_usd: Decimal
     hourly: Decimal
-    """In `currency`."""
+    """Hourly wage in `currency`."""
     minimum: Decimal
-    """The minimum wage in `currency`."""
+    """Minimum wage per hour in `currency`."""
     currency: str
     exchange_rate: Decimal
-    """How much of `currency` a dollar is."""
+    """Units of `currency` per US dollar."""
     expected_seconds: int
 
     @property
@@ -40,12 +40,12 @@ class CostEstimate:
 
     @property
     def below_minimum(self) -> bool:
-        """Whether workers of the expected speed earn less than the minimum wage."""
+        """Whether workers with the expected time per HIT earn less than the minimum wage."""
         return self.hourly < self.minimum
 
     @property
     def reward_for_minimum(self) -> Decimal:
-        """The smallest reward in whole cents with which they would not."""
+        """Smallest reward, in whole cents, that pays the minimum wage."""
         seconds = Decimal(self.expected_seconds)
         exact = self.minimum / self.exchange_rate * seconds / 3600
         rounded = round_to_cents(exact)
@@ -53,7 +53,7 @@ class CostEstimate:
 
 
 def estimate_cost(assignments: Iterable[int], settings: Settings) -> CostEstimate:
-    """Return the price of HITs with so many assignments each.
+    """Return the cost of HITs with the given numbers of assignments.
 
     >>> price = estimate_cost([5, 5], Settings())
     >>> price.rewards, price.fees, price.total
@@ -78,21 +78,21 @@ def estimate_cost(assignments: Iterable[int], settings: Settings) -> CostEstimat
 
 
 def format_estimate(price: CostEstimate, *, imaginary: bool) -> str:
-    """Return the estimate for people to read.
+    """Return the estimate as a text table.
 
-    imaginary: no marketplace is asked, so nobody takes money or a fee.
+    imaginary: whether the service is not a marketplace, so that no money or fee is charged.
 
     >>> print(format_estimate(estimate_cost([5, 5], Settings()), imaginary=True))
     HITs          2
     assignments   10
     rewards       $3.00  ($0.30 each)
-    fees          $0.60  (imaginary: a service of your own takes none)
-    total         $3.60  (imaginary: a service of your own moves no money)
-    hourly wage   $18.00 = 15.48 EUR at 0.86 EUR a dollar and 60 s an assignment
+    fees          $0.60  (simulated: your own service charges none)
+    total         $3.60  (simulated: your own service transfers no money)
+    hourly wage   $18.00 = 15.48 EUR at 0.86 EUR per dollar and 60 s per assignment
     minimum wage  13.90 EUR
     """
-    no_fee = "  (imaginary: a service of your own takes none)" if imaginary else ""
-    no_money = "  (imaginary: a service of your own moves no money)" if imaginary else ""
+    no_fee = "  (simulated: your own service charges none)" if imaginary else ""
+    no_money = "  (simulated: your own service transfers no money)" if imaginary else ""
     unit = price.currency
     return "\n".join(
         [
@@ -102,7 +102,7 @@ def format_estimate(price: CostEstimate, *, imaginary: bool) -> str:
             f"fees          ${price.fees}{no_fee}",
             f"total         ${price.total}{no_money}",
             f"hourly wage   ${round_to_cents(price.hourly_usd)} = {round_to_cents(price.hourly)} {unit} at "
-            f"{price.exchange_rate} {unit} a dollar and {price.expected_seconds} s an assignment",
+            f"{price.exchange_rate} {unit} per dollar and {price.expected_seconds} s per assignment",
             f"minimum wage  {price.minimum} {unit}",
         ]
     )

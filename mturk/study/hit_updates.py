@@ -1,4 +1,4 @@
-"""How long HITs are offered, and to how many workers: extended, closed, opened again."""
+"""Extending, closing and reopening of HITs."""
 
 from __future__ import annotations
 
@@ -25,20 +25,23 @@ __all__ = [
 ]
 
 PAST = datetime(2015, 1, 1, tzinfo=UTC)
-"""To expire a HIT at once: any time that is over."""
+"""A time in the past, with which a HIT expires immediately."""
 DELETED = tuple(f"AWS.MechanicalTurk.{code}" for code in ("HITDoesNotExist", "InvalidHITState"))
-"""Every HIT can be expired and extended but one that was deleted."""
+"""Error codes for deleted HITs; all others can be expired and extended."""
 
 
 def select_hits(ledger: Ledger, hit_ids: Sequence[str]) -> list[Hit]:
-    """Return the HITs with these ids, or all that exist where none is named.
+    """Return the HITs with these ids, or all existing HITs if no ids are given.
 
-    Raises InputError with every id that is not in the ledger.
+    Raises InputError with all ids that are not in the ledger.
     """
     hits_by_id = {str(hit.hit_id): hit for hit in ledger.hits() if hit.hit_id}
     unknown = [hit_id for hit_id in hit_ids if hit_id not in hits_by_id]
     if unknown:
-        raise InputError(Problem(hit_id, None, f"is no HIT of {ledger.path}") for hit_id in unknown)
+        raise InputError(
+            Problem(hit_id, None, f"unknown HIT; expected a HIT in {ledger.path}")
+            for hit_id in unknown
+        )
     return (
         [hits_by_id[hit_id] for hit_id in dict.fromkeys(hit_ids)]
         if hit_ids
@@ -47,9 +50,9 @@ def select_hits(ledger: Ledger, hit_ids: Sequence[str]) -> list[Hit]:
 
 
 def extend_hit(client: Any, ledger: Ledger, hit: Hit, until: float) -> bool:
-    """Offer a HIT until a time (seconds since 1970), also one that has expired; the same again is fine.
+    """Offer a HIT until a time (seconds since 1970), even if it has expired; the call can be repeated.
 
-    False where the HIT was deleted at the service. Raises ServiceError.
+    Returns False if the HIT was deleted at the service. Raises ServiceError.
     """
     exists = _expire_at(client, hit, datetime.fromtimestamp(until, UTC))
     if exists:
@@ -58,7 +61,7 @@ def extend_hit(client: Any, ledger: Ledger, hit: Hit, until: float) -> bool:
 
 
 def close_hit(client: Any, ledger: Ledger, hit: Hit) -> bool:
-    """Offer a HIT no more; who works on it may still submit. Else as `extend_hit`."""
+    """Stop offering a HIT; workers who have accepted it may still submit. See `extend_hit`."""
     exists = _expire_at(client, hit, PAST)
     ledger.mark_closed(hit.number)
     return exists
@@ -76,15 +79,15 @@ def _expire_at(client: Any, hit: Hit, at: datetime) -> bool:
 
 
 def lifetime_problem(seconds: float) -> str | None:
-    """Return why HITs cannot be offered for so many seconds from now, or None."""
+    """Return why HITs cannot be offered for this many seconds from now, or None."""
     return LIFETIME.problem(round(seconds))
 
 
 def plan_extensions(hits: Sequence[Hit], assignments: int) -> list[Action]:
-    """Return what gives HITs so many assignments in all; HITs that have them are left as they are.
+    """Return the actions that extend HITs to a total number of assignments; larger HITs are unchanged.
 
-    Raises InputError with every HIT that cannot get so many: one made with fewer than ten never
-    gets ten.
+    Raises InputError with all HITs that cannot be extended: a HIT created with fewer than ten assignments
+    cannot get ten.
     """
     fewer = [hit for hit in hits if hit.max_assignments < assignments]
     wrong = {
@@ -100,7 +103,7 @@ def plan_extensions(hits: Sequence[Hit], assignments: int) -> list[Action]:
 
 
 def extension_cost(hits: Sequence[Hit], actions: Sequence[Action], reward: Decimal) -> Decimal:
-    """Return what the further assignments cost with fees, in US dollars."""
+    """Return the cost of the additional assignments with fees, in US dollars."""
     now = {hit.hit_id: hit.max_assignments for hit in hits}
     total = Decimal("0.00")
     for action in actions:
@@ -110,7 +113,7 @@ def extension_cost(hits: Sequence[Hit], actions: Sequence[Action], reward: Decim
 
 
 def add_assignments(client: Any, ledger: Ledger, action: Action) -> bool:
-    """Raise a HIT's assignments to the action's number; False where it has so many. See `actions`."""
+    """Extend a HIT to the action's number of assignments; return False if it has them. See `actions`."""
     numbers = {hit.hit_id: hit.number for hit in ledger.hits()}
     with translate_errors():
         try:
@@ -132,7 +135,7 @@ def _add_assignments(client: Any, action: Action) -> bool:
             HITId=action.target, NumberOfAdditionalAssignments=most - has, UniqueRequestToken=token
         )
     except client.exceptions.RequestError:
-        # an earlier call may have done it although its answer was lost
+        # an earlier call may have succeeded although its response was lost
         if client.get_hit(HITId=action.target)["HIT"]["MaxAssignments"] < most:
             raise
         return False

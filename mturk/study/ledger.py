@@ -1,6 +1,6 @@
-"""What a study meant, sent, created, collected and decided: one SQLite file that survives a crash.
+"""Ledger of a study: planned and published HITs, assignments and actions in one crash-safe SQLite file.
 
-Every step is committed to the disk (WAL, synchronous FULL) before and after the call that it is about.
+Every step is committed to disk (WAL, synchronous FULL) before and after the corresponding call.
 Times are seconds since 1970 as float, amounts are text with two decimals.
 """
 
@@ -39,12 +39,12 @@ APPLICATION = 0x474D5455
 VERSION = 1
 BUSY_SECONDS = 30.0
 MISTAKES = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.NotSupportedError)
-"""What SQLite says of this program, not of disk and file."""
-DAMAGED = "is damaged ({}); put a backup in its place, then publish and collect again"
+"""SQLite errors caused by this program, not by the disk or the file."""
+DAMAGED = "is damaged ({}); restore a backup, then publish and collect again"
 MAY_CHANGE = frozenset(
     ["lifetime", "spending_limit", "expected_seconds", "currency", "exchange_rate", "minimum_wage"]
 )
-"""Settings that may change while a study runs."""
+"""Settings that may change during a study."""
 
 HitState = Literal["meant", "sent", "created", "closed"]
 ActionKind = Literal["approve", "reject", "bonus", "extend", "expire"]
@@ -102,19 +102,19 @@ CREATE TABLE action (
 
 @dataclass(frozen=True, slots=True)
 class LedgerStudy:
-    """What all HITs of a ledger share."""
+    """Properties shared by all HITs of a ledger."""
 
     endpoint: str
-    """The service's address."""
+    """Address of the service."""
     settings: Settings
     created: float
     hit_type_id: str | None = None
-    """None until the service has given one."""
+    """None until the HIT type is created."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A HIT as the ledger knows it."""
+    """A HIT as stored in the ledger."""
 
     number: int
     annotation: str
@@ -123,7 +123,7 @@ class Hit:
     max_assignments: int
     state: HitState
     first_sent: float | None
-    """None: never."""
+    """None if never sent."""
     hit_id: str | None
     created_at: float | None
 
@@ -133,7 +133,7 @@ class LedgerPart:
     """A tuple, pair or triplet of a HIT."""
 
     number: int
-    """Of the HIT."""
+    """Number of the HIT."""
     position: int
     tuple_id: str
     group: str
@@ -141,18 +141,18 @@ class LedgerPart:
 
     @property
     def item_ids(self) -> tuple[str, ...]:
-        """The items, as in a planned part."""
+        """Item ids or texts, as in a planned part."""
         return self.items
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What came back, the answer as it was."""
+    """A collected assignment with its unchanged answer."""
 
     assignment_id: str
     hit_id: str
     worker: str
-    """A pseudonym, unless the study keeps ids."""
+    """Pseudonym, or the worker id if the study stores ids."""
     status: str
     """Submitted, Approved or Rejected."""
     accept_time: float | None
@@ -167,26 +167,26 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A decision that costs or ends something: done at most once, by its token."""
+    """A paid or irreversible operation, executed at most once per token."""
 
     token: str
     kind: ActionKind
     target: str
-    """The assignment's id, or the HIT's for extend and expire."""
+    """Assignment id; for extend and expire, HIT id."""
     amount: str = ""
-    """Dollars of a bonus; assignments or seconds of an extension."""
+    """Bonus in US dollars; number of assignments or seconds of an extension."""
     text: str = ""
     """Feedback or reason."""
     state: ActionState = "meant"
     at: float = 0.0
-    """When it came into this state."""
+    """Time of the last change of state."""
 
 
 class Ledger:
     """The ledger of one study; `open` it in a ``with`` statement.
 
-    Several processes may read and collect at the same time; who creates, pays or ends something
-    does it `exclusive_lock`.
+    Several processes may read and collect at the same time. Creating, paying and closing requires
+    `exclusive_lock`.
     """
 
     def __init__(self, connection: sqlite3.Connection, path: str) -> None:
@@ -195,10 +195,10 @@ class Ledger:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, create: bool = False) -> Ledger:
-        """Open a ledger; with `create` make the file (mode 0600) where there is none.
+        """Open a ledger; with `create`, create a missing file with mode 0600.
 
-        Raises InputError where there is no file, or it is damaged, no ledger or one of another version, and
-        OSError where the disk is full or the folder cannot be written.
+        Raises InputError if the file is missing, damaged, not a ledger or of another version, and OSError if
+        the disk is full or the directory is not writable.
         """
         name = os.fspath(path)
         if create:
@@ -206,7 +206,8 @@ class Ledger:
                 os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         if not os.path.isfile(name):
             raise _input_error(
-                name, "no such ledger; mturk-hits publish makes it, --ledger names it"
+                name,
+                "ledger not found; expected a file created by mturk-hits publish (see --ledger)",
             )
         connection = sqlite3.connect(name, timeout=BUSY_SECONDS, isolation_level=None)
         try:
@@ -221,7 +222,7 @@ class Ledger:
             raise
         if log.isEnabledFor(logging.DEBUG):
             counts = [_count(connection, table) for table in ("hit", "assignment", "action")]
-            log.debug("ledger %s: %d HITs, %d assignments, %d decisions", name, *counts)
+            log.debug("ledger %s: %d HITs, %d assignments, %d actions", name, *counts)
         return cls(connection, name)
 
     def close(self) -> None:
@@ -232,30 +233,30 @@ class Ledger:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Close the file; what SQLite says of disk and file becomes an OSError or an InputError."""
+        """Close the file; SQLite errors about the disk or the file become OSError or InputError."""
         self.close()
         if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, MISTAKES):
             raise _translate_error(self.path, error) from None
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Write: all of it is on the disk at the end, or nothing. Waits while another process writes."""
+        """Run a write transaction; wait while another process writes."""
         with _explain_busy(self.path):
             self.connection.execute("BEGIN IMMEDIATE")
         try:
             yield self.connection
             self.connection.execute("COMMIT")
         except BaseException:
-            if self.connection.in_transaction:  # a full disk may have ended it
+            if self.connection.in_transaction:  # a full disk may have ended the transaction
                 self.connection.execute("ROLLBACK")
             raise
 
     @contextmanager
     def exclusive_lock(self) -> Iterator[None]:
-        """Keep every other process that asks for the same out; InputError where one is at work.
+        """Lock the ledger for this process; InputError if another process holds the lock.
 
-        The lock is SQLite's own on ``<ledger>.lock``, so the end of the process, however it comes,
-        frees it on every system.
+        The lock is a SQLite lock on ``<ledger>.lock``, so it is released on every platform when the process
+        ends or crashes.
         """
         lock_connection = sqlite3.connect(f"{self.path}.lock", timeout=0, isolation_level=None)
         try:
@@ -268,25 +269,27 @@ class Ledger:
     # The study and its HITs
 
     def study(self) -> LedgerStudy:
-        """Return the study; InputError where none was begun."""
+        """Return the study; InputError if there is none."""
         values = dict(self.connection.execute("SELECT key, value FROM study"))
         if "endpoint" not in values:
-            raise _input_error(self.path, "holds no study yet; mturk-hits publish begins one")
+            raise _input_error(
+                self.path, "contains no study; expected a ledger written by mturk-hits publish"
+            )
         try:
             settings, created = (
                 _settings_from_json(values["settings"]),
                 float(values["created"]),
             )
         except (ArithmeticError, KeyError, TypeError, ValueError):
-            raise _input_error(self.path, DAMAGED.format("its settings cannot be read")) from None
+            raise _input_error(self.path, DAMAGED.format("its settings are unreadable")) from None
         return LedgerStudy(values["endpoint"], settings, created, values.get("hit_type_id"))
 
     def start_study(
         self, endpoint: str, settings: Settings, plans: Sequence[HitPlan], now: float
     ) -> None:
-        """Write down what is meant; the same again is fine, and before anything was sent so is a change.
+        """Record the plan of a study; the call can be repeated, with changes until HITs are sent.
 
-        Raises InputError with every difference where the ledger holds another study.
+        Raises InputError with all differences if the ledger contains another study.
         """
         with self.transaction() as connection:
             if self._is_unpublished():
@@ -300,9 +303,9 @@ class Ledger:
             self._set("settings", _settings_to_json(settings))
 
     def add_hits(self, plans: Sequence[HitPlan], max_assignments: int) -> int:
-        """Write down further HITs of the study, such as those that top up tuples; return how many are new.
+        """Record further HITs of the study, such as those of a top-up; return the number of new ones.
 
-        They are numbered on from the last. A HIT whose annotation is known is not written twice.
+        Numbering continues after the last HIT. HITs with an existing annotation are skipped.
         """
         with self.transaction():
             existing_hits = self.hits()
@@ -319,7 +322,7 @@ class Ledger:
         return tuple(Hit(*row) for row in rows)
 
     def question(self, number: int) -> str:
-        """Return the question of a HIT as it was rendered when it was meant."""
+        """Return the question of a HIT as rendered when it was planned."""
         cursor = self.connection.execute("SELECT question FROM hit WHERE number = ?", [number])
         return str(cursor.fetchone()[0])
 
@@ -334,15 +337,15 @@ class Ledger:
                 for number, position, tuple_id, group, items in rows
             )
         except ValueError:
-            raise _input_error(self.path, DAMAGED.format("its tuples cannot be read")) from None
+            raise _input_error(self.path, DAMAGED.format("its tuples are unreadable")) from None
 
     def set_hit_type(self, hit_type_id: str) -> None:
-        """Write down the HIT type that the service made."""
+        """Record the HIT type created by the service."""
         with self.transaction():
             self._set("hit_type_id", hit_type_id)
 
     def mark_sent(self, numbers: Iterable[int], now: float) -> None:
-        """Write down, before the calls, that HITs are sent: from now on they may exist."""
+        """Mark HITs as sent, before the calls: they may exist from now on."""
         with self.transaction() as connection:
             connection.executemany(
                 "UPDATE hit SET state = 'sent', first_sent = COALESCE(first_sent, ?) "
@@ -351,7 +354,7 @@ class Ledger:
             )
 
     def mark_created(self, number: int, hit_id: str, max_assignments: int, now: float) -> None:
-        """Write down which HIT the service has, made just now or found there."""
+        """Record a HIT that was created or found at the service."""
         self._update_row(
             "UPDATE hit SET state = 'created', hit_id = ?, max_assignments = ?, created_at = ? "
             "WHERE number = ? AND state IN ('meant', 'sent')",
@@ -359,31 +362,31 @@ class Ledger:
         )
 
     def set_max_assignments(self, number: int, max_assignments: int) -> None:
-        """Write down how many assignments a HIT has now."""
+        """Record the number of assignments of a HIT."""
         self._update_row(
             "UPDATE hit SET max_assignments = ? WHERE number = ?", [max_assignments, number]
         )
 
     def mark_closed(self, number: int) -> None:
-        """Write down that a HIT is offered no more."""
+        """Mark a HIT as closed."""
         self._update_row(
             "UPDATE hit SET state = 'closed' WHERE number = ? AND state IN ('created', 'closed')",
             [number],
         )
 
     def mark_reopened(self, number: int) -> None:
-        """Write down that a HIT is offered again."""
+        """Mark a HIT as offered again."""
         self._update_row(
             "UPDATE hit SET state = 'created' WHERE number = ? AND state IN ('created', 'closed')",
             [number],
         )
 
-    # What came back
+    # Assignments
 
     def store_assignments(self, assignments: Iterable[Assignment]) -> tuple[int, int]:
-        """Write down assignments; return how many are new and how many changed.
+        """Store assignments; return the numbers of new and changed ones.
 
-        What a worker said and when is never overwritten; the review's outcome is.
+        Answers and their times are never overwritten; the status of the review is.
         """
         rows = [astuple(assignment) for assignment in assignments]
         reviewed = ("status", "auto_approval_time", "approval_time", "rejection_time", "feedback")
@@ -410,12 +413,12 @@ class Ledger:
         )
         return tuple(Assignment(*row) for row in rows)
 
-    # What was decided
+    # Actions
 
     def plan_actions(self, actions: Iterable[Action], now: float) -> int:
-        """Write down decisions before they are carried out; return how many are new.
+        """Record actions before they are executed; return the number of new ones.
 
-        An action whose token is known stays as it is.
+        Actions with an existing token are unchanged.
         """
         rows = [(*astuple(action)[:5], float(now)) for action in actions]
         with self.transaction() as connection:
@@ -428,30 +431,30 @@ class Ledger:
             return _count(connection, "action") - before
 
     def set_action_state(self, token: str, state: ActionState, now: float) -> None:
-        """Write down how far an action is."""
+        """Record the state of an action."""
         self._update_row("UPDATE action SET state = ?, at = ? WHERE token = ?", [state, now, token])
 
     def actions(self, *states: ActionState) -> tuple[Action, ...]:
-        """Return the actions in these states (all where none is named), oldest first."""
+        """Return the actions in these states (all if none is given), oldest first."""
         rows = self.connection.execute(f"SELECT {_columns(Action)} FROM action ORDER BY at, token")
         all_actions = (Action(*row) for row in rows)
         return tuple(action for action in all_actions if not states or action.state in states)
 
-    # What is kept besides, and what is forgotten
+    # Notes and deletion
 
     def get_note(self, key: str) -> str:
-        """Return what was noted under a key; empty where nothing was."""
+        """Return the note with this key; empty if there is none."""
         cursor = self.connection.execute("SELECT value FROM study WHERE key = ?", [f"note {key}"])
         row = cursor.fetchone()
         return str(row[0]) if row else ""
 
     def set_note(self, key: str, value: str) -> None:
-        """Note something about the study; it replaces what was noted under this key."""
+        """Store a note on the study, replacing an existing one with this key."""
         with self.transaction():
             self._set(f"note {key}", value)
 
     def exclude_deleted(self, assignments: Iterable[Assignment]) -> list[Assignment]:
-        """Return the assignments that nobody asked to forget."""
+        """Return the assignments that were not deleted by `delete_assignments`."""
         forgotten = self.get_note("forgotten").split()
         return [
             assignment
@@ -460,10 +463,10 @@ class Ledger:
         ]
 
     def delete_assignments(self, assignment_ids: Sequence[str]) -> int:
-        """Delete assignments and every trace of their workers; return how many were there.
+        """Delete assignments and all data about their workers; return the number of deleted ones.
 
-        Of what was decided on them, kind and amount stay, so that nothing is paid twice. What is deleted
-        is no longer in the file; InputError where another process that has it open keeps it there.
+        Kind and amount of their actions are kept, so that nothing is paid twice. The data are also removed
+        from the file; InputError if another process has the file open, which delays that.
         """
         marks = [(assignment_id,) for assignment_id in assignment_ids]
         with self.transaction() as connection:
@@ -480,16 +483,14 @@ class Ledger:
         self.connection.execute("VACUUM")
         busy = self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
         if busy:
-            message = (
-                "it is deleted, but stays in the file until the other process that reads it ends"
-            )
+            message = "the data are deleted, but remain in the file until other processes close it"
             raise _input_error(self.path, message)
         return gone
 
-    # Inside
+    # Internal
 
     def _is_unpublished(self) -> bool:
-        """Tell whether the service knows nothing of this ledger yet."""
+        """Return whether no HIT or HIT type of this ledger may exist at the service."""
         touched = self.connection.execute("SELECT 1 FROM hit WHERE state != 'meant' LIMIT 1")
         typed = self.connection.execute("SELECT 1 FROM study WHERE key = 'hit_type_id'")
         return not touched.fetchone() and not typed.fetchone()
@@ -518,12 +519,12 @@ class Ledger:
         study = self.study()
         differences = []
         if study.endpoint != endpoint:
-            differences.append(f"belongs to the service {study.endpoint}, not to {endpoint}")
+            differences.append(f"belongs to the service {study.endpoint}, not {endpoint}")
         for field in fields(Settings):
             was, is_now = getattr(study.settings, field.name), getattr(settings, field.name)
             if was != is_now and field.name not in MAY_CHANGE:
                 differences.append(
-                    f"was begun with {field.name} {_shorten(was)}, not {_shorten(is_now)}"
+                    f"was created with {field.name} {_shorten(was)}, not {_shorten(is_now)}"
                 )
         existing_hits = {hit.number: hit for hit in self.hits()}
         changed = [
@@ -532,10 +533,10 @@ class Ledger:
         if changed:
             numbers = ", ".join(map(str, changed[:5])) + (", ..." if len(changed) > 5 else "")
             differences.append(
-                f"{len(changed)} of {len(plans)} HITs are others than those it holds ({numbers}): "
-                "tuples, dialogues or the settings have changed"
+                f"{len(changed)} of {len(plans)} HITs differ from those in the ledger ({numbers}): "
+                "tuples, dialogues or settings have changed"
             )
-        advice = "a ledger keeps one study; name another --ledger for another one"
+        advice = "a ledger contains one study; expected another --ledger for another study"
         return [f"{text}; {advice}" for text in differences]
 
     def _set(self, key: str, value: str) -> None:
@@ -545,7 +546,7 @@ class Ledger:
         )
 
     def _update_row(self, statement: str, values: Sequence[Any]) -> None:
-        """Change exactly one row; LookupError where there is none in such a state."""
+        """Update exactly one row; LookupError if there is no row in such a state."""
         with self.transaction() as connection:
             if connection.execute(statement, values).rowcount != 1:
                 raise LookupError(f"{self.path} has no row for {statement!r} with {values!r}")
@@ -554,7 +555,7 @@ class Ledger:
 def _prepare(connection: sqlite3.Connection, name: str) -> None:
     if not _count(connection, "sqlite_master"):
         _use_write_ahead_log(connection)
-        connection.execute("BEGIN IMMEDIATE")  # of two that make a ledger the second waits here
+        connection.execute("BEGIN IMMEDIATE")  # a second process that creates the ledger waits here
         if not _count(connection, "sqlite_master"):
             for statement in SCHEMA.split(";"):
                 connection.execute(statement)
@@ -562,16 +563,16 @@ def _prepare(connection: sqlite3.Connection, name: str) -> None:
             connection.execute(f"PRAGMA user_version = {VERSION}")
         connection.execute("COMMIT")
     if _pragma_value(connection, "application_id") != APPLICATION:
-        raise _input_error(name, "is a database, but no ledger; name another --ledger")
+        raise _input_error(name, "is a database, but not a ledger; expected another --ledger")
     if (version := _pragma_value(connection, "user_version")) != VERSION:
-        raise _input_error(name, f"is a ledger of version {version}; this giccs reads {VERSION}")
+        raise _input_error(name, f"is a ledger of version {version}; expected version {VERSION}")
     _check_integrity(connection, name)
 
 
 def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
-    """Switch to the journal mode WAL; tried again while another process does the same.
+    """Switch to journal mode WAL; retry while another process does the same.
 
-    Of two connections that switch, SQLite refuses one at once, without the wait that other locks have.
+    If two connections switch at the same time, SQLite refuses one immediately, without the lock timeout.
     """
     end = time.monotonic() + BUSY_SECONDS
     while True:
@@ -586,11 +587,11 @@ def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
 
 
 def _check_integrity(connection: sqlite3.Connection, name: str) -> None:
-    """Refuse a file whose pages do not fit together: rows would be missing without a word."""
+    """Raise InputError for an inconsistent file, in which rows could be missing without notice."""
     problems = [row[0] for row in connection.execute("PRAGMA integrity_check(1)")]
     problems = problems if problems != ["ok"] else []
     for table, _, of, _ in connection.execute("PRAGMA foreign_key_check"):
-        problems.append(f"a row of {table} belongs to no {of}")
+        problems.append(f"a row of {table} has no {of}")
     if problems:
         raise _input_error(name, DAMAGED.format(" ".join(problems[0].split())))
 
@@ -606,20 +607,20 @@ def _explain_busy(path: str) -> Iterator[None]:
     except sqlite3.OperationalError as error:
         if "locked" not in str(error) and "busy" not in str(error):
             raise
-        message = "another mturk-hits is at work on this ledger; wait until it has ended"
+        message = "another mturk-hits process uses this ledger; wait until it has ended"
         raise _input_error(path, message) from None
 
 
 def _translate_error(path: str, error: sqlite3.DatabaseError) -> InputError | OSError:
-    """Return what SQLite's error means to people: a file that cannot be used, or a disk that cannot."""
+    """Convert an SQLite error: InputError for an unusable file, OSError for the disk."""
     name = getattr(error, "sqlite_errorname", "")
     if name.startswith("SQLITE_FULL"):
         return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
     if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN")):
-        return OSError(errno.EROFS, f"cannot be written, nor the folder it is in ({error})", path)
+        return OSError(errno.EROFS, f"the file or its directory is not writable ({error})", path)
     if name.startswith("SQLITE_IOERR"):
-        return OSError(errno.EIO, f"cannot be read or written ({error})", path)
-    return _input_error(path, f"cannot be used as a ledger ({error})")
+        return OSError(errno.EIO, f"input/output error ({error})", path)
+    return _input_error(path, f"is not a readable ledger ({error})")
 
 
 def _input_error(path: str, message: str) -> InputError:
@@ -647,7 +648,7 @@ def _items_json(item_ids: Sequence[str]) -> str:
 
 
 def _is_same_hit(hit: Hit | None, plan: HitPlan) -> bool:
-    """The page's markup may differ: the one that was meant first is sent."""
+    """Return whether annotation and token agree; the question may differ, the recorded one is sent."""
     return hit is not None and (hit.annotation, hit.token) == (plan.annotation, plan.token)
 
 

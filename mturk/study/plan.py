@@ -1,4 +1,4 @@
-"""The HITs of a study as planned: everything about each that must be known before the first call."""
+"""Planned HITs of a study: everything that must be known before the first call."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ P = TypeVar("P", bound="HitPart")
 
 
 class HitPart(Protocol):
-    """What one question of a HIT is about, as the ledger keeps it."""
+    """A tuple, pair or triplet of a HIT, as stored in the ledger."""
 
     @property
     def tuple_id(self) -> str:
-        """Unique in the study."""
+        """Id, unique in the study."""
 
     @property
     def group(self) -> str:
-        """What several questions can be about alike, such as a dialogue; best not twice on a page."""
+        """Id shared by related parts, such as those of a dialogue; preferably once per page."""
 
     @property
     def item_ids(self) -> tuple[str, ...]:
-        """Ids of what is compared, or the texts themselves."""
+        """Ids or texts of the items."""
 
 
 @dataclass(frozen=True, slots=True)
 class HitPlan:
-    """A HIT as it is meant, before any call: rendered, checked, with its tokens."""
+    """A planned HIT: rendered, checked, with its tokens."""
 
     number: int
     """From 1, within the study."""
@@ -54,28 +54,29 @@ class HitPlan:
     question: str
     """HTMLQuestion XML, at most 65,535 bytes."""
     annotation: str
-    """RequesterAnnotation: names the HIT across crashes; at most 255 characters, the same in every run."""
+    """RequesterAnnotation: identifies the HIT after a crash; at most 255 characters, the same in every
+    run."""
     token: str
     """UniqueRequestToken: at most 64 characters, the same in every run."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedStudy:
-    """A study before any call."""
+    """A planned study."""
 
     settings: Settings
     hits: tuple[HitPlan, ...]
     notes: tuple[str, ...]
-    """What a requester should know of the HITs."""
+    """Remarks on the HITs for the requester."""
 
 
 def study_digest(page_contents: Sequence[Any], settings: Settings, page: Sequence[Any]) -> str:
-    """Return SHA-256 over what workers are asked and on which terms.
+    """Return the SHA-256 digest of the content and the terms of a study.
 
-    Lifetime, spending limit, wages and pseudonyms may change during a study; they are not in it. Nor is
-    the page's markup: a later version of this package continues a study.
+    Lifetime, spending limit, wages and pseudonyms may change during a study and are excluded. So is the
+    page's markup: a later version of this package can continue a study.
 
-    asked: per HIT, what each part asks, as JSON. page: the settings that change the page, as JSON.
+    page_contents: content of each part per HIT, as JSON. page: settings that change the page, as JSON.
     """
     terms = settings.hit_type() | {
         "MaxAssignments": settings.assignments,
@@ -94,10 +95,9 @@ def plan_hits(
     name: str,
     round_number: int = 0,
 ) -> list[HitPlan]:
-    """Return a HIT for each page, rendered and checked; InputError with all that is wrong.
+    """Return one HIT per page, rendered and checked; InputError with all problems.
 
-    digest: see `study_digest`. question: makes the XML of a page. name: what messages
-    call the file.
+    digest: see `study_digest`. question: renders the XML of a page. name: name of the file in messages.
     """
     problems = [Problem(name, None, message) for message in _setting_problems(settings)]
     plans = []
@@ -118,7 +118,7 @@ def plan_hits(
 
 
 def _setting_problems(settings: Settings) -> list[str]:
-    """Check again what the settings file's reader checks, for settings made in a program."""
+    """Return the problems of settings; repeats the checks of the settings file for settings from code."""
     problems = [
         limits.TITLE.problem(settings.title),
         limits.DESCRIPTION.problem(settings.description),
@@ -134,17 +134,17 @@ def _setting_problems(settings: Settings) -> list[str]:
 
 
 def shuffle_parts(parts: Sequence[P], seed: int) -> list[P]:
-    """Return the parts in a random order that is the same in every version."""
+    """Return the parts in a random order that does not depend on the version."""
     return sorted(parts, key=lambda part: random_key(seed, part))
 
 
 def random_key(seed: int, part: HitPart, stratum: int | None = None) -> bytes:
-    """Return a random sort key; a hash, because no generator promises its numbers for later versions."""
+    """Return a random sort key: a hash, since random generators may change between versions."""
     return hashlib.sha256(json.dumps([seed, stratum, part.tuple_id]).encode("ascii")).digest()
 
 
 def separate_groups(pages: list[list[P]]) -> None:
-    """Swap parts between pages so that, where possible, no page asks about one group twice."""
+    """Swap parts between pages so that, if possible, no page contains a group twice."""
     hopeless: set[tuple[str, int]] = set()
     slots = ((page, position) for page in pages for position in range(1, len(page)))
     for page, position in slots:
@@ -165,16 +165,16 @@ def _may_swap(page: list[P], partner: list[P], position: int) -> bool:
 
 
 def _clashes(page: list[P], position: int, part: P) -> bool:
-    """Tell whether a part's group is on the page already, elsewhere than at `place`."""
+    """Return whether another position of the page has the part's group."""
     other_parts = chain(page[:position], page[position + 1 :])
     return any(other_part.group == part.group for other_part in other_parts)
 
 
 def has_repeated_group(parts: Sequence[HitPart]) -> bool:
-    """Tell whether a page asks about one group twice."""
+    """Return whether a page contains a group more than once."""
     return len({part.group for part in parts}) < len(parts)
 
 
 def describe_hit(number: int, parts: Sequence[HitPart]) -> str:
-    """Return what messages call a HIT."""
+    """Return the description of a HIT in messages."""
     return f"HIT {number} (tuples {', '.join(part.tuple_id for part in parts)})"

@@ -1,4 +1,4 @@
-"""Pseudonyms of workers, the key that leads back to their ids, and deletion of data on a worker."""
+"""Pseudonyms of workers, their key, and deletion of a worker's data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KEY_BYTES = 32
 DIGITS = 16
 CHECK = "key check"
 Namer = Callable[[str], str]
-"""From a worker's id at the service to the name that is written down."""
+"""Maps a worker id at the service to the stored name."""
 
 
 def pseudonym(key: bytes, worker_id: str) -> str:
@@ -39,31 +39,31 @@ def pseudonym(key: bytes, worker_id: str) -> str:
 
 
 def key_path(ledger: Ledger) -> Path:
-    """Return where a ledger's key lies."""
+    """Return the path of a ledger's key."""
     return Path(f"{ledger.path}.key")
 
 
 def worker_namer(ledger: Ledger) -> Namer:
-    """Return what names workers as the study's settings have it; see `pseudonym_namer`."""
+    """Return the namer of workers according to the study's settings; see `pseudonym_namer`."""
     return pseudonym_namer(ledger) if ledger.study().settings.pseudonyms else str
 
 
 def pseudonym_namer(ledger: Ledger) -> Namer:
-    """Return what gives workers pseudonyms; a key is made where there is none yet.
+    """Return a function that maps worker ids to pseudonyms; a key is created if needed.
 
-    Raises InputError where the key is gone, is another one, or can be read by other people: with it the
-    pseudonyms can be led back to ids.
+    Raises InputError if the key is missing, wrong, or readable by other users: whoever has the key and worker
+    ids can compute the pseudonyms.
     """
     key = _load_key(ledger)
     return lambda worker_id: pseudonym(key, worker_id)
 
 
 def destroy_key(ledger: Ledger) -> bool:
-    """Delete the key, for good; tell whether there was one."""
+    """Delete the key irreversibly; return whether it existed."""
     path = key_path(ledger)
     if not path.exists():
         return False
-    with path.open("r+b") as file:  # on file systems that write in place nothing of it is left
+    with path.open("r+b") as file:  # overwrite, which suffices on file systems that write in place
         file.write(bytes(path.stat().st_size))
         file.flush()
         os.fsync(file.fileno())
@@ -75,22 +75,24 @@ def _load_key(ledger: Ledger) -> bytes:
     path, known_check = key_path(ledger), ledger.get_note(CHECK)
     if not path.exists():
         if known_check:
-            message = "is gone, so workers cannot be named as before; put it back from a backup"
+            message = (
+                "the key is missing, so pseudonyms cannot be computed; restore it from a backup"
+            )
             raise _input_error(
-                path, f"{message} (where purge --key deleted it, collecting has ended)"
+                path, f"{message} (if purge --key deleted it, no more data can be collected)"
             )
         _create_key_file(path)
     key = _read_key_file(path)
     check = pseudonym(key, "")
     if known_check and check != known_check:
-        raise _input_error(path, f"is not the key of {ledger.path}; put the right one back")
+        raise _input_error(path, f"is not the key of {ledger.path}; restore the right one")
     if not known_check:
         ledger.set_note(CHECK, check)
     return key
 
 
 def _create_key_file(path: Path) -> None:
-    """Make the file whole or not at all; of two processes that make it one wins."""
+    """Create the file atomically; if two processes create it, the first one wins."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     try:
@@ -102,7 +104,7 @@ def _create_key_file(path: Path) -> None:
     except FileExistsError:
         pass
     except OSError as error:
-        error.filename = str(path)  # not the temporary name, and never without a name
+        error.filename = str(path)  # not the temporary file
         raise
     finally:
         temporary.unlink()
@@ -110,13 +112,13 @@ def _create_key_file(path: Path) -> None:
 
 def _read_key_file(path: Path) -> bytes:
     if os.name == "posix" and path.stat().st_mode & 0o077:
-        raise _input_error(path, "can be read by others; allow it to its owner alone: chmod 600")
+        raise _input_error(path, "is readable by other users; expected mode 600 (chmod 600)")
     try:
         key = bytes.fromhex(path.read_text("ascii"))
     except ValueError:
         key = b""
     if len(key) != KEY_BYTES:
-        raise _input_error(path, f"is no key; {2 * KEY_BYTES} hexadecimal digits are expected")
+        raise _input_error(path, f"is not a key; expected {2 * KEY_BYTES} hexadecimal digits")
     return key
 
 
@@ -125,9 +127,9 @@ def _input_error(path: Path, message: str) -> InputError:
 
 
 def find_assignments(ledger: Ledger, workers: Iterable[str]) -> dict[str, list[str]]:
-    """Return the ids of each worker's assignments; a worker is named by pseudonym or by worker id.
+    """Return worker -> assignment ids; workers are given by pseudonym or worker id.
 
-    Raises InputError with every worker of whom the ledger has nothing.
+    Raises InputError with all workers without assignments in the ledger.
     """
     ids_by_worker: dict[str, list[str]] = {}
     for assignment in ledger.assignments():
@@ -141,7 +143,7 @@ def find_assignments(ledger: Ledger, workers: Iterable[str]) -> dict[str, list[s
         Problem(
             worker,
             None,
-            f"has no assignment in {ledger.path}; a worker's id or pseudonym is expected",
+            f"no assignments in {ledger.path}; expected a worker id or a pseudonym",
         )
         for worker, ids in assignment_ids.items()
         if not ids
@@ -152,9 +154,9 @@ def find_assignments(ledger: Ledger, workers: Iterable[str]) -> dict[str, list[s
 
 
 def purge_workers(ledger: Ledger, workers: Iterable[str]) -> int:
-    """Delete all assignments of workers for good, and what was written to them; return how many.
+    """Delete all assignments of workers and messages to them; return the number of assignments.
 
-    They are not collected again, although the service has them still.
+    They are not collected again, although the service still has them.
     """
     assignment_ids = find_assignments(ledger, workers)
     return ledger.delete_assignments([its_id for ids in assignment_ids.values() for its_id in ids])

@@ -1,9 +1,8 @@
-"""From what a ledger means to HITs: each exactly once, whatever crashes, is lost or comes twice.
+"""Creation of planned HITs, each exactly once, despite crashes, lost responses and duplicate requests.
 
-Three things see to it. Before anything is created, the service's own list is searched for our
-annotations, so that HITs of a lost answer, a lost ledger or a forgotten token are found. Each HIT is sent
-with a token of its own, so that the service refuses a second one for 24 hours. And the ledger is written
-before the calls and after each.
+First, the service's list is searched for the annotations of planned HITs. This finds HITs after a lost
+response, a lost ledger or an expired token. Second, each HIT is sent with a unique token, so the service
+refuses duplicates for 24 hours. Third, the ledger is written before the calls and after each call.
 """
 
 from __future__ import annotations
@@ -35,26 +34,26 @@ log = logging.getLogger(__name__)
 EXISTS = "AWS.MechanicalTurk.HITAlreadyExists"
 HIT_ID = re.compile(r"\b[A-Z0-9]{10,64}\b")
 COMMIT_BATCH_SIZE = 25
-"""HITs that are written down as sent together: each commit waits for the disk."""
+"""Number of HITs marked as sent per commit, since each commit waits for the disk."""
 Clock = Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True)
 class AdoptedHits:
-    """What the service had of a study already."""
+    """HITs of a study that existed at the service."""
 
     n_adopted: int
     duplicates: tuple[tuple[str, str], ...]
-    """(annotation, HIT id) of every further HIT with an annotation that another has too."""
+    """(annotation, HIT id) of each further HIT with the annotation of an adopted one."""
 
 
 def unpublished_hits(ledger: Ledger) -> list[Hit]:
-    """Return the HITs that are not known to exist."""
+    """Return the HITs without a HIT id; they may exist at the service."""
     return [hit for hit in ledger.hits() if hit.hit_id is None]
 
 
 def unpublished_cost(ledger: Ledger) -> Decimal:
-    """Return what the unpublished HITs cost with fees, in US dollars."""
+    """Return the cost of the unpublished HITs with fees, in US dollars."""
     reward = ledger.study().settings.reward
     return sum(
         (cost(reward, hit.max_assignments) for hit in unpublished_hits(ledger)), Decimal("0.00")
@@ -62,17 +61,17 @@ def unpublished_cost(ledger: Ledger) -> Decimal:
 
 
 def available_balance(client: Any) -> Decimal:
-    """Return the balance from which HITs are paid, in US dollars."""
+    """Return the available balance in US dollars."""
     with translate_errors():
         return Decimal(client.get_account_balance()["AvailableBalance"])
 
 
 def adopt_hits(client: Any, ledger: Ledger, *, clock: Clock = time.time) -> AdoptedHits:
-    """Write down the HITs that the service has already; the oldest counts where it has several."""
+    """Record unpublished HITs that exist at the service; of several, the oldest."""
     waiting = {planned.annotation: planned for planned in unpublished_hits(ledger)}
     if not waiting:
         return AdoptedHits(0, ())
-    log.debug("looking at the service for %d HITs that are not known to exist", len(waiting))
+    log.debug("searching the service for %d unpublished HITs", len(waiting))
     matches: dict[str, list[Mapping[str, Any]]] = {}
     with translate_errors():
         for hit in _list_hits(client):
@@ -86,7 +85,7 @@ def adopt_hits(client: Any, ledger: Ledger, *, clock: Clock = time.time) -> Adop
             ledger.set_hit_type(oldest["HITTypeId"])
         ledger.mark_created(number, oldest["HITId"], oldest["MaxAssignments"], clock())
         duplicates += [(annotation, extra_hit["HITId"]) for extra_hit in extra_hits]
-    log.debug("%d of them are there, %d of these twice", len(matches), len(duplicates))
+    log.debug("%d of them exist, with %d duplicates", len(matches), len(duplicates))
     return AdoptedHits(len(matches), tuple(duplicates))
 
 
@@ -103,9 +102,10 @@ def create_hits(
     clock: Clock = time.time,
     progress: Callable[[Sequence[Hit]], Iterable[Hit]] = iter,
 ) -> int:
-    """Create every unpublished HIT and return how many; `adopt_hits` first, and hold `ledger.alone()`.
+    """Create all unpublished HITs and return their number.
 
-    Where it is interrupted or raises ServiceError, the same again goes on.
+    Call `adopt_hits` first and hold `ledger.exclusive_lock()`. After an interruption or a ServiceError,
+    calling the function again continues.
     """
     waiting = unpublished_hits(ledger)
     if waiting:
@@ -123,7 +123,7 @@ def create_hits(
 
 
 def _hit_type(client: Any, ledger: Ledger) -> str:
-    """Return the study's HIT type; the service gives the same one for the same arguments."""
+    """Return the study's HIT type; the service returns the same one for the same arguments."""
     study = ledger.study()
     if study.hit_type_id:
         return study.hit_type_id
@@ -154,17 +154,17 @@ def _create(
 
 
 def _find_created_hit(client: Any, hit: Hit, message: str) -> Mapping[str, Any]:
-    """Return the HIT that an earlier call with the same token made and whose answer was lost."""
+    """Return the HIT created by an earlier call with the same token whose response was lost."""
     for hit_id in dict.fromkeys(HIT_ID.findall(message)):
         try:
             existing_hit: Mapping[str, Any] = client.get_hit(HITId=hit_id)["HIT"]
         except client.exceptions.RequestError:
-            continue  # no HIT's id, or one that was deleted
+            continue  # not a HIT id, or a deleted HIT
         if existing_hit.get("RequesterAnnotation") != hit.annotation:
             continue
         if existing_hit["HITStatus"] != "Disposed":
             return existing_hit
     raise ServiceError(
-        f"HIT {hit.number}: the service says that it exists ({message}), but it is not there. "
-        "If you deleted it, wait 24 hours, or set another seed: that is another study"
+        f"HIT {hit.number}: the service reports that it exists ({message}), but it was not found. "
+        "If you deleted it, wait 24 hours, or set another seed, which makes it another study"
     )

@@ -1,4 +1,4 @@
-"""Qualifications that a study requires: tests that workers take, and marks of who has worked on a study."""
+"""Qualification types of a study: tests for workers, and marks for participants."""
 
 from __future__ import annotations
 
@@ -40,46 +40,46 @@ OPTIONAL = ("keywords", "retry_after", "overview")
 
 @dataclass(frozen=True, slots=True)
 class TestQuestion:
-    """A question with options of which one is to be chosen."""
+    """A multiple-choice question with one answer."""
 
     text: tuple[str, ...]
-    """Paragraphs; the last one is the question."""
+    """Paragraphs; the last is the question."""
     options: tuple[str, ...]
     """At most 26."""
     scores: tuple[int, ...]
-    """What each option earns."""
+    """Points per option."""
 
 
 @dataclass(frozen=True, slots=True)
 class QualificationTest:
-    """A test whose value is the percentage of the points, 0 to 100."""
+    """A qualification test; its value is the percentage of points, 0 to 100."""
 
     name: str
     description: str
     keywords: str
     seconds: int
-    """For taking it."""
+    """Time limit in seconds."""
     retry_after: int | None
-    """Seconds after which it can be taken again; None is never."""
+    """Seconds after which the test can be repeated; None: never."""
     pass_at: int
-    """Percent from which a worker may work."""
+    """Minimum percentage for workers to qualify."""
     overview: tuple[str, ...]
     questions: tuple[TestQuestion, ...]
 
 
 def built_in_test(settings: Settings) -> QualificationTest:
-    """Return the test that comes with a kind of study; InputError where there is none."""
+    """Return the built-in test of a kind of HIT; InputError if there is none."""
     try:
         return _parse_test(
             built_in_texts(get_kind(settings.kind).package, settings.language, "test"), "test"
         )
     except FileNotFoundError:
-        message = f"no test comes with kind {settings.kind!r} in language {settings.language!r}"
-        raise InputError(Problem("settings", None, f"{message}; name one of your own")) from None
+        message = f"no built-in test for kind {settings.kind!r} in language {settings.language!r}"
+        raise InputError(Problem("settings", None, f"{message}; expected a test file")) from None
 
 
 def read_test(path: str | os.PathLike[str]) -> QualificationTest:
-    """Read a test from TOML, as the ones that come with giccs have it; InputError with every fault."""
+    """Read a test from a TOML file in the format of the built-in tests; InputError with all problems."""
     return _parse_test(read_toml(path), display_name(path))
 
 
@@ -101,42 +101,42 @@ def _parse_test(table: Mapping[str, Any], name: str) -> QualificationTest:
 
 def _key_problems(table: Mapping[str, Any]) -> Iterator[str]:
     if unknown := sorted(table.keys() - KEYS.keys()):
-        yield f"{', '.join(unknown)} is no part of a test; allowed: {', '.join(KEYS)}"
+        yield f"{', '.join(unknown)} : unknown key; expected {', '.join(KEYS)}"
     for key, kind in KEYS.items():
         if key not in table and key not in OPTIONAL:
             yield f"{key} is missing"
         elif key in table and type(table[key]) is not kind:
-            yield f"{key} is {table[key]!r}; {kind.__name__} is allowed"
+            yield f"{key} is {table[key]!r}; expected {kind.__name__}"
 
 
 def _value_problems(table: Mapping[str, Any]) -> Iterator[str]:
     if not 1 <= table["pass_at"] <= 100:
-        yield f"pass_at is {table['pass_at']}; 1 to 100 percent are allowed"
+        yield f"pass_at is {table['pass_at']}; expected 1 to 100 percent"
     if not _is_text_list(table.get("overview", [])):
-        yield "overview is no list of texts"
+        yield "overview must be a list of texts"
     if not table["questions"]:
-        yield "there are no questions"
+        yield "questions is empty; expected at least one question"
     for number, question in enumerate(table["questions"], start=1):
         yield from (f"question {number}: {message}" for message in _question_problems(question))
 
 
 def _question_problems(question: Any) -> Iterator[str]:
     if not isinstance(question, dict) or question.keys() != {"text", "options", "scores"}:
-        yield "text, options and scores are needed, and nothing else"
+        yield "expected the keys text, options and scores only"
         return
     if (
         not question["text"]
         or not _is_text_list(question["text"])
         or not _is_text_list(question["options"])
     ):
-        yield "text and options are lists of texts; at least one text is needed"
+        yield "text and options must be lists of texts, text with at least one element"
         return
     scores, count = question["scores"], len(question["options"])
     if not 2 <= count <= len(ascii_lowercase):
-        yield f"has {count} options; 2 to {len(ascii_lowercase)} are allowed"
+        yield f"has {count} options; expected 2 to {len(ascii_lowercase)}"
     valid = isinstance(scores, list) and all(type(n) is int and 0 <= n <= 1000 for n in scores)
     if not valid or len(scores) != count or not any(scores):
-        yield f"scores is {scores!r}; {count} whole numbers from 0 to 1000, not all 0, are allowed"
+        yield f"scores is {scores!r}; expected {count} integers from 0 to 1000, not all 0"
 
 
 def _is_text_list(value: Any) -> bool:
@@ -144,7 +144,7 @@ def _is_text_list(value: Any) -> bool:
 
 
 def question_form_xml(test: QualificationTest) -> str:
-    """Return the test as QuestionForm XML; nothing in it tells which answers are right."""
+    """Return the test as QuestionForm XML, without the scores."""
     root = Element("QuestionForm", xmlns=f"{SCHEMAS}/2017-11-06/QuestionForm.xsd")
     if test.overview:
         _add_paragraphs(SubElement(root, "Overview"), test.overview)
@@ -165,7 +165,7 @@ def question_form_xml(test: QualificationTest) -> str:
 
 
 def answer_key_xml(test: QualificationTest) -> str:
-    """Return the scores as AnswerKey XML; the value is the percentage of the highest sum."""
+    """Return the scores as AnswerKey XML; the value is the percentage of the maximum sum."""
     root = Element("AnswerKey", xmlns=f"{SCHEMAS}/2005-10-01/AnswerKey.xsd")
     for number, test_question in enumerate(test.questions, start=1):
         question = SubElement(root, "Question")
@@ -193,9 +193,9 @@ def _add_paragraphs(parent: Element, texts: Sequence[str]) -> None:
 
 
 def create_qualification_type(client: Any, test: QualificationTest) -> tuple[str, bool]:
-    """Return the id of the test's qualification type, and whether it was made just now.
+    """Create the test's qualification type; return its id and whether it is new.
 
-    A type of this name that has the same test is taken; ServiceError where its test is another.
+    An existing type with the same name and test is reused; ServiceError if its test differs.
     """
     form_xml, key = question_form_xml(test), answer_key_xml(test)
     for xml in (form_xml, key):
@@ -219,7 +219,7 @@ def create_qualification_type(client: Any, test: QualificationTest) -> tuple[str
 
 
 def _find_qualification_type(client: Any, name: str) -> Mapping[str, Any]:
-    """Return the requester's qualification type of exactly this name; ServiceError where there is none."""
+    """Return the requester's qualification type with exactly this name; ServiceError if it is missing."""
     pages = client.get_paginator("list_qualification_types").paginate(
         Query=name, MustBeRequestable=False, MustBeOwnedByCaller=True
     )
@@ -228,18 +228,18 @@ def _find_qualification_type(client: Any, name: str) -> Mapping[str, Any]:
             if qualification_type["Name"] == name:
                 match: Mapping[str, Any] = qualification_type
                 return match
-    raise ServiceError(f"the service says that {name!r} is there, but does not list it")
+    raise ServiceError(f"the service reports that {name!r} exists, but does not list it")
 
 
 def _name_conflict(name: str) -> str:
-    return f"the service has another test of the name {name!r}; give yours another name"
+    return f"the service has a different test named {name!r}; expected another name"
 
 
 def mark_workers(client: Any, ledger: Ledger) -> tuple[str, int]:
-    """Return the id of a qualification type that all who submitted have, and how many they are.
+    """Assign a qualification to all workers who submitted; return its id and the number of workers.
 
-    `collect` first. The same again marks those who have come since. A worker who asks for the type waits
-    for the requester, as with every type without a test. Raises ServiceError.
+    Call `collect` first. A repeated call adds new workers. Requests of workers for the type wait for the
+    requester, as with every type without a test. Raises ServiceError.
     """
     its_id = _participant_qualification(client, ledger)
     workers = sorted(set(worker_ids(client, ledger).values()))

@@ -1,4 +1,4 @@
-"""Approving and rejecting: what waits for a decision, the decisions in a file, and carrying them out."""
+"""Review of assignments: pending reviews, decisions from a file, and their execution."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ SHEET = (
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a person decided about an assignment."""
+    """A decision to approve or reject an assignment."""
 
     assignment_id: str
     kind: Literal["approve", "reject"]
     feedback: str
     location: Location | None = None
-    """Where it is written, for messages."""
+    """Location in the file, for messages."""
 
 
 ASSIGNMENT = Unique[Decision]("AssignmentId", lambda decision: decision.assignment_id)
@@ -68,25 +68,24 @@ class Decisions:
 
 @dataclass(frozen=True, slots=True)
 class PendingReview:
-    """An assignment that waits for a decision, with what may matter for it."""
+    """A submitted assignment with the information for its review."""
 
     assignment: Assignment
     faults: tuple[str, ...]
-    """What is wrong with the answer itself."""
+    """Problems of the answer."""
     comment: str
     compliance: float
-    """Of its worker over all judgments, see `bws.annotators`; NaN where that is not known."""
+    """Compliance of the worker over all judgments, see `bws.annotators`; NaN if unknown."""
     review_reasons: tuple[str, ...]
-    """Why the worker's judgments should be looked at."""
+    """Reasons to check the worker's judgments."""
 
 
 def pending_reviews(
     ledger: Ledger, valid_answers: ValidAnswers, report: AnnotatorReport | None
 ) -> list[PendingReview]:
-    """Return the submitted assignments: first those with something to look at, then by the time at
-    which they are approved by themselves.
+    """Return the submitted assignments: first those with problems, then by time of automatic approval.
 
-    report: on the annotators; None where there are no judgments.
+    report: annotator report; None without judgments.
     """
     settings = ledger.study().settings
     kind = get_kind(settings.kind)
@@ -130,7 +129,7 @@ def _fields(assignment: Assignment) -> list[tuple[str, str]]:
 
 
 def review_csv(rows: Iterable[PendingReview], when: Callable[[float | None], str]) -> str:
-    """Return CSV in which a person marks decisions, for `read_decisions`."""
+    """Return the review sheet as CSV; reviewers mark decisions in it for `read_decisions`."""
     cells = []
     for row in rows:
         assignment = row.assignment
@@ -147,19 +146,19 @@ def review_csv(rows: Iterable[PendingReview], when: Callable[[float | None], str
 
 
 def work_seconds(assignment: Assignment) -> str:
-    """Return the whole seconds from accepting to submitting; empty where they are not known."""
+    """Return the seconds from acceptance to submission, rounded; empty if unknown."""
     if assignment.accept_time is None or assignment.submit_time is None:
         return ""
     return str(round(assignment.submit_time - assignment.accept_time))
 
 
 def read_decisions(path: str | os.PathLike[str]) -> Decisions:
-    """Read the rows that are marked, from our sheet or from a batch results file.
+    """Read the marked rows of a review sheet or a batch results file.
 
-    An ``x`` under Approve or Reject decides; the feedback stands under RequesterFeedback. As the
-    requester's site has it, a text under Reject is a rejection with this feedback. Other columns
-    count for nothing. Raises InputError with everything that is wrong: both marks, a rejection without
-    feedback, feedback of more than 1,024 characters, an assignment twice.
+    An ``x`` in Approve or Reject is a decision; RequesterFeedback contains the feedback. As on the requester
+    website, a text in Reject is a rejection with this feedback. Other columns are ignored. Raises InputError
+    with all problems: both marks, a rejection without feedback, feedback of more than 1,024 characters, a
+    repeated assignment.
     """
     table = read_table(path)
     its_id = _column(table, "AssignmentId", required=True)
@@ -186,7 +185,9 @@ def _column(table: Table, name: str, *, required: bool = False) -> Sequence[str]
     column = first_of(table.frame.columns, [name.lower()])
     if column is None and required:
         header = ", ".join(table.frame.columns[:20])
-        message = f"has the columns {header}; AssignmentId, Approve, Reject, RequesterFeedback are expected"
+        message = (
+            f"has the columns {header}; expected AssignmentId, Approve, Reject, RequesterFeedback"
+        )
         raise InputError(Problem(table.file, None, message))
     return [""] * len(table.lines) if column is None else table.frame[column].to_list()
 
@@ -200,9 +201,9 @@ def _decision(
     if not assignment_id:
         wrong.append("AssignmentId is empty")
     if approve and reject:
-        wrong.append("Approve and Reject are both marked; one is allowed")
+        wrong.append("Approve and Reject are both marked; expected one of them")
     if approve and approve.lower() not in MARKS:
-        wrong.append(f"Approve is {approve!r}; x or nothing is allowed")
+        wrong.append(f"Approve is {approve!r}; expected x or an empty cell")
     if reject and not approve:
         feedback = feedback if reject.lower() in MARKS else reject
         wrong += _feedback_problems("reject", feedback)
@@ -215,7 +216,7 @@ def _decision(
 
 def _feedback_problems(kind: str, feedback: str) -> list[str]:
     if kind == "reject" and not feedback:
-        return ["a rejection needs feedback for the worker, in the column RequesterFeedback"]
+        return ["RequesterFeedback is empty; expected feedback for the worker with a rejection"]
     problem = FEEDBACK.problem(feedback)
     return [problem] if problem else []
 
@@ -223,11 +224,11 @@ def _feedback_problems(kind: str, feedback: str) -> list[str]:
 def plan_reviews(
     ledger: Ledger, decisions: Iterable[Decision], *, override: bool = False
 ) -> tuple[list[Action], int]:
-    """Return the decisions to be carried out, and how many had come about already.
+    """Return the actions for decisions, and the number of decisions that already hold.
 
-    override: whether rejections may be turned into approvals. Raises InputError with every decision that
-    cannot be: an assignment that is not in the ledger, a rejection of one that was approved, an
-    approval of one that was rejected unless `override`, a rejection without feedback.
+    override: whether rejections may be overridden. Raises InputError with all invalid decisions: an
+    assignment that is not in the ledger, rejection of an approved assignment, approval of a rejected one
+    unless `override`, a rejection without feedback.
     """
     assignments_by_id = {entry.assignment_id: entry for entry in ledger.assignments()}
     actions: list[Action] = []
@@ -237,7 +238,9 @@ def plan_reviews(
         assignment = assignments_by_id.get(decision.assignment_id)
         wrong = _feedback_problems(decision.kind, decision.feedback)
         if assignment is None:
-            wrong.append(f"there is no assignment {decision.assignment_id} in {ledger.path}")
+            wrong.append(
+                f"unknown assignment {decision.assignment_id}; expected one in {ledger.path}"
+            )
         else:
             wrong += _conflicts(assignment, decision, override)
         location = decision.location or Location(decision.assignment_id, None)
@@ -258,15 +261,15 @@ def plan_reviews(
 
 def _conflicts(assignment: Assignment, decision: Decision, override: bool) -> list[str]:
     if decision.kind == "reject" and assignment.status == "Approved":
-        return [f"assignment {decision.assignment_id} was approved; that cannot be taken back"]
+        return [f"assignment {decision.assignment_id} is approved, which cannot be revoked"]
     if decision.kind == "approve" and assignment.status == "Rejected" and not override:
-        message = f"assignment {decision.assignment_id} was rejected"
-        return [f"{message}; --override-rejections approves it nevertheless"]
+        message = f"assignment {decision.assignment_id} is rejected"
+        return [f"{message}; expected --override-rejections to approve it"]
     return []
 
 
 def execute_review(client: Any, action: Action) -> bool:
-    """Approve or reject at the service; False where it was so already. For `actions.execute_actions`."""
+    """Approve or reject; return False if it was done before. For `actions.execute_actions`."""
     with translate_errors():
         try:
             if action.kind == "reject":
@@ -279,7 +282,7 @@ def execute_review(client: Any, action: Action) -> bool:
                     **feedback,
                 )
         except client.exceptions.RequestError as error:
-            # an earlier call may have done it although its answer was lost
+            # an earlier call may have succeeded although its response was lost
             if _status(client, action.target) == KIND_OF[action.kind]:
                 return False
             raise RefusedError(f"{error} ({error_code(error)})") from None

@@ -1,6 +1,6 @@
-"""Settings of a study: language, title, reward, times, qualifications; and what the service calls them.
+"""Settings of a study: language, title, reward, times, qualifications.
 
-Each is declared once: default, comment in the settings file, allowed values.
+Each setting is declared once, with its default, its comment in the settings file and its valid values.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ HITS_APPROVED = "00000000000000000040"
 GERMAN = built_in_texts("mturk.kinds.tuples", "de")["hit"]
 QUALIFICATION_PATTERN = r"!?[A-Z0-9]{1,64}|[A-Z0-9]{1,64}>=[0-9]{1,9}"
 MAX_RATE = 1_000_000
-"""Largest exchange rate and minimum wage."""
-RATE = f'a number above 0 and up to {MAX_RATE} as a text, such as "0.86"'
+"""Maximum exchange rate and minimum wage."""
+RATE = f'a number above 0 and at most {MAX_RATE} as a text, such as "0.86"'
 
 
 def _text(limit: limits.LengthLimit) -> Callable[[str], str]:
@@ -37,7 +37,7 @@ def _text(limit: limits.LengthLimit) -> Callable[[str], str]:
 
 
 def _dollars(value: Any) -> Decimal:
-    """Return an amount; two decimals at most, because the service takes no others."""
+    """Return an amount with at most two decimals, as required by the service."""
     if not isinstance(value, str) or limits.reward_problem(value):
         raise ValueError
     return round_to_cents(Decimal(value))
@@ -61,159 +61,159 @@ def _rate(value: Any) -> Decimal:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings of a study; the defaults are those of the paper (section 3.2), a study in German.
+    """Settings of a study; the defaults are those of the paper (section 3.2), a study in German.
 
-    `default_settings` returns those of a study in another language.
+    `default_settings` returns the defaults for other languages.
     """
 
     kind: str = option(
         DEFAULT_KIND,
-        'What workers are asked: "tuples" of utterances, "conditions" of sentence pairs, or their\n'
-        '"verification". Each kind has a default file of its own.',
+        'Kind of HIT: "tuples" of utterances, "conditions" of sentence pairs, or their\n'
+        '"verification". Each kind has its own default file.',
         choices=kind_names,
     )
     title: str = option(
         GERMAN["title"],
-        "What workers see in the list of work. At most 128 characters. By default a text in the\n"
-        "language of the page; so are the next two.",
+        "Title in the list of HITs. At most 128 characters. Title, description and keywords are in\n"
+        "the language of the page by default.",
         parse=_text(limits.TITLE),
     )
     description: str = option(
         GERMAN["description"],
-        "More about it. At most 2,000 characters.",
+        "Description in the list of HITs. At most 2,000 characters.",
         parse=_text(limits.DESCRIPTION),
     )
     keywords: str = option(GERMAN["keywords"], "", parse=_text(limits.KEYWORDS))
     language: str = option(
         "de",
-        "Language of the page's own texts. By default that of the dialogues.",
+        "Language of the page texts. Default: the language of the dialogues.",
         parse=language_tag,
     )
     dialogue_language: str = option(
         "de",
         'Language of the dialogues, a BCP 47 tag: "de", "en", "de-AT".\n'
-        "By default what the dialogues state, or --language.",
+        "Default: the language stated in the dialogues, or --language.",
         parse=language_tag,
     )
     texts: str = option(
         "",
-        'A file with the page\'s own texts, for languages other than "de" and "en":\n'
+        'File with the page texts, for languages other than "de" and "en":\n'
         "`mturk-hits estimate --default-texts` prints the English ones.",
         parse=_text(limits.LengthLimit("the name of the file", 4096, minimum=0)),
     )
-    """Content of the TOML file with the page's own texts; empty for those that ship."""
+    """Content of the TOML file with the page texts; empty for the built-in texts."""
     consent: str = option(
         "",
-        "Shown at the top of the page: who asks, what becomes of the answers, whom to write to.\n"
+        "Text at the top of the page: who runs the study, use of the answers, contact.\n"
         'Several lines: """in three quotation marks"""',
         parse=_text(limits.LengthLimit("the text", 10_000, minimum=0)),
     )
     language_check: bool = option(
         True,
-        "One word to fill in on each page, in the language of the dialogues. A wrong word\n"
-        "turns nobody away; what follows from it is for you to decide.",
+        "One gap to fill per page, in the language of the dialogues. Wrong answers are only\n"
+        "reported in the review.",
     )
-    comment_box: bool = option(True, "A field for a comment, which workers may leave empty.")
+    comment_box: bool = option(True, "Optional comment field.")
     reward: Decimal = option(
         Decimal("0.30"),
-        "US dollars an assignment, as a text with two decimals.",
+        "US dollars per assignment, as a text with two decimals.",
         parse=_reward,
         expects='dollars of at least 0.01 as a text, such as "0.25"',
     )
     assignments: int = option(
         5,
-        "How many workers answer each HIT. A HIT made with fewer than 10 can never be raised to\n"
-        "10 or more; from 10 on the fee is 40 % instead of 20 %.",
+        "Workers per HIT. A HIT created with fewer than 10 cannot be extended to 10 or more;\n"
+        "from 10 on, the fee is 40 % instead of 20 %.",
         bounds=(limits.MAX_ASSIGNMENTS.minimum, limits.MAX_ASSIGNMENTS.maximum),
     )
     dialogues_per_hit: int = option(
         2,
-        "Dialogues on a page, each with one tuple. Short ones are paired with long ones.",
+        "Dialogues per page, each with one tuple. Short dialogues are combined with long ones.",
         bounds=(1, 20),
     )
     seed: int = option(
         0,
-        "Decides which tuples share a page. Another seed is another study.",
+        "Random seed for the assignment of tuples to pages. Another seed makes another study.",
         bounds=(0, 2**63 - 1),
     )
     expected_seconds: int = option(
         60,
-        "How long a page takes a worker: time yourself on `mturk-hits preview`. `estimate`\n"
-        "shows the hourly wage that the reward amounts to and warns below the minimum wage.",
+        "Expected time per page in seconds: time yourself with `mturk-hits preview`. `estimate`\n"
+        "shows the resulting hourly wage and warns if it is below the minimum wage.",
         bounds=(1, limits.ASSIGNMENT_DURATION.maximum),
     )
     currency: str = option(
         "EUR",
-        "The currency of the minimum wage, and how much of it one US dollar is.",
+        "Currency of the minimum wage, and its units per US dollar.",
         parse=_text(limits.LengthLimit("the text", 3, minimum=3)),
     )
     exchange_rate: Decimal = option(Decimal("0.86"), None, parse=_rate, expects=RATE)
-    """How much of `currency` one US dollar is."""
+    """Units of `currency` per US dollar."""
     minimum_wage: Decimal = option(
         Decimal("13.90"),
-        "An hour. Germany: 13.90 EUR in 2026, 14.60 EUR from January 2027.",
+        "Minimum wage per hour. Germany: 13.90 EUR in 2026, 14.60 EUR from January 2027.",
         parse=_rate,
         expects=RATE,
     )
     spending_limit: Decimal = option(
         Decimal("0.00"),
-        'US dollars that the study may cost with all fees; "0" is no limit.',
+        'Maximum cost of the study with all fees, in US dollars; "0" for no limit.',
         parse=_dollars,
         expects='dollars as a text, such as "0.25"',
     )
     lifetime: int = option(
         604_800,
-        "Seconds for which a HIT is offered (30 to 31536000). 604800 is a week.",
+        "Seconds for which a HIT is offered (30 to 31536000). 604800 is one week.",
         bounds=(limits.LIFETIME.minimum, limits.LIFETIME.maximum),
     )
     duration: int = option(
         1_800,
-        "Seconds that a worker has for a HIT once it is accepted (30 to 31536000).",
+        "Time limit in seconds per accepted HIT (30 to 31536000).",
         bounds=(limits.ASSIGNMENT_DURATION.minimum, limits.ASSIGNMENT_DURATION.maximum),
     )
     auto_approval_delay: int = option(
         604_800,
-        "Seconds after which an answer that nobody reviewed is approved (0 to 2592000).",
+        "Seconds until an unreviewed assignment is approved automatically (0 to 2592000).",
         bounds=(limits.AUTO_APPROVAL_DELAY.minimum, limits.AUTO_APPROVAL_DELAY.maximum),
     )
     approval_rate_above: int = option(
         98,
-        "Workers of whose answers more than so many percent were approved; -1 for all.\n"
-        "A worker with fewer than 100 answers always counts as 100 %, hence the next rule.",
+        "Minimum approval rate in percent, exclusive; -1 for no minimum. Workers with fewer than\n"
+        "100 assignments have a rate of 100 %, hence the next setting.",
         bounds=(-1, 100),
     )
-    """Percent of the worker's answers that must have been approved, exclusive; -1 is no such rule."""
+    """Minimum approval rate in percent, exclusive; -1 for no minimum."""
     hits_approved_at_least: int = option(
         0,
-        "Workers with at least so many approved HITs. 0 is right on a service\n"
-        "of one's own, where nobody has a history; set 100 or so on a marketplace.",
+        "Minimum number of approved HITs. 0 is suitable for your own service, where workers\n"
+        "have no history; use about 100 on a marketplace.",
         bounds=(0, MAX_COUNT),
     )
-    """How many approved HITs a worker must have; 0 is everybody."""
+    """Minimum number of approved HITs; 0 for no minimum."""
     countries: tuple[str, ...] = option(
         ("DE",),
-        "Where workers are, as they say themselves. It is no test of their language. [] for\n"
-        'anywhere. By default ["DE"] for German dialogues, and [] for others.',
+        "Countries of workers, as stated by themselves; not a test of their language. [] for\n"
+        'all. Default: ["DE"] for German dialogues, [] for others.',
         pattern="[A-Z]{2}",
         expects='codes such as "DE", each once',
     )
     own_qualifications: tuple[str, ...] = option(
         (),
-        'Ids of qualification types of your own that a worker must have: "3ABC".\n'
-        '"3ABC>=60" is a value of at least 60, "!3ABC" keeps out whoever has it.',
+        'Ids of your own qualification types that workers must have: "3ABC".\n'
+        '"3ABC>=60" requires a value of at least 60, "!3ABC" excludes workers with it.',
         pattern=QUALIFICATION_PATTERN,
         expects='ids such as "3ABC", each once',
     )
     pseudonyms: bool = option(
         True,
-        "Worker ids become pseudonyms in the ledger and in the judgments; the key lies beside the\n"
-        "ledger. false keeps the ids as they are.",
+        "Replace worker ids by pseudonyms in the ledger and in the judgments. The key is stored\n"
+        "next to the ledger. false keeps the ids.",
     )
 
     def qualifications(self) -> list[dict[str, Any]]:
         """Return the QualificationRequirements in boto3's form.
 
-        The approval rate is paired with the number of approved HITs, since whoever has few counts as 100 %.
+        The approval rate is combined with the number of approved HITs: workers with few have a rate of 100 %.
 
         >>> [q["Comparator"] for q in Settings().qualifications()]
         ['GreaterThan', 'GreaterThanOrEqualTo', 'EqualTo']
@@ -254,7 +254,7 @@ class Settings:
         }
 
     def hourly_wage(self) -> Decimal:
-        """Return what a worker of the expected speed earns an hour, in `currency`, not rounded.
+        """Return the hourly wage for the expected time per HIT, in `currency`, not rounded.
 
         >>> Settings(reward=Decimal("0.30"), expected_seconds=60, exchange_rate=Decimal("0.5")).hourly_wage()
         Decimal('9.000')
@@ -271,7 +271,7 @@ def _integer_requirement(qualification: str, comparator: str, value: int) -> dic
 
 
 def _own_requirement(text: str) -> dict[str, Any]:
-    """Return the requirement that a setting means.
+    """Parse one element of `own_qualifications`.
 
     >>> [_own_requirement(one)["Comparator"] for one in ("3A", "3A>=60", "!3A")]
     ['Exists', 'GreaterThanOrEqualTo', 'DoesNotExist']

@@ -1,7 +1,6 @@
-"""The TOML file with the settings of a study, and the defaults of each kind of HIT in each language.
+"""TOML file with the settings of a study; defaults per kind of HIT and language.
 
-What workers read follows the language of the dialogues: the page, the title of the HITs, the language check.
-The file states what is not to follow it.
+Page texts, HIT title and language check default to the language of the dialogues.
 """
 
 from __future__ import annotations
@@ -46,13 +45,14 @@ FOLLOW_LANGUAGE = (
 def default_settings(
     kind: str, language: str, *, page_language: str = "", texts: str = ""
 ) -> Settings:
-    """Return the defaults of a kind of study, by its name, in a language.
+    """Return the default settings of a kind of HIT in a language.
 
     language: BCP 47 tag of the dialogues or sentences.
-    page_language: that of the page's texts; empty: that of `texts`, or else of the dialogues.
-    texts: content of a file of texts, as `mturk.kinds.texts.read_texts` returns it; empty: those that ship.
+    page_language: language of the page texts; empty: that of `texts`, or else of the dialogues.
+    texts: content of a file of page texts as returned by `mturk.kinds.texts.read_texts`; empty: built-in
+    texts.
 
-    ValueError where no texts ship in the language of the page.
+    Raises ValueError if there are no built-in texts in the language of the page.
 
     >>> settings = default_settings("verification", "en")
     >>> settings.assignments, settings.language, settings.countries
@@ -66,10 +66,10 @@ def default_settings(
     package, languages = definition.package, built_in_languages(definition.package)
     if not texts and page not in languages:
         raise ValueError(
-            f"no texts of the worker page ship in {page} (built in: {', '.join(languages)}); expected a "
+            f"no built-in page texts in {page} (available: {', '.join(languages)}); expected a "
             'settings file with texts = "FILE.toml", or with the language of the page'
         )
-    # a title may name the language of the dialogues: that of another language's page would be wrong
+    # titles may name the language of the dialogues, so those of another page language would be wrong
     hit = page_texts(package, page if texts or page == base else "en", texts)["hit"]
     return replace(
         Settings(),
@@ -84,20 +84,20 @@ def default_settings(
 
 @dataclass(frozen=True, slots=True)
 class SettingsFile:
-    """The checked settings that a file states."""
+    """Checked settings from a file."""
 
     name: str = "settings"
-    """As messages call the file."""
+    """Name of the file in messages."""
     kind: str = DEFAULT_KIND
     values: Mapping[str, Any] = field(default_factory=dict)
     lines: Mapping[str, int | None] = field(default_factory=dict)
-    """Setting -> its line."""
+    """Setting -> line number."""
 
     def settings(self, language: str | None) -> Settings:
-        """Return the settings of a study, with the defaults of its kind and language for the others.
+        """Return all settings of a study; missing ones get the defaults of the kind and language.
 
         language: BCP 47 tag of the dialogues, or of ``--language``; None: the file must state it. Raises
-        InputError where no language is known, and where the file states another one.
+        InputError if no language is given, or the file states a different one.
         """
         stated = self.values.get("dialogue_language")
         key = _setting_names(self.kind)["dialogue_language"]
@@ -106,9 +106,7 @@ class SettingsFile:
             raise self._error("dialogue_language", message)
         tag = stated or language
         if tag is None:
-            message = (
-                "no language is stated, and the worker page depends on it; expected --language"
-            )
+            message = "missing language of the worker page; expected --language"
             raise InputError(
                 Problem(self.name, None, f"{message}, such as --language de, or {key}")
             )
@@ -135,18 +133,18 @@ class SettingsFile:
 
 
 def read_settings(path: str | os.PathLike[str], language: str | None = None) -> Settings:
-    """Read a TOML file; what it does not name has the default of its kind and language.
+    """Read the settings of a study from a TOML file; missing ones get the defaults of the kind and language.
 
-    language: of the dialogues or sentences, where the file does not state it. Raises InputError as
+    language: language of the dialogues or sentences if the file does not state it. Raises InputError as
     `read_settings_file` and `SettingsFile.settings` do.
     """
     return read_settings_file(path).settings(language)
 
 
 def read_settings_file(path: str | os.PathLike[str]) -> SettingsFile:
-    """Read the settings that a TOML file states; InputError with every fault and line.
+    """Read and check the settings in a TOML file; InputError with all problems and their lines.
 
-    Amounts of money are written as strings, such as "0.25"; ``texts`` names a file, relative to this one.
+    Amounts of money are strings, such as "0.25"; ``texts`` is the path of a file, relative to this file.
     """
     name = display_name(path)
     text = read_text(path)
@@ -178,7 +176,7 @@ def _line_of(text: str, key: str) -> int | None:
 
 
 def _setting_names(kind: str) -> dict[str, str]:
-    """Return what each setting that a kind has is called in its file."""
+    """Return setting -> name in the settings file of a kind."""
     definition = get_kind(kind)
     return {
         setting: definition.setting_names.get(setting, setting)
@@ -193,9 +191,10 @@ def _combination_problems(settings: Settings) -> dict[str, str]:
 
 
 def default_toml(kind: str = DEFAULT_KIND, language: str | None = None) -> str:
-    """Return a settings file with every setting of a kind at its default and a comment on each.
+    """Return a settings file with the defaults of a kind and a comment per setting.
 
-    Settings that follow the language of the study are commented out; `language`, a BCP 47 tag, is stated.
+    Settings whose defaults depend on the language are commented out. `language`, a BCP 47 tag, is set if
+    given.
 
     >>> import tomllib
     >>> tomllib.loads(default_toml())["reward"], tomllib.loads(default_toml("conditions"))["pairs_per_hit"]
@@ -204,8 +203,8 @@ def default_toml(kind: str = DEFAULT_KIND, language: str | None = None) -> str:
     False
     """
     blocks = [
-        "# Settings of an annotation study. Leave out what is to stay as it is here. Those behind a #\n"
-        "# follow the language of the dialogues unless they are set.\n"
+        "# Settings of an annotation study. Missing settings have the values below. Those commented\n"
+        "# out depend on the language of the dialogues unless they are set.\n"
     ]
     settings, own_comments = default_settings(kind, "en"), get_kind(kind).setting_comments
     for setting, name in _setting_names(kind).items():

@@ -1,4 +1,4 @@
-"""A browser without a screen: cookies, redirects, forms, and how long each answer took."""
+"""Minimal browser with cookies, redirects, forms and response times."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Timed = Callable[[str, float], None]
 
 
 class UnreachableError(OSError):
-    """The site did not answer, although it was asked several times."""
+    """The site did not respond, even after retries."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A form as it would be sent untouched."""
+    """A form with its initial field values."""
 
     action: str
     fields: dict[str, str]
@@ -35,7 +35,7 @@ class Form:
 
 @dataclass(frozen=True)
 class Page:
-    """What the last of a chain of redirects answered."""
+    """Final response after redirects."""
 
     url: str
     status: int
@@ -92,32 +92,32 @@ class _PageParser(HTMLParser):
 
 @cache
 def _ssl_context() -> ssl.SSLContext:
-    """Return what all visitors check certificates with; to load it takes some time."""
+    """Return the SSL context shared by all browsers; loading it is slow."""
     return ssl.create_default_context()
 
 
 class WebClient:
-    """One person's browser; not for several threads.
+    """Browser of one simulated worker; not thread-safe.
 
-    timed: called with the path and the seconds of every answer, redirects among them.
-    stopped: when it is set, waiting ends and UnreachableError is raised.
+    on_response: called with the path and the seconds of every response, including redirects.
+    stop_event: when it is set, waiting ends and UnreachableError is raised.
     """
 
     def __init__(self, site: str, *, on_response: Timed, stop_event: Event) -> None:
         self.site, self.timed, self.stopped = site.rstrip("/"), on_response, stop_event
         self.n_retries = 0
-        """How many requests were not answered even by a fresh connection, or were told to wait."""
+        """Number of requests repeated after a failed second connection or a response that demanded a wait."""
         self._http = httpx2.Client(
             base_url=self.site, timeout=TIMEOUT, verify=_ssl_context(), trust_env=False
         )
         self.cookies = self._http.cookies
 
     def get(self, address: str) -> Page:
-        """Open an address, absolute or of the site."""
+        """Request an address, absolute or relative to the site."""
         return self._follow(self._http.build_request("GET", address))
 
     def post(self, address: str, fields: Mapping[str, str] | Sequence[tuple[str, str]]) -> Page:
-        """Send a form."""
+        """Submit form fields."""
         body = urlencode(fields if isinstance(fields, Mapping) else list(fields)).encode()
         return self._follow(self._http.build_request("POST", address, content=body, headers=FORM))
 
@@ -131,13 +131,13 @@ class WebClient:
             if response.next_request is None:
                 return Page(str(response.url), response.status_code, response.text)
             request = response.next_request
-        raise UnreachableError(f"{request.url} redirects without end")
+        raise UnreachableError(f"{request.url} redirects more than {REDIRECTS} times")
 
     def _send(self, request: httpx2.Request) -> httpx2.Response:
-        """Ask again where the site is away or says to wait: every request here may come twice."""
+        """Send a request; retry if the site is unreachable or demands a wait. All requests are repeatable."""
         reason = ""
         for attempt in range(TRIES):
-            pause = 0.25 * 2**attempt if attempt else 0.0  # an idle connection may just be closed
+            pause = 0.25 * 2**attempt if attempt else 0.0  # an idle connection may have been closed
             try:
                 response = self._http.send(request)
             except httpx2.RequestError as error:
@@ -151,4 +151,4 @@ class WebClient:
             self.n_retries += pause > 0
             if self.stopped.wait(pause):
                 break
-        raise UnreachableError(f"{request.url} does not answer ({reason})")
+        raise UnreachableError(f"{request.url} does not respond ({reason})")

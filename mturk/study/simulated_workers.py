@@ -1,4 +1,4 @@
-"""Simulated workers that do the work through the worker site, page by page, as people would."""
+"""Simulated workers, who use the pages of the worker website as people do."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ log = logging.getLogger(__name__)
 
 ASSIGNMENT_LINK = re.compile(r'href="(/work/assignment/[^"]+)"')
 MAX_WORK_LOOKUPS = 3
-"""How often a worker looks for work where the list shows some but none can be had."""
+"""Maximum number of consecutive searches for work without an accepted HIT."""
 
 
 @dataclass
 class SimulationLog:
-    """What simulated workers did; filled while they work."""
+    """Counts and response times of simulated workers; updated while they work."""
 
     counts: Counter[str] = field(default_factory=Counter)
-    """submitted, returned, abandoned, refused, repeated, foreign (HITs that are none of ours)."""
+    """submitted, returned, abandoned, refused, repeated, foreign (HITs not created by this package)."""
     by_worker: Counter[str] = field(default_factory=Counter)
-    """Submissions of each worker."""
+    """Submissions per worker."""
     seconds: dict[str, list[float]] = field(default_factory=dict)
-    """Kind of page -> how long each took."""
+    """Kind of page -> response times in seconds."""
     refusals: Counter[str] = field(default_factory=Counter)
-    """What the site refused."""
+    """Refused requests by kind of page and status."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def count(self, event: str, worker: str = "", reason: str = "", times: int = 1) -> None:
-        """Note more of something."""
+        """Increase the count of an event."""
         with self.lock:
             self.counts[event] += times
             if event == "submitted":
@@ -57,12 +57,12 @@ class SimulationLog:
                 self.refusals[reason] += 1
 
     def record_response(self, path: str, seconds: float) -> None:
-        """Note how long a page took."""
+        """Record the response time of a page."""
         with self.lock:
             self.seconds.setdefault(page_kind(path), []).append(seconds)
 
     def quantiles(self) -> dict[str, dict[str, float]]:
-        """Return for each kind of page, and for all, how many there were, and p50, p95, p99 in seconds."""
+        """Return the number of responses and p50, p95, p99 in seconds, per kind of page and for all."""
         kinds = {**self.seconds, "all": [s for times in self.seconds.values() for s in times]}
         return {
             kind: {"n": len(times)}
@@ -73,7 +73,7 @@ class SimulationLog:
 
 
 def page_kind(path: str) -> str:
-    """Return what a page is for.
+    """Return the kind of a page.
 
     >>> [page_kind(p) for p in ("/work/", "/work/assignment/3A", "/submit/t/mturk/externalSubmit")]
     ['list', 'assignment', 'submit']
@@ -87,7 +87,7 @@ def page_kind(path: str) -> str:
 
 
 def simulated_worker_ids(count: int) -> list[str]:
-    """Return ids that say what they are, in the form that worker ids have.
+    """Return ids of simulated workers in the form of worker ids.
 
     >>> simulated_worker_ids(2)
     ['ASIMULATED1', 'ASIMULATED2']
@@ -96,11 +96,11 @@ def simulated_worker_ids(count: int) -> list[str]:
 
 
 def read_truth(path: str | os.PathLike[str]) -> Truth:
-    """Read true scores from scores, or from dialogues whose candidates have intended levels.
+    """Read true scores from a scores file, or from dialogues whose candidates have intended levels.
 
     Levels 1 to 5 become -1, -0.5, 0, 0.5 and 1. A table with the columns sentence1, sentence2 and
     condition has the true similarities in label, or high and low in intended; other kinds of HIT may
-    have tables of their own. Raises InputError with every fault.
+    define their own tables. Raises InputError with all problems.
     """
     name = display_name(path).removesuffix(".gz")
     if name.endswith((".jsonl", ".ndjson")):
@@ -133,16 +133,20 @@ def _read_intended_levels(path: str | os.PathLike[str], name: str) -> dict[tuple
 
 
 def read_links(path: str | os.PathLike[str]) -> list[str]:
-    """Read personal links: on each line the last word that is an address counts, commas part words."""
+    """Read personal links: the last address per line, with words separated by spaces or commas."""
     links, problems = [], []
     for number, line in enumerate(read_text(path).splitlines(), start=1):
         words = [word for word in line.replace(",", " ").split() if "://" in word]
         if words:
             links.append(words[-1])
         elif number > 1 and line.strip():  # the first line may be a header
-            problems.append(Problem(display_name(path), number, "has no link; one is needed"))
+            problems.append(
+                Problem(display_name(path), number, "missing link; expected an address")
+            )
     if not links and not problems:
-        problems.append(Problem(display_name(path), None, "holds no links"))
+        problems.append(
+            Problem(display_name(path), None, "contains no links; expected one per line")
+        )
     if problems:
         raise InputError(problems)
     return links
@@ -156,11 +160,12 @@ def simulate_workers(
     *,
     on_submission: Callable[[SimulationLog], object] = lambda _: None,
 ) -> SimulationLog:
-    """Let workers enter, all at the same time, and work until nothing is left for them.
+    """Run simulated workers concurrently until no work is left for them.
 
-    site: the site's address without a path. workers: ids for open entry, or personal links. told: called
-    after each submission, by one thread at a time. Raises InputError where an item has no true score or
-    entering is refused, and UnreachableError where the site is away; the first such error ends all.
+    site: address of the site without a path. workers: ids for open entry, or personal links.
+    on_submission: called after each submission, by one thread at a time. Raises InputError if an item has no
+    true score or entry is refused, and UnreachableError if the site is unreachable; the first error stops
+    all.
     """
     log.debug("%d workers enter %s", len(workers), site)
     done = SimulationLog()
@@ -198,14 +203,14 @@ class _Worker:
     results: SimulationLog
     on_submission: Callable[[SimulationLog], object]
     foreign_groups: set[str] = field(default_factory=set)
-    """Groups of HITs that are none of ours."""
+    """Groups of HITs not created by this package."""
     failed_paths: set[str] = field(default_factory=set)
-    """Assignments whose question did not come; where it does not come again, the worker leaves."""
+    """Assignments whose question failed to load; after a second failure the worker leaves."""
     group: str = ""
-    """The group accepted last."""
+    """Group of the last accepted HIT."""
 
     def __post_init__(self) -> None:
-        self.random = random.Random(f"{self.behaviour.seed}/{self.name}")  # noqa: S311 - drawn again by its seed, no secret
+        self.random = random.Random(f"{self.behaviour.seed}/{self.name}")  # noqa: S311 - reproducible, not a secret
 
     def work(self) -> None:
         page: Page | None = self._enter()
@@ -229,17 +234,18 @@ class _Worker:
             answers_given = {"country": self.behaviour.country, "consent": "yes"}
             page = self._send(page, "/work/start", **answers_given)
         if page.status != 200 or not page.form("/work/leave"):
-            message = f"{self.name} may not enter (status {page.status}); where keys are set, give --links"
+            message = f"{self.name} cannot enter (status {page.status})"
+            message += "; expected --links if the site requires keys"
             raise InputError(Problem(self.browser.site, None, message))
         return page
 
     def _send(self, page: Page, action: str, **fields: str) -> Page:
-        """Fill in and send the page's form of this action; the page itself where it has none."""
+        """Submit the page's form with this action; return the page itself without such a form."""
         form = page.form(action)
         return self.browser.post(action, form.fields | fields) if form else page
 
     def _find_work(self, page: Page) -> Page | None:
-        """Go on with what is begun, or accept from the list of work; None where there is neither."""
+        """Continue an accepted HIT, or accept one from the list; None if there is none."""
         if page.path != "/work/" or page.status != 200:
             page = self.browser.get("/work/")
         if match := ASSIGNMENT_LINK.search(page.text):
@@ -259,7 +265,7 @@ class _Worker:
         return accepted_page
 
     def _do_assignment(self, page: Page) -> Page | None:
-        """Do the assignment that the page shows, and return the page after it."""
+        """Complete the assignment of the page, and return the next page."""
         behaviour = self.behaviour
         question = self.browser.get(page.frame or "")
         if question.status != 200:
@@ -311,7 +317,7 @@ def simulate_answer(
     worker: str,
     pace: float,
 ) -> list[tuple[str, str]]:
-    """Return the fields of a form; a worker always says the same of the same tuple.
+    """Return the fields of a form; a worker always gives the same answer to a tuple.
 
     >>> asked = [ExpectedTuple("t1", "d1", ("a", "b"))]
     >>> true = {("d1", "a"): 1.0, ("d1", "b"): -1.0}

@@ -1,4 +1,4 @@
-"""How far a study is: answers of each tuple, pace and expected end, and how good the answers are so far."""
+"""Status of a study: answers per tuple, pace, expected end, and quality of the answers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["AssignmentCounts", "Pace", "Status", "estimate_pace", "study_status"
 
 HOUR = 3600.0
 ENOUGH = 5
-"""With fewer submissions in the last hour the pace is that since the first."""
+"""Minimum submissions in the last hour; with fewer, the pace is computed since the first one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,65 +29,65 @@ class AssignmentCounts:
     """Assignments by state."""
 
     wanted: int
-    """Of all HITs that exist."""
+    """Total of all existing HITs."""
     open: int
-    """Nobody has them, and workers can still get them."""
+    """Available to workers."""
     closed: int
-    """Nobody has them, and the HIT has expired."""
+    """Not accepted before the HIT expired."""
     accepted: int
-    """Being worked on."""
+    """In progress."""
     submitted: int
-    """Waiting for review."""
+    """Pending review."""
     approved: int
     rejected: int
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How fast answers come in."""
+    """Rate of submissions."""
 
     per_hour: float
-    """Assignments submitted an hour; NaN where that cannot be told."""
+    """Assignments submitted per hour; NaN if unknown."""
     end: float
-    """When the last open one will be in at this pace, seconds since 1970; NaN where it cannot be told."""
+    """Expected time of the last submission at this pace, in seconds since 1970; NaN if unknown."""
     reason: str = ""
-    """Why a number is NaN."""
+    """Reason why a number is NaN."""
 
 
 @dataclass(frozen=True, eq=False)
 class Status:
-    """How far a study is."""
+    """Status of a study."""
 
     hits: Mapping[str, int]
-    """HITs by state: planned (not yet published), offered, full (every place is taken), closed (expired
-    with places left), gone (deleted at the service)."""
+    """HITs by state: planned (not yet published), offered, full (all assignments accepted), closed (expired
+    before all were accepted), gone (deleted at the service)."""
     counts: AssignmentCounts
     answers_required: int
     answers_per_tuple: Mapping[str, int]
-    """Tuple id -> valid judgments."""
+    """Tuple id -> number of valid judgments."""
     pace: Pace
     reliability: Reliability | None
-    """None: there are too few judgments, see `reasons`."""
+    """None with too few judgments, see `reasons`."""
     annotators: AnnotatorReport | None
     reasons: Mapping[str, str] = field(default_factory=dict)
-    """Why there is no figure."""
+    """Reasons for missing statistics."""
     notes: Sequence[str] = ()
     kind: str = DEFAULT_KIND
 
     @property
     def share(self) -> float:
-        """Share of the wanted judgments that is in, in [0, 1]; those beyond what is wanted do not count."""
+        """Share of the required judgments that are collected, in [0, 1]; surplus judgments are ignored."""
         n_required = self.answers_required * len(self.answers_per_tuple)
         n_counted = sum(min(n, self.answers_required) for n in self.answers_per_tuple.values())
         return n_counted / n_required if n_required else math.nan
 
     @property
     def complete(self) -> bool:
-        """Whether every tuple has what is wanted."""
+        """Whether every tuple has the required judgments."""
         return all(n >= self.answers_required for n in self.answers_per_tuple.values())
 
     def document(self) -> dict[str, Any]:
-        """Return the status as JSON has it; times are seconds since 1970."""
+        """Return the status for JSON; times are seconds since 1970."""
         counts = {name: getattr(self.counts, name) for name in AssignmentCounts.__slots__}
         reliability_document = self.reliability.document() if self.reliability else None
         return {
@@ -110,7 +110,7 @@ class Status:
         }  # fmt: skip
 
     def table(self) -> str:
-        """Return the status for people to read."""
+        """Return the status as a text table."""
         parts = [self._progress_text(), self._tuples_table(), self._reliability_text()]
         if self.annotators:
             parts.append(self.annotators.table())
@@ -120,25 +120,25 @@ class Status:
     def _progress_text(self) -> str:
         counts = self.counts
         hits = ", ".join(f"{n} {state}" for state, n in self.hits.items() if n) or "none"
-        states = [f"{counts.open} open", f"{counts.accepted} being worked on"]
+        states = [f"{counts.open} open", f"{counts.accepted} in progress"]
         states += [f"{counts.closed} expired"] if counts.closed else []
         states += [
-            f"{counts.submitted} waiting for review", f"{counts.approved} approved",
+            f"{counts.submitted} pending review", f"{counts.approved} approved",
             f"{counts.rejected} rejected",
         ]  # fmt: skip
         speed = self.pace.reason
         if not math.isnan(self.pace.per_hour):
             number = self.pace.per_hour
             speed = f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
-            speed += " assignments an hour"
+            speed += " assignments per hour"
             if not math.isnan(self.pace.end):
-                speed += f", all in at about {local_time(self.pace.end)}"
+                speed += f", expected end {local_time(self.pace.end)}"
             else:
                 speed += f" ({self.pace.reason})"
         return "\n".join(
             [
                 f"HITs         {hits}",
-                f"assignments  {counts.wanted} wanted: {', '.join(states)}",
+                f"assignments  {counts.wanted} required: {', '.join(states)}",
                 f"pace         {speed}",
             ]
         )
@@ -164,16 +164,16 @@ class Status:
 
 
 def local_time(at: float | None) -> str:
-    """Return a time (seconds since 1970) in this machine's time zone; empty where there is none."""
+    """Return a time (seconds since 1970) in the local time zone; empty for None."""
     return "" if at is None else f"{datetime.fromtimestamp(at).astimezone():%Y-%m-%d %H:%M %Z}"
 
 
 def study_status(
     ledger: Ledger, hits: Listing, valid_answers: ValidAnswers, *, now: float, trials: int = 100
 ) -> Status:
-    """Return how far a study is, from what was collected and the service's list of its HITs.
+    """Return the status of a study, from collected answers and the service's list of its HITs.
 
-    now: the service's time, seconds since 1970. trials: random halves for the reliability.
+    now: time of the service, in seconds since 1970. trials: number of random splits for the reliability.
     """
     assignments = ledger.assignments()
     counts = _counts(hits, assignments)
@@ -204,13 +204,13 @@ def _reliability(
     result = reliability(judgments, trials=trials, split="annotation")
     overall = result.groups[0]
     if math.isnan(overall.pearson.mean):
-        reason = "; ".join(overall.notes) or "no half has scores"
-        return None, {"reliability": f"not yet: {reason}"}
+        reason = "; ".join(overall.notes) or "halves without scores"
+        return None, {"reliability": f"not available: {reason}"}
     return result, {}
 
 
 def _counts(hits: Listing, assignments: Sequence[Assignment]) -> AssignmentCounts:
-    """Count open and accepted ones by the service, and what came back by the ledger."""
+    """Return the counts: open and accepted assignments of the service, submitted ones of the ledger."""
     each = [hit_counts(hit) for hit in hits.values()]
     back = Counter(assignment.status for assignment in assignments)
     return AssignmentCounts(
@@ -243,9 +243,9 @@ def _hit_state(hit_id: str | None, hits: Listing) -> str:
 
 
 def estimate_pace(submitted: Sequence[float], counts: AssignmentCounts, now: float) -> Pace:
-    """Return how fast answers come in: over the last hour, or since the first where those are few.
+    """Return the rate of submissions in the last hour, or since the first one if those are few.
 
-    submitted: times, seconds since 1970. What is open or being worked on is still to come.
+    submitted: times in seconds since 1970. Open and accepted assignments are expected in future.
 
     >>> counts = AssignmentCounts(20, open=10, closed=0, accepted=0, submitted=10, approved=0, rejected=0)
     >>> found = estimate_pace([float(minute * 60) for minute in range(10)], counts, 600.0)
@@ -255,12 +255,12 @@ def estimate_pace(submitted: Sequence[float], counts: AssignmentCounts, now: flo
     recent = [at for at in submitted if at > now - HOUR]
     times = recent if len(recent) >= ENOUGH else list(submitted)
     if len(times) < 2:
-        return Pace(math.nan, math.nan, "too few answers to tell a pace")
+        return Pace(math.nan, math.nan, "too few answers")
     began = now - HOUR if len(times) < len(submitted) else min(times)
     if not now > began:
-        return Pace(math.nan, math.nan, "the answers' times lie ahead: the clocks differ")
+        return Pace(math.nan, math.nan, "answers have future times: the clocks differ")
     per_hour = len(times) / (now - began) * HOUR
     left = counts.open + counts.accepted
     if not left:
-        return Pace(per_hour, math.nan, "nothing is open")
+        return Pace(per_hour, math.nan, "no open assignments")
     return Pace(per_hour, now + left / per_hour * HOUR)

@@ -1,8 +1,8 @@
-"""Tuples that lack valid judgments: which HITs are to be offered to more workers, or once more.
+"""Top-up of tuples with missing judgments by extended or republished HITs.
 
-A further assignment of the same HIT is better than a new HIT, because nobody gets the same HIT twice.
-Where a HIT may take no more (one made with fewer than ten assignments never gets ten), the same page is
-published again as a HIT of a further round.
+Additional assignments of a HIT are preferred to a new HIT, because no worker gets the same HIT twice. If a
+HIT cannot be extended (one created with fewer than ten assignments cannot get ten), its page is published
+again as a HIT of a further round.
 """
 
 from __future__ import annotations
@@ -28,41 +28,40 @@ __all__ = ["TopUp", "execute_top_up", "plan_republished_hits", "plan_top_up"]
 
 @dataclass(frozen=True, slots=True)
 class TopUp:
-    """What gives every tuple the judgments that it lacks."""
+    """Plan that collects the missing judgments of all tuples."""
 
     missing_judgments: Mapping[str, int]
-    """Tuple id -> judgments that are missing and not on their way."""
+    """Tuple id -> number of missing judgments, without expected ones."""
     reopen: tuple[Hit, ...]
-    """HITs that have expired with places left and are to be offered again."""
+    """Expired HITs with available assignments, to be offered again."""
     extensions: tuple[Action, ...]
-    """HITs that get further assignments, and are offered again where they have expired."""
+    """Extensions of HITs by further assignments; expired HITs are offered again."""
     republish: tuple[tuple[Hit, int], ...]
-    """HITs that are to be published once more, with so many assignments."""
+    """HITs to publish again, each with its number of assignments."""
     n_unpublished: int
-    """HITs that the ledger means already and the service does not have: an earlier command was
-    interrupted."""
+    """Number of planned HITs that do not exist at the service, because a command was interrupted."""
     cost: Decimal
-    """Of all that, with fees, in US dollars."""
+    """Total cost with fees, in US dollars."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is to be done."""
+        """Whether there is nothing to do."""
         return not (self.reopen or self.extensions or self.republish or self.n_unpublished)
 
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """The HITs that show the same tuples: one of the study itself, and those of further rounds."""
+    """HITs with the same tuples: the original one, and those of further rounds."""
 
     hits: tuple[Hit, ...]
     n_missing: int
 
 
 def plan_top_up(ledger: Ledger, hits: Listing, valid_answers: ValidAnswers) -> TopUp:
-    """Return what is to be done, from what was collected and the service's list of the HITs.
+    """Plan a top-up from collected answers and the service's list of the HITs.
 
-    Judgments on their way count as there: places that are open or being worked on, and HITs of the ledger
-    that are not yet published. A HIT gets as many more as the neediest of its tuples lacks.
+    Expected judgments count as collected: assignments that are open or in progress, and unpublished HITs of
+    the ledger. A HIT gets the maximum number of judgments missing for one of its tuples.
     """
     settings = ledger.study().settings
     coming = _expected_answers(ledger, hits)
@@ -92,7 +91,7 @@ def plan_top_up(ledger: Ledger, hits: Listing, valid_answers: ValidAnswers) -> T
 
 
 def _pages(ledger: Ledger) -> list[tuple[tuple[Hit, ...], tuple[LedgerPart, ...]]]:
-    """Return the HITs with the same tuples, the oldest first, with these tuples."""
+    """Return groups of HITs with the same tuples, oldest first, and these tuples."""
     parts: dict[int, list[LedgerPart]] = {}
     for part in ledger.parts():
         parts.setdefault(part.number, []).append(part)
@@ -104,7 +103,7 @@ def _pages(ledger: Ledger) -> list[tuple[tuple[Hit, ...], tuple[LedgerPart, ...]
 
 
 def _expected_answers(ledger: Ledger, hits: Listing) -> dict[int, int]:
-    """Return for each HIT, by number, how many answers can still come of themselves."""
+    """Return HIT number -> number of answers that can arrive without further action."""
     return {
         hit.number: hit.max_assignments if hit.hit_id is None else _open_assignments(hits, hit)
         for hit in ledger.hits()
@@ -123,7 +122,7 @@ def _plan_page(
     page: _Page, hits: Listing, reward: Decimal,
     reopen: list[Hit], more: list[Action], again: list[tuple[Hit, int]],
 ) -> Decimal:  # fmt: skip
-    """Decide for the HITs of one page, and return what it costs."""
+    """Add the actions for the HITs of one page, and return their cost."""
     lack, total = page.n_missing, Decimal("0.00")
     existing_hits = [
         (hit, hit_counts(hits[str(hit.hit_id)])) for hit in page.hits if hit.hit_id in hits
@@ -145,9 +144,9 @@ def _plan_page(
 
 
 def execute_top_up(client: Any, ledger: Ledger, plan: TopUp, until: float) -> ActionResults:
-    """Do what is planned; hold `ledger.alone()`. Where it is interrupted, plan and do it again.
+    """Execute a plan; the caller must hold `ledger.exclusive_lock()`. After an interruption, plan again.
 
-    until: how long HITs that are offered again are offered, seconds since 1970. Raises ServiceError.
+    until: end of the offer of reopened HITs, in seconds since 1970. Raises ServiceError.
     """
     for hit in plan.reopen:
         hit_updates.extend_hit(client, ledger, hit, until)
@@ -163,7 +162,7 @@ def _more(client: Any, ledger: Ledger, action: Action, until: float) -> bool:
     new = hit_updates.add_assignments(client, ledger, action)
     with translate_errors():
         hit_data = client.get_hit(HITId=action.target)["HIT"]
-    if hit_data["HITStatus"] != "Assignable":  # it has expired, by the service's clock
+    if hit_data["HITStatus"] != "Assignable":  # expired by the service's clock
         (hit,) = hit_updates.select_hits(ledger, [action.target])
         hit_updates.extend_hit(client, ledger, hit, until)
     return new
@@ -172,9 +171,9 @@ def _more(client: Any, ledger: Ledger, action: Action, until: float) -> bool:
 def plan_republished_hits(
     ledger: Ledger, again: Sequence[tuple[Hit, int]]
 ) -> list[tuple[HitPlan, int]]:
-    """Return the plans of HITs that show pages once more, with the number of assignments of each.
+    """Return the plans of republished HITs, each with its number of assignments.
 
-    For `Ledger.add_hits`, which gives them their numbers. The page is the one that was published before.
+    `Ledger.add_hits` assigns the HIT numbers. The page is the one published before.
     """
     annotations = [hit.annotation for hit in ledger.hits()]
     parts: dict[int, list[LedgerPart]] = {}
@@ -201,7 +200,7 @@ def _republish_plan(
 
 
 def _parse_annotation(annotation: str) -> tuple[str, str]:
-    """Return digest and number of an annotation such as ``giccs:<digest>:<round>:<number>``."""
+    """Return digest and number of an annotation ``giccs:<digest>:<round>:<number>``."""
     _, digest, _, number = annotation.split(":")
     return digest, number
 

@@ -1,4 +1,4 @@
-"""The valid answers among the assignments of a ledger, as judgments where they are, and what is left out."""
+"""Valid answers in the assignments of a ledger, and excluded answers with reasons."""
 
 from __future__ import annotations
 
@@ -28,57 +28,57 @@ __all__ = [
 Reason = Literal["rejected", "unreadable", "invalid", "again"]
 REASONS: Mapping[Reason, str] = {
     "rejected": "assignments were rejected",
-    "unreadable": "answers are no answers of a form",
-    "invalid": "answers to a {} are missing or wrong",
-    "again": "answers to a {} repeat a person's earlier one",
+    "unreadable": "answers are unreadable",
+    "invalid": "answers to a {} are missing or invalid",
+    "again": "answers to a {} repeat an earlier answer of the worker",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class ExcludedAnswer:
-    """What is no judgment, and why."""
+    """An excluded answer with the reason."""
 
     assignment_id: str
     tuple_id: str
-    """Empty where the whole assignment is left out."""
+    """Empty if the whole assignment is excluded."""
     reason: Reason
     text: str
 
 
 @dataclass(frozen=True, eq=False)
 class ValidAnswers:
-    """The valid answers of a study so far; as judgments, where it is one of tuples."""
+    """Valid answers of a study; for tuples, also as judgments."""
 
     judgments: Judgments | None
-    """None: there are none yet, or the study is of another kind."""
+    """None without judgments, or for a study of another kind."""
     answers_per_tuple: Mapping[str, int]
-    """Tuple id -> valid answers, of all tuples (pairs, triplets) of the study."""
+    """Tuple id -> number of valid answers, for all tuples (pairs, triplets) of the study."""
     excluded: tuple[ExcludedAnswer, ...]
     n_without_order: int
-    """Judgments that do not tell in which order the items were shown; where there are any, no judgment
-    does, because a file has the orders of all or of none."""
+    """Number of judgments without the order of presentation. If there are any, the orders of all judgments
+    are dropped, because a file has the orders of all judgments or of none."""
     k: int
-    """Items in a tuple."""
+    """Items per tuple."""
     counts: Mapping[Reason, int] = field(default_factory=dict)
     kind: str = DEFAULT_KIND
     answers: tuple[ValidAnswer, ...] = ()
-    """In the order of submission."""
+    """Valid answers in the order of submission."""
 
     def notes(self) -> list[str]:
-        """Return in words what is left out."""
+        """Return messages on excluded answers."""
         part = get_kind(self.kind).part
         messages = [
-            f"left out: {n} {REASONS[reason].format(part)}" for reason, n in self.counts.items()
+            f"excluded: {n} {REASONS[reason].format(part)}" for reason, n in self.counts.items()
         ]
         if self.n_without_order:
             messages.append(
-                f"{self.n_without_order} judgments do not tell the order shown; it is left out"
+                f"{self.n_without_order} judgments have no order of presentation; the order is dropped"
             )
         return messages
 
 
 def expected_tuples(ledger: Ledger) -> dict[str, list[ExpectedTuple]]:
-    """Return the tuples (pairs, triplets) of each HIT that exists, by the HIT's id."""
+    """Return HIT id -> tuples (pairs, triplets), for all existing HITs."""
     kind = ledger.study().settings.kind
     ids = {hit.number: hit.hit_id for hit in ledger.hits() if hit.hit_id}
     tuples_by_hit: dict[str, list[ExpectedTuple]] = {str(hit_id): [] for hit_id in ids.values()}
@@ -91,13 +91,13 @@ def expected_tuples(ledger: Ledger) -> dict[str, list[ExpectedTuple]]:
 def read_valid_answers(
     ledger: Ledger, worker: Callable[[Assignment], str] | None = None
 ) -> ValidAnswers:
-    """Return the valid judgments among the ledger's assignments, and what is left out.
+    """Return the valid answers in the ledger's assignments, and the excluded ones.
 
-    Rejected assignments count for nothing. A tuple's answer counts on its own: that one of a HIT's tuples
-    was answered wrongly takes nothing from the other. Of several answers of a person to a tuple (a
-    HIT may ask it again when tuples are topped up) the first valid one counts.
+    Rejected assignments are excluded. Answers are checked per tuple: an invalid answer to one tuple of a HIT
+    does not affect the others. Of several answers of a worker to a tuple, which a top-up can cause, the
+    first valid one counts.
 
-    worker: who an assignment is by; None takes what the ledger says.
+    worker: returns the worker of an assignment; None uses the name in the ledger.
     """
     tuples, kind, name = expected_tuples(ledger), ledger.study().settings.kind, worker or _worker
     rows: list[ValidAnswer] = []
@@ -117,7 +117,7 @@ def read_valid_answers(
 
 
 def write_answers(valid_answers: ValidAnswers, path: str | os.PathLike[str]) -> None:
-    """Write what was collected, in the file of its kind, whole or not at all."""
+    """Write the valid answers in the format of their kind, atomically."""
     get_kind(valid_answers.kind).write(valid_answers.answers, path, valid_answers.k)
 
 
@@ -132,7 +132,7 @@ def _sort_answers(
     rows: list[ValidAnswer],
     left_out: list[ExcludedAnswer],
 ) -> None:
-    """Add the valid answers of an assignment, and what is none."""
+    """Append the valid and the excluded answers of an assignment to the two lists."""
     its_id = assignment.assignment_id
     if assignment.status == "Rejected":
         left_out.append(ExcludedAnswer(its_id, "", "rejected", assignment.feedback))
@@ -152,13 +152,13 @@ def _sort_answers(
 
 
 def _first_answers(rows: list[ValidAnswer], left_out: list[ExcludedAnswer]) -> list[ValidAnswer]:
-    """Return each person's first answer to a tuple; they are in the order of submission."""
+    """Return each worker's first answer per tuple, in the order of submission."""
     first: dict[tuple[str, str], ValidAnswer] = {}
     for row in rows:
         key = (row.assignment.worker, row.expected.tuple_id)
         if first.setdefault(key, row) is not row:
             earlier = first[key].assignment.assignment_id
-            text = f"the same person has answered it in assignment {earlier}"
+            text = f"the worker answered it in assignment {earlier} before"
             its_id = row.assignment.assignment_id
             left_out.append(ExcludedAnswer(its_id, row.expected.tuple_id, "again", text))
     return list(first.values())

@@ -41,7 +41,7 @@ def test_answers_of_other_kinds_are_read():
     ("xml", "said"),
     [
         ("", "not well-formed"),
-        ("<a/>", "root element is a; QuestionFormAnswers is allowed"),
+        ("<a/>", "root element is a; expected QuestionFormAnswers"),
         ('<!DOCTYPE a [<!ENTITY b "c">]>' + to_xml([]).partition("?>")[2], "document type"),
         ("<QuestionFormAnswers><Answer/></QuestionFormAnswers>", "Answer is no Answer with a"),
         ("<QuestionFormAnswers><Reply/></QuestionFormAnswers>", "Reply is no Answer with a"),

@@ -23,7 +23,7 @@ DE = {"Country": "DE"}
 )
 def test_a_text_may_be_as_long_as_the_limit_and_no_longer(limit, most):
     limit.check("x" * most)
-    with pytest.raises(ValueError, match=f"has {most + 1} {limit.unit}; .* to {most} are allowed"):
+    with pytest.raises(ValueError, match=f"has {most + 1} {limit.unit}; expected .* to {most}"):
         limit.check("x" * (most + 1))
 
 
@@ -34,7 +34,7 @@ def test_a_question_is_counted_in_bytes_and_a_title_in_characters():
 
 
 def test_empty_texts_where_they_are_allowed():
-    assert limits.TITLE.problem("") == "Title has 0 characters; 1 to 128 are allowed"
+    assert limits.TITLE.problem("") == "Title has 0 characters; expected 1 to 128"
     assert limits.KEYWORDS.problem("") is None
 
 
@@ -111,7 +111,7 @@ def test_qualifications(fine):
         ),
         (requirement("In", IntegerValues=[1], LocaleValues=[DE]), "not both; 1 and 1"),
         (requirement("In", IntegerValues=[*range(16)]), "IntegerValues is 16; 1 to 15"),
-        (requirement("In", LocaleValues=[DE] * 31), "LocaleValues is 31; 1 to 30"),
+        (requirement("In", LocaleValues=[DE] * 31), "LocaleValues is 31; expected 1 to 30"),
     ],
 )
 def test_wrong_qualifications(wrong, said):

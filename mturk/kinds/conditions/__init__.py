@@ -1,6 +1,6 @@
-"""HITs in which conditions are written: one under which two sentences are alike, one under which not.
+"""HITs that collect conditions: one of high and one of low similarity per sentence pair.
 
-C-STS, section 2.2.2 (stage 2) and appendix C.1; what the page says of it is worded anew.
+C-STS, section 2.2.2 (stage 2) and appendix C.1; the texts of the page are our own.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ from mturk.kinds.texts import built_in_languages, built_in_texts
 if TYPE_CHECKING:
     from mturk.study.plan import PlannedStudy
 
-__all__ = ["INVENTED", "KIND", "find_remark", "split_words"]
+__all__ = ["KIND", "SIMULATED_CONDITIONS", "find_remark", "split_words"]
 
 INTENDED = ("high", "low")
-LONGEST = 200
-"""Characters of a condition; those of C-STS have 5 words on average."""
+MAX_CONDITION_CHARACTERS = 200
+"""Maximum number of characters of a condition; those of C-STS have 5 words on average."""
 COLUMNS = ("uid", "pair_id", "sentence1", "sentence2", "condition", "intended", "remark")
 WORD = re.compile(r"[^\W_]+")
 REMARK_TEXTS = {
-    "about": "speaks of the sentences themselves",
-    "value": "may say how things are",
-    "vague": "leaves much open",
+    "about": "refers to the sentences themselves",
+    "value": "may be a value of the condition",
+    "vague": "is very general",
 }
-INVENTED = (
+SIMULATED_CONDITIONS = (
     "the number of people", "the place", "the time of day", "the mood of the people", "the weather",
     "the means of transport", "the age of the person", "the purpose of what they do",
 )  # fmt: skip
-"""What simulated workers write where they know nothing of a pair."""
+"""Conditions written by simulated workers for pairs without true conditions."""
 
 
 class Conditions(SentenceKind):
-    """Two conditions of a sentence pair: of high and of low similarity."""
+    """HITs with two conditions per sentence pair: of high and of low similarity."""
 
     part = "pair"
     answer = "answer"
@@ -69,15 +69,19 @@ class Conditions(SentenceKind):
     def plan(
         self, file: str, dialogues: str | None, settings: StatedSettings, language: str | None
     ) -> PlannedStudy:
-        """Return the study of a table of sentence pairs, in the language of the settings or of `language`."""
+        """Plan the study of a table of sentence pairs, in the language of the settings or `language`."""
         self.check_no_dialogues(file, dialogues, settings)
         pairs, study_settings = read_pairs(file), settings.settings(language)
         return self.plan_pages(
-            pairs, study_settings, file, words=json.dumps(_word_lists()), longest=LONGEST
+            pairs,
+            study_settings,
+            file,
+            words=json.dumps(_word_lists()),
+            longest=MAX_CONDITION_CHARACTERS,
         )
 
     def columns(self, part_id: str) -> dict[str, str]:
-        """Return what the batch file calls the answer's fields -> the names of these fields.
+        """Return column of the batch file -> name of the form field.
 
         >>> KIND.columns("p1")
         {'high': 'high-p1', 'low': 'low-p1', 'seconds': 'seconds-p1'}
@@ -86,10 +90,10 @@ class Conditions(SentenceKind):
         return {**field_names, "seconds": answers.seconds_field(part_id)}
 
     def problems(self, expected: ExpectedTuple, fields: Fields) -> list[str]:
-        """Return all that keeps the fields from being two conditions: they must be there, short and differ.
+        """Return the problems of the fields as two conditions, which must be present, short and different.
 
         >>> KIND.problems(ExpectedTuple("p1", "p1", ()), [("high-p1", "The size."), ("low-p1", "the size")])
-        ['p1: both conditions are the same; they must differ in their words']
+        ['p1: both conditions are the same; expected different words']
         """
         values, names = dict(fields), self.columns(expected.tuple_id)
         problems = answers.repeated_field_problems(
@@ -102,7 +106,7 @@ class Conditions(SentenceKind):
             ]
         if not problems and split_words(conditions["high"]) == split_words(conditions["low"]):
             problems.append(
-                f"{expected.tuple_id}: both conditions are the same; they must differ in their words"
+                f"{expected.tuple_id}: both conditions are the same; expected different words"
             )
         return [
             *problems,
@@ -110,7 +114,7 @@ class Conditions(SentenceKind):
         ]
 
     def remarks(self, expected: ExpectedTuple, fields: Fields) -> list[str]:
-        """Return what a reviewer should look at."""
+        """Return remarks on the conditions for the reviewer."""
         return [
             f"{text!r}: {remark}"
             for text in _conditions(expected, fields).values()
@@ -120,19 +124,19 @@ class Conditions(SentenceKind):
     def simulate(
         self, expected: ExpectedTuple, truth: Truth, behaviour: Behaviour, worker: str
     ) -> list[tuple[str, str]]:
-        """Return the known conditions of highest and lowest similarity of the pair, or invented ones.
+        """Return the pair's conditions of highest and lowest true similarity, or invented ones.
 
-        A careless worker writes invented ones. What is invented says so.
+        Careless workers write invented conditions, which are marked as simulated.
         """
         seed = json.dumps([behaviour.seed, worker, expected.tuple_id])
-        generator = random.Random(hashlib.sha256(seed.encode()).digest())  # noqa: S311 - drawn again by its seed, no secret
+        generator = random.Random(hashlib.sha256(seed.encode()).digest())  # noqa: S311 - reproducible, not a secret
         known_conditions = sorted(
             (value, condition)
             for (pair, condition), value in truth.items()
             if pair == expected.group
         )
         careless = generator.random() < behaviour.careless
-        invented = [f"{text} (simulated)" for text in generator.sample(INVENTED, 2)]
+        invented = [f"{text} (simulated)" for text in generator.sample(SIMULATED_CONDITIONS, 2)]
         if len(known_conditions) < 2 or careless:
             high, low = invented
         else:
@@ -143,7 +147,7 @@ class Conditions(SentenceKind):
     def write(
         self, answers: Sequence[ValidAnswer], path: str | os.PathLike[str], n_items: int
     ) -> None:
-        """Write two rows for each answer, the condition of high similarity and that of low."""
+        """Write two rows per answer: the conditions of high and of low similarity."""
         rows = sorted(answers, key=lambda row: row.expected.tuple_id)
         records = (
             (row, level, text)
@@ -157,17 +161,17 @@ class Conditions(SentenceKind):
 
 def _condition_problems(level: str, text: str) -> list[str]:
     if not split_words(text):
-        return [f"the condition of {level} similarity is missing; a short phrase is needed"]
-    if len(text.strip()) > LONGEST or len(text.strip().splitlines()) > 1:
+        return [f"the condition of {level} similarity is missing; expected a short phrase"]
+    if len(text.strip()) > MAX_CONDITION_CHARACTERS or len(text.strip().splitlines()) > 1:
         return [
             f"the condition of {level} similarity has {len(text.strip())} characters or several lines; "
-            f"one line of at most {LONGEST} is allowed"
+            f"expected one line of at most {MAX_CONDITION_CHARACTERS} characters"
         ]
     return []
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of a text in small letters, without punctuation.
+    """Return the words of a text in lower case, without punctuation.
 
     >>> split_words("The person's AGE.")
     ['the', 'person', 's', 'age']
@@ -176,35 +180,35 @@ def split_words(text: str) -> list[str]:
 
 
 def find_remark(condition: str, sentences: Sequence[str]) -> tuple[str, str] | None:
-    """Return why a condition should be looked at again, and the word that is the reason; or None.
+    """Return a reason to check a condition, and the word that triggers it; or None.
 
-    ``about``: it speaks of the sentences. ``value``: it names a colour, number, size or likeness, or says
-    after "is" what stands in a sentence. ``vague``: it is one of the general words alone. The page has the
-    same rules. They are hints; good conditions may be among what they find.
+    ``about``: it refers to the sentences. ``value``: it contains a colour, number, size or degree of
+    similarity, or a word of a sentence after "is". ``vague``: it is a single general word. The page
+    implements the same rules. They are hints; good conditions may match.
 
     >>> find_remark("The size is large.", ["A large ball.", "A small fruit."])
     ('value', 'large')
     """
-    words, lists = split_words(condition), _word_lists()
+    words, word_lists = split_words(condition), _word_lists()
     sentence_words = set(split_words(" ".join(sentences)))
     for word in words:
-        if word in lists["about"]:
+        if word in word_lists["about"]:
             return "about", word
-    for before, word in zip(["", *words], words, strict=False):
-        stated = before in lists["copulas"] and word in sentence_words
-        if stated or word in lists["values"] or word.isnumeric():
+    for previous, word in zip(["", *words], words, strict=False):
+        is_stated = previous in word_lists["copulas"] and word in sentence_words
+        if is_stated or word in word_lists["values"] or word.isnumeric():
             return "value", word
-    content_words = [word for word in words if word not in lists["articles"]]
+    content_words = [word for word in words if word not in word_lists["articles"]]
     return (
         ("vague", content_words[0])
-        if len(content_words) == 1 and content_words[0] in lists["vague"]
+        if len(content_words) == 1 and content_words[0] in word_lists["vague"]
         else None
     )
 
 
 @cache
 def _word_lists() -> Mapping[str, tuple[str, ...]]:
-    """Return the words of all languages together: a condition need not be in the page's."""
+    """Return the words of all languages, since conditions need not be in the language of the page."""
     languages = built_in_languages(KIND.package, "words")
     tables = [built_in_texts(KIND.package, language, "words") for language in languages]
     return {name: tuple(word for table in tables for word in table[name]) for name in tables[0]}
@@ -226,7 +230,7 @@ def _cells(row: ValidAnswer, level: str, text: str) -> list[str]:
 
 
 def _uid(row: ValidAnswer, level: str) -> str:
-    """Return a name that stays the same when more answers come, and does not tell what was intended."""
+    """Return a uid that does not depend on other answers or reveal the intended similarity."""
     name = json.dumps([row.assignment.assignment_id, row.expected.tuple_id, level])
     return f"c{hashlib.sha256(name.encode('ascii')).hexdigest()[:12]}"
 

@@ -1,4 +1,4 @@
-"""HITs of tuples: the best and the worst of some utterances, for the last one of a dialogue."""
+"""HITs of tuples: the best and the worst utterance with respect to the last turn of a dialogue."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 __all__ = ["KIND"]
 
 COLUMNS = ("assignment_id", "seconds", "comment", "shown")
-"""Columns of the judgments file after those of every such file."""
+"""Additional columns of the judgments file, after the standard ones."""
 
 
 class Tuples(HitKind):
-    """The best and the worst of the utterances of a tuple."""
+    """HITs with the best and the worst utterance per tuple."""
 
     part = "tuple"
     answer = "judgment"
@@ -45,9 +45,9 @@ class Tuples(HitKind):
     def plan(
         self, file: str, dialogues: str | None, settings: StatedSettings, language: str | None
     ) -> PlannedStudy:
-        """Return the study of a tuples file whose groups are dialogues.
+        """Plan the study of a tuples file whose groups are dialogues.
 
-        It is in the language that the dialogues state, or else the settings or `language`.
+        Its language is that of the dialogues, or else that of the settings or `language`.
         """
         from bws.files import read_tuples
         from giccs.benchmark.assemble import read_dialogues
@@ -56,23 +56,25 @@ class Tuples(HitKind):
         from mturk.study.plan import PlannedStudy
 
         if dialogues is None:
-            message = "--dialogues is needed for a study of tuples; a file of --config may set another kind"
+            message = (
+                "missing --dialogues, required for kind 'tuples' (--config can set another kind)"
+            )
             raise InputError(Problem(file, None, message))
-        tuples, read = read_tuples(file), read_dialogues(dialogues)
+        tuples, dialogue_list = read_tuples(file), read_dialogues(dialogues)
         stated = settings.values.get("dialogue_language")
         language_of = (
             data_language if stated else partial(required_language, purpose="worker pages")
         )
-        study_settings = settings.settings(language_of(read, dialogues, language))
-        plans = plan(tuples, read, study_settings, file=file)
+        study_settings = settings.settings(language_of(dialogue_list, dialogues, language))
+        plans = plan(tuples, dialogue_list, study_settings, file=file)
         messages = plan_notes(plans, study_settings)
         if tuples.n_repeated:
             repeated = f"{tuples.n_repeated} of {len(tuples)} tuples repeat the items of another"
-            messages.append(f"{repeated}; each is paid for")
+            messages.append(f"{repeated}; each costs a full reward")
         return PlannedStudy(study_settings, tuple(plans), tuple(messages))
 
     def columns(self, part_id: str) -> Mapping[str, str]:
-        """Return the columns of the answer in a batch file -> the names of the form's fields."""
+        """Return column of the answer in a batch file -> name of the form field."""
         return {
             "best": form.best_field(part_id),
             "worst": form.worst_field(part_id),
@@ -81,28 +83,28 @@ class Tuples(HitKind):
         }
 
     def problems(self, expected: ExpectedTuple, fields: Fields) -> list[str]:
-        """Return all that keeps the fields from being an answer."""
+        """Return the problems of the fields as an answer."""
         return form.find_problems([expected], fields)
 
     def form_remarks(self, fields: Fields, settings: Settings) -> list[str]:
-        """Return whether the word of the language check is wrong."""
+        """Return a remark if the answer to the language check is wrong."""
         from mturk.kinds.tuples.language_check import check_cloze, load_clozes
 
-        wrong = check_cloze(fields, load_clozes(settings)) is False
-        return ["the word of the language check is wrong"] if wrong else []
+        is_wrong = check_cloze(fields, load_clozes(settings)) is False
+        return ["wrong answer to the language check"] if is_wrong else []
 
     def batch_value(self, column: str, value: str) -> str:
-        """Return the order shown as item ids with semicolons between them, as `bws` reads it."""
+        """Return the order of presentation as item ids separated by semicolons, as read by `bws`."""
         return ";".join(form.split_shown(value)) if column == "shown" else value
 
     def judgments(self, answers: Sequence[ValidAnswer], file: str) -> tuple[Judgments | None, int]:
-        """Return the judgments, and how many do not state the order shown."""
+        """Return the judgments, and how many lack the order of presentation."""
         return form.judgments(answers, file)
 
     def simulate(
         self, expected: ExpectedTuple, truth: Truth, behaviour: Behaviour, worker: str
     ) -> list[tuple[str, str]]:
-        """Return the fields of an answer by the true scores, as far as the behaviour keeps to them."""
+        """Return the fields of an answer simulated from the true scores."""
         best, worst, shown_order = _simulate_judgment(
             expected, _true_scores(expected, truth), behaviour, worker
         )
@@ -115,7 +117,7 @@ class Tuples(HitKind):
     def write(
         self, answers: Sequence[ValidAnswer], path: str | os.PathLike[str], n_items: int
     ) -> None:
-        """Write the judgments file, whole or not at all; where there are none, only its header."""
+        """Write the judgments file atomically; without answers, only its header."""
         from bws.files import write_judgments
         from bws.textio import write_atomic
 
@@ -142,7 +144,7 @@ def _true_scores(expected: ExpectedTuple, truth: Truth) -> list[float]:
 def _simulate_judgment(
     expected: ExpectedTuple, values: Sequence[float], behaviour: Behaviour, worker: str
 ) -> tuple[str, str, list[str]]:
-    """Ask `bws.simulate` for one judgment."""
+    """Simulate one judgment with `bws.simulate`."""
     import numpy as np
 
     from bws.records import Tuples
@@ -156,10 +158,12 @@ def _simulate_judgment(
         groups=np.array([expected.group], dtype=object),
         members=np.arange(k, dtype=np.int32)[np.newaxis],
     )
-    tastes = [_taste(behaviour, worker, expected.group, item) for item in expected.items]
+    deviations = [
+        _worker_deviation(behaviour, worker, expected.group, item) for item in expected.items
+    ]
     judgments = simulate(
         tuples,
-        np.array(values) + tastes,
+        np.array(values) + deviations,
         1,
         noise=behaviour.noise,
         careless=behaviour.careless,
@@ -173,14 +177,14 @@ def _simulate_judgment(
     return expected.items[int(judgments.best[0])], expected.items[int(judgments.worst[0])], order
 
 
-def _taste(behaviour: Behaviour, worker: str, group: str, item: str) -> float:
-    """Return what a worker thinks of an item beyond its truth, the same in all tuples."""
+def _worker_deviation(behaviour: Behaviour, worker: str, group: str, item: str) -> float:
+    """Return a worker's deviation from the true score of an item, constant over tuples."""
     share = ((_hash_number(behaviour.seed, "taste", worker, group, item) >> 11) + 0.5) / 2**53
     return behaviour.disagreement * NormalDist().inv_cdf(share)
 
 
 def _hash_number(*parts: object) -> int:
-    """Return a number below 2**64 that depends on all parts."""
+    """Return a hash of all parts, an integer below 2**64."""
     return int.from_bytes(hashlib.sha256(json.dumps(parts).encode()).digest()[:8])
 
 

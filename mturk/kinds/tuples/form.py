@@ -1,4 +1,4 @@
-"""The form of a page of tuples: its fields, whether they answer the questions, and the judgments in them."""
+"""Form fields of a page of tuples, their validation, and conversion to judgments."""
 
 from __future__ import annotations
 
@@ -27,33 +27,33 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class TupleAnswer:
-    """What one worker said of one tuple."""
+    """Answer of one worker to one tuple."""
 
     tuple_id: str
     best: str
     worst: str
     shown_order: tuple[str, ...]
-    """Item ids in the order in which the page showed them; empty where that is not known."""
+    """Item ids in the order of presentation; empty if unknown."""
     seconds: float | None = None
 
 
 def best_field(tuple_id: str) -> str:
-    """Return the name of the field with the item that was chosen best."""
+    """Return the name of the field with the best item."""
     return f"best-{tuple_id}"
 
 
 def worst_field(tuple_id: str) -> str:
-    """Return the name of the field with the item that was chosen worst."""
+    """Return the name of the field with the worst item."""
     return f"worst-{tuple_id}"
 
 
 def shown_field(tuple_id: str) -> str:
-    """Return the name of the field with the order in which the items were shown."""
+    """Return the name of the field with the order of presentation."""
     return f"shown-{tuple_id}"
 
 
 def join_shown(items: Sequence[str]) -> str:
-    """Write an order of items as one value.
+    """Encode an order of items as one value.
 
     >>> join_shown(["a", "b;c", "100%"])
     'a;b%3Bc;100%25'
@@ -62,7 +62,7 @@ def join_shown(items: Sequence[str]) -> str:
 
 
 def split_shown(value: str) -> tuple[str, ...]:
-    """Read what `join_shown` wrote.
+    """Decode a value of `join_shown`.
 
     >>> split_shown("a;b%3Bc;100%25")
     ('a', 'b;c', '100%')
@@ -73,13 +73,13 @@ def split_shown(value: str) -> tuple[str, ...]:
 
 
 def find_problems(tuples: Sequence[ExpectedTuple], fields: Fields) -> list[str]:
-    """Return all that keeps the fields from being an answer; fields of other names are let be.
+    """Return the problems of the fields as answers; other fields are ignored.
 
-    The order shown and the seconds may be missing (a page without scripts), but not be wrong.
+    The order of presentation and the seconds may be missing (pages without scripts), but not invalid.
 
     >>> asked = [ExpectedTuple("t1", "d1", ("a", "b", "c"))]
     >>> find_problems(asked, [("best-t1", "a"), ("worst-t1", "a")])
-    ["t1: best and worst are both 'a'; they must be different items"]
+    ["t1: best and worst are both 'a'; expected different items"]
     """
     values = dict(fields)
     times = Counter(name for name, _ in fields)
@@ -97,19 +97,19 @@ def _tuple_problems(
     for role, answer in (("best", best), ("worst", worst)):
         if not answer:
             problems.append(
-                f"{expected.tuple_id}: {role} is missing; choose one of {_list(expected.items)}"
+                f"{expected.tuple_id}: {role} is missing; expected one of {_list(expected.items)}"
             )
         elif answer not in expected.items:
             problems.append(
-                f"{expected.tuple_id}: {role} is {answer!r}; allowed: {_list(expected.items)}"
+                f"{expected.tuple_id}: {role} is {answer!r}; expected one of {_list(expected.items)}"
             )
     if best and best == worst:
         problems.append(
-            f"{expected.tuple_id}: best and worst are both {best!r}; they must be different items"
+            f"{expected.tuple_id}: best and worst are both {best!r}; expected different items"
         )
     if shown_order and sorted(split_shown(shown_order)) != sorted(expected.items):
         problems.append(
-            f"{expected.tuple_id}: shown is {shown_order!r}; it must be {_list(expected.items)} in some order"
+            f"{expected.tuple_id}: shown is {shown_order!r}; expected {_list(expected.items)} in any order"
         )
     return [*problems, *seconds_problems(expected.tuple_id, seconds)]
 
@@ -119,7 +119,7 @@ def _list(items: Sequence[str]) -> str:
 
 
 def tuple_answers(tuples: Sequence[ExpectedTuple], fields: Fields) -> tuple[TupleAnswer, ...]:
-    """Return the answers to the tuples; ValueError with all that `find_problems` finds.
+    """Return the answers to the tuples; ValueError with the problems of `find_problems`.
 
     >>> tuple_answers([ExpectedTuple("t1", "d1", ("a", "b"))], [("best-t1", "a"), ("worst-t1", "b")])
     (TupleAnswer(tuple_id='t1', best='a', worst='b', shown_order=(), seconds=None),)
@@ -141,9 +141,9 @@ def tuple_answers(tuples: Sequence[ExpectedTuple], fields: Fields) -> tuple[Tupl
 
 
 def judgments(rows: Sequence[ValidAnswer], file: str) -> tuple[Judgments, int]:
-    """Return the judgments, and how many do not state the order shown.
+    """Return the judgments, and how many lack the order of presentation.
 
-    Where there are any, no judgment does, because a file has the orders of all or of none.
+    If any lack it, the orders of all are dropped, because a file has the orders of all judgments or of none.
     """
     import numpy as np
 
@@ -152,7 +152,7 @@ def judgments(rows: Sequence[ValidAnswer], file: str) -> tuple[Judgments, int]:
     from bws.files.rows import Rows
 
     parsed_answers = [tuple_answers([row.expected], row.fields)[0] for row in rows]
-    order_unknown = sum(not answer.shown_order for answer in parsed_answers)
+    n_without_order = sum(not answer.shown_order for answer in parsed_answers)
     columns = {
         "assignment_id": [row.assignment.assignment_id for row in rows],
         "seconds": [_seconds(answer.seconds) for answer in parsed_answers],
@@ -160,7 +160,7 @@ def judgments(rows: Sequence[ValidAnswer], file: str) -> tuple[Judgments, int]:
     }
     orders = (
         None
-        if order_unknown
+        if n_without_order
         else series([";".join(answer.shown_order) for answer in parsed_answers])
     )
     k = len(rows[0].expected.items)
@@ -179,7 +179,7 @@ def judgments(rows: Sequence[ValidAnswer], file: str) -> tuple[Judgments, int]:
             columns={column: series(texts) for column, texts in columns.items()},
         )
     )
-    return judgment_data, order_unknown
+    return judgment_data, n_without_order
 
 
 def _seconds(value: float | None) -> str:

@@ -1,8 +1,7 @@
-"""Does a worker know the language of the dialogues? One word to fill in on each page.
+"""Language check: one gap to fill per page, in the language of the dialogues.
 
-Where a worker lives says nothing of it. The right words stand beside the page's texts and are not part of the
-page. The page asks for an answer, nobody is turned away for a wrong one: what follows from it is for the
-review to decide.
+The country of a worker does not show the languages the worker knows. The right words are stored with the page
+texts, but not contained in the page. An answer is required; wrong answers are only reported in the review.
 """
 
 from __future__ import annotations
@@ -23,25 +22,25 @@ __all__ = ["Cloze", "check_cloze", "cloze_for", "load_clozes"]
 
 @dataclass(frozen=True, slots=True)
 class Cloze:
-    """A sentence with a gap and the words to choose from."""
+    """A sentence with a gap and options for it."""
 
     key: str
     sentence: str
-    """With ``___`` for the gap."""
+    """Sentence with ``___`` for the gap."""
     options: tuple[str, ...]
     right: str
     language: str = "de"
 
     @property
     def field(self) -> str:
-        """Name of the form's field."""
+        """Name of the form field."""
         return (
             f"german-{self.key}" if self.language == "de" else f"cloze-{self.language}-{self.key}"
         )
 
 
 def load_clozes(settings: Settings) -> tuple[Cloze, ...]:
-    """Return the sentences in the language of a study's dialogues; none where there are no such texts."""
+    """Return the sentences in the language of a study's dialogues; empty if there are none."""
     language = base_language(settings.dialogue_language)
     texts = parse_texts(settings.texts) if settings.texts else {}
     if base_language(texts.get("language", "")) != language:
@@ -57,13 +56,13 @@ def load_clozes(settings: Settings) -> tuple[Cloze, ...]:
 
 
 def cloze_for(text: str, clozes: Sequence[Cloze]) -> Cloze:
-    """Return the sentence for a HIT, always the same one for the same text."""
+    """Return the sentence of a HIT, determined by a hash of the text."""
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
     return clozes[int.from_bytes(digest[:8]) % len(clozes)]
 
 
 def check_cloze(fields: Sequence[tuple[str, str]], clozes: Sequence[Cloze]) -> bool | None:
-    """Return whether a form's word is the right one; None where the form has no answer to that question.
+    """Return whether a form's word is right; None if the form has no answer to the language check.
 
     >>> cinema = [Cloze("kino", "Ich war nicht im Kino, ___ im Theater.", ("aber", "sondern"), "sondern")]
     >>> check_cloze([("german-kino", "sondern")], cinema), check_cloze([("german-kino", "aber")], cinema)

@@ -1,4 +1,4 @@
-"""The page of a HIT of tuples: its parts as HTML, and that as the XML which the service takes."""
+"""Page of a HIT of tuples as HTML and as question XML."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ __all__ = ["Part", "count_dropped_characters", "question_xml", "render"]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One dialogue and one tuple of its candidates: two questions of a HIT."""
+    """A dialogue and a tuple of its candidates in a HIT."""
 
     tuple_id: str
     dialogue: Dialogue
     items: tuple[Candidate, ...]
-    """In the order of the tuple; the page shuffles them for each assignment."""
+    """Candidates in the order of the tuple; the page shuffles them per assignment."""
 
     @property
     def group(self) -> str:
-        """The dialogue's id."""
+        """Id of the dialogue."""
         return self.dialogue.dialogue_id
 
     @property
     def item_ids(self) -> tuple[str, ...]:
-        """The utterances' ids."""
+        """Ids of the utterances."""
         return tuple(item.utterance_id for item in self.items)
 
 
 def question_xml(parts: Sequence[Part], settings: Settings) -> str:
-    """Return the HTMLQuestion XML of a HIT; ValueError where it has more than 65,535 bytes."""
+    """Return the HTMLQuestion XML of a HIT; ValueError if it exceeds 65,535 bytes."""
     return build_question(render(parts, settings))
 
 
 def count_dropped_characters(parts: Sequence[Part], settings: Settings) -> dict[str, int]:
-    """Return how many characters of each text cannot stand in a question; texts without any are left out.
+    """Return text -> number of characters that XML forbids, for texts with any.
 
-    The keys name the text: a dialogue's turn, a candidate, the consent.
+    The keys describe the texts: a turn of a dialogue, a candidate, the consent.
     """
     texts = {"consent": settings.consent}
     for part in parts:
@@ -59,7 +59,7 @@ def count_dropped_characters(parts: Sequence[Part], settings: Settings) -> dict[
 
 
 def render(parts: Sequence[Part], settings: Settings) -> str:
-    """Return the page as HTML, with every text escaped once.
+    """Render the page as HTML, with every text escaped once.
 
     >>> from giccs.benchmark.items import Candidate, Dialogue, Turn
     >>> items = Candidate("a", "<b>"), Candidate("b", "${B}")
@@ -78,7 +78,7 @@ def render(parts: Sequence[Part], settings: Settings) -> str:
         str(__package__),
         settings,
         expected_tuples,
-        example_turns=_with_sides(example),
+        example_turns=_assign_sides(example),
         dialogue_language=settings.dialogue_language,
         parts=[_part(part, texts, settings.dialogue_language) for part in parts],
         cloze=_cloze(parts, settings),
@@ -88,7 +88,7 @@ def render(parts: Sequence[Part], settings: Settings) -> str:
 def _part(part: Part, texts: dict[str, Any], language: str) -> dict[str, Any]:
     turns = [_turn(turn.speaker, turn.text, texts, language) for turn in part.dialogue.turns]
     return {
-        "turns": _with_sides(turns),
+        "turns": _assign_sides(turns),
         "options": part.items,
         "best_field": form.best_field(part.tuple_id),
         "worst_field": form.worst_field(part.tuple_id),
@@ -99,7 +99,7 @@ def _part(part: Part, texts: dict[str, Any], language: str) -> dict[str, Any]:
 
 
 def _cloze(parts: Sequence[Part], settings: Settings) -> Cloze | None:
-    """Return the language check of a page; None where there is none in the language of its dialogues."""
+    """Return the language check of a page; None if there is none in the language of its dialogues."""
     clozes = load_clozes(settings) if settings.language_check else ()
     return cloze_for(" ".join(part.tuple_id for part in parts), clozes) if clozes else None
 
@@ -108,10 +108,10 @@ def _turn(speaker: str, text: str, texts: dict[str, Any], language: str) -> dict
     return {"speaker": texts["speakers"].get(speaker, speaker), "text": text, "lang": language}
 
 
-def _with_sides(turns: Sequence[dict[str, str]]) -> list[dict[str, Any]]:
-    """Put the first speaker's turns to the left, all others' to the right; unnamed ones in turn."""
-    first = turns[0]["speaker"]
+def _assign_sides(turns: Sequence[dict[str, str]]) -> list[dict[str, Any]]:
+    """Assign sides: the first speaker left, others right; turns without speakers alternate."""
+    first_speaker = turns[0]["speaker"]
     return [
-        turn | {"side": int(turn["speaker"] != first) if turn["speaker"] else index % 2}
+        turn | {"side": int(turn["speaker"] != first_speaker) if turn["speaker"] else index % 2}
         for index, turn in enumerate(turns)
     ]

@@ -1,4 +1,4 @@
-"""Which tuples share a HIT: the HITs of a study of tuples, rendered and checked."""
+"""Planning of studies of tuples: assignment of tuples to HITs."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ def plan(
     round_number: int = 0,
     file: str | os.PathLike[str] = "tuples",
 ) -> list[HitPlan]:
-    """Return the HITs of a study, rendered and checked; InputError with all that is wrong.
+    """Return the HITs of a study, rendered and checked; InputError with all problems.
 
-    Dialogues that state a language must state that of the settings. Each tuple is in one HIT. Tuples of short
-    dialogues share a HIT with tuples of long ones (paper section 3.2: a three-turn and a five-turn dialogue),
-    of two dialogues wherever that can be; what is left over makes a last, shorter HIT. Everything follows
-    from the tuples, their dialogues and the settings, so that the same call after a crash gives the same
-    annotations and tokens.
+    If the dialogues state a language, it must be that of the settings. Each tuple is in one HIT. Tuples of
+    short dialogues are combined with tuples of long ones (paper section 3.2: a three-turn and a five-turn
+    dialogue), from different dialogues if possible. Remaining tuples form a last, shorter HIT. The result
+    depends on the tuples, their dialogues and the settings only, so repeating the call after a crash gives
+    the same annotations and tokens.
 
-    round_number: 0 for the study itself, 1, 2, ... for HITs that add answers to the same tuples later.
-    file: how to call the tuples in messages.
+    round_number: 0 for the original study, 1, 2, ... for later HITs with the same tuples.
+    file: name of the tuples file in messages.
     """
     name = display_name(file)
     _check_language(dialogues, settings, name)
@@ -57,7 +57,7 @@ def plan(
 
 
 def _check_language(dialogues: Sequence[Dialogue], settings: Settings, name: str) -> None:
-    """Raise InputError where the dialogues are in several languages or not in that of the settings."""
+    """Raise InputError if the dialogues have several languages or not that of the settings."""
     language, stated = data_language(dialogues, name), settings.dialogue_language
     if language and not (matches(language, stated) or matches(stated, language)):
         message = f"the dialogues are in {language}, but the study's settings are for {stated}"
@@ -65,26 +65,24 @@ def _check_language(dialogues: Sequence[Dialogue], settings: Settings, name: str
 
 
 def plan_notes(plans: Sequence[HitPlan], settings: Settings) -> list[str]:
-    """Return what to know of a plan: HITs that are short or ask one dialogue twice, lost characters."""
+    """Return notes on a plan: short HITs, HITs with a repeated dialogue, dropped characters."""
     messages = []
     short = [hit for hit in plans if len(hit.parts) < settings.dialogues_per_hit]
     for hit in short:
         messages.append(
             f"{describe_hit(hit.number, hit.parts)} has {len(hit.parts)} of {settings.dialogues_per_hit} "
-            "dialogues: the tuples do not divide evenly"
+            "dialogues, because the tuples do not divide evenly"
         )
     n_repeating = sum(has_repeated_group(hit.parts) for hit in plans)
     if n_repeating:
-        messages.append(
-            f"{n_repeating} of {len(plans)} HITs ask about the same dialogue more than once"
-        )
+        messages.append(f"{n_repeating} of {len(plans)} HITs contain a dialogue more than once")
     dropped: dict[str, int] = {}
     for hit in plans:
         dropped |= count_dropped_characters(
             [part for part in hit.parts if isinstance(part, Part)], settings
         )
     messages += [
-        f"{text}: {count} characters cannot be shown and are left out"
+        f"{text}: {count} characters cannot be displayed and are omitted"
         for text, count in dropped.items()
     ]
     return messages
@@ -112,21 +110,22 @@ def _parts(tuples: Tuples, dialogues: Sequence[Dialogue], name: str) -> list[Par
     problems = (
         []
         if len(by_id) == len(dialogues)
-        else [f"{len(dialogues) - len(by_id)} dialogues have another's id"]
+        else [f"{len(dialogues) - len(by_id)} dialogues have the id of another one"]
     )
     parts = []
     for tuple_id, group, items in tuples.rows():
         dialogue = by_id.get(group)
         candidates = {normal_id(c.utterance_id): c for c in dialogue.candidates} if dialogue else {}
-        wrong = list(_tuple_problems(group, items, dialogue, candidates))
+        item_problems = list(_tuple_problems(group, items, dialogue, candidates))
         problems += [
-            f"tuple {tuple_id!r}: {message}" for message in [*wrong, *_id_problems(tuple_id)]
+            f"tuple {tuple_id!r}: {message}"
+            for message in [*item_problems, *_id_problems(tuple_id)]
         ]
-        if dialogue and not wrong:
+        if dialogue and not item_problems:
             tuple_items = tuple(replace(candidates[item], utterance_id=item) for item in items)
             parts.append(Part(tuple_id, replace(dialogue, dialogue_id=group), tuple_items))
     if not parts and not problems:
-        problems.append("holds no tuples")
+        problems.append("contains no tuples")
     if problems:
         raise InputError(Problem(name, None, message) for message in problems)
     return parts
@@ -136,35 +135,34 @@ def _tuple_problems(
     group: str, items: Sequence[str], dialogue: Dialogue | None, candidates: dict[str, Candidate]
 ) -> Iterator[str]:
     if dialogue is None:
-        yield f"its group {group!r} is no dialogue; the group must be a dialogue_id of the dialogues file"
+        yield f"unknown group {group!r}; expected a dialogue_id of the dialogues file"
         return
     yield from _id_problems(group)
     for item in items:
         yield from _id_problems(item)
         if item not in candidates:
-            allowed = ", ".join(map(repr, candidates))
-            yield f"item {item!r} is no candidate of dialogue {group!r}; allowed: {allowed}"
+            candidate_ids = ", ".join(map(repr, candidates))
+            yield f"item {item!r} is not a candidate of dialogue {group!r}; expected one of {candidate_ids}"
 
 
 def _id_problems(identity: str) -> Iterator[str]:
-    """Name an id that a form or XML would change on its way to the worker and back."""
+    """Yield a problem if a form or XML would change an id."""
     if any(
         ord(c) < 32 or 127 <= ord(c) < 160 or 0xD800 <= ord(c) < 0xE000 or c in "\ufffe\uffff"
         for c in identity
     ):
-        yield f"the id {identity!r} holds a control character; ids must be plain text of one line"
+        yield f"the id {identity!r} contains a control character; expected plain text in one line"
 
 
 def _pages(parts: Sequence[Part], settings: Settings) -> list[Page]:
-    """Take one part of each stratum of dialogue length for a page; what is left over is the last page."""
+    """Return pages with one part per stratum of dialogue length; remaining parts form the last page."""
     size = settings.dialogues_per_hit
-    count, left = divmod(len(parts), size)
+    count, remainder = divmod(len(parts), size)
     by_length = sorted(
         shuffle_parts(parts, settings.seed), key=lambda part: len(part.dialogue.turns)
     )
-    middle = slice(
-        count, count + left
-    )  # where the lengths meet, so that short ones still get long ones
+    # the remainder is taken from the middle, so that short dialogues are still combined with long ones
+    middle = slice(count, count + remainder)
     last_page = by_length[middle]
     del by_length[middle]
     strata = [by_length[start * count : (start + 1) * count] for start in range(size)]

@@ -1,6 +1,6 @@
-"""HITs in which conditions are verified: does a condition fit two sentences, and how alike are they then?
+"""HITs that verify conditions: whether a condition applies to two sentences, and their similarity.
 
-C-STS, section 2.2.2 (stage 3) and appendix C.2; what the page says of it is worded anew.
+C-STS, section 2.2.2 (stage 3) and appendix C.2; the texts of the page are our own.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ COLUMNS = ("uid", "sentence1", "sentence2", "condition", "label", "applies")
 
 
 class Verification(SentenceKind):
-    """How similar two sentences are under a condition, or that it does not apply."""
+    """HITs with the similarity of two sentences under a condition, unless it does not apply."""
 
     part = "triplet"
     answer = "answer"
@@ -56,21 +56,21 @@ class Verification(SentenceKind):
         "dialogues_per_hit": 10,
         "expected_seconds": 150,
     }
-    """Section 3 of the paper has three annotators where agreement is measured."""
+    """Three assignments per HIT, as in section 3 of the paper for measuring agreement."""
 
     def plan(
         self, file: str, dialogues: str | None, settings: StatedSettings, language: str | None
     ) -> PlannedStudy:
-        """Return the study of a table of triplets, in the language of the settings or of `language`."""
+        """Plan the study of a table of triplets, in the language of the settings or `language`."""
         self.check_no_dialogues(file, dialogues, settings)
         return self.plan_pages(read_triplets(file), settings.settings(language), file, words="")
 
     def part_values(self, part: SentencePart) -> Mapping[str, str]:
-        """Return what the page shows of a triplet besides its sentences."""
+        """Return the values of a triplet for the page besides its sentences."""
         return {"condition": part.item_ids[2], **super().part_values(part)}
 
     def columns(self, part_id: str) -> dict[str, str]:
-        """Return what the batch file calls the answer's fields -> the names of these fields.
+        """Return column of the batch file -> name of the form field.
 
         >>> KIND.columns("17")
         {'label': 'label-17', 'not_applicable': 'not-applicable-17', 'seconds': 'seconds-17'}
@@ -79,10 +79,10 @@ class Verification(SentenceKind):
         return {**names, "seconds": answers.seconds_field(part_id)}
 
     def problems(self, expected: ExpectedTuple, fields: Fields) -> list[str]:
-        """Return all that keeps the fields from being a label or the word that the condition does not apply.
+        """Return the problems of the fields as a label or a statement that the condition does not apply.
 
         >>> KIND.problems(ExpectedTuple("17", "p1", ()), [("label-17", "4"), ("not-applicable-17", "yes")])
-        ['17: the condition has label 4 and does not apply; one of the two is allowed']
+        ['17: the condition has label 4 and does not apply; expected only one']
         """
         values, names = dict(fields), self.columns(expected.tuple_id)
         problems = answers.repeated_field_problems(
@@ -91,18 +91,18 @@ class Verification(SentenceKind):
         label, ticked = values.get(names["label"], ""), values.get(names["not_applicable"], "")
         if label and label not in LABELS:
             problems.append(
-                f"{expected.tuple_id}: the label is {label!r}; {', '.join(LABELS)} are allowed"
+                f"{expected.tuple_id}: the label is {label!r}; expected one of {', '.join(LABELS)}"
             )
         if ticked not in ("", TICKED):
             problems.append(
-                f"{expected.tuple_id}: the box has the value {ticked!r}; {TICKED!r} is allowed"
+                f"{expected.tuple_id}: the box has the value {ticked!r}; expected {TICKED!r}"
             )
         if label and ticked:
             message = f"{expected.tuple_id}: the condition has label {label} and does not apply"
-            problems.append(f"{message}; one of the two is allowed")
+            problems.append(f"{message}; expected only one")
         if not label and not ticked:
             problems.append(
-                f"{expected.tuple_id}: an answer is missing; choose a level or tick the box"
+                f"{expected.tuple_id}: missing answer; expected a level or a ticked box"
             )
         return [
             *problems,
@@ -112,20 +112,20 @@ class Verification(SentenceKind):
     def simulate(
         self, expected: ExpectedTuple, truth: Truth, behaviour: Behaviour, worker: str
     ) -> list[tuple[str, str]]:
-        """Return the true label with normal noise (its standard deviation in steps of the scale), or, of a
-        careless worker, any answer; InputError where the truth does not know the triplet."""
-        true = truth.get((expected.group, expected.items[2]))
-        if true is None:
+        """Return the true label with normal noise (standard deviation in scale steps), or a random answer for
+        careless workers; InputError if the triplet has no true label."""
+        true_label = truth.get((expected.group, expected.items[2]))
+        if true_label is None:
             message = (
-                f"triplet {expected.tuple_id!r}: no label of the condition {expected.items[2]!r}"
+                f"triplet {expected.tuple_id!r}: no true label for condition {expected.items[2]!r}"
             )
             raise InputError(
-                Problem("truth", None, f"{message}; every triplet needs one, --truth has them")
+                Problem("truth", None, f"{message}; expected one per triplet in --truth")
             )
         seed = json.dumps([behaviour.seed, worker, expected.tuple_id])
-        generator = random.Random(hashlib.sha256(seed.encode()).digest())  # noqa: S311 - drawn again by its seed, no secret
+        generator = random.Random(hashlib.sha256(seed.encode()).digest())  # noqa: S311 - reproducible, not a secret
         names = self.columns(expected.tuple_id)
-        label = str(min(5, max(1, round(generator.gauss(true, behaviour.noise)))))
+        label = str(min(5, max(1, round(generator.gauss(true_label, behaviour.noise)))))
         if generator.random() < behaviour.careless:
             label = generator.choice(("", *LABELS))
         return [(names["label"], label)] if label else [(names["not_applicable"], TICKED)]
@@ -133,7 +133,7 @@ class Verification(SentenceKind):
     def write(
         self, answers: Sequence[ValidAnswer], path: str | os.PathLike[str], n_items: int
     ) -> None:
-        """Write a row for each answer, those to a triplet one after the other."""
+        """Write one row per answer, grouped by triplet."""
         rows = sorted(answers, key=lambda row: (row.expected.group, row.expected.tuple_id))
         write_rows(COLUMNS, ([*_cells(row), *answer_context(row)] for row in rows), path)
 

@@ -249,11 +249,11 @@ def test_hits_are_offered_longer_and_to_more_workers(answered):
     again = answered.json("extend", "--assignments", "7")
     assert (again["raised"], again["had_as_many"]) == (1, 1)
     answered.run("extend", "--assignments", "10", code=2)
-    assert answered.said.count("can never be raised to 10 or more") == 2
+    assert answered.said.count("cannot be extended to 10 or more") == 2
     answered.run("extend", code=2)
     answered.run("extend", "--hours", "99999", code=2)
     answered.run("extend", "3NONE", "--hours", "1", code=2)
-    assert "3NONE: is no HIT of" in answered.said
+    assert "3NONE: unknown HIT; expected a HIT in" in answered.said
 
 
 def test_closed_hits_are_offered_no_more_until_they_are_extended(answered):
@@ -339,7 +339,7 @@ def test_a_purged_worker_leaves_no_trace_and_does_not_come_back(answered):
         ("reject", "", ""), ("bonus", "0.10", "")
     ]  # fmt: skip
     answered.run("purge", "--worker", "A1", "--yes", code=2)
-    assert "A1: has no assignment in" in answered.said
+    assert "A1: no assignments in" in answered.said
 
 
 def test_what_was_not_yet_paid_to_a_purged_worker_is_given_up(answered):
@@ -401,4 +401,4 @@ def test_a_ledger_that_is_none_is_refused(study, tmp_path):
     study.path = str(tmp_path / "none.db")
     for arguments in (["status"], ["review"], ["collect"], ["close"], ["purge", "--key"]):
         study.run(*arguments, code=2)
-        assert "none.db: no such ledger" in study.said
+        assert "none.db: ledger not found" in study.said

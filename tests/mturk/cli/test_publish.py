@@ -42,8 +42,8 @@ def test_estimate_calls_nothing_and_takes_the_arguments_of_publish(files):
     )
     assert done.exit_code == 0
     assert "total         $3.60\n" in done.output
-    assert "imaginary" not in done.output
-    assert run("estimate", *files.arguments).output.count("imaginary") == 2
+    assert "simulated" not in done.output
+    assert run("estimate", *files.arguments).output.count("simulated") == 2
 
 
 def test_estimate_as_json(files):
@@ -149,7 +149,7 @@ def test_another_study_in_the_same_ledger_is_refused(publish, running, config):
     publish()
     done = publish("--config", config('reward = "0.50"'))
     assert done.exit_code == 2
-    assert "was begun with reward 0.30, not 0.50" in done.stderr
+    assert "was created with reward 0.30, not 0.50" in done.stderr
     assert len(running.annotations()) == 2
 
 

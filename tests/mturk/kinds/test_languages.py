@@ -102,8 +102,8 @@ def test_a_german_study_is_german(study):
          "hits.toml:2: dialogue_language is 'de', but the study is in en; expected the same"),
         ([None], 'dialogue_language = "de"', ["--language", "en"],
          "hits.toml:1: dialogue_language is 'de', but the study is in en; expected the same"),
-        (["fr"], "", [], "no texts of the worker page ship in fr (built in: de, en); expected a"),
-        (["en"], 'language = "fr"', [], "hits.toml:1: no texts of the worker page ship in fr"),
+        (["fr"], "", [], "no built-in page texts in fr (available: de, en); expected a"),
+        (["en"], 'language = "fr"', [], "hits.toml:1: no built-in page texts in fr"),
     ],
 )  # fmt: skip
 def test_contradictions_are_refused(study, languages, config, options, message):
@@ -145,7 +145,7 @@ def test_a_study_of_sentence_pairs_has_no_language_by_default(tmp_path, kind):
     done = CliRunner().invoke(main, arguments)
     assert done.exit_code == 2
     assert done.stderr == (
-        f"{config}: no language is stated, and the worker page depends on it; expected --language, "
+        f"{config}: missing language of the worker page; expected --language, "
         "such as --language de, or sentence_language\n"
     )
     done = CliRunner().invoke(main, [*arguments, "--language", "de"])

@@ -79,7 +79,9 @@ def test_its_texts_and_settings_are_printed(acceptability, study):
 def test_without_the_distribution_there_is_no_such_kind():
     forget()
     assert "acceptability" not in kind_names()
-    with pytest.raises(ValueError, match="kind is 'acceptability'; tuples, conditions and verif"):
+    with pytest.raises(
+        ValueError, match="kind is 'acceptability'; expected tuples, conditions or verif"
+    ):
         get_kind("acceptability")
 
 

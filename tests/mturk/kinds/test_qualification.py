@@ -87,14 +87,20 @@ def test_a_test_of_ones_own(own):
     ("change", "said"),
     [
         (('name = "Own test"\n', ""), "name is missing"),
-        (("seconds = 600", 'seconds = "x"'), "seconds is 'x'; int is allowed"),
-        (("seconds = 600", "second = 600\nhint = 1"), "hint, second is no part of a test"),
-        (("pass_at = 60", "pass_at = 0"), "pass_at is 0; 1 to 100 percent"),
-        (("scores = [0, 3]", "scores = [0, 0]"), "question 1: scores is [0, 0]; 2 whole numbers"),
-        (("scores = [0, 3]", "scores = [3]"), "question 1: scores is [3]; 2 whole numbers"),
-        (('options = ["a", "b"]', 'options = ["a"]'), "question 1: has 1 options; 2 to 26"),
-        (('["Which?"]', "[]"), "question 2: text and options are lists of texts"),
-        (("scores = [1, 2, 0]", ""), "question 2: text, options and scores are needed"),
+        (("seconds = 600", 'seconds = "x"'), "seconds is 'x'; expected int"),
+        (("seconds = 600", "second = 600\nhint = 1"), "hint, second: unknown key"),
+        (("pass_at = 60", "pass_at = 0"), "pass_at is 0; expected 1 to 100 percent"),
+        (
+            ("scores = [0, 3]", "scores = [0, 0]"),
+            "question 1: scores is [0, 0]; expected 2 integers",
+        ),
+        (("scores = [0, 3]", "scores = [3]"), "question 1: scores is [3]; expected 2 integers"),
+        (
+            ('options = ["a", "b"]', 'options = ["a"]'),
+            "question 1: has 1 options; expected 2 to 26",
+        ),
+        (('["Which?"]', "[]"), "question 2: text and options must be lists of texts"),
+        (("scores = [1, 2, 0]", ""), "question 2: expected the keys text, options and scores"),
         (("name = ", "name = ="), "not valid TOML"),
     ],
 )
@@ -105,7 +111,7 @@ def test_what_is_wrong_with_a_test(own, change, said):
 
 
 def test_tuples_come_without_a_test():
-    with pytest.raises(InputError, match="no test comes with kind 'tuples' in language 'de'"):
+    with pytest.raises(InputError, match="no built-in test for kind 'tuples' in language 'de'"):
         built_in_test(Settings())
 
 
@@ -142,7 +148,7 @@ def test_another_test_of_the_same_name_is_refused(study, own):
     made(study, "--test", own(), "--endpoint", study.url)
     changed = own(OWN.replace("scores = [0, 3]", "scores = [3, 0]"))
     study.run("qualify", "--test", changed, "--endpoint", study.url, code=1)
-    assert "has another test of the name 'Own test'" in study.said
+    assert "has a different test named 'Own test'" in study.said
 
 
 def test_writers_of_conditions_can_be_kept_from_verifying(study, pairs_csv, triplets_csv):

@@ -118,7 +118,7 @@ def test_a_page_is_whole_and_hostile_texts_are_texts(planned, kind):
     assert set(page.refers) <= set(page.ids)
     shown = HOSTILE.replace("\x07", "")
     assert shown in page.texts
-    assert [note for note in notes if "cannot be shown" in note]
+    assert [note for note in notes if "cannot be displayed" in note]
     [asked] = answers.expected_tuples(plan.question)
     fields = {"conditions": conditions, "verification": verification}[kind].KIND.columns(
         asked.tuple_id
@@ -129,7 +129,7 @@ def test_a_page_is_whole_and_hostile_texts_are_texts(planned, kind):
 
 def test_a_page_that_is_too_large_is_named(planned):
     long = "word " * 9000
-    with pytest.raises(InputError, match=r"HIT 1 .*Question has .* bytes; 1 to 65535"):
+    with pytest.raises(InputError, match=r"HIT 1 .*Question has .* bytes; expected 1 to 65535"):
         planned("conditions", f"sentence1,sentence2\n{long},B\n")
 
 

@@ -86,7 +86,7 @@ def test_conditions_by_keyboard_with_both_errors_refused(page, study, pairs_csv)
     page.keyboard.type("the two sizes")
     assert said(frame, "problem-1") == ""
     page.keyboard.press("Enter")  # a remark holds it up once
-    assert "“two” may say how things are" in said(frame, "remark-low-1")
+    assert "“two” may already be a value" in said(frame, "remark-low-1")
     assert focused(frame) == "low-1"
     assert study.answers() == []
     page.keyboard.press("Enter")

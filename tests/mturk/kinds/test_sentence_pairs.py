@@ -40,16 +40,16 @@ def test_all_that_is_wrong_with_pairs(written):
     assert [line for line, _ in found] == [3, 4, 5, 6]
     assert [message.partition(";")[0] for _, message in found[:3]] == [
         "sentence1 is empty",
-        "the two sentences are the same",
-        "the sentence pair stands in line 2 already",
+        "the two sentences are equal",
+        "the sentence pair repeats line 2",
     ]
 
 
 def test_missing_columns_are_named(written):
     [(_, message)] = said(read_triplets, written("sentence1,condition\nA,B\n"))
-    assert message == "no column sentence2; there are sentence1, condition"
+    assert message == "no column sentence2; existing columns are sentence1, condition"
     [(_, message)] = said(read_pairs, written("sentence1,sentence2\n"))
-    assert message == "holds no rows; sentence pairs are expected"
+    assert message == "has no rows; expected sentence pairs"
 
 
 def test_triplets_have_the_files_uids_or_the_numbers_of_rows(written):
@@ -65,7 +65,7 @@ def test_all_that_is_wrong_with_triplets(written):
     text = "uid,sentence1,sentence2,condition\nu,A,B,\nu,A,B,c\n,A,B,c\n" + f"{'x' * 101},A,B,c\n"
     assert [message.partition(";")[0] for _, message in said(read_triplets, written(text))] == [
         "condition is empty",
-        "the uid stands in line 2 already",
+        "the uid repeats line 2",
         "the uid is ''",
         f"the uid is '{'x' * 101}'",
     ]
@@ -79,5 +79,5 @@ def test_truth_is_labels_or_what_was_intended(written):
     wrong = written("sentence1,sentence2,condition,label\nA,B,c,6\nA,B,d,nan\n")
     assert [line for line, _ in said(sentence_truth, wrong)] == [2, 3]
     [(_, message)] = said(sentence_truth, written("sentence1,sentence2,condition\nA,B,c\n"))
-    assert message.startswith("has neither a column label nor intended")
+    assert message.startswith("has neither a column label nor a column intended")
     assert sentence_truth(written("item,score\na,1\n")) is None

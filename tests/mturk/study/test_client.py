@@ -75,13 +75,13 @@ def test_keys_that_are_configured_are_used(running, monkeypatch):
 
 def test_without_keys_a_service_elsewhere_is_not_called():
     client = connect(Endpoint("http://192.0.2.1", loopback=False), timeout=0.2, max_attempts=1)
-    with pytest.raises(ServiceError, match="set AWS_ACCESS_KEY_ID"), translate_errors():
+    with pytest.raises(ServiceError, match="expected AWS_ACCESS_KEY_ID"), translate_errors():
         client.get_account_balance()
 
 
 def test_nobody_listening_is_said_at_once():
     with pytest.raises(
-        ServiceError, match=r"does not answer .*start the service with `mturk-hits serve`"
+        ServiceError, match=r"does not respond .*start the service with `mturk-hits serve`"
     ):
         connect(Endpoint("http://127.0.0.1:1", loopback=True))
 
@@ -95,13 +95,13 @@ def test_a_boto3_without_mturk_is_explained(running, monkeypatch):
         Loader, "list_available_services",
         lambda self, type_name: [name for name in listed(self, type_name) if name != "mturk"],
     )  # fmt: skip
-    with pytest.raises(ServiceError, match="has no client for Mechanical Turk any more"):
+    with pytest.raises(ServiceError, match="has no client for Mechanical Turk"):
         connect(resolve(running.url))
 
 
 def test_settings_that_cannot_be_used_are_explained(running, monkeypatch):
     monkeypatch.setenv("AWS_PROFILE", "nobody")
-    with pytest.raises(ServiceError, match=r"the AWS settings cannot be used: .*nobody"):
+    with pytest.raises(ServiceError, match=r"the AWS settings are invalid: .*nobody"):
         connect(resolve(running.url))
 
 
@@ -113,7 +113,7 @@ def test_a_refusal_and_silence_are_sentences(running):
     running.faults.choose = lambda operation, number: "hang before"
     impatient = connect(resolve(running.url), timeout=1.0, max_attempts=1)
     with (
-        pytest.raises(ServiceError, match="the service does not answer: Read timeout"),
+        pytest.raises(ServiceError, match="the service does not respond: Read timeout"),
         translate_errors(),
     ):
         impatient.get_account_balance()
@@ -123,7 +123,5 @@ def test_an_answer_that_broke_off_is_none(running):
     """botocore itself takes it for an empty answer."""
     client = connect(resolve(running.url), max_attempts=1)
     running.faults.choose = lambda operation, number: "drop after"
-    with pytest.raises(
-        ServiceError, match="GetAccountBalance: the answer of the service broke off"
-    ):
+    with pytest.raises(ServiceError, match="GetAccountBalance: the response was truncated"):
         client.get_account_balance()

@@ -143,8 +143,8 @@ def test_what_is_no_judgment_is_left_out_and_counted(study, tmp_path):
     assert len(found.judgments) == 1  # A2's other tuple counts
     assert sum(found.answers_per_tuple.values()) == 1
     assert found.notes() == [
-        "left out: 1 assignments were rejected",
-        "left out: 3 answers to a tuple are missing or wrong",
+        "excluded: 1 assignments were rejected",
+        "excluded: 3 answers to a tuple are missing or invalid",
     ]
 
 

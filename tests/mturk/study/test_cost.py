@@ -47,5 +47,5 @@ def test_no_hits_cost_nothing():
 
 def test_only_a_service_of_ones_own_is_called_imaginary():
     price = estimate_cost([5], Settings())
-    assert format_estimate(price, imaginary=True).count("imaginary") == 2
-    assert "imaginary" not in format_estimate(price, imaginary=False)
+    assert format_estimate(price, imaginary=True).count("simulated") == 2
+    assert "simulated" not in format_estimate(price, imaginary=False)

@@ -143,10 +143,10 @@ def test_another_study_is_refused_with_every_difference(ledger, path):
         )
     said = [str(problem) for problem in refused.value.problems]
     assert len(said) == 4
-    assert said[0].startswith(f"{path}: belongs to the service {HERE}, not to https://else.where; ")
-    assert "begun with reward 0.30, not 0.99" in said[1]
+    assert said[0].startswith(f"{path}: belongs to the service {HERE}, not https://else.where; ")
+    assert "created with reward 0.30, not 0.99" in said[1]
     assert "begun with pseudonyms True, not False" in said[2]
-    assert "2 of 4 HITs are others than those it holds (2, 4)" in said[3]
+    assert "2 of 4 HITs differ from those in the ledger (2, 4)" in said[3]
     assert ledger.study().settings == Settings()
     assert len(ledger.hits()) == 3
 
@@ -221,26 +221,31 @@ def test_a_transaction_is_all_or_nothing(ledger):
 
 
 def test_no_ledger_no_database_another_database_another_version(tmp_path, path):
-    with pytest.raises(InputError, match="no such ledger; mturk-hits publish makes it"):
+    with pytest.raises(
+        InputError, match="ledger not found; expected a file created by mturk-hits publish"
+    ):
         Ledger.open(path)
     text = tmp_path / "text.db"
     text.write_text("a text that is long enough not to be an empty database " * 20)
-    with pytest.raises(InputError, match="cannot be used as a ledger"):
+    with pytest.raises(InputError, match="is not a readable ledger"):
         Ledger.open(text)
     other = tmp_path / "other.db"
     with sqlite3.connect(other) as connection:
         connection.execute("CREATE TABLE t (a)")
-    with pytest.raises(InputError, match="is a database, but no ledger"):
+    with pytest.raises(InputError, match="is a database, but not a ledger"):
         Ledger.open(other, create=True)
     Ledger.open(path, create=True).close()
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA user_version = 99")
-    with pytest.raises(InputError, match="version 99; this giccs reads 1"):
+    with pytest.raises(InputError, match="version 99; expected version 1"):
         Ledger.open(path)
 
 
 def test_an_empty_ledger_says_so(path):
-    with Ledger.open(path, create=True) as book, pytest.raises(InputError, match="no study yet"):
+    with (
+        Ledger.open(path, create=True) as book,
+        pytest.raises(InputError, match="contains no study"),
+    ):
         book.study()
 
 
@@ -261,9 +266,7 @@ with Ledger.open(sys.argv[1]) as book, book.exclusive_lock():
 def test_of_two_processes_the_second_is_told_to_wait(ledger, path):
     with ledger.exclusive_lock():
         done = other_process(ALONE, path)
-        assert (
-            "another mturk-hits is at work on this ledger; wait until it has ended" in done.stderr
-        )
+        assert "another mturk-hits process uses this ledger; wait until it has ended" in done.stderr
         assert not done.stdout
     assert other_process(ALONE, path).stdout == "in\n"
 
@@ -344,7 +347,7 @@ def test_an_answer_that_belongs_to_no_hit_is_damage(path):
     with sqlite3.connect(path) as connection:  # does not watch what refers to what
         connection.execute("UPDATE assignment SET hit_id = 'H7' WHERE assignment_id = 'A7'")
     connection.close()
-    with pytest.raises(InputError, match=r"damaged .a row of assignment belongs to no hit"):
+    with pytest.raises(InputError, match=r"damaged .a row of assignment has no hit"):
         Ledger.open(path)
 
 

@@ -57,13 +57,15 @@ def test_a_key_that_is_gone_or_another_is_refused(ledger):
     path = key_path(ledger)
     right = path.read_text()
     path.write_text("00" * 32)
-    with pytest.raises(InputError, match=r"ledger\.db\.key: is not the key of .*ledger\.db; put"):
+    with pytest.raises(
+        InputError, match=r"ledger\.db\.key: is not the key of .*ledger\.db; restore"
+    ):
         worker_namer(ledger)
     path.write_text("ab")
-    with pytest.raises(InputError, match="is no key; 64 hexadecimal digits are expected"):
+    with pytest.raises(InputError, match="is not a key; expected 64 hexadecimal digits"):
         worker_namer(ledger)
     path.unlink()
-    with pytest.raises(InputError, match="is gone, so workers cannot be named as before"):
+    with pytest.raises(InputError, match="the key is missing, so pseudonyms cannot be computed"):
         worker_namer(ledger)
     handle = os.open(path, os.O_CREAT | os.O_WRONLY, 0o600)
     os.write(handle, right.encode())
@@ -75,7 +77,7 @@ def test_a_key_that_is_gone_or_another_is_refused(ledger):
 def test_a_key_that_others_can_read_is_refused(ledger):
     worker_namer(ledger)
     key_path(ledger).chmod(0o640)
-    with pytest.raises(InputError, match="can be read by others"):
+    with pytest.raises(InputError, match="is readable by other users"):
         worker_namer(ledger)
 
 

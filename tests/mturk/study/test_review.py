@@ -74,7 +74,7 @@ def test_the_same_decisions_again_call_nothing(answered):
 def test_a_rejection_is_overridden_only_where_it_is_said(answered):
     first = answered.ids[0]
     decide(answered, [Decision(first, "reject", "no")])
-    with pytest.raises(InputError, match=f"{first} was rejected; --override-rejections"):
+    with pytest.raises(InputError, match=f"{first} is rejected; expected --override-rejections"):
         plan_reviews(answered.book, [Decision(first, "approve", "")])
     done, _ = decide(answered, [Decision(first, "approve", "sorry")], override=True)
     assert len(done.done) == 1
@@ -96,10 +96,10 @@ def test_what_cannot_be_decided_is_said_at_once(answered):
             ],
         )
     assert [problem.message for problem in caught.value.problems] == [
-        f"assignment {first} was approved; that cannot be taken back",
-        f"there is no assignment 3NONE in {answered.path}",
-        "a rejection needs feedback for the worker, in the column RequesterFeedback",
-        "RequesterFeedback has 1025 characters; 0 to 1024 are allowed",
+        f"assignment {first} is approved, which cannot be revoked",
+        f"unknown assignment 3NONE; expected one in {answered.path}",
+        "RequesterFeedback is empty; expected feedback for the worker with a rejection",
+        "RequesterFeedback has 1025 characters; expected 0 to 1024",
     ]
     assert answered.book.actions("meant") == ()
 
@@ -213,17 +213,19 @@ def test_every_wrong_row_of_a_sheet_is_named(tmp_path):
     with pytest.raises(InputError) as caught:
         read_decisions(path)
     assert [f"{problem.line}: {problem.message}" for problem in caught.value.problems] == [
-        "2: Approve and Reject are both marked; one is allowed",
-        "3: a rejection needs feedback for the worker, in the column RequesterFeedback",
-        "4: Approve is 'maybe'; x or nothing is allowed",
+        "2: Approve and Reject are both marked; expected one of them",
+        "3: RequesterFeedback is empty; expected feedback for the worker with a rejection",
+        "4: Approve is 'maybe'; expected x or an empty cell",
         "5: AssignmentId is empty",
         "7: repeats the AssignmentId 'a4' of line 6; each must be unique",
-        "8: RequesterFeedback has 1025 characters; 0 to 1024 are allowed",
+        "8: RequesterFeedback has 1025 characters; expected 0 to 1024",
     ]
 
 
 def test_another_file_is_refused_with_what_is_expected(tmp_path):
-    with pytest.raises(InputError, match=r"has the columns x, y; AssignmentId, Approve, Reject"):
+    with pytest.raises(
+        InputError, match=r"has the columns x, y; expected AssignmentId, Approve, Reject"
+    ):
         read_decisions(sheet(tmp_path, "1,2", header="x,y"))
 
 
@@ -244,7 +246,7 @@ def test_our_sheet_shows_what_matters_and_is_read_back(study, tmp_path):
     assert mine["AssignmentId"] == its_id
     assert (mine["WorkTimeInSeconds"], mine["comment"]) == ("42", '=HYPERLINK("x"), „ja“\nzwei')
     assert "worst is missing" in mine["faults"]
-    assert "the word of the language check is wrong" in mine["faults"]
+    assert "wrong answer to the language check" in mine["faults"]
     assert (mine["compliance"], others["faults"]) == ("", "")
     path = tmp_path / "d.csv"
     path.write_text(text, encoding="utf-8")
@@ -335,11 +337,11 @@ def test_every_wrong_bonus_is_named(answered, tmp_path):
     with pytest.raises(InputError) as caught:
         read_bonuses(path, answered.book)
     assert [f"{problem.line}: {problem.message}" for problem in caught.value.problems] == [
-        "3: repeats the bonus of line 2; where both are meant, give other reasons",
-        f"4: there is no assignment '3X' in {answered.path}",
-        "5: amount is '0,50'; dollars with at most two decimals are allowed, such as '0.25'",
-        "6: amount is 0; at least 0.01 is allowed",
-        "7: reason: Reason has 0 characters; 1 to 4096 are allowed",
+        "3: repeats the bonus of line 2; expected different reasons if both are intended",
+        f"4: unknown assignment '3X'; expected one in {answered.path}",
+        "5: amount is '0,50'; expected dollars with at most two decimals, such as '0.25'",
+        "6: amount is 0; expected at least 0.01",
+        "7: reason: Reason has 0 characters; expected 1 to 4096",
     ]
 
 

@@ -96,7 +96,7 @@ def test_an_item_without_a_score_is_named():
 def test_behaviour_out_of_range_is_refused_whole():
     with pytest.raises(ValueError, match=r"careless is 1.5.*\n.*noise is -1"):
         Behaviour(careless=1.5, noise=-1)
-    with pytest.raises(ValueError, match="returns is 1; less"):
+    with pytest.raises(ValueError, match="returns is 1; expected less"):
         Behaviour(returns=1)
 
 
@@ -121,7 +121,7 @@ def test_links_are_read_from_a_list_or_a_table(tmp_path):
     path.write_text("worker,link\nAX,http://h/enter?token=1\nhttp://h/enter?token=2\n\n")
     assert read_links(path) == ["http://h/enter?token=1", "http://h/enter?token=2"]
     path.write_text("worker,link\nAX,\n")
-    with pytest.raises(InputError, match="links:2: has no link"):
+    with pytest.raises(InputError, match="links:2: missing link"):
         read_links(path)
 
 
@@ -259,7 +259,7 @@ def test_the_first_error_ends_all(study):
 
 def test_a_site_that_is_away_is_said(monkeypatch):
     monkeypatch.setattr("mturk.study.simulated_browser.TRIES", 2)
-    with pytest.raises(UnreachableError, match="does not answer"):
+    with pytest.raises(UnreachableError, match="does not respond"):
         simulate_workers("http://127.0.0.1:1", simulated_worker_ids(2), {}, Behaviour())
 
 

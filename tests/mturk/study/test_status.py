@@ -27,7 +27,7 @@ def test_before_the_first_answer_there_are_reasons_instead_of_figures(study):
     assert found.answers_per_tuple == dict.fromkeys(("t1", "t2", "t3", "t4"), 0)
     assert (found.share, found.complete) == (0.0, False)
     assert math.isnan(found.pace.per_hour)
-    assert found.pace.reason == "too few answers to tell a pace"
+    assert found.pace.reason == "too few answers"
     assert found.reasons == dict.fromkeys(
         ("reliability", "annotators"), "there are no judgments yet"
     )
@@ -47,8 +47,8 @@ def test_assignments_are_counted_in_all_their_states(study):
     assert found.counts == AssignmentCounts(10, 5, 0, 1, 2, 1, 1)
     assert sorted(found.answers_per_tuple.values()) == [0, 0, 3, 3]
     assert found.share == 6 / 20
-    assert found.notes == ["left out: 1 assignments were rejected"]
-    assert "10 wanted: 5 open, 1 being worked on, 2 waiting for review, 1 approved, 1 rejected" in (
+    assert found.notes == ["excluded: 1 assignments were rejected"]
+    assert "10 required: 5 open, 1 in progress, 2 pending review, 1 approved, 1 rejected" in (
         found.table()
     )
     study.client.update_expiration_for_hit(HITId=second, ExpireAt=0)
@@ -109,9 +109,9 @@ def test_a_slow_pace_is_that_since_the_first_answer():
 @pytest.mark.parametrize(
     ("submitted", "now", "reason"),
     [
-        ([], 1.0, "too few answers to tell a pace"),
-        ([5.0], 10.0, "too few answers to tell a pace"),
-        ([50.0, 60.0], 10.0, "the answers' times lie ahead: the clocks differ"),
+        ([], 1.0, "too few answers"),
+        ([5.0], 10.0, "too few answers"),
+        ([50.0, 60.0], 10.0, "answers have future times: the clocks differ"),
     ],
 )
 def test_where_there_is_no_pace_there_is_a_reason(submitted, now, reason):
@@ -123,5 +123,5 @@ def test_where_there_is_no_pace_there_is_a_reason(submitted, now, reason):
 
 def test_where_nothing_is_open_there_is_no_end():
     found = estimate_pace([0.0, 10.0], AssignmentCounts(2, 0, 0, 0, 2, 0, 0), 20.0)
-    assert (found.per_hour, found.reason) == (360.0, "nothing is open")
+    assert (found.per_hour, found.reason) == (360.0, "no open assignments")
     assert math.isnan(found.end)

@@ -4,7 +4,7 @@ import pytest
 
 from mturk import kinds
 from mturk.kinds import Behaviour, ExpectedTuple
-from mturk.kinds.conditions import INVENTED, KIND, find_remark, split_words
+from mturk.kinds.conditions import KIND, SIMULATED_CONDITIONS, find_remark, split_words
 from mturk.kinds.sentence_pairs import pair_id
 
 PAIR = pair_id("A large ball.", "A small fruit.")
@@ -42,7 +42,7 @@ def test_what_is_no_answer(high, low, said):
 def test_both_may_be_missing_and_all_is_said():
     found = KIND.problems(ASKED, [*fields("", ""), (f"high-{PAIR}", ""), (f"seconds-{PAIR}", "-1")])
     assert len(found) == 4
-    assert f"high-{PAIR} is there 2 times" in found[0]
+    assert f"high-{PAIR} occurs 2 times" in found[0]
     assert "seconds is '-1'" in found[-1]
 
 
@@ -76,7 +76,7 @@ def test_no_remark_on_what_names_a_respect(condition):
 
 def test_the_review_gets_the_remarks():
     [said] = KIND.remarks(ASKED, fields("the shape", "the size is large"))
-    assert said == "'the size is large': 'large' may say how things are"
+    assert said == "'the size is large': 'large' may be a value of the condition"
 
 
 def test_words_are_letters_and_digits():
@@ -90,7 +90,7 @@ def test_simulated_workers_write_what_is_known_or_what_says_that_it_is_invented(
     invented = KIND.simulate(ASKED, {}, Behaviour(seed=3), "W1")
     assert invented == KIND.simulate(ASKED, {}, Behaviour(seed=3), "W1")
     texts = {text.removesuffix(" (simulated)") for _, text in invented}
-    assert len(texts & set(INVENTED)) == 2
+    assert len(texts & set(SIMULATED_CONDITIONS)) == 2
     assert KIND.problems(ASKED, invented) == []
     careless = KIND.simulate(ASKED, truth, Behaviour(careless=1.0), "W1")
     assert all(text.endswith("(simulated)") for _, text in careless)

@@ -39,10 +39,10 @@ def test_a_whole_answer():
     [
         ("best-t1", "", "t1: best is missing; choose one of 'a', 'b;c', 'd%'"),
         ("worst-t2", "c", "t2: worst is 'c'; allowed: 'a', 'b'"),
-        ("worst-t1", "a", "t1: best and worst are both 'a'; they must be different items"),
+        ("worst-t1", "a", "t1: best and worst are both 'a'; expected different items"),
         ("shown-t1", "a;a;d%25", "t1: shown is 'a;a;d%25'; it must be"),
         ("shown-t1", "a;b;c;d%25", "t1: shown is"),
-        ("seconds-t1", "nan", "t1: seconds is 'nan'; a number from 0 is allowed"),
+        ("seconds-t1", "nan", "t1: seconds is 'nan'; expected a number of at least 0"),
         ("seconds-t1", "-1", "t1: seconds is '-1'"),
         ("seconds-t1", "soon", "t1: seconds is 'soon'"),
     ],
@@ -62,4 +62,4 @@ def test_all_faults_are_named():
 
 def test_a_field_that_comes_twice_is_a_fault():
     fields = [("best-t1", "b;c"), *RIGHT.items()]
-    assert find_problems(ASKED, fields) == ["best-t1 is there 2 times; once is allowed"]
+    assert find_problems(ASKED, fields) == ["best-t1 occurs 2 times; expected once"]

@@ -133,7 +133,7 @@ def test_what_is_left_over_is_a_short_hit_and_said(tmp_path):
     assert [len(hit.parts) for hit in hits] == [2, 2, 1]
     assert [len(part.dialogue.turns) for part in hits[2].parts] == [3]
     assert plan_notes(hits, Settings())[0].endswith(
-        "has 1 of 2 dialogues: the tuples do not divide evenly"
+        "has 1 of 2 dialogues, because the tuples do not divide evenly"
     )
 
 
@@ -142,9 +142,7 @@ def test_one_dialogue_twice_on_a_page_only_where_it_must_be(tmp_path):
     hits = plan(tuples_of(tmp_path, rows_for(like, 4)), like, Settings())
     assert all(len({part.dialogue.dialogue_id for part in hit.parts}) == 2 for hit in hits)
     alone = plan(tuples_of(tmp_path, rows_for(like[:1], 4)), like, Settings())
-    assert plan_notes(alone, Settings()) == [
-        "2 of 2 HITs ask about the same dialogue more than once"
-    ]
+    assert plan_notes(alone, Settings()) == ["2 of 2 HITs contain a dialogue more than once"]
 
 
 @given(
@@ -169,12 +167,10 @@ def test_all_problems_at_once(tmp_path):
     with pytest.raises(InputError) as caught:
         plan(tuples_of(tmp_path, rows), [dialogue("d1")], Settings(), file="tuples.csv")
     assert [*map(str, caught.value.problems)] == [
-        "tuples.csv: tuple 't1': item 'd1-x' is no candidate of dialogue 'd1'; "
-        "allowed: 'd1-a', 'd1-b', 'd1-c', 'd1-d'",
-        "tuples.csv: tuple 't2': its group 'd9' is no dialogue; "
-        "the group must be a dialogue_id of the dialogues file",
-        "tuples.csv: tuple 't3': its group '' is no dialogue; "
-        "the group must be a dialogue_id of the dialogues file",
+        "tuples.csv: tuple 't1': item 'd1-x' is not a candidate of dialogue 'd1'; "
+        "expected one of 'd1-a', 'd1-b', 'd1-c', 'd1-d'",
+        "tuples.csv: tuple 't2': unknown group 'd9'; expected a dialogue_id of the dialogues file",
+        "tuples.csv: tuple 't3': unknown group ''; expected a dialogue_id of the dialogues file",
     ]
 
 
@@ -182,7 +178,7 @@ def test_a_page_that_is_too_large_is_named(tmp_path):
     long = replace(dialogue("d1"), turns=(Turn("user", "ü" * 33_000),))
     rows = rows_for([long], 1)
     with pytest.raises(
-        InputError, match=r"HIT 1 \(tuples d1\.0\): Question has \d+ bytes; 1 to 65535"
+        InputError, match=r"HIT 1 \(tuples d1\.0\): Question has \d+ bytes; expected 1 to 65535"
     ):
         plan(tuples_of(tmp_path, rows), [long], Settings())
 
@@ -198,7 +194,7 @@ def test_ids_that_a_form_would_change_are_refused(tmp_path):
     tuples = tuples_of(tmp_path, ["t1,d1,d1-a\x01,d1-b\x85b,d1-c\ufffe"])
     with pytest.raises(InputError) as caught:
         plan(tuples, [one], Settings())
-    assert [str(problem).partition(" holds ")[0] for problem in caught.value.problems] == [
+    assert [str(problem).partition(" contains ")[0] for problem in caught.value.problems] == [
         "tuples: tuple 't1': the id 'd1-a\\x01'",
         "tuples: tuple 't1': the id 'd1-b\\x85b'",
         "tuples: tuple 't1': the id 'd1-c\\ufffe'",
@@ -216,7 +212,7 @@ def test_characters_that_cannot_be_shown_are_counted(tmp_path):
     one = replace(dialogue("d1"), turns=(Turn("user", "a\x00b\x01"),))
     hits = plan(tuples_of(tmp_path, rows_for([one], 1)), [one], Settings(dialogues_per_hit=1))
     assert plan_notes(hits, Settings(dialogues_per_hit=1)) == [
-        "dialogue 'd1', turn 1: 2 characters cannot be shown and are left out"
+        "dialogue 'd1', turn 1: 2 characters cannot be displayed and are omitted"
     ]
 
 
@@ -225,4 +221,4 @@ def test_repeated_tuples_are_noted_as_each_is_paid_for(tmp_path):
     tuples_of(tmp_path, rows)
     with resources.as_file(DATA / "dialogues.jsonl") as dialogues:
         study = KIND.plan(str(tmp_path / "tuples.csv"), str(dialogues), SettingsFile(), None)
-    assert "1 of 2 tuples repeat the items of another; each is paid for" in study.notes
+    assert "1 of 2 tuples repeat the items of another; each costs a full reward" in study.notes

@@ -26,18 +26,18 @@ def test_the_box_alone_is_an_answer():
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ([], "17: an answer is missing; choose a level or tick the box"),
-        ([("label-17", "6")], "17: the label is '6'; 1, 2, 3, 4, 5 are allowed"),
-        ([("label-17", "3.0")], "17: the label is '3.0'; 1, 2, 3, 4, 5 are allowed"),
-        ([("not-applicable-17", "on")], "17: the box has the value 'on'; 'yes' is allowed"),
+        ([], "17: missing answer; expected a level or a ticked box"),
+        ([("label-17", "6")], "17: the label is '6'; expected one of 1, 2, 3, 4, 5"),
+        ([("label-17", "3.0")], "17: the label is '3.0'; expected one of 1, 2, 3, 4, 5"),
+        ([("not-applicable-17", "on")], "17: the box has the value 'on'; expected 'yes'"),
         (
             [("label-17", "4"), ("not-applicable-17", "yes")],
-            "17: the condition has label 4 and does not apply; one of the two is allowed",
+            "17: the condition has label 4 and does not apply; expected only one",
         ),
-        ([("label-17", "4"), ("label-17", "4")], "label-17 is there 2 times; once is allowed"),
+        ([("label-17", "4"), ("label-17", "4")], "label-17 occurs 2 times; expected once"),
         (
             [("label-17", "4"), ("seconds-17", "x")],
-            "17: seconds is 'x'; a number from 0 is allowed",
+            "17: seconds is 'x'; expected a number of at least 0",
         ),
     ],
 )
@@ -65,10 +65,12 @@ def test_careless_workers_also_say_that_it_does_not_apply():
 
 
 def test_a_triplet_without_a_true_label_is_named():
-    with pytest.raises(InputError, match="triplet '17': no label of the condition 'the colour'"):
+    with pytest.raises(InputError, match="triplet '17': no true label for condition 'the colour'"):
         KIND.simulate(ASKED, {}, Behaviour(), "W1")
 
 
 def test_a_kind_that_does_not_exist():
-    with pytest.raises(ValueError, match="kind is 'songs'; tuples, conditions and verification"):
+    with pytest.raises(
+        ValueError, match="kind is 'songs'; expected tuples, conditions or verification"
+    ):
         kinds.get_kind("songs")

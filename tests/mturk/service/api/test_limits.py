@@ -109,7 +109,7 @@ def test_a_billion_assignments_are_a_question_of_money_only(shared, made):
 def test_pages_hold_one_to_a_hundred(shared, size):
     code, message = shared.refused("list_hits", MaxResults=size)
     assert code == REFUSED
-    assert "1 to 100 are allowed" in message
+    assert "expected 1 to 100" in message
 
 
 def test_feedback(shared):

@@ -256,7 +256,7 @@ def test_a_second_submission_changes_nothing_and_says_so(alice, service):
         ({"best-t1": "a", "worst-t1": "a"}, "best and worst are both"),
         ({"best-t1": "a"}, "worst is missing"),
         ({"best-t1": "a", "worst-t1": "<z>"}, "worst is &#39;&lt;z&gt;&#39;"),
-        ({"best-t1": "a", "worst-t1": "b", "shown-t1": "a;b"}, "in some order"),
+        ({"best-t1": "a", "worst-t1": "b", "shown-t1": "a;b"}, "in any order"),
     ],
 )
 def test_an_answer_that_is_none_is_refused_and_the_assignment_stays_open(

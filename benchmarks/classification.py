@@ -15,7 +15,7 @@ import numpy as np
 from tabulate import tabulate
 
 from giccs.evalrank.logistic import Learner
-from giccs.evalrank.uniformity import of_length_one, uniformity
+from giccs.evalrank.uniformity import normalize_vectors, uniformity
 
 SIZES = {
     "SCICITE": ((7320, 916, 1861), 3, 1), "MR": ((10662,), 2, 1), "CR": ((3771,), 2, 1),
@@ -38,9 +38,9 @@ def seconds_of(name: str, dimensions: int) -> float:
     learner = Learner(vectors.astype(np.float32), [str(label) for label in labels])
     start = time.process_time()
     if len(parts) == 1:
-        learner.cross_validated()
+        learner.cross_validate()
     else:
-        learner.tested(*np.split(np.arange(len(labels)), np.cumsum(parts)[:2]))
+        learner.predict_test(*np.split(np.arange(len(labels)), np.cumsum(parts)[:2]))
     return time.process_time() - start
 
 
@@ -51,7 +51,9 @@ def main() -> None:
     options = parser.parse_args()
     rows = [[name, seconds_of(name, options.dimensions)] for name in options.sets or SIZES]
     draw = np.random.default_rng(0)
-    units, _ = of_length_one(draw.normal(size=(BACKGROUND, options.dimensions)).astype(np.float32))
+    units, _ = normalize_vectors(
+        draw.normal(size=(BACKGROUND, options.dimensions)).astype(np.float32)
+    )
     start = time.process_time()
     uniformity(units)
     rows.append(["uniformity", time.process_time() - start])

@@ -101,7 +101,7 @@ def as_published(vectors: np.ndarray, pairs: np.ndarray, similarity: str) -> np.
 
 def measure(implementation: str, similarity: str, sizes: list[int], file: str, output: str) -> None:
     """Rank once; write what it took as JSON."""
-    from giccs.evalrank.ranking import ranks_of
+    from giccs.evalrank.ranking import compute_ranks
 
     vectors, pairs = published(file) if file else make_vectors(*sizes)
     start = time.process_time()
@@ -109,7 +109,7 @@ def measure(implementation: str, similarity: str, sizes: list[int], file: str, o
         ranks = as_published(vectors, pairs[::EVERY], similarity)
         seconds = (time.process_time() - start) * EVERY
     else:
-        ranks = ranks_of(vectors, pairs, similarity).rank
+        ranks = compute_ranks(vectors, pairs, similarity).rank
         seconds = time.process_time() - start
     anchors = len(np.unique(pairs[:, 0]))
     facts = {

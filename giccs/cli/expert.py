@@ -82,12 +82,12 @@ def expert(
 
 def _write_sheet(console: Console, benchmark: Benchmark, path: str, bom: bool, seed: int) -> None:
     from bws.textio import write_atomic
-    from giccs.preparation.expert import expert_sheet
+    from giccs.preparation.expert import make_expert_sheet
 
     if path != "-" and Path(path).is_file():
         message = "is there already, and may hold judgments; name another file or remove it"
         raise InputError(Problem(path, None, message))
-    write_atomic(path, ("\ufeff" if bom else "") + expert_sheet(benchmark, seed))
+    write_atomic(path, ("\ufeff" if bom else "") + make_expert_sheet(benchmark, seed))
     summary = f"{len(benchmark.items)} items of {len(benchmark.dialogue_ids)} dialogues"
     if path == "-":
         console.note(summary)
@@ -97,9 +97,9 @@ def _write_sheet(console: Console, benchmark: Benchmark, path: str, bom: bool, s
 
 
 def _compare(console: Console, benchmark: Benchmark, path: str, form: str) -> None:
-    from giccs.preparation.expert import expert_check, read_expert
+    from giccs.preparation.expert import compare_with_expert, read_expert
 
-    check = expert_check(benchmark, read_expert(path, benchmark))
+    check = compare_with_expert(benchmark, read_expert(path, benchmark))
     overall = check.groups[0]
     for count, text in (
         (overall.open, "items are not judged yet"),
@@ -114,14 +114,14 @@ def _tables(check: ExpertCheck, form: str) -> str:
     """Return the mismatches in the shape of the paper's Table 4, and how often both agree."""
     from bws.tables import part_name, remarks, tabulated
     from giccs.measures.formatting import few_clusters_note, interval
-    from giccs.preparation.expert import SHOWN
+    from giccs.preparation.expert import SIDE_LABELS
 
     mismatches = [
         (
             _cell_text(mismatch.item.last_turn, form),
             _cell_text(mismatch.item.utterance, form),
             f"{mismatch.item.score:.2f}",
-            SHOWN[mismatch.expert],
+            SIDE_LABELS[mismatch.expert],
         )
         for mismatch in check.mismatches
     ]

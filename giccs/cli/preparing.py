@@ -12,11 +12,11 @@ from bws.command import Console, command
 from bws.options import SEED
 from bws.problems import InputError, Problem
 from giccs.cli.options import language_option, language_option_with_alias
-from giccs.preparation.transcripts.names import FORMATS, PARTS
+from giccs.preparation.transcripts.names import FORMATS, PART_NAMES
 
 if TYPE_CHECKING:
     from giccs.benchmark.items import Dialogue
-    from giccs.preparation.transcripts.importing import Imported
+    from giccs.preparation.transcripts.importing import ImportResult
 
 __all__ = ["candidates", "import_", "select", "sheet"]
 
@@ -33,8 +33,8 @@ def _parse_columns(
     columns = {}
     for pair in _parse_names(ctx, parameter, value):
         part, _, name = pair.partition("=")
-        if part not in PARTS or not name.strip():
-            expected = ", ".join(f"{name}=NAME" for name in PARTS)
+        if part not in PART_NAMES or not name.strip():
+            expected = ", ".join(f"{name}=NAME" for name in PART_NAMES)
             raise click.BadParameter(f"{pair!r} is not a column of a turn; expected {expected}")
         columns[part] = name.strip()
     return columns
@@ -82,7 +82,7 @@ def _report(console: Console, lines: Sequence[str], document: Mapping[str, Any])
     "--columns",
     callback=_parse_columns,
     metavar="PART=NAME,...",
-    help=f"Columns or keys that are called otherwise: {', '.join(PARTS)}.",
+    help=f"Columns or keys that are called otherwise: {', '.join(PART_NAMES)}.",
 )
 @click.option(
     "--id", "id_column", metavar="COLUMN", help="Column of the dialogue id; dialogue=COLUMN above."
@@ -184,7 +184,7 @@ def import_(
     _report(console, _import_summary(transcripts), document)
 
 
-def _import_summary(transcripts: Imported) -> list[str]:
+def _import_summary(transcripts: ImportResult) -> list[str]:
     lines = [
         ", ".join(
             f"{n} {count_name.replace('_', ' ')}" for count_name, n in transcripts.counts.items()
@@ -251,10 +251,10 @@ def select(
     from giccs.benchmark.assemble import write_dialogues
     from giccs.preparation.selection import select as draw
     from giccs.preparation.selection.decisions import write_log
-    from giccs.preparation.selection.rules import Rules, read_rules
+    from giccs.preparation.selection.rules import SelectionRules, read_rules
 
     _check_output(console, output)
-    rules = read_rules(config) if config else Rules()
+    rules = read_rules(config) if config else SelectionRules()
     rules = rules if seed is None else replace(rules, seed=seed)
     dialogues = _read(files)
     try:
@@ -335,14 +335,14 @@ def sheet(
     from bws.textio import write_atomic
     from giccs.benchmark.assemble import read_dialogues
     from giccs.benchmark.languages import required_language
-    from giccs.preparation.sheet import read_sheet_texts, sheet_texts
-    from giccs.preparation.sheet import sheet as rows
+    from giccs.preparation.sheet import default_sheet_texts, read_sheet_texts
+    from giccs.preparation.sheet import make_sheet as rows
 
     _check_output(console, output)
     selected = read_dialogues(dialogues, candidates=False)
     tag = required_language(selected, dialogues, language, "the sheet's texts")
     try:
-        language_texts = read_sheet_texts(texts, tag) if texts else sheet_texts(tag)
+        language_texts = read_sheet_texts(texts, tag) if texts else default_sheet_texts(tag)
     except InputError:
         raise
     except ValueError as error:
@@ -382,12 +382,12 @@ def candidates(
 ) -> None:
     """Take candidates out of a filled sheet, in random order."""
     from giccs.benchmark.assemble import read_dialogues, write_dialogues
-    from giccs.preparation.sheet import read_sheet, with_candidates
+    from giccs.preparation.sheet import add_candidates, read_sheet
 
     _check_output(console, output)
     file, rows = read_sheet(filled)
     selected = read_dialogues(dialogues, candidates=False)
-    completed, warnings = with_candidates(selected, file, rows, number, seed)
+    completed, warnings = add_candidates(selected, file, rows, number, seed)
     console.warn(warnings)
     write_dialogues(completed, output)
     total = sum(len(dialogue.candidates) for dialogue in completed)

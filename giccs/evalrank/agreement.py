@@ -25,7 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
-from giccs.evalrank.sharing import Correlated, interval, mean_correlated, pearson, spearman
+from giccs.evalrank.sharing import (
+    PairCorrelation,
+    estimate_correlation,
+    estimate_mean_correlation,
+    pearson,
+    spearman,
+)
 from giccs.evalrank.similarity_data import SimilarityData, SimilaritySet, read_similarity
 from giccs.evalrank.vector_cache import cached_vectors
 from giccs.measures.metrics import Estimate
@@ -50,10 +56,10 @@ __all__ = [
 Floats = NDArray[np.float64]
 LEVELS = ((5.0, 3.0), (4.0, 2.0), (3.0, 1.0), (2.0, 0.0))
 """Figure 2: pairs from the more to the less similar bound, both included, on a scale from 0 to 5."""
-TOP = 5.0
+MAX_SCORE = 5.0
 MIN_KNOWN_PAIRS = 200
 """Pairs of known words that a set needs to count in means and correlations (5.1)."""
-MEASURES: dict[str, Callable[[Floats, Floats], Correlated]] = {
+MEASURES: dict[str, Callable[[Floats, Floats], PairCorrelation]] = {
     "spearman": spearman,
     "pearson": pearson,
 }
@@ -79,8 +85,8 @@ class Agreement:
     default_data: str = ""
 
     def __post_init__(self) -> None:
-        if self.similarity not in COMPARED:
-            allowed = " or ".join(COMPARED)
+        if self.similarity not in SIMILARITY_FUNCTIONS:
+            allowed = " or ".join(SIMILARITY_FUNCTIONS)
             message = f"is not for {self.name}; it must be {allowed}"
             raise InputError(Problem(f"similarity {self.similarity}", None, message))
 
@@ -95,18 +101,18 @@ class Agreement:
 
     def parameters(self, model: Any, data: SimilarityData) -> dict[str, Any]:
         """Return what the metrics depend on besides model, data and version."""
-        own = not isinstance(model, VectorModel)
+        own_scores = not isinstance(model, VectorModel)
         return {
-            "compared": "the model's own pair_scores" if own else self.similarity,
-            "setting": "own" if own else self.similarity,
+            "compared": "the model's own pair_scores" if own_scores else self.similarity,
+            "setting": "own" if own_scores else self.similarity,
             "asked": {"similarity": self.similarity},
             "unknown": "left out",
             "interval": "dyadic-robust, Fisher's z",
             **({"levels": f"{LEVELS}, of scores on 0 to 5"} if self.levels else {}),
-            **self._over_sets(data),
+            **self._set_parameters(data),
         }
 
-    def _over_sets(self, data: SimilarityData) -> dict[str, Any]:
+    def _set_parameters(self, data: SimilarityData) -> dict[str, Any]:
         """Return how sets are combined; empty for a single set, which is its own mean."""
         if len(data.sets) == 1:
             return {}
@@ -114,31 +120,31 @@ class Agreement:
         pooled = {"pooled": "all pairs"}
         return {
             **(mean if self.min_known_pairs else {}),
-            **(pooled if self.pooled and _share_a_scale(data.sets) else {}),
+            **(pooled if self.pooled and _have_same_scale(data.sets) else {}),
         }
 
     def measure(self, model: Any, data: SimilarityData, progress: Progress = silent) -> TaskOutput:
         """Ask the model for every pair and correlate its answers with the ratings."""
         import polars
 
-        tables = [_Table(one) for one in data.sets]
-        found = self._similarities(model, tables, progress)
+        tables = [_SetTable(similarity_set) for similarity_set in data.sets]
+        predictions = self._similarities(model, tables, progress)
         groups: list[Group] = []
-        for table, prediction in zip(tables, found, strict=True):
+        for table, prediction in zip(tables, predictions, strict=True):
             groups += self._groups(table, prediction, several=len(tables) > 1)
-        if self.pooled and len(tables) > 1 and _share_a_scale(data.sets):
-            groups.append(Group({"pairs": "all"}, _measured(tables, found)))
+        if self.pooled and len(tables) > 1 and _have_same_scale(data.sets):
+            groups.append(Group({"pairs": "all"}, _correlate(tables, predictions)))
         return TaskOutput(
-            metrics=_overall(tables, found, self.min_known_pairs),
+            metrics=_correlate_all(tables, predictions, self.min_known_pairs),
             groups=tuple(groups),
             predictions=polars.concat(
                 table.predictions(prediction)
-                for table, prediction in zip(tables, found, strict=True)
+                for table, prediction in zip(tables, predictions, strict=True)
             ),
         )
 
     def _similarities(
-        self, model: Any, tables: Sequence[_Table], progress: Progress
+        self, model: Any, tables: Sequence[_SetTable], progress: Progress
     ) -> list[Floats]:
         """Return for each set what the model finds of its pairs; every text of all sets is asked once."""
         left = [text for table in tables for text in table.left]
@@ -146,37 +152,37 @@ class Agreement:
         if isinstance(model, VectorModel):
             texts = list(dict.fromkeys([*left, *right]))
             vectors = cached_vectors(model, texts, progress).astype(np.float64)
-            row = {text: place for place, text in enumerate(texts)}
+            row = {text: index for index, text in enumerate(texts)}
             a, b = (vectors[[row[text] for text in side]] for side in (left, right))
-            found = COMPARED[self.similarity](a, b)
+            similarities = SIMILARITY_FUNCTIONS[self.similarity](a, b)
         else:
-            found = np.asarray(model.pair_scores(left, right, progress), dtype=np.float64)
-        return np.split(found, np.cumsum([len(table.score) for table in tables])[:-1])
+            similarities = np.asarray(model.pair_scores(left, right, progress), dtype=np.float64)
+        return np.split(similarities, np.cumsum([len(table.score) for table in tables])[:-1])
 
-    def _groups(self, table: _Table, prediction: Floats, *, several: bool) -> Iterator[Group]:
-        by = {"set": table.of.name} if several else {}
+    def _groups(self, table: _SetTable, prediction: Floats, *, several: bool) -> Iterator[Group]:
+        by = {"set": table.similarity_set.name} if several else {}
         if several:
-            yield Group(by, _measured([table], [prediction]))
-        if self.levels and table.of.scale is not None:
-            for name, rows in _by_level(table.score, table.of.scale):
-                yield Group({**by, "level": name}, _measured([table], [prediction], [rows]))
+            yield Group(by, _correlate([table], [prediction]))
+        if self.levels and table.similarity_set.scale is not None:
+            for name, rows in _rows_by_level(table.score, table.similarity_set.scale):
+                yield Group({**by, "level": name}, _correlate([table], [prediction], [rows]))
 
 
-class _Table:
+class _SetTable:
     """A set as columns."""
 
-    def __init__(self, of: SimilaritySet) -> None:
-        self.of = of
-        self.left = [pair.text1 for pair in of.pairs]
-        self.right = [pair.text2 for pair in of.pairs]
-        self.score = np.array([pair.score for pair in of.pairs], dtype=np.float64)
+    def __init__(self, similarity_set: SimilaritySet) -> None:
+        self.similarity_set = similarity_set
+        self.left = [pair.text1 for pair in similarity_set.pairs]
+        self.right = [pair.text2 for pair in similarity_set.pairs]
+        self.score = np.array([pair.score for pair in similarity_set.pairs], dtype=np.float64)
 
     def predictions(self, prediction: Floats) -> polars.DataFrame:
         import polars
 
         return polars.DataFrame(
             {
-                "set": [self.of.name] * len(self.score),
+                "set": [self.similarity_set.name] * len(self.score),
                 "text1": self.left,
                 "text2": self.right,
                 "prediction": prediction,
@@ -192,114 +198,136 @@ def _cosine(a: Floats, b: Floats) -> Floats:
     return np.where(usable, dot / np.where(usable, norms, 1.0), np.nan)
 
 
-def _near(a: Floats, b: Floats) -> Floats:
+def _inverse_distance(a: Floats, b: Floats) -> Floats:
     """Return 1 / (1 + distance), section 4.2."""
     near: Floats = 1 / (1 + np.linalg.norm(a - b, axis=1))
     return near
 
 
-COMPARED = {"cos": _cosine, "l2": _near}
+SIMILARITY_FUNCTIONS = {"cos": _cosine, "l2": _inverse_distance}
 
 
-def _by_level(score: Floats, scale: tuple[float, float]) -> Iterator[tuple[str, NDArray[np.intp]]]:
+def _rows_by_level(
+    score: Floats, scale: tuple[float, float]
+) -> Iterator[tuple[str, NDArray[np.intp]]]:
     low, high = scale
-    of_five = np.round(
-        (score - low) / (high - low) * TOP, 9
+    scaled_scores = np.round(
+        (score - low) / (high - low) * MAX_SCORE, 9
     )  # 3.4 of 1 … 5 is 3, not 2.9999999999999996
-    for most, least in LEVELS:
-        rows = np.flatnonzero((least <= of_five) & (of_five <= most))
-        yield level_name(most, least), rows
+    for upper, lower in LEVELS:
+        rows = np.flatnonzero((lower <= scaled_scores) & (scaled_scores <= upper))
+        yield level_name(upper, lower), rows
 
 
-def level_name(most: float, least: float) -> str:
+def level_name(upper: float, lower: float) -> str:
     """Return a level as Figure 2 writes it.
 
     >>> level_name(*LEVELS[0])
     '[5, 3]'
     """
-    return f"[{most:g}, {least:g}]"
+    return f"[{upper:g}, {lower:g}]"
 
 
-def _share_a_scale(sets: Sequence[SimilaritySet]) -> bool:
-    scales = {one.scale for one in sets}
+def _have_same_scale(sets: Sequence[SimilaritySet]) -> bool:
+    scales = {similarity_set.scale for similarity_set in sets}
     return len(scales) == 1 and None not in scales
 
 
-def _measured(
-    tables: Sequence[_Table],
+def _correlate(
+    tables: Sequence[_SetTable],
     predictions: Sequence[Floats],
     rows: Sequence[NDArray[np.intp]] | None = None,
 ) -> dict[str, Estimate]:
     """Return every measure over the rows of all sets together, without those that have no prediction."""
     rows = rows or [np.arange(len(prediction)) for prediction in predictions]
-    chosen = [
+    row_sets = [
         of_set[~np.isnan(prediction[of_set])]
         for of_set, prediction in zip(rows, predictions, strict=True)
     ]
-    left, right = (np.concatenate(side) for side in _numbered(tables, chosen))
-    x = np.concatenate([one[known] for one, known in zip(predictions, chosen, strict=True)])
-    y = np.concatenate([one.score[known] for one, known in zip(tables, chosen, strict=True)])
-    lost = sum(map(len, rows)) - len(x)
+    left, right = (np.concatenate(side) for side in _number_texts(tables, row_sets))
+    x = np.concatenate(
+        [values[kept_rows] for values, kept_rows in zip(predictions, row_sets, strict=True)]
+    )
+    y = np.concatenate(
+        [table.score[kept_rows] for table, kept_rows in zip(tables, row_sets, strict=True)]
+    )
+    n_left_out = sum(map(len, rows)) - len(x)
     return {
-        name: _remarked(interval(measure(x, y), left, right), _left_out(lost), lost)
+        name: _with_note(
+            estimate_correlation(measure(x, y), left, right), _left_out_note(n_left_out), n_left_out
+        )
         for name, measure in MEASURES.items()
     }
 
 
-def _overall(
-    tables: Sequence[_Table], predictions: Sequence[Floats], min_known_pairs: int
+def _correlate_all(
+    tables: Sequence[_SetTable], predictions: Sequence[Floats], min_known_pairs: int
 ) -> dict[str, Estimate]:
     """Return every measure over all sets: the mean of the sets, or that of the only one.
 
     Sets with fewer than `min_known_pairs` known pairs are left out of a mean.
     """
     if len(tables) == 1:
-        return _measured(tables, predictions)
-    of_sets = [np.flatnonzero(~np.isnan(prediction)) for prediction in predictions]
-    all_parts = list(zip(tables, predictions, of_sets, strict=True))
-    parts = [part for part in all_parts if len(part[2]) >= min_known_pairs]
-    small = [table.of.name for table, _, known in all_parts if len(known) < min_known_pairs]
-    left, right = _numbered([table for table, *_ in parts], [known for *_, known in parts])
-    lost = sum(len(prediction) - len(known) for _, prediction, known in parts)
-    remark = "; ".join(
-        filter(None, [_too_small(small, len(tables), min_known_pairs), _left_out(lost)])
+        return _correlate(tables, predictions)
+    known_by_set = [np.flatnonzero(~np.isnan(prediction)) for prediction in predictions]
+    all_subsets = list(zip(tables, predictions, known_by_set, strict=True))
+    subsets = [subset for subset in all_subsets if len(subset[2]) >= min_known_pairs]
+    small_sets = [
+        table.similarity_set.name
+        for table, _, known_rows in all_subsets
+        if len(known_rows) < min_known_pairs
+    ]
+    left, right = _number_texts(
+        [table for table, *_ in subsets], [known_rows for *_, known_rows in subsets]
     )
-    found = {}
+    lost = sum(len(prediction) - len(known_rows) for _, prediction, known_rows in subsets)
+    note = "; ".join(
+        filter(
+            None, [_small_sets_note(small_sets, len(tables), min_known_pairs), _left_out_note(lost)]
+        )
+    )
+    estimates = {}
     for name, measure in MEASURES.items():
-        every = [measure(prediction[rows], table.score[rows]) for table, prediction, rows in parts]
-        found[name] = _remarked(mean_correlated(every, left, right), remark, lost)
-    return found
+        set_correlations = [
+            measure(prediction[rows], table.score[rows]) for table, prediction, rows in subsets
+        ]
+        estimates[name] = _with_note(
+            estimate_mean_correlation(set_correlations, left, right), note, lost
+        )
+    return estimates
 
 
-def _too_small(names: Sequence[str], n_sets: int, min_known_pairs: int) -> str:
+def _small_sets_note(names: Sequence[str], n_sets: int, min_known_pairs: int) -> str:
     if not names:
         return ""
     rule = f"fewer than {min_known_pairs} known pairs"
     return f"{len(names)} of {n_sets} sets left out of the mean ({rule}): {', '.join(names)}"
 
 
-def _numbered(
-    tables: Sequence[_Table], rows: Sequence[NDArray[np.intp]]
+def _number_texts(
+    tables: Sequence[_SetTable], rows: Sequence[NDArray[np.intp]]
 ) -> tuple[list[NDArray[np.intp]], list[NDArray[np.intp]]]:
     """Return for each set the numbers of the texts on either side of its chosen rows."""
-    number: dict[str, int] = {}
+    number_by_text: dict[str, int] = {}
 
-    def of(side: Sequence[str], chosen: NDArray[np.intp]) -> NDArray[np.intp]:
-        texts = (side[row] for row in chosen.tolist())
-        return np.array([number.setdefault(text, len(number)) for text in texts], dtype=np.intp)
+    def number_side(side: Sequence[str], rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        texts = (side[row] for row in rows.tolist())
+        return np.array(
+            [number_by_text.setdefault(text, len(number_by_text)) for text in texts], dtype=np.intp
+        )
 
-    both = list(zip(tables, rows, strict=True))
-    return [of(one.left, chosen) for one, chosen in both], [
-        of(one.right, chosen) for one, chosen in both
+    tables_and_rows = list(zip(tables, rows, strict=True))
+    return [number_side(table.left, table_rows) for table, table_rows in tables_and_rows], [
+        number_side(table.right, table_rows) for table, table_rows in tables_and_rows
     ]
 
 
-def _left_out(count: int) -> str:
+def _left_out_note(count: int) -> str:
     return f"{count} pairs left out: the model has no vector for a text" if count else ""
 
 
-def _remarked(estimate: Estimate, remark: str, count: int) -> Estimate:
-    reason = "; ".join(filter(None, [estimate.reason, remark]))
+def _with_note(estimate: Estimate, note: str, count: int) -> Estimate:
+    reason = "; ".join(filter(None, [estimate.reason, note]))
     return Estimate(
         estimate.value, estimate.low, estimate.high, estimate.n, reason,
         {**estimate.extra, "left_out": count},
@@ -310,14 +338,20 @@ def _read_sentences(data: str) -> SimilarityData:
     """Read rated pairs as `read_similarity` does, with a scale for every set that can have one."""
     found = read_similarity(data)
     sets, warnings = [], list(found.warnings)
-    for one in found.sets:
-        scores = [pair.score for pair in one.pairs]
-        if one.scale is None:
-            of_five = min(scores) >= 0 and TOP - 1 < max(scores) <= TOP
-            what = "taken to be 0 to 5" if of_five else "unknown, so there are no levels"
-            warnings.append(Problem(found.name, None, f"{one.name}: the scale is {what}"))
-            one = replace(one, scale=(0.0, TOP) if of_five else None)
-        sets.append(one)
+    for similarity_set in found.sets:
+        scores = [pair.score for pair in similarity_set.pairs]
+        if similarity_set.scale is None:
+            is_zero_to_five = min(scores) >= 0 and MAX_SCORE - 1 < max(scores) <= MAX_SCORE
+            scale_note = (
+                "taken to be 0 to 5" if is_zero_to_five else "unknown, so there are no levels"
+            )
+            warnings.append(
+                Problem(found.name, None, f"{similarity_set.name}: the scale is {scale_note}")
+            )
+            similarity_set = replace(
+                similarity_set, scale=(0.0, MAX_SCORE) if is_zero_to_five else None
+            )
+        sets.append(similarity_set)
     return replace(found, sets=tuple(sets), warnings=tuple(warnings))
 
 

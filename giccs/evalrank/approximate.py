@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
-from giccs.evalrank.coarse import split_of
-from giccs.evalrank.ranking import Ranks, ranks_of
-from giccs.evalrank.spaces import Similarity, Space, space_of
+from giccs.evalrank.coarse import fit_prefilter
+from giccs.evalrank.ranking import Ranks, compute_ranks
+from giccs.evalrank.spaces import Similarity, Space, make_space
 from giccs.progress import Progress, silent
 
 __all__ = ["DEPTH", "EXACT_UP_TO", "approximate_ranks"]
@@ -24,90 +24,99 @@ __all__ = ["DEPTH", "EXACT_UP_TO", "approximate_ranks"]
 EXACT_UP_TO = 1_000_000
 """Background samples; with more of them an index is searched."""
 DEPTH = 100
-PROBED = 64
+N_PROBED_LISTS = 64
 """Lists of the index that are searched for an anchor."""
-CHECKED = 1000
-AT_ONCE = 4096
+N_CHECKED_PAIRS = 1000
+BLOCK_SIZE = 4096
 
-Places = NDArray[np.intp]
+Indices = NDArray[np.intp]
 
 
 def approximate_ranks(
     vectors: NDArray[np.float32],
-    pairs: Places,
+    pairs: Indices,
     similarity: Similarity,
     seed: int = 0,
     progress: Progress = silent,
     *,
-    probed: int = PROBED,
+    n_probed_lists: int = N_PROBED_LISTS,
 ) -> tuple[Ranks, dict[str, Any]]:
     """Return ranks as `ranks_of` does, and how they were found; InputError where FAISS is not installed.
 
     A positive that is not among the nearest `DEPTH` has the last rank of all. In the facts, ``equal`` is the
     share of ``checked`` pairs, drawn with `seed`, whose rank is the exact one (or beyond `DEPTH` in both).
     """
-    space = space_of(vectors, similarity)
+    space = make_space(vectors, similarity)
     background = np.flatnonzero(space.usable)
     rank, pessimistic = np.zeros((2, len(pairs)), np.int64)
     values = np.full(len(pairs), np.nan)
     rankable = np.flatnonzero(space.usable[pairs].all(axis=1))
-    split = split_of(space, background)
-    index = _index(split.candidates(background).whole, probed, seed)
-    blocks = range(0, len(rankable), AT_ONCE)
-    for at in progress(blocks, "ranking", len(blocks)):
-        own = rankable[at : at + AT_ONCE]
-        queries = split.queries(pairs[own, 0]).whole
-        found = _nearest(index, queries, background)
-        rank[own], pessimistic[own], values[own] = _ranks_among(
-            space, pairs[own], found, len(background)
+    split = fit_prefilter(space, background)
+    index = _index(split.candidates(background).full, n_probed_lists, seed)
+    blocks = range(0, len(rankable), BLOCK_SIZE)
+    for start in progress(blocks, "ranking", len(blocks)):
+        block = rankable[start : start + BLOCK_SIZE]
+        queries = split.queries(pairs[block, 0]).full
+        nearest = _search_nearest(index, queries, background)
+        rank[block], pessimistic[block], values[block] = _rank_nearest(
+            space, pairs[block], nearest, len(background)
         )
     ranks = Ranks(rank, pessimistic, values, len(background), depth=DEPTH)
-    sample = np.random.default_rng(seed).permutation(rankable)[:CHECKED]
-    exact = ranks_of(vectors, pairs[sample], similarity).rank
+    sample = np.random.default_rng(seed).permutation(rankable)[:N_CHECKED_PAIRS]
+    exact = compute_ranks(vectors, pairs[sample], similarity).rank
     same = (exact == rank[sample]) | ((exact > DEPTH) & (rank[sample] > DEPTH))
     equal = float(same.mean()) if len(sample) else float("nan")
     index_name = f"FAISS IVFFlat, {index.nprobe} of {index.nlist} lists"
     return ranks, {"index": index_name, "checked": len(sample), "equal": equal}
 
 
-def _index(rows: NDArray[np.float32], probed: int, seed: int) -> Any:
+def _index(rows: NDArray[np.float32], n_probed_lists: int, seed: int) -> Any:
     try:
         import faiss
     except ImportError:
         message = "is not installed; install it with: pip install 'giccs[csts]'"
         raise InputError(Problem("faiss", None, message)) from None
-    lists = max(1, min(int(4 * np.sqrt(len(rows))), len(rows) // 40))
+    n_lists = max(1, min(int(4 * np.sqrt(len(rows))), len(rows) // 40))
     width = rows.shape[1]
-    index = faiss.IndexIVFFlat(faiss.IndexFlatIP(width), width, lists, faiss.METRIC_INNER_PRODUCT)
+    index = faiss.IndexIVFFlat(faiss.IndexFlatIP(width), width, n_lists, faiss.METRIC_INNER_PRODUCT)
     index.cp.seed = seed
     index.cp.max_points_per_centroid = 64
     index.train(rows)
     index.add(rows)
-    index.nprobe = min(probed, lists)
+    index.nprobe = min(n_probed_lists, n_lists)
     return index
 
 
-def _nearest(index: Any, queries: NDArray[np.float32], background: Places) -> Places:
+def _search_nearest(index: Any, queries: NDArray[np.float32], background: Indices) -> Indices:
     """Return (n, DEPTH + 1) places, nearest first, the anchor mostly among them; -1 is none."""
-    _, found = index.search(queries, min(DEPTH + 1, len(background)))
-    return np.where(found >= 0, background[found], -1)
+    _, columns = index.search(queries, min(DEPTH + 1, len(background)))
+    return np.where(columns >= 0, background[columns], -1)
 
 
-def _ranks_among(space: Space, pairs: Places, found: Places, last: int) -> tuple[Any, Any, Any]:
+def _rank_nearest(
+    space: Space, pairs: Indices, nearest: Indices, last_rank: int
+) -> tuple[Any, Any, Any]:
     """Return ranks, pessimistic ranks and similarities, by the same comparison as the exact search."""
     anchor, positive = pairs.T
-    own = space.closeness(anchor, positive)
-    who, column = np.nonzero(
-        (found >= 0) & (found != anchor[:, None]) & (found != positive[:, None])
+    positive_closeness = space.closeness(anchor, positive)
+    pair_index, column = np.nonzero(
+        (nearest >= 0) & (nearest != anchor[:, None]) & (nearest != positive[:, None])
     )
-    more = np.empty(len(who))
-    for at in range(0, len(who), AT_ONCE):
-        part = slice(at, at + AT_ONCE)
-        candidates = found[who[part], column[part]]
-        more[part] = space.closeness(anchor[who[part]], candidates) - own[who[part]]
-    slack = space.slack(anchor)[who]
-    nearer = np.bincount(who[more > slack], minlength=len(pairs))
-    tied = np.bincount(who[np.abs(more) <= slack], minlength=len(pairs))
-    here = (found == positive[:, None]).any(axis=1) & (nearer < DEPTH)
-    rank = np.where(here, 1 + nearer, last)
-    return rank, np.where(here, 1 + nearer + tied, last), space.similarity(own)
+    margin = np.empty(len(pair_index))
+    for start in range(0, len(pair_index), BLOCK_SIZE):
+        block = slice(start, start + BLOCK_SIZE)
+        candidates = nearest[pair_index[block], column[block]]
+        margin[block] = (
+            space.closeness(anchor[pair_index[block]], candidates)
+            - positive_closeness[pair_index[block]]
+        )
+    slack = space.tie_tolerance(anchor)[pair_index]
+    nearer = np.bincount(pair_index[margin > slack], minlength=len(pairs))
+    tied = np.bincount(pair_index[np.abs(margin) <= slack], minlength=len(pairs))
+    in_reach = (nearest == positive[:, None]).any(axis=1) & (nearer < DEPTH)
+    rank = np.where(in_reach, 1 + nearer, last_rank)
+    return (
+        rank,
+        np.where(in_reach, 1 + nearer + tied, last_rank),
+        space.similarity(positive_closeness),
+    )

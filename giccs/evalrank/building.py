@@ -31,19 +31,30 @@ from bws.problems import InputError, Problem
 from bws.textio import read_text, write_atomic
 from giccs.evalrank.similarity_data import SimilaritySet
 
-__all__ = ["PAIRS", "Built", "Rules", "build", "read_frequent", "write_built"]
+__all__ = [
+    "PAIRS_FILE",
+    "BuildRules",
+    "RankingFiles",
+    "build_ranking_data",
+    "read_frequent",
+    "write_ranking_files",
+]
 
 Pair = tuple[str, str]
-PAIRS = "pos_pair.txt"
-WORDS, SENTENCES, FREQUENT = "basic_vocab.txt", "background_sent.txt", "wiki_vocab.txt"
-LOG = "build.json"
-BREAKS = re.compile(r"[\t\n\r]+")
+PAIRS_FILE = "pos_pair.txt"
+WORDS_FILE, SENTENCES_FILE, FREQUENT_FILE = (
+    "basic_vocab.txt",
+    "background_sent.txt",
+    "wiki_vocab.txt",
+)
+LOG_FILE = "build.json"
+LINE_BREAKS = re.compile(r"[\t\n\r]+")
 """What would break a line of the files, or a pair in two."""
-CHOICE = "the first floor(top * N) pairs of a set after a stable sort by falling score"
+SELECTION_RULE = "the first floor(top * N) pairs of a set after a stable sort by falling score"
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class BuildRules:
     """What is taken, and how it is written."""
 
     top: float = 0.25
@@ -60,7 +71,7 @@ class Rules:
 
 
 @dataclass(frozen=True)
-class Built:
+class RankingFiles:
     """Ranking data and how it came about."""
 
     files: Mapping[str, Sequence[str]]
@@ -68,9 +79,9 @@ class Built:
     log: Mapping[str, Any]
 
 
-def build(
-    sets: Sequence[SimilaritySet], rules: Rules | None = None, frequent: Sequence[str] = ()
-) -> Built:
+def build_ranking_data(
+    sets: Sequence[SimilaritySet], rules: BuildRules | None = None, frequent: Sequence[str] = ()
+) -> RankingFiles:
     """Make ranking data of rated pairs; `frequent` are further background texts.
 
     Where no text has a space they are words: the background is ``basic_vocab.txt``, with ``wiki_vocab.txt``
@@ -79,44 +90,52 @@ def build(
 
     >>> from giccs.evalrank.similarity_formats import RatedPair
     >>> rated = [RatedPair("car", "auto", 9), RatedPair("car", "sea", 1), RatedPair("sea", "sky", 4)]
-    >>> built = build([SimilaritySet("three", tuple(rated), None, ())], Rules(top=0.34))
+    >>> built = build_ranking_data([SimilaritySet("three", tuple(rated), None, ())], BuildRules(top=0.34))
     >>> built.files["pos_pair.txt"], built.files["basic_vocab.txt"]
     (['car\\tauto', 'auto\\tcar'], ['car', 'auto', 'sea', 'sky'])
     """
-    rules = rules or Rules()
-    quarters = [_quarter(one, rules) for one in sets]
-    chosen = [one.pairs[place] for one in quarters for place in one.chosen]
-    kept = [pair for pair in chosen if rules.identical or pair[0] != pair[1]]
-    pairs = list(dict.fromkeys(way for first, second in kept for way in _both(first, second)))
+    rules = rules or BuildRules()
+    selections = [_select_top_pairs(similarity_set, rules) for similarity_set in sets]
+    top_pairs = [
+        selection.pairs[index] for selection in selections for index in selection.top_indices
+    ]
+    kept_pairs = [pair for pair in top_pairs if rules.identical or pair[0] != pair[1]]
+    pairs = list(
+        dict.fromkeys(
+            direction
+            for first, second in kept_pairs
+            for direction in _both_directions(first, second)
+        )
+    )
     if not pairs:
-        names = ", ".join(one.name for one in sets)
+        names = ", ".join(similarity_set.name for similarity_set in sets)
         message = (
             "each of the most similar pairs is of a text with itself; there is nothing to rank"
         )
         raise InputError(Problem(names, None, message))
-    every = [pair for one in quarters for pair in one.pairs]
-    background = list(dict.fromkeys(text for pair in [*kept, *every] for text in pair))
-    more = list(dict.fromkeys(_in_line(text, rules) for text in frequent))
-    files = _files(sorted(pairs) if rules.sort else pairs, background, more)
-    return Built(
+    all_pairs = [pair for selection in selections for pair in selection.pairs]
+    background = list(dict.fromkeys(text for pair in [*kept_pairs, *all_pairs] for text in pair))
+    frequent_texts = list(dict.fromkeys(_to_single_line(text, rules) for text in frequent))
+    files = _make_files(sorted(pairs) if rules.sort else pairs, background, frequent_texts)
+    return RankingFiles(
         files,
         {
             "giccs": version("giccs"),
-            "rules": {"choice": CHOICE, **asdict(rules)},
-            "sources": [one.log() for one in quarters],
-            "chosen": len(chosen),
-            "identical": sum(first == second for first, second in chosen),
-            "repeated": len(kept) - len({frozenset(pair) for pair in kept}),
+            "rules": {"choice": SELECTION_RULE, **asdict(rules)},
+            "sources": [selection.log() for selection in selections],
+            "chosen": len(top_pairs),
+            "identical": sum(first == second for first, second in top_pairs),
+            "repeated": len(kept_pairs) - len({frozenset(pair) for pair in kept_pairs}),
             "pairs": len(pairs),
             "background": len(background),
-            "frequent": {"given": len(frequent), "different": len(more)},
-            "all_background": len({*background, *more}),
+            "frequent": {"given": len(frequent), "different": len(frequent_texts)},
+            "all_background": len({*background, *frequent_texts}),
             "files": {name: _digest(lines) for name, lines in files.items()},
         },
     )
 
 
-def read_frequent(path: str | os.PathLike[str], most: int) -> list[str]:
+def read_frequent(path: str | os.PathLike[str], max_count: int) -> list[str]:
     """Return the first `most` texts of a file, one a line; what follows a tab (a frequency) is no part of it.
 
     Empty lines are left out. Raises InputError where the file holds no text.
@@ -125,80 +144,88 @@ def read_frequent(path: str | os.PathLike[str], most: int) -> list[str]:
     texts = [line for line in lines if line]
     if not texts:
         raise InputError(Problem(os.fspath(path), None, "holds no text; one a line is expected"))
-    return texts[:most]
+    return texts[:max_count]
 
 
-def write_built(built: Built, folder: str | os.PathLike[str]) -> None:
+def write_ranking_files(built: RankingFiles, folder: str | os.PathLike[str]) -> None:
     """Write the files and ``build.json`` into a folder that is new or empty; InputError for another."""
-    place = Path(folder)
-    if place.exists() and (not place.is_dir() or any(place.iterdir())):
+    path = Path(folder)
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
         message = "is there and not empty; name a new folder"
         raise InputError(Problem(str(folder), None, message))
     for name, lines in built.files.items():
-        write_atomic(place / name, _text(lines))
+        write_atomic(path / name, _join_lines(lines))
     log = json.dumps(built.log, ensure_ascii=False, indent=2)
-    write_atomic(place / LOG, f"{log}\n")
+    write_atomic(path / LOG_FILE, f"{log}\n")
 
 
 @dataclass(frozen=True)
-class _Quarter:
+class _TopPairs:
     """A set as it is written, and which of its pairs are taken."""
 
-    of: SimilaritySet
+    source: SimilaritySet
     pairs: Sequence[Pair]
-    chosen: Sequence[int]
+    top_indices: Sequence[int]
     """Places of the pairs that are taken, by falling score."""
     rewritten: int
     """Texts that had a tab or a line break."""
 
     def log(self) -> dict[str, Any]:
-        scores = [pair.score for pair in self.of.pairs]
-        cut = scores[self.chosen[-1]]
+        scores = [pair.score for pair in self.source.pairs]
+        cut = scores[self.top_indices[-1]]
         return {
-            "name": self.of.name,
-            "files": [{"file": file, "sha256": sha256} for file, sha256 in self.of.files],
+            "name": self.source.name,
+            "files": [{"file": file, "sha256": sha256} for file, sha256 in self.source.files],
             "pairs": len(scores),
-            "chosen": len(self.chosen),
+            "chosen": len(self.top_indices),
             "cut": cut,
             "tied_at_cut": scores.count(cut),
-            "tied_at_cut_chosen": sum(scores[place] == cut for place in self.chosen),
+            "tied_at_cut_chosen": sum(scores[index] == cut for index in self.top_indices),
             "rewritten": self.rewritten,
         }
 
 
-def _quarter(of: SimilaritySet, rules: Rules) -> _Quarter:
-    size = math.floor(len(of.pairs) * rules.top + 1e-9)  # 0.29 * 100 is 28.999999999999996
+def _select_top_pairs(source: SimilaritySet, rules: BuildRules) -> _TopPairs:
+    size = math.floor(len(source.pairs) * rules.top + 1e-9)  # 0.29 * 100 is 28.999999999999996
     if not size:
-        message = f"{of.name}: {rules.top:g} of {len(of.pairs)} pairs is none; give more, or a larger share"
-        raise InputError(Problem(", ".join(file for file, _ in of.files), None, message))
-    order = sorted(range(len(of.pairs)), key=lambda place: -of.pairs[place].score)
-    pairs = [(_in_line(one.text1, rules), _in_line(one.text2, rules)) for one in of.pairs]
-    rewritten = sum(bool(BREAKS.search(text)) for one in of.pairs for text in one[:2])
-    return _Quarter(of, pairs, order[:size], rewritten)
+        size_text = f"{rules.top:g} of {len(source.pairs)} pairs is less than one pair"
+        message = f"{source.name}: {size_text}; expected more pairs or a larger share"
+        raise InputError(Problem(", ".join(file for file, _ in source.files), None, message))
+    order = sorted(range(len(source.pairs)), key=lambda place: -source.pairs[place].score)
+    pairs = [
+        (_to_single_line(pair.text1, rules), _to_single_line(pair.text2, rules))
+        for pair in source.pairs
+    ]
+    rewritten = sum(bool(LINE_BREAKS.search(text)) for pair in source.pairs for text in pair[:2])
+    return _TopPairs(source, pairs, order[:size], rewritten)
 
 
-def _in_line(text: str, rules: Rules) -> str:
+def _to_single_line(text: str, rules: BuildRules) -> str:
     """Return a text that fits on a line: without tabs and line breaks, in lower case where that is a rule."""
-    text = BREAKS.sub(" ", text)
+    text = LINE_BREAKS.sub(" ", text)
     return text.lower() if rules.lowercase else text
 
 
-def _both(first: str, second: str) -> tuple[Pair, Pair]:
+def _both_directions(first: str, second: str) -> tuple[Pair, Pair]:
     return (first, second), (second, first)
 
 
-def _files(
-    pairs: Sequence[Pair], background: Sequence[str], more: Sequence[str]
+def _make_files(
+    pairs: Sequence[Pair], background: Sequence[str], frequent_texts: Sequence[str]
 ) -> dict[str, Sequence[str]]:
-    positive = {PAIRS: ["\t".join(pair) for pair in pairs]}
+    positive = {PAIRS_FILE: ["\t".join(pair) for pair in pairs]}
     if any(" " in text for text in background):
-        return {**positive, SENTENCES: list(dict.fromkeys([*background, *more]))}
-    return {**positive, WORDS: background, **({FREQUENT: more} if more else {})}
+        return {**positive, SENTENCES_FILE: list(dict.fromkeys([*background, *frequent_texts]))}
+    return {
+        **positive,
+        WORDS_FILE: background,
+        **({FREQUENT_FILE: frequent_texts} if frequent_texts else {}),
+    }
 
 
-def _text(lines: Iterable[str]) -> str:
+def _join_lines(lines: Iterable[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
 def _digest(lines: Iterable[str]) -> str:
-    return hashlib.sha256(_text(lines).encode("utf-8")).hexdigest()
+    return hashlib.sha256(_join_lines(lines).encode("utf-8")).hexdigest()

@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 
 from giccs.evalrank.classification_data import (
     ClassificationData,
+    LabelledRow,
     LabelledSet,
-    Row,
     read_classification,
 )
-from giccs.evalrank.dependence import numbered, variances
-from giccs.evalrank.logistic import COSTS, FOLDS, INNER_FOLDS, Learner, too_few
+from giccs.evalrank.dependence import number_texts, variances
+from giccs.evalrank.logistic import COSTS, FOLDS, INNER_FOLDS, Learner, too_few_reason
 from giccs.evalrank.vector_cache import cached_vectors
 from giccs.measures.comparison import wilson
 from giccs.measures.metrics import Estimate
@@ -42,22 +42,22 @@ from giccs.tasks.refusals import missing_ability_reason
 __all__ = ["TASK", "Classification", "accuracy", "mean_accuracy", "open_tasks"]
 
 Floats = NDArray[np.float32]
-UNKNOWN = "texts without a vector count as zeros"
+UNKNOWN_TEXTS_NOTE = "texts without a vector count as zeros"
 METHOD = "logistic regression on standardised vectors"
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class SetPredictions:
     """What was predicted of the rows of a set that were tested."""
 
-    rows: Sequence[Row]
-    predicted: Sequence[str]
+    rows: Sequence[LabelledRow]
+    labels: Sequence[str]
     fold: Sequence[int]
     costs: Sequence[float]
     """C of each classifier."""
-    unknown: int
+    n_unknown: int
     """Texts without a vector, of training rows too."""
-    unconverged: int
+    n_unconverged: int
     """Fits that ended before they were done."""
 
 
@@ -92,34 +92,48 @@ class Classification:
     ) -> TaskOutput:
         """Encode, learn and test each set."""
         tables, groups = [], []
-        for one in progress(data.sets, self.name, len(data.sets)):
-            found = self._asked(model, one, progress)
-            tables.append(_table(one.name, found))
-            groups.append(Group({"set": one.name}, {"accuracy": _measured(one, found)}))
+        for labelled_set in progress(data.sets, self.name, len(data.sets)):
+            predictions = self._predict_set(model, labelled_set, progress)
+            tables.append(_prediction_columns(labelled_set.name, predictions))
+            groups.append(
+                Group(
+                    {"set": labelled_set.name},
+                    {"accuracy": _measure_set(labelled_set, predictions)},
+                )
+            )
         return TaskOutput(
             metrics={"accuracy": mean_accuracy([group.metrics["accuracy"] for group in groups])},
             groups=tuple(groups),
             environment={
                 "scikit-learn": version("scikit-learn"),
             },
-            predictions=_joined(tables),
+            predictions=_join_predictions(tables),
         )
 
-    def _asked(self, model: VectorModel, one: LabelledSet, progress: Progress) -> Answers | str:
+    def _predict_set(
+        self, model: VectorModel, labelled_set: LabelledSet, progress: Progress
+    ) -> SetPredictions | str:
         """Return what is predicted of a set, or why nothing can be."""
         train, dev, test = (
-            np.asarray(one.part(part), np.intp) for part in ("train", "dev", "test")
+            np.asarray(labelled_set.rows_of_split(part), np.intp)
+            for part in ("train", "dev", "test")
         )
-        learnt = train if one.parts else np.arange(len(one.rows))
-        if reason := too_few([one.rows[row].label for row in learnt], folds=not len(dev)):
+        training_rows = train if labelled_set.splits else np.arange(len(labelled_set.rows))
+        if reason := too_few_reason(
+            [labelled_set.rows[row].label for row in training_rows], folds=not len(dev)
+        ):
             return reason
-        vectors, unknown = features(model, one.rows, progress)
-        learner = Learner(vectors, [row.label for row in one.rows], self.seed)
-        if not one.parts:
-            return Answers(one.rows, *learner.cross_validated(), unknown, learner.unconverged)
-        predicted, cost = learner.tested(train, dev, test)
-        rows = [one.rows[row] for row in test]
-        return Answers(rows, predicted, [0] * len(rows), [cost], unknown, learner.unconverged)
+        vectors, n_unknown = features(model, labelled_set.rows, progress)
+        learner = Learner(vectors, [row.label for row in labelled_set.rows], self.seed)
+        if not labelled_set.splits:
+            return SetPredictions(
+                labelled_set.rows, *learner.cross_validate(), n_unknown, learner.n_unconverged
+            )
+        labels, cost = learner.predict_test(train, dev, test)
+        rows = [labelled_set.rows[row] for row in test]
+        return SetPredictions(
+            rows, labels, [0] * len(rows), [cost], n_unknown, learner.n_unconverged
+        )
 
 
 def open_tasks(options: TaskOptions) -> list[Classification]:
@@ -130,42 +144,48 @@ def open_tasks(options: TaskOptions) -> list[Classification]:
 TASK = TaskKind(open_tasks)
 
 
-def features(model: VectorModel, rows: Sequence[Row], progress: Progress) -> tuple[Floats, int]:
+def features(
+    model: VectorModel, rows: Sequence[LabelledRow], progress: Progress
+) -> tuple[Floats, int]:
     """Return (N, D) vectors of sentences, or (N, 2 D) of pairs; and how many texts have no vector."""
     sides = [[row.texts[side] for row in rows] for side in range(len(rows[0].texts))]
-    found = cached_vectors(model, [text for side in sides for text in side], progress)
-    unknown = np.isnan(found).any(axis=1, keepdims=True)
-    found = np.where(unknown, np.float32(0), found)
+    vectors = cached_vectors(model, [text for side in sides for text in side], progress)
+    unknown = np.isnan(vectors).any(axis=1, keepdims=True)
+    vectors = np.where(unknown, np.float32(0), vectors)
     if len(sides) == 1:
-        return found, int(np.count_nonzero(unknown))
-    left, right = found[: len(rows)], found[len(rows) :]
+        return vectors, int(np.count_nonzero(unknown))
+    left, right = vectors[: len(rows)], vectors[len(rows) :]
     return np.hstack([np.abs(left - right), left * right]), int(np.count_nonzero(unknown))
 
 
-def accuracy(right: Sequence[bool], texts: Sequence[tuple[str, ...]]) -> Estimate:
+def accuracy(is_correct: Sequence[bool], texts: Sequence[tuple[str, ...]]) -> Estimate:
     """Return the share of right answers, with Wilson's interval widened for rows that share texts.
 
     Its width grows by the root of the design effect (Kish 1965), at least 1: the variance of the share with
     the products of all rows that have a text in common (Fafchamps and Gubert 2007) over that of independent
     rows. ``stderr`` is the root of the former.
 
-    >>> found = accuracy([True, True, True, False], [("a",), ("b",), ("c",), ("d",)])
-    >>> f"{found.value} [{found.low:.3f}, {found.high:.3f}]"
+    >>> estimate = accuracy([True, True, True, False], [("a",), ("b",), ("c",), ("d",)])
+    >>> f"{estimate.value} [{estimate.low:.3f}, {estimate.high:.3f}]"
     '0.75 [0.301, 0.954]'
-    >>> twice = accuracy([True, True, True, False] * 2, [("a",), ("b",), ("c",), ("d",)] * 2)
-    >>> twice.extra["stderr"] == found.extra["stderr"]  # no more was seen
+    >>> duplicated = accuracy([True, True, True, False] * 2, [("a",), ("b",), ("c",), ("d",)] * 2)
+    >>> duplicated.extra["stderr"] == estimate.extra["stderr"]  # no more was seen
     True
     """
-    n, p = len(right), float(np.mean(right))
-    alone = p * (1 - p) / n
-    shared = variances(np.asarray(right, float) - p, *numbered(texts)).shared / n**2
-    effect = max(1.0, shared / alone) if alone else 1.0
-    low, high = (p + (limit - p) * math.sqrt(effect) for limit in wilson(sum(right), n))
-    extra = {"stderr": math.sqrt(alone * effect)}
+    n, p = len(is_correct), float(np.mean(is_correct))
+    independent_variance = p * (1 - p) / n
+    shared_variance = (
+        variances(np.asarray(is_correct, float) - p, *number_texts(texts)).shared_text / n**2
+    )
+    design_effect = (
+        max(1.0, shared_variance / independent_variance) if independent_variance else 1.0
+    )
+    low, high = (p + (limit - p) * math.sqrt(design_effect) for limit in wilson(sum(is_correct), n))
+    extra = {"stderr": math.sqrt(independent_variance * design_effect)}
     return Estimate(p, max(0.0, low), min(1.0, high), n, extra=extra)
 
 
-def mean_accuracy(found: Sequence[Estimate]) -> Estimate:
+def mean_accuracy(accuracies: Sequence[Estimate]) -> Estimate:
     """Return the mean over the sets that have an accuracy; n is their number, `reason` says what is left out.
 
     The distances of its limits are the root of the sum of squares of theirs, over n (Zou and Donner 2008,
@@ -174,51 +194,60 @@ def mean_accuracy(found: Sequence[Estimate]) -> Estimate:
     >>> mean_accuracy([Estimate(0.5, 0.4, 0.6, 10), Estimate(0.9, 0.8, 0.92, 20)]).value
     0.7
     """
-    known = [one for one in found if not math.isnan(one.value)]
-    unknown = sum(one.extra.get("unknown", 0) for one in known)
-    said = _said({"data sets left out": len(found) - len(known), UNKNOWN: unknown})
-    if not known:
-        return Estimate(math.nan, math.nan, math.nan, 0, said or "no data sets")
-    n, mean = len(known), sum(one.value for one in known) / len(known)
-    below = math.hypot(*(one.value - one.low for one in known)) / n
-    above = math.hypot(*(one.high - one.value for one in known)) / n
-    return Estimate(mean, mean - below, mean + above, n, said)
+    defined = [estimate for estimate in accuracies if not math.isnan(estimate.value)]
+    n_unknown = sum(estimate.extra.get("unknown", 0) for estimate in defined)
+    note = _count_note(
+        {"data sets left out": len(accuracies) - len(defined), UNKNOWN_TEXTS_NOTE: n_unknown}
+    )
+    if not defined:
+        return Estimate(math.nan, math.nan, math.nan, 0, note or "no data sets")
+    n, mean = len(defined), sum(estimate.value for estimate in defined) / len(defined)
+    lower_width = math.hypot(*(estimate.value - estimate.low for estimate in defined)) / n
+    upper_width = math.hypot(*(estimate.high - estimate.value for estimate in defined)) / n
+    return Estimate(mean, mean - lower_width, mean + upper_width, n, note)
 
 
-def _measured(one: LabelledSet, found: Answers | str) -> Estimate:
-    if isinstance(found, str):
-        return Estimate(math.nan, math.nan, math.nan, len(one.rows), found)
-    labels = [row.label for row in found.rows]
-    right = [label == answer for label, answer in zip(labels, found.predicted, strict=True)]
-    measured = accuracy(right, [row.texts for row in found.rows])
-    said = _said(
-        {UNKNOWN: found.unknown, "fits of the classifier did not converge": found.unconverged}
+def _measure_set(labelled_set: LabelledSet, predictions: SetPredictions | str) -> Estimate:
+    if isinstance(predictions, str):
+        return Estimate(math.nan, math.nan, math.nan, len(labelled_set.rows), predictions)
+    labels = [row.label for row in predictions.rows]
+    is_correct = [
+        label == prediction for label, prediction in zip(labels, predictions.labels, strict=True)
+    ]
+    estimate = accuracy(is_correct, [row.texts for row in predictions.rows])
+    note = _count_note(
+        {
+            UNKNOWN_TEXTS_NOTE: predictions.n_unknown,
+            "fits of the classifier did not converge": predictions.n_unconverged,
+        }
     )
     extra: Mapping[str, Any] = {
-        **measured.extra,
+        **estimate.extra,
         "majority": max(Counter(labels).values()) / len(labels),
-        "costs": list(found.costs),
-        "unknown": found.unknown,
+        "costs": list(predictions.costs),
+        "unknown": predictions.n_unknown,
     }
-    return Estimate(measured.value, measured.low, measured.high, measured.n, said, extra)
+    return Estimate(estimate.value, estimate.low, estimate.high, estimate.n, note, extra)
 
 
-def _said(counts: Mapping[str, int]) -> str:
-    return "; ".join(f"{count} {what}" for what, count in counts.items() if count)
+def _count_note(counts: Mapping[str, int]) -> str:
+    return "; ".join(f"{count} {text}" for text, count in counts.items() if count)
 
 
-def _table(name: str, found: Answers | str) -> Mapping[str, Sequence[Any]]:
-    rows = [] if isinstance(found, str) else found.rows
+def _prediction_columns(
+    name: str, predictions: SetPredictions | str
+) -> Mapping[str, Sequence[Any]]:
+    rows = [] if isinstance(predictions, str) else predictions.rows
     return {
         "set": [name] * len(rows),
-        "place": [row.place for row in rows],
+        "place": [row.location for row in rows],
         "label": [row.label for row in rows],
-        "prediction": [] if isinstance(found, str) else list(found.predicted),
-        "fold": [] if isinstance(found, str) else list(found.fold),
+        "prediction": [] if isinstance(predictions, str) else list(predictions.labels),
+        "fold": [] if isinstance(predictions, str) else list(predictions.fold),
     }
 
 
-def _joined(tables: Sequence[Mapping[str, Sequence[Any]]]) -> Any:
+def _join_predictions(tables: Sequence[Mapping[str, Sequence[Any]]]) -> Any:
     import polars
 
     columns = ("set", "place", "label", "prediction", "fold")

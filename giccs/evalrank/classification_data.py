@@ -22,24 +22,31 @@ from typing import Any
 from bws.problems import InputError, Problem
 from bws.textio import read_bytes, read_text
 
-__all__ = ["SETS", "ClassificationData", "LabelledSet", "Layout", "Row", "read_classification"]
+__all__ = [
+    "SETS",
+    "ClassificationData",
+    "LabelledRow",
+    "LabelledSet",
+    "SetLayout",
+    "read_classification",
+]
 
-CROSS_VALIDATED = ""
+NO_SPLIT = ""
 """The part of a row in a set that comes without a division into training and test."""
-PARTS = ("train", "dev", "test")
-FOLDER = "sent_classification"
+SPLITS = ("train", "dev", "test")
+DATA_FOLDER = "sent_classification"
 """Where the sets are in the folder of all of EvalRank's data."""
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LabelledRow:
     """A labelled sentence, or a labelled pair of sentences."""
 
     texts: tuple[str, ...]
     label: str
-    part: str
+    split: str
     """``train``, ``dev`` or ``test``; empty where the set has no parts."""
-    place: str
+    location: str
     """File and line: ``rt-polarity.pos:17``."""
 
 
@@ -48,31 +55,35 @@ class LabelledSet:
     """One data set."""
 
     name: str
-    rows: tuple[Row, ...]
+    rows: tuple[LabelledRow, ...]
 
-    def part(self, part: str) -> list[int]:
+    def rows_of_split(self, part: str) -> list[int]:
         """Return the rows of a part, as places in `rows`."""
-        return [place for place, row in enumerate(self.rows) if row.part == part]
+        return [index for index, row in enumerate(self.rows) if row.split == part]
 
     @property
-    def parts(self) -> tuple[str, ...]:
+    def splits(self) -> tuple[str, ...]:
         """Return the parts it has: none, train and test, or all three."""
-        found = {row.part for row in self.rows}
-        return tuple(part for part in PARTS if part in found)
+        present_splits = {row.split for row in self.rows}
+        return tuple(split for split in SPLITS if split in present_splits)
 
     def first(self, n: int) -> LabelledSet:
         """Return `n` rows of each part, its classes in the proportion that they have there.
 
         They are those at equal distances in the order of the classes, and inside a class of the file.
         """
-        kept = [row for part in (self.parts or ("",)) for row in self._spread(part, n)]
-        return replace(self, rows=tuple(kept))
+        sampled_rows = [
+            row for split in (self.splits or ("",)) for row in self._sample_split(split, n)
+        ]
+        return replace(self, rows=tuple(sampled_rows))
 
-    def _spread(self, part: str, n: int) -> Iterator[Row]:
-        places = self.part(part)
-        by_class = sorted(places, key=lambda place: self.rows[place].label)
-        taken = {by_class[k * len(places) // n] for k in range(n)} if n < len(places) else {*places}
-        yield from (self.rows[place] for place in sorted(taken))
+    def _sample_split(self, split: str, n: int) -> Iterator[LabelledRow]:
+        indices = self.rows_of_split(split)
+        by_class = sorted(indices, key=lambda place: self.rows[place].label)
+        sampled_indices = (
+            {by_class[k * len(indices) // n] for k in range(n)} if n < len(indices) else {*indices}
+        )
+        yield from (self.rows[index] for index in sorted(sampled_indices))
 
 
 @dataclass(frozen=True)
@@ -87,38 +98,40 @@ class ClassificationData:
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over the content, rows in their order: the folds depend on it."""
-        found = hashlib.sha256()
-        for one in self.sets:
-            for row in one.rows:
-                line = json.dumps([one.name, row.part, row.label, *row.texts], ensure_ascii=False)
-                found.update(f"{line}\n".encode())
-        return found.hexdigest()
+        digest = hashlib.sha256()
+        for labelled_set in self.sets:
+            for row in labelled_set.rows:
+                line = json.dumps(
+                    [labelled_set.name, row.split, row.label, *row.texts], ensure_ascii=False
+                )
+                digest.update(f"{line}\n".encode())
+        return digest.hexdigest()
 
     def first(self, n: int, /) -> ClassificationData:
         """Return `n` rows of each part of each set, see `LabelledSet.first`."""
-        return replace(self, sets=tuple(one.first(n) for one in self.sets))
+        return replace(self, sets=tuple(labelled_set.first(n) for labelled_set in self.sets))
 
     def described(self) -> str:
         """Return how much it holds."""
-        rows = sum(len(one.rows) for one in self.sets)
+        rows = sum(len(labelled_set.rows) for labelled_set in self.sets)
         return f"{rows:,} rows in {len(self.sets)} data sets"
 
 
-Read = Callable[[str], tuple[str, tuple[str, ...]]]
+LineReader = Callable[[str], tuple[str, tuple[str, ...]]]
 """From a line to its label and texts; ValueError says what is wrong and what is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class SetLayout:
     """Where a set is in the folder, and how a line of it is read."""
 
     files: Mapping[str, str]
     """File -> its part."""
-    read: Mapping[str, Read]
+    read: Mapping[str, LineReader]
     """File -> how a line is read."""
     header: str = ""
     """What the first line begins with, where it is one of titles."""
-    latin: bool = False
+    is_latin1: bool = False
     """Whether the publisher's copy is in Latin-1."""
 
 
@@ -129,45 +142,51 @@ def read_classification(folder: str | os.PathLike[str]) -> ClassificationData:
     there is no set at all.
     """
     name = os.fspath(folder)
-    place = Path(name, FOLDER) if Path(name, FOLDER).is_dir() else Path(name)
-    found = [_read_set(which, layout, place) for which, layout in SETS.items()]
-    if problems := [problem for _, problems, _ in found for problem in problems]:
+    path = Path(name, DATA_FOLDER) if Path(name, DATA_FOLDER).is_dir() else Path(name)
+    readings = [_read_set(set_name, layout, path) for set_name, layout in SETS.items()]
+    if problems := [problem for _, problems, _ in readings for problem in problems]:
         raise InputError(problems)
-    sets = [one for one, _, _ in found if one.rows]
+    sets = [labelled_set for labelled_set, _, _ in readings if labelled_set.rows]
     if not sets:
         files = ", ".join(next(iter(layout.files)) for layout in SETS.values())
-        what = "holds no data set" if place.is_dir() else "no such folder"
-        message = f"{what}; at least one data set is expected, of {files} ..."
+        fault = "holds no data set" if path.is_dir() else "no such folder"
+        message = f"{fault}; at least one data set is expected, of {files} ..."
         raise InputError(Problem(name, None, message))
-    return ClassificationData(name, tuple(sets), tuple(w for *_, said in found for w in said))
+    return ClassificationData(
+        name, tuple(sets), tuple(w for *_, set_warnings in readings for w in set_warnings)
+    )
 
 
-Found = tuple[LabelledSet, list[Problem], list[Problem]]
+SetReading = tuple[LabelledSet, list[Problem], list[Problem]]
 """A set, its problems, its warnings."""
 
 
-def _read_set(name: str, layout: Layout, folder: Path) -> Found:
+def _read_set(name: str, layout: SetLayout, folder: Path) -> SetReading:
     missing = [file for file in layout.files if not Path(folder, file).exists()]
     said = [Problem(str(folder / file), None, f"is not there; {name} needs it") for file in missing]
     if len(missing) == len(layout.files):
         return LabelledSet(name, ()), [], [Problem(str(folder), None, f"has no {name}: left out")]
-    rows: list[Row] = []
+    rows: list[LabelledRow] = []
     problems = said
     warnings: list[Problem] = []
     for file in layout.files:
         if file not in missing:
-            more, wrong, odd = _read_file(folder, file, layout)
-            rows, problems, warnings = rows + more, problems + wrong, warnings + odd
+            file_rows, file_problems, file_warnings = _read_file(folder, file, layout)
+            rows, problems, warnings = (
+                rows + file_rows,
+                problems + file_problems,
+                warnings + file_warnings,
+            )
     return LabelledSet(name, tuple(rows)), problems, warnings
 
 
 def _read_file(
-    folder: Path, file: str, layout: Layout
-) -> tuple[list[Row], list[Problem], list[Problem]]:
+    folder: Path, file: str, layout: SetLayout
+) -> tuple[list[LabelledRow], list[Problem], list[Problem]]:
     path = str(folder / file)
-    rows: list[Row] = []
+    rows: list[LabelledRow] = []
     problems: list[Problem] = []
-    text, warnings = _decoded(path) if layout.latin else (read_text(path), [])
+    text, warnings = _decode(path) if layout.is_latin1 else (read_text(path), [])
     lines = text.removesuffix("\n").split("\n")
     start = 1 if layout.header else 0
     if not lines[0].startswith(layout.header):
@@ -177,7 +196,7 @@ def _read_file(
             continue
         try:
             label, texts = layout.read[file](line.removesuffix("\r"))
-            rows.append(Row(texts, label, layout.files[file], f"{file}:{number}"))
+            rows.append(LabelledRow(texts, label, layout.files[file], f"{file}:{number}"))
         except ValueError as error:
             problems.append(Problem(path, number, str(error)))
     if not rows and not problems:
@@ -188,7 +207,7 @@ def _read_file(
     return rows, problems, warnings
 
 
-def _decoded(path: str) -> tuple[str, list[Problem]]:
+def _decode(path: str) -> tuple[str, list[Problem]]:
     data = read_bytes(path)
     try:
         return data.decode("utf-8"), []
@@ -198,114 +217,120 @@ def _decoded(path: str) -> tuple[str, list[Problem]]:
         return data.decode("latin-1"), [Problem(path, line, message)]
 
 
-def _sentence(label: str) -> Read:
+def _one_class_reader(label: str) -> LineReader:
     """Return how a line of a file of one class is read: it is the sentence."""
     return lambda line: (label, (line.strip(),))
 
 
-def _label_first(labels: str) -> Read:
+def _label_first_reader(labels: str) -> LineReader:
     def read(line: str) -> tuple[str, tuple[str, ...]]:
         label, _, text = line.partition(" ")
-        return _allowed(label, labels), (_text(text),)
+        return _check_label(label, labels), (_check_text(text),)
 
     return read
 
 
-def _trec(line: str) -> tuple[str, tuple[str, ...]]:
+def _read_trec(line: str) -> tuple[str, tuple[str, ...]]:
     """Read ``LOC:city What is …``; the class is the coarse one, before the colon."""
     label, _, text = line.partition(" ")
     coarse, colon, fine = label.partition(":")
     if not (colon and fine):
         raise ValueError(f"{label!r} is not a class; it must be as LOC:city")
-    return _allowed(coarse, "ABBR DESC ENTY HUM LOC NUM"), (_text(text),)
+    return _check_label(coarse, "ABBR DESC ENTY HUM LOC NUM"), (_check_text(text),)
 
 
-def _label_last(line: str) -> tuple[str, tuple[str, ...]]:
-    text, label = _cells(line, 2)
-    return _allowed(label, "0 1"), (_text(text),)
+def _read_label_last(line: str) -> tuple[str, tuple[str, ...]]:
+    text, label = _split_cells(line, 2)
+    return _check_label(label, "0 1"), (_check_text(text),)
 
 
-def _paraphrase(line: str) -> tuple[str, tuple[str, ...]]:
-    label, _, _, first, second = _cells(line, 5)
-    return _allowed(label, "0 1"), (_text(first), _text(second))
+def _read_paraphrase(line: str) -> tuple[str, tuple[str, ...]]:
+    label, _, _, first, second = _split_cells(line, 5)
+    return _check_label(label, "0 1"), (_check_text(first), _check_text(second))
 
 
-def _entailment(line: str) -> tuple[str, tuple[str, ...]]:
-    _, first, second, _, label = _cells(line, 5)
-    allowed = _allowed(label, "CONTRADICTION ENTAILMENT NEUTRAL")
-    return allowed, (_text(first), _text(second))
+def _read_entailment(line: str) -> tuple[str, tuple[str, ...]]:
+    _, first, second, _, label = _split_cells(line, 5)
+    allowed = _check_label(label, "CONTRADICTION ENTAILMENT NEUTRAL")
+    return allowed, (_check_text(first), _check_text(second))
 
 
-def _citation(line: str) -> tuple[str, tuple[str, ...]]:
+def _read_citation(line: str) -> tuple[str, tuple[str, ...]]:
     try:
         row: Any = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"is not JSON ({error})") from None
     if not isinstance(row, dict) or not all(isinstance(row.get(k), str) for k in ("text", "label")):
         raise ValueError("is not an object with the texts 'text' and 'label'")
-    return _allowed(row["label"], "background method result"), (_text(row["text"]),)
+    return _check_label(row["label"], "background method result"), (_check_text(row["text"]),)
 
 
-def _cells(line: str, n: int) -> list[str]:
+def _split_cells(line: str, n: int) -> list[str]:
     cells = line.split("\t")
     if len(cells) != n:
         raise ValueError(f"{len(cells)} cells divided by tabs; there must be {n}")
     return cells
 
 
-def _allowed(label: str, labels: str) -> str:
+def _check_label(label: str, labels: str) -> str:
     label = label.strip()
     if label not in labels.split():
         raise ValueError(f"the class is {label!r}; it must be one of {', '.join(labels.split())}")
     return label
 
 
-def _text(text: str) -> str:
+def _check_text(text: str) -> str:
     if not text.strip():
         raise ValueError("the text is empty; it must be a sentence")
     return text.strip()
 
 
-def _halves(folder: str, stem: str, classes: str) -> Layout:
+def _layout_by_class(folder: str, stem: str, classes: str) -> SetLayout:
     files = [f"{folder}/{stem}.{label}" for label in classes.split()]
-    read = {file: _sentence(label) for file, label in zip(files, classes.split(), strict=True)}
-    return Layout(dict.fromkeys(files, CROSS_VALIDATED), read, latin=True)
+    read = {
+        file: _one_class_reader(label) for file, label in zip(files, classes.split(), strict=True)
+    }
+    return SetLayout(dict.fromkeys(files, NO_SPLIT), read, is_latin1=True)
 
 
-def _parted(read: Read, header: str = "", latin: bool = False, **files: str) -> Layout:
-    parts = {file: part for part, file in files.items()}
-    return Layout(parts, dict.fromkeys(parts, read), header, latin)
+def _layout_by_split(
+    read: LineReader, header: str = "", is_latin1: bool = False, **files: str
+) -> SetLayout:
+    split_by_file = {file: split for split, file in files.items()}
+    return SetLayout(split_by_file, dict.fromkeys(split_by_file, read), header, is_latin1)
 
 
-SETS: Mapping[str, Layout] = {
-    "SCICITE": _parted(
-        _citation, train="SCICITE/train.txt", dev="SCICITE/dev.txt", test="SCICITE/test.txt"
+SETS: Mapping[str, SetLayout] = {
+    "SCICITE": _layout_by_split(
+        _read_citation, train="SCICITE/train.txt", dev="SCICITE/dev.txt", test="SCICITE/test.txt"
     ),
-    "MR": _halves("MR", "rt-polarity", "pos neg"),
-    "CR": _halves("CR", "custrev", "pos neg"),
-    "MPQA": _halves("MPQA", "mpqa", "pos neg"),
-    "SUBJ": _halves("SUBJ", "subj", "subjective objective"),
-    "SST2": _parted(
-        _label_last,
+    "MR": _layout_by_class("MR", "rt-polarity", "pos neg"),
+    "CR": _layout_by_class("CR", "custrev", "pos neg"),
+    "MPQA": _layout_by_class("MPQA", "mpqa", "pos neg"),
+    "SUBJ": _layout_by_class("SUBJ", "subj", "subjective objective"),
+    "SST2": _layout_by_split(
+        _read_label_last,
         train="SST/binary/sentiment-train",
         dev="SST/binary/sentiment-dev",
         test="SST/binary/sentiment-test",
     ),
-    "SST5": _parted(
-        _label_first("0 1 2 3 4"),
+    "SST5": _layout_by_split(
+        _label_first_reader("0 1 2 3 4"),
         train="SST/fine/sentiment-train",
         dev="SST/fine/sentiment-dev",
         test="SST/fine/sentiment-test",
     ),
-    "TREC": _parted(_trec, latin=True, train="TREC/train_5500.label", test="TREC/TREC_10.label"),
-    "MRPC": _parted(
-        _paraphrase,
+    "TREC": _layout_by_split(
+        _read_trec, is_latin1=True, train="TREC/train_5500.label", test="TREC/TREC_10.label"
+    ),
+    "MRPC": _layout_by_split(
+        _read_paraphrase,
         "Quality\t",
         train="MRPC/msr_paraphrase_train.txt",
         test="MRPC/msr_paraphrase_test.txt",
     ),
-    "SICK-E": _parted(
-        _entailment,
+    "SICK-E": _layout_by_split(
+        _read_entailment,
         "pair_ID\t",
         train="SICK/SICK_train.txt",
         dev="SICK/SICK_trial.txt",

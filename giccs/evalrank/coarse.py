@@ -24,97 +24,104 @@ from numpy.typing import NDArray
 
 from giccs.evalrank.spaces import Space
 
-__all__ = ["Rows", "Split", "split_of"]
+__all__ = ["Prefilter", "ProductRows", "fit_prefilter"]
 
-UNIT = 2.0**-24
+UNIT_ROUNDOFF = 2.0**-24
 """Largest relative error of a rounding to float32."""
-UNDERFLOW = 1e-30
+UNDERFLOW_MARGIN = 1e-30
 """More than what all products below the smallest float32 can lose."""
-NARROW = 64
+MAX_UNSPLIT_WIDTH = 64
 """Numbers in a row up to which heads do not pay."""
-SHARE = 4
+HEAD_DIVISOR = 4
 """A head is this part of a row."""
-LEARNED_ON = 4096
-AT_ONCE = 4096
+BASIS_SAMPLE_ROWS = 4096
+BLOCK_ROWS = 4096
 """Rows of float64 at a time."""
 
 Floats = NDArray[np.float64]
 Matrix = NDArray[np.float32]
-Places = NDArray[np.intp]
+Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class ProductRows:
     """Rows of some places, for one side of a matrix product."""
 
-    whole: Matrix
+    full: Matrix
     """(n, D + 1)"""
     heads: Matrix | None
     """(n, h + 2); None where heads do not pay."""
 
 
-class Split:
+class Prefilter:
     """How rows are laid out, and how far the products of such rows are off."""
 
     def __init__(self, space: Space, width: int, basis: Floats | None) -> None:
         self._space = space
         self._basis = basis
-        self.whole_error = _relative_error(width + 1)
+        self.full_error = _relative_error(width + 1)
         self.head_error = _relative_error(0 if basis is None else basis.shape[1] + 2)
 
-    def queries(self, places: Places) -> Rows:
+    def queries(self, indices: Indices) -> ProductRows:
         """Return rows of anchors."""
-        return self._rows(places, np.ones(len(places)))
+        return self._make_rows(indices, np.ones(len(indices)))
 
-    def candidates(self, places: Places) -> Rows:
+    def candidates(self, indices: Indices) -> ProductRows:
         """Return rows of candidates."""
-        return self._rows(places, self._space.offsets(places))
+        return self._make_rows(indices, self._space.offsets(indices))
 
     def error(self, relative: float, lengths: Floats, longest: float) -> Floats:
         """Return (n,) how far a product is off for anchors of `lengths` and candidates up to `longest`.
 
         An offset is at most half the square of the candidate's length.
         """
-        return relative * longest * (lengths + longest / 2) + UNDERFLOW
+        return relative * longest * (lengths + longest / 2) + UNDERFLOW_MARGIN
 
-    def _rows(self, places: Places, last: Floats) -> Rows:
-        parts = [places[at : at + AT_ONCE] for at in range(0, len(places), AT_ONCE)]
-        whole, heads = zip(*(self._part(part) for part in parts), strict=True)
-        column = last[:, None].astype(np.float32)
+    def _make_rows(self, indices: Indices, last_column: Floats) -> ProductRows:
+        blocks = [
+            indices[start : start + BLOCK_ROWS] for start in range(0, len(indices), BLOCK_ROWS)
+        ]
+        full_rows, heads = zip(*(self._split_block(block) for block in blocks), strict=True)
+        column = last_column[:, None].astype(np.float32)
         if self._basis is None:
-            return Rows(np.hstack([np.concatenate(whole), column]), None)
-        return Rows(
-            np.hstack([np.concatenate(whole), column]), np.hstack([np.concatenate(heads), column])
+            return ProductRows(np.hstack([np.concatenate(full_rows), column]), None)
+        return ProductRows(
+            np.hstack([np.concatenate(full_rows), column]),
+            np.hstack([np.concatenate(heads), column]),
         )
 
-    def _part(self, places: Places) -> tuple[Matrix, Matrix | None]:
-        rows = self._space.rows(places)
+    def _split_block(self, indices: Indices) -> tuple[Matrix, Matrix | None]:
+        rows = self._space.rows(indices)
         if self._basis is None:
             return rows.astype(np.float32), None
         head = rows @ self._basis
-        square = self._space.lengths[places] ** 2
-        rest = np.maximum(square - np.einsum("nh,nh->n", head, head), 0.0)
+        square = self._space.lengths[indices] ** 2
+        residual = np.maximum(square - np.einsum("nh,nh->n", head, head), 0.0)
         # a rest that is too long rules out less; so much more than float64 is off in the difference
-        rest = np.sqrt(rest + 2.0**-36 * square)
-        return rows.astype(np.float32), np.column_stack([head, rest]).astype(np.float32)
+        residual = np.sqrt(residual + 2.0**-36 * square)
+        return rows.astype(np.float32), np.column_stack([head, residual]).astype(np.float32)
 
 
-def split_of(space: Space, background: Places) -> Split:
+def fit_prefilter(space: Space, background: Indices) -> Prefilter:
     """Return the split of the rows of a background, whose basis is learned on up to 4,096 of them."""
-    sample = background[:: -(-len(background) // LEARNED_ON)]
+    sample = background[:: -(-len(background) // BASIS_SAMPLE_ROWS)]
     rows = space.rows(sample)
     width = rows.shape[1]
-    return Split(space, width, None if width <= NARROW else _basis(rows, width // SHARE))
+    return Prefilter(
+        space,
+        width,
+        None if width <= MAX_UNSPLIT_WIDTH else _fit_basis(rows, width // HEAD_DIVISOR),
+    )
 
 
-def _basis(rows: Floats, h: int) -> Floats:
+def _fit_basis(rows: Floats, h: int) -> Floats:
     """Return (D, h) orthonormal columns that hold much of the rows' length, by subspace iteration."""
-    start = np.random.Generator(np.random.PCG64(0)).standard_normal((rows.shape[1], h))
+    basis = np.random.Generator(np.random.PCG64(0)).standard_normal((rows.shape[1], h))
     for _ in range(3):
-        start = np.linalg.qr(rows.T @ (rows @ start))[0]
-    return start
+        basis = np.linalg.qr(rows.T @ (rows @ basis))[0]
+    return basis
 
 
 def _relative_error(width: int) -> float:
-    roundings = (width + 7) * UNIT
+    roundings = (width + 7) * UNIT_ROUNDOFF
     return roundings / (1 - roundings)

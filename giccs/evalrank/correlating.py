@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from giccs.evalrank.scores import Column, some_of
+from giccs.evalrank.scores import ScoreColumn, shorten_list
 from giccs.measures.comparison import paired_correlations
 from giccs.measures.metrics import (
     CORRELATION_BOUNDS,
@@ -26,28 +26,36 @@ from giccs.measures.metrics import (
 )
 from giccs.models.postprocess.steps import family_of, is_postprocessed
 
-__all__ = ["FEWEST", "Cell", "Correlations", "complete", "correlate", "missing", "unprocessed"]
+__all__ = [
+    "MIN_MODELS",
+    "CorrelationCell",
+    "Correlations",
+    "correlate",
+    "drop_postprocessed",
+    "keep_complete_models",
+    "missing_score_notes",
+]
 
-FEWEST = 4
+MIN_MODELS = 4
 """Models below which there is no correlation."""
 RESAMPLES = 1000
-FAMILIES = "families of models"
+FAMILY_UNIT = "families of models"
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class CorrelationCell:
     """One intrinsic score beside one downstream set."""
 
-    intrinsic: Column
-    downstream: Column
+    intrinsic: ScoreColumn
+    downstream: ScoreColumn
     rho: Estimate
     """n: models that have both; ``families`` of them in its extra."""
-    place: int = 0
+    rank: int = 0
     """1 for the best of the downstream set, 2 for the second best, else 0."""
-    behind: Estimate | None = None
+    difference: Estimate | None = None
     """By how much the best rho is larger, over the models that have all three scores; None for the best."""
 
 
@@ -55,9 +63,9 @@ class Cell:
 class Correlations:
     """All of them."""
 
-    intrinsic: tuple[Column, ...]
-    downstream: tuple[Column, ...]
-    cells: tuple[Cell, ...]
+    intrinsic: tuple[ScoreColumn, ...]
+    downstream: tuple[ScoreColumn, ...]
+    cells: tuple[CorrelationCell, ...]
     """Downstream set by downstream set."""
     left_out: tuple[str, ...] = ()
     """``COLUMN: REASON: MODELS`` of the scores that do not count."""
@@ -78,19 +86,19 @@ class Correlations:
                     "intrinsic": {"name": cell.intrinsic.address, "setting": cell.intrinsic.setting},
                     "downstream": {"name": cell.downstream.address, "setting": cell.downstream.setting},
                     "spearman": cell.rho.document(),
-                    "place": cell.place or None,
-                    "behind_best": cell.behind.document() if cell.behind else None,
+                    "place": cell.rank or None,
+                    "behind_best": cell.difference.document() if cell.difference else None,
                 }
                 for cell in self.cells
             ],
-            "missing": missing(self.intrinsic + self.downstream),
+            "missing": missing_score_notes(self.intrinsic + self.downstream),
             "left_out": list(self.left_out),
         }  # fmt: skip
 
 
 def correlate(
-    intrinsic: Sequence[Column],
-    downstream: Sequence[Column],
+    intrinsic: Sequence[ScoreColumn],
+    downstream: Sequence[ScoreColumn],
     *,
     left_out: Sequence[str] = (),
     resamples: int = RESAMPLES,
@@ -102,100 +110,119 @@ def correlate(
     Intervals are those of `giccs.measures.metrics.correlations`, over families.
     `left_out`: what the columns do not hold, for the record.
     """
-    cells: list[Cell] = []
-    for set_ in downstream:
-        column = [Cell(one, set_, _rho(one, set_, resamples, seed)) for one in intrinsic]
-        cells += _compared(_placed(column), resamples, seed)
+    cells: list[CorrelationCell] = []
+    for target in downstream:
+        column = [
+            CorrelationCell(score, target, _correlate_columns(score, target, resamples, seed))
+            for score in intrinsic
+        ]
+        cells += _compare_with_best(_rank_cells(column), resamples, seed)
     return Correlations(tuple(intrinsic), tuple(downstream), tuple(cells), tuple(left_out))
 
 
-def models_of(columns: Sequence[Column]) -> list[str]:
+def models_of(columns: Sequence[ScoreColumn]) -> list[str]:
     """Return the models that have any of the scores, by name."""
     return sorted({model for column in columns for model in column.scores})
 
 
-def missing(columns: Sequence[Column]) -> list[str]:
+def missing_score_notes(columns: Sequence[ScoreColumn]) -> list[str]:
     """Return a line for each score that not all the models have."""
     models = models_of(columns)
     lines = []
     for column in columns:
-        without = [model for model in models if model not in column.scores]
-        share = f"{len(without)} of {len(models)} models"
-        said = f"{column.task} {column.label}: missing for {share}: {some_of(without)}"
-        lines += [said] if without else []
+        missing_models = [model for model in models if model not in column.scores]
+        share = f"{len(missing_models)} of {len(models)} models"
+        line = f"{column.task} {column.label}: missing for {share}: {shorten_list(missing_models)}"
+        lines += [line] if missing_models else []
     return lines
 
 
-def complete(columns: Sequence[Column]) -> list[Column]:
+def keep_complete_models(columns: Sequence[ScoreColumn]) -> list[ScoreColumn]:
     """Return the columns with those models alone that have every score."""
     shared = set.intersection(*(set(column.scores) for column in columns)) if columns else set()
-    return [_of(column, shared) for column in columns]
+    return [_restrict_models(column, shared) for column in columns]
 
 
-def unprocessed(columns: Sequence[Column]) -> list[Column]:
+def drop_postprocessed(columns: Sequence[ScoreColumn]) -> list[ScoreColumn]:
     """Return the columns without the models whose vectors were changed afterwards (Table 11)."""
     return [
-        _of(column, {model for model in column.scores if not is_postprocessed(model)})
+        _restrict_models(column, {model for model in column.scores if not is_postprocessed(model)})
         for column in columns
     ]
 
 
-def _of(column: Column, models: set[str]) -> Column:
+def _restrict_models(column: ScoreColumn, models: set[str]) -> ScoreColumn:
     return replace(
         column, scores={model: s for model, s in column.scores.items() if model in models}
     )
 
 
-def _rho(intrinsic: Column, downstream: Column, resamples: int, seed: int) -> Estimate:
-    (x, y), family = _shared(intrinsic, downstream)
+def _correlate_columns(
+    intrinsic: ScoreColumn, downstream: ScoreColumn, resamples: int, seed: int
+) -> Estimate:
+    (x, y), family = _shared_scores(intrinsic, downstream)
     n, families = len(x), len(set(family.tolist()))
     extra: Mapping[str, Any] = {"families": families}
-    if reason := _why_undefined(x, y):
+    if reason := _undefined_reason(x, y):
         return Estimate(math.nan, math.nan, math.nan, n, reason, extra)
     rho = weighted_spearman(x, y, family)
-    found = jackknife_estimate(
-        rho, n, families, unit=FAMILIES, bounds=CORRELATION_BOUNDS, resamples=resamples, seed=seed
+    estimate = jackknife_estimate(
+        rho,
+        n,
+        families,
+        unit=FAMILY_UNIT,
+        bounds=CORRELATION_BOUNDS,
+        resamples=resamples,
+        seed=seed,
     )
-    return replace(found, extra=extra)
+    return replace(estimate, extra=extra)
 
 
-def _shared(*columns: Column) -> tuple[list[Floats], Ints]:
+def _shared_scores(*columns: ScoreColumn) -> tuple[list[Floats], Ints]:
     """Return the scores of the models that have all, a row a column, and their families from 0."""
-    first, *others = columns
-    models = [model for model in first.scores if all(model in other.scores for other in others)]
+    first, *other_columns = columns
+    models = [
+        model for model in first.scores if all(model in column.scores for column in other_columns)
+    ]
     _, family = np.unique([family_of(model) for model in models] or [""], return_inverse=True)
     rows = [np.array([column.scores[model] for model in models], float) for column in columns]
     return rows, family[: len(models)]
 
 
-def _why_undefined(*rows: Floats) -> str:
-    if len(rows[0]) < FEWEST:
-        return f"{len(rows[0])} models; a rank correlation needs {FEWEST}"
-    same = any(np.ptp(row) == 0 for row in rows)
-    return "all models have the same score" if same else ""
+def _undefined_reason(*rows: Floats) -> str:
+    if len(rows[0]) < MIN_MODELS:
+        return f"{len(rows[0])} models; a rank correlation needs {MIN_MODELS}"
+    any_constant = any(np.ptp(row) == 0 for row in rows)
+    return "all models have the same score" if any_constant else ""
 
 
-def _placed(cells: Sequence[Cell]) -> list[Cell]:
+def _rank_cells(cells: Sequence[CorrelationCell]) -> list[CorrelationCell]:
     """Return the cells of a downstream set, its two largest values with their place; equals share one."""
     values = sorted({c.rho.value for c in cells if not math.isnan(c.rho.value)}, reverse=True)
-    place = {value: n for n, value in enumerate(values[:2], start=1)}
-    return [replace(cell, place=place.get(cell.rho.value, 0)) for cell in cells]
+    ranks = {value: n for n, value in enumerate(values[:2], start=1)}
+    return [replace(cell, rank=ranks.get(cell.rho.value, 0)) for cell in cells]
 
 
-def _compared(cells: Sequence[Cell], resamples: int, seed: int) -> list[Cell]:
-    best = next((cell for cell in cells if cell.place == 1), None)
+def _compare_with_best(
+    cells: Sequence[CorrelationCell], resamples: int, seed: int
+) -> list[CorrelationCell]:
+    best = next((cell for cell in cells if cell.rank == 1), None)
     if best is None:
         return list(cells)
     return [
-        cell if cell.place == 1 else replace(cell, behind=_behind(best, cell, resamples, seed))
+        cell
+        if cell.rank == 1
+        else replace(cell, difference=_difference_to_best(best, cell, resamples, seed))
         for cell in cells
     ]
 
 
-def _behind(best: Cell, cell: Cell, resamples: int, seed: int) -> Estimate:
-    (x, y, downstream), family = _shared(best.intrinsic, cell.intrinsic, cell.downstream)
-    if reason := _why_undefined(x, y, downstream):
+def _difference_to_best(
+    best: CorrelationCell, cell: CorrelationCell, resamples: int, seed: int
+) -> Estimate:
+    (x, y, downstream), family = _shared_scores(best.intrinsic, cell.intrinsic, cell.downstream)
+    if reason := _undefined_reason(x, y, downstream):
         return Estimate(math.nan, math.nan, math.nan, len(x), reason)
-    found = paired_correlations(x, y, downstream, family, resamples=resamples, seed=seed)
-    behind = found["spearman"]
-    return replace(behind, reason=behind.reason.replace("dialogues", FAMILIES))
+    differences = paired_correlations(x, y, downstream, family, resamples=resamples, seed=seed)
+    difference = differences["spearman"]
+    return replace(difference, reason=difference.reason.replace("dialogues", FAMILY_UNIT))

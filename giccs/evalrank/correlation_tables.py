@@ -9,15 +9,15 @@ from functools import partial
 
 from bws.tables import heading, remarks, tabulated
 from bws.textio import csv_text
-from giccs.evalrank.correlating import Cell, Correlations
+from giccs.evalrank.correlating import CorrelationCell, Correlations
 from giccs.measures.formatting import number
 from giccs.measures.metrics import Estimate
 
-__all__ = ["long_csv", "tables"]
+__all__ = ["format_csv", "format_tables"]
 
-MARKS = {0: "{}", 1: "«{}»", 2: "‹{}›"}
+RANK_MARKS = {0: "{}", 1: "«{}»", 2: "‹{}›"}
 """Place -> how a cell of the terminal's table is marked."""
-MARKED = {
+MARK_REPLACEMENTS = {
     "markdown": {"«": r"**\1**", "‹": r"<u>\1</u>"},
     "latex": {"«": r"\\textbf{\1}", "‹": r"\\underline{\1}"},
 }
@@ -28,86 +28,108 @@ HEADER = [
 ]  # fmt: skip
 
 
-def tables(found: Correlations, form: str) -> str:
+def format_tables(correlations: Correlations, form: str) -> str:
     """Return tables in a format of `bws.tables.FORMATS`: rho, its intervals, differences to the best."""
-    size = f"{len(found.models)} models"
+    size = f"{len(correlations.models)} models"
     title = f"Spearman's rho x 100 over {size}: intrinsic scores and downstream accuracy"
-    parts = [_titled(title, form), _marked(_table(found, _value, form), form)]
-    n_models = len(found.models)
-    rhos = [cell.rho for cell in found.cells if not math.isnan(cell.rho.value)]
+    parts = [
+        _format_heading(title, form),
+        _replace_marks(_format_table(correlations, _format_value, form), form),
+    ]
+    n_models = len(correlations.models)
+    rhos = [cell.rho for cell in correlations.cells if not math.isnan(cell.rho.value)]
     if any(not math.isnan(rho.low) or rho.n != n_models for rho in rhos):
-        intervals = partial(_interval, all_models=n_models)
-        parts += [_titled("95 % intervals", form), _table(found, intervals, form)]
-    if any(cell.behind for cell in found.cells):
+        intervals = partial(_format_interval, all_models=n_models)
+        parts += [
+            _format_heading("95 % intervals", form),
+            _format_table(correlations, intervals, form),
+        ]
+    if any(cell.difference for cell in correlations.cells):
         title = "How far behind the best (difference of rho x 100, with its interval)"
-        parts += [_titled(title, form), _table(found, _behind, form)]
-    left_out = [f"Left out: {line}." for line in found.left_out]
-    parts += ["", *remarks([*_explained(form), *_reasons(found), *left_out], form)]
+        parts += [
+            _format_heading(title, form),
+            _format_table(correlations, _format_difference, form),
+        ]
+    left_out = [f"Left out: {line}." for line in correlations.left_out]
+    parts += [
+        "",
+        *remarks([*_explanations(form), *_undefined_notes(correlations), *left_out], form),
+    ]
     return "\n".join(parts).lstrip("\n") + "\n"
 
 
-def long_csv(found: Correlations) -> str:
+def format_csv(correlations: Correlations) -> str:
     """Return a row a correlation; rho as it is, not times 100."""
     rows: list[list[object]] = []
-    for cell in found.cells:
+    for cell in correlations.cells:
         x, y, rho = cell.intrinsic, cell.downstream, cell.rho
         families = rho.extra["families"]
-        row = [x.address, x.setting, y.address, y.setting, *_numbers(rho), rho.n, families]
-        behind = cell.behind
-        more = [*_numbers(behind), behind.n, behind.reason] if behind else [""] * 5
-        rows.append([*row, rho.reason, cell.place or "", *more])
+        row = [x.address, x.setting, y.address, y.setting, *_format_limits(rho), rho.n, families]
+        difference = cell.difference
+        difference_cells = (
+            [*_format_limits(difference), difference.n, difference.reason]
+            if difference
+            else [""] * 5
+        )
+        rows.append([*row, rho.reason, cell.rank or "", *difference_cells])
     return csv_text(rows, HEADER)
 
 
-def _numbers(estimate: Estimate) -> list[str]:
+def _format_limits(estimate: Estimate) -> list[str]:
     return [number(value) for value in (estimate.value, estimate.low, estimate.high)]
 
 
-def _titled(text: str, form: str) -> str:
+def _format_heading(text: str, form: str) -> str:
     return f"\n{heading(text, form)}\n"
 
 
-def _table(found: Correlations, written: Callable[[Cell], str], form: str) -> str:
-    headers = ["task", "score", *(column.label for column in found.downstream)]
-    width = len(found.intrinsic)
-    rows: list[list[str]] = [[column.task, column.label] for column in found.intrinsic]
-    for place, cell in enumerate(found.cells):
-        rows[place % width].append(written(cell))
+def _format_table(
+    correlations: Correlations, format_cell: Callable[[CorrelationCell], str], form: str
+) -> str:
+    headers = ["task", "score", *(column.label for column in correlations.downstream)]
+    width = len(correlations.intrinsic)
+    rows: list[list[str]] = [[column.task, column.label] for column in correlations.intrinsic]
+    for index, cell in enumerate(correlations.cells):
+        rows[index % width].append(format_cell(cell))
     return tabulated(rows, headers, form)
 
 
-def _value(cell: Cell) -> str:
+def _format_value(cell: CorrelationCell) -> str:
     if math.isnan(cell.rho.value):
         return "not defined"
-    return MARKS[cell.place].format(f"{100 * cell.rho.value:.2f}")
+    return RANK_MARKS[cell.rank].format(f"{100 * cell.rho.value:.2f}")
 
 
-def _marked(table: str, form: str) -> str:
+def _replace_marks(table: str, form: str) -> str:
     """Return a table with bold and underlined cells in place of marks, in the formats that have them."""
     for mark, closing in (("«", "»"), ("‹", "›")):
-        if form in MARKED:
-            table = re.sub(rf"{mark}(-?[\d.]+){closing}", MARKED[form][mark], table)
+        if form in MARK_REPLACEMENTS:
+            table = re.sub(rf"{mark}(-?[\d.]+){closing}", MARK_REPLACEMENTS[form][mark], table)
     return table
 
 
-def _interval(cell: Cell, all_models: int) -> str:
+def _format_interval(cell: CorrelationCell, all_models: int) -> str:
     """Return the interval, and over how many models it is where that is not over all."""
     low, high, n = cell.rho.low, cell.rho.high, cell.rho.n
-    shown = "–" if math.isnan(low) else f"[{100 * low:.0f}, {100 * high:.0f}]"
-    return shown if n == all_models else f"{shown} n={n}"
+    interval_text = "–" if math.isnan(low) else f"[{100 * low:.0f}, {100 * high:.0f}]"
+    return interval_text if n == all_models else f"{interval_text} n={n}"
 
 
-def _behind(cell: Cell) -> str:
-    one = cell.behind
-    if one is None:
-        return "best" if cell.place == 1 else ""
-    if math.isnan(one.value):
+def _format_difference(cell: CorrelationCell) -> str:
+    difference = cell.difference
+    if difference is None:
+        return "best" if cell.rank == 1 else ""
+    if math.isnan(difference.value):
         return "not defined"
-    limits = " [–]" if math.isnan(one.low) else f" [{100 * one.low:.0f}, {100 * one.high:.0f}]"
-    return f"{100 * one.value:.0f}{limits}"
+    limits = (
+        " [–]"
+        if math.isnan(difference.low)
+        else f" [{100 * difference.low:.0f}, {100 * difference.high:.0f}]"
+    )
+    return f"{100 * difference.value:.0f}{limits}"
 
 
-def _explained(form: str) -> Sequence[str]:
+def _explanations(form: str) -> Sequence[str]:
     marks = {"table": "in «», second best in ‹›"}.get(form, "bold, second best underlined")
     return [
         f"Best of a column {marks}. Intervals: jackknife over families: a model with all its +STEP.",
@@ -116,9 +138,9 @@ def _explained(form: str) -> Sequence[str]:
     ]
 
 
-def _reasons(found: Correlations) -> list[str]:
-    said: dict[str, int] = {}
-    for cell in found.cells:
+def _undefined_notes(correlations: Correlations) -> list[str]:
+    counts: dict[str, int] = {}
+    for cell in correlations.cells:
         if cell.rho.reason:
-            said[cell.rho.reason] = said.get(cell.rho.reason, 0) + 1
-    return [f"{count} correlations: {reason}" for reason, count in said.items()]
+            counts[cell.rho.reason] = counts.get(cell.rho.reason, 0) + 1
+    return [f"{count} correlations: {reason}" for reason, count in counts.items()]

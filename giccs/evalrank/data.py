@@ -17,7 +17,7 @@ from bws.problems import InputError, Problem
 from bws.textio import read_text
 from giccs.evalrank.records import Level, RankingData
 
-__all__ = ["BACKGROUND", "holds_pairs", "read_folder", "read_sentences", "read_words"]
+__all__ = ["BACKGROUND", "is_ranking_folder", "read_folder", "read_sentences", "read_words"]
 
 BACKGROUND: dict[Level, tuple[str, ...]] = {
     "sentence": ("background_sent.txt",),
@@ -26,7 +26,7 @@ BACKGROUND: dict[Level, tuple[str, ...]] = {
 """Files of a background; the first must be there."""
 
 
-EXPECTED = (
+EXPECTED_DATA = (
     "is no ranking data, which is a folder with pos_pair.txt and background_sent.txt (sentences) or "
     "basic_vocab.txt (words), as giccs-evalrank build makes it, or a benchmark of giccs (sentences)"
 )
@@ -38,27 +38,27 @@ def read_sentences(data: str) -> RankingData:
     >>> read_sentences("giccs-sample").described()
     '60 pairs among 360 sentences'
     """
-    if holds_pairs(Path(data)):
+    if is_ranking_folder(Path(data)):
         return read_folder(data, "sentence")
     from giccs.benchmark import read_benchmark
-    from giccs.evalrank.preset import ranking_of
+    from giccs.evalrank.preset import ranking_data_of
 
     try:
-        return ranking_of(read_benchmark(data))
+        return ranking_data_of(read_benchmark(data))
     except InputError as error:
         if any(problem.line for problem in error.problems):
             raise
-        raise InputError([*error.problems, Problem(data, None, EXPECTED)]) from None
+        raise InputError([*error.problems, Problem(data, None, EXPECTED_DATA)]) from None
 
 
 def read_words(data: str) -> RankingData:
     """Read a folder of word pairs."""
-    if not holds_pairs(Path(data)):
-        raise InputError(Problem(data, None, EXPECTED))
+    if not is_ranking_folder(Path(data)):
+        raise InputError(Problem(data, None, EXPECTED_DATA))
     return read_folder(data, "word")
 
 
-def holds_pairs(folder: Path) -> bool:
+def is_ranking_folder(folder: Path) -> bool:
     """Return whether a folder is one of EvalRank."""
     return any(folder.glob("pos_pair*.txt"))
 
@@ -71,66 +71,70 @@ def read_folder(data: str, level: Level) -> RankingData:
     """
     problems: list[Problem] = []
     warnings: list[Problem] = []
-    background = _background(Path(data), level, problems, warnings)
-    path = _pairs_file(Path(data))
-    places: dict[tuple[int, int], None] = {}
-    again, same = [], []
-    for line, text in _lines(path):
-        pair = _pair(str(path), line, text, background, problems)
-        if pair in places:
-            again.append(line)
+    background = _read_background(Path(data), level, problems, warnings)
+    path = _find_pairs_file(Path(data))
+    distinct_pairs: dict[tuple[int, int], None] = {}
+    repeated_lines, identical_lines = [], []
+    for line, text in _read_lines(path):
+        pair = _parse_pair(str(path), line, text, background, problems)
+        if pair in distinct_pairs:
+            repeated_lines.append(line)
         elif pair:
-            places[pair] = None
-            same += [line] if pair[0] == pair[1] else []
-    warnings += _warned(str(path), again, "pairs stand in the file already; each counts once")
-    warnings += _warned(str(path), same, "pairs are of a text with itself; their rank is 1")
-    if not places and not problems:
+            distinct_pairs[pair] = None
+            identical_lines += [line] if pair[0] == pair[1] else []
+    warnings += _line_warnings(
+        str(path), repeated_lines, "pairs stand in the file already; each counts once"
+    )
+    warnings += _line_warnings(
+        str(path), identical_lines, "pairs are of a text with itself; their rank is 1"
+    )
+    if not distinct_pairs and not problems:
         problems.append(Problem(str(path), None, "holds no pairs; each line must be one"))
     if problems:
         raise InputError(problems)
-    pairs = np.array([*places], dtype=np.intp)
+    pairs = np.array([*distinct_pairs], dtype=np.intp)
     return RankingData(data, level, tuple(background), pairs, tuple(warnings))
 
 
-def _pairs_file(folder: Path) -> Path:
-    found = sorted(folder.glob("pos_pair*.txt"))
-    if len(found) == 1:
-        return found[0]
-    if folder / "pos_pair.txt" in found:
+def _find_pairs_file(folder: Path) -> Path:
+    files = sorted(folder.glob("pos_pair*.txt"))
+    if len(files) == 1:
+        return files[0]
+    if folder / "pos_pair.txt" in files:
         return folder / "pos_pair.txt"
-    names = ", ".join(path.name for path in found)
-    message = f"holds {len(found)} files of pairs ({names}); one pos_pair.txt is expected"
+    names = ", ".join(path.name for path in files)
+    message = f"holds {len(files)} files of pairs ({names}); one pos_pair.txt is expected"
     raise InputError(Problem(str(folder), None, message))
 
 
-def _background(
+def _read_background(
     folder: Path, level: Level, problems: list[Problem], warnings: list[Problem]
 ) -> dict[str, int]:
     """Return the place of each distinct sample; what two files have in common is no fault."""
     first, *more = BACKGROUND[level]
-    other: Level = "word" if level == "sentence" else "sentence"
-    if not (folder / first).exists() and (folder / BACKGROUND[other][0]).exists():
-        message = f"has no {first}; it holds {other}s, for --task evalrank-{other}"
+    other_level: Level = "word" if level == "sentence" else "sentence"
+    if not (folder / first).exists() and (folder / BACKGROUND[other_level][0]).exists():
+        message = f"has no {first}; it holds {other_level}s, for --task evalrank-{other_level}"
         raise InputError(Problem(str(folder), None, message))
     files = [folder / first, *(folder / name for name in more if (folder / name).exists())]
-    place: dict[str, int] = {}
+    index: dict[str, int] = {}
     for path in files:
-        own: set[str] = set()
-        again = []
-        for line, whole in _lines(path):
-            text = whole.strip()
+        file_texts: set[str] = set()
+        repeated_lines = []
+        for line, raw_text in _read_lines(path):
+            text = raw_text.strip()
             if not text:
                 problems.append(Problem(str(path), line, f"is empty; a {level} is expected"))
-            again += [line] if text in own else []
-            own.add(text)
-            place.setdefault(text, len(place))
-        warnings += _warned(
-            str(path), again, f"{level}s stand in the file already; each counts once"
+            repeated_lines += [line] if text in file_texts else []
+            file_texts.add(text)
+            index.setdefault(text, len(index))
+        warnings += _line_warnings(
+            str(path), repeated_lines, f"{level}s stand in the file already; each counts once"
         )
-    return place
+    return index
 
 
-def _pair(
+def _parse_pair(
     file: str, line: int, text: str, background: dict[str, int], problems: list[Problem]
 ) -> tuple[int, int] | None:
     sides = [side.strip() for side in text.split("\t")]
@@ -148,12 +152,12 @@ def _pair(
     return None if missing else (background[sides[0]], background[sides[1]])
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
+def _read_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield each line with its number; only a line feed ends one, as U+2028 and others stand in texts."""
     lines = read_text(path).split("\n")
     for number, line in enumerate(lines if lines[-1] else lines[:-1], 1):
         yield number, line.rstrip("\r")
 
 
-def _warned(file: str, lines: list[int], what: str) -> list[Problem]:
-    return [Problem(file, lines[0], f"{len(lines)} {what}; this is the first")] if lines else []
+def _line_warnings(file: str, lines: list[int], message: str) -> list[Problem]:
+    return [Problem(file, lines[0], f"{len(lines)} {message}; this is the first")] if lines else []

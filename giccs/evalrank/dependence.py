@@ -13,54 +13,58 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Variances", "numbered", "variances"]
+__all__ = ["Variances", "number_texts", "variances"]
 
 Floats = NDArray[np.float64]
-Places = NDArray[np.intp]
+Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
 class Variances:
     """The variance of a sum, by two rules."""
 
-    alone: float
+    same_pair: float
     """Rows with all texts in common depend on each other."""
-    shared: float
+    shared_text: float
     """So do rows with any text in common; by chance it can be less."""
 
 
-def variances(moves: Floats, left: Places, right: Places) -> Variances:
+def variances(contributions: Floats, left: Indices, right: Indices) -> Variances:
     """Return the variances of a sum of moves (N,), each less its mean; (N,) numbers of each row's texts.
 
     A row of one text has it on both sides. Sums by text hold the products of rows with both texts in common
     twice, so sums by both are taken off again.
 
     >>> variances(np.array([1.0, 2.0, 3.0]), np.array([0, 1, 1]), np.array([1, 0, 2]))
-    Variances(alone=18.0, shared=36.0)
+    Variances(same_pair=18.0, shared_text=36.0)
     """
     low, high = np.minimum(left, right), np.maximum(left, right)
     _, row = np.unique(np.stack([low, high]), axis=1, return_inverse=True)
-    apart = left != right
-    by_row = np.bincount(row.ravel(), moves)
-    texts = np.concatenate([left, right[apart]])
-    by_text = np.bincount(texts, np.concatenate([moves, moves[apart]]))
-    twice = np.bincount(row.ravel()[apart], moves[apart])
+    has_two_texts = left != right
+    by_row = np.bincount(row.ravel(), contributions)
+    texts = np.concatenate([left, right[has_two_texts]])
+    by_text = np.bincount(texts, np.concatenate([contributions, contributions[has_two_texts]]))
+    by_two_text_row = np.bincount(row.ravel()[has_two_texts], contributions[has_two_texts])
     return Variances(
         float(by_row @ by_row),
-        float(by_text @ by_text) - (float(twice @ twice) if len(twice) else 0.0),
+        float(by_text @ by_text)
+        - (float(by_two_text_row @ by_two_text_row) if len(by_two_text_row) else 0.0),
     )
 
 
-def numbered(rows: Sequence[tuple[str, ...]]) -> tuple[Places, Places]:
+def number_texts(rows: Sequence[tuple[str, ...]]) -> tuple[Indices, Indices]:
     """Return (N,) numbers of the first and of the last text of each row of one or two.
 
-    >>> numbered([("a", "b"), ("b",)])
+    >>> number_texts([("a", "b"), ("b",)])
     (array([0, 1]), array([1, 1]))
     """
-    number: dict[str, int] = {}
-    both = [
-        (number.setdefault(row[0], len(number)), number.setdefault(row[-1], len(number)))
+    number_by_text: dict[str, int] = {}
+    text_numbers = [
+        (
+            number_by_text.setdefault(row[0], len(number_by_text)),
+            number_by_text.setdefault(row[-1], len(number_by_text)),
+        )
         for row in rows
     ]
-    left, right = np.array(both, dtype=np.intp).reshape(-1, 2).T
+    left, right = np.array(text_numbers, dtype=np.intp).reshape(-1, 2).T
     return left, right

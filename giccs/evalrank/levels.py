@@ -13,7 +13,7 @@ from giccs.measures.results import Result
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["by_level", "level_chart"]
+__all__ = ["level_chart", "level_rows"]
 
 TASK = "sentence-similarity"
 COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
@@ -21,24 +21,24 @@ COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
 GREY = "#8C8C8C"
 
 
-def by_level(results: Iterable[Result]) -> list[dict[str, Any]]:
+def level_rows(results: Iterable[Result]) -> list[dict[str, Any]]:
     """Return a row a model, data and level: ``model`` (with how it was asked), ``data``, ``level``,
     ``spearman``, ``low``, ``high``, ``pairs``; levels without a correlation are left out.
     """
     rows = []
-    for result in (one for one in results if one.task == TASK):
-        for group in (one for one in result.groups if "level" in one.by):
-            found = group.metrics["spearman"]
+    for result in (result for result in results if result.task == TASK):
+        for group in (group for group in result.groups if "level" in group.by):
+            correlation = group.metrics["spearman"]
             row = {
                 "model": f"{result.model} ({result.signature['setting']})",
                 "data": " · ".join(filter(None, [_data(result), group.by.get("set", "")])),
                 "level": str(group.by["level"]),
-                "spearman": found.value,
-                "low": found.low,
-                "high": found.high,
-                "pairs": found.n,
+                "spearman": correlation.value,
+                "low": correlation.low,
+                "high": correlation.high,
+                "pairs": correlation.n,
             }
-            rows += [] if math.isnan(found.value) else [row]
+            rows += [] if math.isnan(correlation.value) else [row]
     return rows
 
 
@@ -50,7 +50,7 @@ def level_chart(rows: list[dict[str, Any]]) -> alt.TopLevelMixin:
     """Return Figure 2 of rows as `by_level` gives them: a line a model, its intervals, a panel a data set."""
     import altair as alt
 
-    plain = [
+    json_rows = [
         {name: None if value != value else value for name, value in row.items()} for row in rows
     ]
     levels = [level_name(*level) for level in LEVELS]
@@ -66,7 +66,7 @@ def level_chart(rows: list[dict[str, Any]]) -> alt.TopLevelMixin:
     )
     intervals = base.mark_rule(color=GREY).encode(y="low:Q", y2="high:Q", detail="model:N")
     layers: alt.FacetChart = (
-        alt.layer(intervals, points, data=alt.InlineData(values=plain))
+        alt.layer(intervals, points, data=alt.InlineData(values=json_rows))
         .properties(width=360, height=260)
         .facet(column=alt.Column("data:N", title=None))
     )

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["COSTS", "FOLDS", "INNER_FOLDS", "Learner", "too_few"]
+__all__ = ["COSTS", "FOLDS", "INNER_FOLDS", "Learner", "too_few_reason"]
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.intp]
@@ -33,7 +33,7 @@ COSTS = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 """C of scikit-learn: the smaller, the more large weights are punished."""
 FOLDS = 10
 INNER_FOLDS = 5
-ITERATIONS = 2000
+MAX_ITERATIONS = 2000
 
 
 class Learner:
@@ -43,24 +43,24 @@ class Learner:
         self.vectors = vectors
         self.names, self.classes = np.unique(np.asarray(classes), return_inverse=True)
         self.seed = seed
-        self.unconverged = 0
+        self.n_unconverged = 0
         """Fits that ended before they were done, so far."""
 
-    def cross_validated(self) -> tuple[list[str], list[int], list[float]]:
+    def cross_validate(self) -> tuple[list[str], list[int], list[float]]:
         """Return the class predicted for each row from the other folds, the row's fold, and each fold's C."""
-        predicted, fold = np.zeros(len(self.classes), np.intp), np.zeros(len(self.classes), int)
+        predictions, fold = np.zeros(len(self.classes), np.intp), np.zeros(len(self.classes), int)
         costs = []
-        everything = np.arange(len(self.classes))
-        for number, (train, test) in enumerate(self.folds(everything, FOLDS)):
-            costs.append(self.cost(self.folds(train, INNER_FOLDS)))
-            predicted[test], fold[test] = self.predicted(train, test, costs[-1]), number
-        return self._named(predicted), fold.tolist(), costs
+        all_rows = np.arange(len(self.classes))
+        for fold_index, (train, test) in enumerate(self.folds(all_rows, FOLDS)):
+            costs.append(self.choose_cost(self.folds(train, INNER_FOLDS)))
+            predictions[test], fold[test] = self.predict(train, test, costs[-1]), fold_index
+        return self._class_names(predictions), fold.tolist(), costs
 
-    def tested(self, train: Ints, dev: Ints, test: Ints) -> tuple[list[str], float]:
+    def predict_test(self, train: Ints, dev: Ints, test: Ints) -> tuple[list[str], float]:
         """Return the class predicted for each test row, and C: chosen on dev rows, or else by inner folds."""
         splits = [(train, dev)] if len(dev) else self.folds(train, INNER_FOLDS)
-        cost = self.cost(splits)
-        return self._named(self.predicted(train, test, cost)), cost
+        cost = self.choose_cost(splits)
+        return self._class_names(self.predict(train, test, cost)), cost
 
     def folds(self, rows: Ints, n: int) -> list[Split]:
         """Return `n` stratified folds of rows, fewer where a class has fewer."""
@@ -72,54 +72,58 @@ class Learner:
             (rows[train], rows[test]) for train, test in division.split(rows, self.classes[rows])
         ]
 
-    def cost(self, splits: Sequence[Split]) -> float:
+    def choose_cost(self, splits: Sequence[Split]) -> float:
         """Return the C with most right answers over all splits, the smallest of such."""
-        right = np.zeros(len(COSTS), int)
+        n_correct = np.zeros(len(COSTS), int)
         for train, check in splits:
-            right += [
-                int(np.count_nonzero(found == self.classes[check]))
-                for found in self._along_costs(train, check)
+            n_correct += [
+                int(np.count_nonzero(predictions == self.classes[check]))
+                for predictions in self._predict_per_cost(train, check)
             ]
-        return COSTS[int(np.argmax(right))]
+        return COSTS[int(np.argmax(n_correct))]
 
-    def predicted(self, train: Ints, test: Ints, cost: float) -> Ints:
+    def predict(self, train: Ints, test: Ints, cost: float) -> Ints:
         """Return the classes of `test` after learning `train`."""
-        scale, model = _scaler(self.vectors[train]), _regression(cost)
+        scale, model = _fit_scaler(self.vectors[train]), _make_regression(cost)
         self._fit(model, scale(self.vectors[train]), train)
         return np.asarray(model.predict(scale(self.vectors[test])))
 
-    def _along_costs(self, train: Ints, check: Ints) -> Iterator[Ints]:
+    def _predict_per_cost(self, train: Ints, check: Ints) -> Iterator[Ints]:
         """Yield the answers under each C; each fit begins where the one before ended."""
-        scale, model = _scaler(self.vectors[train]), _regression(COSTS[0])
+        scale, model = _fit_scaler(self.vectors[train]), _make_regression(COSTS[0])
         model.set_params(warm_start=True)
-        fitted, checked = scale(self.vectors[train]), scale(self.vectors[check])
+        train_vectors, check_vectors = scale(self.vectors[train]), scale(self.vectors[check])
         for cost in COSTS:
-            self._fit(model.set_params(C=cost), fitted, train)
-            yield np.asarray(model.predict(checked))
+            self._fit(model.set_params(C=cost), train_vectors, train)
+            yield np.asarray(model.predict(check_vectors))
 
-    def _fit(self, model: Any, fitted: Floats, train: Ints) -> None:
+    def _fit(self, model: Any, vectors: Floats, train: Ints) -> None:
         """Fit, and count where scikit-learn warns that it did not get to the end."""
         from sklearn.exceptions import ConvergenceWarning
 
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as caught_warnings:
             warnings.simplefilter("always")
-            model.fit(fitted, self.classes[train])
-        early = [one for one in said if issubclass(one.category, ConvergenceWarning)]
-        self.unconverged += len(early)
-        for one in said:
-            if one not in early:
+            model.fit(vectors, self.classes[train])
+        convergence_warnings = [
+            warning
+            for warning in caught_warnings
+            if issubclass(warning.category, ConvergenceWarning)
+        ]
+        self.n_unconverged += len(convergence_warnings)
+        for one in caught_warnings:
+            if one not in convergence_warnings:
                 warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
-    def _named(self, classes: Ints) -> list[str]:
+    def _class_names(self, classes: Ints) -> list[str]:
         return [str(name) for name in self.names[classes]]
 
 
-def too_few(classes: Sequence[str], *, folds: bool = True) -> str:
+def too_few_reason(classes: Sequence[str], *, folds: bool = True) -> str:
     """Return why nothing can be learnt from rows of these classes; empty where something can.
 
     folds: whether they are divided into folds, and these again.
 
-    >>> too_few(["a", "a", "a", "b"])
+    >>> too_few_reason(["a", "a", "a", "b"])
     'class b has 1 rows to learn from; cross-validation needs three'
     """
     names, counts = np.unique(np.asarray(classes), return_counts=True)
@@ -131,13 +135,13 @@ def too_few(classes: Sequence[str], *, folds: bool = True) -> str:
     return f"class {names[rarest]} has {counts[rarest]} rows to learn from; cross-validation needs three"
 
 
-def _scaler(vectors: Floats) -> Any:
+def _fit_scaler(vectors: Floats) -> Any:
     from sklearn.preprocessing import StandardScaler
 
     return StandardScaler().fit(vectors).transform
 
 
-def _regression(cost: float) -> Any:
+def _make_regression(cost: float) -> Any:
     from sklearn.linear_model import LogisticRegression
 
-    return LogisticRegression(C=cost, max_iter=ITERATIONS)
+    return LogisticRegression(C=cost, max_iter=MAX_ITERATIONS)

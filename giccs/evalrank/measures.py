@@ -23,15 +23,15 @@ from giccs.evalrank.dependence import variances
 from giccs.evalrank.ranking import Ranks
 from giccs.measures.metrics import SHARE_BOUNDS, Estimate, jackknife_interval, leave_out_weights
 
-__all__ = ["HITS", "estimates"]
+__all__ = ["HITS", "estimate_metrics"]
 
 HITS = (1, 3, 10)
 Floats = NDArray[np.float64]
-Places = NDArray[np.intp]
+Indices = NDArray[np.intp]
 
 
-def estimates(
-    ranks: Ranks, pairs: Places, *, without: int = 0, resamples: int = 1000, seed: int = 0
+def estimate_metrics(
+    ranks: Ranks, pairs: Indices, *, n_without_vector: int = 0, resamples: int = 1000, seed: int = 0
 ) -> dict[str, Estimate]:
     """Return ``mrr``, ``hits@1``, ``hits@3``, ``hits@10`` and ``mean_rank`` of M pairs (M, 2).
 
@@ -41,59 +41,67 @@ def estimates(
     not exact, the mean rank is NaN, and MRR lies between its value and ``at_most``.
 
     >>> ranks = Ranks(np.array([1, 2, 0]), np.array([2, 2, 0]), np.array([.9, .8, np.nan]), 9)
-    >>> found = estimates(ranks, np.array([[0, 1], [1, 0], [2, 0]]), resamples=10)
+    >>> found = estimate_metrics(ranks, np.array([[0, 1], [1, 0], [2, 0]]), resamples=10)
     >>> found["mrr"].value, found["mrr"].n, found["mrr"].extra["known"], found["hits@1"].extra["ties"]
     (0.5, 3, 0.75, 1)
     >>> found["mean_rank"].value, found["mean_rank"].n, found["mean_rank"].reason
     (1.5, 2, '1 of 3 pairs are left out: a text has no vector; 1 pairs: no interval, which needs 5')
     """
-    known = ranks.rank > 0
-    best, worst = _values(ranks.rank), _values(ranks.pessimistic)
-    if not known.any():
+    has_rank = ranks.rank > 0
+    best, worst = _metric_values(ranks.rank), _metric_values(ranks.pessimistic)
+    if not has_rank.any():
         reason = "no pair has a vector for both texts" if len(pairs) else "there are no pairs"
-        nothing = Estimate(math.nan, math.nan, math.nan, len(pairs), reason)
-        return dict.fromkeys(best, nothing)
-    missing = len(pairs) - int(np.count_nonzero(known))
+        undefined = Estimate(math.nan, math.nan, math.nan, len(pairs), reason)
+        return dict.fromkeys(best, undefined)
+    missing = len(pairs) - int(np.count_nonzero(has_rank))
     ties = int(np.count_nonzero(ranks.pessimistic > ranks.rank))
-    found = {}
+    metrics = {}
     for name, values in best.items():
-        counted = known if name == "mean_rank" else np.ones_like(known)
-        extra = {"pessimistic": float(worst[name][counted].mean()), "ties": ties}
+        included = has_rank if name == "mean_rank" else np.ones_like(has_rank)
+        extra = {"pessimistic": float(worst[name][included].mean()), "ties": ties}
         if missing and name != "mean_rank":
-            extra["known"] = float(values[known].mean())
-        what = "left out" if name == "mean_rank" else "misses"
-        lost = (
-            [f"{missing} of {len(pairs)} pairs are {what}: a text has no vector"] if missing else []
+            extra["known"] = float(values[has_rank].mean())
+        treatment = "left out" if name == "mean_rank" else "misses"
+        notes = (
+            [f"{missing} of {len(pairs)} pairs are {treatment}: a text has no vector"]
+            if missing
+            else []
         )
-        lost += [f"{without} of the background have none and are no candidates"] if without else []
-        found[name] = _mean(values, counted, pairs, "; ".join(lost), extra, resamples, seed)
-    return found if ranks.depth is None else found | _bounds(found, ranks)
+        notes += (
+            [f"{n_without_vector} of the background have none and are no candidates"]
+            if n_without_vector
+            else []
+        )
+        metrics[name] = _estimate_mean(
+            values, included, pairs, "; ".join(notes), extra, resamples, seed
+        )
+    return metrics if ranks.depth is None else metrics | _depth_bounds(metrics, ranks)
 
 
-def _values(rank: NDArray[np.int64]) -> dict[str, Floats]:
+def _metric_values(rank: NDArray[np.int64]) -> dict[str, Floats]:
     """Return what is averaged, (M,) for each measure."""
-    known = rank > 0
-    hits = {f"hits@{k}": known & (rank <= k) for k in HITS}
-    values = {"mrr": known / np.maximum(rank, 1), **hits, "mean_rank": rank}
+    has_rank = rank > 0
+    hits = {f"hits@{k}": has_rank & (rank <= k) for k in HITS}
+    values = {"mrr": has_rank / np.maximum(rank, 1), **hits, "mean_rank": rank}
     return {name: column.astype(np.float64) for name, column in values.items()}
 
 
-def _mean(
+def _estimate_mean(
     values: Floats,
-    counted: NDArray[np.bool_],
-    pairs: Places,
+    included: NDArray[np.bool_],
+    pairs: Indices,
     reason: str,
     extra: dict[str, Any],
     resamples: int,
     seed: int,
 ) -> Estimate:
     """Return the mean of the values that count; its interval is widened where pairs share texts."""
-    mean, n = float(values[counted].mean()), int(np.count_nonzero(counted))
-    units = _units(pairs)
-    _, counting = np.unique(units[counted], return_inverse=True)
-    sums, numbers = np.bincount(counting, values[counted]), np.bincount(counting)
+    mean, n = float(values[included].mean()), int(np.count_nonzero(included))
+    units = _unordered_pairs(pairs)
+    _, unit_index = np.unique(units[included], return_inverse=True)
+    sums, numbers = np.bincount(unit_index, values[included]), np.bincount(unit_index)
     bounds = SHARE_BOUNDS if float(np.max(values)) <= 1 else None
-    found = jackknife_interval(
+    estimate = jackknife_interval(
         mean,
         (
             (weights @ sums) / (weights @ numbers)
@@ -104,32 +112,36 @@ def _mean(
         reason,
         "pairs",
         bounds=bounds,
-        widening=_widening((values - mean) * counted, pairs),
+        widening=_interval_widening((values - mean) * included, pairs),
     )
-    low = found.low if bounds else float(np.maximum(found.low, 1.0))  # the least rank
-    return replace(found, low=low, extra=extra)
+    low = estimate.low if bounds else float(np.maximum(estimate.low, 1.0))  # the least rank
+    return replace(estimate, low=low, extra=extra)
 
 
-def _units(pairs: Places) -> Places:
+def _unordered_pairs(pairs: Indices) -> Indices:
     """Return (M,) the number of each pair, the same for its reverse."""
     _, unit = np.unique(np.sort(pairs, axis=1), axis=0, return_inverse=True)
     return np.asarray(unit.ravel(), dtype=np.intp)
 
 
-def _widening(moves: Floats, pairs: Places) -> float:
+def _interval_widening(contributions: Floats, pairs: Indices) -> float:
     """Return by how much the standard error grows when pairs with one text in common count as dependent."""
-    found = variances(moves, *pairs.T)
-    return math.sqrt(max(1.0, found.shared / found.alone)) if found.alone > 0 else 1.0
+    pair_variances = variances(contributions, *pairs.T)
+    return (
+        math.sqrt(max(1.0, pair_variances.shared_text / pair_variances.same_pair))
+        if pair_variances.same_pair > 0
+        else 1.0
+    )
 
 
-def _bounds(found: dict[str, Estimate], ranks: Ranks) -> dict[str, Estimate]:
+def _depth_bounds(metrics: dict[str, Estimate], ranks: Ranks) -> dict[str, Estimate]:
     """Return what a search for the nearest `depth` alone can say of MRR and mean rank."""
     depth = ranks.depth or 0
-    beyond = int(np.count_nonzero(ranks.rank > depth))
-    mrr, n = found["mrr"], found["mean_rank"].n
-    more = beyond / mrr.n * (1 / (depth + 1) - 1 / ranks.candidates)
-    reason = f"{beyond} of {n} positives are not among the {depth} nearest"
-    at_most = {**mrr.extra, "at_most": mrr.value + more, "beyond": beyond}
+    n_beyond = int(np.count_nonzero(ranks.rank > depth))
+    mrr, n = metrics["mrr"], metrics["mean_rank"].n
+    max_gain = n_beyond / mrr.n * (1 / (depth + 1) - 1 / ranks.candidates)
+    reason = f"{n_beyond} of {n} positives are not among the {depth} nearest"
+    at_most = {**mrr.extra, "at_most": mrr.value + max_gain, "beyond": n_beyond}
     return {
         "mrr": Estimate(mrr.value, mrr.low, mrr.high, mrr.n, mrr.reason, at_most),
         "mean_rank": Estimate(math.nan, math.nan, math.nan, n, reason),

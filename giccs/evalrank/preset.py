@@ -9,10 +9,10 @@ from giccs.benchmark import Benchmark
 from giccs.benchmark.items import Item
 from giccs.evalrank.records import RankingData
 
-__all__ = ["ranking_of"]
+__all__ = ["ranking_data_of"]
 
 
-def ranking_of(benchmark: Benchmark) -> RankingData:
+def ranking_data_of(benchmark: Benchmark) -> RankingData:
     """Return a pair a dialogue: its last turn, and its candidate with the highest score.
 
     The background is every last turn and every candidate of all dialogues, each text once. Where candidates
@@ -22,24 +22,27 @@ def ranking_of(benchmark: Benchmark) -> RankingData:
     items: dict[str, list[Item]] = {}
     for item in benchmark.items:
         items.setdefault(item.dialogue_id, []).append(item)
-    place: dict[str, int] = {}
-    for own in items.values():
-        for text in (own[0].last_turn, *(item.utterance for item in own)):
-            place.setdefault(text, len(place))
-    tops = [(own[0].last_turn, _highest(own)) for own in items.values()]
-    pairs = dict.fromkeys((place[last], place[text]) for last, top in tops for text in top)
-    shared = sum(len(top) > 1 for _, top in tops)
-    message = f"in {shared} dialogues candidates share the highest score; each is a positive"
-    warnings = [Problem(benchmark.name, None, message)] if shared else []
+    index: dict[str, int] = {}
+    for dialogue_items in items.values():
+        for text in (dialogue_items[0].last_turn, *(item.utterance for item in dialogue_items)):
+            index.setdefault(text, len(index))
+    best_texts = [
+        (dialogue_items[0].last_turn, _highest_scored_texts(dialogue_items))
+        for dialogue_items in items.values()
+    ]
+    pairs = dict.fromkeys((index[last], index[text]) for last, best in best_texts for text in best)
+    n_tied = sum(len(best) > 1 for _, best in best_texts)
+    message = f"in {n_tied} dialogues candidates share the highest score; each is a positive"
+    warnings = [Problem(benchmark.name, None, message)] if n_tied else []
     return RankingData(
         benchmark.name,
         "sentence",
-        tuple(place),
+        tuple(index),
         np.array([*pairs], dtype=np.intp).reshape(-1, 2),
         (*benchmark.warnings, *warnings),
     )
 
 
-def _highest(items: list[Item]) -> list[str]:
+def _highest_scored_texts(items: list[Item]) -> list[str]:
     best = max(item.score for item in items)
     return [item.utterance for item in items if item.score == best]

@@ -13,10 +13,10 @@ from typing import Any
 
 from bws.problems import InputError, Problem
 from bws.textio import read_text
-from giccs.evalrank.building import PAIRS, Built, Rules
+from giccs.evalrank.building import PAIRS_FILE, BuildRules, RankingFiles
 from giccs.evalrank.similarity_data import SimilaritySet, read_similarity
 
-__all__ = ["PRESETS", "Preset", "compared", "sources"]
+__all__ = ["PRESETS", "Preset", "compare_with_published", "read_sources"]
 
 WORD_SETS = (
     "WS-353-ALL", "WS-353-SIM", "WS-353-REL", "MC-30", "RG-65", "RW-STANFORD", "MEN-TR-3k", "MTurk-287",
@@ -29,7 +29,7 @@ WORD_SETS = (
 class Preset:
     """How one published set was built."""
 
-    rules: Rules
+    rules: BuildRules
     sources: tuple[str, ...]
     """Files or folders of rated pairs, a set each, in order."""
     frequent: str
@@ -40,13 +40,13 @@ class Preset:
 
 PRESETS: Mapping[str, Preset] = {
     "words": Preset(
-        Rules(lowercase=True, sort=True),
+        BuildRules(lowercase=True, sort=True),
         tuple(f"word_similarity/EN-{name}.txt" for name in WORD_SETS),
         "word_evalrank/wiki_vocab.txt",
         "word_evalrank",
     ),
     "sentences": Preset(
-        Rules(identical=True),
+        BuildRules(identical=True),
         ("sent_similarity/STS/STSBenchmark", "sent_similarity/STR"),
         "",
         "sent_evalrank",
@@ -54,7 +54,7 @@ PRESETS: Mapping[str, Preset] = {
 }
 
 
-def sources(preset: Preset, folder: str) -> tuple[list[SimilaritySet], list[Problem]]:
+def read_sources(preset: Preset, folder: str) -> tuple[list[SimilaritySet], list[Problem]]:
     """Return the sets of a preset that are in the folder, and a warning for each that is not.
 
     Raises InputError where none is there, or one cannot be read.
@@ -62,38 +62,40 @@ def sources(preset: Preset, folder: str) -> tuple[list[SimilaritySet], list[Prob
     sets: list[SimilaritySet] = []
     missing: list[Problem] = []
     for source in preset.sources:
-        place = Path(folder, source)
-        if place.exists():
-            sets += read_similarity(place).sets
+        path = Path(folder, source)
+        if path.exists():
+            sets += read_similarity(path).sets
         else:
             message = "is not there; the set is built without it, and is not the published one"
-            missing.append(Problem(str(place), None, message))
+            missing.append(Problem(str(path), None, message))
     if not sets:
         names = ", ".join(preset.sources)
         raise InputError(Problem(folder, None, f"holds none of {names}"))
     return sets, missing
 
 
-def compared(built: Built, preset: Preset, folder: str) -> dict[str, dict[str, Any]]:
+def compare_with_published(
+    built: RankingFiles, preset: Preset, folder: str
+) -> dict[str, dict[str, Any]]:
     """Compare each file with the published one, where that is in the folder: lines as sets, and the bytes."""
-    place = Path(folder, preset.published)
-    found = {}
+    published_folder = Path(folder, preset.published)
+    differences = {}
     for name, lines in built.files.items():
-        pattern = f"{PAIRS.removesuffix('.txt')}*.txt" if name == PAIRS else name
-        for path in sorted(place.glob(pattern)):
-            found[name] = _difference(lines, read_text(path), str(path))
-    return found
+        pattern = f"{PAIRS_FILE.removesuffix('.txt')}*.txt" if name == PAIRS_FILE else name
+        for path in sorted(published_folder.glob(pattern)):
+            differences[name] = _compare_lines(lines, read_text(path), str(path))
+    return differences
 
 
-def _difference(lines: Sequence[str], text: str, path: str) -> dict[str, Any]:
-    ours, theirs = set(lines), set(text.rstrip("\n").split("\n"))
+def _compare_lines(lines: Sequence[str], text: str, path: str) -> dict[str, Any]:
+    built_lines, published_lines = set(lines), set(text.rstrip("\n").split("\n"))
     return {
         "published": path,
-        "here": len(ours),
-        "there": len(theirs),
-        "equal": len(ours & theirs),
-        "only_here": len(ours - theirs),
-        "only_there": len(theirs - ours),
+        "here": len(built_lines),
+        "there": len(published_lines),
+        "equal": len(built_lines & published_lines),
+        "only_here": len(built_lines - published_lines),
+        "only_there": len(published_lines - built_lines),
         "same_order": list(lines) == text.rstrip("\n").split("\n")[: len(lines)],
         "same_bytes": "".join(f"{line}\n" for line in lines) == text,
     }

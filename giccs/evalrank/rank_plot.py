@@ -8,27 +8,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from giccs.description.figures import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, YELLOW
-from giccs.evalrank.correlating import complete
-from giccs.evalrank.scores import Column
+from giccs.evalrank.correlating import keep_complete_models
+from giccs.evalrank.scores import ScoreColumn
 
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["COLOURS", "rank_plot", "ranked"]
+__all__ = ["COLOURS", "rank_plot", "rank_rows"]
 
 COLOURS = (BLACK, VERMILION, BLUE, GREEN, PURPLE, ORANGE, SKY, YELLOW)
 """The pivot's first; shapes tell the scores apart as well."""
 
 
-def ranked(columns: Sequence[Column]) -> list[dict[str, Any]]:
+def rank_rows(columns: Sequence[ScoreColumn]) -> list[dict[str, Any]]:
     """Return a row a model and score: ``model``, ``score`` and ``rank``, 1 for the best.
 
     Only models that have all the scores take part. The first column is the pivot: rows go by its rank.
     Models with the same score share the mean of their ranks.
     """
-    shared = complete(columns)
-    ranks = {_name(column): _ranks(column) for column in shared}
-    pivot = ranks[_name(shared[0])]
+    shared = keep_complete_models(columns)
+    ranks = {_column_name(column): _rank_models(column) for column in shared}
+    pivot = ranks[_column_name(shared[0])]
     order = sorted(pivot, key=lambda model: (pivot[model], model))
     return [
         {"model": model, "score": score, "rank": of_model[model]}
@@ -37,11 +37,11 @@ def ranked(columns: Sequence[Column]) -> list[dict[str, Any]]:
     ]
 
 
-def rank_plot(columns: Sequence[Column]) -> alt.Chart:
+def rank_plot(columns: Sequence[ScoreColumn]) -> alt.Chart:
     """Return the plot: models by their rank on the first column, a dot for their rank on each."""
     import altair as alt
 
-    rows = ranked(columns)
+    rows = rank_rows(columns)
     models = list(dict.fromkeys(row["model"] for row in rows))
     names = list(dict.fromkeys(row["score"] for row in rows))
     chart: alt.Chart = (
@@ -64,11 +64,11 @@ def rank_plot(columns: Sequence[Column]) -> alt.Chart:
     return chart
 
 
-def _name(column: Column) -> str:
+def _column_name(column: ScoreColumn) -> str:
     return f"{column.task} {column.label}"
 
 
-def _ranks(column: Column) -> dict[str, float]:
+def _rank_models(column: ScoreColumn) -> dict[str, float]:
     from scipy.stats import rankdata
 
     models = list(column.scores)

@@ -50,36 +50,36 @@ def reference_ranks(
     >>> reference_ranks(vectors, np.array([[0, 3]]), "l2", "sentence")[0].rank.tolist()
     [3]
     """
-    prepared = _prepared(vectors, similarity, level)
+    prepared = _prepare_vectors(vectors, similarity, level)
     score = _closeness if similarity == "l2" else _inner_products
     rank, positive = np.empty(len(pairs), np.int64), np.empty(len(pairs))
-    own = 0
-    for at, (x, y) in enumerate(progress(pairs, "ranking as published", len(pairs))):
-        positive[at], background = score(prepared, x, y)
+    n_copies_above = 0
+    for index, (x, y) in enumerate(progress(pairs, "ranking as published", len(pairs))):
+        positive[index], background = score(prepared, x, y)
         # n less the place of the positive in the sorted scores, NaN last, to the right of what equals it
-        above = ~(background <= positive[at]) & ~np.isnan(positive[at])
-        rank[at] = max(1, int(np.count_nonzero(above)))
-        own += int(background[y] > positive[at])
-    return Ranks(rank, rank, positive, len(vectors)), own
+        above = ~(background <= positive[index]) & ~np.isnan(positive[index])
+        rank[index] = max(1, int(np.count_nonzero(above)))
+        n_copies_above += int(background[y] > positive[index])
+    return Ranks(rank, rank, positive, len(vectors)), n_copies_above
 
 
-def _prepared(vectors: NDArray[np.float32], similarity: Similarity, level: Level) -> Vectors:
-    known = np.asarray(np.isfinite(vectors).all(axis=1))
-    if not known.any():
-        known[:] = True  # nothing to fill with: every score is NaN
+def _prepare_vectors(vectors: NDArray[np.float32], similarity: Similarity, level: Level) -> Vectors:
+    has_vector = np.asarray(np.isfinite(vectors).all(axis=1))
+    if not has_vector.any():
+        has_vector[:] = True  # nothing to fill with: every score is NaN
     filled: Vectors = vectors
     if level == "sentence":
-        if not known.all():
+        if not has_vector.all():
             # where one sentence is unknown all vectors become float64 there
-            filled = np.where(known[:, None], vectors.astype(np.float64), 1e-9)
+            filled = np.where(has_vector[:, None], vectors.astype(np.float64), 1e-9)
         filled = filled - filled.mean(axis=0)
     else:
-        filled = vectors - vectors[known].mean(axis=0)
+        filled = vectors - vectors[has_vector].mean(axis=0)
     if similarity != "l2":
         with np.errstate(invalid="ignore", divide="ignore"):
             filled = filled / np.linalg.norm(filled, axis=1)[:, None]
     if level == "word":
-        filled = np.where(known[:, None], filled, filled[known].mean(axis=0))
+        filled = np.where(has_vector[:, None], filled, filled[has_vector].mean(axis=0))
     return filled
 
 

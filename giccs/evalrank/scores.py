@@ -21,12 +21,12 @@ from giccs.measures.results import Result
 __all__ = [
     "DOWNSTREAM",
     "INTRINSIC",
-    "Asked",
-    "Column",
-    "Table",
-    "asked",
-    "scores",
-    "some_of",
+    "ScoreColumn",
+    "ScoreSelector",
+    "ScoreTable",
+    "collect_scores",
+    "parse_selector",
+    "shorten_list",
 ]
 
 WORD_SIMILARITY = "word-similarity"
@@ -40,14 +40,14 @@ INTRINSIC: Mapping[str, tuple[tuple[str, ...], bool]] = {
 """Intrinsic task -> the metrics that are taken where none is named, and whether of each of its sets."""
 DOWNSTREAM = "classification"
 DOWNSTREAM_METRIC = "accuracy"
-SET = "set"
+SET_KEY = "set"
 
-By = tuple[tuple[str, str], ...]
+GroupKey = tuple[tuple[str, str], ...]
 """What the items of a group have in common, as names and values; empty for all of the data."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ScoreSelector:
     """Which columns are wanted."""
 
     task: str
@@ -56,26 +56,28 @@ class Asked:
     group: str | None = None
     """None: each set, or all of the data, as `INTRINSIC` says; empty: all of the data."""
 
-    def wants(self, result: Result, metric: str, by: By) -> bool:
+    def matches(self, result: Result, metric: str, by: GroupKey) -> bool:
         """Tell whether a number of a result is wanted."""
         metrics, of_sets = INTRINSIC.get(self.task, ((), False))
         if result.task != self.task or metric not in ((self.metric,) if self.metric else metrics):
             return False
         if self.group is not None:
             return ",".join(value for _, value in by) == self.group
-        return tuple(name for name, _ in by) == ((SET,) if of_sets and _has_sets(result) else ())
+        return tuple(name for name, _ in by) == (
+            (SET_KEY,) if of_sets and _has_sets(result) else ()
+        )
 
     def __str__(self) -> str:
         return ":".join(part for part in (self.task, self.metric, self.group) if part is not None)
 
 
 @dataclass(frozen=True)
-class Column:
+class ScoreColumn:
     """A score, and the models that have it."""
 
     task: str
     metric: str
-    by: By
+    by: GroupKey
     setting: str
     """How it was asked, where that differs between columns of its task; and of which data."""
     scores: Mapping[str, float]
@@ -98,91 +100,102 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
+class ScoreTable:
     """The columns that were asked for, and what was left out of them."""
 
-    columns: tuple[Column, ...]
-    set_aside: int
+    columns: tuple[ScoreColumn, ...]
+    n_superseded: int
     """Results in place of which a newer one counts."""
     undefined: tuple[str, ...]
     """``COLUMN: REASON: MODELS`` for scores that are NaN or left out."""
-    not_found: tuple[Asked, ...]
+    unmatched: tuple[ScoreSelector, ...]
     """What no result has."""
 
 
 def _has_sets(result: Result) -> bool:
-    return any(tuple(group.by) == (SET,) for group in result.groups)
+    return any(tuple(group.by) == (SET_KEY,) for group in result.groups)
 
 
-def asked(text: str) -> Asked:
+def parse_selector(text: str) -> ScoreSelector:
     """Return what ``TASK[:METRIC[:GROUP]]`` asks for.
 
-    >>> asked("word-similarity:spearman:SIMLEX-999").group
+    >>> parse_selector("word-similarity:spearman:SIMLEX-999").group
     'SIMLEX-999'
     """
     task, *more = text.split(":", 2)
-    return Asked(task, *more)
+    return ScoreSelector(task, *more)
 
 
-Kind = tuple[str, str, str]
+ResultKind = tuple[str, str, str]
 """Task, setting, data."""
 
 
-def scores(results: Sequence[Result], wanted: Sequence[Asked]) -> Table:
+def collect_scores(results: Sequence[Result], selectors: Sequence[ScoreSelector]) -> ScoreTable:
     """Return a column for each number that is wanted, in the order of `wanted`, then of the results."""
-    of_task = [result for result in results if any(result.task == one.task for one in wanted)]
-    newest = _newest(of_task)
-    found: dict[tuple[int, Kind, str, By], dict[str, float]] = {}
+    of_task = [
+        result for result in results if any(result.task == selector.task for selector in selectors)
+    ]
+    newest = _newest_results(of_task)
+    scores_by_column: dict[tuple[int, ResultKind, str, GroupKey], dict[str, float]] = {}
     undefined: dict[str, list[str]] = {}
     for result in newest:
-        for metric, by, estimate in _numbers(result):
-            places = [n for n, one in enumerate(wanted) if one.wants(result, metric, by)]
-            if not places:
+        for metric, by, estimate in _estimates(result):
+            matching = [
+                n for n, selector in enumerate(selectors) if selector.matches(result, metric, by)
+            ]
+            if not matching:
                 continue
-            what = " ".join([result.task, metric, *(name for _, name in by)])
-            if reason := _left_out(result, by, estimate, wanted[places[0]]):
-                undefined.setdefault(f"{what}: {reason}", []).append(result.model)
+            score_name = " ".join([result.task, metric, *(name for _, name in by)])
+            if reason := _exclusion_reason(result, by, estimate, selectors[matching[0]]):
+                undefined.setdefault(f"{score_name}: {reason}", []).append(result.model)
                 continue
-            column = found.setdefault((places[0], _kind(result), metric, by), {})
+            column = scores_by_column.setdefault(
+                (matching[0], _result_kind(result), metric, by), {}
+            )
             if math.isnan(value := estimate.value):
-                undefined.setdefault(f"{what}: {estimate.reason}", []).append(result.model)
+                undefined.setdefault(f"{score_name}: {estimate.reason}", []).append(result.model)
             else:
                 column[result.model] = -value if metric in LOWER_IS_BETTER_METRICS else value
-    names = _settings(newest)
+    names = _setting_labels(newest)
     columns = [
-        Column(kind[0], metric, by, names[kind], values)
-        for (_, kind, metric, by), values in sorted(found.items(), key=lambda one: one[0][0])
+        ScoreColumn(kind[0], metric, by, names[kind], values)
+        for (_, kind, metric, by), values in sorted(
+            scores_by_column.items(), key=lambda one: one[0][0]
+        )
     ]
-    there = {place for place, *_ in found}
-    missing = [one for place, one in enumerate(wanted) if place not in there]
-    lost = tuple(f"{what}: {some_of(models)}" for what, models in undefined.items())
-    return Table(tuple(columns), len(of_task) - len(newest), lost, tuple(missing))
+    matched = {index for index, *_ in scores_by_column}
+    missing = [selector for unmatched, selector in enumerate(selectors) if unmatched not in matched]
+    lost = tuple(
+        f"{undefined_lines}: {shorten_list(models)}"
+        for undefined_lines, models in undefined.items()
+    )
+    return ScoreTable(tuple(columns), len(of_task) - len(newest), lost, tuple(missing))
 
 
-def some_of(models: Sequence[str]) -> str:
+def shorten_list(models: Sequence[str]) -> str:
     """Return the first three names, and how many there are where that is more.
 
-    >>> some_of(["a", "b", "c", "d"])
+    >>> shorten_list(["a", "b", "c", "d"])
     'a, b, c, ... (4 models)'
     """
     names = ", ".join(models[:3])
     return names if len(models) <= 3 else f"{names}, ... ({len(models)} models)"
 
 
-def _newest(results: Sequence[Result]) -> list[Result]:
+def _newest_results(results: Sequence[Result]) -> list[Result]:
     """Return the newest result of each model and kind, by kind and model."""
-    found: dict[tuple[Kind, str], Result] = {}
+    newest_by_key: dict[tuple[ResultKind, str], Result] = {}
     for result in sorted(results, key=lambda one: str(one.environment.get("when", ""))):
-        found[_kind(result), result.model] = result
-    return [found[key] for key in sorted(found)]
+        newest_by_key[_result_kind(result), result.model] = result
+    return [newest_by_key[key] for key in sorted(newest_by_key)]
 
 
-def _kind(result: Result) -> Kind:
-    how = result.signature
-    return result.task, str(how.get("setting", "")), str(how.get("data", ""))
+def _result_kind(result: Result) -> ResultKind:
+    signature = result.signature
+    return result.task, str(signature.get("setting", "")), str(signature.get("data", ""))
 
 
-def _numbers(result: Result) -> Iterator[tuple[str, By, Estimate]]:
+def _estimates(result: Result) -> Iterator[tuple[str, GroupKey, Estimate]]:
     for metric, estimate in result.metrics.items():
         yield metric, (), estimate
     for group in result.groups:
@@ -191,28 +204,32 @@ def _numbers(result: Result) -> Iterator[tuple[str, By, Estimate]]:
             yield metric, by, estimate
 
 
-def _left_out(result: Result, by: By, estimate: Estimate, wanted: Asked) -> str:
+def _exclusion_reason(
+    result: Result, by: GroupKey, estimate: Estimate, selector: ScoreSelector
+) -> str:
     """Return why a word-similarity score does not count; empty where it does, and for a set that is named."""
     if result.task != WORD_SIMILARITY:
         return ""
     is_mean = not by and _has_sets(result)
     if is_mean and "mean" not in result.signature:
         return "a mean over all sets, by an earlier version; evaluate again"
-    if is_mean or wanted.group is not None or estimate.n >= MIN_KNOWN_PAIRS:
+    if is_mean or selector.group is not None or estimate.n >= MIN_KNOWN_PAIRS:
         return ""
     return f"fewer than {MIN_KNOWN_PAIRS} known pairs"
 
 
-def _settings(results: Sequence[Result]) -> dict[Kind, str]:
+def _setting_labels(results: Sequence[Result]) -> dict[ResultKind, str]:
     """Return for each kind of result what of setting and data tells it from others of its task."""
-    kinds = {_kind(result): str(result.environment.get("data", "")) for result in results}
+    kinds = {_result_kind(result): str(result.environment.get("data", "")) for result in results}
     names = {}
     for kind, data in kinds.items():
         task, setting, content = kind
-        others = [other for other in kinds if other[0] == task]
-        said = [setting] if len({other[1] for other in others}) > 1 and setting else []
-        if len({other[2] for other in others}) > 1:
-            same = [o for o in others if kinds[o] == data and o[2] != content]
-            said.append(f"{data} {content[:6]}" if same else data)
-        names[kind] = ", ".join(said)
+        same_task = [other_kind for other_kind in kinds if other_kind[0] == task]
+        labels = (
+            [setting] if len({other_kind[1] for other_kind in same_task}) > 1 and setting else []
+        )
+        if len({other_kind[2] for other_kind in same_task}) > 1:
+            same_name = [o for o in same_task if kinds[o] == data and o[2] != content]
+            labels.append(f"{data} {content[:6]}" if same_name else data)
+        names[kind] = ", ".join(labels)
     return names

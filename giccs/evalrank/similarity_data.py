@@ -17,19 +17,19 @@ from functools import cached_property
 from pathlib import Path
 
 from bws.problems import InputError, Problem
-from giccs.evalrank.data import holds_pairs
+from giccs.evalrank.data import is_ranking_folder
 from giccs.evalrank.semeval_sts import input_files, set_name
 from giccs.evalrank.similarity_formats import Columns, RatedFile, RatedPair, read_rated
 
 __all__ = ["SimilarityData", "SimilaritySet", "read_similarity"]
 
-ENDINGS = (".txt", ".csv", ".tsv", ".jsonl")
-IN_PARTS: Mapping[str, tuple[str, ...]] = {
+DATA_SUFFIXES = (".txt", ".csv", ".tsv", ".jsonl")
+MULTI_FILE_SETS: Mapping[str, tuple[str, ...]] = {
     "STS-Benchmark": ("sts-train.csv", "sts-dev.csv", "sts-test.csv"),
     "SICK": ("SICK_train.txt", "SICK_trial.txt", "SICK_test_annotated.txt"),
 }
 """Name of a set -> the files it comes in, in the order in which they are joined."""
-BESIDE = ("readme", "license", "licence")
+NON_DATA_PREFIXES = ("readme", "license", "licence")
 """How files begin that lie beside data and hold none."""
 
 
@@ -62,19 +62,27 @@ class SimilarityData:
     def fingerprint(self) -> str:
         """SHA-256 over the content, whatever the order of the rows and the form of the files."""
         lines = sorted(
-            json.dumps([one.name if len(self.sets) > 1 else "", *pair], ensure_ascii=False)
-            for one in self.sets
-            for pair in one.pairs
+            json.dumps(
+                [similarity_set.name if len(self.sets) > 1 else "", *pair], ensure_ascii=False
+            )
+            for similarity_set in self.sets
+            for pair in similarity_set.pairs
         )
         return hashlib.sha256("\n".join(lines).encode("utf-8")).hexdigest()
 
     def first(self, pairs: int) -> SimilarityData:
         """Return the data of the first `pairs` pairs of every set."""
-        return replace(self, sets=tuple(replace(one, pairs=one.pairs[:pairs]) for one in self.sets))
+        return replace(
+            self,
+            sets=tuple(
+                replace(similarity_set, pairs=similarity_set.pairs[:pairs])
+                for similarity_set in self.sets
+            ),
+        )
 
     def described(self) -> str:
         """Return how many pairs of how many sets there are."""
-        pairs = f"{sum(len(one.pairs) for one in self.sets)} pairs"
+        pairs = f"{sum(len(similarity_set.pairs) for similarity_set in self.sets)} pairs"
         return pairs if len(self.sets) == 1 else f"{pairs} in {len(self.sets)} sets"
 
 
@@ -85,64 +93,71 @@ def read_similarity(data: str | os.PathLike[str], columns: Columns | None = None
     Pairs that repeat an earlier one of their set, in either order, are kept: a warning counts them.
     """
     name = os.fspath(data)
-    found: dict[str, list[RatedFile]] = {}
+    files_by_set: dict[str, list[RatedFile]] = {}
     problems: list[Problem] = []
-    for source, paths in _sources(Path(data)):
+    for source, paths in _find_sets(Path(data)):
         for path in paths:
             try:
-                found.setdefault(source, []).append(read_rated(path, columns))
+                files_by_set.setdefault(source, []).append(read_rated(path, columns))
             except InputError as error:
                 problems += error.problems
     if problems:
         raise InputError(problems)
-    sets = tuple(_joined(source, files) for source, files in found.items())
+    sets = tuple(_join_files(source, files) for source, files in files_by_set.items())
     warnings = [
-        *_unused(Path(data), sets),
-        *(text for one in sets for text in (*_missing(one), *_unrated(one), *_repeated(one))),
+        *_unused_file_warnings(Path(data), sets),
+        *(
+            text
+            for similarity_set in sets
+            for text in (
+                *_missing_file_warnings(similarity_set),
+                *_unrated_warnings(similarity_set),
+                *_repeated_pair_warnings(similarity_set),
+            )
+        ),
     ]
     return SimilarityData(name, sets, tuple(Problem(name, None, text) for text in warnings))
 
 
-def _sources(place: Path) -> Iterator[tuple[str, Sequence[Path]]]:
+def _find_sets(location: Path) -> Iterator[tuple[str, Sequence[Path]]]:
     """Yield the name and the files of every set."""
-    if not place.is_dir():
-        yield _stem(place), [place]
+    if not location.is_dir():
+        yield _set_stem(location), [location]
         return
-    for name, parts in IN_PARTS.items():
-        if any((place / part).is_file() for part in parts):
-            yield name, [place / part for part in parts if (place / part).is_file()]
+    for name, parts in MULTI_FILE_SETS.items():
+        if any((location / part).is_file() for part in parts):
+            yield name, [location / part for part in parts if (location / part).is_file()]
             return
-    if holds_pairs(place):
+    if is_ranking_folder(location):
         message = "holds ranking data (for evalrank-* and uniformity); rated pairs are expected"
-        raise InputError(Problem(str(place), None, message))
-    files = [path for path in sorted(place.iterdir()) if _is_data(path)]
+        raise InputError(Problem(str(location), None, message))
+    files = [path for path in sorted(location.iterdir()) if _is_data(path)]
     if any(map(set_name, files)):
-        yield from _semeval_sets(place, files)
+        yield from _semeval_sets(location, files)
         return
     if not files:
-        inside = ", ".join(sorted(path.name for path in place.iterdir() if path.is_dir()))
-        message = (
-            f"holds no file that ends with {', '.join(ENDINGS)}; name a file or a folder that does"
-        )
+        inside = ", ".join(sorted(path.name for path in location.iterdir() if path.is_dir()))
+        endings = ", ".join(DATA_SUFFIXES)
+        message = f"holds no file that ends with {endings}; name a file or a folder that does"
         hint = f" (in it are the folders {inside})" if inside else ""
-        raise InputError(Problem(str(place), None, message + hint))
+        raise InputError(Problem(str(location), None, message + hint))
     for path in files:
-        yield _stem(path), [path]
+        yield _set_stem(path), [path]
 
 
-def _semeval_sets(place: Path, files: Sequence[Path]) -> Iterator[tuple[str, Sequence[Path]]]:
+def _semeval_sets(location: Path, files: Sequence[Path]) -> Iterator[tuple[str, Sequence[Path]]]:
     inputs = input_files(files)
     if not inputs:
         message = "holds gold scores (STS.gs.*) without their texts; copy STS.input.* into it"
-        raise InputError(Problem(str(place), None, message))
+        raise InputError(Problem(str(location), None, message))
     for path in inputs:
         yield set_name(path), [path]
 
 
-def _unused(place: Path, sets: Sequence[SimilaritySet]) -> Iterator[str]:
+def _unused_file_warnings(location: Path, sets: Sequence[SimilaritySet]) -> Iterator[str]:
     """Yield a warning for the data files of a folder that belong to no set."""
-    used = {file for one in sets for file, _ in one.files}
-    files = sorted(place.iterdir()) if place.is_dir() else []
+    used = {file for similarity_set in sets for file, _ in similarity_set.files}
+    files = sorted(location.iterdir()) if location.is_dir() else []
     if unused := [path.name for path in files if _is_data(path) and str(path) not in used]:
         yield f"{', '.join(unused)}: skipped, part of no set"
 
@@ -151,40 +166,44 @@ def _is_data(path: Path) -> bool:
     name = path.name.lower()
     return (
         path.is_file()
-        and name.removesuffix(".gz").endswith(ENDINGS)
-        and not name.startswith((".", *BESIDE))
+        and name.removesuffix(".gz").endswith(DATA_SUFFIXES)
+        and not name.startswith((".", *NON_DATA_PREFIXES))
     )
 
 
-def _stem(path: Path) -> str:
+def _set_stem(path: Path) -> str:
     return set_name(path) or Path(path.name.removesuffix(".gz")).stem
 
 
-def _joined(name: str, files: Sequence[RatedFile]) -> SimilaritySet:
-    scales = {one.scale for one in files}
+def _join_files(name: str, files: Sequence[RatedFile]) -> SimilaritySet:
+    scales = {file.scale for file in files}
     return SimilaritySet(
         name,
-        tuple(pair for one in files for pair in one.pairs),
+        tuple(pair for file in files for pair in file.pairs),
         scales.pop() if len(scales) == 1 else None,
-        tuple(file for one in files for file in one.files),
-        sum(one.n_unrated for one in files),
+        tuple(file for rated_file in files for file in rated_file.files),
+        sum(file.n_unrated for file in files),
     )
 
 
-def _missing(of: SimilaritySet) -> Iterator[str]:
-    there = {Path(file).name for file, _ in of.files}
-    lost = [part for part in IN_PARTS.get(of.name, ()) if part not in there]
-    if lost:
-        yield f"{of.name}: {', '.join(lost)} is not there; the set is what the other files hold"
+def _missing_file_warnings(similarity_set: SimilaritySet) -> Iterator[str]:
+    present_files = {Path(file).name for file, _ in similarity_set.files}
+    missing_files = [
+        part for part in MULTI_FILE_SETS.get(similarity_set.name, ()) if part not in present_files
+    ]
+    if missing_files:
+        names = ", ".join(missing_files)
+        yield f"{similarity_set.name}: {names} is not there; the set is what the other files hold"
 
 
-def _unrated(of: SimilaritySet) -> Iterator[str]:
-    if of.n_unrated:
-        rows = of.n_unrated + len(of.pairs)
-        yield f"{of.name}: {of.n_unrated} of {rows} rows have no gold score; skipped"
+def _unrated_warnings(similarity_set: SimilaritySet) -> Iterator[str]:
+    if similarity_set.n_unrated:
+        rows = similarity_set.n_unrated + len(similarity_set.pairs)
+        yield f"{similarity_set.name}: {similarity_set.n_unrated} of {rows} rows have no gold score; skipped"
 
 
-def _repeated(of: SimilaritySet) -> Iterator[str]:
-    again = len(of.pairs) - len({pair.texts for pair in of.pairs})
-    if again:
-        yield f"{of.name}: {again} of {len(of.pairs)} pairs repeat an earlier one, and stay"
+def _repeated_pair_warnings(similarity_set: SimilaritySet) -> Iterator[str]:
+    n_repeated = len(similarity_set.pairs) - len({pair.texts for pair in similarity_set.pairs})
+    if n_repeated:
+        share = f"{n_repeated} of {len(similarity_set.pairs)} pairs"
+        yield f"{similarity_set.name}: {share} repeat an earlier one, and stay"

@@ -25,9 +25,9 @@ from giccs.evalrank.semeval_sts import gold_path, read_gold_rows
 __all__ = ["Columns", "RatedFile", "RatedPair", "read_rated"]
 
 Scale = tuple[float, float]
-STS: Scale = (0.0, 5.0)
-STS_FIELDS, STS_SCORE = 7, 4
-FORMS = (
+STS_SCALE: Scale = (0.0, 5.0)
+STS_MIN_FIELDS, STS_SCORE_INDEX = 7, 4
+KNOWN_FORMATS = (
     "known are: a header with text1, text2, score; word, word, score without a header; the files of "
     "STS-Benchmark, SemEval's STS (STS.input.* with STS.gs.*), SICK and STR; a benchmark of giccs (.jsonl)"
 )
@@ -41,7 +41,7 @@ class Columns(NamedTuple):
     score: str
 
 
-HEADERS: tuple[tuple[Columns, Scale | None], ...] = (
+KNOWN_HEADERS: tuple[tuple[Columns, Scale | None], ...] = (
     (Columns("text1", "text2", "score"), None),
     (Columns("sentence1", "sentence2", "score"), None),
     (Columns("sentence1", "sentence2", "similarity_score"), None),
@@ -79,7 +79,7 @@ class RatedFile:
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _FileContent:
     """What stands in a file: (line, text, text, score as it is written), and which lines are wrong."""
 
     rows: Sequence[tuple[int, str, str, str]]
@@ -98,18 +98,19 @@ def read_rated(path: str | os.PathLike[str], columns: Columns | None = None) -> 
     name = display_name(path)
     data = read_bytes(path)
     if name.removesuffix(".gz").endswith(".jsonl"):
-        found = _benchmark(path)
+        found = _read_benchmark_items(path)
     elif columns is None and (gold := gold_path(Path(path))):
-        found = _semeval(Path(path), data, gold)
+        found = _read_semeval(Path(path), data, gold)
     else:
-        found = _rows(text_bytes(data, name), name, columns)
+        found = _parse_content(text_bytes(data, name), name, columns)
     pairs, problems = [], list(found.problems)
-    of_scores = found.scores[0] if found.scores else name
-    for line, first, second, written in found.rows:
-        pair = RatedPair(first.strip(), second.strip(), _number(written))
+    score_file = found.scores[0] if found.scores else name
+    for line, first, second, score_text in found.rows:
+        pair = RatedPair(first.strip(), second.strip(), _parse_number(score_text))
         problems += [Problem(name, line, fault) for fault in _text_faults(pair)]
         problems += [
-            Problem(of_scores, line, fault) for fault in _score_faults(pair, written, found.scale)
+            Problem(score_file, line, fault)
+            for fault in _score_faults(pair, score_text, found.scale)
         ]
         pairs.append(pair)
     if not pairs and not problems:
@@ -126,139 +127,146 @@ def _text_faults(pair: RatedPair) -> Iterator[str]:
         yield "a text is empty; a pair needs two"
 
 
-def _score_faults(pair: RatedPair, written: str, scale: Scale | None) -> Iterator[str]:
+def _score_faults(pair: RatedPair, score_text: str, scale: Scale | None) -> Iterator[str]:
     if not math.isfinite(pair.score):
-        yield f"the score is {written!r}; it must be a number"
+        yield f"the score is {score_text!r}; it must be a number"
     elif scale and not scale[0] <= pair.score <= scale[1]:
-        yield f"the score is {written}; it must be from {scale[0]:g} to {scale[1]:g}"
+        yield f"the score is {score_text}; it must be from {scale[0]:g} to {scale[1]:g}"
 
 
-def _number(written: str) -> float:
+def _parse_number(text: str) -> float:
     """Return the number, NaN where it is none.
 
-    >>> _number(" 3.5\\r"), _number("high"), _number("1_0")
+    >>> _parse_number(" 3.5\\r"), _parse_number("high"), _parse_number("1_0")
     (3.5, nan, nan)
     """
     try:
-        return math.nan if "_" in written else float(written)
+        return math.nan if "_" in text else float(text)
     except ValueError:
         return math.nan
 
 
-def _benchmark(path: str | os.PathLike[str]) -> _Rows:
+def _read_benchmark_items(path: str | os.PathLike[str]) -> _FileContent:
     from giccs.benchmark import read_benchmark
 
     items = read_benchmark(path).items
     rows = [
-        (line, one.last_turn, one.utterance, repr(one.score)) for line, one in enumerate(items, 1)
+        (line, item.last_turn, item.utterance, repr(item.score))
+        for line, item in enumerate(items, 1)
     ]
-    return _Rows(rows, scale=(0.0, 1.0))
+    return _FileContent(rows, scale=(0.0, 1.0))
 
 
-def _semeval(path: Path, data: bytes, gold: Path) -> _Rows:
-    found = read_gold_rows(path, data, gold)
-    scores = (str(gold), found.gold_bytes)
-    return _Rows(found.rows, found.problems, STS, scores, found.n_unrated)
+def _read_semeval(path: Path, data: bytes, gold: Path) -> _FileContent:
+    gold_rows = read_gold_rows(path, data, gold)
+    scores = (str(gold), gold_rows.gold_bytes)
+    return _FileContent(gold_rows.rows, gold_rows.problems, STS_SCALE, scores, gold_rows.n_unrated)
 
 
-def _rows(data: bytes, name: str, columns: Columns | None) -> _Rows:
+def _parse_content(data: bytes, name: str, columns: Columns | None) -> _FileContent:
     text = data.decode("utf-8")
     first = next((line for line in text.split("\n") if line.strip()), "")
-    if columns is None and _is_sts(first.split("\t")):
-        return _fields(text, name, STS_FIELDS, (5, 6, STS_SCORE), "\t", STS)
-    if columns is None and (three := _three(first)):
-        return _fields(text, name, 3, *three, None)
+    if columns is None and _is_sts_benchmark(first.split("\t")):
+        return _parse_fields(text, name, STS_MIN_FIELDS, (5, 6, STS_SCORE_INDEX), "\t", STS_SCALE)
+    if columns is None and (layout := _three_field_layout(first)):
+        return _parse_fields(text, name, 3, *layout, None)
     table = table_of(data, name)
-    columns, scale = (columns, None) if columns else _known(table)
+    columns, scale = (columns, None) if columns else _known_columns(table)
     return _table_rows(table, columns, scale)
 
 
-def _is_sts(fields: Sequence[str]) -> bool:
-    return len(fields) >= STS_FIELDS and not math.isnan(_number(fields[STS_SCORE]))
+def _is_sts_benchmark(fields: Sequence[str]) -> bool:
+    return len(fields) >= STS_MIN_FIELDS and not math.isnan(_parse_number(fields[STS_SCORE_INDEX]))
 
 
-def _three(line: str) -> tuple[tuple[int, int, int], str | None] | None:
+def _three_field_layout(line: str) -> tuple[tuple[int, int, int], str | None] | None:
     """Return where a line of three fields has its texts and its score, and what is between; None for others.
 
-    >>> _three("sun sunlight 50.0"), _three("5.0\\tEin Mann.\\tEin Kind."), _three("text1,text2,score")
-    (((0, 1, 2), None), ((1, 2, 0), '\\t'), None)
+    >>> _three_field_layout("sun sunlight 50.0"), _three_field_layout("text1,text2,score")
+    (((0, 1, 2), None), None)
+    >>> _three_field_layout("5.0\\tEin Mann.\\tEin Kind.")
+    ((1, 2, 0), '\\t')
     """
-    for between in ("\t", None):
-        fields = line.split(between)
-        if len(fields) == 3 and not math.isnan(_number(fields[2])):
-            return (0, 1, 2), between
-        if between and len(fields) == 3 and not math.isnan(_number(fields[0])):
-            return (1, 2, 0), between
+    for separator in ("\t", None):
+        fields = line.split(separator)
+        if len(fields) == 3 and not math.isnan(_parse_number(fields[2])):
+            return (0, 1, 2), separator
+        if separator and len(fields) == 3 and not math.isnan(_parse_number(fields[0])):
+            return (1, 2, 0), separator
     return None
 
 
-def _fields(
-    text: str, name: str, least: int, places: tuple[int, int, int], between: str | None,
+def _parse_fields(
+    text: str, name: str, min_fields: int, indices: tuple[int, int, int], separator: str | None,
     scale: Scale | None,
-) -> _Rows:  # fmt: skip
+) -> _FileContent:  # fmt: skip
     """Return rows of fields that are not quoted; `least` fields, and exactly so many where it is three."""
     rows: list[tuple[int, str, str, str]] = []
     problems = []
     for number, line in enumerate(text.split("\n"), 1):
-        fields = line.split(between)
+        fields = line.split(separator)
         if not line.strip():
             continue
-        if len(fields) < least or (least == 3 and len(fields) > 3):
-            needed = "3" if least == 3 else f"{least} or more"
-            if between is None and len(fields) > 3:
-                needed += ", or tabs between where a text has spaces"
-            problems.append(Problem(name, number, f"{len(fields)} fields; a row has {needed}"))
+        if len(fields) < min_fields or (min_fields == 3 and len(fields) > 3):
+            expected = "3" if min_fields == 3 else f"{min_fields} or more"
+            if separator is None and len(fields) > 3:
+                expected += ", or tabs between where a text has spaces"
+            problems.append(Problem(name, number, f"{len(fields)} fields; a row has {expected}"))
         else:
-            first, second, score = (fields[place] for place in places)
+            first, second, score = (fields[index] for index in indices)
             rows.append((number, first, second, score))
-    return _Rows(rows, problems, scale)
+    return _FileContent(rows, problems, scale)
 
 
-def _known(table: Table) -> tuple[Columns, Scale | None]:
-    there = set(table.frame.columns)
-    for columns, scale in HEADERS:
-        if there >= {name for name in columns if name}:
+def _known_columns(table: Table) -> tuple[Columns, Scale | None]:
+    column_names = set(table.frame.columns)
+    for columns, scale in KNOWN_HEADERS:
+        if column_names >= {name for name in columns if name}:
             return columns, scale
-    here = ", ".join(table.frame.columns[:8])
-    message = f"is in no known form of rated pairs (first line: {here[:80]}); {FORMS}"
+    first_columns = ", ".join(table.frame.columns[:8])
+    message = (
+        f"is in no known form of rated pairs (first line: {first_columns[:80]}); {KNOWN_FORMATS}"
+    )
     raise InputError(Problem(table.file, None, message))
 
 
-def _table_rows(table: Table, columns: Columns, scale: Scale | None) -> _Rows:
+def _table_rows(table: Table, columns: Columns, scale: Scale | None) -> _FileContent:
     missing = [name for name in columns if name and name not in table.frame.columns]
     if missing:
-        there = ", ".join(table.frame.columns)
-        message = f"has no column {', '.join(missing)}; its columns are {there}"
+        available = ", ".join(table.frame.columns)
+        message = f"has no column {', '.join(missing)}; its columns are {available}"
         raise InputError(Problem(table.file, None, message))
     lines = table.lines.tolist()
     firsts, scores = (table.frame[name].to_list() for name in (columns.first, columns.score))
     if columns.second:
         seconds = table.frame[columns.second].to_list()
-        return _Rows(list(zip(lines, firsts, seconds, scores, strict=True)), table.problems, scale)
-    return _two_lines(table, lines, firsts, scores, scale)
+        return _FileContent(
+            list(zip(lines, firsts, seconds, scores, strict=True)), table.problems, scale
+        )
+    return _two_line_rows(table, lines, firsts, scores, scale)
 
 
-def _two_lines(
+def _two_line_rows(
     table: Table, lines: Sequence[int], cells: Sequence[str], scores: Sequence[str],
     scale: Scale | None,
-) -> _Rows:  # fmt: skip
+) -> _FileContent:  # fmt: skip
     """Return rows whose two texts are the lines of one cell; quotes around every text of the file go."""
-    split = [cell.strip().split("\n") for cell in cells]
+    cell_lines = [cell.strip().split("\n") for cell in cells]
     problems = [
         Problem(table.file, line, f"{len(texts)} lines of text; a pair has two, a line each")
-        for line, texts in zip(lines, split, strict=True)
+        for line, texts in zip(lines, cell_lines, strict=True)
         if len(texts) != 2
     ]
-    quoted = all(_is_quoted(text) for texts in split for text in texts)
+    quoted = all(_is_quoted(text) for texts in cell_lines for text in texts)
     rows = [
-        (line, _bare(texts[0], quoted), _bare(texts[1], quoted), score)
-        for line, texts, score in zip(lines, split, scores, strict=True)
+        (line, _unquote(texts[0], quoted), _unquote(texts[1], quoted), score)
+        for line, texts, score in zip(lines, cell_lines, scores, strict=True)
         if len(texts) == 2
     ]
-    return _Rows(rows, [*table.problems, *problems], scale)
+    return _FileContent(rows, [*table.problems, *problems], scale)
 
 
-def _bare(text: str, quoted: bool) -> str:
+def _unquote(text: str, quoted: bool) -> str:
     return text.strip()[1:-1] if quoted else text
 
 

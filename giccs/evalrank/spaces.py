@@ -18,7 +18,15 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["SIMILARITIES", "TIE", "Cosine", "Distance", "Similarity", "Space", "space_of"]
+__all__ = [
+    "SIMILARITIES",
+    "TIE",
+    "CosineSpace",
+    "DistanceSpace",
+    "Similarity",
+    "Space",
+    "make_space",
+]
 
 Similarity = Literal["cos", "cos-centred", "l2"]
 SIMILARITIES = ("cos", "cos-centred", "l2")
@@ -27,12 +35,12 @@ TIE = 1e-6
 
 An encoder gives the same sentence other last bits in another batch: without a tolerance those decide.
 """
-AT_ONCE = 4096
+BLOCK_ROWS = 4096
 """Rows that are turned into float64 at a time."""
 
 Floats = NDArray[np.float64]
 Matrix = NDArray[np.float32]
-Places = NDArray[np.intp]
+Indices = NDArray[np.intp]
 
 
 class Space(Protocol):
@@ -43,23 +51,23 @@ class Space(Protocol):
     usable: NDArray[np.bool_]
     """(N,) whether a row has similarities at all."""
 
-    def rows(self, places: Places) -> Floats:
+    def rows(self, indices: Indices) -> Floats:
         """Return (n, D) rows whose inner products, with the offset, are scores."""
         ...
 
-    def offsets(self, places: Places) -> Floats:
+    def offsets(self, indices: Indices) -> Floats:
         """Return (n,) what a candidate's score has beside the inner product."""
         ...
 
-    def closeness(self, anchors: Places, others: Places) -> Floats:
+    def closeness(self, anchors: Indices, candidates: Indices) -> Floats:
         """Return (n,) what is compared, in float64: larger is nearer."""
         ...
 
-    def slack(self, anchors: Places) -> Floats:
+    def tie_tolerance(self, anchors: Indices) -> Floats:
         """Return (n,) how much closeness may differ and still be a tie."""
         ...
 
-    def score(self, closeness: Floats, anchors: Places) -> Floats:
+    def score(self, closeness: Floats, anchors: Indices) -> Floats:
         """Return (n,) the score that belongs to a closeness."""
         ...
 
@@ -68,7 +76,7 @@ class Space(Protocol):
         ...
 
 
-class Cosine:
+class CosineSpace:
     """Cosine similarity; a vector of length 0 has none."""
 
     def __init__(self, vectors: Matrix) -> None:
@@ -77,25 +85,25 @@ class Cosine:
         self.usable = np.isfinite(self._norms) & (self._norms > 0)
         self.lengths = np.ones(len(vectors))
 
-    def rows(self, places: Places) -> Floats:
+    def rows(self, indices: Indices) -> Floats:
         """Return (n, D) rows of length 1."""
-        return np.divide(self._vectors[places], self._norms[places, None], dtype=np.float64)
+        return np.divide(self._vectors[indices], self._norms[indices, None], dtype=np.float64)
 
-    def offsets(self, places: Places) -> Floats:
+    def offsets(self, indices: Indices) -> Floats:
         """Return zeros."""
-        return np.zeros(len(places))
+        return np.zeros(len(indices))
 
-    def closeness(self, anchors: Places, others: Places) -> Floats:
+    def closeness(self, anchors: Indices, candidates: Indices) -> Floats:
         """Return (n,) cosines."""
-        a, b = (self._vectors[rows].astype(np.float64) for rows in (anchors, others))
+        a, b = (self._vectors[rows].astype(np.float64) for rows in (anchors, candidates))
         dots = np.einsum("nd,nd->n", a, b)
-        return np.asarray(dots / self._norms[anchors] / self._norms[others], dtype=np.float64)
+        return np.asarray(dots / self._norms[anchors] / self._norms[candidates], dtype=np.float64)
 
-    def slack(self, anchors: Places) -> Floats:
+    def tie_tolerance(self, anchors: Indices) -> Floats:
         """Return `TIE`."""
         return np.full(len(anchors), TIE)
 
-    def score(self, closeness: Floats, anchors: Places) -> Floats:
+    def score(self, closeness: Floats, anchors: Indices) -> Floats:
         """Return the cosine itself."""
         return closeness
 
@@ -104,40 +112,40 @@ class Cosine:
         return closeness
 
 
-class Distance:
+class DistanceSpace:
     """Similarity 1 / (1 + Euclidean distance); ties are relative to the anchor's length."""
 
     def __init__(self, vectors: Matrix) -> None:
         self._vectors = vectors
         self._norms = _norms(vectors)
         self.usable = np.isfinite(self._norms)
-        self._centre = _mean(vectors, self.usable)
+        self._centre = _mean_row(vectors, self.usable)
         self.lengths = _norms(vectors, self._centre)
         longest = self.lengths[self.usable].max(initial=0.0)
         self._scale = 2.0 ** -np.ceil(np.log2(longest)) if longest > 0 else 1.0
         self.lengths *= self._scale
 
-    def rows(self, places: Places) -> Floats:
+    def rows(self, indices: Indices) -> Floats:
         """Return (n, D) rows less their mean, scaled by a power of 2."""
-        rows = self._vectors[places] - self._centre
+        rows = self._vectors[indices] - self._centre
         rows *= self._scale
         return rows
 
-    def offsets(self, places: Places) -> Floats:
+    def offsets(self, indices: Indices) -> Floats:
         """Return minus half the squared length."""
-        return np.asarray(-(self.lengths[places] ** 2) / 2, dtype=np.float64)
+        return np.asarray(-(self.lengths[indices] ** 2) / 2, dtype=np.float64)
 
-    def closeness(self, anchors: Places, others: Places) -> Floats:
+    def closeness(self, anchors: Indices, candidates: Indices) -> Floats:
         """Return (n,) negative distances, from the differences themselves: nothing cancels."""
-        a, b = (self._vectors[rows].astype(np.float64) for rows in (anchors, others))
+        a, b = (self._vectors[rows].astype(np.float64) for rows in (anchors, candidates))
         a -= b
         return np.asarray(-np.sqrt(np.einsum("nd,nd->n", a, a)), dtype=np.float64)
 
-    def slack(self, anchors: Places) -> Floats:
+    def tie_tolerance(self, anchors: Indices) -> Floats:
         """Return `TIE` times the anchor's length."""
         return TIE * self._norms[anchors]
 
-    def score(self, closeness: Floats, anchors: Places) -> Floats:
+    def score(self, closeness: Floats, anchors: Indices) -> Floats:
         """Return (|c|² - d²) / 2; a closeness above 0 is taken for 0."""
         distances = np.minimum(closeness, 0.0) * self._scale
         return np.asarray((self.lengths[anchors] ** 2 - distances**2) / 2, dtype=np.float64)
@@ -147,27 +155,27 @@ class Distance:
         return np.asarray(1 / (1 - closeness), dtype=np.float64)
 
 
-def space_of(vectors: Matrix, similarity: Similarity) -> Space:
+def make_space(vectors: Matrix, similarity: Similarity) -> Space:
     """Return the space of (N, D) float32 vectors; ValueError for another shape, type or similarity."""
     if vectors.ndim != 2 or vectors.dtype != np.float32:
-        given = f"{vectors.dtype} of shape {vectors.shape}"
-        raise ValueError(f"vectors are {given}; float32 of shape (N, D) is allowed")
+        actual = f"{vectors.dtype} of shape {vectors.shape}"
+        raise ValueError(f"vectors are {actual}; float32 of shape (N, D) is allowed")
     if similarity not in SIMILARITIES:
         raise ValueError(f"similarity is {similarity!r}; allowed: {', '.join(SIMILARITIES)}")
     if similarity == "l2":
-        return Distance(vectors)
-    return Cosine(vectors if similarity == "cos" else _centred(vectors))
+        return DistanceSpace(vectors)
+    return CosineSpace(vectors if similarity == "cos" else _center(vectors))
 
 
-def _centred(vectors: Matrix) -> Matrix:
-    centre = _mean(vectors, np.asarray(np.isfinite(vectors).all(axis=1)))
+def _center(vectors: Matrix) -> Matrix:
+    centre = _mean_row(vectors, np.asarray(np.isfinite(vectors).all(axis=1)))
     centred = np.empty_like(vectors)
-    for part in _parts(len(vectors)):
-        centred[part] = vectors[part] - centre
+    for block in _row_blocks(len(vectors)):
+        centred[block] = vectors[block] - centre
     return centred
 
 
-def _mean(vectors: Matrix, usable: NDArray[np.bool_]) -> Floats:
+def _mean_row(vectors: Matrix, usable: NDArray[np.bool_]) -> Floats:
     """Return (D,) the float64 mean of the usable rows; zeros where there is none."""
     if not usable.any():
         return np.zeros(vectors.shape[1])
@@ -175,16 +183,16 @@ def _mean(vectors: Matrix, usable: NDArray[np.bool_]) -> Floats:
     return mean
 
 
-def _parts(n: int) -> list[slice]:
-    return [slice(at, at + AT_ONCE) for at in range(0, n, AT_ONCE)]
+def _row_blocks(n: int) -> list[slice]:
+    return [slice(start, start + BLOCK_ROWS) for start in range(0, n, BLOCK_ROWS)]
 
 
 def _norms(vectors: Matrix, centre: Floats | None = None) -> Floats:
     """Return (N,) float64 norms of rows, less the centre; not finite where a number is not."""
     norms = np.empty(len(vectors))
-    for part in _parts(len(vectors)):
-        rows = vectors[part].astype(np.float64)
+    for block in _row_blocks(len(vectors)):
+        rows = vectors[block].astype(np.float64)
         rows = rows if centre is None else rows - centre
         with np.errstate(invalid="ignore"):  # inf - inf: such rows are not usable
-            norms[part] = np.sqrt(np.einsum("nd,nd->n", rows, rows))
+            norms[block] = np.sqrt(np.einsum("nd,nd->n", rows, rows))
     return norms

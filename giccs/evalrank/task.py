@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from giccs.evalrank.approximate import EXACT_UP_TO, approximate_ranks
 from giccs.evalrank.data import read_sentences, read_words
-from giccs.evalrank.measures import estimates
-from giccs.evalrank.ranking import CANDIDATES, QUERIES, Ranks, ranks_of
+from giccs.evalrank.measures import estimate_metrics
+from giccs.evalrank.ranking import CANDIDATE_BLOCK_SIZE, QUERY_BLOCK_SIZE, Ranks, compute_ranks
 from giccs.evalrank.records import Level, RankingData
 from giccs.evalrank.reference import reference_ranks
 from giccs.evalrank.spaces import TIE, Similarity
@@ -93,16 +93,20 @@ class EvalRank:
         log.debug("ranking %d pairs among %d texts by %s", pairs, len(vectors), self.similarity)
         ranks, facts = self._ranks(vectors, data, progress)
         log.debug("ranked (%s); measuring, %d resamples", facts, self.resamples)
-        without = len(vectors) - ranks.candidates
+        n_without_vector = len(vectors) - ranks.candidates
         return TaskOutput(
-            metrics=estimates(
-                ranks, data.pairs, without=without, resamples=self.resamples, seed=self.seed
+            metrics=estimate_metrics(
+                ranks,
+                data.pairs,
+                n_without_vector=n_without_vector,
+                resamples=self.resamples,
+                seed=self.seed,
             ),
             environment={
-                "background_without_vector": without,
+                "background_without_vector": n_without_vector,
                 **facts,
             },
-            predictions=_table(data, ranks),
+            predictions=_prediction_table(data, ranks),
         )
 
     def _ranks(
@@ -110,18 +114,20 @@ class EvalRank:
     ) -> tuple[Ranks, dict[str, Any]]:
         """Return the ranks, and what of how they were found belongs in the environment."""
         if self.reference:
-            ranks, own = reference_ranks(vectors, data.pairs, self.similarity, self.level, progress)
-            return ranks, {"own_copy_above": own}
+            ranks, n_copies_above = reference_ranks(
+                vectors, data.pairs, self.similarity, self.level, progress
+            )
+            return ranks, {"own_copy_above": n_copies_above}
         if len(vectors) > self.exact_up_to:
             return approximate_ranks(vectors, data.pairs, self.similarity, self.seed, progress)
-        ranks = ranks_of(vectors, data.pairs, self.similarity, progress)
+        ranks = compute_ranks(vectors, data.pairs, self.similarity, progress)
         return ranks, {
-            "block": [QUERIES, CANDIDATES],
-            "compared_in_float64": ranks.settled,
+            "block": [QUERY_BLOCK_SIZE, CANDIDATE_BLOCK_SIZE],
+            "compared_in_float64": ranks.n_exact_comparisons,
         }
 
 
-def _kind(level: Level) -> TaskKind:
+def _make_task_kind(level: Level) -> TaskKind:
     def open_tasks(options: TaskOptions) -> list[EvalRank]:
         similarity = cast(Similarity, options.similarity)
         return [EvalRank(level, similarity, options.reference, options.seed)]
@@ -129,22 +135,22 @@ def _kind(level: Level) -> TaskKind:
     return TaskKind(open_tasks, option_names=("similarity", "reference"))
 
 
-SENTENCES, WORDS = _kind("sentence"), _kind("word")
+SENTENCES, WORDS = _make_task_kind("sentence"), _make_task_kind("word")
 
 
-def _table(data: RankingData, ranks: Ranks) -> Any:
+def _prediction_table(data: RankingData, ranks: Ranks) -> Any:
     import polars
 
     anchor, positive = data.pairs.T
-    own = ranks.rank > 0
+    has_rank = ranks.rank > 0
     table = polars.DataFrame(
         {
-            "anchor": [data.texts[place] for place in anchor],
-            "positive": [data.texts[place] for place in positive],
+            "anchor": [data.texts[index] for index in anchor],
+            "positive": [data.texts[index] for index in positive],
             "rank": ranks.rank,
             "rank_pessimistic": ranks.pessimistic,
             "similarity": ranks.similarity,
         }
     )
-    measured = ["rank", "rank_pessimistic", "similarity"]
-    return table.with_columns(polars.when(polars.Series(own)).then(polars.col(measured)))
+    rank_columns = ["rank", "rank_pessimistic", "similarity"]
+    return table.with_columns(polars.when(polars.Series(has_rank)).then(polars.col(rank_columns)))

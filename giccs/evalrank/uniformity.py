@@ -37,12 +37,12 @@ __all__ = ["TASK", "Uniformity", "alignment", "open_tasks", "read", "uniformity"
 
 Floats = NDArray[np.float64]
 Matrix = NDArray[np.float32]
-Places = NDArray[np.intp]
+Indices = NDArray[np.intp]
 
-ALPHA, T = 2, 2
-NORMAL = 1.959963984540054
+ALPHA, TEMPERATURE = 2, 2
+NORMAL_QUANTILE = 1.959963984540054
 """The 97.5 percentile of the normal distribution."""
-BLOCK = 2048
+BLOCK_SIZE = 2048
 """Rows and columns of products at a time: 16 MiB."""
 
 
@@ -69,20 +69,20 @@ class Uniformity:
         return {
             "setting": data.level,
             "alpha": ALPHA,
-            "t": T,
+            "t": TEMPERATURE,
         }
 
     def measure(self, model: Any, data: RankingData, progress: Progress = silent) -> TaskOutput:
         """Take the vectors of all texts and measure."""
-        units, known = of_length_one(cached_vectors(model, data.texts, progress))
-        missing = len(known) - int(np.count_nonzero(known))
+        units, has_vector = normalize_vectors(cached_vectors(model, data.texts, progress))
+        missing = len(has_vector) - int(np.count_nonzero(has_vector))
         metrics = {
-            "alignment": alignment(units, data.pairs, known),
-            "uniformity": uniformity(units[known], progress),
+            "alignment": alignment(units, data.pairs, has_vector),
+            "uniformity": uniformity(units[has_vector], progress),
         }
         if missing:
-            said = f"{missing} of {len(known)} texts left out: they have no vector"
-            reasons = filter(None, [metrics["uniformity"].reason, said])
+            note = f"{missing} of {len(has_vector)} texts left out: they have no vector"
+            reasons = filter(None, [metrics["uniformity"].reason, note])
             metrics["uniformity"] = replace(metrics["uniformity"], reason="; ".join(reasons))
         return TaskOutput(
             metrics=metrics,
@@ -100,15 +100,17 @@ def open_tasks(options: TaskOptions) -> list[Uniformity]:
 TASK = TaskKind(open_tasks)
 
 
-def of_length_one(vectors: Matrix) -> tuple[Matrix, NDArray[np.bool_]]:
+def normalize_vectors(vectors: Matrix) -> tuple[Matrix, NDArray[np.bool_]]:
     """Return (N, D) the vectors scaled to length 1, and (N,) which of them can be: not NaN, not all zeros."""
     norms = np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64))
-    known = np.isfinite(norms) & (norms > 0)
-    scale = np.where(known, norms, 1.0)[:, None]
-    return (vectors / scale).astype(np.float32), known
+    has_vector = np.isfinite(norms) & (norms > 0)
+    scale = np.where(has_vector, norms, 1.0)[:, None]
+    return (vectors / scale).astype(np.float32), has_vector
 
 
-def alignment(units: Matrix, pairs: Places, known: NDArray[np.bool_] | None = None) -> Estimate:
+def alignment(
+    units: Matrix, pairs: Indices, has_vector: NDArray[np.bool_] | None = None
+) -> Estimate:
     """Return the mean squared distance of positives, (M, 2) places in (N, D) vectors of length 1.
 
     known: (N,) which vectors there are; pairs of others are left out and counted in the reason.
@@ -119,21 +121,30 @@ def alignment(units: Matrix, pairs: Places, known: NDArray[np.bool_] | None = No
     """
     distinct = np.unique(np.sort(pairs, axis=1), axis=0)
     distinct = distinct[distinct[:, 0] != distinct[:, 1]]
-    kept = distinct if known is None else distinct[known[distinct].all(axis=1)]
-    lost = len(distinct) - len(kept)
-    said = f"{lost} of {len(distinct)} pairs left out: a text has no vector" if lost else ""
-    if not len(kept):
-        return Estimate(math.nan, math.nan, math.nan, 0, said or "there are no pairs")
-    apart = units[kept[:, 0]].astype(np.float64) - units[kept[:, 1]]
-    distances = np.einsum("nd,nd->n", apart, apart)
-    mean, off = float(distances.mean()), distances - distances.mean()
-    found = variances(off, *kept.T)
-    error = math.sqrt(max(found.shared, found.alone)) / len(kept)
-    low, high = max(0.0, mean - NORMAL * error), min(4.0, mean + NORMAL * error)
-    if few := too_few_clusters_note(len(kept), "pairs"):
+    usable_pairs = distinct if has_vector is None else distinct[has_vector[distinct].all(axis=1)]
+    n_left_out = len(distinct) - len(usable_pairs)
+    note = (
+        f"{n_left_out} of {len(distinct)} pairs left out: a text has no vector"
+        if n_left_out
+        else ""
+    )
+    if not len(usable_pairs):
+        return Estimate(math.nan, math.nan, math.nan, 0, note or "there are no pairs")
+    differences = units[usable_pairs[:, 0]].astype(np.float64) - units[usable_pairs[:, 1]]
+    distances = np.einsum("nd,nd->n", differences, differences)
+    mean, deviations = float(distances.mean()), distances - distances.mean()
+    pair_variances = variances(deviations, *usable_pairs.T)
+    standard_error = math.sqrt(max(pair_variances.shared_text, pair_variances.same_pair)) / len(
+        usable_pairs
+    )
+    low, high = (
+        max(0.0, mean - NORMAL_QUANTILE * standard_error),
+        min(4.0, mean + NORMAL_QUANTILE * standard_error),
+    )
+    if few_note := too_few_clusters_note(len(usable_pairs), "pairs"):
         low = high = math.nan
-        said = "; ".join(filter(None, [said, few]))
-    return Estimate(mean, low, high, len(kept), said, {"stderr": error})
+        note = "; ".join(filter(None, [note, few_note]))
+    return Estimate(mean, low, high, len(usable_pairs), note, {"stderr": standard_error})
 
 
 def uniformity(units: Matrix, progress: Progress = silent) -> Estimate:
@@ -147,30 +158,33 @@ def uniformity(units: Matrix, progress: Progress = silent) -> Estimate:
     n = len(units)
     if n < 2:
         return Estimate(math.nan, math.nan, math.nan, n, f"{n} vectors; uniformity needs two")
-    means = _potentials(units, progress) / (n - 1)
+    means = _potential_sums(units, progress) / (n - 1)
     mean = float(means.mean())
-    error = 2 * float(means.std()) / (math.sqrt(n) * mean)
-    value = min(0.0, max(-4.0 * T, math.log(mean)))  # never rounded out of its range
-    low, high = max(-4.0 * T, value - NORMAL * error), min(0.0, value + NORMAL * error)
-    if few := too_few_clusters_note(n, "texts"):
+    standard_error = 2 * float(means.std()) / (math.sqrt(n) * mean)
+    value = min(0.0, max(-4.0 * TEMPERATURE, math.log(mean)))  # never rounded out of its range
+    low, high = (
+        max(-4.0 * TEMPERATURE, value - NORMAL_QUANTILE * standard_error),
+        min(0.0, value + NORMAL_QUANTILE * standard_error),
+    )
+    if few_note := too_few_clusters_note(n, "texts"):
         low = high = math.nan
-    return Estimate(value, low, high, n, few, {"stderr": error})
+    return Estimate(value, low, high, n, few_note, {"stderr": standard_error})
 
 
-def _potentials(units: Matrix, progress: Progress) -> Floats:
+def _potential_sums(units: Matrix, progress: Progress) -> Floats:
     """Return (N,) the sum over all others of exp(-t · distance²); each pair is computed once."""
     n = len(units)
-    starts = range(0, n, BLOCK)
+    starts = range(0, n, BLOCK_SIZE)
     sums = np.zeros(n)
     blocks = [(a, b) for a in starts for b in starts if a <= b]
     for a, b in progress(blocks, "uniformity", len(blocks)):
         # |f - g|² = 2 - 2 f · g; rounding must not make it negative
-        potential = units[a : a + BLOCK] @ units[b : b + BLOCK].T
+        potential = units[a : a + BLOCK_SIZE] @ units[b : b + BLOCK_SIZE].T
         np.minimum(potential, 1, out=potential)
-        np.exp(2 * T * (potential - 1), out=potential)
+        np.exp(2 * TEMPERATURE * (potential - 1), out=potential)
         if a == b:
             np.fill_diagonal(potential, 0)
-        sums[a : a + BLOCK] += potential.sum(axis=1, dtype=np.float64)
+        sums[a : a + BLOCK_SIZE] += potential.sum(axis=1, dtype=np.float64)
         if a != b:
-            sums[b : b + BLOCK] += potential.sum(axis=0, dtype=np.float64)
+            sums[b : b + BLOCK_SIZE] += potential.sum(axis=0, dtype=np.float64)
     return sums

@@ -39,51 +39,51 @@ def cached_vectors(model: VectorModel, texts: Sequence[str], progress: Progress)
     fitted to them. What is kept is what the model gave before its steps, so that models which differ in
     steps only share it, and the model can tell of every fit.
     """
-    place = {text: n for n, text in enumerate(dict.fromkeys(texts))}
-    found = _distinct(model, list(place), progress)
-    return found if len(place) == len(texts) else found[[place[text] for text in texts]]
+    index = {text: n for n, text in enumerate(dict.fromkeys(texts))}
+    vectors = _distinct_vectors(model, list(index), progress)
+    return vectors if len(index) == len(texts) else vectors[[index[text] for text in texts]]
 
 
-def _distinct(model: VectorModel, texts: Sequence[str], progress: Progress) -> Floats:
+def _distinct_vectors(model: VectorModel, texts: Sequence[str], progress: Progress) -> Floats:
     if isinstance(model, Processed):
-        return model.changed(_distinct(model.before, texts, progress))
+        return model.changed(_distinct_vectors(model.before, texts, progress))
     path = cache_folder() / "vectors" / f"{_key(model, texts)}.npz"
-    found = _kept(path, len(texts))
+    vectors = _load(path, len(texts))
     log.debug(
         "vectors of %d texts by %s: %s %s",
-        len(texts), model.name, "none at" if found is None else "kept at", path,
+        len(texts), model.name, "none at" if vectors is None else "kept at", path,
     )  # fmt: skip
-    if found is None:
+    if vectors is None:
         with counted_tokens() as counts:
-            found = np.asarray(model.vectors(texts, progress), dtype=np.float32)
-        _keep(found, counts, path)
-    return found
+            vectors = np.asarray(model.vectors(texts, progress), dtype=np.float32)
+        _save(vectors, counts, path)
+    return vectors
 
 
 def _key(model: VectorModel, texts: Sequence[str]) -> str:
-    about = [model.name, json_ready(model.identity), version("giccs"), texts]
-    text = json.dumps(about, sort_keys=True, ensure_ascii=False)
+    key_content = [model.name, json_ready(model.identity), version("giccs"), texts]
+    text = json.dumps(key_content, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _kept(path: Path, n: int) -> Floats | None:
+def _load(path: Path, n: int) -> Floats | None:
     """Return what is kept; None where nothing is, or nothing that can be used.
 
     The tokens of the texts count as if they were read again.
     """
     try:
-        with np.load(path, allow_pickle=False) as kept:  # reading to the end checks the checksum
-            found: Floats = kept["vectors"]
-            tokens, unknown = map(int, kept["tokens"])
+        with np.load(path, allow_pickle=False) as archive:  # reading to the end checks the checksum
+            vectors: Floats = archive["vectors"]
+            tokens, unknown = map(int, archive["tokens"])
     except Exception:  # there is none, or whatever a damaged one leads to: it is made again
         return None
-    if found.ndim != 2 or len(found) != n or found.dtype != np.float32:
+    if vectors.ndim != 2 or len(vectors) != n or vectors.dtype != np.float32:
         return None
     count_tokens(tokens, unknown)
-    return found
+    return vectors
 
 
-def _keep(vectors: Floats, counts: TokenCounts, path: Path) -> None:
+def _save(vectors: Floats, counts: TokenCounts, path: Path) -> None:
     def save(temporary: str) -> None:
         with open(temporary, "wb") as file:
             np.savez(file, vectors=vectors, tokens=np.array([counts.tokens, counts.unknown]))

@@ -28,49 +28,49 @@ if TYPE_CHECKING:
     from bws.files.table import Table
 
 __all__ = [
-    "SHOWN",
+    "SIDE_LABELS",
     "ExpertCheck",
     "ExpertGroup",
     "Mismatch",
     "Side",
     "agreement_share",
-    "code_of",
-    "expert_check",
-    "expert_sheet",
+    "compare_with_expert",
+    "item_code",
+    "make_expert_sheet",
     "read_expert",
-    "side_of",
+    "score_side",
 ]
 
 Side = Literal["higher", "lower"]
 
-MIDDLE = 0.5
+MIDPOINT = 0.5
 CODE_DIGITS = 12
 SHEET_COLUMNS = ("code", "dialogue", "last_turn", "utterance", "judgment")
-SHOWN: Mapping[Side, str] = {"higher": "> 0.5", "lower": "< 0.5"}
+SIDE_LABELS: Mapping[Side, str] = {"higher": "> 0.5", "lower": "< 0.5"}
 """How Table 4 writes an expert's judgment."""
-THAN = r"(?:\s*(?:than|als)?\s*0?[.,]50*)?"
-WORDS: Mapping[Side, re.Pattern[str]] = {
-    "higher": re.compile(rf"(?:higher|höher|hoeher|>){THAN}"),
-    "lower": re.compile(rf"(?:lower|niedriger|<){THAN}"),
+MIDPOINT_PATTERN = r"(?:\s*(?:than|als)?\s*0?[.,]50*)?"
+SIDE_PATTERNS: Mapping[Side, re.Pattern[str]] = {
+    "higher": re.compile(rf"(?:higher|höher|hoeher|>){MIDPOINT_PATTERN}"),
+    "lower": re.compile(rf"(?:lower|niedriger|<){MIDPOINT_PATTERN}"),
 }
-ALLOWED = 'higher, > 0.5 or höher; lower, < 0.5 or niedriger; empty for "not judged yet"'
-NAMED = 5
+EXPECTED_JUDGMENT = 'higher, > 0.5 or höher; lower, < 0.5 or niedriger; empty for "not judged yet"'
+MAX_LISTED_ITEMS = 5
 
 
-def side_of(score: float) -> Side | None:
+def score_side(score: float) -> Side | None:
     """Return on which side of 0.5 a score lies; None exactly there.
 
-    >>> side_of(0.65), side_of(0.35), side_of(0.5)
+    >>> score_side(0.65), score_side(0.35), score_side(0.5)
     ('higher', 'lower', None)
     """
     if math.isclose(
-        score, MIDDLE, abs_tol=1e-9
+        score, MIDPOINT, abs_tol=1e-9
     ):  # 15 best and 15 worst of 30 need not be 0.5 exactly
         return None
-    return "higher" if score > MIDDLE else "lower"
+    return "higher" if score > MIDPOINT else "lower"
 
 
-def expert_sheet(benchmark: Benchmark, seed: int = 0) -> str:
+def make_expert_sheet(benchmark: Benchmark, seed: int = 0) -> str:
     """Return the CSV that an expert fills in: every item once, no score, the column ``judgment`` empty.
 
     The order is random and goes round the dialogues: two items of one dialogue are not neighbours (unless
@@ -80,33 +80,33 @@ def expert_sheet(benchmark: Benchmark, seed: int = 0) -> str:
     import polars as pl
 
     rows = [
-        (code_of(item), _readable(item.turns), item.last_turn, item.utterance, "")
-        for item in _shuffled(benchmark.items, seed)
+        (item_code(item), _format_turns(item.turns), item.last_turn, item.utterance, "")
+        for item in _shuffle_items(benchmark.items, seed)
     ]
     return pl.DataFrame(rows, schema=list(SHEET_COLUMNS), orient="row").write_csv()
 
 
-def code_of(item: Item) -> str:
+def item_code(item: Item) -> str:
     """Return what the sheet calls an item: the beginning of its id's SHA-256, never a number."""
     return f"x{hashlib.sha256(item.item_id.encode()).hexdigest()[:CODE_DIGITS]}"
 
 
-def _readable(turns: Sequence[Turn]) -> str:
+def _format_turns(turns: Sequence[Turn]) -> str:
     return "\n".join(
         f"{turn.speaker or number}: {turn.text}" for number, turn in enumerate(turns, start=1)
     )
 
 
-def _shuffled(items: Sequence[Item], seed: int) -> list[Item]:
+def _shuffle_items(items: Sequence[Item], seed: int) -> list[Item]:
     """Return the items in rounds, each with one item of every dialogue that has any left."""
-    random = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     dialogues: dict[str, list[Item]] = {}
-    for place in random.permutation(len(items)):
-        dialogues.setdefault(items[place].dialogue_id, []).append(items[place])
+    for index in rng.permutation(len(items)):
+        dialogues.setdefault(items[index].dialogue_id, []).append(items[index])
     ordered: list[Item] = []
-    for taken in zip_longest(*dialogues.values()):
-        left = [item for item in taken if item is not None]
-        shuffled = [left[place] for place in random.permutation(len(left))]
+    for dialogue_round in zip_longest(*dialogues.values()):
+        round_items = [item for item in dialogue_round if item is not None]
+        shuffled = [round_items[index] for index in rng.permutation(len(round_items))]
         if ordered and shuffled[0].dialogue_id == ordered[-1].dialogue_id:
             shuffled.append(shuffled.pop(0))
         ordered += shuffled
@@ -126,30 +126,33 @@ def read_expert(path: str | os.PathLike[str], benchmark: Benchmark) -> dict[str,
     table = read_table(path)
     key = _key_column(table)
     names = {
-        normal_id(item.item_id if key == "item_id" else code_of(item)): item.item_id
+        normal_id(item.item_id if key == "item_id" else item_code(item)): item.item_id
         for item in benchmark.items
     }
     problems = list(table.problems)
-    found: dict[str, Side | None] = {}
+    judgments: dict[str, Side | None] = {}
     rows: list[LocatedRecord[str]] = []
     for row in table_rows(table, (key, "judgment")):
-        name, judged = normal_id(row.values[key]), _judged(row.values["judgment"])
+        name, judgment = normal_id(row.values[key]), _parse_judgment(row.values["judgment"])
         if name not in names:
             problems.append(row.location.problem(f"{key} {name!r} is none of {benchmark.name}"))
             continue
         rows.append(LocatedRecord(name, row.location))
-        if judged == "unreadable":
-            message = f"judgment is {row.values['judgment']!r}; allowed are {ALLOWED}"
+        if judgment == "unreadable":
+            message = f"judgment is {row.values['judgment']!r}; allowed are {EXPECTED_JUDGMENT}"
             problems.append(row.location.problem(message))
         else:
-            found[names[name]] = judged
+            judgments[names[name]] = judgment
     problems += Unique[str](key, str).problems(rows)
     listed = {row.record for row in rows}
-    lacking = [name for name in names if name not in listed]
-    problems += [Problem(table.file, None, fault) for fault in _of_the_whole(key, lacking, found)]
+    missing_names = [name for name in names if name not in listed]
+    problems += [
+        Problem(table.file, None, fault)
+        for fault in _completeness_faults(key, missing_names, judgments)
+    ]
     if problems:
         raise InputError(sorted(problems, key=lambda problem: problem.line or math.inf))
-    return found
+    return judgments
 
 
 def _key_column(table: Table) -> str:
@@ -161,20 +164,25 @@ def _key_column(table: Table) -> str:
     raise InputError(Problem(table.file, None, message))
 
 
-def _judged(written: str) -> Side | Literal["unreadable"] | None:
-    text = normal_id(written).casefold()
+def _parse_judgment(cell: str) -> Side | Literal["unreadable"] | None:
+    text = normal_id(cell).casefold()
     if not text:
         return None
-    return next((side for side, words in WORDS.items() if words.fullmatch(text)), "unreadable")
+    return next(
+        (side for side, words in SIDE_PATTERNS.items() if words.fullmatch(text)), "unreadable"
+    )
 
 
-def _of_the_whole(
-    key: str, lacking: Sequence[str], found: Mapping[str, Side | None]
+def _completeness_faults(
+    key: str, missing_names: Sequence[str], judgments: Mapping[str, Side | None]
 ) -> Iterator[str]:
-    if lacking:
-        named = ", ".join(lacking[:NAMED]) + (", ..." if len(lacking) > NAMED else "")
-        yield f"{len(lacking)} items have no row ({key} {named}); leave judgment empty where it is open"
-    if found and not any(found.values()):
+    if missing_names:
+        listed_names = ", ".join(missing_names[:MAX_LISTED_ITEMS]) + (
+            ", ..." if len(missing_names) > MAX_LISTED_ITEMS else ""
+        )
+        rows = f"{len(missing_names)} items have no row ({key} {listed_names})"
+        yield f"{rows}; leave judgment empty where it is open"
+    if judgments and not any(judgments.values()):
         yield "no judgment is filled in"
 
 
@@ -192,7 +200,7 @@ class Mismatch:
             "last_turn": self.item.last_turn,
             "utterance": self.item.utterance,
             "score": self.item.score,
-            "expert": SHOWN[self.expert],
+            "expert": SIDE_LABELS[self.expert],
         }
 
 
@@ -235,40 +243,45 @@ class ExpertCheck:
         }
 
 
-def expert_check(benchmark: Benchmark, judged: Mapping[str, Side | None]) -> ExpertCheck:
+def compare_with_expert(benchmark: Benchmark, judgments: Mapping[str, Side | None]) -> ExpertCheck:
     """Compare judgments, by item id, with the scores: paper section 4.3 and Table 4.
 
     An item whose score is exactly 0.5 is never a mismatch; it is counted apart. An item without a judgment is
     open. For the interval see `agreement_share`.
     """
-    parts: dict[tuple[str, Any], list[Item]] = {}
+    items_by_value: dict[tuple[str, Any], list[Item]] = {}
     for name in ("n_turns", "source"):
         for value in sorted({getattr(item, name) for item in benchmark.items}):
-            parts[name, value] = [item for item in benchmark.items if getattr(item, name) == value]
-    groups = [_group({}, benchmark.items, judged)]
-    groups += [_group({name: value}, items, judged) for (name, value), items in parts.items()]
+            items_by_value[name, value] = [
+                item for item in benchmark.items if getattr(item, name) == value
+            ]
+    groups = [_compare_group({}, benchmark.items, judgments)]
+    groups += [
+        _compare_group({name: value}, items, judgments)
+        for (name, value), items in items_by_value.items()
+    ]
     mismatches = [
         Mismatch(item, side)
         for item in benchmark.items
-        if (side := judged.get(item.item_id)) and side_of(item.score) not in (None, side)
+        if (side := judgments.get(item.item_id)) and score_side(item.score) not in (None, side)
     ]
     return ExpertCheck(tuple(groups), tuple(mismatches))
 
 
-def _group(
-    by: Mapping[str, Any], items: Sequence[Item], judged: Mapping[str, Side | None]
+def _compare_group(
+    by: Mapping[str, Any], items: Sequence[Item], judgments: Mapping[str, Side | None]
 ) -> ExpertGroup:
-    answered = [item for item in items if judged.get(item.item_id)]
-    compared = [item for item in answered if side_of(item.score)]
-    agree = sum(judged[item.item_id] == side_of(item.score) for item in compared)
-    dialogues = len({item.dialogue_id for item in compared})
+    judged_items = [item for item in items if judgments.get(item.item_id)]
+    compared_items = [item for item in judged_items if score_side(item.score)]
+    agree = sum(judgments[item.item_id] == score_side(item.score) for item in compared_items)
+    dialogues = len({item.dialogue_id for item in compared_items})
     return ExpertGroup(
         by,
         items=len(items),
-        open=len(items) - len(answered),
-        middle=len(answered) - len(compared),
+        open=len(items) - len(judged_items),
+        middle=len(judged_items) - len(compared_items),
         agree=agree,
-        share=agreement_share(agree, len(compared), dialogues),
+        share=agreement_share(agree, len(compared_items), dialogues),
     )
 
 
@@ -281,8 +294,8 @@ def agreement_share(agree: int, n: int, dialogues: int) -> Estimate:
     interval is Clopper and Pearson's with that number (Korn and Graubard 1998, Survey Methodology 24): wide
     rather than narrow, and with a width also where all agree; NaN for fewer dialogues than `MIN_CLUSTERS`.
 
-    >>> found = agreement_share(298, 300, 60)
-    >>> f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
+    >>> share = agreement_share(298, 300, 60)
+    >>> f"{share.value:.3f} [{share.low:.3f}, {share.high:.3f}]"
     '0.993 [0.928, 1.000]'
     """
     from scipy.special import betaincinv

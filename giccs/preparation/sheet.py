@@ -19,8 +19,14 @@ from giccs.benchmark.items import Candidate, Dialogue
 from giccs.benchmark.languages import base_language
 
 __all__ = [
-    "SheetTexts", "Written", "candidate_id", "read_sheet", "read_sheet_texts", "sheet", "sheet_texts",
-    "with_candidates",
+    "SheetRow",
+    "SheetTexts",
+    "add_candidates",
+    "candidate_id",
+    "default_sheet_texts",
+    "make_sheet",
+    "read_sheet",
+    "read_sheet_texts",
 ]  # fmt: skip
 
 
@@ -58,10 +64,10 @@ SPEAKERS = {
 COLUMNS = ("dialogue_id", "level", "criterion", "text", "last_turn", "dialogue")
 
 
-def sheet_texts(language: str) -> SheetTexts:
+def default_sheet_texts(language: str) -> SheetTexts:
     """Return the texts that ship in a language (a tag's region is ignored); ValueError where none do.
 
-    >>> sheet_texts("de-AT").speakers["user"]
+    >>> default_sheet_texts("de-AT").speakers["user"]
     'Nutzer'
     """
     base = base_language(language)
@@ -81,8 +87,8 @@ def read_sheet_texts(path: str | os.PathLike[str], language: str) -> SheetTexts:
     texts: dict[str, Mapping[str, str]] = {}
     problems = []
     for name, keys in (("criteria", [*map(str, LEVELS)]), ("speakers", ["user", "system"])):
-        given = table.get(name)
-        texts[name] = given if isinstance(given, dict) else {}
+        value = table.get(name)
+        texts[name] = value if isinstance(value, dict) else {}
         problems += [
             f"{name}.{key} is missing; expected a text"
             for key in keys
@@ -97,29 +103,29 @@ def read_sheet_texts(path: str | os.PathLike[str], language: str) -> SheetTexts:
     return SheetTexts(criteria, texts["speakers"])
 
 
-def sheet(dialogues: Sequence[Dialogue], texts: SheetTexts) -> str:
+def make_sheet(dialogues: Sequence[Dialogue], texts: SheetTexts) -> str:
     """Return the sheet as CSV: five rows a dialogue, the column ``text`` empty.
 
     >>> from giccs.benchmark.items import Turn
-    >>> one = Dialogue("d1", "", "", (Turn("user", "Wann?"), Turn("system", "Um 9.")), ())
-    >>> print(sheet([one], sheet_texts("en")).splitlines()[1])
+    >>> dialogue = Dialogue("d1", "", "", (Turn("user", "Wann?"), Turn("system", "Um 9.")), ())
+    >>> print(make_sheet([dialogue], default_sheet_texts("en")).splitlines()[1])
     d1,5,Paraphrase: means the same as the last turn.,,Um 9.,"User: Wann?
     """
     rows: list[Sequence[object]] = []
     for dialogue in dialogues:
-        shown = "\n".join(
+        dialogue_text = "\n".join(
             ": ".join(filter(None, (texts.speakers.get(turn.speaker, turn.speaker), turn.text)))
             for turn in dialogue.turns
         )
         for level in LEVELS:
             criterion = texts.criteria[level]
             last = dialogue.turns[-1].text
-            rows.append((dialogue.dialogue_id, level, criterion, "", last, shown))
+            rows.append((dialogue.dialogue_id, level, criterion, "", last, dialogue_text))
     return csv_text(rows, COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class SheetRow:
     """One row that a writer has filled in."""
 
     line: int
@@ -128,18 +134,20 @@ class Written:
     text: str
 
 
-CELL = Field(str.strip, "")
-WRITTEN = Schema(Written, {"dialogue_id": CELL, "level": CELL, "text": CELL}, located=True)
+TEXT_FIELD = Field(str.strip, "")
+SHEET_SCHEMA = Schema(
+    SheetRow, {"dialogue_id": TEXT_FIELD, "level": TEXT_FIELD, "text": TEXT_FIELD}, located=True
+)
 
 
-def read_sheet(path: str | os.PathLike[str]) -> tuple[str, list[Written]]:
+def read_sheet(path: str | os.PathLike[str]) -> tuple[str, list[SheetRow]]:
     """Return how messages call the sheet, and its rows; columns that are not needed are not looked at."""
-    found = WRITTEN.read(read_table(path))
-    return found.file, list(found.checked())
+    records = SHEET_SCHEMA.read(read_table(path))
+    return records.file, list(records.checked())
 
 
-def with_candidates(
-    dialogues: Sequence[Dialogue], file: str, rows: Sequence[Written], number: int, seed: int
+def add_candidates(
+    dialogues: Sequence[Dialogue], file: str, rows: Sequence[SheetRow], n_candidates: int, seed: int
 ) -> tuple[list[Dialogue], list[Problem]]:
     """Return the dialogues with the candidates of the sheet, and warnings.
 
@@ -148,32 +156,36 @@ def with_candidates(
     unknown dialogues, levels that are none, empty and repeated texts, dialogues with a `number` of
     candidates other than asked for.
     """
-    by_dialogue: dict[str, list[Written]] = defaultdict(list)
+    by_dialogue: dict[str, list[SheetRow]] = defaultdict(list)
     for row in rows:
         by_dialogue[row.dialogue_id].append(row)
-    problems = list(_wrong_rows(dialogues, file, rows))
+    problems = list(_row_problems(dialogues, file, rows))
     for dialogue in dialogues:
-        problems += _wrong_set(dialogue, file, by_dialogue[dialogue.dialogue_id], number)
+        problems += _dialogue_problems(
+            dialogue, file, by_dialogue[dialogue.dialogue_id], n_candidates
+        )
     if problems:
         raise InputError(sorted(problems, key=lambda problem: (problem.line is None, problem.line)))
-    draw = np.random.default_rng(seed)
-    filled = [_filled(one, by_dialogue[one.dialogue_id], draw) for one in dialogues]
+    rng = np.random.default_rng(seed)
+    completed_dialogues = [
+        _fill_dialogue(dialogue, by_dialogue[dialogue.dialogue_id], rng) for dialogue in dialogues
+    ]
     warnings = []
-    for dialogue in filled:
+    for dialogue in completed_dialogues:
         if missing := missing_levels(dialogue.candidates):
             levels = ", ".join(map(str, missing))
             message = f"dialogue {dialogue.dialogue_id} has no candidate of level {levels}"
             warnings.append(Problem(file, by_dialogue[dialogue.dialogue_id][0].line, message))
-    return filled, warnings
+    return completed_dialogues, warnings
 
 
-def _wrong_rows(
-    dialogues: Sequence[Dialogue], file: str, rows: Sequence[Written]
+def _row_problems(
+    dialogues: Sequence[Dialogue], file: str, rows: Sequence[SheetRow]
 ) -> Iterator[Problem]:
-    known = {dialogue.dialogue_id: dialogue for dialogue in dialogues}
+    dialogue_by_id = {dialogue.dialogue_id: dialogue for dialogue in dialogues}
     first: dict[tuple[str, str], int] = {}
     for row in rows:
-        if row.dialogue_id not in known:
+        if row.dialogue_id not in dialogue_by_id:
             yield Problem(file, row.line, f"there is no dialogue {row.dialogue_id!r}")
             continue
         if row.level not in map(str, LEVELS):
@@ -182,30 +194,36 @@ def _wrong_rows(
         if not row.text:
             yield Problem(file, row.line, f"the text of level {row.level} is empty")
             continue
-        if comparable_text(row.text) == comparable_text(known[row.dialogue_id].turns[-1].text):
+        if comparable_text(row.text) == comparable_text(
+            dialogue_by_id[row.dialogue_id].turns[-1].text
+        ):
             yield Problem(file, row.line, "the text is the last turn itself; it must differ")
         earlier = first.setdefault((row.dialogue_id, comparable_text(row.text)), row.line)
         if earlier != row.line:
             yield Problem(file, row.line, f"the text repeats that of line {earlier}")
 
 
-def _wrong_set(
-    dialogue: Dialogue, file: str, rows: Sequence[Written], number: int
+def _dialogue_problems(
+    dialogue: Dialogue, file: str, rows: Sequence[SheetRow], n_candidates: int
 ) -> Iterator[Problem]:
     if dialogue.candidates:
         message = f"dialogue {dialogue.dialogue_id} has candidates already; none are allowed here"
         yield Problem(file, None, message)
-    if len(rows) != number:
+    if len(rows) != n_candidates:
         line = rows[-1].line if rows else None
-        message = f"dialogue {dialogue.dialogue_id} has {len(rows)} rows; {number} are asked for"
+        message = (
+            f"dialogue {dialogue.dialogue_id} has {len(rows)} rows; {n_candidates} are asked for"
+        )
         yield Problem(file, line, message)
 
 
-def _filled(dialogue: Dialogue, rows: Sequence[Written], draw: np.random.Generator) -> Dialogue:
-    shuffled = [rows[int(place)] for place in draw.permutation(len(rows))]
+def _fill_dialogue(
+    dialogue: Dialogue, rows: Sequence[SheetRow], rng: np.random.Generator
+) -> Dialogue:
+    shuffled = [rows[int(index)] for index in rng.permutation(len(rows))]
     candidates = tuple(
-        Candidate(candidate_id(dialogue.dialogue_id, place), row.text, int(row.level))
-        for place, row in enumerate(shuffled)
+        Candidate(candidate_id(dialogue.dialogue_id, index), row.text, int(row.level))
+        for index, row in enumerate(shuffled)
     )
     return replace(dialogue, candidates=candidates)
 
@@ -219,11 +237,11 @@ def candidate_id(dialogue_id: str, position: int) -> str:
     return f"{dialogue_id}-{_letters(position)}"
 
 
-def _letters(place: int) -> str:
+def _letters(index: int) -> str:
     """Return a, b, ..., z, aa, ab, ... for 0, 1, ....
 
     >>> _letters(0), _letters(25), _letters(26)
     ('a', 'z', 'aa')
     """
-    more, last = divmod(place, 26)
-    return (_letters(more - 1) if more else "") + string.ascii_lowercase[last]
+    quotient, remainder = divmod(index, 26)
+    return (_letters(quotient - 1) if quotient else "") + string.ascii_lowercase[remainder]

@@ -12,7 +12,7 @@ from bws.options import MAX_COUNT, Number
 
 if TYPE_CHECKING:
     from bws.problems import Problem
-    from giccs.evalrank.building import Built
+    from giccs.evalrank.building import RankingFiles
     from giccs.evalrank.similarity_data import SimilaritySet
     from giccs.evalrank.similarity_formats import Columns
 
@@ -88,47 +88,54 @@ def build(
             raise click.UsageError(
                 "--preset takes one folder, and no --top, --lowercase or --columns"
             )
-        _preset(console, data[0], output, preset, frequent, frequent_count)
+        _build_preset(console, data[0], output, preset, frequent, frequent_count)
         return
-    from giccs.evalrank.building import Rules, read_frequent
-    from giccs.evalrank.building import build as built_of
+    from giccs.evalrank.building import BuildRules, build_ranking_data, read_frequent
 
-    sets = _sets(console, data, _columns(columns))
-    more = read_frequent(frequent, frequent_count) if frequent else []
-    rules = Rules(lowercase=lowercase) if top is None else Rules(top, lowercase)
-    _write(
-        console, built_of(sets, rules, more), output, {"preset": None, "frequent_file": frequent}
+    sets = _read_sets(console, data, _parse_columns(columns))
+    frequent_texts = read_frequent(frequent, frequent_count) if frequent else []
+    rules = BuildRules(lowercase=lowercase) if top is None else BuildRules(top, lowercase)
+    _write_files(
+        console,
+        build_ranking_data(sets, rules, frequent_texts),
+        output,
+        {"preset": None, "frequent_file": frequent},
     )
 
 
-def _preset(
+def _build_preset(
     console: Console, folder: str, output: str, name: str, frequent: str | None, count: int
 ) -> None:
-    from giccs.evalrank.building import build as built_of
-    from giccs.evalrank.building import read_frequent
-    from giccs.evalrank.published import PRESETS, compared, sources
+    from giccs.evalrank.building import build_ranking_data, read_frequent
+    from giccs.evalrank.published import PRESETS, compare_with_published, read_sources
 
     preset = PRESETS[name]
-    sets, missing = sources(preset, folder)
+    sets, missing = read_sources(preset, folder)
     console.warn(missing)
     file = frequent or (f"{folder}/{preset.frequent}" if preset.frequent else None)
-    more = read_frequent(file, count) if file else []
-    made = built_of(sets, preset.rules, more)
-    how = {"preset": name, "frequent_file": file, "compared": compared(made, preset, folder)}
-    _write(console, made, output, how)
+    frequent_texts = read_frequent(file, count) if file else []
+    built = build_ranking_data(sets, preset.rules, frequent_texts)
+    build_info = {
+        "preset": name,
+        "frequent_file": file,
+        "compared": compare_with_published(built, preset, folder),
+    }
+    _write_files(console, built, output, build_info)
 
 
-def _sets(console: Console, data: Sequence[str], columns: Columns | None) -> list[SimilaritySet]:
+def _read_sets(
+    console: Console, data: Sequence[str], columns: Columns | None
+) -> list[SimilaritySet]:
     from bws.problems import InputError
     from giccs.evalrank.similarity_data import read_similarity
 
     sets: list[SimilaritySet] = []
     problems: list[Problem] = []
-    for one in data:
+    for source in data:
         try:
-            found = read_similarity(one, columns)
-            console.warn(found.warnings)
-            sets += found.sets
+            similarity_data = read_similarity(source, columns)
+            console.warn(similarity_data.warnings)
+            sets += similarity_data.sets
         except InputError as error:
             problems += error.problems
     if problems:
@@ -136,57 +143,67 @@ def _sets(console: Console, data: Sequence[str], columns: Columns | None) -> lis
     return sets
 
 
-def _columns(written: str | None) -> Columns | None:
+def _parse_columns(text: str | None) -> Columns | None:
     from giccs.evalrank.similarity_formats import Columns
 
-    names = [name.strip() for name in written.split(",")] if written is not None else []
-    if written is not None and (len(names) != 3 or not all(names)):
-        raise click.UsageError(
-            f"--columns is {written!r}; it must be three names: TEXT1,TEXT2,SCORE"
-        )
+    names = [name.strip() for name in text.split(",")] if text is not None else []
+    if text is not None and (len(names) != 3 or not all(names)):
+        raise click.UsageError(f"--columns is {text!r}; it must be three names: TEXT1,TEXT2,SCORE")
     return Columns(*names) if names else None
 
 
-def _write(console: Console, built: Built, output: str, how: Mapping[str, Any]) -> None:
+def _write_files(
+    console: Console, built: RankingFiles, output: str, build_info: Mapping[str, Any]
+) -> None:
     from dataclasses import replace
 
-    from giccs.evalrank.building import write_built
+    from giccs.evalrank.building import write_ranking_files
 
-    built = replace(built, log={**built.log, **how})
-    write_built(built, output)
-    console.answer(_told(built.log, output), {**built.log, "output": output})
+    built = replace(built, log={**built.log, **build_info})
+    write_ranking_files(built, output)
+    console.answer(_format_summary(built.log, output), {**built.log, "output": output})
 
 
-def _told(log: Mapping[str, Any], output: str) -> str:
+def _format_summary(log: Mapping[str, Any], output: str) -> str:
     from tabulate import tabulate
 
     headers = ["set", "pairs", "taken", "score of the last", "ties left out"]
     rows = [
-        [one["name"], one["pairs"], one["chosen"], one["cut"], _ties_left(one)]
-        for one in log["sources"]
+        [
+            source["name"],
+            source["pairs"],
+            source["chosen"],
+            source["cut"],
+            _count_ties_left_out(source),
+        ]
+        for source in log["sources"]
     ]
-    what = "kept" if log["rules"]["identical"] else "left out"
+    treatment = "kept" if log["rules"]["identical"] else "left out"
     lines = [
         tabulate(rows, headers, intfmt=","),
         "",
         f"{log['pairs']:,} positive pairs, both directions counted; of {log['chosen']:,} that were taken, "
-        f"{log['repeated']:,} repeat another and {log['identical']:,} are of a text with itself ({what})",
+        f"{log['repeated']:,} repeat another and {log['identical']:,} are of a text with itself "
+        f"({treatment})",
         f"{log['all_background']:,} background texts, {log['background']:,} of them from the sets",
-        *(_likeness(name, one) for name, one in log.get("compared", {}).items()),
+        *(
+            _format_comparison(name, comparison)
+            for name, comparison in log.get("compared", {}).items()
+        ),
         f"written to {output}",
     ]
     return "\n".join(lines)
 
 
-def _ties_left(one: Mapping[str, Any]) -> int:
-    left: int = one["tied_at_cut"] - one["tied_at_cut_chosen"]
-    return left
+def _count_ties_left_out(source: Mapping[str, Any]) -> int:
+    n_left_out: int = source["tied_at_cut"] - source["tied_at_cut_chosen"]
+    return n_left_out
 
 
-def _likeness(name: str, one: Mapping[str, Any]) -> str:
-    if one["same_bytes"]:
+def _format_comparison(name: str, comparison: Mapping[str, Any]) -> str:
+    if comparison["same_bytes"]:
         return f"{name} is the published file, byte by byte"
     return (
-        f"{name}: {one['equal']:,} of {one['there']:,} published lines, {one['only_there']:,} are not here, "
-        f"{one['only_here']:,} are only here"
+        f"{name}: {comparison['equal']:,} of {comparison['there']:,} published lines, "
+        f"{comparison['only_there']:,} are not here, {comparison['only_here']:,} are only here"
     )

@@ -13,7 +13,7 @@ from bws.options import SEED
 from bws.problems import InputError, Problem
 
 if TYPE_CHECKING:
-    from giccs.evalrank.scores import Asked, Column, Table
+    from giccs.evalrank.scores import ScoreColumn, ScoreSelector, ScoreTable
     from giccs.measures.results import Result
 
 __all__ = ["correlate"]
@@ -54,7 +54,7 @@ SIDES = ("intrinsic score", "downstream accuracy")
 )
 @click.option(
     "--without-postprocessed",
-    "plain",
+    "without_postprocessed",
     is_flag=True,
     help="Only models whose vectors were not changed afterwards, by +whitening, +abtt, +pcr or +flow.",
 )
@@ -73,7 +73,7 @@ def correlate(
     intrinsic: tuple[str, ...],
     downstream: tuple[str, ...],
     only_complete: bool,
-    plain: bool,
+    without_postprocessed: bool,
     form: str,
     seed: int,
     plot: str | None,
@@ -87,109 +87,141 @@ def correlate(
     """
     from giccs.description.figures import check_chart_path
     from giccs.evalrank import correlating
-    from giccs.evalrank.correlation_tables import long_csv, tables
+    from giccs.evalrank.correlation_tables import format_csv, format_tables
 
     if plot:
         check_chart_path(plot)
     elif pivot:
         raise click.UsageError("--pivot belongs to --plot; give both")
-    judged, predicted, left_out = _columns(console, folder, intrinsic, downstream)
-    columns = [*judged, *predicted]
-    columns = correlating.unprocessed(columns) if plain else columns
-    for line in correlating.missing(columns):
+    intrinsic_columns, downstream_columns, left_out = _read_columns(
+        console, folder, intrinsic, downstream
+    )
+    columns = [*intrinsic_columns, *downstream_columns]
+    columns = correlating.drop_postprocessed(columns) if without_postprocessed else columns
+    for line in correlating.missing_score_notes(columns):
         console.note(line)
-    columns = correlating.complete(columns) if only_complete else columns
-    judged, predicted = columns[: len(judged)], columns[len(judged) :]
-    found = correlating.correlate(judged, predicted, left_out=left_out, seed=seed)
+    columns = correlating.keep_complete_models(columns) if only_complete else columns
+    intrinsic_columns, downstream_columns = (
+        columns[: len(intrinsic_columns)],
+        columns[len(intrinsic_columns) :],
+    )
+    correlations = correlating.correlate(
+        intrinsic_columns, downstream_columns, left_out=left_out, seed=seed
+    )
     if plot:
-        _draw(console, judged, predicted, plot, pivot)
-    text = long_csv(found) if form == "csv" else tables(found, form)
-    console.answer(text.rstrip("\n"), found.document())
+        _draw_plot(console, intrinsic_columns, downstream_columns, plot, pivot)
+    text = format_csv(correlations) if form == "csv" else format_tables(correlations, form)
+    console.answer(text.rstrip("\n"), correlations.document())
 
 
-def _columns(
+def _read_columns(
     console: Console, folder: str, intrinsic: Sequence[str], downstream: Sequence[str]
-) -> tuple[list[Column], list[Column], list[str]]:
+) -> tuple[list[ScoreColumn], list[ScoreColumn], list[str]]:
     """Return the scores to judge, those to predict, and what was left out of them.
 
     InputError where a named score does not exist.
     """
-    from giccs.evalrank.scores import DOWNSTREAM, INTRINSIC, Asked, asked, scores
+    from giccs.evalrank.scores import (
+        DOWNSTREAM,
+        INTRINSIC,
+        ScoreSelector,
+        collect_scores,
+        parse_selector,
+    )
     from giccs.measures.results import Store
 
     results = list(Store(folder).results())
-    judged = [asked(text) for text in intrinsic] or [Asked(task) for task in INTRINSIC]
-    predicted = [Asked(DOWNSTREAM, "accuracy", name) for name in downstream or _sets(results)]
-    found = [scores(results, wanted) for wanted in (judged, predicted)]
-    left_out = [line for one in found for line in one.undefined]
+    intrinsic_selectors = [parse_selector(text) for text in intrinsic] or [
+        ScoreSelector(task) for task in INTRINSIC
+    ]
+    downstream_selectors = [
+        ScoreSelector(DOWNSTREAM, "accuracy", name)
+        for name in downstream or _downstream_sets(results)
+    ]
+    score_tables = [
+        collect_scores(results, selectors)
+        for selectors in (intrinsic_selectors, downstream_selectors)
+    ]
+    left_out = [line for table in score_tables for line in table.undefined]
     for line in left_out:
         console.note(f"left out: {line}")
-    _must_be_there(folder, found, [bool(intrinsic), bool(downstream)])
-    for one in found:
-        if one.set_aside:
+    _must_be_there(folder, score_tables, [bool(intrinsic), bool(downstream)])
+    for one in score_tables:
+        if one.n_superseded:
             console.note(
-                f"{one.set_aside} results set aside: there is a newer one of the same kind"
+                f"{one.n_superseded} results set aside: there is a newer one of the same kind"
             )
-    return list(found[0].columns), list(found[1].columns), left_out
+    return list(score_tables[0].columns), list(score_tables[1].columns), left_out
 
 
-def _sets(results: Sequence[Result]) -> list[str]:
+def _downstream_sets(results: Sequence[Result]) -> list[str]:
     """Return the downstream sets of the results: the paper's in its order, then others."""
     from giccs.evalrank.classification_data import SETS
     from giccs.evalrank.scores import DOWNSTREAM
 
-    groups = [group for one in results if one.task == DOWNSTREAM for group in one.groups]
-    found = list(dict.fromkeys(str(group.by.get("set", "")) for group in groups))
+    groups = [group for result in results if result.task == DOWNSTREAM for group in result.groups]
+    set_names = list(dict.fromkeys(str(group.by.get("set", "")) for group in groups))
     return [
-        *(name for name in SETS if name in found),
-        *(name for name in found if name not in SETS),
+        *(name for name in SETS if name in set_names),
+        *(name for name in set_names if name not in SETS),
     ]
 
 
-def _must_be_there(folder: str, found: Sequence[Table], named: Sequence[bool]) -> None:
+def _must_be_there(
+    folder: str, _check_tables: Sequence[ScoreTable], score_tables: Sequence[bool]
+) -> None:
     """Raise InputError for each score that was named and is not there, and for a side without any."""
     problems = []
-    for what, table, by_name in zip(SIDES, found, named, strict=True):
-        if by_name:
-            problems += [Problem(folder, None, _not_there(one)) for one in table.not_found]
+    for side, table, is_requested in zip(SIDES, _check_tables, score_tables, strict=True):
+        if is_requested:
+            problems += [
+                Problem(folder, None, _missing_score_message(selector))
+                for selector in table.unmatched
+            ]
         elif not table.columns:
-            problems.append(Problem(folder, None, f"holds no {what}; giccs-eval writes them"))
+            problems.append(Problem(folder, None, f"holds no {side}; giccs-eval writes them"))
     if problems:
         raise InputError(problems)
 
 
-def _not_there(one: Asked) -> str:
+def _missing_score_message(selector: ScoreSelector) -> str:
     from giccs.evalrank.scores import INTRINSIC
 
-    named = one.metric or one.task in INTRINSIC
-    return f"holds no score {one}" + ("" if named else f"; name a metric of it: {one.task}:METRIC")
+    has_metric = selector.metric or selector.task in INTRINSIC
+    return f"holds no score {selector}" + (
+        "" if has_metric else f"; name a metric of it: {selector.task}:METRIC"
+    )
 
 
-def _draw(
+def _draw_plot(
     console: Console,
-    judged: Sequence[Column],
-    predicted: Sequence[Column],
+    intrinsic_columns: Sequence[ScoreColumn],
+    downstream_columns: Sequence[ScoreColumn],
     path: str,
     pivot: str | None,
 ) -> None:
     from giccs.description.figures import write_chart
-    from giccs.evalrank.correlating import complete
+    from giccs.evalrank.correlating import keep_complete_models
     from giccs.evalrank.rank_plot import COLOURS, rank_plot
 
-    columns = [*predicted, *judged]
+    columns = [*downstream_columns, *intrinsic_columns]
     if len(columns) > len(COLOURS):
         message = f"a plot shows up to {len(COLOURS)} scores, these are {len(columns)}"
         raise click.UsageError(f"{message}; choose with --intrinsic and --downstream")
-    chosen = [one for one in columns if pivot in (None, one.address, one.label, *_last(one))]
-    if pivot and len(chosen) != 1:
-        names = ", ".join(one.address for one in columns)
-        raise click.UsageError(f"--pivot {pivot} names {len(chosen)} scores; there are: {names}")
-    if not complete(columns)[0].scores:
+    matches = [
+        column
+        for column in columns
+        if pivot in (None, column.address, column.label, *_group_values(column))
+    ]
+    if pivot and len(matches) != 1:
+        names = ", ".join(column.address for column in columns)
+        raise click.UsageError(f"--pivot {pivot} names {len(matches)} scores; there are: {names}")
+    if not keep_complete_models(columns)[0].scores:
         raise click.UsageError("no model has all scores of the plot; choose fewer")
-    first = chosen[0]
-    write_chart(rank_plot([first, *(one for one in columns if one is not first)]), path)
+    first = matches[0]
+    write_chart(rank_plot([first, *(column for column in columns if column is not first)]), path)
     console.note(f"ranks drawn in {path}")
 
 
-def _last(column: Column) -> list[str]:
+def _group_values(column: ScoreColumn) -> list[str]:
     return [value for _, value in column.by]

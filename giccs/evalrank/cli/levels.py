@@ -29,14 +29,14 @@ def levels(console: Console, results: str, output: str) -> None:
     """
     from bws.problems import InputError, Problem
     from giccs.description.figures import check_chart_path, write_chart
-    from giccs.evalrank.levels import by_level, level_chart
+    from giccs.evalrank.levels import level_chart, level_rows
     from giccs.measures.results import Store
 
     check_chart_path(output)
     if missing := [name for name in ("altair", "vl_convert") if find_spec(name) is None]:
         message = f"a chart needs {missing[0]}; install it with: pip install 'giccs[charts]'"
         raise click.ClickException(message)
-    rows = by_level(Store(results).results())
+    rows = level_rows(Store(results).results())
     if not rows:
         message = "holds no results of sentence-similarity with levels"
         raise InputError(Problem(results, None, message))

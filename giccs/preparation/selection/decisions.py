@@ -48,7 +48,7 @@ def write_log(
     }
     lines = [head]
     lines += [
-        {"dialogue_id": one.dialogue_id, "decision": one.decision, **one.details}
-        for one in decisions
+        {"dialogue_id": decision.dialogue_id, "decision": decision.decision, **decision.details}
+        for decision in decisions
     ]
     write_atomic(path, json_lines_text(lines))

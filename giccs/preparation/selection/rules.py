@@ -34,13 +34,13 @@ from bws.options import MAX_COUNT, MAX_SEED
 from bws.problems import InputError, Problem
 from bws.textio import display_name, read_toml
 
-__all__ = ["SPEAKERS", "Rules", "Special", "Take", "read_rules"]
+__all__ = ["SPEAKERS", "DialogueRule", "SamplingRule", "SelectionRules", "read_rules"]
 
 SPEAKERS = ("any", "user", "system")
 
 
 @dataclass(frozen=True, slots=True)
-class Take:
+class SamplingRule:
     """How many dialogues of every source and domain that it fits, and how they are cut."""
 
     source: str | None = None
@@ -59,14 +59,16 @@ class Take:
     def fits(self, source: str, domain: str) -> bool:
         """Tell whether it is about dialogues of this source and domain.
 
-        >>> Take("CROWDSS").fits("CROWDSS", "restaurant"), Take(domains=("tv",)).fits("", "fax")
-        (True, False)
+        >>> SamplingRule("CROWDSS").fits("CROWDSS", "restaurant")
+        True
+        >>> SamplingRule(domains=("tv",)).fits("", "fax")
+        False
         """
         return self.source in (None, source) and (not self.domains or domain in self.domains)
 
 
 @dataclass(frozen=True, slots=True)
-class Special:
+class DialogueRule:
     """What is to be done with one dialogue."""
 
     domain: str = ""
@@ -78,88 +80,97 @@ class Special:
 
 
 @dataclass(frozen=True)
-class Rules:
+class SelectionRules:
     """What is selected, and how it is labelled."""
 
     seed: int = 0
-    take: tuple[Take, ...] = (Take(),)
+    sampling: tuple[SamplingRule, ...] = (SamplingRule(),)
     """The first one that fits is followed."""
     relabel: Mapping[str, str] = field(default_factory=dict)
-    special: Mapping[str, Special] = field(default_factory=dict)
+    dialogue_rules: Mapping[str, DialogueRule] = field(default_factory=dict)
     """By dialogue id."""
 
     @property
-    def relabels(self) -> bool:
+    def has_labels(self) -> bool:
         """Whether labels are given at all."""
-        return bool(self.relabel) or any(special.domain for special in self.special.values())
+        return bool(self.relabel) or any(
+            dialogue_rule.domain for dialogue_rule in self.dialogue_rules.values()
+        )
 
 
-def read_rules(path: str | os.PathLike[str]) -> Rules:
+def read_rules(path: str | os.PathLike[str]) -> SelectionRules:
     """Read a TOML file as the module shows it; InputError with every fault and, where known, its line."""
     name = display_name(path)
     faults: list[str] = []
-    top = _checked(read_toml(path), TOP, "", faults)
-    usual = {key: top.pop(key) for key in TAKE if key in top}
-    take = [Take(**usual | _checked(one, RULE, "take: ", faults)) for one in top.pop("take", [])]
-    special = {
-        key: Special(**_checked(one, SPECIAL, f"dialogue {key}: ", faults))
-        for key, one in top.pop("dialogue", {}).items()
+    settings = _check_settings(read_toml(path), TOP_LEVEL_CHECKS, "", faults)
+    defaults = {key: settings.pop(key) for key in SAMPLING_CHECKS if key in settings}
+    sampling = [
+        SamplingRule(**defaults | _check_settings(table, RULE_CHECKS, "take: ", faults))
+        for table in settings.pop("take", [])
+    ]
+    dialogue_rules = {
+        key: DialogueRule(**_check_settings(table, DIALOGUE_CHECKS, f"dialogue {key}: ", faults))
+        for key, table in settings.pop("dialogue", {}).items()
     }
     if faults:
         raise InputError(Problem(name, None, fault) for fault in faults)
-    return Rules(**top, take=tuple(take) or (Take(**usual),), special=special)
+    return SelectionRules(
+        **settings,
+        sampling=tuple(sampling) or (SamplingRule(**defaults),),
+        dialogue_rules=dialogue_rules,
+    )
 
 
 Check = tuple[Callable[[Any], bool], str, Callable[[Any], Any]]
 
 
-def _checked(
-    table: Mapping[str, Any], checks: Mapping[str, Check], where: str, faults: list[str]
+def _check_settings(
+    table: Mapping[str, Any], checks: Mapping[str, Check], prefix: str, faults: list[str]
 ) -> dict[str, Any]:
     values = {}
     for key, value in table.items():
         if key not in checks:
-            faults.append(f"{where}{key} is no setting; allowed: {', '.join(checks)}")
+            faults.append(f"{prefix}{key} is no setting; allowed: {', '.join(checks)}")
             continue
-        good, allowed, convert = checks[key]
-        if good(value):
-            values["domains" if key == "domain" and where == "take: " else key] = convert(value)
+        is_valid, expected, convert = checks[key]
+        if is_valid(value):
+            values["domains" if key == "domain" and prefix == "take: " else key] = convert(value)
         else:
-            faults.append(f"{where}{key} is {value!r}; {allowed} is allowed")
+            faults.append(f"{prefix}{key} is {value!r}; {expected} is allowed")
     return values
 
 
-def _same(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
-def _whole(low: int, high: int) -> Check:
-    allowed = f"a whole number from {low} to {high}"
-    return lambda v: type(v) is int and low <= v <= high, allowed, _same
+def _integer_check(low: int, high: int) -> Check:
+    expected = f"a whole number from {low} to {high}"
+    return lambda v: type(v) is int and low <= v <= high, expected, _identity
 
 
 def _is_text(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-def _texts(value: Any) -> bool:
+def _is_text_table(value: Any) -> bool:
     return isinstance(value, dict) and all(map(_is_text, value.values()))
 
 
-TEXT: Check = (_is_text, "a text", _same)
-SPEAKER: Check = (lambda v: v in SPEAKERS, " or ".join(SPEAKERS), _same)
-TAKE: dict[str, Check] = {
-    "dialogues": _whole(1, MAX_COUNT),
+TEXT: Check = (_is_text, "a text", _identity)
+SPEAKER: Check = (lambda v: v in SPEAKERS, " or ".join(SPEAKERS), _identity)
+SAMPLING_CHECKS: dict[str, Check] = {
+    "dialogues": _integer_check(1, MAX_COUNT),
     "lengths": (
         lambda v: isinstance(v, list) and bool(v) and len(set(v)) == len(v)
-        and all(type(one) is int and one >= 2 for one in v),
+        and all(type(item) is int and item >= 2 for item in v),
         "a list of different whole numbers from 2",
         tuple,
     ),
     "start": SPEAKER,
     "last": SPEAKER,
 }  # fmt: skip
-RULE: dict[str, Check] = TAKE | {
+RULE_CHECKS: dict[str, Check] = SAMPLING_CHECKS | {
     "source": TEXT,
     "domain": (
         lambda v: _is_text(v) or (isinstance(v, list) and bool(v) and all(map(_is_text, v))),
@@ -167,26 +178,26 @@ RULE: dict[str, Check] = TAKE | {
         lambda v: (v,) if isinstance(v, str) else tuple(v),
     ),
 }
-SPECIAL: Mapping[str, Check] = {
+DIALOGUE_CHECKS: Mapping[str, Check] = {
     "domain": TEXT,
     "leave_out": TEXT,
     "edit": (
-        lambda v: _texts(v) and all(key.isdecimal() and int(key) > 0 for key in v),
+        lambda v: _is_text_table(v) and all(key.isdecimal() and int(key) > 0 for key in v),
         'a table such as {2 = "new text of turn 2"}',
         lambda v: {int(key): text for key, text in v.items()},
     ),
 }
-TOP: dict[str, Check] = TAKE | {
-    "seed": _whole(0, MAX_SEED),
+TOP_LEVEL_CHECKS: dict[str, Check] = SAMPLING_CHECKS | {
+    "seed": _integer_check(0, MAX_SEED),
     "take": (
         lambda v: isinstance(v, list) and all(isinstance(one, dict) for one in v),
         "a table [[take]]",
-        _same,
+        _identity,
     ),
-    "relabel": (_texts, 'a table such as cinema = "find_cinema"', _same),
+    "relabel": (_is_text_table, 'a table such as cinema = "find_cinema"', _identity),
     "dialogue": (
         lambda v: isinstance(v, dict) and all(isinstance(one, dict) for one in v.values()),
         "a table [dialogue.ID]",
-        _same,
+        _identity,
     ),
 }

@@ -13,16 +13,16 @@ from bws.textio import display_name, read_text
 from giccs.benchmark.candidates import repeated_candidates
 from giccs.benchmark.items import Candidate, Dialogue, Turn
 from giccs.benchmark.languages import language_tag, matches
-from giccs.preparation.transcripts.names import roles
+from giccs.preparation.transcripts.names import speaker_roles
 from giccs.preparation.transcripts.objects import DialogueColumns, Line, Transcript
 from giccs.preparation.transcripts.rows import read_dialogue_table, read_json_lines
-from giccs.preparation.transcripts.smartkom import HEAD, read_smartkom
+from giccs.preparation.transcripts.smartkom import TURN_HEAD, read_smartkom
 
-__all__ = ["Imported", "import_transcripts"]
+__all__ = ["ImportResult", "import_transcripts"]
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportResult:
     """Imported dialogues, and what became of the rest."""
 
     dialogues: tuple[Dialogue, ...]
@@ -51,7 +51,7 @@ def import_transcripts(
     user: Sequence[str] = (),
     system: Sequence[str] = (),
     layout: DialogueColumns | None = None,
-) -> Imported:
+) -> ImportResult:
     """Read transcripts as dialogues.
 
     form: one of `giccs.preparation.transcripts.names.FORMATS`; ``auto`` is each file's own.
@@ -68,88 +68,107 @@ def import_transcripts(
     if layout and form not in ("auto", "table", "jsonl"):
         raise ValueError(f"format {form} has no columns for whole dialogues; table and jsonl have")
     layout = replace(layout, user=tuple(user), system=tuple(system)) if layout else None
-    read = _read_all(paths, form, columns or {}, (source, domain, language), layout)
-    grouped = _grouped(read)
-    known = _known(read, user, system)
-    notes = sum((transcript.notes for transcript in read), Counter[str]())
-    candidates = {key: value for transcript in read for key, value in transcript.candidates.items()}
-    apart: list[Problem] = []
-    taken = [
-        (lines[0], _dialogue(lines, _turns(lines, notes, apart), known, candidates.get(name, ())))
+    transcripts = _read_files(paths, form, columns or {}, (source, domain, language), layout)
+    grouped = _group_lines(transcripts)
+    role_by_speaker = _collect_roles(transcripts, user, system)
+    notes = sum((transcript.notes for transcript in transcripts), Counter[str]())
+    candidates = {
+        key: value for transcript in transcripts for key, value in transcript.candidates.items()
+    }
+    order_problems: list[Problem] = []
+    located_dialogues = [
+        (
+            lines[0],
+            _make_dialogue(
+                lines,
+                _order_turns(lines, notes, order_problems),
+                role_by_speaker,
+                candidates.get(name, ()),
+            ),
+        )
         for name, lines in grouped.items()
     ]
-    if apart:
-        raise InputError(apart)
-    dialogues, left = _usable(taken)
-    warnings = [warning for transcript in read for warning in transcript.warnings]
-    warnings += [warning for lines in grouped.values() for warning in _odd(lines)]
-    warnings += [*_same_texts(taken), *left, *_unknown(grouped, known)]
+    if order_problems:
+        raise InputError(order_problems)
+    dialogues, left_out = _split_usable(located_dialogues)
+    warnings = [warning for transcript in transcripts for warning in transcript.warnings]
+    warnings += [warning for lines in grouped.values() for warning in _line_warnings(lines)]
+    warnings += [
+        *_repeated_candidate_warnings(located_dialogues),
+        *left_out,
+        *_unknown_speaker_warnings(grouped, role_by_speaker),
+    ]
     counts = {
-        "files": len(read),
+        "files": len(transcripts),
         "dialogues": len(dialogues),
-        "turns": sum(len(one.turns) for one in dialogues),
+        "turns": sum(len(dialogue.turns) for dialogue in dialogues),
         "candidates": sum(len(dialogue.candidates) for dialogue in dialogues),
-        "dialogues_left_out": len(left),
+        "dialogues_left_out": len(left_out),
     }
-    done = tuple(f"{times} {what}" for what, times in notes.items())
-    stripped = sum((transcript.stripped for transcript in read), Counter[str]())
-    unused = sum((transcript.unused for transcript in read), Counter[str]())
-    return Imported(tuple(dialogues), tuple(warnings), done, stripped, known, counts, unused)
+    note_lines = tuple(f"{times} {note}" for note, times in notes.items())
+    stripped = sum((transcript.stripped for transcript in transcripts), Counter[str]())
+    unused = sum((transcript.unused for transcript in transcripts), Counter[str]())
+    return ImportResult(
+        tuple(dialogues), tuple(warnings), note_lines, stripped, role_by_speaker, counts, unused
+    )
 
 
-def _read_all(
+def _read_files(
     paths: Sequence[str | os.PathLike[str]],
     form: str,
     columns: Mapping[str, str],
-    given: tuple[str | None, str | None, str | None],
+    metadata: tuple[str | None, str | None, str | None],
     layout: DialogueColumns | None,
 ) -> list[Transcript]:
     """Return every file's turns; `given` is the source, domain and language where a file states none."""
-    read: list[Transcript] = []
+    transcripts: list[Transcript] = []
     problems: list[Problem] = []
     for path in paths:
         try:
-            name = _form_of(path) if form == "auto" else form
-            found = _read(path, name, columns, layout)
+            name = _detect_format(path) if form == "auto" else form
+            transcript = _read_file(path, name, columns, layout)
         except InputError as error:
             problems += error.problems
             continue
-        usual = _usual(name, found)
-        problems += _wrong_languages(found, given[2])
-        parts = (
-            of_form if part is None else part for of_form, part in zip(usual, given, strict=True)
+        format_defaults = _format_defaults(name, transcript)
+        problems += _language_problems(transcript, metadata[2])
+        resolved = (
+            format_default if default is None else default
+            for format_default, default in zip(format_defaults, metadata, strict=True)
         )
-        read.append(_told(found, *parts))
+        transcripts.append(_fill_metadata(transcript, *resolved))
     if problems:
         raise InputError(problems)
-    return read
+    return transcripts
 
 
-def _usual(form: str, found: Transcript) -> tuple[str, str, str]:
+def _format_defaults(form: str, transcript: Transcript) -> tuple[str, str, str]:
     """Return the source, domain and language of a form; a transliteration without SMA is not of SmartKom."""
     if form == "crowdss":
         return "CROWDSS", "restaurant", "de"
-    return ("BAS SmartKom", "", "de") if form == "smartkom" and found.roles else ("", "", "")
+    return ("BAS SmartKom", "", "de") if form == "smartkom" and transcript.roles else ("", "", "")
 
 
-def _wrong_languages(found: Transcript, option: str | None) -> Iterator[Problem]:
+def _language_problems(transcript: Transcript, option: str | None) -> Iterator[Problem]:
     """Yield stated languages that are no BCP 47 tag, or not the one of the option; each value once."""
-    first = {line.language: line for line in reversed(found.lines) if line.language}
+    first = {line.language: line for line in reversed(transcript.lines) if line.language}
     for value, line in first.items():
         try:
             tag = language_tag(value)
         except ValueError as error:
-            yield _at(line, f"language: {error}")
+            yield _line_problem(line, f"language: {error}")
             continue
         if option and not matches(option, tag):
-            yield _at(line, f"the language is {tag}, but --language is {option}; expected the same")
+            yield _line_problem(
+                line, f"the language is {tag}, but --language is {option}; expected the same"
+            )
 
 
-def _told(found: Transcript, source: str, domain: str, language: str) -> Transcript:
+def _fill_metadata(transcript: Transcript, source: str, domain: str, language: str) -> Transcript:
     """Give source, domain and language to the dialogues of which no line tells them."""
-    sources = {line.dialogue for line in found.lines if line.source}
-    domains = {line.dialogue for line in found.lines if line.domain}
-    languages = {line.dialogue for line in found.lines if line.language}
+    sources = {line.dialogue for line in transcript.lines if line.source}
+    domains = {line.dialogue for line in transcript.lines if line.domain}
+    languages = {line.dialogue for line in transcript.lines if line.language}
     lines = (
         replace(
             line,
@@ -157,12 +176,12 @@ def _told(found: Transcript, source: str, domain: str, language: str) -> Transcr
             domain=line.domain if line.dialogue in domains else domain,
             language=line.language if line.dialogue in languages else language,
         )
-        for line in found.lines
+        for line in transcript.lines
     )
-    return replace(found, lines=tuple(lines))
+    return replace(transcript, lines=tuple(lines))
 
 
-def _read(
+def _read_file(
     path: str | os.PathLike[str],
     form: str,
     columns: Mapping[str, str],
@@ -177,7 +196,7 @@ def _read(
     return read(path, columns, layout)
 
 
-def _form_of(path: str | os.PathLike[str]) -> str:
+def _detect_format(path: str | os.PathLike[str]) -> str:
     """Return the form of a file by its ending, or else by how it begins."""
     name = os.fspath(path).lower().removesuffix(".gz")
     for endings, form in (
@@ -193,56 +212,62 @@ def _form_of(path: str | os.PathLike[str]) -> str:
     if text.startswith("{"):
         return "jsonl"
     first = next((line for line in text.splitlines() if line[:1] not in ("", ";")), "")
-    return "smartkom" if HEAD.match(first) else "table"
+    return "smartkom" if TURN_HEAD.match(first) else "table"
 
 
-def _grouped(read: Iterable[Transcript]) -> dict[str, list[Line]]:
+def _group_lines(transcripts: Iterable[Transcript]) -> dict[str, list[Line]]:
     """Return the lines of each dialogue; one that is in several files is a problem."""
     grouped: dict[str, list[Line]] = defaultdict(list)
     problems = []
-    for transcript in read:
-        told = set()
+    for transcript in transcripts:
+        reported_dialogues = set()
         for line in transcript.lines:
-            others = grouped[line.dialogue]
-            if others and others[0].file != line.file and line.dialogue not in told:
-                told.add(line.dialogue)
-                message = (
-                    f"dialogue {line.dialogue} is also in {others[0].file}; one file has it all"
-                )
-                problems.append(_at(line, message))
-            others.append(line)
+            dialogue_lines = grouped[line.dialogue]
+            if (
+                dialogue_lines
+                and dialogue_lines[0].file != line.file
+                and line.dialogue not in reported_dialogues
+            ):
+                reported_dialogues.add(line.dialogue)
+                message = f"dialogue {line.dialogue} is also in {dialogue_lines[0].file}; one file has it all"
+                problems.append(_line_problem(line, message))
+            dialogue_lines.append(line)
     if problems:
         raise InputError(problems)
     return grouped
 
 
-def _known(
-    read: Iterable[Transcript], user: Sequence[str], system: Sequence[str]
+def _collect_roles(
+    transcripts: Iterable[Transcript], user: Sequence[str], system: Sequence[str]
 ) -> dict[str, str]:
     """Return the role of each speaker: as the form tells, by the usual names, or as the caller says."""
-    known: dict[str, str] = {}
-    for transcript in read:
-        known |= transcript.roles
-        known |= roles({line.speaker: None for line in transcript.lines}, user, system)
-    return known
+    role_by_speaker: dict[str, str] = {}
+    for transcript in transcripts:
+        role_by_speaker |= transcript.roles
+        role_by_speaker |= speaker_roles(
+            {line.speaker: None for line in transcript.lines}, user, system
+        )
+    return role_by_speaker
 
 
-def _odd(lines: Sequence[Line]) -> Iterator[Problem]:
+def _line_warnings(lines: Sequence[Line]) -> Iterator[Problem]:
     for line in lines:
         if not line.text:
-            yield _at(line, "the turn has no text and is left out")
-    for what, values in (
+            yield _line_problem(line, "the turn has no text and is left out")
+    for field_name, values in (
         ("sources", [line.source for line in lines]),
         ("domains", [line.domain for line in lines]),
         ("languages", [line.language for line in lines]),
     ):
-        told = list(dict.fromkeys(filter(None, values)))
-        if len(told) > 1:
-            message = f"dialogue {lines[0].dialogue} has several {what} ({', '.join(told)})"
-            yield _at(lines[0], f"{message}; the first is taken")
+        stated_values = list(dict.fromkeys(filter(None, values)))
+        if len(stated_values) > 1:
+            message = f"dialogue {lines[0].dialogue} has several {field_name} ({', '.join(stated_values)})"
+            yield _line_problem(lines[0], f"{message}; the first is taken")
 
 
-def _turns(lines: Sequence[Line], notes: Counter[str], apart: list[Problem]) -> list[Line]:
+def _order_turns(
+    lines: Sequence[Line], notes: Counter[str], order_problems: list[Problem]
+) -> list[Line]:
     """Return the turns of a dialogue in order; rows of one turn that do not stand together go to `apart`."""
     ordered = list(enumerate(lines))
     if all(line.number.isdecimal() for line in lines):
@@ -252,78 +277,99 @@ def _turns(lines: Sequence[Line], notes: Counter[str], apart: list[Problem]) -> 
     turns = []
     for _, parts in groupby(ordered, key=lambda pair: (pair[1].number or pair[0], pair[1].speaker)):
         rows = list(parts)
-        apart += [
-            _at(row, f"turn {row.number} of dialogue {row.dialogue} is also in line {before.line}")
-            for (place, before), (after, row) in pairwise(rows)
-            if after != place + 1
+        order_problems += [
+            _line_problem(
+                row, f"turn {row.number} of dialogue {row.dialogue} is also in line {before.line}"
+            )
+            for (index, before), (after, row) in pairwise(rows)
+            if after != index + 1
         ]
-        said = [row for _, row in rows if row.text]
-        if said:
-            turns.append(replace(said[0], text=" ".join(row.text for row in said)))
-        if len(said) > 1:
+        rows_with_text = [row for _, row in rows if row.text]
+        if rows_with_text:
+            turns.append(
+                replace(rows_with_text[0], text=" ".join(row.text for row in rows_with_text))
+            )
+        if len(rows_with_text) > 1:
             notes["turns joined of several rows"] += 1
-    again = sum(one.speaker == other.speaker != "" for one, other in pairwise(turns))
-    if again:
-        notes["turns of the speaker of the turn before"] += again
+    n_same_speaker = sum(
+        turn.speaker == next_turn.speaker != "" for turn, next_turn in pairwise(turns)
+    )
+    if n_same_speaker:
+        notes["turns of the speaker of the turn before"] += n_same_speaker
     return turns
 
 
-def _dialogue(
+def _make_dialogue(
     lines: Sequence[Line],
     turns: Iterable[Line],
-    known: Mapping[str, str],
+    role_by_speaker: Mapping[str, str],
     candidates: tuple[Candidate, ...],
 ) -> Dialogue:
-    said = tuple(Turn(known.get(turn.speaker, turn.speaker), turn.text) for turn in turns)
+    dialogue_turns = tuple(
+        Turn(role_by_speaker.get(turn.speaker, turn.speaker), turn.text) for turn in turns
+    )
     source = next((line.source for line in lines if line.source), "")
     domain = next((line.domain for line in lines if line.domain), "")
     language = next((line.language for line in lines if line.language), "")
     tag = language_tag(language) if language else None
-    return Dialogue(lines[0].dialogue, source, domain, said, candidates, language=tag)
+    return Dialogue(lines[0].dialogue, source, domain, dialogue_turns, candidates, language=tag)
 
 
-def _same_texts(taken: Iterable[tuple[Line, Dialogue]]) -> Iterator[Problem]:
-    for line, dialogue in taken:
+def _repeated_candidate_warnings(
+    located_dialogues: Iterable[tuple[Line, Dialogue]],
+) -> Iterator[Problem]:
+    for line, dialogue in located_dialogues:
         for candidate, earlier in repeated_candidates(dialogue) if dialogue.turns else ():
             message = f"candidate {candidate.utterance_id} has the same text as {earlier}"
-            yield _at(line, f"dialogue {dialogue.dialogue_id}: {message}")
+            yield _line_problem(line, f"dialogue {dialogue.dialogue_id}: {message}")
 
 
-def _usable(
-    taken: Iterable[tuple[Line, Dialogue]],
+def _split_usable(
+    located_dialogues: Iterable[tuple[Line, Dialogue]],
 ) -> tuple[list[Dialogue], list[Problem]]:
     """Return the dialogues with two turns or more that repeat none before them, and the rest."""
     dialogues = []
-    wrong = []
+    left_out = []
     first: dict[tuple[str, ...], str] = {}
-    for line, dialogue in taken:
+    for line, dialogue in located_dialogues:
         name = dialogue.dialogue_id
         texts = tuple(turn.text for turn in dialogue.turns)
         earlier = first.setdefault(texts, name)
-        lost = f" with {len(dialogue.candidates)} candidates" if dialogue.candidates else ""
+        candidate_note = (
+            f" with {len(dialogue.candidates)} candidates" if dialogue.candidates else ""
+        )
         if len(texts) < 2:
-            wrong.append(
-                _at(line, f"dialogue {name} has fewer than two turns and is left out{lost}")
+            left_out.append(
+                _line_problem(
+                    line,
+                    f"dialogue {name} has fewer than two turns and is left out{candidate_note}",
+                )
             )
         elif earlier != name:
-            wrong.append(_at(line, f"dialogue {name} repeats {earlier} and is left out{lost}"))
+            left_out.append(
+                _line_problem(
+                    line, f"dialogue {name} repeats {earlier} and is left out{candidate_note}"
+                )
+            )
         else:
             dialogues.append(dialogue)
-    return dialogues, wrong
+    return dialogues, left_out
 
 
-def _at(line: Line, message: str) -> Problem:
+def _line_problem(line: Line, message: str) -> Problem:
     return Problem(line.file, line.line, message)
 
 
-def _unknown(grouped: Mapping[str, Sequence[Line]], known: Mapping[str, str]) -> Iterator[Problem]:
-    spoken: dict[str, list[Line]] = defaultdict(list)
+def _unknown_speaker_warnings(
+    grouped: Mapping[str, Sequence[Line]], role_by_speaker: Mapping[str, str]
+) -> Iterator[Problem]:
+    lines_by_speaker: dict[str, list[Line]] = defaultdict(list)
     for line in chain.from_iterable(grouped.values()):
-        if line.speaker and line.speaker not in known:
-            spoken[line.speaker].append(line)
-    for speaker, lines in spoken.items():
+        if line.speaker and line.speaker not in role_by_speaker:
+            lines_by_speaker[line.speaker].append(line)
+    for speaker, lines in lines_by_speaker.items():
         message = (
             f"{speaker!r} (turns: {len(lines)}) is neither user nor system and stays as it is; "
             "--user or --system tells which"
         )
-        yield _at(lines[0], message)
+        yield _line_problem(lines[0], message)

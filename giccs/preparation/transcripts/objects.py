@@ -19,7 +19,7 @@ from bws.records import normal_id
 from giccs.benchmark.fields import LEVEL
 from giccs.benchmark.items import Candidate
 from giccs.preparation.sheet import candidate_id
-from giccs.preparation.transcripts.names import assign, roles
+from giccs.preparation.transcripts.names import assign_columns, speaker_roles
 
 __all__ = ["DialogueColumns", "Line", "ObjectReader", "Transcript", "stem"]
 
@@ -122,45 +122,45 @@ class ObjectReader:
 
     def _found_warnings(self) -> list[Problem]:
         """Return what may have been misread."""
-        found = list(self._warnings)
+        warnings = list(self._warnings)
         for separator, times in self._unsplit.items():
             message = (
                 f"{times} cells hold {separator!r} and are not split there; "
                 f"--separator '{separator}' splits them"
             )
-            found.append(Problem(self.file, None, message))
+            warnings.append(Problem(self.file, None, message))
         if self._unknown_labels:
             labels = ", ".join(self._unknown_labels)
             message = (
                 f"turns begin with labels that are not known speakers ({labels}) and keep them; "
                 "--user and --system name the speakers"
             )
-            found.append(Problem(self.file, None, message))
-        return found
+            warnings.append(Problem(self.file, None, message))
+        return warnings
 
     def add_turn(self, row: Row, name: str) -> None:
         """Read an object that is a turn; `name` is its dialogue where it has no key for one."""
-        self._need_id(row)
+        self._check_id_key(row)
         self.lines.append(self._line(row, row.values, name, {}))
         self._problems += row.problems
 
     def add_dialogue(self, row: Row, name: str) -> None:
         """Read an object that is a dialogue, with its candidates; `name` is used where it has no id."""
-        self._need_id(row)
-        known = {*self.layout.names, *([] if self.layout.candidates else ["candidates"])}
-        about = self._parts(
+        self._check_id_key(row)
+        layout_keys = {*self.layout.names, *([] if self.layout.candidates else ["candidates"])}
+        metadata = self._parts(
             row,
-            {key: value for key, value in row.values.items() if key not in known},
+            {key: value for key, value in row.values.items() if key not in layout_keys},
             ignore=("turn", "text", "speaker"),
-            whole=True,
+            is_dialogue=True,
         )
-        if "dialogue" in about and not about["dialogue"].strip():
+        if "dialogue" in metadata and not metadata["dialogue"].strip():
             row.wrong("the id of the dialogue is empty; each dialogue needs one")
-        dialogue = normal_id(about.pop("dialogue", "")) or name
+        dialogue = normal_id(metadata.pop("dialogue", "")) or name
         self._dialogues.append(LocatedRecord(dialogue, row.location))
         turns = self._turns(row)
         self.lines += [
-            self._line(row, turn, dialogue, about, str(number))
+            self._line(row, turn, dialogue, metadata, str(number))
             for number, turn in enumerate(turns, start=1)
         ]
         self.candidates[dialogue] = self._candidates(row, dialogue)
@@ -185,7 +185,7 @@ class ObjectReader:
             notes=self.notes,
         )
 
-    def _need_id(self, row: Row) -> None:
+    def _check_id_key(self, row: Row) -> None:
         name = self.columns.get("dialogue")
         if name is not None and name not in row.values:
             row.wrong(f"no key {name}; there are {', '.join(row.values)}")
@@ -233,40 +233,40 @@ class ObjectReader:
         names = [label[1] for label in labels if label]
         if not names or len(names) < max(2, len(turns) - bool(self.layout.target)):
             return turns
-        known = roles(names, self.layout.user, self.layout.system)
-        if unknown := [name for name in names if name not in known]:
+        role_by_name = speaker_roles(names, self.layout.user, self.layout.system)
+        if unknown := [name for name in names if name not in role_by_name]:
             self._unknown_labels.update(unknown)
             return turns
         self.notes["speakers taken from the labels before turns"] += len(names)
         return [
-            _Labelled(label[1], turn[label.end() :])
+            _LabelledTurn(label[1], turn[label.end() :])
             if isinstance(turn, str) and (label := SPEAKER_LABEL.match(turn))
             else turn
             for turn in turns
         ]
 
     def _line(
-        self, row: Row, turn: Any, dialogue: str, about: Mapping[str, str], number: str = ""
+        self, row: Row, turn: Any, dialogue: str, metadata: Mapping[str, str], number: str = ""
     ) -> Line:
-        found: dict[str, str] = {}
-        if isinstance(turn, _Labelled):
-            found = {"speaker": turn.speaker, "text": turn.text}
+        fields: dict[str, str] = {}
+        if isinstance(turn, _LabelledTurn):
+            fields = {"speaker": turn.speaker, "text": turn.text}
         elif isinstance(turn, str):
-            found = {"text": turn}
+            fields = {"text": turn}
         elif isinstance(turn, dict):
-            found = self._parts(row, turn)
-        if "text" not in found:
+            fields = self._parts(row, turn)
+        if "text" not in fields:
             row.wrong(f"turn {number or 'here'} has no text; it must be a string or have one")
         return Line(
             row.location.file,
             row.location.line or 0,
-            normal_id(found.get("dialogue", "")) or dialogue,
-            number or found.get("turn", ""),
-            found.get("speaker", "").strip(),
-            found.get("text", "").strip(),
-            (found.get("source") or about.get("source", "")).strip(),
-            (found.get("domain") or about.get("domain", "")).strip(),
-            (found.get("language") or about.get("language", "")).strip(),
+            normal_id(fields.get("dialogue", "")) or dialogue,
+            number or fields.get("turn", ""),
+            fields.get("speaker", "").strip(),
+            fields.get("text", "").strip(),
+            (fields.get("source") or metadata.get("source", "")).strip(),
+            (fields.get("domain") or metadata.get("domain", "")).strip(),
+            (fields.get("language") or metadata.get("language", "")).strip(),
         )
 
     def _parts(
@@ -275,13 +275,15 @@ class ObjectReader:
         values: Mapping[str, Any],
         ignore: tuple[str, ...] = (),
         *,
-        whole: bool = False,
+        is_dialogue: bool = False,
     ) -> dict[str, str]:
         """Return the parts that an object has as text; other keys with a value are counted as unused."""
-        wanted = {part: name for part, name in self.columns.items() if name in values}
+        named_columns = {part: name for part, name in self.columns.items() if name in values}
         keys = {
             part: key
-            for part, key in assign(values, wanted, row=whole).items()
+            for part, key in assign_columns(
+                values, named_columns, row_is_dialogue=is_dialogue
+            ).items()
             if part not in ignore
         }
         self.unused.update(
@@ -305,10 +307,10 @@ class ObjectReader:
             self._warnings.append(row.location.problem(message))
         candidates = []
         first: dict[tuple[str, str], str] = {}
-        for place, (name, entry) in enumerate(zip(names, entries, strict=True)):
+        for index, (name, entry) in enumerate(zip(names, entries, strict=True)):
             if _is_blank(entry):
                 continue
-            candidate = self._candidate(row, entry, name, candidate_id(dialogue, place))
+            candidate = self._candidate(row, entry, name, candidate_id(dialogue, index))
             for key in (("text", candidate.text), ("id", candidate.utterance_id)):
                 earlier = first.setdefault(key, name)
                 if earlier != name:
@@ -334,15 +336,21 @@ class ObjectReader:
         inner = Row(row.location, entry)
         text = inner.get(keys["text"], TEXT).strip()
         level = inner.get(keys["intended"], LEVEL) if keys["intended"] else None
-        given = entry.get(keys["utterance_id"])
-        if given is not None and (not isinstance(given, str | int) or not str(given).strip()):
-            inner.wrong(f"{keys['utterance_id']} of {name} is {given!r}; it must be a string")
+        utterance_id = entry.get(keys["utterance_id"])
+        if utterance_id is not None and (
+            not isinstance(utterance_id, str | int) or not str(utterance_id).strip()
+        ):
+            inner.wrong(
+                f"{keys['utterance_id']} of {name} is {utterance_id!r}; it must be a string"
+            )
         row.problems += inner.problems
-        return Candidate(identity if given is None else normal_id(str(given)), text, level)
+        return Candidate(
+            identity if utterance_id is None else normal_id(str(utterance_id)), text, level
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class _Labelled:
+class _LabelledTurn:
     """A turn whose speaker was written before it."""
 
     speaker: str

@@ -18,7 +18,7 @@ from bws.files.schema import json_rows, table_rows
 from bws.files.table import Table, read_table
 from bws.problems import InputError, Problem
 from bws.textio import display_name
-from giccs.preparation.transcripts.names import ACTS, PARTS, assign, find_columns
+from giccs.preparation.transcripts.names import ACT_COLUMN, PART_NAMES, assign_columns, find_columns
 from giccs.preparation.transcripts.objects import (
     DialogueColumns,
     Line,
@@ -73,21 +73,21 @@ def read_dialogue_table(
     """
     table = read_table(path, separator="\t" if str(path).endswith((".tsv", ".tsv.gz")) else None)
     if layout:
-        return _dialogues(table, columns, layout)
+        return _read_dialogue_rows(table, columns, layout)
     try:
-        found = assign(table.frame.columns, columns)
+        column_by_part = assign_columns(table.frame.columns, columns)
     except ValueError as error:
         raise InputError(Problem(table.file, 1, str(error))) from None
-    if "text" not in found:
-        there = ", ".join(table.frame.columns)
+    if "text" not in column_by_part:
+        available = ", ".join(table.frame.columns)
         message = (
             "no column for the text; name it: --columns text=NAME, or, where a row is a whole dialogue, "
-            f"--context, --target and --candidates; there are {there}"
+            f"--context, --target and --candidates; there are {available}"
         )
         raise InputError([Problem(table.file, 1, message), *table.problems])
     if table.problems:
         raise InputError(table.problems)
-    parts = {part: table.frame[column].to_list() for part, column in found.items()}
+    parts = {part: table.frame[column].to_list() for part, column in column_by_part.items()}
     parts.setdefault("dialogue", [stem(table.file)] * len(table.frame))
     empty = [""] * len(table.frame)
     rows = zip(
@@ -98,9 +98,9 @@ def read_dialogue_table(
         for line, *cells in rows
     )
     _check_dialogues(lines)
-    unused = _unused(table, found.values())
-    warnings = _left_out(table.file, unused)
-    if unused and "dialogue" not in found:
+    unused = _unused_columns(table, column_by_part.values())
+    warnings = _unused_column_warnings(table.file, unused)
+    if unused and "dialogue" not in column_by_part:
         message = (
             f"no column for the dialogue: all {len(lines)} rows are one; --id names the column"
         )
@@ -108,7 +108,7 @@ def read_dialogue_table(
     return Transcript(lines, tuple(warnings), unused=unused)
 
 
-_FIELDS = {"number" if part == "turn" else part: part for part in PARTS}
+_FIELDS = {"number" if part == "turn" else part: part for part in PART_NAMES}
 
 
 def _check_dialogues(lines: Sequence[Line]) -> None:
@@ -118,29 +118,31 @@ def _check_dialogues(lines: Sequence[Line]) -> None:
         raise InputError(Problem(line.file, line.line, message) for line in unnamed)
 
 
-def _dialogues(table: Table, columns: Mapping[str, str], layout: DialogueColumns) -> Transcript:
+def _read_dialogue_rows(
+    table: Table, columns: Mapping[str, str], layout: DialogueColumns
+) -> Transcript:
     """Return the turns and candidates of a table with one row per dialogue."""
     if table.problems:
         raise InputError(table.problems)
     names = table.frame.columns
     try:
-        chosen = iter(find_columns(names, [*layout.names, *columns.values()]))
+        column_iterator = iter(find_columns(names, [*layout.names, *columns.values()]))
     except ValueError as error:
         raise InputError(Problem(table.file, 1, str(error))) from None
     layout = replace(
         layout,
-        context=tuple(islice(chosen, len(layout.context))),
-        target=next(chosen) if layout.target else "",
-        candidates=tuple(islice(chosen, len(layout.candidates))),
+        context=tuple(islice(column_iterator, len(layout.context))),
+        target=next(column_iterator) if layout.target else "",
+        candidates=tuple(islice(column_iterator, len(layout.candidates))),
     )
-    reader = ObjectReader(table.file, dict(zip(columns, chosen, strict=True)), layout)
+    reader = ObjectReader(table.file, dict(zip(columns, column_iterator, strict=True)), layout)
     for position, row in enumerate(table_rows(table, names), start=1):
         reader.add_dialogue(row, f"{stem(table.file)}-{position}")
     unused = Counter({name: reader.unused[name] for name in names if reader.unused[name]})
-    return reader.transcript(_left_out(table.file, unused), unused)
+    return reader.transcript(_unused_column_warnings(table.file, unused), unused)
 
 
-def _unused(table: Table, used: Collection[str]) -> Counter[str]:
+def _unused_columns(table: Table, used: Collection[str]) -> Counter[str]:
     """Return the columns that are not used, and how many cells of each are not empty."""
     return Counter(
         {
@@ -151,10 +153,10 @@ def _unused(table: Table, used: Collection[str]) -> Counter[str]:
     )
 
 
-def _left_out(file: str, unused: Mapping[str, int]) -> list[Problem]:
-    acts = [column for column in unused if ACTS.search(column.strip().casefold())]
-    rest = [column for column in unused if column not in acts]
-    kinds = [(acts, "columns of dialogue acts or labels"), (rest, "columns")]
+def _unused_column_warnings(file: str, unused: Mapping[str, int]) -> list[Problem]:
+    acts = [column for column in unused if ACT_COLUMN.search(column.strip().casefold())]
+    other_columns = [column for column in unused if column not in acts]
+    kinds = [(acts, "columns of dialogue acts or labels"), (other_columns, "columns")]
     return [
         Problem(file, None, f"{kind} left out: {_with_counts(unused, names)}")
         for names, kind in kinds

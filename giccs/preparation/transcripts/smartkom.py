@@ -22,10 +22,10 @@ from bws.problems import InputError, Problem
 from bws.textio import display_name, read_text
 from giccs.preparation.transcripts.objects import Line, Transcript
 
-__all__ = ["HEAD", "SYSTEM", "left_over", "read_smartkom", "strip"]
+__all__ = ["SYSTEM_SPEAKER", "TURN_HEAD", "find_leftovers", "read_smartkom", "strip_markers"]
 
-SYSTEM = "SMA"
-HEAD = re.compile(r"(\w+?)_(\d{3,4})_([A-Z]{3})(?:_\d+)?:(?:\s+(.*))?$")
+SYSTEM_SPEAKER = "SMA"
+TURN_HEAD = re.compile(r"(\w+?)_(\d{3,4})_([A-Z]{3})(?:_\d+)?:(?:\s+(.*))?$")
 MICROPHONE = re.compile(r"([bw]\d{3}_[a-z]{2})[a-z]")
 CHANNEL = re.compile(r"([a-z]\d{3}[a-z]{3})\d")
 
@@ -36,15 +36,15 @@ def read_smartkom(path: str | os.PathLike[str]) -> Transcript:
     stripped: Counter[str] = Counter()
     turns: list[tuple[int, re.Match[str], list[str]]] = []
     problems: list[Problem] = []
-    for number, written in enumerate(read_text(path).splitlines(), start=1):
-        head = HEAD.match(written)
-        if written.startswith(";"):
+    for number, text_line in enumerate(read_text(path).splitlines(), start=1):
+        head = TURN_HEAD.match(text_line)
+        if text_line.startswith(";"):
             stripped["comment line"] += 1
         elif head:
             turns.append((number, head, [head[4] or ""]))
         elif turns:
-            turns[-1][2].append(written)
-        elif written.strip():
+            turns[-1][2].append(text_line)
+        elif text_line.strip():
             message = "text before the first turn; a turn begins like w001_pkd_001_AAA:"
             problems.append(Problem(file, number, message))
     if not turns:
@@ -54,38 +54,40 @@ def read_smartkom(path: str | os.PathLike[str]) -> Transcript:
     lines = []
     warnings = []
     for number, head, texts in turns:
-        text, found = strip(" ".join(texts))
-        stripped += found
-        lines.append(Line(file, number, _dialogue(head[1]), head[2], head[3], text))
-        if rest := left_over(text):
-            message = f"{' '.join(rest)} may be markers that are not known; they stay in the text"
+        text, marker_counts = strip_markers(" ".join(texts))
+        stripped += marker_counts
+        lines.append(Line(file, number, _dialogue_name(head[1]), head[2], head[3], text))
+        if leftovers := find_leftovers(text):
+            message = (
+                f"{' '.join(leftovers)} may be markers that are not known; they stay in the text"
+            )
             warnings.append(Problem(file, number, message))
     speakers = {line.speaker for line in lines}
-    others = dict.fromkeys(speakers - {SYSTEM}, "user")
-    roles = {**others, SYSTEM: "system"} if SYSTEM in speakers else {}
+    user_roles = dict.fromkeys(speakers - {SYSTEM_SPEAKER}, "user")
+    roles = {**user_roles, SYSTEM_SPEAKER: "system"} if SYSTEM_SPEAKER in speakers else {}
     return Transcript(tuple(lines), tuple(warnings), stripped, roles)
 
 
-def _dialogue(session: str) -> str:
+def _dialogue_name(session: str) -> str:
     """Return the name that all speakers of a dialogue share.
 
-    >>> _dialogue("w001_pkd"), _dialogue("w001_pkw"), _dialogue("g223acn2")
+    >>> _dialogue_name("w001_pkd"), _dialogue_name("w001_pkw"), _dialogue_name("g223acn2")
     ('w001_pk', 'w001_pk', 'g223acn')
     """
-    found = MICROPHONE.fullmatch(session) or CHANNEL.fullmatch(session)
-    return found[1] if found else session
+    match = MICROPHONE.fullmatch(session) or CHANNEL.fullmatch(session)
+    return match[1] if match else session
 
 
 class _Marker(NamedTuple):
     kind: str
     pattern: re.Pattern[str]
-    instead: str
+    replacement: str
 
 
 LETTERS = {"a": "ä", "o": "ö", "u": "ü", "A": "Ä", "O": "Ö", "U": "Ü", "s": "ß"}
 MARKERS = tuple(
-    _Marker(kind, re.compile(pattern), instead)
-    for kind, pattern, instead in (
+    _Marker(kind, re.compile(pattern), replacement)
+    for kind, pattern, replacement in (
         # what stands within other markers comes first
         ("comment", r"<;[^<>]*>", " "),
         ("pronunciation", r"<![^<>]*>", " "),
@@ -113,53 +115,57 @@ UMLAUT = re.compile(r'"([aouAOUs])')
 SPACE = re.compile(r"\s+")
 PUNCTUATION = re.compile(r" +(?=[.,?!:;](?:\s|$))")
 CONTRACTION = re.compile(r"(?<=\w) (?='\w\b)")
-LEFT = re.compile(r"[<>\[\]{}@=_/\\+*%~#$\"]+")
+LEFTOVER_MARKER = re.compile(r"[<>\[\]{}@=_/\\+*%~#$\"]+")
 
 
-def strip(text: str) -> tuple[str, Counter[str]]:
+def strip_markers(text: str) -> tuple[str, Counter[str]]:
     """Return the words and punctuation of a turn, and how many markers of each kind were taken away.
 
     Stripping again changes nothing.
 
-    >>> said, found = strip('<"ahm> ich m"ochte +/in den/+ ins Kino<Z> , <P> #zwanzig Uhr . <A>')
-    >>> said
+    >>> text, counts = strip_markers('<"ahm> ich m"ochte +/in den/+ ins Kino<Z> , <P> #zwanzig Uhr . <A>')
+    >>> text
     'ich möchte ins Kino, zwanzig Uhr.'
-    >>> found["repetition or correction"], found["hesitation"], found["umlaut"]
+    >>> counts["repetition or correction"], counts["hesitation"], counts["umlaut"]
     (1, 1, 1)
-    >>> strip("was kommt heute a_ <A> _bend im <:<#Klicken> Fernsehen:> ?")[0]
+    >>> strip_markers("was kommt heute a_ <A> _bend im <:<#Klicken> Fernsehen:> ?")[0]
     'was kommt heute abend im Fernsehen?'
     """
-    found: Counter[str] = Counter()
+    marker_counts: Counter[str] = Counter()
     before = None
     while text != before:  # what one marker hid may be another
         before = text
         text = SPACE.sub(" ", text)
         for marker in MARKERS:
-            text = _replace(marker.pattern, marker.instead, text, marker.kind, found)
-        text = _replace(UMLAUT, lambda match: LETTERS[match[1]], text, "umlaut", found)
+            text = _replace_marker(
+                marker.pattern, marker.replacement, text, marker.kind, marker_counts
+            )
+        text = _replace_marker(
+            UMLAUT, lambda match: LETTERS[match[1]], text, "umlaut", marker_counts
+        )
         text = SPACE.sub(" ", text).strip()
         text = CONTRACTION.sub("", PUNCTUATION.sub("", text))
-    return text, found
+    return text, marker_counts
 
 
-def left_over(text: str) -> list[str]:
+def find_leftovers(text: str) -> list[str]:
     """Return what still looks like a marker in a stripped text.
 
-    >>> left_over("wie {bitte} ?")
+    >>> find_leftovers("wie {bitte} ?")
     ['{', '}']
     """
-    return LEFT.findall(text)
+    return LEFTOVER_MARKER.findall(text)
 
 
-def _replace(
+def _replace_marker(
     pattern: re.Pattern[str],
-    instead: str | Callable[[re.Match[str]], str],
+    replacement: str | Callable[[re.Match[str]], str],
     text: str,
     kind: str,
-    found: Counter[str],
+    marker_counts: Counter[str],
 ) -> str:
-    text, times = pattern.subn(instead, text)
+    text, times = pattern.subn(replacement, text)
     while times:  # one marker may stand within another of its kind
-        found[kind] += times
-        text, times = pattern.subn(instead, text)
+        marker_counts[kind] += times
+        text, times = pattern.subn(replacement, text)
     return text

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bws.problems import InputError
 from giccs.benchmark.candidates import candidate_problems, comparable_text
 from giccs.benchmark.items import Candidate, Dialogue, Turn
-from giccs.preparation.sheet import read_sheet, sheet, sheet_texts, with_candidates
+from giccs.preparation.sheet import add_candidates, default_sheet_texts, make_sheet, read_sheet
 
 TURNS = (
     Turn("user", "Wann läuft „Der Blaue Vogel“?"),
@@ -26,7 +26,11 @@ def dialogues(number=3):
 
 def filled(tmp_path, dialogues, text, delimiter=",", language="de", mark=""):
     """The sheet as it comes back: `text(dialogue_id, level)` is what the writer wrote."""
-    rows = list(csv.DictReader(io.StringIO(sheet(dialogues, sheet_texts(language)), newline="")))
+    rows = list(
+        csv.DictReader(
+            io.StringIO(make_sheet(dialogues, default_sheet_texts(language)), newline="")
+        )
+    )
     for row in rows:
         row["text"] = text(row["dialogue_id"], int(row["level"]))
     written = io.StringIO()
@@ -39,13 +43,17 @@ def filled(tmp_path, dialogues, text, delimiter=",", language="de", mark=""):
 
 
 def back(path, dialogues, number=5, seed=0):
-    return with_candidates(dialogues, *read_sheet(path), number, seed)
+    return add_candidates(dialogues, *read_sheet(path), number, seed)
 
 
 def test_the_sheet_asks_for_five_levels_in_words():
-    rows = list(csv.DictReader(io.StringIO(sheet(dialogues(2), sheet_texts("de")), newline="")))
+    rows = list(
+        csv.DictReader(io.StringIO(make_sheet(dialogues(2), default_sheet_texts("de")), newline=""))
+    )
     assert [row["level"] for row in rows] == ["5", "4", "3", "2", "1"] * 2
-    assert [row["criterion"] for row in rows[:5]] == list(sheet_texts("de").criteria.values())
+    assert [row["criterion"] for row in rows[:5]] == list(
+        default_sheet_texts("de").criteria.values()
+    )
     assert {row["text"] for row in rows} == {""}
     assert rows[0]["dialogue"] == (
         "Nutzer: Wann läuft „Der Blaue Vogel“?\nSystem: Um acht,\nim Gloria; Saal 2."

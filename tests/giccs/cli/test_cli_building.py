@@ -18,8 +18,8 @@ from giccs.benchmark.candidates import comparable_text
 from giccs.cli.building import build
 from giccs.cli.validation import validate
 from giccs.preparation.selection import select
-from giccs.preparation.selection.rules import Rules, Take
-from giccs.preparation.sheet import read_sheet, sheet, sheet_texts, with_candidates
+from giccs.preparation.selection.rules import SamplingRule, SelectionRules
+from giccs.preparation.sheet import add_candidates, default_sheet_texts, make_sheet, read_sheet
 from giccs.preparation.transcripts.importing import import_transcripts
 
 DOMAINS = {
@@ -292,12 +292,13 @@ def test_every_text_comes_through_whatever_it_holds(tmp_path_factory, data):
     (folder / "t.jsonl").write_text(json.dumps({"dialogue_id": "d", "turns": turns}), "utf-8")
     imported = import_transcripts([folder / "t.jsonl"]).dialogues
     write_dialogues(
-        select(imported, Rules(take=(Take(lengths=(3,)),))).dialogues, folder / "s.jsonl"
+        select(imported, SelectionRules(sampling=(SamplingRule(lengths=(3,)),))).dialogues,
+        folder / "s.jsonl",
     )
     selected = read_dialogues(folder / "s.jsonl", candidates=False)
-    (folder / "w.csv").write_bytes(sheet(selected, sheet_texts("de")).encode("utf-8"))
+    (folder / "w.csv").write_bytes(make_sheet(selected, default_sheet_texts("de")).encode("utf-8"))
     fill(folder / "w.csv", lambda row: texts[int(row["level"]) - 1])
-    (whole,), _ = with_candidates(selected, *read_sheet(folder / "w.csv"), 5, 0)
+    (whole,), _ = add_candidates(selected, *read_sheet(folder / "w.csv"), 5, 0)
     scores = {("d", one.utterance_id): one.intended / 5 for one in whole.candidates}
     write_benchmark(assemble([whole], scores), folder / "b.jsonl")
     items = read_benchmark(folder / "b.jsonl").items

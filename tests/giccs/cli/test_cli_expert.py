@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from giccs.benchmark import read_benchmark
 from giccs.cli.expert import expert
-from giccs.preparation.expert import code_of
+from giccs.preparation.expert import item_code
 
 SAMPLE = read_benchmark("giccs-sample")
 DIFFERENT = [SAMPLE.items[7], SAMPLE.items[151]]
@@ -23,7 +23,7 @@ def sheet(tmp_path):
     """A sheet as the command writes it, filled in: two judgments differ, one is open."""
     path = tmp_path / "sheet.csv"
     assert call("giccs-sample", "--sheet", path).exit_code == 0
-    items = {code_of(one): one for one in SAMPLE.items}
+    items = {item_code(one): one for one in SAMPLE.items}
     with open(path, encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     for row in rows:

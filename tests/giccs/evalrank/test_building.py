@@ -9,10 +9,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from bws.problems import InputError
-from giccs.evalrank.building import Rules, build, read_frequent, write_built
+from giccs.evalrank.building import (
+    BuildRules,
+    build_ranking_data,
+    read_frequent,
+    write_ranking_files,
+)
 from giccs.evalrank.cli.build import build as build_command
 from giccs.evalrank.data import read_sentences, read_words
-from giccs.evalrank.published import PRESETS, compared, sources
+from giccs.evalrank.published import PRESETS, compare_with_published, read_sources
 from giccs.evalrank.similarity_data import SimilaritySet
 from giccs.evalrank.similarity_formats import RatedPair
 
@@ -37,12 +42,14 @@ EIGHT = [("a", "b", 1), ("c", "d", 5), ("e", "f", 4), ("g", "h", 4), ("a", "c", 
 
 
 def test_the_first_of_those_that_tie_at_the_cut_are_taken():
-    built = build([rated(*EIGHT)])
+    built = build_ranking_data([rated(*EIGHT)])
     assert built.files["pos_pair.txt"] == ways(("c", "d"), ("e", "f"))
     assert built.files["basic_vocab.txt"] == list("cdefabgh")  # of the pairs, then of the file
     source = built.log["sources"][0]
     assert (source["cut"], source["tied_at_cut"], source["tied_at_cut_chosen"]) == (4.0, 3, 1)
-    assert build([rated(*reversed(EIGHT))]).files["pos_pair.txt"] == ways(("c", "d"), ("a", "c"))
+    assert build_ranking_data([rated(*reversed(EIGHT))]).files["pos_pair.txt"] == ways(
+        ("c", "d"), ("a", "c")
+    )
 
 
 @pytest.mark.parametrize(
@@ -50,7 +57,7 @@ def test_the_first_of_those_that_tie_at_the_cut_are_taken():
 )
 def test_the_share_is_rounded_down(n, top, taken):
     rows = [(f"x{place}", f"y{place}", place) for place in range(n)]
-    built = build([rated(*rows)], Rules(top=top))
+    built = build_ranking_data([rated(*rows)], BuildRules(top=top))
     assert built.log["chosen"] == taken
     assert len(built.files["pos_pair.txt"]) == 2 * taken
 
@@ -58,20 +65,24 @@ def test_the_share_is_rounded_down(n, top, taken):
 def test_each_set_gives_its_own_share_and_what_repeats_goes():
     words = rated(("Sea", "sun", 9), ("sea", "sky", 8), ("x", "y", 0), ("x", "z", 0), name="one")
     other = rated(("sun", "sea", 2), ("SKY", "sky", 1), ("u", "v", 0), ("u", "w", 0), name="two")
-    built = build([words, other], Rules(top=0.5, lowercase=True), ["the", "sea", "The"])
+    built = build_ranking_data(
+        [words, other], BuildRules(top=0.5, lowercase=True), ["the", "sea", "The"]
+    )
     assert built.files["pos_pair.txt"] == ways(("sea", "sun"), ("sea", "sky"))
     log = built.log
     assert (log["chosen"], log["repeated"], log["identical"], log["pairs"]) == (4, 1, 1, 4)
     assert built.files["basic_vocab.txt"] == ["sea", "sun", "sky", "x", "y", "z", "u", "v", "w"]
     assert built.files["wiki_vocab.txt"] == ["the", "sea"]
     assert (log["background"], log["all_background"]) == (9, 10)
-    kept = build([other], Rules(top=0.5, identical=True, lowercase=True, sort=True))
+    kept = build_ranking_data(
+        [other], BuildRules(top=0.5, identical=True, lowercase=True, sort=True)
+    )
     assert kept.files["pos_pair.txt"] == ["sea\tsun", "sky\tsky", "sun\tsea"]
 
 
 def test_sentences_have_one_background_and_fit_on_lines():
     texts = rated(("a kite", "a\tred\nkite", 2), ("a kite", "no kite\r\nat all", 1))
-    built = build([texts], Rules(top=0.5), ["rain today"])
+    built = build_ranking_data([texts], BuildRules(top=0.5), ["rain today"])
     assert built.files == {
         "pos_pair.txt": ways(("a kite", "a red kite")),
         "background_sent.txt": ["a kite", "a red kite", "no kite at all", "rain today"],
@@ -87,7 +98,7 @@ def test_sentences_have_one_background_and_fit_on_lines():
 def test_what_holds_for_any_data(rows, top):
     taken = sorted(rows, key=lambda row: -row[2])[: int(len(rows) * top)]
     assume(any(first != second for first, second, _ in taken))
-    built = build([rated(*rows)], Rules(top=top))
+    built = build_ranking_data([rated(*rows)], BuildRules(top=top))
     pairs = [tuple(line.split("\t")) for line in built.files["pos_pair.txt"]]
     assert len(set(pairs)) == len(pairs) == built.log["pairs"]
     assert {(second, first) for first, second in pairs} == set(pairs)
@@ -105,21 +116,22 @@ def test_what_holds_for_any_data(rows, top):
 
 
 def test_what_cannot_be_built_is_said():
-    with pytest.raises(InputError, match=r"rated.txt: rated: 0.25 of 3 pairs is none"):
-        build([rated(*EIGHT[:3])])
+    with pytest.raises(InputError, match=r"rated.txt: rated: 0.25 of 3 pairs is less than one pair"):
+        build_ranking_data([rated(*EIGHT[:3])])
     with pytest.raises(
         InputError, match="one, two: each of the most similar pairs is of a text with"
     ):
-        build(
-            [rated(("a", "a", 2), ("a", "b", 1), name=name) for name in ("one", "two")], Rules(0.5)
+        build_ranking_data(
+            [rated(("a", "a", 2), ("a", "b", 1), name=name) for name in ("one", "two")],
+            BuildRules(0.5),
         )
     with pytest.raises(ValueError, match="top is 0; it must be above 0 and at most 1"):
-        Rules(top=0)
+        BuildRules(top=0)
 
 
 def test_it_is_written_whole_into_a_new_folder(tmp_path):
-    built = build([rated(*EIGHT)], frequent=["the"])
-    write_built(built, tmp_path / "new")
+    built = build_ranking_data([rated(*EIGHT)], frequent=["the"])
+    write_ranking_files(built, tmp_path / "new")
     assert {path.name for path in (tmp_path / "new").iterdir()} == {
         "pos_pair.txt", "basic_vocab.txt", "wiki_vocab.txt", "build.json",
     }  # fmt: skip
@@ -129,7 +141,7 @@ def test_it_is_written_whole_into_a_new_folder(tmp_path):
     assert log["sources"][0]["files"] == [{"file": "rated.txt", "sha256": "0" * 64}]
     for taken in (tmp_path / "new", tmp_path / "new" / "build.json"):
         with pytest.raises(InputError, match="is there and not empty; name a new folder"):
-            write_built(built, taken)
+            write_ranking_files(built, taken)
 
 
 def test_frequent_words_with_and_without_counts(tmp_path):
@@ -143,23 +155,25 @@ def test_frequent_words_with_and_without_counts(tmp_path):
 
 
 def test_the_loader_takes_what_is_built(tmp_path):
-    write_built(build([rated(*EIGHT)], frequent=["a", "the"]), tmp_path / "words")
+    write_ranking_files(
+        build_ranking_data([rated(*EIGHT)], frequent=["a", "the"]), tmp_path / "words"
+    )
     words = read_words(str(tmp_path / "words"))
     assert words.described() == "4 pairs among 9 words"
     assert [words.texts[place] for place in words.pairs[0]] == ["c", "d"]
     assert not words.warnings
     texts = rated(("a kite", "a red kite", 2), ("a kite", "no kite", 1))
-    write_built(build([texts], Rules(top=0.5)), tmp_path / "sentences")
+    write_ranking_files(build_ranking_data([texts], BuildRules(top=0.5)), tmp_path / "sentences")
     sentences = read_sentences(str(tmp_path / "sentences"))
     assert sentences.described() == "2 pairs among 3 sentences"
 
 
 def published(name):
     preset = PRESETS[name]
-    sets, missing = sources(preset, str(PUBLISHED))
+    sets, missing = read_sources(preset, str(PUBLISHED))
     frequent = read_frequent(PUBLISHED / preset.frequent, 20_000) if preset.frequent else []
-    built = build(sets, preset.rules, frequent)
-    return built, compared(built, preset, str(PUBLISHED)), missing
+    built = build_ranking_data(sets, preset.rules, frequent)
+    return built, compare_with_published(built, preset, str(PUBLISHED)), missing
 
 
 @needs_published
@@ -175,9 +189,11 @@ def test_the_published_words_are_rebuilt_byte_by_byte():
 @needs_published
 def test_of_the_published_words_no_other_rule_for_ties_gives_the_same():
     preset = PRESETS["words"]
-    sets, _ = sources(preset, str(PUBLISHED))
+    sets, _ = read_sources(preset, str(PUBLISHED))
     turned = [SimilaritySet(one.name, one.pairs[::-1], None, one.files) for one in sets]
-    likeness = compared(build(turned, preset.rules), preset, str(PUBLISHED))["pos_pair.txt"]
+    likeness = compare_with_published(
+        build_ranking_data(turned, preset.rules), preset, str(PUBLISHED)
+    )["pos_pair.txt"]
     assert (likeness["only_here"], likeness["only_there"]) == (82, 88)
 
 
@@ -223,10 +239,10 @@ def test_the_preset_of_sentences_on_a_small_folder(tmp_path):
     put("sent_evalrank/pos_pair.txt", "a kite\ta kite", "One dog.\tA dog!", "A dog!\tOne dog.")
     put("sent_evalrank/background_sent.txt", "a kite", "One dog.", "A dog!", "it rains", "else")
     preset = PRESETS["sentences"]
-    sets, missing = sources(preset, str(tmp_path))
+    sets, missing = read_sources(preset, str(tmp_path))
     assert not missing
-    built = build(sets, preset.rules)
-    likeness = compared(built, preset, str(tmp_path))
+    built = build_ranking_data(sets, preset.rules)
+    likeness = compare_with_published(built, preset, str(tmp_path))
     assert likeness["pos_pair.txt"]["same_bytes"]
     assert built.files["background_sent.txt"] == [
         "a kite", "One dog.", "A dog!", "it snows", "it rains", "a cat", "the cat", "x y", "y z", "One fox.",
@@ -241,7 +257,7 @@ def test_the_preset_of_sentences_on_a_small_folder(tmp_path):
 
 def test_a_preset_tells_what_it_lacks(tmp_path):
     with pytest.raises(InputError, match=r"holds none of word_similarity/EN-WS-353-ALL.txt, "):
-        sources(PRESETS["words"], str(tmp_path))
+        read_sources(PRESETS["words"], str(tmp_path))
 
 
 def test_the_command_takes_every_preset():

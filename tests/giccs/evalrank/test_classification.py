@@ -22,7 +22,7 @@ from giccs.evalrank.classification import (
     open_tasks,
 )
 from giccs.evalrank.classification_data import SETS, read_classification
-from giccs.evalrank.dependence import numbered, variances
+from giccs.evalrank.dependence import number_texts, variances
 from giccs.evalrank.logistic import FOLDS, INNER_FOLDS, Learner
 from giccs.evalrank.vector_cache import cached_vectors
 from giccs.evaluation.task_results import evaluate_task, signature_of
@@ -152,7 +152,7 @@ def test_cross_validation_is_scikit_learns_nested_search():
     inner = StratifiedKFold(INNER_FOLDS, shuffle=True, random_state=7)
     search = GridSearchCV(pipeline(), {"logisticregression__C": FEW}, cv=inner)
     expected = cross_val_score(search, x, np.array(y), cv=outer)
-    predicted, fold, costs = Learner(x, y, 7).cross_validated()
+    predicted, fold, costs = Learner(x, y, 7).cross_validate()
     right = np.array([a == b for a, b in zip(y, predicted, strict=True)])
     assert [right[np.array(fold) == k].mean() for k in range(FOLDS)] == pytest.approx(expected)
     assert len(costs) == FOLDS
@@ -163,7 +163,7 @@ def test_with_one_cost_it_is_plain_cross_validation(monkeypatch):
     x, y = features_and_classes(n=97)
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=3)
     expected = cross_val_score(pipeline(0.01), x, np.array(y), cv=folds)
-    predicted, fold, costs = Learner(x, y, 3).cross_validated()
+    predicted, fold, costs = Learner(x, y, 3).cross_validate()
     right = np.array([a == b for a, b in zip(y, predicted, strict=True)])
     assert [right[np.array(fold) == k].mean() for k in range(FOLDS)] == pytest.approx(expected)
     assert set(costs) == {0.01}
@@ -175,7 +175,7 @@ def test_train_and_test_rows_are_those_of_a_grid_search():
     inner = StratifiedKFold(INNER_FOLDS, shuffle=True, random_state=0)
     search = GridSearchCV(pipeline(), {"logisticregression__C": FEW}, cv=inner)
     search.fit(x[train], np.array(y)[train])
-    predicted, cost = Learner(x, y).tested(train, np.array([], np.intp), test)
+    predicted, cost = Learner(x, y).predict_test(train, np.array([], np.intp), test)
     means = search.cv_results_["mean_test_score"]  # equal ones differ in their last bits
     assert cost == FEW[int(np.argmax(means > means.max() - 1e-9))]
     again = pipeline(cost).fit(x[train], np.array(y)[train])
@@ -187,7 +187,7 @@ def test_with_dev_rows_the_cost_is_the_one_that_does_best_there():
     train, dev, test = np.arange(90), np.arange(90, 120), np.arange(120, 150)
     labels = np.array(y)
     on_dev = [pipeline(c).fit(x[train], labels[train]).score(x[dev], labels[dev]) for c in FEW]
-    predicted, cost = Learner(x, y).tested(train, dev, test)
+    predicted, cost = Learner(x, y).predict_test(train, dev, test)
     assert cost == FEW[int(np.argmax(on_dev))]
     assert predicted == pipeline(cost).fit(x[train], labels[train]).predict(x[test]).tolist()
 
@@ -195,24 +195,24 @@ def test_with_dev_rows_the_cost_is_the_one_that_does_best_there():
 def test_a_row_that_is_tested_changes_nothing_for_the_others():
     """Neither the scale nor C is fitted on it: a test row a million times as long is no one else's matter."""
     x, y = features_and_classes()
-    predicted, fold, costs = Learner(x, y).cross_validated()
+    predicted, fold, costs = Learner(x, y).cross_validate()
     longer = x.copy()
     longer[17] *= 1e6
-    again, _, costs_again = Learner(longer, y).cross_validated()
+    again, _, costs_again = Learner(longer, y).cross_validate()
     same_fold = [row for row in range(100) if fold[row] == fold[17] and row != 17]
     assert [predicted[row] for row in same_fold] == [again[row] for row in same_fold]
     assert costs[fold[17]] == costs_again[fold[17]]
     train, test = np.arange(60), np.arange(60, 100)
     longer = x.copy()
     longer[99] *= 1e6
-    found = [Learner(v, y).tested(train, np.array([], np.intp), test) for v in (x, longer)]
+    found = [Learner(v, y).predict_test(train, np.array([], np.intp), test) for v in (x, longer)]
     assert found[0][0][:-1] == found[1][0][:-1]
     assert found[0][1] == found[1][1]
 
 
 def test_the_unit_of_vectors_does_not_matter():
     x, y = features_and_classes()
-    predictions = [Learner(x * unit, y).cross_validated()[0] for unit in (1, 1024)]
+    predictions = [Learner(x * unit, y).cross_validate()[0] for unit in (1, 1024)]
     assert predictions[0] == predictions[1]
 
 
@@ -370,10 +370,10 @@ def test_variances_are_double_sums():
     texts = [tuple(draw.choice(list("abcdefgh"), 2)) for _ in range(30)]
     texts[3] = ("a", "a")
     pairs = [(i, j) for i in range(30) for j in range(30) if set(texts[i]) & set(texts[j])]
-    found = variances(off, *numbered(texts))
-    assert found.shared == pytest.approx(sum(off[i] * off[j] for i, j in pairs))
+    found = variances(off, *number_texts(texts))
+    assert found.shared_text == pytest.approx(sum(off[i] * off[j] for i, j in pairs))
     same = [(i, j) for i, j in pairs if set(texts[i]) == set(texts[j])]
-    assert found.alone == pytest.approx(sum(off[i] * off[j] for i, j in same))
+    assert found.same_pair == pytest.approx(sum(off[i] * off[j] for i, j in same))
 
 
 def test_the_mean_over_sets():
@@ -390,9 +390,9 @@ def test_all_forms_are_read(folder):
     data = read_classification(folder)
     found = {one.name: one for one in data.sets}
     assert list(found) == list(SETS)
-    assert found["MR"].parts == ()
-    assert found["TREC"].parts == ("train", "test")
-    assert found["SICK-E"].parts == ("train", "dev", "test")
+    assert found["MR"].splits == ()
+    assert found["TREC"].splits == ("train", "test")
+    assert found["SICK-E"].splits == ("train", "dev", "test")
     assert {row.label for row in found["TREC"].rows} == set(LABELS["TREC"].split())
     assert all(len(row.texts) == 2 for row in found["MRPC"].rows)
     assert data.warnings == ()
@@ -412,8 +412,8 @@ def test_the_folder_above_will_do(tmp_path):
 def test_limit_keeps_the_proportion_of_classes(folder):
     data = read_classification(folder).first(12)
     for one in data.sets:
-        for part in one.parts or ("",):
-            labels = [one.rows[row].label for row in one.part(part)]
+        for part in one.splits or ("",):
+            labels = [one.rows[row].label for row in one.rows_of_split(part)]
             counts = [labels.count(label) for label in set(labels)]
             assert len(labels) == 12
             assert max(counts) - min(counts) <= 1

@@ -12,9 +12,9 @@ from click.testing import CliRunner
 from scipy.stats import rankdata, spearmanr
 
 from giccs.evalrank.cli.correlate import correlate as command
-from giccs.evalrank.correlating import complete, correlate, unprocessed
-from giccs.evalrank.rank_plot import ranked
-from giccs.evalrank.scores import Asked, asked, scores
+from giccs.evalrank.correlating import correlate, drop_postprocessed, keep_complete_models
+from giccs.evalrank.rank_plot import rank_rows
+from giccs.evalrank.scores import ScoreSelector, collect_scores, parse_selector
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Group, Result, Store
 from giccs.models.postprocess.steps import family_of, is_postprocessed
@@ -69,8 +69,10 @@ def folder(tmp_path, results):
 
 def columns(results):
     tasks = ("evalrank-sentence", "sentence-similarity", "uniformity")
-    intrinsic = scores(results, [Asked(task) for task in tasks]).columns
-    downstream = scores(results, [Asked("classification", "accuracy", s) for s in ("MR", "SST2")])
+    intrinsic = collect_scores(results, [ScoreSelector(task) for task in tasks]).columns
+    downstream = collect_scores(
+        results, [ScoreSelector("classification", "accuracy", s) for s in ("MR", "SST2")]
+    )
     return intrinsic, downstream.columns
 
 
@@ -98,7 +100,7 @@ def test_sets_are_columns_and_metrics_of_which_less_is_better_are_turned(results
 def test_intervals_draw_families(results):
     """Copies of a model under other names of its family tell nothing new: the interval stays as it was."""
     intrinsic, downstream = columns(results)
-    plain = unprocessed([intrinsic[3], downstream[0]])
+    plain = drop_postprocessed([intrinsic[3], downstream[0]])
     once = correlate(plain[:1], plain[1:], resamples=400).cells[0].rho
     for column in plain:
         for model in list(column.scores):
@@ -117,13 +119,13 @@ def test_the_best_and_the_second_are_placed_and_the_rest_set_against_the_best(re
     of_mr = [cell for cell in found.cells if cell.downstream.label == "MR"]
     values = sorted({cell.rho.value for cell in of_mr}, reverse=True)
     for cell in of_mr:
-        assert cell.place == {values[0]: 1, values[1]: 2}.get(cell.rho.value, 0)
-        assert (cell.behind is None) == (cell.place == 1)
-        if cell.behind:
-            assert cell.behind.value == pytest.approx(values[0] - cell.rho.value)
-            assert cell.behind.low <= cell.behind.value <= cell.behind.high
+        assert cell.rank == {values[0]: 1, values[1]: 2}.get(cell.rho.value, 0)
+        assert (cell.difference is None) == (cell.rank == 1)
+        if cell.difference:
+            assert cell.difference.value == pytest.approx(values[0] - cell.rho.value)
+            assert cell.difference.low <= cell.difference.value <= cell.difference.high
     worst = min(of_mr, key=lambda cell: cell.rho.value)
-    assert worst.behind.low > 0  # STR goes down where accuracy goes up
+    assert worst.difference.low > 0  # STR goes down where accuracy goes up
 
 
 def test_too_few_models_and_equal_scores_are_not_defined(results):
@@ -131,7 +133,7 @@ def test_too_few_models_and_equal_scores_are_not_defined(results):
     few = [one for one in results if one.model in ("made-up:1", "made-up:2", "made-up:3")]
     cells = correlate(*columns(few), resamples=10).cells
     assert {cell.rho.reason for cell in cells} == {"3 models; a rank correlation needs 4"}
-    assert all(math.isnan(cell.rho.value) and cell.place == 0 for cell in cells)
+    assert all(math.isnan(cell.rho.value) and cell.rank == 0 for cell in cells)
     for model in intrinsic[0].scores:
         intrinsic[0].scores[model] = 0.5
     (cell,) = correlate(intrinsic[:1], downstream[:1]).cells
@@ -145,7 +147,9 @@ def test_few_families_have_no_interval(results):
     assert not math.isnan(cell.rho.value)
     assert math.isnan(cell.rho.low)
     assert cell.rho.reason == "2 families of models: no interval, which needs 5"
-    behind = [cell.behind for cell in correlate(*columns(two), resamples=10).cells if cell.behind]
+    behind = [
+        cell.difference for cell in correlate(*columns(two), resamples=10).cells if cell.difference
+    ]
     assert all(not math.isnan(one.value) and math.isnan(one.low) for one in behind)
     assert {one.reason for one in behind} == {cell.rho.reason}
 
@@ -159,8 +163,8 @@ def test_correlations_are_over_models_that_have_both_and_the_others_are_named(re
     assert found.document()["missing"][0] == (
         "evalrank-sentence mrr: missing for 1 of 12 models: made-up:3"
     )
-    assert {len(one.scores) for one in complete([*intrinsic, *downstream])} == {11}
-    behind = [cell.behind for cell in found.cells if cell.behind]
+    assert {len(one.scores) for one in keep_complete_models([*intrinsic, *downstream])} == {11}
+    behind = [cell.difference for cell in found.cells if cell.difference]
     assert {one.n for one in behind} == {11}  # the best is mrr, which one model lacks
 
 
@@ -174,23 +178,23 @@ def test_settings_and_other_data_are_columns_of_their_own(results):
     )
     how = {"setting": "cos", "data": "b" * 64}
     other = [result(f"m{n}", "evalrank-sentence", {"mrr": 0.1}, **how) for n in range(5)]
-    table = scores([*cos, *l2], [asked("evalrank-sentence:mrr")])
+    table = collect_scores([*cos, *l2], [parse_selector("evalrank-sentence:mrr")])
     assert {one.label: one.scores["m3"] for one in table.columns} == {
         "mrr (cos)": 3,
         "mrr (l2)": -3,
     }
-    table = scores([*cos, *other], [asked("evalrank-sentence:mrr")])
+    table = collect_scores([*cos, *other], [parse_selector("evalrank-sentence:mrr")])
     assert [one.label for one in table.columns] == ["mrr (made-up-aa)", "mrr (made-up-bb)"]
-    assert scores(cos, [asked("evalrank-sentence:mrr")]).columns[0].label == "mrr"
+    assert collect_scores(cos, [parse_selector("evalrank-sentence:mrr")]).columns[0].label == "mrr"
 
 
 def test_of_equal_questions_the_newest_result_counts():
     old = result("m", "evalrank-word", {"mrr": 0.1}, when="2026-01-01T00:00:00+00:00")
     new = result("m", "evalrank-word", {"mrr": 0.2}, when="2026-02-01T00:00:00+00:00")
     for order in ([old, new], [new, old]):
-        table = scores(order, [asked("evalrank-word")])
+        table = collect_scores(order, [parse_selector("evalrank-word")])
         assert table.columns[0].scores == {"m": 0.2}
-        assert table.set_aside == 1
+        assert table.n_superseded == 1
 
 
 def test_a_result_on_one_set_alone_gives_that_set():
@@ -200,7 +204,11 @@ def test_a_result_on_one_set_alone_gives_that_set():
         result("m", "word-similarity", {"spearman": 0.4}, {"A": 0.3, "B": 0.5}),
         signature={"data": "d", "mean": "sets of at least 200 known pairs"},
     )
-    found = lambda one, text: [c.scores["m"] for c in scores([one], [asked(text)]).columns]  # noqa: E731
+
+    def found(one, text):
+        columns = collect_scores([one], [parse_selector(text)]).columns
+        return [column.scores["m"] for column in columns]
+
     assert found(alone, "word-similarity") == [0.3]
     assert found(both, "word-similarity") == [0.3, 0.5]
     assert found(both, "word-similarity:spearman:") == [0.4]
@@ -223,7 +231,7 @@ def word_similarity(model, **sets):
 
 def test_word_similarity_sets_with_fewer_than_200_known_pairs_do_not_count():
     one, other = word_similarity("a", A=200, B=199, C=30), word_similarity("b", A=199, B=200, C=30)
-    table = scores([one, other], [asked("word-similarity")])
+    table = collect_scores([one, other], [parse_selector("word-similarity")])
     assert [(column.label, column.scores) for column in table.columns] == [
         ("A", {"a": 0.5}), ("B", {"b": 0.4}),
     ]  # fmt: skip
@@ -232,23 +240,22 @@ def test_word_similarity_sets_with_fewer_than_200_known_pairs_do_not_count():
         "word-similarity spearman C: fewer than 200 known pairs: a, b",
         "word-similarity spearman A: fewer than 200 known pairs: b",
     )
-    (named,) = scores([one, other], [asked("word-similarity:spearman:C")]).columns
+    (named,) = collect_scores([one, other], [parse_selector("word-similarity:spearman:C")]).columns
     assert named.scores == pytest.approx({"a": 0.3, "b": 0.3})
-    small = scores([word_similarity("a", C=30)], [asked("word-similarity")])
-    assert (small.columns, [str(one) for one in small.not_found]) == ((), ["word-similarity"])
+    small = collect_scores([word_similarity("a", C=30)], [parse_selector("word-similarity")])
+    assert (small.columns, [str(one) for one in small.unmatched]) == ((), ["word-similarity"])
 
 
 def test_a_mean_over_all_sets_is_not_mixed_with_one_over_large_sets():
     new = word_similarity("new", A=300, B=300)
     old = replace(new, model="old", signature={**result("old", "word-similarity").signature})
-    table = scores([new, old], [asked("word-similarity:spearman:")])
+    table = collect_scores([new, old], [parse_selector("word-similarity:spearman:")])
     assert [column.scores for column in table.columns] == [{"new": 0.4}]
     assert table.undefined == (
         "word-similarity spearman: a mean over all sets, by an earlier version; evaluate again: old",
     )
-    assert [set(c.scores) for c in scores([new, old], [asked("word-similarity")]).columns] == [
-        {"new", "old"}, {"new", "old"},
-    ]  # fmt: skip
+    columns = collect_scores([new, old], [parse_selector("word-similarity")]).columns
+    assert [set(column.scores) for column in columns] == [{"new", "old"}, {"new", "old"}]
 
 
 def test_correlate_states_which_sets_are_left_out(folder):
@@ -269,11 +276,13 @@ def test_the_family_is_the_model_before_its_steps():
 
 
 def test_scores_that_are_nan_are_left_out_with_their_reason():
-    table = scores([result("m", "evalrank-word", {"mrr": math.nan})], [asked("evalrank-word:mrr")])
+    table = collect_scores(
+        [result("m", "evalrank-word", {"mrr": math.nan})], [parse_selector("evalrank-word:mrr")]
+    )
     assert table.columns[0].scores == {}
     assert table.undefined == ("evalrank-word mrr: made up: m",)
     lost = result("m", "word-similarity", {}, {"MC-30": math.nan})
-    table = scores([lost], [asked("word-similarity")])
+    table = collect_scores([lost], [parse_selector("word-similarity")])
     assert table.undefined == ("word-similarity spearman MC-30: made up: m",)
 
 
@@ -281,7 +290,7 @@ def test_ranks_for_the_plot(results):
     _, downstream = columns(results)
     intrinsic, _ = columns(results)
     chosen = [downstream[0], intrinsic[4]]
-    rows = ranked(chosen)
+    rows = rank_rows(chosen)
     first, second = rows[:12], rows[12:]
     assert [row["rank"] for row in first] == list(range(1, 13))
     assert [row["model"] for row in first] == [row["model"] for row in second]

@@ -8,7 +8,7 @@ import pytest
 from bws.problems import InputError
 from giccs.benchmark import read_benchmark, write_benchmark
 from giccs.benchmark.items import Item, Turn
-from giccs.evalrank.data import EXPECTED, read_sentences, read_words
+from giccs.evalrank.data import EXPECTED_DATA, read_sentences, read_words
 
 SHARED = Path(os.environ.get("GICCS_SHARED", Path(__file__).parents[4] / "shared"))
 DATA = SHARED / "data" / "evalrank"
@@ -85,10 +85,10 @@ def test_repeats_count_once_and_pairs_of_one_text_stay_and_both_are_told(tmp_pat
 def test_what_is_no_such_folder_is_refused(tmp_path):
     (words,) = refused(read_words, str(tmp_path))
     benchmark, sentences = refused(read_sentences, str(tmp_path))
-    assert words == sentences == f"{tmp_path}: {EXPECTED}"
+    assert words == sentences == f"{tmp_path}: {EXPECTED_DATA}"
     assert "neither the GiCCS release" in benchmark
     none = str(tmp_path / "none")
-    assert refused(read_sentences, none) == [f"{none}: no such file", f"{none}: {EXPECTED}"]
+    assert refused(read_sentences, none) == [f"{none}: no such file", f"{none}: {EXPECTED_DATA}"]
     data = folder(tmp_path, "a\tb\n")
     assert refused(read_sentences, data) == ["background_sent.txt: no such file"]
     (tmp_path / "basic_vocab.txt").write_text("a\n")

@@ -12,10 +12,10 @@ from hypothesis.extra import numpy as hnp
 
 from giccs.evalrank import approximate, ranking
 from giccs.evalrank.approximate import approximate_ranks
-from giccs.evalrank.coarse import split_of
-from giccs.evalrank.measures import estimates
-from giccs.evalrank.ranking import Ranks, ranks_of
-from giccs.evalrank.spaces import SIMILARITIES, TIE, space_of
+from giccs.evalrank.coarse import fit_prefilter
+from giccs.evalrank.measures import estimate_metrics
+from giccs.evalrank.ranking import Ranks, compute_ranks
+from giccs.evalrank.spaces import SIMILARITIES, TIE, make_space
 
 
 def generator(seed=0):
@@ -57,7 +57,7 @@ def brute_force(vectors, pairs, similarity, tie=TIE):
 
 
 def agree(vectors, pairs, similarity, **how):
-    found = ranks_of(vectors, pairs, similarity, **how)
+    found = compute_ranks(vectors, pairs, similarity, **how)
     rank, pessimistic = brute_force(vectors, pairs, similarity)
     assert found.rank.tolist() == rank.tolist()
     assert found.pessimistic.tolist() == pessimistic.tolist()
@@ -70,7 +70,7 @@ def agree(vectors, pairs, similarity, **how):
 def test_the_anchor_is_no_candidate_and_its_copy_is_one():
     # From 0, its copy 1 has cosine 1, 2 has 0.8, 3 has 0.6.
     vectors = array([1, 0], [1, 0], [4, 3], [3, 4])
-    found = ranks_of(vectors, np.array([[0, 2], [0, 1], [0, 3]]))
+    found = compute_ranks(vectors, np.array([[0, 2], [0, 1], [0, 3]]))
     assert found.rank.tolist() == [2, 1, 3]
     assert found.similarity == pytest.approx([0.8, 1.0, 0.6])
 
@@ -78,21 +78,21 @@ def test_the_anchor_is_no_candidate_and_its_copy_is_one():
 def test_ties_count_for_the_positive_and_in_the_pessimistic_rank_against_it():
     # From 0: three copies of the positive's direction, one nearer, one farther.
     vectors = array([1, 0], [4, 3], [8, 6], [4, 3], [4, 1], [0, 1])
-    found = ranks_of(vectors, np.array([[0, 1], [0, 5]]))
+    found = compute_ranks(vectors, np.array([[0, 1], [0, 5]]))
     assert found.rank.tolist() == [2, 5]
     assert found.pessimistic.tolist() == [4, 5]
 
 
 def test_l2_ranks_by_distance_and_reports_one_over_one_plus_it():
     # Distances from 0: 2, 3, 1.
-    found = ranks_of(array([0], [2], [3], [1]), np.array([[0, 1], [0, 2], [0, 3]]), "l2")
+    found = compute_ranks(array([0], [2], [3], [1]), np.array([[0, 1], [0, 2], [0, 3]]), "l2")
     assert found.rank.tolist() == [2, 3, 1]
     assert found.similarity == pytest.approx([1 / 3, 1 / 4, 1 / 2])
 
 
 def test_a_text_paired_with_itself_is_at_rank_1_and_ties_with_its_copies():
     for similarity in ("cos", "l2"):
-        found = ranks_of(array([1, 0], [1, 0], [0, 1]), np.array([[0, 0], [2, 2]]), similarity)
+        found = compute_ranks(array([1, 0], [1, 0], [0, 1]), np.array([[0, 0], [2, 2]]), similarity)
         assert found.rank.tolist() == [1, 1]
         assert found.pessimistic.tolist() == [2, 1]
 
@@ -102,7 +102,7 @@ def test_a_text_paired_with_itself_is_at_rank_1_and_ties_with_its_copies():
 
 def test_a_row_that_is_not_finite_is_no_candidate_and_gives_no_rank():
     vectors = array([1, 0], [4, 3], [np.nan, 1], [np.inf, 0], [3, 4])
-    found = ranks_of(vectors, np.array([[0, 4], [0, 2], [3, 0]]))
+    found = compute_ranks(vectors, np.array([[0, 4], [0, 2], [3, 0]]))
     assert found.rank.tolist() == [2, 0, 0]
     assert found.pessimistic.tolist() == [2, 0, 0]
     assert np.isnan(found.similarity).tolist() == [False, True, True]
@@ -111,14 +111,14 @@ def test_a_row_that_is_not_finite_is_no_candidate_and_gives_no_rank():
 
 def test_a_zero_has_a_distance_but_no_cosine():
     vectors, pairs = array([1, 0], [0, 0], [0, 3]), np.array([[0, 1], [0, 2], [1, 0]])
-    assert ranks_of(vectors, pairs).rank.tolist() == [0, 1, 0]
-    assert ranks_of(vectors, pairs, "l2").rank.tolist() == [1, 2, 1]
+    assert compute_ranks(vectors, pairs).rank.tolist() == [0, 1, 0]
+    assert compute_ranks(vectors, pairs, "l2").rank.tolist() == [1, 2, 1]
 
 
 def test_where_no_row_is_usable_there_are_no_ranks():
     vectors = np.full((3, 2), np.nan, np.float32)
     for similarity in SIMILARITIES:
-        found = ranks_of(vectors, np.array([[0, 1]]), similarity)
+        found = compute_ranks(vectors, np.array([[0, 1]]), similarity)
         assert (found.rank.tolist(), found.candidates) == ([0], 0)
 
 
@@ -132,7 +132,7 @@ def test_where_no_row_is_usable_there_are_no_ranks():
 )
 def test_other_vectors_and_similarities_are_refused(vectors, similarity, message):
     with pytest.raises(ValueError, match=message):
-        ranks_of(vectors, np.array([[0, 1]]), similarity)
+        compute_ranks(vectors, np.array([[0, 1]]), similarity)
 
 
 # In fractions: exact ties, which the smallest other difference (more than 1e-4 here) is far above
@@ -161,7 +161,7 @@ def exact_l2(vectors, x, y):
 @pytest.mark.parametrize(("similarity", "exact"), [("cos", exact_cos), ("l2", exact_l2)])
 def test_with_many_exact_ties_ranks_are_those_in_fractions(similarity, exact, rows, block):
     pairs = every_pair(len(rows))
-    found = ranks_of(array(*rows), pairs, similarity, block=block)
+    found = compute_ranks(array(*rows), pairs, similarity, block=block)
     for (x, y), rank, pessimistic in zip(pairs, found.rank, found.pessimistic, strict=True):
         own, near = exact(rows, x, y)
         others = [near(j) for j in range(len(rows)) if j not in (x, y)]
@@ -220,7 +220,7 @@ def test_differences_below_what_a_float32_product_resolves_are_told_apart():
     vectors = at_cosines([0.7, *above, *below, *within], 512)
     found = agree(vectors, np.array([[0, 1]]), "cos")
     assert (found.rank.tolist(), found.pessimistic.tolist()) == ([21], [31])
-    assert found.settled == 50
+    assert found.n_exact_comparisons == 50
 
 
 def test_l2_far_from_the_origin_does_not_cancel():
@@ -233,7 +233,7 @@ def test_l2_far_from_the_origin_does_not_cancel():
 
 
 def test_equal_rows_of_enormous_length_all_tie():
-    found = ranks_of(np.full((4, 2), 3e38, np.float32), np.array([[0, 1]]), "l2")
+    found = compute_ranks(np.full((4, 2), 3e38, np.float32), np.array([[0, 1]]), "l2")
     assert (found.rank.tolist(), found.pessimistic.tolist()) == ([1], [3])
 
 
@@ -248,7 +248,7 @@ def test_one_row_of_enormous_length_costs_time_but_no_rank():
 @pytest.mark.parametrize("few", [0, 3, 128])
 def test_bounds_by_heads_change_no_rank(similarity, few, monkeypatch):
     # Variances fall as those of text encoders do, so that heads rule candidates out, but not all of them.
-    monkeypatch.setattr(ranking, "FEW", few)
+    monkeypatch.setattr(ranking, "MAX_EXACT_CANDIDATES", few)
     draw = generator(few)
     spread = 1 / np.arange(1, 101, dtype=np.float32)
     vectors = (draw.standard_normal((300, 100)) * spread).astype(np.float32)
@@ -266,13 +266,13 @@ def test_scores_are_no_farther_off_than_their_bound_and_heads_no_lower(similarit
     draw = generator(3)
     vectors = np.abs(draw.standard_normal((60, width))).astype(np.float32)  # errors add up
     vectors *= draw.lognormal(0, 2, size=(60, 1)).astype(np.float32)
-    space, every = space_of(vectors, similarity), np.arange(60)
-    split = split_of(space, every)
+    space, every = make_space(vectors, similarity), np.arange(60)
+    split = fit_prefilter(space, every)
     left, right = split.queries(every), split.candidates(every)
     anchors, others = np.divmod(np.arange(60 * 60), 60)
     true = space.score(space.closeness(anchors, others), anchors).reshape(60, 60)
-    bound = np.stack([split.error(split.whole_error, space.lengths, n) for n in space.lengths], 1)
-    off = np.abs(left.whole @ right.whole.T - true) / bound
+    bound = np.stack([split.error(split.full_error, space.lengths, n) for n in space.lengths], 1)
+    off = np.abs(left.full @ right.full.T - true) / bound
     assert 1e-3 < off.max() <= 1  # the bound is one on these errors, and not on something else
     if width > 64:
         least = np.stack(
@@ -293,14 +293,14 @@ def test_neither_order_nor_blocks_nor_scale_matter(seed, similarity):
     draw = generator(seed)
     vectors = draw.integers(-3, 4, size=(30, 4)).astype(np.float32)
     pairs = draw.integers(30, size=(40, 2))
-    found = ranks_of(vectors, pairs, similarity)
+    found = compute_ranks(vectors, pairs, similarity)
     order = draw.permutation(30)
     place = np.argsort(order)
     scale = np.float32(2.0 ** draw.integers(-20, 20))
     for other in (
-        ranks_of(vectors[order], place[pairs], similarity),
-        ranks_of(vectors, pairs, similarity, block=(3, 7)),
-        ranks_of(vectors * scale, pairs, similarity),
+        compute_ranks(vectors[order], place[pairs], similarity),
+        compute_ranks(vectors, pairs, similarity, block=(3, 7)),
+        compute_ranks(vectors * scale, pairs, similarity),
     ):
         assert other.rank.tolist() == found.rank.tolist()
         assert other.pessimistic.tolist() == found.pessimistic.tolist()
@@ -313,7 +313,7 @@ def test_under_the_cosine_each_vector_may_have_a_scale_of_its_own(seed):
     vectors = draw.standard_normal((25, 6)).astype(np.float32)
     scaled = vectors * draw.lognormal(0, 3, size=(25, 1)).astype(np.float32)
     pairs = draw.integers(25, size=(40, 2))
-    assert ranks_of(scaled, pairs).rank.tolist() == ranks_of(vectors, pairs).rank.tolist()
+    assert compute_ranks(scaled, pairs).rank.tolist() == compute_ranks(vectors, pairs).rank.tolist()
 
 
 @settings(max_examples=25, deadline=None)
@@ -322,15 +322,15 @@ def test_a_far_item_changes_nothing_and_a_copy_of_an_anchor_costs_a_rank(seed, s
     draw = generator(seed)
     vectors = np.abs(draw.standard_normal((20, 4))).astype(np.float32)
     pairs = np.array([(0, y) for y in range(1, 20)])
-    found = ranks_of(vectors, pairs, similarity).rank
+    found = compute_ranks(vectors, pairs, similarity).rank
     far = np.concatenate([vectors, -100 * vectors[:1]])
     near = np.concatenate([vectors, vectors[:1]])
-    assert ranks_of(far, pairs, similarity).rank.tolist() == found.tolist()
-    assert ranks_of(near, pairs, similarity).rank.tolist() == (found + 1).tolist()
+    assert compute_ranks(far, pairs, similarity).rank.tolist() == found.tolist()
+    assert compute_ranks(near, pairs, similarity).rank.tolist() == (found + 1).tolist()
 
 
 def test_where_all_is_left_open_it_is_settled_in_parts(monkeypatch):
-    monkeypatch.setattr(ranking, "LEFT_OPEN", 10)
+    monkeypatch.setattr(ranking, "MAX_PENDING_COMPARISONS", 10)
     vectors = np.ones((30, 3), np.float32)
     vectors[20:] = generator().standard_normal((10, 3))
     found = agree(vectors, every_pair(30), "cos", block=(7, 13))
@@ -341,7 +341,7 @@ def test_memory_is_that_of_a_block_and_not_of_all_products():
     vectors = generator().standard_normal((20_000, 80)).astype(np.float32)
     pairs = generator().integers(20_000, size=(2000, 2))
     tracemalloc.start()
-    ranks_of(vectors, pairs, block=(256, 2048))
+    compute_ranks(vectors, pairs, block=(256, 2048))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 16 * 2**20  # all products are 153 MiB
@@ -358,7 +358,7 @@ def test_measures_are_means_over_pairs_with_ties_both_ways():
         np.array([0.9, 0.8, 0.7, 0.1, 0.9, 0.6]),
         30,
     )
-    found = estimates(ranks, np.array([[0, 1], [1, 0], [2, 3], [4, 5], [6, 7], [8, 9]]))
+    found = estimate_metrics(ranks, np.array([[0, 1], [1, 0], [2, 3], [4, 5], [6, 7], [8, 9]]))
     assert {name: one.value for name, one in found.items()} == pytest.approx(
         {"mrr": 0.5, "hits@1": 2 / 6, "hits@3": 0.5, "hits@10": 5 / 6, "mean_rank": 5.5}
     )
@@ -369,7 +369,7 @@ def test_measures_are_means_over_pairs_with_ties_both_ways():
 
 def test_pairs_without_a_vector_are_misses_and_are_told():
     ranks = Ranks(np.array([1, 0]), np.array([1, 0]), np.array([0.9, np.nan]), 30)
-    found = estimates(ranks, np.array([[0, 1], [2, 3]]))
+    found = estimate_metrics(ranks, np.array([[0, 1], [2, 3]]))
     assert (found["hits@1"].value, found["hits@1"].extra["known"], found["hits@1"].n) == (0.5, 1, 2)
     assert found["hits@1"].reason == (
         "1 of 2 pairs are misses: a text has no vector; 2 pairs: no interval, which needs 5"
@@ -379,14 +379,14 @@ def test_pairs_without_a_vector_are_misses_and_are_told():
 
 def test_without_any_rank_values_are_nan_with_a_reason():
     nothing = Ranks(np.zeros(2, int), np.zeros(2, int), np.full(2, np.nan), 0)
-    for one in estimates(nothing, np.array([[0, 1], [1, 0]])).values():
+    for one in estimate_metrics(nothing, np.array([[0, 1], [1, 0]])).values():
         assert math.isnan(one.value)
         assert one.reason == "no pair has a vector for both texts"
 
 
 def test_a_pair_and_its_reverse_alone_have_no_interval():
     ranks = Ranks(np.array([1, 2]), np.array([1, 2]), np.ones(2), 9)
-    found = estimates(ranks, np.array([[0, 1], [1, 0]]))["mrr"]
+    found = estimate_metrics(ranks, np.array([[0, 1], [1, 0]]))["mrr"]
     assert (found.value, found.reason) == (0.75, "1 pairs: no interval, which needs 5")
     assert math.isnan(found.low)
 
@@ -399,7 +399,9 @@ def test_intervals_cover_the_mean_of_a_known_distribution_though_pairs_share_tex
     for seed in range(200):
         coin = draw.integers(2, size=40)
         rank = 1 + (coin[pairs].sum(axis=1) >= 1)  # 2 with probability 3/4: Hits@1 is 1/4
-        found = estimates(Ranks(rank, rank, np.ones(len(rank)), 9), pairs, resamples=200, seed=seed)
+        found = estimate_metrics(
+            Ranks(rank, rank, np.ones(len(rank)), 9), pairs, resamples=200, seed=seed
+        )
         covered += found["hits@1"].low <= 0.25 <= found["hits@1"].high
         wide += found["hits@1"].high - found["hits@1"].low
     assert 170 <= covered <= 198  # without the widening 137
@@ -417,8 +419,8 @@ def test_an_index_that_searches_all_its_lists_finds_the_exact_ranks(monkeypatch)
     pairs = np.stack([np.arange(400), np.arange(400) + 400], axis=1)
     vectors[400:800] = vectors[:400] + 0.8 * draw.standard_normal((400, 12)).astype(np.float32)
     for similarity in ("cos", "l2"):
-        exact = ranks_of(vectors, pairs, similarity)
-        found, facts = approximate_ranks(vectors, pairs, similarity, probed=10**6)
+        exact = compute_ranks(vectors, pairs, similarity)
+        found, facts = approximate_ranks(vectors, pairs, similarity, n_probed_lists=10**6)
         near = exact.rank <= 50
         assert 100 < near.sum() < 399
         assert found.rank[near].tolist() == exact.rank[near].tolist()
@@ -432,10 +434,10 @@ def test_an_index_that_misses_says_so_and_bounds_what_it_does_not_know():
     draw = generator()
     vectors = draw.standard_normal((4000, 24)).astype(np.float32)
     pairs = draw.integers(4000, size=(300, 2))
-    found, facts = approximate_ranks(vectors, pairs, "cos", probed=1)
+    found, facts = approximate_ranks(vectors, pairs, "cos", n_probed_lists=1)
     assert facts["equal"] < 1
-    measured = estimates(found, pairs)
-    exact = estimates(ranks_of(vectors, pairs), pairs)
+    measured = estimate_metrics(found, pairs)
+    exact = estimate_metrics(compute_ranks(vectors, pairs), pairs)
     assert measured["mrr"].extra["at_most"] > max(measured["mrr"].value, exact["mrr"].value)
     assert math.isnan(measured["mean_rank"].value)
     assert "positives are not among the 100 nearest" in measured["mean_rank"].reason

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from giccs.evalrank.data import read_sentences, read_words
-from giccs.evalrank.measures import estimates
-from giccs.evalrank.ranking import ranks_of
+from giccs.evalrank.measures import estimate_metrics
+from giccs.evalrank.ranking import compute_ranks
 from giccs.evalrank.reference import reference_ranks
 
 SHARED = Path(os.environ.get("GICCS_SHARED", Path(__file__).parents[4] / "shared"))
@@ -33,8 +33,11 @@ def test_cosines_are_those_of_centred_vectors():
     vectors = array([3, 2], [1, 2], [2, 3], [2, 1])
     found, _ = reference_ranks(vectors, np.array([[0, 1]]), "cos", "sentence")
     assert found.similarity.tolist() == [-1]
-    assert found.rank.tolist() == ranks_of(vectors, np.array([[0, 1]]), "cos-centred").rank.tolist()
-    assert ranks_of(vectors, np.array([[0, 1]])).rank.tolist() == [3]
+    assert (
+        found.rank.tolist()
+        == compute_ranks(vectors, np.array([[0, 1]]), "cos-centred").rank.tolist()
+    )
+    assert compute_ranks(vectors, np.array([[0, 1]])).rank.tolist() == [3]
 
 
 def test_two_unknown_words_are_found_in_one_another():
@@ -42,7 +45,7 @@ def test_two_unknown_words_are_found_in_one_another():
     vectors = array([3, 2], unknown, [2, 3], unknown)
     pairs = np.array([[1, 3]])
     assert reference_ranks(vectors, pairs, "l2", "word")[0].rank.tolist() == [1]
-    assert ranks_of(vectors, pairs, "l2").rank.tolist() == [0]
+    assert compute_ranks(vectors, pairs, "l2").rank.tolist() == [0]
 
 
 def test_a_sentence_of_unknown_words_is_almost_zero():
@@ -95,7 +98,7 @@ def sentences():
 
 
 def measured(ranks, pairs):
-    return {name: one.value for name, one in estimates(ranks, pairs, resamples=2).items()}
+    return {name: one.value for name, one in estimate_metrics(ranks, pairs, resamples=2).items()}
 
 
 def rank_bounds(vectors, pairs, epsilon=1e-12):
@@ -154,7 +157,7 @@ def test_its_log_on_toy_embeddings_is_a_draw_of_last_bits_below_the_definition(s
         0.2 < shares["mrr"] < 0.3
     )  # of two routines that round alike it would be 0: the definition
 
-    defined = measured(ranks_of(vectors, pairs, "cos-centred"), pairs)
+    defined = measured(compute_ranks(vectors, pairs, "cos-centred"), pairs)
     assert defined["mrr"] == pytest.approx(
         METRICS["mrr"](lowest).mean(), abs=2 / len(pairs)
     )  # misses
@@ -164,10 +167,10 @@ def test_its_log_on_toy_embeddings_is_a_draw_of_last_bits_below_the_definition(s
 @published
 def test_toy_embeddings_by_the_definition(sentences):
     vectors, pairs = sentences
-    l2 = estimates(ranks_of(vectors, pairs, "l2"), pairs, resamples=2)
+    l2 = estimate_metrics(compute_ranks(vectors, pairs, "l2"), pairs, resamples=2)
     assert l2["mrr"].value == pytest.approx(0.447, abs=0.001)
     assert l2["mrr"].reason.startswith("2 of 6989 pairs are misses: a text has no vector")
-    raw = measured(ranks_of(vectors, pairs), pairs)
+    raw = measured(compute_ranks(vectors, pairs), pairs)
     assert raw["mrr"] == pytest.approx(0.443, abs=0.001)
 
 
@@ -176,7 +179,7 @@ def test_its_l2_ranks_are_ours_but_for_the_positives_own_copies_and_ties(sentenc
     vectors, pairs = sentences
     some = pairs[::40]
     reference, own = reference_ranks(vectors, some, "l2", "sentence")
-    ours = ranks_of(vectors, some, "l2")
+    ours = compute_ranks(vectors, some, "l2")
     known = ours.rank > 0
     more = (reference.rank - ours.rank)[known]
     assert 0 < own < 40
@@ -196,7 +199,9 @@ def test_toy_embeddings_on_words(tmp_path):
     assert found["mrr"] == pytest.approx(0.0318, abs=0.002)
     assert found["hits@3"] == pytest.approx(0.0354, abs=0.002)
     l2, _ = reference_ranks(vectors, data.pairs[::10], "l2", "word")
-    defined = estimates(ranks_of(vectors, data.pairs, "l2"), data.pairs, resamples=2)["mrr"]
+    defined = estimate_metrics(compute_ranks(vectors, data.pairs, "l2"), data.pairs, resamples=2)[
+        "mrr"
+    ]
     # two unknown words lie at one point: a third of the pairs is found there
     neither = np.isnan(vectors[data.pairs[::10]]).any(axis=2).all(axis=1)
     assert neither.mean() == pytest.approx(1920 / 5514, abs=0.02)

@@ -8,7 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from giccs.evalrank.sharing import interval, mean_correlated, pearson, spearman
+from giccs.evalrank.sharing import (
+    estimate_correlation,
+    estimate_mean_correlation,
+    pearson,
+    spearman,
+)
 from giccs.measures.metrics import correlations, weighted_pearson, weighted_spearman
 
 OURS = {"pearson": pearson, "spearman": spearman}
@@ -54,7 +59,7 @@ def test_the_influence_is_the_derivative_in_a_weight(measure):
 @pytest.mark.parametrize("measure", MEASURES)
 def test_pairs_that_share_nothing_get_the_interval_of_the_bootstrap(measure):
     x, y = drawn(400)
-    ours = interval(OURS[measure](x, y), *apart(400))
+    ours = estimate_correlation(OURS[measure](x, y), *apart(400))
     theirs = correlations(x, y, np.arange(400), resamples=2000)[measure]
     assert ours.value == pytest.approx(theirs.value, abs=1e-12)
     assert ours.low == pytest.approx(theirs.low, abs=0.015)
@@ -71,7 +76,7 @@ def test_the_variance_sums_over_all_pairs_that_share_a_text():
     same = np.array([[{a, b} == {c, d} for c, d in zip(left, right, strict=True)]
                      for a, b in zip(left, right, strict=True)])  # fmt: skip
     by_pair = found.influence @ same @ found.influence / 40**2
-    error = interval(found, left, right).extra["stderr"]
+    error = estimate_correlation(found, left, right).extra["stderr"]
     assert error**2 == pytest.approx(max(variance, by_pair) * 6 / 5, rel=1e-9)  # six texts
 
 
@@ -94,7 +99,7 @@ def test_intervals_hold_the_truth_where_pairs_share_words():
         x, y, left, right = sample(n, n_words)
         found = spearman(x, y)
         for place, texts in enumerate([(left, right), apart(n)]):
-            estimate = interval(found, *texts)
+            estimate = estimate_correlation(found, *texts)
             held[place] += estimate.low <= truth <= estimate.high
     shared, alone = held / repeats
     assert shared > 0.88
@@ -105,29 +110,29 @@ def test_a_set_that_is_there_twice_adds_nothing_to_what_is_known():
     x, y = drawn(100)
     left, right = apart(100)
     found = spearman(x, y)
-    once = interval(found, left, right)
-    twice = mean_correlated([found, found], [left, left], [right, right])
+    once = estimate_correlation(found, left, right)
+    twice = estimate_mean_correlation([found, found], [left, left], [right, right])
     assert (twice.value, twice.n) == (pytest.approx(once.value), 2)
     assert twice.extra["stderr"] == pytest.approx(once.extra["stderr"], rel=0.01)
-    other = mean_correlated([found, found], [left, left + 200], [right, right + 200])
+    other = estimate_mean_correlation([found, found], [left, left + 200], [right, right + 200])
     assert other.extra["stderr"] == pytest.approx(once.extra["stderr"] / math.sqrt(2), rel=0.01)
 
 
 def test_what_has_no_value_or_no_interval_says_why():
     none = np.empty(0, np.intp)
-    lone = interval(pearson(np.array([1.0]), np.array([2.0])), none, none)
+    lone = estimate_correlation(pearson(np.array([1.0]), np.array([2.0])), none, none)
     assert math.isnan(lone.value)
     assert lone.reason == "1 pairs; a correlation needs two"
-    few = interval(pearson(np.array([1.0, 2, 4]), np.array([1.0, 3, 2])), *apart(3))
+    few = estimate_correlation(pearson(np.array([1.0, 2, 4]), np.array([1.0, 3, 2])), *apart(3))
     assert (round(few.value, 3), math.isnan(few.low)) == (0.327, True)
     assert few.reason == "3 pairs: no interval, which needs 5"
-    exact = interval(spearman(np.arange(9.0), np.arange(9.0) ** 3), *apart(9))
+    exact = estimate_correlation(spearman(np.arange(9.0), np.arange(9.0) ** 3), *apart(9))
     assert (exact.value, exact.reason) == (1.0, "the correlation is exact: no interval")
     constant = spearman(np.ones(5), np.arange(5.0))
     good = spearman(*drawn(30))
-    mean = mean_correlated(
+    mean = estimate_mean_correlation(
         [constant, good], [apart(5)[0], apart(30)[0]], [apart(5)[1], apart(30)[1]]
     )
     assert (mean.value, mean.n) == (pytest.approx(good.value), 1)
     assert mean.reason == "1 sets left out: they have no correlation"
-    assert math.isnan(mean_correlated([constant], [apart(5)[0]], [apart(5)[1]]).value)
+    assert math.isnan(estimate_mean_correlation([constant], [apart(5)[0]], [apart(5)[1]]).value)

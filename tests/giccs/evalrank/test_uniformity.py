@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.distance import pdist
 
 from giccs.evalrank import uniformity as module
-from giccs.evalrank.uniformity import alignment, of_length_one, open_tasks, read, uniformity
+from giccs.evalrank.uniformity import alignment, normalize_vectors, open_tasks, read, uniformity
 from giccs.evaluation.task_results import evaluate_task
 from giccs.measures.results import Store
 from giccs.models import open_model
@@ -17,13 +17,13 @@ from giccs.tasks import TaskOptions
 @pytest.fixture
 def units():
     draw = np.random.default_rng(3)
-    return of_length_one(draw.normal(size=(70, 8)).astype(np.float32))[0]
+    return normalize_vectors(draw.normal(size=(70, 8)).astype(np.float32))[0]
 
 
 def test_uniformity_is_the_log_mean_over_scipys_distances(units, monkeypatch):
     expected = math.log(np.exp(-2 * pdist(units.astype(np.float64)) ** 2).mean())
     for block in (2048, 70, 16, 7):
-        monkeypatch.setattr(module, "BLOCK", block)
+        monkeypatch.setattr(module, "BLOCK_SIZE", block)
         assert uniformity(units).value == pytest.approx(expected, abs=1e-6)
 
 
@@ -65,7 +65,7 @@ def test_the_interval_of_uniformity_covers_other_draws():
     def sample(n):
         vectors = draw.normal(size=(n, 4))
         vectors[:, 0] += 1
-        return of_length_one(vectors.astype(np.float32))[0]
+        return normalize_vectors(vectors.astype(np.float32))[0]
 
     truth = uniformity(sample(6000)).value
     found = [uniformity(sample(60)) for _ in range(100)]
@@ -74,7 +74,7 @@ def test_the_interval_of_uniformity_covers_other_draws():
 
 def test_texts_without_a_vector_are_left_out():
     vectors = np.array([[1, 0], [np.nan, np.nan], [0, 0], [0, 3]], np.float32)
-    units, known = of_length_one(vectors)
+    units, known = normalize_vectors(vectors)
     assert known.tolist() == [True, False, False, True]
     found = alignment(units, np.array([[0, 1], [0, 3], [2, 3]]), known)
     assert (found.value, found.n) == (2.0, 1)

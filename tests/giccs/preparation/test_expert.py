@@ -14,11 +14,11 @@ from giccs.benchmark import Benchmark, read_benchmark
 from giccs.benchmark.items import Item, Turn
 from giccs.preparation.expert import (
     agreement_share,
-    code_of,
-    expert_check,
-    expert_sheet,
+    compare_with_expert,
+    item_code,
+    make_expert_sheet,
     read_expert,
-    side_of,
+    score_side,
 )
 
 SAMPLE = read_benchmark("giccs-sample")
@@ -46,11 +46,11 @@ def write(folder, text):
 
 
 def test_the_sheet_has_every_item_once_with_all_that_is_needed_to_judge():
-    rows = rows_of(expert_sheet(SAMPLE))
+    rows = rows_of(make_expert_sheet(SAMPLE))
     by_code = {row["code"]: row for row in rows}
     assert len(rows) == len(by_code) == 300
     for one in SAMPLE.items:
-        row = by_code[code_of(one)]
+        row = by_code[item_code(one)]
         assert row["last_turn"] == one.last_turn
         assert row["utterance"] == one.utterance
         assert row["judgment"] == ""
@@ -58,13 +58,15 @@ def test_the_sheet_has_every_item_once_with_all_that_is_needed_to_judge():
 
 
 def test_turns_without_a_speaker_are_numbered():
-    assert rows_of(expert_sheet(three()))[0]["dialogue"] == "user: Guten Tag.\n2: Die Innenstadt."
+    assert (
+        rows_of(make_expert_sheet(three()))[0]["dialogue"] == "user: Guten Tag.\n2: Die Innenstadt."
+    )
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_neither_ids_nor_order_nor_neighbours_tell_a_score(seed):
-    sheet = expert_sheet(SAMPLE, seed)
-    items = {code_of(one): one for one in SAMPLE.items}
+    sheet = make_expert_sheet(SAMPLE, seed)
+    items = {item_code(one): one for one in SAMPLE.items}
     ordered = [items[row["code"]] for row in rows_of(sheet)]
     scores = [one.score for one in ordered]
     assert set(rows_of(sheet)[0]) == {"code", "dialogue", "last_turn", "utterance", "judgment"}
@@ -80,7 +82,9 @@ def test_neither_ids_nor_order_nor_neighbours_tell_a_score(seed):
 
 
 def test_the_seed_decides_the_order():
-    assert expert_sheet(SAMPLE, 0) == expert_sheet(SAMPLE, 0) != expert_sheet(SAMPLE, 1)
+    assert (
+        make_expert_sheet(SAMPLE, 0) == make_expert_sheet(SAMPLE, 0) != make_expert_sheet(SAMPLE, 1)
+    )
 
 
 @pytest.mark.parametrize(
@@ -100,8 +104,8 @@ def test_judgments_are_read_as_people_write_them(tmp_path, written, side):
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 def test_a_filled_in_sheet_comes_back(tmp_path, separator):
-    rows = rows_of(expert_sheet(SAMPLE))
-    wanted = {code_of(one): "<" if one.score < 0.5 else ">" for one in SAMPLE.items}
+    rows = rows_of(make_expert_sheet(SAMPLE))
+    wanted = {item_code(one): "<" if one.score < 0.5 else ">" for one in SAMPLE.items}
     out = io.StringIO()
     writer = csv.DictWriter(out, rows[0], delimiter=separator)
     writer.writeheader()
@@ -134,17 +138,17 @@ def test_a_file_without_judgments_is_refused(tmp_path):
 
 
 def test_an_item_at_the_middle_has_no_side():
-    assert side_of(0.5) is None
-    assert side_of((1 + (10 - 10) / 30) / 2) is None
-    assert side_of(0.1 + 0.2 + 0.2) is None  # 0.5000000000000001 is rounding, no side
-    check = expert_check(three(), {"i1": "higher", "i2": "lower", "i3": None})
+    assert score_side(0.5) is None
+    assert score_side((1 + (10 - 10) / 30) / 2) is None
+    assert score_side(0.1 + 0.2 + 0.2) is None  # 0.5000000000000001 is rounding, no side
+    check = compare_with_expert(three(), {"i1": "higher", "i2": "lower", "i3": None})
     whole = check.groups[0]
     assert (whole.items, whole.middle, whole.open, whole.agree, whole.share.n) == (3, 1, 1, 1, 1)
     assert check.mismatches == ()
 
 
 def test_no_item_with_a_side_leaves_the_share_undefined_with_a_reason():
-    check = expert_check(Benchmark("b", (item(1, 0.5),)), {"i1": "higher"})
+    check = compare_with_expert(Benchmark("b", (item(1, 0.5),)), {"i1": "higher"})
     share = check.groups[0].share
     assert math.isnan(share.value)
     assert share.reason == "no judged item has a side"
@@ -164,12 +168,12 @@ def table_4():
     items[51] = item(
         51, 0.35, "d10", "Wie weit ist das?", "Wo befindet sich das Restaurant?", "CROWDSS"
     )
-    judged = {one.item_id: side_of(one.score) for one in items}
+    judged = {one.item_id: score_side(one.score) for one in items}
     return Benchmark("b", tuple(items)), judged | {"i7": "lower", "i51": "higher"}
 
 
 def test_the_situation_of_table_4():
-    check = expert_check(*table_4())
+    check = compare_with_expert(*table_4())
     assert [(m.item.last_turn, m.item.score, m.row()["expert"]) for m in check.mismatches] == [
         ("Die Innenstadt.", 0.65, "< 0.5"),
         ("Wie weit ist das?", 0.35, "> 0.5"),

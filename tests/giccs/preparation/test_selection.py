@@ -10,7 +10,7 @@ from bws.problems import InputError
 from giccs.benchmark.items import Candidate, Dialogue, Turn
 from giccs.cli import preparing
 from giccs.preparation.selection import rules, select
-from giccs.preparation.selection.rules import Rules, Special, Take, read_rules
+from giccs.preparation.selection.rules import DialogueRule, SamplingRule, SelectionRules, read_rules
 
 LETTER = {"u": "user", "s": "system"}
 
@@ -35,12 +35,12 @@ def decisions(selection, name):
 
 def test_without_rules_half_are_cut_to_three_turns_and_half_to_five():
     given = [dialogue(f"d{n}", "sususu"[: 3 + n % 4]) for n in range(12)]  # 3, 4, 5, 6 turns
-    found = select(given, Rules())
+    found = select(given, SelectionRules())
     # six of the twelve have five turns or more, the other six do for three
     assert Counter(named(found).values()) == {3: 6, 5: 6}
     order = [one.dialogue_id for one in found.dialogues]
     assert order == sorted(order, key=lambda name: int(name[1:]))
-    assert select(given, Rules()) == found
+    assert select(given, SelectionRules()) == found
 
 
 def test_an_odd_one_is_left_out_and_another_seed_leaves_out_another():
@@ -48,17 +48,17 @@ def test_an_odd_one_is_left_out_and_another_seed_leaves_out_another():
     left = {
         one.dialogue_id
         for seed in range(20)
-        for one in select(given, Rules(seed=seed)).decisions
+        for one in select(given, SelectionRules(seed=seed)).decisions
         if one.decision == "left out"
     }
     assert len(left) > 3
-    assert Counter(named(select(given, Rules())).values()) == {3: 4, 5: 4}
+    assert Counter(named(select(given, SelectionRules())).values()) == {3: 4, 5: 4}
 
 
 def test_domains_of_one_size_are_not_drawn_alike():
     domains = [f"domain {n}" for n in range(8)]
     given = [dialogue(f"{domain}-{n}", domain=domain) for domain in domains for n in range(12)]
-    found = select(given, Rules(take=(Take(dialogues=2),)))
+    found = select(given, SelectionRules(sampling=(SamplingRule(dialogues=2),)))
     places = {domain: [] for domain in domains}
     for one in found.dialogues:
         places[one.domain].append((one.dialogue_id.rpartition("-")[2], len(one.turns)))
@@ -68,14 +68,16 @@ def test_domains_of_one_size_are_not_drawn_alike():
 def test_a_domain_more_does_not_change_the_draw_of_the_others():
     tv = [dialogue(f"d{n}") for n in range(20)]
     fax = [dialogue(f"f{n}", domain="fax") for n in range(9)]
-    wanted = Rules(take=(Take(dialogues=6),))
+    wanted = SelectionRules(sampling=(SamplingRule(dialogues=6),))
     alone = named(select(tv, wanted))
     assert {k: v for k, v in named(select([*fax, *tv], wanted)).items() if k in alone} == alone
 
 
 def test_the_start_and_the_cut():
     given = [dialogue("d", "uususus")]
-    found = select(given, Rules(take=(Take(dialogues=1, lengths=(3,), start="system"),)))
+    found = select(
+        given, SelectionRules(sampling=(SamplingRule(dialogues=1, lengths=(3,), start="system"),))
+    )
     assert [turn.text for turn in found.dialogues[0].turns] == ["d 3", "d 4", "d 5"]
     assert decisions(found, "d") == [
         ("kept", {"source": "chat", "domain": "tv", "n_turns": 3}),
@@ -94,9 +96,12 @@ def test_why_dialogues_are_left_out():
         dialogue("unwanted"),
         Dialogue("copy", "chat", "tv", dialogue("good", "sus").turns, ()),
     ]
-    take = Take(domains=("tv",), lengths=(3,), start="system", last="system")
+    take = SamplingRule(domains=("tv",), lengths=(3,), start="system", last="system")
     found = select(
-        given[:2] + given[3:], Rules(take=(take,), special={"unwanted": Special(leave_out="dull")})
+        given[:2] + given[3:],
+        SelectionRules(
+            sampling=(take,), dialogue_rules={"unwanted": DialogueRule(leave_out="dull")}
+        ),
     )
     why = {
         one.dialogue_id: one.details["reason"]
@@ -110,7 +115,7 @@ def test_why_dialogues_are_left_out():
         "unwanted": "dull",
         "copy": "its first 3 turns are those of good",
     }
-    ends = select(given[2:4], Rules(take=(Take(lengths=(3,), last="user"),)))
+    ends = select(given[2:4], SelectionRules(sampling=(SamplingRule(lengths=(3,), last="user"),)))
     assert {one.details["reason"] for one in ends.decisions} == {
         "the last turn is no user turn at any of the lengths"
     }
@@ -119,7 +124,7 @@ def test_why_dialogues_are_left_out():
 def test_what_cannot_be_had_is_named():
     given = [dialogue(f"d{n}", "sus") for n in range(6)] + [dialogue("long", "susus")]
     with pytest.raises(ValueError, match="missing") as caught:
-        select(given, Rules(take=(Take(dialogues=6, start="system"),)))
+        select(given, SelectionRules(sampling=(SamplingRule(dialogues=6, start="system"),)))
     assert str(caught.value) == (
         "chat / tv: 2 of the dialogues of 5 turns that start with a system turn are missing; "
         "6 are asked for, there are 7 to draw from"
@@ -130,7 +135,9 @@ def test_what_cannot_be_had_is_named():
 def test_what_can_be_had_is_never_missing(seed):
     """Only `both` ends with a user turn at three and at five turns, so it must not go to three."""
     given = [dialogue("both", "ususu"), dialogue("three", "usu"), dialogue("neither", "sss")]
-    found = select(given, Rules(seed=seed, take=(Take(dialogues=2, last="user"),)))
+    found = select(
+        given, SelectionRules(seed=seed, sampling=(SamplingRule(dialogues=2, last="user"),))
+    )
     assert named(found) == {"both": 5, "three": 3}
 
 
@@ -142,8 +149,8 @@ def test_what_can_be_had_is_never_missing(seed):
 )
 def test_everything_taken_is_as_asked_for(shapes, start, last, seed):
     given = [dialogue(f"d{n}", shape) for n, shape in enumerate(shapes)]
-    take = Take(start=start, last=last)
-    found = select(given, Rules(seed=seed, take=(take,)))
+    take = SamplingRule(start=start, last=last)
+    found = select(given, SelectionRules(seed=seed, sampling=(take,)))
     counts = Counter(named(found).values())
     assert counts[3] == counts[5]
     by_id = {one.dialogue_id: one for one in given}
@@ -161,12 +168,12 @@ def test_labels_and_edits():
         dialogue("a", "sus", "phone"), dialogue("b", "sus", "cinema"), dialogue("c", "sus", "tv"),
         dialogue("d", "usus", "phone"),
     ]  # fmt: skip
-    wanted = Rules(
-        take=(Take(lengths=(3,), start="system"),),
+    wanted = SelectionRules(
+        sampling=(SamplingRule(lengths=(3,), start="system"),),
         relabel={"cinema": "find_cinema", "phone": "find_restaurant", "fax": "find_fax"},
-        special={
-            "a": Special(domain="find_hotel", edit={2: "kurz"}),
-            "d": Special(edit={1: "fällt weg", 4: "neu"}),
+        dialogue_rules={
+            "a": DialogueRule(domain="find_hotel", edit={2: "kurz"}),
+            "d": DialogueRule(edit={1: "fällt weg", 4: "neu"}),
         },
     )
     found = select(given, wanted)
@@ -192,9 +199,9 @@ def test_labels_and_edits():
 
 def test_rules_that_name_what_is_not_there():
     given = [dialogue("a", "sus")]
-    wanted = Rules(
-        take=(Take("chat", ("tv", "fax")), Take("radio")),
-        special={"b": Special(), "a": Special(edit={4: "x"})},
+    wanted = SelectionRules(
+        sampling=(SamplingRule("chat", ("tv", "fax")), SamplingRule("radio")),
+        dialogue_rules={"b": DialogueRule(), "a": DialogueRule(edit={4: "x"})},
     )
     with pytest.raises(ValueError, match="there is no") as caught:
         select(given, wanted)
@@ -210,7 +217,7 @@ def test_candidates_come_after_the_selection():
     (one,) = [dialogue("a", "sus")]
     full = Dialogue("a", "", "", one.turns, (Candidate("x", "y"),))
     with pytest.raises(ValueError, match="dialogue a has candidates; they are written after"):
-        select([full], Rules())
+        select([full], SelectionRules())
 
 
 RULES = """\
@@ -237,30 +244,30 @@ leave_out = "doppelt"
 def test_rules_are_read(tmp_path):
     path = tmp_path / "selection.toml"
     path.write_text(RULES, "utf-8")
-    assert read_rules(path) == Rules(
+    assert read_rules(path) == SelectionRules(
         seed=7,
-        take=(
-            Take("CROWDSS", ("restaurant",), 24, (3, 5), "system"),
-            Take(None, ("tv", "fax"), None, (3,), "any"),
+        sampling=(
+            SamplingRule("CROWDSS", ("restaurant",), 24, (3, 5), "system"),
+            SamplingRule(None, ("tv", "fax"), None, (3,), "any"),
         ),
         relabel={"tv": "find_tvProgram"},
-        special={
-            "w001_pk": Special(domain="find_hotel", edit={2: "Neu."}),
-            "x": Special(leave_out="doppelt"),
+        dialogue_rules={
+            "w001_pk": DialogueRule(domain="find_hotel", edit={2: "Neu."}),
+            "x": DialogueRule(leave_out="doppelt"),
         },
     )
     path.write_text("dialogues = 6\n", "utf-8")
-    assert read_rules(path) == Rules(take=(Take(dialogues=6),))
+    assert read_rules(path) == SelectionRules(sampling=(SamplingRule(dialogues=6),))
     path.write_text("", "utf-8")
-    assert read_rules(path) == Rules()
+    assert read_rules(path) == SelectionRules()
 
 
 @pytest.mark.parametrize("shown", [preparing.select.help, rules.__doc__])
 def test_the_rules_that_are_shown_are_rules(tmp_path, shown):
     path = tmp_path / "shown.toml"
     path.write_text("seed = 0" + shown.partition("seed = 0")[2], "utf-8")
-    assert [take.source for take in read_rules(path).take] == ["CROWDSS"]
-    assert read_rules(path).special["w001_pk"].edit == {2: "What turn 2 is to say."}
+    assert [take.source for take in read_rules(path).sampling] == ["CROWDSS"]
+    assert read_rules(path).dialogue_rules["w001_pk"].edit == {2: "What turn 2 is to say."}
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from giccs.preparation.transcripts.smartkom import left_over, strip
+from giccs.preparation.transcripts.smartkom import find_leftovers, strip_markers
 
 
 @pytest.mark.parametrize(
@@ -44,11 +44,11 @@ from giccs.preparation.transcripts.smartkom import left_over, strip
     ],
 )  # fmt: skip
 def test_each_marker_goes_and_is_counted(written, said, kinds):
-    assert strip(written) == (said, Counter(kinds))
+    assert strip_markers(written) == (said, Counter(kinds))
 
 
 def test_a_line_break_within_a_marker_does_no_harm():
-    assert strip("was +/machen\n s=/+ machst\n du ?")[0] == "was machst du?"
+    assert strip_markers("was +/machen\n s=/+ machst\n du ?")[0] == "was machst du?"
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,8 @@ def test_a_line_break_within_a_marker_does_no_harm():
     ],
 )
 def test_plain_text_stays_as_it_is(plain):
-    assert strip(plain) == (plain, Counter())
-    assert left_over("Um acht, im „Gloria“?") == []
+    assert strip_markers(plain) == (plain, Counter())
+    assert find_leftovers("Um acht, im „Gloria“?") == []
 
 
 PIECES = st.sampled_from(
@@ -73,8 +73,8 @@ PIECES = st.sampled_from(
 
 @given(st.one_of(st.text(max_size=60), st.lists(PIECES, max_size=25).map("".join)))
 def test_stripping_again_changes_nothing(text):
-    once, _ = strip(text)
-    again, found = strip(once)
+    once, _ = strip_markers(text)
+    again, found = strip_markers(once)
     assert again == once
     assert not found
     assert len(once) <= len(text)
@@ -84,4 +84,4 @@ def test_stripping_again_changes_nothing(text):
 def test_words_between_markers_all_stay(words):
     """Noise and prosody around words takes no word away."""
     written = " <P> ".join(f"~{word}<Z> [PA] <#Rascheln>" for word in words)
-    assert strip(written)[0] == " ".join(words)
+    assert strip_markers(written)[0] == " ".join(words)

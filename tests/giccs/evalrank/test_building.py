@@ -116,7 +116,9 @@ def test_what_holds_for_any_data(rows, top):
 
 
 def test_what_cannot_be_built_is_said():
-    with pytest.raises(InputError, match=r"rated.txt: rated: 0.25 of 3 pairs is less than one pair"):
+    with pytest.raises(
+        InputError, match=r"rated.txt: rated: 0.25 of 3 pairs is less than one pair"
+    ):
         build_ranking_data([rated(*EIGHT[:3])])
     with pytest.raises(
         InputError, match="one, two: each of the most similar pairs is of a text with"

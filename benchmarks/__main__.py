@@ -1,4 +1,4 @@
-"""Every benchmark, one after the other: python -m benchmarks, or make bench."""
+"""Run all benchmarks: python -m benchmarks, or make bench."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Designs of 2N 4-tuples: time, memory and repeated pairs, in a process of its own with one thread.
+"""Designs of 2N 4-tuples: time, memory and repeated pairs, in a separate process with one thread.
 
-The peers' figures were measured on another machine of two shared cores: Kiritchenko and Mohammad's
+Figures of other programs were measured on another machine with two shared cores: Kiritchenko and Mohammad's
 generator took 0.72 s, 12.2 s and 303 s at 1k, 10k and 100k items, and repeats 107 pairs at 1k; Hollis's
 took 0.01 s, 0.35 s and 48 s (65 pairs at 1k).
 """
@@ -29,7 +29,9 @@ def main(sizes: tuple[int, ...] = SIZES) -> None:
     print("     items   wall s  peak MiB  repeated pairs  appearances  positions differ by")
     for n in sizes:
         cost = cost_of_code(MAKE.format(n=n))
-        code = f"{MAKE}\n{AUDIT}".format(n=n)  # not in this process: a child starts with its size
+        code = f"{MAKE}\n{AUDIT}".format(
+            n=n
+        )  # in a child process, because the peak memory of the parent is inherited
         scores = subprocess.check_output([sys.executable, "-c", code], text=True).split()
         repeated, appearances, positions = scores
         print(
@@ -40,5 +42,5 @@ def main(sizes: tuple[int, ...] = SIZES) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("--large", action="store_true", help="a million items as well")
+    parser.add_argument("--large", action="store_true", help="also a million items")
     main((*SIZES, 1_000_000) if parser.parse_args().large else SIZES)

@@ -2,9 +2,9 @@
 
     python -m benchmarks.bws_files [--large]
 
-`wall`, `CPU` and `peak` are those of the process, start and imports included; `read + count` is what is left
-of the wall time without them, measured inside such a process. The files differ in the order of their rows and
-in what they tell; all are read with --from auto.
+`wall`, `CPU` and `peak` are those of the process, including start and imports; `read + count` is the wall
+time without them, measured inside such a process. The files differ in row order and columns; all are read
+with --from auto.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bws.simulate import simulate
 
 SIZES, LARGE = (1_000, 10_000, 100_000), 1_000_000
 PEERS = {1_000: "K&M 0.12", 10_000: "K&M 0.46", 100_000: "K&M 5.2, Potato 2.0"}
-"""Wall seconds of other programs' counting, measured once on two shared cores."""
+"""Wall seconds of counting by other programs, measured once on two shared cores."""
 TIMED = """
 import time
 import polars, bws.scoring, bws.files
@@ -43,7 +43,7 @@ def judgments_of(items: int) -> Judgments:
 
 
 def write_files(items: int, folder: str) -> None:
-    """Write the judgments in several ways, each to a file that is called by what is special about it."""
+    """Write the judgments in several formats to files named after their special property."""
     judgments = judgments_of(items)
     shuffled = np.random.Generator(np.random.PCG64(0)).permutation(len(judgments))
     tuples = judgments.tuples
@@ -75,7 +75,7 @@ def main() -> None:
     rows = []
     for items in (*SIZES, LARGE) if "--large" in sys.argv[1:] else SIZES:
         with tempfile.TemporaryDirectory() as folder:
-            # in a process of its own, whose memory would else count as that of the commands
+            # in a separate process, whose memory would otherwise be counted for the commands
             cost_of_code(f"import benchmarks.bws_files as b; b.write_files({items}, {folder!r})")
             rows += [row_of(items, file) for file in sorted(Path(folder).iterdir())]
     headers = [

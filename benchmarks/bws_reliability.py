@@ -1,7 +1,7 @@
-"""Split-half reliability (100 trials) and alpha by number of items, in processes of their own.
+"""Split-half reliability (100 trials) and alpha by number of items, in separate processes.
 
-N items, 2N 4-tuples, 8N judgments (4 a tuple) by 100 annotators. The judgments are made in memory;
-the first line of a size is what that costs, imports included, and is in every other line too.
+N items, 2N 4-tuples, 8N judgments (4 per tuple) by 100 annotators. The judgments are simulated in
+memory; the first line per size is the cost of that including imports, which is part of the other lines.
 Run: python -m benchmarks.bws_reliability [--large]
 """
 
@@ -34,7 +34,7 @@ PEERS = {
 
 
 def judgments_of(n_items: int, annotations: int = 4, noise: float = 0.3) -> Judgments:
-    """Every item in eight of 2N tuples; each tuple judged by noisy true scores."""
+    """Return judgments of 2N tuples by noisy true scores; every item is in eight tuples."""
     rng = np.random.Generator(np.random.PCG64(0))
     shuffles = [rng.permutation(n_items).reshape(-1, 4) for _ in range(8)]
     members = np.concatenate(shuffles).astype(np.int32)

@@ -1,11 +1,10 @@
-"""How long scores take: 2N 4-tuples and 8N judgments, from arrays; and many judgments of few items.
+"""Time of scoring: 2N 4-tuples and 8N judgments, from arrays; and many judgments of few items.
 
     python -m benchmarks.bws_scoring [--large] [--method NAME ...]
 
-Seconds are those of `bws.scoring.score` on judgments that are in memory, with a module's first
-import; memory is the process's peak, the judgments included. Choice models have a fixed prior there.
-Elo and the learning rules on few items are compared with a loop that shuffles the same matches and
-plays them one by one.
+Times are those of `bws.scoring.score` on judgments in memory, including imports; memory is the peak of the
+process, including the judgments. Choice models have a fixed prior. Elo and the learning rules on few items
+are compared with a loop that shuffles and processes the same matches one by one.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ open({path!r}, "w").write(str(time.perf_counter() - start))
 
 
 def judgments_of(items: int, seed: int = 0) -> Judgments:
-    """Return 8N noisy judgments of 2N tuples in which every item stands equally often."""
+    """Return 8N noisy judgments of 2N tuples in which every item appears equally often."""
     rng = np.random.Generator(np.random.PCG64(seed))
     order = np.concatenate([rng.permutation(items) for _ in range(2 * K)])
     members = _with_distinct_items(order.reshape(2 * items, K).astype(np.int32))
@@ -61,7 +60,7 @@ def judgments_of(items: int, seed: int = 0) -> Judgments:
 
 
 def judgments_of_few_items(seed: int = 0) -> Judgments:
-    """Return 350 noisy judgments of each of 13 tuples in which every two of 13 items meet once."""
+    """Return 350 noisy judgments per tuple; each pair of the 13 items occurs in one of 13 tuples."""
     first = np.array([0, 1, 3, 9])  # a difference set modulo 13
     members = (np.arange(FEW_ITEMS)[:, np.newaxis] + first) % FEW_ITEMS
     rng = np.random.Generator(np.random.PCG64(seed))
@@ -95,7 +94,7 @@ def _simulate_judgments(
 
 
 def _with_distinct_items(members: np.ndarray) -> np.ndarray:
-    """Return the rows, those with a repeated item replaced by rows of K items in a row."""
+    """Replace rows with a repeated item by rows of K consecutive items."""
     repeated = (np.diff(np.sort(members, axis=1), axis=1) == 0).any(axis=1)
     members[repeated] = np.arange(repeated.sum() * K).reshape(-1, K) % (members.max() + 1)
     return members
@@ -123,7 +122,7 @@ def cost_of_the_prior() -> list[list[object]]:
         def fit(prior: float | None, judgments: Judgments = judgments) -> None:
             utilities(judgments, "best-worst-logit", prior=prior)
 
-        fit(None)  # the first imports
+        fit(None)  # first call, for imports
         fixed, estimated = (_cpu_seconds(partial(fit, prior)) for prior in (1.5, None))
         rows.append([f"{items:,}", fixed, estimated, estimated / fixed])
     return rows
@@ -172,7 +171,9 @@ def main() -> None:
         rows.append([method, *(f"{seconds:.2f} s, {peak:.0f} MiB" for seconds, peak in costs)])
     print(tabulate(rows, ["giccs, this machine, one thread", *(f"{n:,} items" for n in sizes)]))
     print()
-    print("As published for the peers elsewhere, seconds of the whole program on two shared cores:")
+    print(
+        "Published figures of other programs, in seconds of the whole program on two shared cores:"
+    )
     print(tabulate(PEERS, ["peer", *(f"{n:,} items" for n in SIZES)]))
     print()
     print("Best–worst logit, CPU seconds with a fixed and with an estimated prior:")

@@ -2,8 +2,8 @@
 
     OMP_NUM_THREADS=1 python -m benchmarks.classification [--dimensions N] [SET ...]
 
-Vectors are random, of the published sizes and classes, with a direction for each class; all the logistic
-regressions of a set are fitted, the choice of C included. Uniformity is that of the background of sentences.
+Vectors are random, with the published sizes and classes and a direction per class; all logistic regressions
+of a set are fitted, including the choice of C. Uniformity is that of the background of sentences.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ SIZES = {
     "SST5": ((8544, 1101, 2210), 5, 1), "TREC": ((5452, 0, 500), 6, 1),
     "MRPC": ((4076, 0, 1725), 2, 2), "SICK-E": ((4500, 500, 4927), 3, 2),
 }  # fmt: skip
-"""Set -> rows of its parts, classes, vectors a row."""
+"""Set -> rows per split, number of classes, vectors per row."""
 BACKGROUND = 24_957
 
 
 def seconds_of(name: str, dimensions: int) -> float:
-    """Return the CPU seconds of learning and testing one set."""
+    """Return the CPU seconds of training and testing on one set."""
     parts, classes, sides = SIZES[name]
     draw = np.random.default_rng(0)
     labels = draw.integers(classes, size=sum(parts))

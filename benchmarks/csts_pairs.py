@@ -3,12 +3,12 @@
     python -m benchmarks.csts_pairs [--large]
 
 100,000 captions of 20,000 sources with COCO's thresholds and k = 64; --large adds 500,000 captions of 100,000
-sources with k = 10. Captions are made of 3,000 words drawn by Zipf's law. Embeddings have 384 numbers whose
-variances fall as 1/n, as those of text encoders do, roughly; a caption's is its source's with noise.
+sources with k = 10. Captions consist of 3,000 words drawn by Zipf's law. Embeddings have 384 dimensions whose
+variances fall as 1/n, roughly as with text encoders; a caption's embedding is that of its source plus noise.
 
-"bound" is what the matrix multiplication of all pairs of sources alone takes: the best of three products of 8
-million cosines, measured in the same process and scaled up. Each row is a process of its own; its peak has
-the making of the captions in it, its seconds have not.
+"bound" is the time of the matrix multiplication of all pairs of sources: the best of three products of 8
+million cosines, measured in the same process and scaled up. Each row is a separate process; the peak includes
+the creation of the captions, the seconds do not.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LARGE = [(100_000, 10, "exact"), (100_000, 10, "index")]
 
 
 def captions_of(sources: int, rng: np.random.Generator):
-    """Return captions of 8 to 14 words, every third or so a stop word."""
+    """Return captions of 8 to 14 words, about a third of them stop words."""
     from giccs.csts.mining.captions import Captions
     from giccs.csts.mining.filters import english_stop_words
 
@@ -57,7 +57,7 @@ def captions_of(sources: int, rng: np.random.Generator):
 
 
 def embeddings_of(sources: int, rng: np.random.Generator):
-    """Return embeddings of the sources and of their captions, all of length 1."""
+    """Return unit-length embeddings of the sources and of their captions."""
     from giccs.csts.mining.embeddings import units_of
 
     spread = np.sqrt(1 / np.arange(1, WIDTH + 1, dtype=np.float32))
@@ -69,7 +69,7 @@ def embeddings_of(sources: int, rng: np.random.Generator):
 
 
 def bound(units: np.ndarray) -> float:
-    """Return CPU seconds of all S x S cosines, from the best of three blocks of 8 million."""
+    """Return the CPU seconds of all S x S cosines, scaled from the best of three blocks of 8 million."""
     rows = max(1, 8_000_000 // len(units))
     block = units[:rows].copy()
     seconds = []
@@ -81,7 +81,7 @@ def bound(units: np.ndarray) -> float:
 
 
 def measure(sources: int, k: int, search: str, output: str) -> None:
-    """Mine once; write what it took as JSON."""
+    """Mine once; write the cost as JSON."""
     from giccs.csts.mining.candidates import Candidates, Tally, mine, sampled
     from giccs.csts.mining.filters import bags_of, english_stop_words
     from giccs.csts.mining.neighbours import nearest, source_pairs

@@ -1,20 +1,18 @@
-"""EvalRank: exact ranks beside the published program's loop and the bare matrix product, one thread.
+"""EvalRank: exact ranks compared with the published loop and the bare matrix product, one thread.
 
     python -m benchmarks.evalrank [--large] [--vectors FILE]
 
-6,989 pairs of 6,784 anchors among 24,957 vectors of 384 numbers, as the published sentences have it.
---vectors FILE (.npy) with GICCS_SHARED in the environment takes MiniLM's vectors of those sentences, which
-are computed and kept in FILE where it is not there (two to four minutes). Without them vectors are made: the
-variances of their numbers fall as 1/n, as those of text encoders do, roughly; a positive is its anchor with
-noise. --large adds 250,000 vectors with 1,000 and 10,000 pairs, and says what 1 million by 100,000 takes at
-the rate of the last row.
+6,989 pairs of 6,784 anchors among 24,957 vectors of 384 dimensions, the sizes of the published sentences.
+--vectors FILE (.npy), with GICCS_SHARED in the environment, uses MiniLM's vectors of those sentences; they
+are computed and stored in FILE if missing (two to four minutes). Otherwise vectors are random: variances fall
+as 1/n, roughly as with text encoders, and a positive is its anchor plus noise. --large adds 250,000 vectors
+with 1,000 and 10,000 pairs, and extrapolates to 1 million by 100,000 at the rate of the last row.
 
-The published loop is written from what that program does for each pair: it looks up both vectors, scores the
-positive, scores the whole background, sorts the scores, and searches the positive's place. Its time is that
-of every tenth pair, times ten. "product" is the CPU time of the float32 product of all anchors by all rows,
-from the best of three blocks in the same process; "share" is that by the time of ranking: above 1, ranking
-costs less than the product of everything by everything. Each row is a process of its own; its peak has the
-vectors in it.
+The published loop repeats the steps of that program per pair: look up both vectors, score the positive, score
+the whole background, sort the scores, and search the rank of the positive. It is timed on every tenth pair,
+times ten. "product" is the CPU time of the float32 product of all anchors by all rows, from the best of three
+blocks in the same process; "share" is that time divided by the time of ranking. Each row is a separate
+process; the peak includes the vectors.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ PAPER = (1_000_000, 100_000)
 
 
 def make_vectors(background: int, pairs: int, anchors: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return vectors and pairs: positives are their anchors with noise, some anchors have two."""
+    """Return vectors and pairs: positives are anchors plus noise; some anchors have two."""
     rng = np.random.Generator(np.random.PCG64(0))
     spread = np.sqrt(1 / np.arange(1, WIDTH + 1, dtype=np.float32))
     vectors = rng.standard_normal((background, WIDTH), dtype=np.float32)
@@ -66,7 +64,7 @@ def published(file: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def product_seconds(vectors: np.ndarray, anchors: int) -> float:
-    """Return CPU seconds of the float32 product of the anchors by all vectors, in blocks that fit."""
+    """Return the CPU seconds of the float32 product of the anchors by all vectors, in blocks."""
     block = vectors[: min(anchors, 1024)].copy()
     some = np.ascontiguousarray(vectors[:24_957])
     seconds = []
@@ -78,7 +76,7 @@ def product_seconds(vectors: np.ndarray, anchors: int) -> float:
 
 
 def as_published(vectors: np.ndarray, pairs: np.ndarray, similarity: str) -> np.ndarray:
-    """Return ranks by the program's loop."""
+    """Return ranks by the published loop."""
     row_of = {f"text {index}": index for index in range(len(vectors))}
     texts = list(row_of)
     vectors = vectors - vectors.mean(axis=0, keepdims=True)
@@ -100,7 +98,7 @@ def as_published(vectors: np.ndarray, pairs: np.ndarray, similarity: str) -> np.
 
 
 def measure(implementation: str, similarity: str, sizes: list[int], file: str, output: str) -> None:
-    """Rank once; write what it took as JSON."""
+    """Rank once; write the cost as JSON."""
     from giccs.evalrank.ranking import compute_ranks
 
     vectors, pairs = published(file) if file else make_vectors(*sizes)

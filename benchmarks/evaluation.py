@@ -1,6 +1,6 @@
-"""giccs-eval beside bare sentence-transformers on the same pairs, CPU seconds of whole processes.
+"""giccs-eval compared with bare sentence-transformers on the same pairs, CPU seconds of whole processes.
 
-Two thousand dialogues with five candidates each, put together from the sentences of giccs-sample: 10,000
+Two thousand dialogues with five candidates each, composed of the sentences of giccs-sample: 10,000
 pairs over 12,000 distinct texts.
 """
 

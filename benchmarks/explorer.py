@@ -1,10 +1,10 @@
-"""The score explorer on 100,000 items: seconds until a view is there, and of each interaction.
+"""The score explorer on 100,000 items: seconds of the first view and of each interaction.
 
     python -m benchmarks.explorer [--dialogues N] [--annotators N] [--profile INTERACTION]
 
-Measured is a run of the page's script by Streamlit's own tester, in this process: what the server does from
-the click until all that is to be shown has been put together. The browser's drawing comes on top. Before its
-server is up giccs-explore imports what it needs and reads the files; that is measured apart.
+Each run of the page's script is measured with Streamlit's AppTest in this process: the work of the server
+from the click to the complete output, without drawing in the browser. The start of giccs-explore (imports and
+reading of files) is measured separately.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ from giccs.tasks.pairwise import PairwiseSTS
 
 CANDIDATES, SHOWN = 5, 3
 DESIGN = [(0, 1, 2), (1, 2, 3), (2, 3, 4), (3, 4, 0), (4, 0, 1)]
-"""Tuples of a dialogue's candidates: each item is in three."""
+"""Tuples of a dialogue's candidates; each item is in three."""
 MODELS = ("baseline:char-ngram", "baseline:chance")
 LIMITS = {"first view": 3.0}
 LIMIT = 1.0
-"""Seconds of an interaction."""
+"""Limits of an interaction in seconds."""
 FOR_MANY_ITEMS = {"points instead of cells"}
-"""Interactions with a control that the page has for many items only."""
+"""Interactions with controls that the page only has for many items."""
 Interaction = tuple[str, Callable[[Any], Any]]
 
 
 def made_items(dialogues: int) -> list[Item]:
-    """Return items put together from the sentences of giccs-sample, in 12 domains and two lengths."""
+    """Return items composed of the sentences of giccs-sample, in 12 domains and two lengths."""
     sample = read_benchmark("giccs-sample").items
     random = np.random.default_rng(0)
     words = [item.utterance for item in sample] + [item.last_turn for item in sample]
@@ -74,7 +74,7 @@ def made_items(dialogues: int) -> list[Item]:
 
 
 def made_judgments(items: list[Item], annotators: int) -> Judgments:
-    """Return what simulated annotators say, every tuple judged by each."""
+    """Return judgments of simulated annotators, each of whom judges every tuple."""
     dialogues = len(items) // CANDIDATES
     first = np.arange(dialogues)[:, np.newaxis, np.newaxis] * CANDIDATES
     members = (first + np.array(DESIGN)).reshape(-1, SHOWN).astype(np.int32)
@@ -112,7 +112,7 @@ def prepare(folder: Path, dialogues: int, annotators: int) -> list[str]:
 
 
 def interactions() -> Iterator[Interaction]:
-    """Yield what a person does, in order: what it is called, and how the tester does it."""
+    """Yield the interactions in order: name, and function that performs it with AppTest."""
     yield "first view", lambda page: page.run()
     yield "again", lambda page: page.run()
     yield "open Dialogues", switch("page", "dialogues")
@@ -145,18 +145,18 @@ def choose(key: str, index: int) -> Callable[[Any], Any]:
 
 
 def measure(page: Any, profiled: str | None) -> None:
-    """Do one after the other and print the seconds of each; of one, also where they are spent."""
+    """Run the interactions and print the seconds of each; profile one of them."""
     for name, act in interactions():
         profile = cProfile.Profile() if name == profiled else None
-        if profile:  # the script runs in a thread of its own
+        if profile:  # the script runs in a separate thread
             threading.setprofile(lambda *_, own=profile: own.enable())
         start = time.perf_counter()
         try:
             done = act(page)
-        except KeyError:  # the page has no such control
+        except KeyError:  # the page has no such control with few items
             if name not in FOR_MANY_ITEMS:
                 raise
-            print(f"{name:26} left out: too few items", flush=True)
+            print(f"{name:26} skipped: too few items", flush=True)
             continue
         finally:
             elapsed = time.perf_counter() - start
@@ -178,7 +178,7 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     from streamlit.testing.v1 import AppTest
 
-    logging.disable(logging.WARNING)  # that there is no server
+    logging.disable(logging.WARNING)  # warnings about the missing server
     script = str(Path(app.__file__).parent / "explorer" / "streamlit_app.py")
     with tempfile.TemporaryDirectory() as folder:
         prepared = prepare(Path(folder), options.dialogues, options.annotators)

@@ -1,4 +1,4 @@
-"""Time and memory of a piece of work, measured in a process of its own with one thread."""
+"""Time and memory of a piece of work, measured in a separate process with one thread."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ ONE_THREAD = dict.fromkeys(
 @dataclass(frozen=True)
 class Cost:
     wall: float
-    """Seconds from start to end, imports included."""
+    """Wall seconds, including imports."""
     cpu: float
     """User and system seconds."""
     peak: float
-    """MiB of memory at the peak."""
+    """Peak memory in MiB."""
 
 
 def cost_of(arguments: list[str]) -> Cost:
-    """Run a command with one thread; raise where it fails."""
+    """Run a command with one thread; raise RuntimeError if it fails."""
     start = time.perf_counter()
     process = subprocess.Popen(arguments, env=os.environ | ONE_THREAD, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
@@ -36,5 +36,5 @@ def cost_of(arguments: list[str]) -> Cost:
 
 
 def cost_of_code(code: str) -> Cost:
-    """Run Python source in a process of its own, as `cost_of` does."""
+    """Run Python source in a separate process; see `cost_of`."""
     return cost_of([sys.executable, "-c", code])

@@ -1,4 +1,4 @@
-"""What a measurement was made on, and the place of its table in a document."""
+"""Provenance of measurements, and replacement of their tables in documents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["machine", "provenance", "replace_block"]
 
 
 def machine() -> str:
-    """Return the machine in a few words: processor, CPUs, memory, system."""
+    """Describe the machine: processor, CPUs, memory, system."""
     cpus = len(os.sched_getaffinity(0))
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     python = f"Python {platform.python_version()}"
@@ -23,7 +23,7 @@ def machine() -> str:
 
 
 def _processor() -> str:
-    """Return what the processor calls itself; its architecture where it does not tell."""
+    """Return the model name of the processor, or its architecture if unknown."""
     try:
         match = re.search(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text())
     except OSError:
@@ -32,13 +32,13 @@ def _processor() -> str:
 
 
 def provenance(command: str) -> str:
-    """Return the line that stands above a table: when, by which command, of which version, on what."""
+    """Return the line above a table: command, version, date, machine."""
     day = datetime.now(UTC).date()
     return f"Output of `{command}`, giccs {version('giccs')}, {day}, {machine()}."
 
 
 def replace_block(document: Path, name: str, text: str) -> None:
-    """Put `text` between the marks ``<!-- NAME: begin -->`` and ``<!-- NAME: end -->`` of a document."""
+    """Replace the text of a document between ``<!-- NAME: begin -->`` and ``<!-- NAME: end -->``."""
     begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->"
     before, marker, remainder = document.read_text(encoding="utf-8").partition(begin)
     _, closed, after = remainder.partition(end)

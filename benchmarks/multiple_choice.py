@@ -1,10 +1,10 @@
-"""Likelihood of options after a shared prompt: giccs beside lm-evaluation-harness, one thread, CPU seconds.
+"""Likelihood of options after a shared prompt: giccs and lm-evaluation-harness, one thread, CPU seconds.
 
 Twelve questions of five options, a prompt of 180 tokens and options of 16, on a random GPT-2 of 12
 layers, 768 wide, with a vocabulary of 100,000; and the prompt of the paper's Figure 2 on SmolLM2-135M,
-where that is installed. Each program runs in a process of its own, timed from the loaded model on. The
-harness runs in an environment of its own, since it asks for other packages than
-we do: ``LM_EVAL_PYTHON=…/bin/python``, where lm_eval 0.4.13 is installed. Without it ours runs alone.
+if installed. Each program runs in a separate process and is timed after the model is loaded. The harness
+requires a separate environment with lm_eval 0.4.13, because of conflicting dependencies:
+``LM_EVAL_PYTHON=…/bin/python``. Without it, only giccs is measured.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from giccs.models.abilities import Prompt
 from giccs.models.causal import open_causal
 model = open_causal(f"{folder}/{gguf}" if gguf else folder)
 asked = [Prompt(prompt, tuple(options)) for prompt, options in questions]
-model.context  # loads
+model.context  # loads the model
 start = time.process_time()
 found = model.score(asked)
 cpu = time.process_time() - start
@@ -81,7 +81,7 @@ more = {"again": again, "rate": max(rates), "forward": model.environment()["forw
 
 
 def make_model(folder: str) -> None:
-    """Save a random GPT-2 whose tokenizer has a word a token."""
+    """Save a random GPT-2 whose tokenizer has one token per word."""
     import torch
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
@@ -104,7 +104,7 @@ def make_questions(draw: random.Random) -> Questions:
 
 
 def figure2() -> Questions:
-    """Return twelve dialogues of giccs-sample in the words of Figure 2."""
+    """Return twelve questions of giccs-sample with the prompt of Figure 2."""
     template = open_template("figure2-de-1")
     items = read_benchmark("giccs-sample").items
     groups = [list(group) for _, group in groupby(items, key=lambda item: item.dialogue_id)]
@@ -132,7 +132,7 @@ def run(python: str, work: str, folder: str, gguf: str, asked: Questions) -> dic
 
 
 def flops() -> float:
-    """Multiplications and additions of the tree of each question: matrices, attention, head."""
+    """Return the number of multiplications and additions per prefix tree: matrices, attention, head."""
     tokens = PROMPT + OPTIONS * (OPTION - 1)  # an option's last token is predicted, never read
     rows = 1 + OPTIONS * (OPTION - 1)
     body = LAYERS * (2 * 12 * WIDTH**2 * tokens + 4 * WIDTH * tokens**2)
@@ -140,11 +140,11 @@ def flops() -> float:
 
 
 def compared(folder: str, gguf: str, questions: Questions, peer: str | None) -> dict[str, Any]:
-    """Print the cost of both programs and how far their numbers are apart; return ours."""
+    """Print the cost of both programs and the difference of their results; return those of giccs."""
     ours = run(sys.executable, OURS, folder, gguf, questions)
     print("                                         CPU s   peak MiB")
     print(f"giccs ({ours['forward']})".ljust(38) + f"{ours['cpu']:>8.2f} {ours['peak']:>10.0f}")
-    print(f"giccs, asked again (no self-check)    {ours['again']:>8.2f}")
+    print(f"giccs, repeated (no self-check)       {ours['again']:>8.2f}")
     tree, separate = ours["read"]
     print(
         f"tokens read: {tree:,} in trees, {separate:,} option by option, {separate / tree:.2f} times as many"

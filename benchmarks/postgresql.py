@@ -1,6 +1,6 @@
-"""A PostgreSQL server of one's own: a new cluster in a private folder, listening on a socket there only.
+"""A temporary PostgreSQL server: a new cluster in a private folder that listens on a socket only.
 
-The tests start theirs with it too.
+Also used by the tests.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from typing import Any
 __all__ = ["Cluster", "NoServerError", "cluster"]
 
 CONNECTIONS = 100
-"""What a server allows by default."""
+"""Default limit of a server."""
 OWNER = "postgres"
-"""PostgreSQL does not run as root; Debian's package makes this user."""
+"""PostgreSQL does not run as root; Debian's package creates this user."""
 
 
 class NoServerError(RuntimeError):
-    """PostgreSQL cannot be run here."""
+    """PostgreSQL is not available."""
 
 
 class Cluster:
-    """A running server in a folder; `user` is what goes before a command to run it as its owner."""
+    """A running server in a folder; `user` is the command prefix to run commands as its owner."""
 
     def __init__(self, folder: str, user: list[str]) -> None:
         self.folder, self.user = folder, user
 
     def run(self, name: str, *arguments: str, **options: Any) -> None:
-        """Run one of PostgreSQL's programs as the owner of the cluster."""
+        """Run a PostgreSQL program as the owner of the cluster."""
         command = [*self.user, str(_programs() / name), *arguments]
         quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
         subprocess.run(command, check=True, cwd=self.folder, **quiet | options)
@@ -48,18 +48,18 @@ class Cluster:
         self.run("pg_ctl", "-D", data, "-w", "-l", log, "-o", options, "start")
 
     def stop(self) -> None:
-        """Stop the server at once, as a crash does."""
+        """Stop the server immediately, like a crash."""
         self.run("pg_ctl", "-D", f"{self.folder}/data", "-w", "-m", "immediate", "stop")
 
     def create(self, name: str) -> str:
-        """Make an empty database; return its URL."""
+        """Create an empty database; return its URL."""
         self.run("createdb", "-h", self.folder, "-U", "giccs", name)
         return f"postgresql+psycopg://giccs@/{name}?host={self.folder}"
 
 
 @contextmanager
 def cluster() -> Iterator[Cluster]:
-    """Run a server; NoServerError where there is none."""
+    """Run a server; raise NoServerError if PostgreSQL is not available."""
     _programs()
     folder = tempfile.mkdtemp(prefix="giccs-postgresql-")
     try:
@@ -76,7 +76,7 @@ def cluster() -> Iterator[Cluster]:
 
 
 def _programs() -> Path:
-    """Return the folder of the newest programs."""
+    """Return the folder of the newest PostgreSQL programs."""
     folders = [path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")]
     if folders:
         return max(folders, key=lambda path: int(path.parent.name))

@@ -1,11 +1,11 @@
-"""Word vectors from text: opened first, opened again (mapped), and by gensim; one thread.
+"""Loading word vectors from text: first, again (memory-mapped), and by gensim; one thread.
 
     python -m benchmarks.static_vectors [--words 400000]
 
-Files of made-up words with 50 and 300 numbers of five decimals each, as GloVe's 6B files have them. Each
-reading is a process of its own and looks one word up; its seconds and its peak are of the whole process,
-imports included. The first opening checks every number and writes the mapped form; gensim's
-load_word2vec_format does neither.
+Files of random words with 50 and 300 numbers of five decimals each, like GloVe's 6B files. Each load is a
+separate process that looks up one word; seconds and peak are those of the whole process, including imports.
+The first load checks every number and writes the memory-mapped form; gensim's load_word2vec_format does
+neither.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def write_vectors(path: str, words: int, width: int) -> None:
 def rows_of(words: int, width: int) -> list[list[object]]:
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/vectors.txt"
-        # in a process of its own: what is measured after it would inherit its peak
+        # in a separate process, so that its peak memory is not inherited
         cost_of_code(
             f"import benchmarks.static_vectors as b; b.write_vectors({path!r}, {words}, {width})"
         )

@@ -1,11 +1,11 @@
-"""A study under load: 300 HITs published through boto3, then 50 workers at once and 10,200 submissions.
+"""A study under load: 300 HITs published through boto3, then 10,200 submissions by 50 concurrent workers.
 
     python -m benchmarks.study_load [--pace SECONDS] [--small]
 
-The service runs as `mturk-hits serve` in a process of its own on a fresh SQLite file; publisher and workers
-are in this process. Without --pace the workers never pause, so that the service is as busy as it can be;
-with it each spends so many seconds on a HIT, on average. Afterwards every assignment is read back through
-the API: each that was acknowledged must be there, once.
+The service runs as `mturk-hits serve` in a separate process on a new SQLite file; publisher and workers are
+in this process. Without --pace the workers never pause, for maximum load; with --pace, they spend that number
+of seconds per HIT on average. Afterwards all assignments are read through the API: each acknowledged
+submission must be stored once.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ from mturk.study.simulated_workers import (
 
 WORKERS = 50
 ASSIGNMENTS = 34
-"""300 HITs x 34 = 10,200 submissions, 204 of each worker."""
+"""300 HITs x 34 = 10,200 submissions, 204 per worker."""
 LIMITS = {"publish": 5.0, "p95": 0.250}
-"""Seconds."""
+"""Limits in seconds."""
 
 
 @contextmanager
 def service(folder: Path) -> Iterator[tuple[str, dict[str, float]]]:
-    """Run the service; its CPU seconds are there at the end."""
+    """Run the service; yield its URL and a dict that receives its cost at the end."""
     code = "from mturk.cli import main; main()"
     arguments = ["serve", "--json", "--quiet", "--port", "0", "--db", str(folder / "hits.db")]
     with open(folder / "serve.log", "w") as log:
@@ -70,7 +70,7 @@ def service(folder: Path) -> Iterator[tuple[str, dict[str, float]]]:
 
 
 def publish(url: str, folder: Path, settings: Settings, data: Path) -> tuple[Any, Ledger, float]:
-    """Publish the sample's HITs; return the client, the ledger, and the seconds from first call to last."""
+    """Publish the sample's HITs; return client, ledger, and the seconds from first to last call."""
     tuples, dialogues = read_tuples(data / "tuples.csv"), read_dialogues(data / "dialogues.jsonl")
     plans = plan(tuples, dialogues, settings)
     client = connect(resolve(url))
@@ -83,7 +83,7 @@ def publish(url: str, folder: Path, settings: Settings, data: Path) -> tuple[Any
 
 
 def check(client: Any, book: Ledger, done: SimulationLog, n_expected: int) -> None:
-    """Compare what was acknowledged with what is there; raise where anything is lost, doubled or wrong."""
+    """Compare acknowledged with stored submissions; raise RuntimeError if they differ."""
     counts: Counter[tuple[str, str]] = Counter()
     pages = client.get_paginator("list_assignments_for_hit")
     for hit in book.hits():
@@ -97,8 +97,8 @@ def check(client: Any, book: Ledger, done: SimulationLog, n_expected: int) -> No
         faults.append("a worker has two assignments of one HIT")
     if by_worker != done.by_worker or by_worker.total() != n_expected:
         faults.append(
-            f"{by_worker.total()} answers are there, {done.by_worker.total()} were "
-            f"acknowledged, {n_expected} were wanted"
+            f"{by_worker.total()} answers are stored, {done.by_worker.total()} were "
+            f"acknowledged, {n_expected} were expected"
         )
     if done.refusals:
         faults.append(f"refused: {dict(done.refusals)}")
@@ -114,7 +114,7 @@ def own_cpu() -> float:
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--pace", type=float, default=0.0)
-    parser.add_argument("--small", action="store_true", help="two assignments a HIT")
+    parser.add_argument("--small", action="store_true", help="two assignments per HIT")
     options = parser.parse_args(arguments)
     settings = Settings(assignments=2 if options.small else ASSIGNMENTS, approval_rate_above=-1)
     with (
@@ -144,15 +144,15 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def report(done: SimulationLog, wall: float, client_cpu: float, cost: dict[str, float]) -> None:
-    """Print what was measured."""
+    """Print the measurements."""
     submitted = done.counts["submitted"]
     print(
-        f"{WORKERS} workers, {submitted} submissions in {wall:.1f} s: {submitted / wall:.1f} a second; "
-        f"none lost, none doubled, {done.counts['repeated']} requests repeated"
+        f"{WORKERS} workers, {submitted} submissions in {wall:.1f} s: {submitted / wall:.1f} per second; "
+        f"none lost, none duplicated, {done.counts['repeated']} requests repeated"
     )
     print(
-        f"CPU: service {cost['cpu']:.1f} s ({cost['cpu'] / submitted * 1000:.1f} ms a submission, publishing "
-        f"and reading back included), workers {client_cpu:.1f} s; service's peak {cost['peak']:.0f} MiB"
+        f"CPU: service {cost['cpu']:.1f} s ({cost['cpu'] / submitted * 1000:.1f} ms per submission, "
+        f"including publishing and reading back), workers {client_cpu:.1f} s; service's peak {cost['peak']:.0f} MiB"
     )
     rows = [
         [kind, row["n"], *(row[q] * 1000 for q in ("p50", "p95", "p99"))]

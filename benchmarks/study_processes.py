@@ -1,14 +1,13 @@
-"""A study past one process: several `mturk-hits serve` behind nginx on one PostgreSQL, many workers at once.
+"""A study on several processes: `mturk-hits serve` behind nginx on one PostgreSQL, with many workers.
 
     python -m benchmarks.study_processes [--processes 1 2 4] [--workers 200] [--hits 300] [--assignments 167]
         [-o docs/reliability.md]
 
-300 HITs x 167 assignments are 50,100 submissions. Every worker is a browser without a screen in one of
---clients processes; nginx gives each request to another server process. Afterwards every assignment is read
-back through the API: each that was acknowledged must be there, once; no HIT may have more than its places;
-and the balance must be what it was less what the assignments hold, to the cent. Without --db a PostgreSQL
-server is started for it, in a temporary folder. With -o the table replaces the block `processes` of a
-document.
+300 HITs x 167 assignments are 50,100 submissions. Workers are simulated browsers in --clients processes;
+nginx distributes the requests over the server processes. Afterwards all assignments are read through the API:
+each acknowledged submission must be stored once, no HIT may exceed its maximum assignments, and the balance
+must be exact. Without --db, a temporary PostgreSQL server is started. With -o the table replaces the block
+`processes` of a document.
 """
 
 from __future__ import annotations
@@ -54,31 +53,31 @@ NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
 
 @dataclass(frozen=True)
 class ClientResult:
-    """What the workers of one client process saw."""
+    """Result of the workers of one client process."""
 
     by_worker: Counter[str]
-    """Submissions that were acknowledged."""
+    """Acknowledged submissions per worker."""
     refused: int
     repeated: int
     seconds: list[float]
-    """Of every request."""
+    """Seconds per request."""
 
 
 @dataclass(frozen=True)
 class StoredState:
-    """What is there afterwards, held against what was acknowledged."""
+    """Stored submissions, compared with the acknowledged ones."""
 
     submissions: int
     lost: int
     doubled: int
     over: int
-    """Assignments beyond a HIT's places."""
+    """Assignments beyond the maximum of a HIT."""
     balance: bool
-    """Whether it is exact."""
+    """Whether the balance is exact."""
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports that are free now."""
+    """Return currently free ports."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = [listening.getsockname()[1] for listening in sockets]
     for one in sockets:
@@ -88,7 +87,7 @@ def free_ports(count: int) -> list[int]:
 
 @contextmanager
 def servers(db: str, count: int, folder: Path) -> Iterator[str]:
-    """Run `count` processes of the service behind nginx; the address of all of them."""
+    """Run `count` processes of the service behind nginx; yield their common address."""
     outside, *ports = free_ports(2 + 2 * count)
     frames, ports = ports[0], ports[1:]
     site = f"http://127.0.0.1:{outside}"
@@ -106,7 +105,7 @@ def servers(db: str, count: int, folder: Path) -> Iterator[str]:
 
 @contextmanager
 def serving(arguments: Sequence[str], log: Path) -> Iterator[tuple[str, int]]:
-    """Run `mturk-hits serve`, which answers when this begins; its address and process id."""
+    """Run `mturk-hits serve`; yield its address and process id when it is ready."""
     code = "from mturk.cli import main; main()"
     command = [sys.executable, "-c", code, "serve", "--json", "--quiet", *arguments]
     with log.open("w") as errors:
@@ -146,7 +145,7 @@ def proxy(folder: Path, port: int) -> Iterator[None]:
 def configuration(
     folder: Path, site: int, frames: int, pairs: Sequence[tuple[int, int]]
 ) -> str:  # fmt: skip
-    """Return nginx's configuration: requests go to the processes in turn, over connections kept open."""
+    """Return nginx's configuration: round robin over the processes, with keep-alive connections."""
     parts = []
     for name, port, ports in (
         ("site", site, [pair[0] for pair in pairs]), ("frames", frames, [pair[1] for pair in pairs]),
@@ -166,7 +165,7 @@ def configuration(
         f"pid {folder}/nginx.pid; error_log {folder}/error.log; daemon off;\n"
         "events { worker_connections 4096; }\n"
         "http { access_log off; keepalive_requests 1000000;\n"
-        # all in memory: nginx may not write into this folder where its user is another
+        # buffer in memory: nginx's user may not be allowed to write to this folder
         "client_body_buffer_size 1m; proxy_max_temp_file_size 0;\n"
         f"{temporary}\n{''.join(parts)} }}\n"
     )
@@ -185,7 +184,7 @@ def publish(url: str, folder: Path, data: Path, hits: int, assignments: int) -> 
 
 
 def work(url: str, ids: Sequence[str], dialogues: str, pace: float) -> ClientResult:
-    """Let workers do what there is; for a process of its own."""
+    """Let workers do all available HITs; target of a separate process."""
     done = simulate_workers(url, ids, read_truth(dialogues), Behaviour(pace=pace))
     names = dict(zip(simulated_worker_ids(len(ids)), ids, strict=True))
     by_worker = Counter({names[name]: count for name, count in done.by_worker.items()})
@@ -196,7 +195,7 @@ def work(url: str, ids: Sequence[str], dialogues: str, pace: float) -> ClientRes
 def work_in(
     clients: int, url: str, workers: int, dialogues: Path, pace: float
 ) -> list[ClientResult]:  # fmt: skip
-    """Share the workers among client processes."""
+    """Distribute the workers over client processes."""
     ids = simulated_worker_ids(workers)
     with ProcessPoolExecutor(clients, mp_context=get_context("spawn")) as pool:
         parts = [
@@ -227,7 +226,7 @@ def read_stored_state(
 
 
 def _is_balance_exact(client: Any, book: Ledger, assignments: int) -> bool:
-    """Tell whether the balance is what it was, less reward and fee of every place of every HIT."""
+    """Return whether the balance equals the initial one minus reward and fee of all assignments."""
     first = client.get_hit(HITId=book.hits()[0].hit_id)["HIT"]
     share = Decimal("0.4") if assignments >= 10 else Decimal("0.2")
     on_hold = Decimal(first["Reward"]) * (1 + share) * assignments * len(book.hits())
@@ -238,7 +237,7 @@ def _is_balance_exact(client: Any, book: Ledger, assignments: int) -> bool:
 
 
 def measure(db: str, processes: int, options: argparse.Namespace) -> dict[str, Any]:
-    """Run a study; return a row of the table."""
+    """Run a study; return its table row."""
     with (
         tempfile.TemporaryDirectory() as name,
         resources.as_file(resources.files("giccs.data")) as data,
@@ -275,33 +274,35 @@ def measure(db: str, processes: int, options: argparse.Namespace) -> dict[str, A
 
 
 def has_fault(row: dict[str, Any]) -> bool:
-    """Tell whether a promise was broken."""
+    """Return whether a promise was broken."""
     wrong = any(row[column] for column in ("lost", "doubled", "over", "errors"))
     return wrong or row["balance"] != "exact" or row["submissions"] != row["wanted"]
 
 
 def block(rows: Sequence[dict[str, Any]]) -> str:
-    """Return what stands in the document."""
+    """Format the table for the document."""
     above = provenance("python -m benchmarks.study_processes")
     return f"{above}\n\n{tabulate(rows, headers='keys', tablefmt='github')}"
 
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--db", help="URL of an empty database, for one number of processes")
+    parser.add_argument(
+        "--db", help="URL of an empty database; requires a single number of processes"
+    )
     parser.add_argument("--processes", type=int, nargs="+", default=[4])
     parser.add_argument("--workers", type=int, default=200)
     parser.add_argument("--hits", type=int, default=300)
     parser.add_argument("--assignments", type=int, default=167)
     parser.add_argument("--clients", type=int, default=max(1, (os.cpu_count() or 2) // 2))
-    parser.add_argument("--pace", type=float, default=0.0, help="mean seconds on a HIT")
+    parser.add_argument("--pace", type=float, default=0.0, help="mean seconds per HIT")
     parser.add_argument("--json", action="store_true")
     parser.add_argument(
         "-o", "--output", type=Path, help="document whose block `processes` is replaced"
     )
     options = parser.parse_args(arguments)
     if options.db and len(options.processes) > 1:
-        parser.error("--db goes with one number of --processes")
+        parser.error("--db requires a single number of --processes")
     try:
         rows = list(_rows(options))
     except NoServerError as error:

@@ -1,8 +1,8 @@
-"""Do the 95 % intervals that the commands print hold the true value in 95 % of simulated studies?
+"""Coverage of the 95 % intervals printed by the commands, in simulated studies.
 
     python -m benchmarks.coverage [--only SECTION ...] [--replications N] [-o docs/coverage.md]
 
-With -o the tables replace the block `coverage-SECTION` of a document. The exit code is 1 where a cell fails:
+With -o the tables replace the block `coverage-SECTION` of a document. The exit code is 1 if a cell fails:
 coverage outside of 93 to 97 %, by more than twice its standard error, without a warning.
 """
 
@@ -33,10 +33,10 @@ SECTIONS = (
     "annotators",
     "comparison",
 )
-"""Modules of this package that have `cells() -> list[Cell]`, and may have another table, `notes() -> str`."""
+"""Modules of this package with `cells() -> list[Cell]` and optionally a further table `notes() -> str`."""
 REPLICATIONS = 400
 TOGETHER = 10
-"""Studies that a process simulates at a time."""
+"""Studies per task of a process."""
 
 
 def _studies(cell: Cell, seeds: range) -> list[SimulatedStudy]:
@@ -59,7 +59,7 @@ def simulated(cells: list[Cell], replications: int) -> list[Summary]:
 
 
 def table(summaries: list[Summary]) -> str:
-    """Return a Markdown table, a row a cell."""
+    """Return a Markdown table, one row per cell."""
     from tabulate import tabulate
 
     settings = list(dict.fromkeys(name for summary in summaries for name in summary.cell.setting))
@@ -100,7 +100,7 @@ def _percent(allowed: tuple[float, float]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Simulate the sections that were asked for; print their tables."""
+    """Simulate the requested sections and print their tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.coverage")
     parser.add_argument("--only", nargs="+", choices=SECTIONS, default=SECTIONS, metavar="SECTION")
     parser.add_argument("--replications", type=int, default=REPLICATIONS, metavar="N")
@@ -112,7 +112,7 @@ def main(arguments: list[str] | None = None) -> int:
         module = import_module(f"benchmarks.coverage.{section}")
         summaries = simulated(module.cells(), options.replications)
         tables = [table(summaries), *([module.notes()] if hasattr(module, "notes") else [])]
-        took = f"{options.replications} studies a cell, {time.monotonic() - start:.0f} s."
+        took = f"{options.replications} studies per cell, {time.monotonic() - start:.0f} s."
         text = "\n\n".join(tables) + f"\n\n{provenance('make coverage')} {took}"
         print(f"{section}\n\n{text}\n")
         if options.output:

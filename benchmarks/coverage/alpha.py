@@ -1,4 +1,4 @@
-"""The interval of Krippendorff's alpha, of best and worst pooled.
+"""Coverage of the interval of Krippendorff's alpha, best and worst pooled.
 
 Complete: dialogues of five items with all ten 3-tuples, new items in every study. Incomplete: the items and
 designs of `scores`, without groups. Up to 20 annotators judge every tuple; of 100, five judge each tuple.
@@ -61,7 +61,7 @@ def _judgments(design: str, annotators: int, tastes: float, seed: int) -> Judgme
 
 
 def _dialogues(count: int, annotators: int, tastes: float, seed: int) -> Judgments:
-    """Simulate the judgments of dialogues whose items are drawn anew."""
+    """Simulate judgments of dialogues with new items."""
     tuples = _tuples(count)
     truth = TRUTH_SD * np.random.default_rng([seed, 4]).standard_normal(len(tuples.items))
     return simulate(tuples, truth, annotators, noise=1.0, disagreement=tastes, seed=seed)
@@ -76,7 +76,7 @@ def _tuples(dialogues: int) -> Tuples:
 
 @lru_cache
 def _true_alpha(design: str, tastes: float) -> float:
-    """Return the mean alpha of large studies: of all dialogues, or of the items' random tuples."""
+    """Return the mean alpha of large studies, over all dialogues or random tuples of the items."""
     seeds = range(10_000, 10_000 + LIMIT_STUDIES)
     studies = (
         _dialogues(LIMIT_DIALOGUES, LIMIT_ANNOTATORS, tastes, seed)

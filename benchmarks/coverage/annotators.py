@@ -1,10 +1,10 @@
 """Intervals of correlations over dialogues and annotators.
 
-A study has new dialogues of five candidates and new annotators. The utility of a candidate is normal (SD
+Each study has new dialogues of five candidates and new annotators. The utility of a candidate is normal (SD
 1.5), and candidates have a feature (SD 1), such as their length. An annotator chooses by a best-worst logit
-of utility + taste (normal, anew for every candidate) + slant * feature, where the slant (normal) is the
-annotator's own in all dialogues. The model predicts utility + error + feature. The truth is the mean
-correlation over PANELS other panels of as many annotators, each with TRUTH dialogues of its own.
+of utility + taste (normal, per candidate) + slant * feature, where the slant (normal) is constant per
+annotator. The model predicts utility + error + feature. The true value is the mean correlation over PANELS
+other panels of the same number of annotators, each with TRUTH separate dialogues.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ UTILITIES = 1.5
 ERROR = 1.0
 PANELS, TRUTH = 200, 500
 FIRST_PANEL = 1_000_000
-"""Seed of the first panel for the truth; those of the studies are below."""
+"""First seed of the panels for the true value; seeds of the studies are smaller."""
 COEFFICIENTS = ("pearson", "spearman", "rank_spearman")
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A kind of study."""
+    """Settings of a study."""
 
     dialogues: int
     annotators: int
     tastes: float = 0.0
     """Standard deviation of the annotators' tastes."""
     slants: float = 0.0
-    """Standard deviation of the annotators' slants."""
+    """Standard deviation of the annotators' coefficients of the feature (slants)."""
     per_dialogue: int = 0
-    """Annotators per dialogue, at random; 0: all of them."""
+    """Random annotators per dialogue; 0: all annotators."""
     tuples: int = len(TUPLES)
-    """Tuples per dialogue, at random."""
+    """Number of random tuples per dialogue."""
 
     def described(self) -> Mapping[str, object]:
         """Return the columns of the table."""
@@ -68,7 +68,7 @@ class Setting:
 
 
 def cells() -> list[Cell]:
-    """Return the cells of both intervals; nothing is claimed of those over dialogues alone."""
+    """Return the cells of both intervals; no coverage is promised for those over dialogues alone."""
     sizes = [Setting(dialogues, annotators) for dialogues in (30, 60) for annotators in (5, 20)]
     with_tastes = [replace(size, tastes=tastes) for size in sizes for tastes in (0, 0.5, 1)]
     slanted = [replace(size, tastes=0.5, slants=0.5) for size in sizes]
@@ -133,7 +133,7 @@ def _truth(setting: Setting) -> dict[str, float]:
 
 
 def _simulated(setting: Setting, seed: int) -> tuple[Floats, Ints, Ints, NDArray[np.bool_]]:
-    """Return predictions (5 D,); best and worst of tuples in them, and who judged: (D, A, 10)."""
+    """Return predictions (5 D,); best, worst and mask of judgments: (D, A, 10)."""
     random = np.random.default_rng(seed)
     shape = (setting.dialogues, CANDIDATES)
     utility, feature, error = (scale * random.normal(size=shape) for scale in (UTILITIES, 1, ERROR))
@@ -156,7 +156,7 @@ def _simulated(setting: Setting, seed: int) -> tuple[Floats, Ints, Ints, NDArray
 
 
 def _counting(best: Ints, worst: Ints, is_judged: NDArray[np.bool_]) -> Floats:
-    """Return (5 D,) counting scores in 0 ... 1."""
+    """Return (5 D,) counting scores in [0, 1]."""
     dialogue, _, number = np.nonzero(is_judged)
     members = dialogue[:, None] * CANDIDATES + TUPLES[number]
     rows, size = np.arange(len(members)), len(best) * CANDIDATES

@@ -1,9 +1,9 @@
-"""The noise ceiling: its bias, and how often its interval holds what models that know the true scores reach.
+"""Coverage of the noise ceiling's interval for models that know the true scores, and its bias.
 
-A study draws new items, annotators and, where the design is incomplete, one of five designs. An item's
-true score is its expected counting score: over all tuples of its group, or random ones where these are
-many, and over new annotators for each. The truth of a cell is the mean correlation of the
-scores with the true scores over TRUTHS studies of its own.
+Each study draws new items, new annotators and, for incomplete designs, one of five designs. The true score
+of an item is its expected counting score over all tuples of its group (or random ones in large groups) and
+new annotators for each. The true value of a cell is the mean correlation of the scores with the true scores
+over TRUTHS separate studies.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ Floats = NDArray[np.float64]
 
 TRUTHS = 100
 FIRST_TRUTH = 1_000_000
-"""Seed of the first study for the truth; those of the intervals are below."""
+"""First seed of the studies for the true value; seeds of the intervals are smaller."""
 RANDOM_TUPLES = 1000
-"""Random tuples per item behind a true score."""
+"""Random tuples per item for a true score."""
 FEW_TUPLES = 100
-"""In groups with no more, a true score is the mean over all tuples."""
+"""Maximum number of tuples per group for true scores from all tuples."""
 TASTES_DRAWN = 400
-"""New annotators of all tuples behind a true score, in such groups."""
+"""New annotators of all tuples for a true score, in such groups."""
 DESIGNS = 5
 LIMIT_FACTOR, LIMIT_ANNOTATORS, LIMIT_PRIOR = 20, 300, 100.0
-"""Tuples per item, annotators and prior behind the true utilities of a model that does not fit exactly."""
+"""Tuples per item, annotators and prior for the true utilities of a misspecified model."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A kind of study: groups of items, each with a design of its own, judged by annotators."""
+    """Settings of a study: groups of items, each with a separate design, judged by annotators."""
 
     groups: int
     size: int
@@ -59,13 +59,13 @@ class Setting:
     utilities: float = 1.5
     """Standard deviation of the utilities, in logits of a choice."""
     per_tuple: int = 0
-    """Annotators per tuple, at random; 0: all of them."""
+    """Random annotators per tuple; 0: all annotators."""
     method: str = "counting"
     scale: Scale = "unit"
 
     @property
     def complete(self) -> bool:
-        """Whether all sets of `k` items of a group are judged."""
+        """Whether all `k`-subsets of a group are judged."""
         return comb(self.size, self.k) == self.factor * self.size
 
     @property
@@ -150,7 +150,7 @@ def _truth(setting: Setting) -> dict[str, float]:
 
 
 def study(setting: Setting, seed: int) -> tuple[Judgments, Floats]:
-    """Return judgments, and the utility of every item."""
+    """Return the judgments and the utilities of the items."""
     random = np.random.default_rng(seed)
     tuples = _design(setting, seed % DESIGNS)
     utility = setting.utilities * random.standard_normal(len(tuples.items))
@@ -176,7 +176,7 @@ def _scores(setting: Setting, judgments: Judgments) -> Scores:
 
 
 def benchmark_of(setting: Setting, judgments: Judgments) -> Benchmark:
-    """Return a benchmark with the scores in [0, 1]; without groups every item is its own dialogue."""
+    """Return a benchmark with the scores in [0, 1]; without groups, each item is a separate dialogue."""
     scores = _scores(setting, judgments)
     shares = scores.score if setting.scale == "unit" else (scores.score + 1) / 2
     return Benchmark(
@@ -196,7 +196,7 @@ def _like() -> Item:
 
 
 def _true_scores(setting: Setting, tuples: Tuples, utility: Floats, seed: int) -> Floats:
-    """Return (N,) what very many annotators, tuples and judgments would give."""
+    """Return (N,) the scores in the limit of many annotators, tuples and judgments."""
     if setting.method == "counting":
         return _expected_counting_scores(setting, utility, seed)
     limit_scores = _limit(setting, tuples, utility, seed)
@@ -208,7 +208,7 @@ def _true_scores(setting: Setting, tuples: Tuples, utility: Floats, seed: int) -
 
 
 def _limit(setting: Setting, tuples: Tuples, utility: Floats, seed: int) -> Floats:
-    """Return (N,) the utilities that very many judgments would give, of mean 0 in each group."""
+    """Return (N,) the utilities in the limit of many judgments, centred per group."""
     if not setting.tastes and setting.method == "best-worst-logit":
         by_group = utility.reshape(setting.groups, setting.size)
         return (by_group - by_group.mean(axis=1, keepdims=True)).ravel()
@@ -244,7 +244,7 @@ def _expected_counting_scores(setting: Setting, utility: Floats, seed: int) -> F
 
 
 def _expected_values(merit: Floats) -> Floats:
-    """Return (R, K) the chance of being best less that of being worst, in the best-worst logit."""
+    """Return (R, K) P(best) - P(worst) in the best-worst logit."""
     best = np.exp(merit - merit.max(axis=1, keepdims=True))
     best /= best.sum(axis=1, keepdims=True)
     bad = np.exp(merit.min(axis=1, keepdims=True) - merit)

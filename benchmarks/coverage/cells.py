@@ -1,4 +1,4 @@
-"""A cell of the coverage simulation: a setting, its study, and what came of many."""
+"""Cells of the coverage simulation: setting, simulated study and summary."""
 
 from __future__ import annotations
 
@@ -14,50 +14,50 @@ ALLOWED = (0.93, 0.97)
 
 @dataclass(frozen=True)
 class SimulatedStudy:
-    """One simulated study: how many intervals it printed, and how many of them hold the true value."""
+    """A simulated study: numbers of printed intervals and of those that contain the true value."""
 
     covered: int
     intervals: int
-    """Intervals that were printed; 0 where the command refused them."""
+    """Number of printed intervals; 0 if the command refused them."""
     warned: bool = False
-    """Whether the command warned of the intervals or refused them."""
+    """Whether the command printed a warning or refused the intervals."""
     bias: float = math.nan
-    """Estimate less the truth, where the cell measures that."""
+    """Estimate minus the true value; NaN if not measured."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A setting, of which studies are simulated from seeds 0, 1, 2, ..."""
+    """A setting, with studies simulated from the seeds 0, 1, 2, ..."""
 
     statement: str
-    """What prints the interval: ``bws-score, counting``."""
+    """Command and method of the interval: ``bws-score, counting``."""
     setting: Mapping[str, Any]
-    """What the study is like: ``{"annotators": 5, "tastes": 0.5}``; a column each."""
+    """Settings of the study, one table column each: ``{"annotators": 5, "tastes": 0.5}``."""
     simulate: Callable[[int], SimulatedStudy] = field(compare=False)
-    """From a seed to a study; a function of a module, or a `functools.partial` of one (it is pickled)."""
+    """Function from a seed to a study; must be picklable."""
     allowed: tuple[float, float] = ALLOWED
-    """Coverage with which the cell holds; of another share than coverage, what is planned."""
+    """Range of the coverage, or of another share, in which the cell passes."""
     studies: int = 0
-    """Number of studies where it is not the one of the whole simulation."""
+    """Number of studies; None: that of the whole simulation."""
 
 
 @dataclass(frozen=True)
 class Summary:
-    """All studies of a cell."""
+    """Summary of all studies of a cell."""
 
     cell: Cell
     studies: int
     coverage: float
-    """Share of the intervals that hold the true value; NaN where none was printed."""
+    """Share of intervals that contain the true value; NaN without intervals."""
     error: float
-    """Standard error of the coverage, the intervals of a study as one cluster."""
+    """Standard error of the coverage, clustered by study."""
     warned: float
-    """Share of the studies with a warning or without intervals."""
+    """Share of studies with a warning or without intervals."""
     bias: float
 
     @classmethod
     def of(cls, cell: Cell, studies: list[SimulatedStudy]) -> Summary:
-        """Count the intervals of the studies that cover."""
+        """Summarise the studies of a cell."""
         total = sum(study.intervals for study in studies)
         coverage = sum(study.covered for study in studies) / total if total else math.nan
         squares = sum((study.covered - coverage * study.intervals) ** 2 for study in studies)
@@ -73,7 +73,7 @@ class Summary:
 
     @property
     def verdict(self) -> str:
-        """Say whether the intervals cover as stated, or the command says that they may not."""
+        """Verdict: whether the coverage is in range, or the command warns."""
         low, high = self.cell.allowed
         if math.isnan(self.coverage):
             return "refused"

@@ -1,7 +1,7 @@
-"""Does `giccs-report --compare` tell equal models apart, and does it have the power that it plans?
+"""Error rate and power of `giccs-report --compare`.
 
-A simulated model predicts the utility of an item, in each dialogue with a slope and an offset of its own,
-with errors of which a part is shared by all models. Scores are ranks of noisy utilities within dialogues.
+A simulated model predicts the utility of an item, with a slope and an offset per dialogue and errors that
+are partly shared by all models. Scores are ranks of noisy utilities within dialogues.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ Ints = NDArray[np.intp]
 ITEMS = 5
 """Items per dialogue."""
 LARGE = 200_000
-"""Dialogues from which the true difference of a planned study is computed."""
+"""Number of dialogues for the true difference of a planned study."""
 MEDIUM = 20_000
-"""Dialogues on which unlike models are made equal."""
+"""Number of dialogues on which different models are calibrated to be equal."""
 PILOT = 60
-"""Dialogues of the study from which another is planned."""
+"""Number of dialogues of the pilot study."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """How a simulated model predicts."""
+    """Parameters of a simulated model."""
 
     quality: float = 1.0
     """Mean slope of the predictions on the utility."""
     offset: float = 0.5
     """Standard deviation of the offsets of dialogues."""
     shared: float = 0.7
-    """Standard deviation of the errors that all models make."""
+    """Standard deviation of the shared errors."""
 
 
 @dataclass(frozen=True)
 class Metric:
-    """What is compared, by the function of the command and in a large population."""
+    """A compared metric: function of the command, and value in a large population."""
 
     name: str
     pairs: Callable[[Floats, Floats, Ints, float], list[PairDifference]]
@@ -125,7 +125,7 @@ def _true_value(kind: Kind, metric: str, dialogues: int) -> float:
 
 @cache
 def _equal_kind(metric: str) -> Kind:
-    """Return a kind without offsets and with few shared errors whose true value is that of `Kind()`."""
+    """Return a kind without offsets and with small shared errors that has the same true value as `Kind()`."""
     low, high = 0.1, 3.0
     true_value = _true_value(Kind(), metric, MEDIUM)
     for _ in range(12):
@@ -137,7 +137,7 @@ def _equal_kind(metric: str) -> Kind:
 
 
 def _equal(metric: str, dialogues: int, alike: bool, seed: int) -> SimulatedStudy:
-    """Compare ten equal models: is no pair told apart?"""
+    """Compare ten equal models; a hit is a study without significant pairs."""
     kinds = [Kind()] * 5 + [Kind() if alike else _equal_kind(metric)] * 5
     data = _leaderboard(np.random.default_rng([seed, dialogues]), kinds, dialogues)
     differ = any(pair.is_significant for pair in METRICS[metric].pairs(*data, 0.1))
@@ -145,7 +145,7 @@ def _equal(metric: str, dialogues: int, alike: bool, seed: int) -> SimulatedStud
 
 
 def _ranked(metric: str, dialogues: int, seed: int) -> SimulatedStudy:
-    """Compare ten unequal models, best first: does every rank interval contain the true rank?"""
+    """Compare ten unequal models, best first; a hit is a rank interval that contains the true rank."""
     kinds = [Kind(quality) for quality in np.linspace(1.6, 0.4, 10)]
     data = _leaderboard(np.random.default_rng([seed, dialogues]), kinds, dialogues)
     better = significantly_better(METRICS[metric].pairs(*data, 0.1), len(kinds))
@@ -155,7 +155,7 @@ def _ranked(metric: str, dialogues: int, seed: int) -> SimulatedStudy:
 
 
 def _planned(metric: str, quality: float, seed: int) -> SimulatedStudy:
-    """Plan a study from a pilot, for the true difference; does it find the difference?"""
+    """Plan a study from a pilot for the true difference; a hit is a significant result."""
     kinds = [Kind(), Kind(quality)]
     higher, lower = (_true_value(kind, metric, LARGE) for kind in kinds)
     difference = higher - lower

@@ -18,29 +18,29 @@ from bws.simulate import simulate
 __all__ = ["cells"]
 
 UTILITIES_SD = 1.5
-"""In units of the noise."""
+"""In units of the noise SD."""
 TRUTH_STUDIES = 200
 TRUTH_SEED = 1_000_000
 
 
 @dataclass(frozen=True)
 class Design:
-    """A study: items in groups of five (or one group), tuples, annotators."""
+    """Design of a study: items in groups of five (or one group), tuples, annotators."""
 
     items: int
     groups: int
-    """0: the items are one group."""
+    """Number of groups; 0: a single group."""
     k: int
     per_item: int
-    """Tuples per item: of groups of five, 6 are all 3-tuples that contain an item."""
+    """Tuples per item; in groups of five, 6 is the complete design of 3-tuples."""
     annotators: int
     per_tuple: int
-    """Annotators who judge a tuple; at random where they are fewer than all."""
+    """Annotators per tuple; drawn at random if fewer than all."""
     tastes: float
 
     @property
     def setting(self) -> dict[str, object]:
-        """The columns of the table."""
+        """Columns of the table."""
         return {
             "items": f"{self.groups} × 5" if self.groups else self.items,
             "K": self.k,
@@ -51,7 +51,7 @@ class Design:
         }
 
     def judgments(self, seed: int, items_seed: int) -> Judgments:
-        """Return a study of the items of a seed, with a design and annotators of another."""
+        """Return a study with items from one seed, and design and annotators from another."""
         names = [f"i{n:04d}" for n in range(self.items)]
         if self.groups:
             groups = [f"g{n // 5:03d}" for n in range(self.items)]
@@ -73,7 +73,7 @@ class Design:
         return judgments.select(judging[judgments.tuple_of, judgments.annotator_of])
 
     def study(self, seed: int) -> Generalisability:
-        """Return a study of items, tuples and annotators of its own."""
+        """Return a study with new items, tuples and annotators."""
         return generalisability(self.judgments(seed, seed).canonical)
 
 
@@ -84,10 +84,10 @@ def _scores(judgments: Judgments) -> NDArray[np.float64]:
 
 @cache
 def _truth(design: Design) -> dict[str, float]:
-    """Return the reliability and the components, from many studies.
+    """Return the true reliability and components, estimated from many studies.
 
     Reliability: the covariance of the scores of two studies of the same items, by other tuples and
-    annotators, over their variance. The components: means of estimates, which have no bias.
+    annotators, over their variance. The components: means of unbiased estimates.
     """
     covariances, variances, estimates = [], [], []
     for n in range(TRUTH_STUDIES):
@@ -116,7 +116,7 @@ def _simulated(seed: int, design: Design, name: str) -> SimulatedStudy:
 
 
 def cells() -> list[Cell]:
-    """Return the cells: designs that are complete and not, with and without tastes."""
+    """Return the cells: complete and incomplete designs, with and without tastes."""
     groups = Design(150, 30, 3, 6, 5, 5, 0.5)
     whole = Design(100, 0, 3, 6, 5, 5, 0.5)
     designs = [

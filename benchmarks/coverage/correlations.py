@@ -1,8 +1,9 @@
-"""Intervals of correlations with scores, and of paired differences of two models.
+"""Coverage of intervals of correlations with scores, and of paired differences of two models.
 
-A study has dialogues of five candidates. Similarities differ by dialogue in their spread; scores are counting
+A study has dialogues of five candidates. The spread of similarities differs between dialogues; scores are
+counting
 scores: multiples of 1/60 whose sum is the same in every dialogue. A model's prediction is the similarity
-with error of its own, of the item and of the dialogue. The truth is the value for TRUTH dialogues.
+with random errors per item and per dialogue. The true value is computed from TRUTH dialogues.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ ERRORS = {
 }
 """Predictions -> standard deviations of the item's and the dialogue's error, and levels per unit.
 
-The relative ones are of similarities less the mean of their dialogue, as scores are.
+Relative predictions are centred per dialogue, like scores.
 """
 SECOND = 1.3
-"""Error of the second model of a difference that is not 0, where the first has 1."""
+"""Error of the second model for a nonzero difference; the first model has error 1."""
 
 
 def cells() -> list[Cell]:
@@ -69,7 +70,7 @@ SIZES = {
 def study(
     coefficient: str, dialogues: int, predictions: str, other: float, seed: int
 ) -> SimulatedStudy:
-    """Simulate one study; `other` is the error of a second model, 0 for none."""
+    """Simulate one study, with a second model unless its error is 0."""
     estimate = _estimates(dialogues, predictions, other, seed)[coefficient]
     truth = true_value(coefficient, predictions, other)
     printed = not np.isnan(estimate.low)
@@ -82,7 +83,7 @@ def study(
 
 
 def true_value(coefficient: str, predictions: str, other: float) -> float:
-    """Return the value over TRUTH dialogues; 0 for the difference of two models that err alike."""
+    """Return the value over TRUTH dialogues; 0 for the difference of two models with equal errors."""
     if other == 1:
         return 0.0
     return _estimates(TRUTH, predictions, other, 1_000_000, resamples=0)[coefficient].value
@@ -92,7 +93,7 @@ def true_value(coefficient: str, predictions: str, other: float) -> float:
 def _estimates(
     dialogues: int, predictions: str, other: float, seed: int, resamples: int = 1000
 ) -> dict[str, Estimate]:
-    """Return all coefficients of a study: each has a cell."""
+    """Return all coefficients of a study, one per cell."""
     first, second, score, dialogue = simulated(dialogues, predictions, other, seed)
     if other:
         return paired_correlations(first, second, score, dialogue, resamples=resamples)
@@ -108,7 +109,7 @@ def simulated(dialogues: int, predictions: str, other: float, seed: int) -> Data
     score = _counting(signal + rng.normal(0, 0.12, shape))
     if predictions == "relative":
         signal = signal - signal.mean(axis=1, keepdims=True)
-    shared = rng.normal(size=shape)  # half of the variance of the items' errors
+    shared = rng.normal(size=shape)  # half of the variance of the item errors
     item, of_dialogue, levels = ERRORS[predictions]
     models = []
     for error in (1.0, other or 1.0):
@@ -123,7 +124,7 @@ def simulated(dialogues: int, predictions: str, other: float, seed: int) -> Data
 
 
 def _counting(value: Floats) -> Floats:
-    """Return scores in 0 ... 1, multiples of 1/60, that have a mean of 0.5 in every dialogue."""
+    """Return scores in [0, 1], multiples of 1/60, with mean 0.5 in every dialogue."""
     centred = value - value.mean(axis=1, keepdims=True)
     sixtieths = np.round(60 * np.clip(0.5 + 0.4 * centred, 0, 1))
     missing = 30 * CANDIDATES - sixtieths.sum(axis=1)

@@ -1,7 +1,7 @@
-"""The noise ceiling of scores by choice models, as `benchmarks.coverage.ceiling` has it for counting.
+"""Coverage of the noise ceiling for scores by choice models; see `benchmarks.coverage.ceiling` for counting.
 
-And what a model reaches that knows the utilities themselves: scores compare the items of a dialogue with each
-other only, so that it stays below the ceiling over all items.
+Also computes the correlation of a model that knows the true utilities. It is below the ceiling over all
+items, because scores only compare items within a dialogue.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def cells() -> list[Cell]:
 
 def notes() -> str:
     """Return a table of the mean correlations of the items' true utilities with their scores."""
-    headers = ("scores", "groups", "utilities", "ceiling, r", "r of utilities", "ρ inside groups")
+    headers = ("scores", "groups", "utilities", "ceiling, r", "r of utilities", "within-group ρ")
     rows = []
     for setting in KNOWN_SETTINGS:
         mean_correlations = np.mean(
@@ -64,7 +64,7 @@ def notes() -> str:
 
 
 def _reached(setting: Setting, seed: int) -> tuple[float, float, float]:
-    """Return the ceiling; r of utilities and scores over all items; their mean Spearman's rho in groups."""
+    """Return the ceiling; r of utilities and scores over all items; mean within-group Spearman's rho."""
     judgments, utility = study(setting, seed)
     benchmark = benchmark_of(setting, judgments)
     scores = np.array([item.score for item in benchmark.items])

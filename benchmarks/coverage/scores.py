@@ -1,8 +1,8 @@
-"""The intervals of scores: by counting, by its bootstrap, and by choice models.
+"""Coverage of the intervals of scores: counting, its bootstrap, and choice models.
 
 The utilities are normal with standard deviation 1.5 logits, the same in all studies of a cell. Complete:
-groups of 5 items with all ten 3-tuples. Incomplete: 40 items in twice as many 4-tuples, of 40 designs
-in turn. Up to 20 annotators judge every tuple; of 100, five judge each tuple.
+groups of 5 items with all ten 3-tuples. Incomplete: 40 items in 80 4-tuples, with 40
+designs in turn. Up to 20 annotators judge every tuple; of 100, five judge each tuple.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LIMIT_ANNOTATORS = {"complete": 4000, "incomplete": 400}
 LIMIT_FACTOR = 20
 RESAMPLES = 100
 N_DESIGNS = 40
-"""Incomplete designs that the studies of a cell take in turn; making one takes longer than scoring."""
+"""Number of incomplete designs used in turn, because creating a design takes longer than scoring."""
 
 
 def cells() -> list[Cell]:
@@ -103,7 +103,7 @@ def _tuples(design: str, seed: int, factor: float = 2) -> Tuples:
 
 
 def study_judgments(design: str, annotators: int, tastes: float, seed: int) -> Judgments:
-    """Simulate the judgments of a study; of `CROWD` annotators, each judges a share of the tuples."""
+    """Simulate the judgments of a study; each of `CROWD` annotators judges a part of the tuples."""
     tuples = _tuples(design, seed % N_DESIGNS)
     truth = _utilities()[_numbers(tuples)]
     judgments = simulate(tuples, truth, annotators, noise=1.0, disagreement=tastes, seed=seed)
@@ -111,14 +111,14 @@ def study_judgments(design: str, annotators: int, tastes: float, seed: int) -> J
 
 
 def crowd(judgments: Judgments, seed: int) -> Judgments:
-    """Keep the judgments of `JUDGMENTS_PER_TUPLE` annotators of each tuple, drawn at random."""
+    """Keep the judgments of `JUDGMENTS_PER_TUPLE` random annotators per tuple."""
     order = np.random.default_rng([seed, 1]).random((len(judgments.tuples), CROWD)).argsort(axis=1)
     selected = np.arange(len(order))[:, None] * CROWD + order[:, :JUDGMENTS_PER_TUPLE]
     return judgments.select(np.sort(selected.ravel()))
 
 
 def _maxdiff(judgments: Judgments, seed: int) -> Judgments:
-    """Draw best and worst anew, by the MaxDiff logit."""
+    """Draw new best and worst items by the MaxDiff logit."""
     utility = _utilities()[_numbers(judgments.tuples)]
     u = utility[judgments.tuples.members[judgments.tuple_of]]
     k = u.shape[1]
@@ -132,10 +132,10 @@ def _maxdiff(judgments: Judgments, seed: int) -> Judgments:
 
 @lru_cache
 def _true_scores(method: str, design: str, tastes: float) -> Floats:
-    """Return (N,) the true scores of the items, by their numbers.
+    """Return (N,) the true scores of the items, by item number.
 
-    Of counting: the expected value of a judgment, over opponents and annotators. Of a model: the scores of
-    its centred utilities where the judgments are its own, else of the estimate from very many judgments.
+    Counting: the expected value of a judgment over opponents and annotators. Models: the scores of the
+    centred utilities if the model generated the judgments, else of the estimate from very many judgments.
     """
     if method == "counting":
         return np.array([_expected_value(item, design, tastes) for item in range(N_ITEMS)])
@@ -153,7 +153,7 @@ def _true_scores(method: str, design: str, tastes: float) -> Floats:
 
 
 def _expected_value(item: int, design: str, tastes: float) -> float:
-    """Return the chance that the item is best, less the chance that it is worst."""
+    """Return P(best) - P(worst) of an item."""
     random = np.random.default_rng([item, 3])
     first = item // GROUP_SIZE * GROUP_SIZE
     group = range(first, first + GROUP_SIZE) if design == "complete" else range(N_ITEMS)

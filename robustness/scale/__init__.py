@@ -1,1 +1,1 @@
-"""What studies of a million items and sweeps of a thousand models cost, from small runs of every part."""
+"""Projected cost of studies of a million items and sweeps of a thousand models, from small runs."""

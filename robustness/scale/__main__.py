@@ -1,10 +1,10 @@
-"""What studies of a million items and sweeps of a thousand models cost: measured, and computed from that.
+"""Projected cost of studies of a million items and sweeps of a thousand models, from measurements.
 
     python -m robustness.scale [--assumptions FILE] [-o docs/scale.md]
 
-Measures small runs of every part, each in a process of its own with one thread, in CPU seconds, and prints
-the tables of docs/scale.md; with -o they replace those in the document. FILE is TOML with the tables
-`study` and `hardware` and a list `models`; the document's first table names what they may hold.
+Measures small runs of every part in CPU seconds, each in a separate process with one thread, and prints the
+tables of docs/scale.md; with -o they replace those in the document. FILE is TOML with the tables `study` and
+`hardware` and a list `models`; the document's first table lists their keys.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def write(projection: Projection, document: Path | None) -> None:
-    """Put every block into the document; print them where there is none."""
+    """Write every block into the document, or print them without one."""
     command = (
         f"python -m robustness.scale -o {DOCUMENT}" if document else "python -m robustness.scale"
     )

@@ -1,4 +1,4 @@
-"""Designs, judgments files, scores and reliability: what do they cost at N items?"""
+"""Cost of designs, judgments files, scores and reliability for N items."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TRIALS = 10
 
 
 def write_annotations(items: int, directory: str) -> dict[str, float]:
-    """Make a design and write it, and a file of five simulated judgments a tuple, into the folder."""
+    """Create a design, and write it and a file of five simulated judgments per tuple into the folder."""
     folder, watch = Path(directory), Stopwatch()
     with watch.step("design"):
         tuples = design(items)
@@ -38,12 +38,12 @@ def write_annotations(items: int, directory: str) -> dict[str, float]:
 
 
 def _truth(items: int) -> np.ndarray:
-    """Anything from -1 to 1: five fixed levels would be ties, whose ranks nobody can repeat."""
+    """Draw true scores from -1 to 1; a few fixed levels would be ties, whose ranks are not reproducible."""
     return np.random.Generator(np.random.PCG64(0)).uniform(-1, 1, items)
 
 
 def score_annotations(items: int, directory: str) -> dict[str, float]:
-    """Read the judgments file of the folder, count, write the scores, and halve ten times."""
+    """Read the judgments file of the folder, count, write the scores, and compute the reliability."""
     folder, watch = Path(directory), Stopwatch()
     with watch.step("read judgments"):
         judgments = read_judgments(folder / "judgments.csv")
@@ -56,7 +56,7 @@ def score_annotations(items: int, directory: str) -> dict[str, float]:
 
 
 def expected_reliability(tuples_an_item: float, annotations: int, items: int = 1_000) -> float:
-    """Return the split-half reliability (Spearman's) of a simulated study of the paper's design.
+    """Return the split-half reliability (Spearman's ρ) of a simulated study with the paper's design.
 
     As `bws.power`, but within dialogues of five candidates.
     """

@@ -1,4 +1,4 @@
-"""What is assumed and not measured. Every value can be changed in a TOML file."""
+"""Assumed, not measured, values. Every value can be changed in a TOML file."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class StudyAssumptions:
 
 @dataclass(frozen=True, slots=True)
 class HardwareAssumptions:
-    """What models run on."""
+    """The hardware of the models."""
 
     peak_tflops: float = 989.0
     utilisation: float = 0.3
@@ -52,28 +52,28 @@ class HardwareAssumptions:
 
 
 SOURCES = {
-    "items": "asked for",
-    "workers": "asked for",
+    "items": "given",
+    "workers": "given",
     "tuples_an_item": "GiCCS, 3.2: 2N; it cites 1.5N to 2N as enough",
-    "annotations": "a tuple; GiCCS, 3.2",
-    "tuples_a_hit": "one of each of two dialogues; GiCCS, 3.2",
-    "reward": "US dollars a HIT; the default of mturk-hits, the paper gives none",
-    "seconds": "a HIT; the default of mturk-hits, a pilot tells yours",
-    "hours_a_week": "of one worker; a guess",
-    "peak_tflops": "BF16, dense, one H100 or H200 SXM; the vendor's data sheet, not measured",
-    "utilisation": "share of the peak that is reached; a guess",
-    "memory_gb": "of one H200; the vendor's data sheet",
-    "disk_gb_a_second": "from the disk to the GPU; a guess",
+    "annotations": "per tuple; GiCCS, 3.2",
+    "tuples_a_hit": "one from each of two dialogues; GiCCS, 3.2",
+    "reward": "US dollars per HIT; default of mturk-hits, not given in the paper",
+    "seconds": "per HIT; default of mturk-hits, to be measured in a pilot",
+    "hours_a_week": "per worker; assumed",
+    "peak_tflops": "BF16, dense, one H100 or H200 SXM; vendor's data sheet, not measured",
+    "utilisation": "share of the peak that is reached; assumed",
+    "memory_gb": "of one H200; vendor's data sheet",
+    "disk_gb_a_second": "from the disk to the GPU; assumed",
     "bytes_a_parameter": "BF16",
-    "start_seconds": "of a process and its framework, each model; a guess",
-    "dollars_an_hour": "US dollars, one GPU; a guess",
+    "start_seconds": "of a process and its framework, per model; assumed",
+    "dollars_an_hour": "US dollars per GPU; assumed",
 }
-"""Name of an assumption -> what it counts, and where it is from."""
+"""Name of an assumption -> its unit and source."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelClass:
-    """So many models of one size."""
+    """A number of models of one size."""
 
     kind: str
     """``encoder`` (pairwise STS) or ``causal`` (multiple-choice STS)."""
@@ -99,14 +99,14 @@ KINDS = ("encoder", "causal")
 
 @dataclass(frozen=True, slots=True)
 class Assumptions:
-    """All of them."""
+    """All assumptions."""
 
     study: StudyAssumptions = field(default_factory=StudyAssumptions)
     hardware: HardwareAssumptions = field(default_factory=HardwareAssumptions)
     models: tuple[ModelClass, ...] = MIX
 
     def rows(self) -> Iterator[tuple[str, str, str]]:
-        """Yield (name in the TOML file, value, where it is from)."""
+        """Yield (name in the TOML file, value, source)."""
         for section, part in (("study", self.study), ("hardware", self.hardware)):
             for assumption in fields(part):
                 yield (
@@ -120,14 +120,14 @@ class Assumptions:
             yield (
                 f"models, {kind}",
                 f"{sum(m.count for m in mine):,}",
-                f"billions: {sizes}; a guess",
+                f"billions: {sizes}; assumed",
             )
 
 
 def read_assumptions(path: str | os.PathLike[str]) -> Assumptions:
     """Read a TOML file with the tables ``study`` and ``hardware`` and a list of tables ``models``.
 
-    What it does not name keeps its default; ``models`` replaces the whole mix. InputError with all faults.
+    Missing keys keep their defaults; ``models`` replaces the whole mix. Raises InputError with all problems.
     """
     name, tables, faults = display_name(path), read_toml(path), []
     sections: dict[str, Any] = {"study": StudyAssumptions(), "hardware": HardwareAssumptions()}
@@ -140,17 +140,17 @@ def read_assumptions(path: str | os.PathLike[str]) -> Assumptions:
         mix = tuple(map(_models, tables.pop("models", []))) or MIX
     except (TypeError, ValueError) as error:
         faults.append(f"models: {error}")
-    faults += [f"{key} is unknown; study, hardware and models are allowed" for key in tables]
+    faults += [f"{key} is unknown; expected study, hardware and models" for key in tables]
     if faults:
         raise InputError(Problem(name, None, fault) for fault in faults)
     return Assumptions(**sections, models=mix)
 
 
 def _section(default: Any, values: Mapping[str, Any]) -> Any:
-    """Return a section with some values replaced, each of its default's type and above 0."""
+    """Return a section with some values replaced; values must be above 0 and have the type of the default."""
     allowed = {setting.name: getattr(default, setting.name) for setting in fields(default)}
     if unknown := values.keys() - allowed.keys():
-        raise ValueError(f"{', '.join(sorted(unknown))} is unknown; allowed: {', '.join(allowed)}")
+        raise ValueError(f"{', '.join(sorted(unknown))} is unknown; expected {', '.join(allowed)}")
     return replace(
         default, **{key: _coerce(key, allowed[key], given) for key, given in values.items()}
     )
@@ -162,12 +162,12 @@ def _coerce(key: str, default: Any, value_given: Any) -> Any:
     except (TypeError, ValueError, InvalidOperation):
         value = 0
     if isinstance(value_given, bool) or not value > 0 or value != value or str(value) == "inf":
-        raise ValueError(f"{key} is {value_given!r}; a number above 0 such as {default} is allowed")
+        raise ValueError(f"{key} is {value_given!r}; expected a number above 0 such as {default}")
     return value
 
 
 def _models(table: Mapping[str, Any]) -> ModelClass:
     model_class = ModelClass(**table)
     if model_class.kind not in KINDS or not model_class.parameters > 0 or not model_class.count > 0:
-        raise ValueError(f"{table} is wrong; a kind of {KINDS}, and numbers above 0 are allowed")
+        raise ValueError(f"{table} is invalid; expected a kind of {KINDS} and numbers above 0")
     return model_class

@@ -1,4 +1,4 @@
-"""What a study and a sweep cost: arithmetic on what is assumed and what was measured."""
+"""Cost of a study and a sweep, computed from assumptions and measurements."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from robustness.scale.study import SUBMISSIONS_PER_HIT
 __all__ = ["GB", "Load", "Projection", "StudyCost", "Sweep", "hours", "load", "study_cost", "sweep"]
 
 MEMORY_FACTOR = 1.2
-"""Memory that a model takes, over that of its weights."""
+"""Memory of a model relative to that of its weights."""
 
 
 @dataclass(frozen=True, slots=True)
 class StudyCost:
-    """What a study is, and costs."""
+    """Size and cost of a study."""
 
     tuples: int
     judgments: int
@@ -35,20 +35,20 @@ class StudyCost:
     rewards: Decimal
     fees: Decimal
     hours: float
-    """Of all workers."""
+    """Working hours of all workers."""
     hours_each: float
     weeks: float
     wage: Decimal
-    """US dollars an hour."""
+    """US dollars per hour."""
 
     @property
     def total(self) -> Decimal:
-        """US dollars."""
+        """Total in US dollars."""
         return self.rewards + self.fees
 
 
 def study_cost(study: StudyAssumptions) -> StudyCost:
-    """Return what a study costs when all assignments are approved; the fee is Mechanical Turk's.
+    """Compute the cost of a study if all assignments are approved; the fee is Mechanical Turk's.
 
     >>> found = study_cost(StudyAssumptions(items=5, workers=1))
     >>> found.tuples, found.hits, found.assignments, found.judgments, found.total
@@ -76,23 +76,23 @@ def study_cost(study: StudyAssumptions) -> StudyCost:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What workers ask of the service, all of them at work at the same time."""
+    """Load of the service with all workers active at the same time."""
 
     submissions: float
-    """A second."""
+    """Per second."""
     requests: float
-    """A second."""
+    """Per second."""
     capacity: float
-    """Submissions a second that one process can take at most: its CPU does nothing else."""
+    """Maximum submissions per second of one process with a fully used CPU."""
 
     @property
     def processes(self) -> int:
-        """How many processes that takes, each at half of what it could do at most."""
+        """Number of processes at half of their capacity."""
         return math.ceil(2 * self.submissions / self.capacity)
 
 
 def load(study: StudyAssumptions, pages: float, cpu_seconds: float) -> Load:
-    """Return the load of a study: `pages` requests and `cpu_seconds` of the service a submission.
+    """Return the load of a study with `pages` requests and `cpu_seconds` of the service per submission.
 
     >>> found = load(StudyAssumptions(workers=600, seconds=60), 4.0, 0.02)
     >>> found.submissions, found.requests, found.capacity, found.processes
@@ -108,21 +108,21 @@ class Sweep:
 
     compute: float
     loading: float
-    """Starting and reading weights, on as many GPUs as the model takes."""
+    """GPU hours to start and to read weights, on all GPUs of the model."""
     gpus: int
-    """That one model takes."""
+    """GPUs per model."""
 
     @property
     def hours(self) -> float:
-        """Of all."""
+        """Total GPU hours."""
         return self.compute + self.loading
 
 
 def sweep(models: ModelClass, tokens: float, hardware: HardwareAssumptions) -> Sweep:
-    """Return the GPU hours of models that each read so many tokens.
+    """Return the GPU hours of models that each read `tokens` tokens.
 
-    A forward pass costs 2 operations a parameter and token (attention, some percent at these lengths, is
-    left out).
+    A forward pass costs 2 operations per parameter and token (attention, a few percent at these lengths, is
+    neglected).
 
     >>> one = HardwareAssumptions(peak_tflops=1000, utilisation=0.5, disk_gb_a_second=2, start_seconds=28)
     >>> sweep(ModelClass("causal", 2.0, 900), 1e6, one)  # 4e15 operations at 5e14: 8 s; 28 + 2 s to start
@@ -137,56 +137,56 @@ def sweep(models: ModelClass, tokens: float, hardware: HardwareAssumptions) -> S
 
 
 def hours(sweeps: Sequence[Sweep]) -> float:
-    """Return the GPU hours of all."""
+    """Return the total GPU hours."""
     return sum(sweep_cost.hours for sweep_cost in sweeps)
 
 
 GB = 1e9
 SHARED_TOKENS = {"causal": "shared", "encoder": "distinct"}
 SEPARATE_TOKENS = {"causal": "apart", "encoder": "columns"}
-"""Kind of model -> which count of tokens it reads."""
+"""Kind of model -> name of its token count."""
 
 
 @dataclass(frozen=True)
 class Projection:
-    """What is assumed, what was measured, and what follows from both."""
+    """Assumptions, measurements, and quantities derived from both."""
 
     assumptions: Assumptions
     measurements: Measurements
 
     @property
     def study(self) -> StudyAssumptions:
-        """What the study is set to."""
+        """Assumptions about the study."""
         return self.assumptions.study
 
     @property
     def bill(self) -> StudyCost:
-        """What the study costs."""
+        """Cost of the study."""
         return study_cost(self.study)
 
     @property
     def load(self) -> Load:
-        """What its workers ask of the service."""
+        """Load of the service by the workers."""
         last = max(self.measurements.studied)
         return load(self.study, self.measurements.studied[last]["requests"] / last, self.work.rate)
 
     @property
     def work(self) -> Growth:
-        """CPU seconds of the service by submissions."""
+        """CPU seconds of the service as a function of submissions."""
         return self.measurements.growth("studied", "work service s")
 
     def cost_per_hit(self, *names: str) -> float:
-        """Return what a HIT adds to the sum of some costs of the studies that were run."""
+        """Return the increase per HIT of the sum of some costs."""
         return self.measurements.growth("studied", *names).rate * SUBMISSIONS_PER_HIT
 
     @property
     def hit_bytes(self) -> float:
-        """Of a HIT in the service's database."""
+        """Bytes per HIT in the service's database."""
         return self.cost_per_hit("publish B")
 
     @property
     def storage(self) -> dict[str, float]:
-        """Return bytes by what takes them, for the whole study."""
+        """Bytes by kind of data, for the whole study."""
         job, measurements = self.bill, self.measurements
         tuples, judgments = (
             measurements.growth("files", f"{name} B") for name in ("tuples", "judgments")
@@ -202,7 +202,7 @@ class Projection:
         }
 
     def sweeps(self, items: int, *, shared: bool = True) -> list[Sweep]:
-        """Return what each class of models costs on so many items."""
+        """Return the cost of each class of models on `items` items."""
         read = self.measurements.tokens
         columns, times = SHARED_TOKENS if shared else SEPARATE_TOKENS, items / read["items"]
         return [
@@ -211,6 +211,6 @@ class Projection:
         ]
 
     def reliability(self, study: StudyAssumptions) -> str:
-        """Return the simulated reliability of a design; "?" where it was not simulated."""
+        """Return the simulated reliability of a design; "?" if not simulated."""
         value = self.measurements.reliability.get((study.tuples_an_item, study.annotations))
         return "?" if value is None else f"{value:.2f}"

@@ -1,4 +1,4 @@
-"""Which sizes of which work are measured, and how the costs grow with the size."""
+"""Measured sizes of each part, and growth of the costs with the size."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ __all__ = ["Growth", "Measurements", "growth", "measure"]
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """What was measured at the two largest sizes, and the slope over all."""
+    """Cost at the two largest sizes, and the slope over all sizes."""
 
     exponent: float
-    """b of cost = a·n^b, by least squares on logarithms: 0 stays the same, 1 is proportional."""
+    """b of cost = a·n^b, by least squares on logarithms: 0 is constant, 1 is proportional."""
     error: float
-    """Its standard error; NaN for two sizes, which lie on a line always."""
+    """Standard error of the exponent; NaN for two sizes."""
     size: int
-    """The largest."""
+    """Largest size."""
     cost: float
-    """There."""
+    """Cost at the largest size."""
     rate: float
-    """Cost of one more, between the two largest sizes."""
+    """Marginal cost between the two largest sizes."""
 
     def at(self, size: float) -> float:
-        """Return the cost at a size, along the straight line through the two largest.
+        """Extrapolate the cost to a size, linearly from the two largest sizes.
 
         >>> growth({1: 12.0, 2: 14.0}).at(10)
         30.0
@@ -42,7 +42,7 @@ class Growth:
         return self.cost + self.rate * (size - self.size)
 
     def reaches(self, limit: float) -> float:
-        """Return the size at which the cost is `limit`; infinite where it does not grow.
+        """Return the size at which the cost reaches `limit`; infinity if it does not grow.
 
         >>> growth({1: 12.0, 2: 14.0}).reaches(30.0)
         10.0
@@ -51,9 +51,9 @@ class Growth:
 
 
 def growth(costs: Mapping[int, float]) -> Growth:
-    """Return how costs, above 0 and at two sizes or more, grow with the size."""
+    """Fit the growth of costs; requires costs above 0 at two sizes or more."""
     if len(costs) < 2 or min(costs.values()) <= 0:
-        raise ValueError(f"costs is {dict(costs)}; two sizes or more and costs above 0 are allowed")
+        raise ValueError(f"costs is {dict(costs)}; expected two sizes or more and costs above 0")
     sizes = sorted(costs)
     x, y = np.log(sizes), np.log([costs[n] for n in sizes])
     off = x - x.mean()
@@ -67,7 +67,7 @@ def growth(costs: Mapping[int, float]) -> Growth:
 
 
 MAX_CPU_SECONDS = 60.0
-"""CPU seconds: a size that will take longer is left out."""
+"""Sizes expected to take longer are skipped."""
 FILES_SIZES = (10_000, 31_600, 100_000, 316_000, 1_000_000)
 PLAN_SIZES = (500, 1_500, 5_000)
 JUDGED_SIZES = (1_000, 3_000, 10_000)
@@ -77,14 +77,14 @@ ENCODING_SIZES = (120, 240, 480, 960)
 STORE_SIZES = (100, 1_000, 10_000)
 REPORT_SIZES = (100, 300, 1_000)
 DESIGNS = ((1.5, 2), (1.5, 3), (1.5, 5), (2.0, 2), (2.0, 3), (2.0, 5), (2.0, 10))
-"""(Tuples an item, annotations a tuple)."""
+"""(Tuples per item, annotations per tuple)."""
 Sizes = dict[int, dict[str, float]]
 Note = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Measurements:
-    """Size of the work -> what was measured there."""
+    """Measurements per part: size -> costs."""
 
     files: Sizes
     """By items."""
@@ -95,11 +95,11 @@ class Measurements:
     studied: Sizes
     """By submissions."""
     requests: Sizes
-    """By assignments in the database, of 1,000 workers."""
+    """By assignments in the database, with 1,000 workers."""
     heavy: dict[str, float]
-    """At the largest of them, of 20 workers."""
+    """At the largest size, with 20 workers."""
     postgresql: Sizes
-    """As `requests`; empty where there is no server."""
+    """As `requests`; empty without a PostgreSQL server."""
     encoding: Sizes
     """By texts."""
     store: Sizes
@@ -110,13 +110,13 @@ class Measurements:
     reliability: dict[tuple[float, int], float]
 
     def growth(self, part: str, *names: str) -> Growth:
-        """Return how the sum of some costs of a part grows."""
+        """Return the growth of the sum of some costs of a part."""
         sizes: Sizes = getattr(self, part)
         return growth({n: sum(figures[name] for name in names) for n, figures in sizes.items()})
 
 
 def measure(note: Note) -> Measurements:
-    """Measure everything; minutes. RuntimeError where something fails."""
+    """Measure all parts, which takes minutes; raise RuntimeError if a part fails."""
     files = _measure_sizes("files", FILES_SIZES, note, _annotations)
     requests = _measure_sizes(
         "requests", REQUESTS_SIZES, note, partial(_measure_in_child, "requests", file="hits.db")
@@ -141,7 +141,7 @@ def measure(note: Note) -> Measurements:
 def _measure_sizes(
     piece: str, sizes: Sequence[int], note: Note, run: Callable[[int], dict[str, float]] | None = None
 ) -> Sizes:  # fmt: skip
-    """Measure the sizes from the smallest up, as far as they do not take too long."""
+    """Measure sizes in ascending order until they are expected to take too long."""
     figures: Sizes = {}
     spent = {0: 0.0}
     for n in sizes:
@@ -156,7 +156,7 @@ def _measure_sizes(
 
 
 def _children_cpu_seconds() -> float:
-    """Return the CPU seconds of all processes that have ended."""
+    """Return the CPU seconds of all ended child processes."""
     times = os.times()
     return times.children_user + times.children_system
 
@@ -167,7 +167,7 @@ def _measure_in_child(piece: str, n: int, file: str = "") -> dict[str, float]:
 
 
 def _annotations(items: int) -> dict[str, float]:
-    """Make files and read them in another process, whose memory is that of reading alone."""
+    """Write files, and read them in another process, so that its memory is that of reading."""
     with tempfile.TemporaryDirectory() as folder:
         return in_child("files", items, folder) | in_child("scores", items, folder)
 

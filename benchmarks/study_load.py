@@ -151,8 +151,8 @@ def report(done: SimulationLog, wall: float, client_cpu: float, cost: dict[str, 
         f"none lost, none duplicated, {done.counts['repeated']} requests repeated"
     )
     print(
-        f"CPU: service {cost['cpu']:.1f} s ({cost['cpu'] / submitted * 1000:.1f} ms per submission, "
-        f"including publishing and reading back), workers {client_cpu:.1f} s; service's peak {cost['peak']:.0f} MiB"
+        f"CPU: service {cost['cpu']:.1f} s ({cost['cpu'] / submitted * 1000:.1f} ms per submission, including "
+        f"publishing and reading back), workers {client_cpu:.1f} s; service's peak {cost['peak']:.0f} MiB"
     )
     rows = [
         [kind, row["n"], *(row[q] * 1000 for q in ("p50", "p95", "p99"))]

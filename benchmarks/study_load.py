@@ -151,7 +151,7 @@ def report(done: SimulationLog, wall: float, client_cpu: float, cost: dict[str, 
         f"none lost, none duplicated, {done.counts['repeated']} requests repeated"
     )
     print(
-        f"CPU: service {cost['cpu']:.1f} s ({cost['cpu'] / submitted * 1000:.1f} ms per submission, including "
+        f"CPU: service {cost['cpu']:.1f} s ({cost['cpu'] / submitted * 1000:.1f} ms per submission with "
         f"publishing and reading back), workers {client_cpu:.1f} s; service's peak {cost['peak']:.0f} MiB"
     )
     rows = [

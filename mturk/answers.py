@@ -115,7 +115,7 @@ def read_seconds(text: str) -> float | None:
 
 
 def read_comment(fields: Fields) -> str:
-    """Return the worker's comment, stripped; empty if there is none."""
+    """Return the worker's comment, stripped; possibly empty."""
     return dict(fields).get(COMMENT, "").strip()
 
 

@@ -28,11 +28,11 @@ __all__ = [
     "MESSAGE_SUBJECT",
     "MESSAGE_TEXT",
     "MESSAGE_WORKERS",
-    "PAGE",
+    "PAGE_SIZE",
     "QUESTION",
     "TITLE",
     "TOKEN",
-    "TOKEN_REMEMBERED",
+    "TOKEN_LIFETIME_SECONDS",
     "LengthLimit",
     "RangeLimit",
     "assignments_increase_problem",
@@ -122,7 +122,7 @@ AUTO_APPROVAL_DELAY = RangeLimit("AutoApprovalDelayInSeconds", 0, 2_592_000, "se
 AUTO_APPROVAL_DELAY_DEFAULT = 2_592_000
 MAX_ASSIGNMENTS = RangeLimit("MaxAssignments", 1, 1_000_000_000)
 ADDITIONAL_ASSIGNMENTS = RangeLimit("NumberOfAdditionalAssignments", 1, 1_000_000_000)
-PAGE = RangeLimit("MaxResults", 1, 100)
+PAGE_SIZE = RangeLimit("MaxResults", 1, 100)
 QUALIFICATIONS = RangeLimit("the number of QualificationRequirements", 0, 10)
 INTEGERS_IN = RangeLimit("the number of IntegerValues", 1, 15)
 LOCALES_IN = RangeLimit("the number of LocaleValues", 1, 30)
@@ -130,7 +130,7 @@ LOCALES_IN = RangeLimit("the number of LocaleValues", 1, 30)
 MANY_ASSIGNMENTS = 10
 """Assignments per HIT from which a further fee applies; a HIT created with fewer cannot be extended to this
 number."""
-TOKEN_REMEMBERED = 86_400
+TOKEN_LIFETIME_SECONDS = 86_400
 """Seconds for which the service remembers a UniqueRequestToken."""
 ACTIONS_GUARDED = ("Accept", "PreviewAndAccept", "DiscoverPreviewAndAccept")
 
@@ -208,8 +208,8 @@ def _requirement_problem(requirement: Mapping[str, Any]) -> str | None:
     type_id = requirement["QualificationTypeId"]
     if (type_id == LOCALE) != bool(locales):
         locale_field, integer_field = "LocaleValues", "IntegerValues"
-        takes, not_these = (
+        expected_field, unexpected_field = (
             (locale_field, integer_field) if type_id == LOCALE else (integer_field, locale_field)
         )
-        return f"QualificationType {type_id} takes {takes}, not {not_these}"
+        return f"QualificationType {type_id} takes {expected_field}, not {unexpected_field}"
     return INTEGERS_IN.problem(numbers) if numbers else LOCALES_IN.problem(locales)

@@ -37,8 +37,8 @@ def render_page(
 ) -> str:
     """Render ``page.html`` of a kind as HTML, with every text escaped once.
 
-    asked: what `mturk.answers.expected_tuples_in_page` finds in the page. values: what the template takes
-    besides texts, consent, comment_field, tuples_script and tuples_json.
+    expected_tuples: tuples embedded in the page, see `mturk.answers.expected_tuples_in_page`. values: further
+    template variables besides texts, consent, comment_field, tuples_script and tuples_json.
     """
     html: str = (
         environment(package)

@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 TOKEN_DIGITS = 40
 Clock = Callable[[], float]
-Do = Callable[[Action], bool]
+ActionExecutor = Callable[[Action], bool]
 """Executes an action; returns True if this call executed it, False if it was executed before."""
 
 
@@ -76,7 +76,7 @@ def supersede_reviews(ledger: Ledger, actions: Sequence[Action], now: float) -> 
 def execute_actions(
     ledger: Ledger,
     actions: Sequence[Action],
-    execute: Do,
+    execute: ActionExecutor,
     *,
     clock: Clock = time.time,
     progress: Callable[[Sequence[Action]], Iterable[Action]] = iter,
@@ -103,5 +103,5 @@ def execute_actions(
         if executed:
             done.append(action)
     handled_tokens = {action.token for action in (*done, *(action for action, _ in refused))}
-    before = tuple(action for action in actions if action.token not in handled_tokens)
-    return ActionResults(tuple(done), before, tuple(refused))
+    already_done = tuple(action for action in actions if action.token not in handled_tokens)
+    return ActionResults(tuple(done), already_done, tuple(refused))

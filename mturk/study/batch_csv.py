@@ -50,22 +50,22 @@ def batch_csv(
     worker: returns the worker of an assignment. now: seconds since 1970, for the approval rates.
     """
     study, tuples = ledger.study(), expected_tuples(ledger)
-    of_id = {hit.hit_id: hit for hit in ledger.hits()}
-    reviewed: dict[str, list[tuple[str, float]]] = {}
+    hits_by_id = {listed.hit_id: listed for listed in ledger.hits()}
+    reviews_by_worker: dict[str, list[tuple[str, float]]] = {}
     for assignment in ledger.assignments():
         if assignment.status != "Submitted":
             at = assignment.approval_time or assignment.rejection_time or 0.0
-            reviewed.setdefault(assignment.worker, []).append((assignment.status, at))
+            reviews_by_worker.setdefault(assignment.worker, []).append((assignment.status, at))
     rows: list[tuple[Cells, Cells, Cells]] = []
     unreadable = []
     for assignment in ledger.assignments():
-        its_hit = of_id[assignment.hit_id]
-        fixed = _hit_cells(its_hit, study, hits.get(assignment.hit_id))
-        fixed |= _assignment_cells(assignment, worker(assignment)) | _rates(
-            reviewed.get(assignment.worker, ()), now
+        hit = hits_by_id[assignment.hit_id]
+        fixed_cells = _hit_cells(hit, study, hits.get(assignment.hit_id))
+        fixed_cells |= _assignment_cells(assignment, worker(assignment)) | _rates(
+            reviews_by_worker.get(assignment.worker, ()), now
         )
         answer_cells, readable = _answer_cells(assignment, tuples[assignment.hit_id])
-        rows.append((fixed, _input_cells(tuples[assignment.hit_id]), answer_cells))
+        rows.append((fixed_cells, _input_cells(tuples[assignment.hit_id]), answer_cells))
         unreadable += [] if readable else [assignment.assignment_id]
     order = _order(get_kind(study.settings.kind).columns(""))
     return _format_csv(rows, order), unreadable
@@ -74,13 +74,16 @@ def batch_csv(
 def _format_csv(
     rows: Sequence[tuple[Cells, Cells, Cells]], order: Callable[[str], tuple[int, int, str]]
 ) -> str:
-    inputs = sorted({name for _, input_cells, _ in rows for name in input_cells}, key=order)
+    input_columns = sorted({name for _, input_cells, _ in rows for name in input_cells}, key=order)
     answer_columns = sorted(
         {name for _, _, answer_cells in rows for name in answer_cells}, key=order
     )
-    columns = [*FIXED, *inputs, *answer_columns, *DECISION]
-    merged = ({**fixed, **input_cells, **answered} for fixed, input_cells, answered in rows)
-    return csv_text(merged, columns, quote_all=True)
+    columns = [*FIXED, *input_columns, *answer_columns, *DECISION]
+    csv_rows = (
+        {**fixed_cells, **input_cells, **answer_cells}
+        for fixed_cells, input_cells, answer_cells in rows
+    )
+    return csv_text(csv_rows, columns, quote_all=True)
 
 
 def _order(answers: Iterable[str]) -> Callable[[str], tuple[int, int, str]]:
@@ -114,13 +117,13 @@ def _hit_cells(hit: Hit, study: LedgerStudy, listed: Mapping[str, Any] | None) -
         "AssignmentDurationInSeconds", "AutoApprovalDelayInSeconds",
     )  # fmt: skip
     created_at = hit_values.get("CreationTime")
-    ends = hit_values.get("Expiration")
+    expires_at = hit_values.get("Expiration")
     return {
         "HITId": str(hit.hit_id),
         **{name: str(hit_values.get(name, "")) for name in names},
         "Reward": f"${hit_values['Reward']}",
         "CreationTime": pacific(created_at.timestamp() if created_at else hit.created_at),
-        "Expiration": pacific(ends.timestamp() if ends else None),
+        "Expiration": pacific(expires_at.timestamp() if expires_at else None),
     }
 
 
@@ -140,10 +143,10 @@ def _assignment_cells(assignment: Assignment, worker: str) -> Cells:
 
 
 def _rates(reviewed: Sequence[tuple[str, float]], now: float) -> Cells:
-    since = {"Lifetime": 0.0, "Last30Days": now - 30 * DAY, "Last7Days": now - 7 * DAY}
+    period_starts = {"Lifetime": 0.0, "Last30Days": now - 30 * DAY, "Last7Days": now - 7 * DAY}
     return {
         f"{period}ApprovalRate": _rate([status for status, at in reviewed if at >= start])
-        for period, start in since.items()
+        for period, start in period_starts.items()
     }
 
 

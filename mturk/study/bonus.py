@@ -11,7 +11,7 @@ from typing import Any
 from bws.file_kinds import first_of
 from bws.files.table import Table, read_table
 from bws.problems import InputError, Problem
-from mturk.limits import BONUS_REASON, PAGE
+from mturk.limits import BONUS_REASON, PAGE_SIZE
 from mturk.money import bonus_fee, parse_amount
 from mturk.study.actions import RefusedError, make_action
 from mturk.study.client import error_code, translate_errors
@@ -59,17 +59,17 @@ def read_bonuses(path: str | os.PathLike[str], ledger: Ledger) -> list[Action]:
     actions: dict[str, Action] = {}
     lines: dict[str, int] = {}
     for line, *cells in zip(table.lines.tolist(), *columns, strict=True):
-        action, wrong = _bonus(
+        action, row_problems = _parse_bonus(
             *(cell.strip() for cell in cells), known_ids=known_ids, path=ledger.path
         )
         if action and action.token in actions:
-            wrong.append(
+            row_problems.append(
                 f"repeats the bonus of line {lines[action.token]}; "
                 "expected different reasons if both are intended"
             )
         elif action:
             actions[action.token], lines[action.token] = action, line
-        problems += [Problem(table.file, line, message) for message in wrong]
+        problems += [Problem(table.file, line, message) for message in row_problems]
     if problems:
         raise InputError(sorted(problems, key=lambda problem: problem.line or 0))
     return list(actions.values())
@@ -84,21 +84,25 @@ def _column(table: Table, name: str) -> list[str]:
     return list(table.frame[column])
 
 
-def _bonus(
+def _parse_bonus(
     assignment_id: str, dollars: str, reason: str, *, known_ids: set[str], path: str
 ) -> tuple[Action | None, list[str]]:
-    wrong = []
+    problems = []
     if assignment_id not in known_ids:
-        wrong.append(f"unknown assignment {assignment_id!r}; expected one in {path}")
+        problems.append(f"unknown assignment {assignment_id!r}; expected one in {path}")
     if problem := BONUS_REASON.problem(reason):
-        wrong.append(f"reason: {problem}")
+        problems.append(f"reason: {problem}")
     try:
         value = parse_amount(dollars.removeprefix("$"), "amount")
         if not value:
-            wrong.append("amount is 0; expected at least 0.01")
+            problems.append("amount is 0; expected at least 0.01")
     except ValueError as error:
-        wrong.append(str(error))
-    return (None, wrong) if wrong else (make_action("bonus", assignment_id, str(value), reason), [])
+        problems.append(str(error))
+    return (
+        (None, problems)
+        if problems
+        else (make_action("bonus", assignment_id, str(value), reason), [])
+    )
 
 
 def pay_bonus(client: Any, action: Action) -> bool:
@@ -128,11 +132,11 @@ def pay_bonus(client: Any, action: Action) -> bool:
 
 def _is_paid(client: Any, action: Action) -> bool:
     pages = client.get_paginator("list_bonus_payments").paginate(
-        AssignmentId=action.target, PaginationConfig={"PageSize": PAGE.maximum}
+        AssignmentId=action.target, PaginationConfig={"PageSize": PAGE_SIZE.maximum}
     )
-    paid = (payment for page in pages for payment in page["BonusPayments"])
+    payments = (payment for page in pages for payment in page["BonusPayments"])
     return any(
         Decimal(payment["BonusAmount"]) == Decimal(action.amount)
         and payment["Reason"] == action.text
-        for payment in paid
+        for payment in payments
     )

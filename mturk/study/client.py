@@ -159,11 +159,11 @@ def _log_call(
     *, model: Any, parsed: Mapping[str, Any], context: Mapping[str, Any], **_: Any
 ) -> None:
     """Log a call and its result, but not its content, which may be personal data."""
-    about = parsed.get("ResponseMetadata", {})
+    metadata = parsed.get("ResponseMetadata", {})
     log.debug(
         "%s: %s, %.3f s, request %s, %d retries", model.name,
         parsed.get("Error", {}).get("Code", "done"), time.perf_counter() - context["giccs_began"],
-        about.get("RequestId", "without id"), about.get("RetryAttempts", 0),
+        metadata.get("RequestId", "without id"), metadata.get("RetryAttempts", 0),
     )  # fmt: skip
 
 

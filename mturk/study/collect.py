@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from mturk.limits import PAGE
+from mturk.limits import PAGE_SIZE
 from mturk.study.client import ServiceError, error_code, translate_errors
 from mturk.study.ledger import Assignment, Hit, Ledger
 from mturk.study.privacy import Namer
@@ -87,19 +87,21 @@ def collect(
     """
     hits = [hit for hit in ledger.hits() if hit.hit_id]
     listed = _list_hits(client, {hit.hit_id for hit in hits}) if hits else {}
-    waiting = _changed_hits(ledger, hits, listed)
-    log.debug("%d HITs, %d of them with changes", len(hits), len(waiting))
-    new = changed = 0
-    gone = []
-    for hit in progress(waiting):
+    changed_hits = _changed_hits(ledger, hits, listed)
+    log.debug("%d HITs, %d of them with changes", len(hits), len(changed_hits))
+    n_new = n_changed = 0
+    deleted_hits = []
+    for hit in progress(changed_hits):
         try:
             counts = update_hit(client, ledger, str(hit.hit_id), name, clock=clock)
         except LookupError:
-            gone.append(str(hit.hit_id))
+            deleted_hits.append(str(hit.hit_id))
             continue
-        new, changed = new + counts[0], changed + counts[1]
-    log.debug("%d new assignments, %d changed, %d deleted HITs", new, changed, len(gone))
-    return CollectionResult(listed, len(waiting), new, changed, tuple(gone))
+        n_new, n_changed = n_new + counts[0], n_changed + counts[1]
+    log.debug(
+        "%d new assignments, %d changed, %d deleted HITs", n_new, n_changed, len(deleted_hits)
+    )
+    return CollectionResult(listed, len(changed_hits), n_new, n_changed, tuple(deleted_hits))
 
 
 def update_hit(
@@ -119,24 +121,28 @@ def worker_ids(client: Any, ledger: Ledger) -> dict[str, str]:
     Raises ServiceError if HITs were deleted at the service.
     """
     ids: dict[str, str] = {}
-    gone = 0
+    n_deleted = 0
     for hit_id in dict.fromkeys(assignment.hit_id for assignment in ledger.assignments()):
         try:
             ids |= {data["AssignmentId"]: data["WorkerId"] for data in _assignments(client, hit_id)}
         except LookupError:
-            gone += 1
-    if gone:
+            n_deleted += 1
+    if n_deleted:
         raise ServiceError(
-            f"{gone} HITs were deleted at the service; their worker ids are unavailable"
+            f"{n_deleted} HITs were deleted at the service; their worker ids are unavailable"
         )
     return ids
 
 
-def _list_hits(client: Any, ours: set[str | None]) -> dict[str, Mapping[str, Any]]:
+def _list_hits(client: Any, hit_ids: set[str | None]) -> dict[str, Mapping[str, Any]]:
     """Return the ledger's HITs among all HITs of the requester."""
-    pages = client.get_paginator("list_hits").paginate(PaginationConfig={"PageSize": PAGE.maximum})
+    pages = client.get_paginator("list_hits").paginate(
+        PaginationConfig={"PageSize": PAGE_SIZE.maximum}
+    )
     with translate_errors():
-        return {hit["HITId"]: hit for page in pages for hit in page["HITs"] if hit["HITId"] in ours}
+        return {
+            hit["HITId"]: hit for page in pages for hit in page["HITs"] if hit["HITId"] in hit_ids
+        }
 
 
 def _changed_hits(ledger: Ledger, hits: Sequence[Hit], listed: Listing) -> list[Hit]:
@@ -163,7 +169,7 @@ def _changed_hits(ledger: Ledger, hits: Sequence[Hit], listed: Listing) -> list[
 
 def _assignments(client: Any, hit_id: str) -> Iterator[Mapping[str, Any]]:
     pages = client.get_paginator("list_assignments_for_hit").paginate(
-        HITId=hit_id, PaginationConfig={"PageSize": PAGE.maximum}
+        HITId=hit_id, PaginationConfig={"PageSize": PAGE_SIZE.maximum}
     )
     with translate_errors():
         try:

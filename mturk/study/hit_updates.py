@@ -89,26 +89,30 @@ def plan_extensions(hits: Sequence[Hit], assignments: int) -> list[Action]:
     Raises InputError with all HITs that cannot be extended: a HIT created with fewer than ten assignments
     cannot get ten.
     """
-    fewer = [hit for hit in hits if hit.max_assignments < assignments]
-    wrong = {
+    smaller_hits = [hit for hit in hits if hit.max_assignments < assignments]
+    reasons = {
         hit.hit_id: assignments_increase_problem(
             hit.max_assignments, assignments - hit.max_assignments
         )
-        for hit in fewer
+        for hit in smaller_hits
     }
-    problems = [Problem(str(hit_id), None, message) for hit_id, message in wrong.items() if message]
+    problems = [
+        Problem(str(hit_id), None, message) for hit_id, message in reasons.items() if message
+    ]
     if problems:
         raise InputError(problems)
-    return [make_action("extend", str(hit.hit_id), str(assignments)) for hit in fewer]
+    return [make_action("extend", str(hit.hit_id), str(assignments)) for hit in smaller_hits]
 
 
 def extension_cost(hits: Sequence[Hit], actions: Sequence[Action], reward: Decimal) -> Decimal:
     """Return the cost of the additional assignments with fees, in US dollars."""
-    now = {hit.hit_id: hit.max_assignments for hit in hits}
+    current_sizes = {hit.hit_id: hit.max_assignments for hit in hits}
     total = Decimal("0.00")
     for action in actions:
-        most = int(action.amount)
-        total += (most - now[action.target]) * (reward + fee(reward, most))
+        max_assignments = int(action.amount)
+        total += (max_assignments - current_sizes[action.target]) * (
+            reward + fee(reward, max_assignments)
+        )
     return total
 
 
@@ -117,26 +121,28 @@ def add_assignments(client: Any, ledger: Ledger, action: Action) -> bool:
     numbers = {hit.hit_id: hit.number for hit in ledger.hits()}
     with translate_errors():
         try:
-            new = _add_assignments(client, action)
+            extended = _add_assignments(client, action)
         except client.exceptions.RequestError as error:
             raise RefusedError(f"{error} ({error_code(error)})") from None
     ledger.set_max_assignments(numbers[action.target], int(action.amount))
-    return new
+    return extended
 
 
 def _add_assignments(client: Any, action: Action) -> bool:
-    most = int(action.amount)
-    has = client.get_hit(HITId=action.target)["HIT"]["MaxAssignments"]
-    if has >= most:
+    max_assignments = int(action.amount)
+    current = client.get_hit(HITId=action.target)["HIT"]["MaxAssignments"]
+    if current >= max_assignments:
         return False
-    token = make_action("extend", action.target, f"{has} to {most}").token
+    token = make_action("extend", action.target, f"{current} to {max_assignments}").token
     try:
         client.create_additional_assignments_for_hit(
-            HITId=action.target, NumberOfAdditionalAssignments=most - has, UniqueRequestToken=token
+            HITId=action.target,
+            NumberOfAdditionalAssignments=max_assignments - current,
+            UniqueRequestToken=token,
         )
     except client.exceptions.RequestError:
         # an earlier call may have succeeded although its response was lost
-        if client.get_hit(HITId=action.target)["HIT"]["MaxAssignments"] < most:
+        if client.get_hit(HITId=action.target)["HIT"]["MaxAssignments"] < max_assignments:
             raise
         return False
     return True

@@ -35,13 +35,13 @@ __all__ = [
 
 log = logging.getLogger(__name__)
 
-APPLICATION = 0x474D5455
+APPLICATION_ID = 0x474D5455
 VERSION = 1
 BUSY_SECONDS = 30.0
-MISTAKES = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.NotSupportedError)
+PROGRAMMING_ERRORS = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.NotSupportedError)
 """SQLite errors caused by this program, not by the disk or the file."""
 DAMAGED = "is damaged ({}); restore a backup, then publish and collect again"
-MAY_CHANGE = frozenset(
+CHANGEABLE_SETTINGS = frozenset(
     ["lifetime", "spending_limit", "expected_seconds", "currency", "exchange_rate", "minimum_wage"]
 )
 """Settings that may change during a study."""
@@ -235,7 +235,7 @@ class Ledger:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Close the file; SQLite errors about the disk or the file become OSError or InputError."""
         self.close()
-        if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, MISTAKES):
+        if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, PROGRAMMING_ERRORS):
             raise _translate_error(self.path, error) from None
 
     @contextmanager
@@ -269,7 +269,7 @@ class Ledger:
     # The study and its HITs
 
     def study(self) -> LedgerStudy:
-        """Return the study; InputError if there is none."""
+        """Return the study; InputError if it is missing."""
         values = dict(self.connection.execute("SELECT key, value FROM study"))
         if "endpoint" not in values:
             raise _input_error(
@@ -311,8 +311,8 @@ class Ledger:
             existing_hits = self.hits()
             last = max((hit.number for hit in existing_hits), default=0)
             annotations = {hit.annotation for hit in existing_hits}
-            new = [plan for plan in plans if plan.annotation not in annotations]
-            numbered = [replace(plan, number=n) for n, plan in enumerate(new, start=last + 1)]
+            new_plans = [plan for plan in plans if plan.annotation not in annotations]
+            numbered = [replace(plan, number=n) for n, plan in enumerate(new_plans, start=last + 1)]
             self._insert(numbered, max_assignments)
         return len(numbered)
 
@@ -389,7 +389,13 @@ class Ledger:
         Answers and their times are never overwritten; the status of the review is.
         """
         rows = [astuple(assignment) for assignment in assignments]
-        reviewed = ("status", "auto_approval_time", "approval_time", "rejection_time", "feedback")
+        review_columns = (
+            "status",
+            "auto_approval_time",
+            "approval_time",
+            "rejection_time",
+            "feedback",
+        )
         names = _columns(Assignment)
         with self.transaction() as connection:
             before = _count(connection, "assignment")
@@ -397,9 +403,9 @@ class Ledger:
             connection.executemany(
                 f"INSERT INTO assignment ({names}) VALUES ({_placeholders(Assignment)}) "
                 "ON CONFLICT (assignment_id) DO UPDATE SET "
-                + ", ".join(f"{name} = excluded.{name}" for name in reviewed)
-                + f" WHERE ({', '.join(reviewed)}) IS NOT "
-                f"({', '.join(f'excluded.{name}' for name in reviewed)})",
+                + ", ".join(f"{name} = excluded.{name}" for name in review_columns)
+                + f" WHERE ({', '.join(review_columns)}) IS NOT "
+                f"({', '.join(f'excluded.{name}' for name in review_columns)})",
                 rows,
             )
             new = _count(connection, "assignment") - before
@@ -443,7 +449,7 @@ class Ledger:
     # Notes and deletion
 
     def get_note(self, key: str) -> str:
-        """Return the note with this key; empty if there is none."""
+        """Return the note with this key; empty if missing."""
         cursor = self.connection.execute("SELECT value FROM study WHERE key = ?", [f"note {key}"])
         row = cursor.fetchone()
         return str(row[0]) if row else ""
@@ -455,11 +461,11 @@ class Ledger:
 
     def exclude_deleted(self, assignments: Iterable[Assignment]) -> list[Assignment]:
         """Return the assignments that were not deleted by `delete_assignments`."""
-        forgotten = self.get_note("forgotten").split()
+        deleted_hashes = self.get_note("forgotten").split()
         return [
             assignment
             for assignment in assignments
-            if _sha256(assignment.assignment_id) not in forgotten
+            if _sha256(assignment.assignment_id) not in deleted_hashes
         ]
 
     def delete_assignments(self, assignment_ids: Sequence[str]) -> int:
@@ -468,32 +474,32 @@ class Ledger:
         Kind and amount of their actions are kept, so that nothing is paid twice. The data are also removed
         from the file; InputError if another process has the file open, which delays that.
         """
-        marks = [(assignment_id,) for assignment_id in assignment_ids]
+        parameters = [(assignment_id,) for assignment_id in assignment_ids]
         with self.transaction() as connection:
             before = _count(connection, "assignment")
-            connection.executemany("DELETE FROM assignment WHERE assignment_id = ?", marks)
+            connection.executemany("DELETE FROM assignment WHERE assignment_id = ?", parameters)
             connection.executemany(
                 "UPDATE action SET target = '', text = '', "
                 "state = CASE state WHEN 'done' THEN 'done' ELSE 'failed' END WHERE target = ?",
-                marks,
+                parameters,
             )
             hashes = {*self.get_note("forgotten").split(), *map(_sha256, assignment_ids)}
             self._set("note forgotten", " ".join(sorted(hashes)))
-            gone = before - _count(connection, "assignment")
+            n_deleted = before - _count(connection, "assignment")
         self.connection.execute("VACUUM")
         busy = self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
         if busy:
             message = "the data are deleted, but remain in the file until other processes close it"
             raise _input_error(self.path, message)
-        return gone
+        return n_deleted
 
     # Internal
 
     def _is_unpublished(self) -> bool:
         """Return whether no HIT or HIT type of this ledger may exist at the service."""
-        touched = self.connection.execute("SELECT 1 FROM hit WHERE state != 'meant' LIMIT 1")
-        typed = self.connection.execute("SELECT 1 FROM study WHERE key = 'hit_type_id'")
-        return not touched.fetchone() and not typed.fetchone()
+        sent_hits = self.connection.execute("SELECT 1 FROM hit WHERE state != 'meant' LIMIT 1")
+        hit_types = self.connection.execute("SELECT 1 FROM study WHERE key = 'hit_type_id'")
+        return not sent_hits.fetchone() and not hit_types.fetchone()
 
     def _insert(self, plans: Sequence[HitPlan], max_assignments: int) -> None:
         self.connection.executemany(
@@ -521,19 +527,21 @@ class Ledger:
         if study.endpoint != endpoint:
             differences.append(f"belongs to the service {study.endpoint}, not {endpoint}")
         for field in fields(Settings):
-            was, is_now = getattr(study.settings, field.name), getattr(settings, field.name)
-            if was != is_now and field.name not in MAY_CHANGE:
+            stored, current = getattr(study.settings, field.name), getattr(settings, field.name)
+            if stored != current and field.name not in CHANGEABLE_SETTINGS:
                 differences.append(
-                    f"was created with {field.name} {_shorten(was)}, not {_shorten(is_now)}"
+                    f"was created with {field.name} {_shorten(stored)}, not {_shorten(current)}"
                 )
         existing_hits = {hit.number: hit for hit in self.hits()}
-        changed = [
+        changed_numbers = [
             plan.number for plan in plans if not _is_same_hit(existing_hits.get(plan.number), plan)
         ]
-        if changed:
-            numbers = ", ".join(map(str, changed[:5])) + (", ..." if len(changed) > 5 else "")
+        if changed_numbers:
+            numbers = ", ".join(map(str, changed_numbers[:5])) + (
+                ", ..." if len(changed_numbers) > 5 else ""
+            )
             differences.append(
-                f"{len(changed)} of {len(plans)} HITs differ from those in the ledger ({numbers}): "
+                f"{len(changed_numbers)} of {len(plans)} HITs differ from those in the ledger ({numbers}): "
                 "tuples, dialogues or settings have changed"
             )
         advice = "a ledger contains one study; expected another --ledger for another study"
@@ -559,10 +567,10 @@ def _prepare(connection: sqlite3.Connection, name: str) -> None:
         if not _count(connection, "sqlite_master"):
             for statement in SCHEMA.split(";"):
                 connection.execute(statement)
-            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {VERSION}")
         connection.execute("COMMIT")
-    if _pragma_value(connection, "application_id") != APPLICATION:
+    if _pragma_value(connection, "application_id") != APPLICATION_ID:
         raise _input_error(name, "is a database, but not a ledger; expected another --ledger")
     if (version := _pragma_value(connection, "user_version")) != VERSION:
         raise _input_error(name, f"is a ledger of version {version}; expected version {VERSION}")
@@ -590,8 +598,8 @@ def _check_integrity(connection: sqlite3.Connection, name: str) -> None:
     """Raise InputError for an inconsistent file, in which rows could be missing without notice."""
     problems = [row[0] for row in connection.execute("PRAGMA integrity_check(1)")]
     problems = problems if problems != ["ok"] else []
-    for table, _, of, _ in connection.execute("PRAGMA foreign_key_check"):
-        problems.append(f"a row of {table} has no {of}")
+    for table, _, parent, _ in connection.execute("PRAGMA foreign_key_check"):
+        problems.append(f"a row of {table} has no {parent}")
     if problems:
         raise _input_error(name, DAMAGED.format(" ".join(problems[0].split())))
 

@@ -145,15 +145,15 @@ def random_key(seed: int, part: HitPart, stratum: int | None = None) -> bytes:
 
 def separate_groups(pages: list[list[P]]) -> None:
     """Swap parts between pages so that, if possible, no page contains a group twice."""
-    hopeless: set[tuple[str, int]] = set()
+    unswappable: set[tuple[str, int]] = set()
     slots = ((page, position) for page in pages for position in range(1, len(page)))
     for page, position in slots:
         key = (page[position].group, position)
-        if key in hopeless or not _clashes(page, position, page[position]):
+        if key in unswappable or not _clashes(page, position, page[position]):
             continue
-        partner = next((other for other in pages if _may_swap(page, other, position)), None)
+        partner = next((p for p in pages if _may_swap(page, p, position)), None)
         if partner is None:
-            hopeless.add(key)
+            unswappable.add(key)
         else:
             page[position], partner[position] = partner[position], page[position]
 

@@ -159,4 +159,6 @@ def purge_workers(ledger: Ledger, workers: Iterable[str]) -> int:
     They are not collected again, although the service still has them.
     """
     assignment_ids = find_assignments(ledger, workers)
-    return ledger.delete_assignments([its_id for ids in assignment_ids.values() for its_id in ids])
+    return ledger.delete_assignments(
+        [assignment_id for ids in assignment_ids.values() for assignment_id in ids]
+    )

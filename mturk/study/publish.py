@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from mturk.limits import PAGE
+from mturk.limits import PAGE_SIZE
 from mturk.money import cost
 from mturk.study.client import ServiceError, error_code, translate_errors
 from mturk.study.ledger import Hit, Ledger
@@ -68,19 +68,19 @@ def available_balance(client: Any) -> Decimal:
 
 def adopt_hits(client: Any, ledger: Ledger, *, clock: Clock = time.time) -> AdoptedHits:
     """Record unpublished HITs that exist at the service; of several, the oldest."""
-    waiting = {planned.annotation: planned for planned in unpublished_hits(ledger)}
-    if not waiting:
+    planned_hits = {planned.annotation: planned for planned in unpublished_hits(ledger)}
+    if not planned_hits:
         return AdoptedHits(0, ())
-    log.debug("searching the service for %d unpublished HITs", len(waiting))
+    log.debug("searching the service for %d unpublished HITs", len(planned_hits))
     matches: dict[str, list[Mapping[str, Any]]] = {}
     with translate_errors():
         for hit in _list_hits(client):
-            if hit.get("RequesterAnnotation") in waiting:
+            if hit.get("RequesterAnnotation") in planned_hits:
                 matches.setdefault(hit["RequesterAnnotation"], []).append(hit)
     duplicates = []
     for annotation, matching_hits in matches.items():
         oldest, *extra_hits = sorted(matching_hits, key=lambda hit: hit["CreationTime"])
-        number = waiting[annotation].number
+        number = planned_hits[annotation].number
         if not ledger.study().hit_type_id:
             ledger.set_hit_type(oldest["HITTypeId"])
         ledger.mark_created(number, oldest["HITId"], oldest["MaxAssignments"], clock())
@@ -90,7 +90,9 @@ def adopt_hits(client: Any, ledger: Ledger, *, clock: Clock = time.time) -> Adop
 
 
 def _list_hits(client: Any) -> Iterator[Mapping[str, Any]]:
-    pages = client.get_paginator("list_hits").paginate(PaginationConfig={"PageSize": PAGE.maximum})
+    pages = client.get_paginator("list_hits").paginate(
+        PaginationConfig={"PageSize": PAGE_SIZE.maximum}
+    )
     for page in pages:
         yield from page["HITs"]
 

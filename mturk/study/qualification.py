@@ -68,7 +68,7 @@ class QualificationTest:
 
 
 def built_in_test(settings: Settings) -> QualificationTest:
-    """Return the built-in test of a kind of HIT; InputError if there is none."""
+    """Return the built-in test of a kind of HIT; InputError if it is missing."""
     try:
         return _parse_test(
             built_in_texts(get_kind(settings.kind).package, settings.language, "test"), "test"
@@ -101,7 +101,7 @@ def _parse_test(table: Mapping[str, Any], name: str) -> QualificationTest:
 
 def _key_problems(table: Mapping[str, Any]) -> Iterator[str]:
     if unknown := sorted(table.keys() - KEYS.keys()):
-        yield f"{', '.join(unknown)} : unknown key; expected {', '.join(KEYS)}"
+        yield f"{', '.join(unknown)}: unknown key; expected {', '.join(KEYS)}"
     for key, kind in KEYS.items():
         if key not in table and key not in OPTIONAL:
             yield f"{key} is missing"

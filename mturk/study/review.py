@@ -36,8 +36,8 @@ __all__ = [
 
 OVERRIDE = "override"
 MARKS = ("x", "✓", "true", "1", "yes", "ja")
-KIND_OF = {"approve": "Approved", "reject": "Rejected"}
-SHEET = (
+STATUS_BY_KIND = {"approve": "Approved", "reject": "Rejected"}
+SHEET_COLUMNS = (
     "AssignmentId", "WorkerId", "SubmitTime", "WorkTimeInSeconds", "AutoApprovalTime", "compliance",
     "look_at", "faults", "comment", "Approve", "Reject", "RequesterFeedback",
 )  # fmt: skip
@@ -91,11 +91,11 @@ def pending_reviews(
     kind = get_kind(settings.kind)
     annotators_by_name = {entry.annotator: entry for entry in report.annotators} if report else {}
     faults: dict[str, list[str]] = {}
-    for out in valid_answers.excluded:
-        faults.setdefault(out.assignment_id, []).append(out.text)
-    for one_answer in valid_answers.answers:
-        remarks = kind.remarks(one_answer.expected, one_answer.fields)
-        faults.setdefault(one_answer.assignment.assignment_id, []).extend(remarks)
+    for excluded in valid_answers.excluded:
+        faults.setdefault(excluded.assignment_id, []).append(excluded.text)
+    for answer in valid_answers.answers:
+        remarks = kind.remarks(answer.expected, answer.fields)
+        faults.setdefault(answer.assignment.assignment_id, []).extend(remarks)
     rows = []
     for assignment in ledger.assignments():
         if assignment.status == "Submitted":
@@ -128,7 +128,7 @@ def _fields(assignment: Assignment) -> list[tuple[str, str]]:
         return []
 
 
-def review_csv(rows: Iterable[PendingReview], when: Callable[[float | None], str]) -> str:
+def review_csv(rows: Iterable[PendingReview], format_time: Callable[[float | None], str]) -> str:
     """Return the review sheet as CSV; reviewers mark decisions in it for `read_decisions`."""
     cells = []
     for row in rows:
@@ -136,13 +136,13 @@ def review_csv(rows: Iterable[PendingReview], when: Callable[[float | None], str
         has_compliance = row.compliance == row.compliance
         cells.append(
             (
-                assignment.assignment_id, assignment.worker, when(assignment.submit_time),
-                work_seconds(assignment), when(assignment.auto_approval_time),
+                assignment.assignment_id, assignment.worker, format_time(assignment.submit_time),
+                work_seconds(assignment), format_time(assignment.auto_approval_time),
                 f"{row.compliance:.3f}" if has_compliance else "",
                 "; ".join(row.review_reasons), "; ".join(row.faults), row.comment, "", "", "",
             )
         )  # fmt: skip
-    return csv_text(cells, SHEET)
+    return csv_text(cells, SHEET_COLUMNS)
 
 
 def work_seconds(assignment: Assignment) -> str:
@@ -161,18 +161,20 @@ def read_decisions(path: str | os.PathLike[str]) -> Decisions:
     repeated assignment.
     """
     table = read_table(path)
-    its_id = _column(table, "AssignmentId", required=True)
+    assignment_ids = _column(table, "AssignmentId", required=True)
     approve, reject = _column(table, "Approve"), _column(table, "Reject")
     feedback = _column(table, "RequesterFeedback")
     problems = list(table.problems)
     records: list[LocatedRecord[Decision]] = []
     unmarked = 0
-    for line, *cells in zip(table.lines.tolist(), its_id, approve, reject, feedback, strict=True):
+    for line, *cells in zip(
+        table.lines.tolist(), assignment_ids, approve, reject, feedback, strict=True
+    ):
         location = Location(table.file, line)
-        decision, wrong = _decision(location, *(cell.strip() for cell in cells))
-        problems += map(location.problem, wrong)
+        decision, row_problems = _parse_decision(location, *(cell.strip() for cell in cells))
+        problems += map(location.problem, row_problems)
         if decision is None:
-            unmarked += not wrong
+            unmarked += not row_problems
         else:
             records.append(LocatedRecord(decision, location))
     problems += ASSIGNMENT.problems(records)
@@ -192,25 +194,25 @@ def _column(table: Table, name: str, *, required: bool = False) -> Sequence[str]
     return [""] * len(table.lines) if column is None else table.frame[column].to_list()
 
 
-def _decision(
+def _parse_decision(
     location: Location, assignment_id: str, approve: str, reject: str, feedback: str
 ) -> tuple[Decision | None, list[str]]:
     if not approve and not reject:
         return None, []
-    wrong = []
+    problems = []
     if not assignment_id:
-        wrong.append("AssignmentId is empty")
+        problems.append("AssignmentId is empty")
     if approve and reject:
-        wrong.append("Approve and Reject are both marked; expected one of them")
+        problems.append("Approve and Reject are both marked; expected one of them")
     if approve and approve.lower() not in MARKS:
-        wrong.append(f"Approve is {approve!r}; expected x or an empty cell")
+        problems.append(f"Approve is {approve!r}; expected x or an empty cell")
     if reject and not approve:
         feedback = feedback if reject.lower() in MARKS else reject
-        wrong += _feedback_problems("reject", feedback)
-    elif not wrong:
-        wrong += _feedback_problems("approve", feedback)
-    if wrong:
-        return None, wrong
+        problems += _feedback_problems("reject", feedback)
+    elif not problems:
+        problems += _feedback_problems("approve", feedback)
+    if problems:
+        return None, problems
     return Decision(assignment_id, "reject" if reject else "approve", feedback, location), []
 
 
@@ -236,18 +238,18 @@ def plan_reviews(
     n_already_done = 0
     for decision in decisions:
         assignment = assignments_by_id.get(decision.assignment_id)
-        wrong = _feedback_problems(decision.kind, decision.feedback)
+        decision_problems = _feedback_problems(decision.kind, decision.feedback)
         if assignment is None:
-            wrong.append(
+            decision_problems.append(
                 f"unknown assignment {decision.assignment_id}; expected one in {ledger.path}"
             )
         else:
-            wrong += _conflicts(assignment, decision, override)
+            decision_problems += _conflicts(assignment, decision, override)
         location = decision.location or Location(decision.assignment_id, None)
-        problems += map(location.problem, wrong)
-        if assignment is None or wrong:
+        problems += map(location.problem, decision_problems)
+        if assignment is None or decision_problems:
             continue
-        if assignment.status == KIND_OF[decision.kind]:
+        if assignment.status == STATUS_BY_KIND[decision.kind]:
             n_already_done += 1
         else:
             overrides = OVERRIDE if assignment.status == "Rejected" else ""
@@ -283,7 +285,7 @@ def execute_review(client: Any, action: Action) -> bool:
                 )
         except client.exceptions.RequestError as error:
             # an earlier call may have succeeded although its response was lost
-            if _status(client, action.target) == KIND_OF[action.kind]:
+            if _status(client, action.target) == STATUS_BY_KIND[action.kind]:
                 return False
             raise RefusedError(f"{error} ({error_code(error)})") from None
     return True

@@ -270,13 +270,13 @@ def _integer_requirement(qualification: str, comparator: str, value: int) -> dic
     }
 
 
-def _own_requirement(text: str) -> dict[str, Any]:
+def _own_requirement(value_text: str) -> dict[str, Any]:
     """Parse one element of `own_qualifications`.
 
-    >>> [_own_requirement(one)["Comparator"] for one in ("3A", "3A>=60", "!3A")]
+    >>> [_own_requirement(text)["Comparator"] for text in ("3A", "3A>=60", "!3A")]
     ['Exists', 'GreaterThanOrEqualTo', 'DoesNotExist']
     """
-    name, _, value = text.partition(">=")
+    name, _, value = value_text.partition(">=")
     if value:
         return _integer_requirement(name, "GreaterThanOrEqualTo", int(value))
     comparator = "DoesNotExist" if name.startswith("!") else "Exists"

@@ -122,9 +122,9 @@ class SettingsFile:
         except ValueError as error:
             raise self._error("language" if page else "dialogue_language", str(error)) from None
         settings = replace(defaults, **self.values)
-        if wrong := _combination_problems(settings):
+        if messages := _combination_problems(settings):
             raise InputError(
-                Problem(self.name, self.lines.get(k), text) for k, text in wrong.items()
+                Problem(self.name, self.lines.get(k), text) for k, text in messages.items()
             )
         return settings
 
@@ -150,7 +150,7 @@ def read_settings_file(path: str | os.PathLike[str]) -> SettingsFile:
     text = read_text(path)
     table = parse_toml(text, name)
     values: dict[str, Any] = {}
-    wrong: dict[str, str] = {}
+    messages: dict[str, str] = {}
     kind = str(table["kind"]) if table.get("kind") in kind_names() else DEFAULT_KIND
     field_of = {name: setting for setting, name in _setting_names(kind).items()}
     for key, value in table.items():
@@ -159,10 +159,10 @@ def read_settings_file(path: str | os.PathLike[str]) -> SettingsFile:
                 raise ValueError(f"unknown option {key}; expected one of {', '.join(field_of)}")
             values[field_of[key]] = checked_value(Settings, field_of[key], value, called=key)
         except ValueError as error:
-            wrong[key] = str(error)
-    if wrong:
+            messages[key] = str(error)
+    if messages:
         raise InputError(
-            Problem(name, _line_of(text, key), message) for key, message in wrong.items()
+            Problem(name, _line_of(text, key), message) for key, message in messages.items()
         )
     if file := values.pop("texts", ""):
         values["texts"] = read_texts(Path(path).parent / file, get_kind(kind).package)
@@ -210,12 +210,12 @@ def default_toml(kind: str = DEFAULT_KIND, language: str | None = None) -> str:
     for setting, name in _setting_names(kind).items():
         comment = own_comments.get(setting, declarations(Settings)[setting].help)
         lines = [] if comment is None else ["", *(f"# {line}" for line in comment.splitlines())]
-        states = language is not None and setting == "dialogue_language"
-        follows = setting in FOLLOW_LANGUAGE and not states
-        example = follows and setting != "countries"
-        default = language if states else getattr(settings, setting)
-        value = '""' if example else _toml(default)
-        line = f"{'# ' if follows else ''}{name} = {value}"
+        is_stated = language is not None and setting == "dialogue_language"
+        depends_on_language = setting in FOLLOW_LANGUAGE and not is_stated
+        is_placeholder = depends_on_language and setting != "countries"
+        default = language if is_stated else getattr(settings, setting)
+        value = '""' if is_placeholder else _toml(default)
+        line = f"{'# ' if depends_on_language else ''}{name} = {value}"
         blocks.append("\n".join([*lines, line, ""]))
     return "".join(blocks)
 

@@ -14,11 +14,11 @@ import httpx2
 
 __all__ = ["Form", "Page", "UnreachableError", "WebClient"]
 
-REDIRECTS = 10
-TRIES = 6
-TIMEOUT = 60.0
+MAX_REDIRECTS = 10
+MAX_ATTEMPTS = 6
+TIMEOUT_SECONDS = 60.0
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
-Timed = Callable[[str, float], None]
+ResponseCallback = Callable[[str, float], None]
 
 
 class UnreachableError(OSError):
@@ -81,8 +81,8 @@ class _PageParser(HTMLParser):
             self.forms.append(Form(attributes.get("action", ""), {}))
             self.inside = True
         elif tag == "input" and self.inside and "name" in attributes:
-            box = attributes.get("type") in ("checkbox", "radio")
-            if not box or "checked" in attributes:
+            is_box = attributes.get("type") in ("checkbox", "radio")
+            if not is_box or "checked" in attributes:
                 self.forms[-1].fields[attributes["name"]] = attributes.get("value", "")
 
     def handle_endtag(self, tag: str) -> None:
@@ -103,12 +103,12 @@ class WebClient:
     stop_event: when it is set, waiting ends and UnreachableError is raised.
     """
 
-    def __init__(self, site: str, *, on_response: Timed, stop_event: Event) -> None:
+    def __init__(self, site: str, *, on_response: ResponseCallback, stop_event: Event) -> None:
         self.site, self.timed, self.stopped = site.rstrip("/"), on_response, stop_event
         self.n_retries = 0
         """Number of requests repeated after a failed second connection or a response that demanded a wait."""
         self._http = httpx2.Client(
-            base_url=self.site, timeout=TIMEOUT, verify=_ssl_context(), trust_env=False
+            base_url=self.site, timeout=TIMEOUT_SECONDS, verify=_ssl_context(), trust_env=False
         )
         self.cookies = self._http.cookies
 
@@ -126,17 +126,17 @@ class WebClient:
         self._http.close()
 
     def _follow(self, request: httpx2.Request) -> Page:
-        for _ in range(REDIRECTS):
+        for _ in range(MAX_REDIRECTS):
             response = self._send(request)
             if response.next_request is None:
                 return Page(str(response.url), response.status_code, response.text)
             request = response.next_request
-        raise UnreachableError(f"{request.url} redirects more than {REDIRECTS} times")
+        raise UnreachableError(f"{request.url} redirects more than {MAX_REDIRECTS} times")
 
     def _send(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request; retry if the site is unreachable or demands a wait. All requests are repeatable."""
         reason = ""
-        for attempt in range(TRIES):
+        for attempt in range(MAX_ATTEMPTS):
             pause = 0.25 * 2**attempt if attempt else 0.0  # an idle connection may have been closed
             try:
                 response = self._http.send(request)

@@ -168,29 +168,29 @@ def simulate_workers(
     all.
     """
     log.debug("%d workers enter %s", len(workers), site)
-    done = SimulationLog()
-    stopped = threading.Event()
+    results = SimulationLog()
+    stop_event = threading.Event()
     errors: list[BaseException] = []
 
-    def work(name: str, way_in: str) -> None:
-        visitor = WebClient(site, on_response=done.record_response, stop_event=stopped)
+    def work(name: str, entry: str) -> None:
+        browser = WebClient(site, on_response=results.record_response, stop_event=stop_event)
         try:
-            _Worker(name, way_in, visitor, truth, behaviour, done, on_submission).work()
+            _Worker(name, entry, browser, truth, behaviour, results, on_submission).work()
         except BaseException as error:
             errors.append(error)
-            stopped.set()
+            stop_event.set()
         finally:
-            done.count("repeated", times=visitor.n_retries)
-            visitor.close()
+            results.count("repeated", times=browser.n_retries)
+            browser.close()
 
     with ThreadPoolExecutor(max(1, len(workers))) as pool:
         try:
             list(pool.map(work, simulated_worker_ids(len(workers)), workers))
         finally:
-            stopped.set()
+            stop_event.set()
     if errors:
         raise errors[0]
-    return done
+    return results
 
 
 @dataclass
@@ -245,7 +245,7 @@ class _Worker:
         return self.browser.post(action, form.fields | fields) if form else page
 
     def _find_work(self, page: Page) -> Page | None:
-        """Continue an accepted HIT, or accept one from the list; None if there is none."""
+        """Continue an accepted HIT, or accept one from the list; None without available HITs."""
         if page.path != "/work/" or page.status != 200:
             page = self.browser.get("/work/")
         if match := ASSIGNMENT_LINK.search(page.text):
@@ -270,9 +270,9 @@ class _Worker:
         question = self.browser.get(page.frame or "")
         if question.status != 200:
             self._count_refusal(question)
-            again = page.path not in self.failed_paths
+            first_failure = page.path not in self.failed_paths
             self.failed_paths.add(page.path)
-            return self.browser.get("/work/") if again else None
+            return self.browser.get("/work/") if first_failure else None
         tuples = answers.expected_tuples_in_page(question.text)
         chance = self.random.random()
         if not tuples:
@@ -319,9 +319,9 @@ def simulate_answer(
 ) -> list[tuple[str, str]]:
     """Return the fields of a form; a worker always gives the same answer to a tuple.
 
-    >>> asked = [ExpectedTuple("t1", "d1", ("a", "b"))]
-    >>> true = {("d1", "a"): 1.0, ("d1", "b"): -1.0}
-    >>> dict(simulate_answer(asked, true, Behaviour(noise=0), "ASIMULATED1", 0.0))["best-t1"]
+    >>> tuples = [ExpectedTuple("t1", "d1", ("a", "b"))]
+    >>> truth = {("d1", "a"): 1.0, ("d1", "b"): -1.0}
+    >>> dict(simulate_answer(tuples, truth, Behaviour(noise=0), "ASIMULATED1", 0.0))["best-t1"]
     'a'
     """
     fields = [(answers.COMMENT, "simulated")]

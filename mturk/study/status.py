@@ -20,7 +20,7 @@ from mturk.study.valid_answers import ValidAnswers
 __all__ = ["AssignmentCounts", "Pace", "Status", "estimate_pace", "study_status"]
 
 HOUR = 3600.0
-ENOUGH = 5
+MIN_RECENT_SUBMISSIONS = 5
 """Minimum submissions in the last hour; with fewer, the pace is computed since the first one."""
 
 
@@ -199,8 +199,8 @@ def _reliability(
 ) -> tuple[Reliability | None, dict[str, str]]:
     judgments = valid_answers.judgments
     if judgments is None:
-        none = get_kind(valid_answers.kind).no_judgments_note
-        return None, {"reliability": none, "annotators": none}
+        note = get_kind(valid_answers.kind).no_judgments_note
+        return None, {"reliability": note, "annotators": note}
     result = reliability(judgments, trials=trials, split="annotation")
     overall = result.groups[0]
     if math.isnan(overall.pearson.mean):
@@ -211,16 +211,16 @@ def _reliability(
 
 def _counts(hits: Listing, assignments: Sequence[Assignment]) -> AssignmentCounts:
     """Return the counts: open and accepted assignments of the service, submitted ones of the ledger."""
-    each = [hit_counts(hit) for hit in hits.values()]
-    back = Counter(assignment.status for assignment in assignments)
+    counts_per_hit = [hit_counts(hit) for hit in hits.values()]
+    statuses = Counter(assignment.status for assignment in assignments)
     return AssignmentCounts(
-        wanted=sum(of.max_assignments for of in each),
-        open=sum(of.available for of in each if of.is_offered),
-        closed=sum(of.available for of in each if not of.is_offered),
-        accepted=sum(of.pending for of in each),
-        submitted=back["Submitted"],
-        approved=back["Approved"],
-        rejected=back["Rejected"],
+        wanted=sum(of.max_assignments for of in counts_per_hit),
+        open=sum(of.available for of in counts_per_hit if of.is_offered),
+        closed=sum(of.available for of in counts_per_hit if not of.is_offered),
+        accepted=sum(of.pending for of in counts_per_hit),
+        submitted=statuses["Submitted"],
+        approved=statuses["Approved"],
+        rejected=statuses["Rejected"],
     )
 
 
@@ -236,10 +236,10 @@ def _hit_state(hit_id: str | None, hits: Listing) -> str:
         return "planned"
     if hit_id not in hits:
         return "gone"
-    left = hit_counts(hits[hit_id])
-    if not left.available:
+    counts = hit_counts(hits[hit_id])
+    if not counts.available:
         return "full"
-    return "offered" if left.is_offered else "closed"
+    return "offered" if counts.is_offered else "closed"
 
 
 def estimate_pace(submitted: Sequence[float], counts: AssignmentCounts, now: float) -> Pace:
@@ -248,18 +248,18 @@ def estimate_pace(submitted: Sequence[float], counts: AssignmentCounts, now: flo
     submitted: times in seconds since 1970. Open and accepted assignments are expected in future.
 
     >>> counts = AssignmentCounts(20, open=10, closed=0, accepted=0, submitted=10, approved=0, rejected=0)
-    >>> found = estimate_pace([float(minute * 60) for minute in range(10)], counts, 600.0)
-    >>> found.per_hour, found.end
+    >>> pace = estimate_pace([float(minute * 60) for minute in range(10)], counts, 600.0)
+    >>> pace.per_hour, pace.end
     (60.0, 1200.0)
     """
     recent = [at for at in submitted if at > now - HOUR]
-    times = recent if len(recent) >= ENOUGH else list(submitted)
+    times = recent if len(recent) >= MIN_RECENT_SUBMISSIONS else list(submitted)
     if len(times) < 2:
         return Pace(math.nan, math.nan, "too few answers")
-    began = now - HOUR if len(times) < len(submitted) else min(times)
-    if not now > began:
+    start = now - HOUR if len(times) < len(submitted) else min(times)
+    if not now > start:
         return Pace(math.nan, math.nan, "answers have future times: the clocks differ")
-    per_hour = len(times) / (now - began) * HOUR
+    per_hour = len(times) / (now - start) * HOUR
     left = counts.open + counts.accepted
     if not left:
         return Pace(per_hour, math.nan, "no open assignments")

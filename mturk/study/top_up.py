@@ -64,27 +64,27 @@ def plan_top_up(ledger: Ledger, hits: Listing, valid_answers: ValidAnswers) -> T
     the ledger. A HIT gets the maximum number of judgments missing for one of its tuples.
     """
     settings = ledger.study().settings
-    coming = _expected_answers(ledger, hits)
+    expected_answers = _expected_answers(ledger, hits)
     reopen: list[Hit] = []
-    more: list[Action] = []
-    again: list[tuple[Hit, int]] = []
+    extensions: list[Action] = []
+    republish: list[tuple[Hit, int]] = []
     total = unpublished_cost(ledger)
     missing_judgments: dict[str, int] = {}
     for members, parts in _pages(ledger):
         needs = {
             part.tuple_id: settings.assignments
             - valid_answers.answers_per_tuple[part.tuple_id]
-            - sum(coming[hit.number] for hit in members)
+            - sum(expected_answers[hit.number] for hit in members)
             for part in parts
         }
         missing_judgments |= {tuple_id: need for tuple_id, need in needs.items() if need > 0}
         page = _Page(members, max(needs.values()))
-        total += _plan_page(page, hits, settings.reward, reopen, more, again)
+        total += _plan_page(page, hits, settings.reward, reopen, extensions, republish)
     return TopUp(
         missing_judgments,
         tuple(reopen),
-        tuple(more),
-        tuple(again),
+        tuple(extensions),
+        tuple(republish),
         len(unpublished_hits(ledger)),
         total,
     )
@@ -120,27 +120,27 @@ def _open_assignments(hits: Listing, hit: Hit) -> int:
 
 def _plan_page(
     page: _Page, hits: Listing, reward: Decimal,
-    reopen: list[Hit], more: list[Action], again: list[tuple[Hit, int]],
+    reopen: list[Hit], extensions: list[Action], republish: list[tuple[Hit, int]],
 ) -> Decimal:  # fmt: skip
     """Add the actions for the HITs of one page, and return their cost."""
-    lack, total = page.n_missing, Decimal("0.00")
+    n_missing, total = page.n_missing, Decimal("0.00")
     existing_hits = [
         (hit, hit_counts(hits[str(hit.hit_id)])) for hit in page.hits if hit.hit_id in hits
     ]
-    for hit, left in existing_hits:
-        if lack > 0 and left.available and not left.is_offered:
+    for hit, counts in existing_hits:
+        if n_missing > 0 and counts.available and not counts.is_offered:
             reopen.append(hit)
-            lack -= left.available
-            total += left.available * (reward + fee(reward, left.max_assignments))
-    if lack <= 0:
+            n_missing -= counts.available
+            total += counts.available * (reward + fee(reward, counts.max_assignments))
+    if n_missing <= 0:
         return total
-    for hit, left in reversed(existing_hits):
-        if not assignments_increase_problem(left.max_assignments, lack):
-            most = left.max_assignments + lack
-            more.append(make_action("extend", str(hit.hit_id), str(most)))
-            return total + lack * (reward + fee(reward, most))
-    again.append((page.hits[0], lack))
-    return total + cost(reward, lack)
+    for hit, counts in reversed(existing_hits):
+        if not assignments_increase_problem(counts.max_assignments, n_missing):
+            max_assignments = counts.max_assignments + n_missing
+            extensions.append(make_action("extend", str(hit.hit_id), str(max_assignments)))
+            return total + n_missing * (reward + fee(reward, max_assignments))
+    republish.append((page.hits[0], n_missing))
+    return total + cost(reward, n_missing)
 
 
 def execute_top_up(client: Any, ledger: Ledger, plan: TopUp, until: float) -> ActionResults:
@@ -150,26 +150,28 @@ def execute_top_up(client: Any, ledger: Ledger, plan: TopUp, until: float) -> Ac
     """
     for hit in plan.reopen:
         hit_updates.extend_hit(client, ledger, hit, until)
-    done = execute_actions(ledger, plan.extensions, lambda one: _more(client, ledger, one, until))
+    results = execute_actions(
+        ledger, plan.extensions, lambda action: _extend_and_reopen(client, ledger, action, until)
+    )
     for new, assignments in plan_republished_hits(ledger, plan.republish):
         ledger.add_hits([new], assignments)
     adopt_hits(client, ledger)
     create_hits(client, ledger)
-    return done
+    return results
 
 
-def _more(client: Any, ledger: Ledger, action: Action, until: float) -> bool:
-    new = hit_updates.add_assignments(client, ledger, action)
+def _extend_and_reopen(client: Any, ledger: Ledger, action: Action, until: float) -> bool:
+    extended = hit_updates.add_assignments(client, ledger, action)
     with translate_errors():
         hit_data = client.get_hit(HITId=action.target)["HIT"]
     if hit_data["HITStatus"] != "Assignable":  # expired by the service's clock
         (hit,) = hit_updates.select_hits(ledger, [action.target])
         hit_updates.extend_hit(client, ledger, hit, until)
-    return new
+    return extended
 
 
 def plan_republished_hits(
-    ledger: Ledger, again: Sequence[tuple[Hit, int]]
+    ledger: Ledger, republish: Sequence[tuple[Hit, int]]
 ) -> list[tuple[HitPlan, int]]:
     """Return the plans of republished HITs, each with its number of assignments.
 
@@ -181,7 +183,7 @@ def plan_republished_hits(
         parts.setdefault(part.number, []).append(part)
     return [
         (_republish_plan(ledger, hit, tuple(parts[hit.number]), annotations), assignments)
-        for hit, assignments in again
+        for hit, assignments in republish
     ]
 
 
@@ -192,8 +194,11 @@ def _republish_plan(
     existing_rounds = [
         _round(entry) for entry in annotations if _parse_annotation(entry) == (digest, number)
     ]
-    this = 1 + max(existing_rounds, default=0)
-    annotation, token = f"giccs:{digest}:{this}:{number}", f"{digest}-{this}-{number}"
+    round_number = 1 + max(existing_rounds, default=0)
+    annotation, token = (
+        f"giccs:{digest}:{round_number}:{number}",
+        f"{digest}-{round_number}-{number}",
+    )
     ANNOTATION.check(annotation)
     TOKEN.check(token)
     return HitPlan(hit.number, parts, ledger.question(hit.number), annotation, token)

@@ -101,18 +101,20 @@ def read_valid_answers(
     """
     tuples, kind, name = expected_tuples(ledger), ledger.study().settings.kind, worker or _worker
     rows: list[ValidAnswer] = []
-    left_out: list[ExcludedAnswer] = []
-    for assignment in sorted(ledger.assignments(), key=lambda one: one.submit_time or 0.0):
-        _sort_answers(assignment, tuples[assignment.hit_id], name, rows, left_out)
-    rows = _first_answers(rows, left_out)
+    excluded: list[ExcludedAnswer] = []
+    for assignment in sorted(
+        ledger.assignments(), key=lambda assignment: assignment.submit_time or 0.0
+    ):
+        _sort_answers(assignment, tuples[assignment.hit_id], name, rows, excluded)
+    rows = _first_answers(rows, excluded)
     counts = dict.fromkeys((part.tuple_id for part in ledger.parts()), 0)
     for row in rows:
         counts[row.expected.tuple_id] += 1
-    judgments, order_unknown = get_kind(kind).judgments(rows, ledger.path) if rows else (None, 0)
-    reasons = Counter(excluded_answer.reason for excluded_answer in left_out)
+    judgments, n_without_order = get_kind(kind).judgments(rows, ledger.path) if rows else (None, 0)
+    reasons = Counter(excluded_answer.reason for excluded_answer in excluded)
     k = max((len(part.items) for part in ledger.parts()), default=0)
     return ValidAnswers(
-        judgments, counts, tuple(left_out), order_unknown, k, reasons, kind, tuple(rows)
+        judgments, counts, tuple(excluded), n_without_order, k, reasons, kind, tuple(rows)
     )  # fmt: skip
 
 
@@ -130,35 +132,35 @@ def _sort_answers(
     tuples: list[ExpectedTuple],
     name: Callable[[Assignment], str],
     rows: list[ValidAnswer],
-    left_out: list[ExcludedAnswer],
+    excluded: list[ExcludedAnswer],
 ) -> None:
     """Append the valid and the excluded answers of an assignment to the two lists."""
-    its_id = assignment.assignment_id
+    assignment_id = assignment.assignment_id
     if assignment.status == "Rejected":
-        left_out.append(ExcludedAnswer(its_id, "", "rejected", assignment.feedback))
+        excluded.append(ExcludedAnswer(assignment_id, "", "rejected", assignment.feedback))
         return
     try:
         fields = answers.from_xml(assignment.answer_xml)
     except ValueError as error:
-        left_out.append(ExcludedAnswer(its_id, "", "unreadable", str(error)))
+        excluded.append(ExcludedAnswer(assignment_id, "", "unreadable", str(error)))
         return
     for expected in tuples:
         if problems := get_kind(expected.kind).problems(expected, fields):
-            left_out.append(
-                ExcludedAnswer(its_id, expected.tuple_id, "invalid", "; ".join(problems))
+            excluded.append(
+                ExcludedAnswer(assignment_id, expected.tuple_id, "invalid", "; ".join(problems))
             )
         else:
             rows.append(ValidAnswer(expected, fields, assignment, name(assignment)))
 
 
-def _first_answers(rows: list[ValidAnswer], left_out: list[ExcludedAnswer]) -> list[ValidAnswer]:
+def _first_answers(rows: list[ValidAnswer], excluded: list[ExcludedAnswer]) -> list[ValidAnswer]:
     """Return each worker's first answer per tuple, in the order of submission."""
-    first: dict[tuple[str, str], ValidAnswer] = {}
+    first_answers: dict[tuple[str, str], ValidAnswer] = {}
     for row in rows:
         key = (row.assignment.worker, row.expected.tuple_id)
-        if first.setdefault(key, row) is not row:
-            earlier = first[key].assignment.assignment_id
+        if first_answers.setdefault(key, row) is not row:
+            earlier = first_answers[key].assignment.assignment_id
             text = f"the worker answered it in assignment {earlier} before"
-            its_id = row.assignment.assignment_id
-            left_out.append(ExcludedAnswer(its_id, row.expected.tuple_id, "again", text))
-    return list(first.values())
+            assignment_id = row.assignment.assignment_id
+            excluded.append(ExcludedAnswer(assignment_id, row.expected.tuple_id, "again", text))
+    return list(first_answers.values())

@@ -22,12 +22,12 @@ def imports_of(path):
             yield from (name if name in MODULES else node.module for name in names)
 
 
-def test_no_imports_in_circles():
+def test_no_circular_imports():
     graph = {name: {*imports_of(path)} & MODULES.keys() for name, path in MODULES.items()}
     assert len([*TopologicalSorter(graph).static_order()]) == len(MODULES)  # or CycleError
 
 
-def test_no_other_module_names_a_kind_of_sentence_pairs():
+def test_sentence_kinds_are_not_referenced_elsewhere():
     kinds = ("mturk.kinds.conditions", "mturk.kinds.verification")
     importers = {
         name for name, path in MODULES.items() for one in imports_of(path) if one.startswith(kinds)

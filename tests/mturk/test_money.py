@@ -33,7 +33,7 @@ def test_rounding_is_half_up():
 
 
 @given(rewards, st.integers(1, 10_000))
-def test_fee_is_within_a_half_cent_of_its_rate(reward, assignments):
+def test_fee_rounding(reward, assignments):
     rate = Decimal("0.4") if assignments >= 10 else Decimal("0.2")
     due = fee(reward, assignments)
     assert due == due.quantize(Decimal("0.01"))
@@ -42,11 +42,11 @@ def test_fee_is_within_a_half_cent_of_its_rate(reward, assignments):
 
 
 @given(rewards)
-def test_a_bonus_has_the_fee_of_a_single_assignment(bonus):
+def test_bonus_fee_equals_fee_of_single_assignment(bonus):
     assert bonus_fee(bonus) == fee(bonus, 1)
 
 
-def test_amounts_are_read_and_written_with_two_decimals():
+def test_amounts_have_two_decimals():
     assert [str(parse_amount(text)) for text in ("1", "1.", "1.5", "0.25")] == [
         "1.00",
         "1.00",

@@ -432,7 +432,7 @@ def from_ledger(path: str) -> AnnotationProgress:
 @contextmanager
 def _read_only(path: str) -> Iterator[Ledger]:
     """Open a ledger read-only, with one consistent snapshot."""
-    from mturk.study.ledger import APPLICATION, VERSION, Ledger
+    from mturk.study.ledger import APPLICATION_ID, VERSION, Ledger
 
     if not os.path.isfile(path):
         raise _input_error(path, "no such ledger; expected a file created by mturk-hits publish")
@@ -442,7 +442,7 @@ def _read_only(path: str) -> Iterator[Ledger]:
         connection.execute("BEGIN")
         versions = [connection.execute(f"PRAGMA {name}").fetchone()[0]
                 for name in ("application_id", "user_version")]  # fmt: skip
-        if versions != [APPLICATION, VERSION]:
+        if versions != [APPLICATION_ID, VERSION]:
             raise _input_error(path, f"not a ledger of version {VERSION}")
         yield Ledger(connection, path)
     except sqlite3.DatabaseError as error:

@@ -77,8 +77,8 @@ def find_problems(tuples: Sequence[ExpectedTuple], fields: Fields) -> list[str]:
 
     The order of presentation and the seconds may be missing (pages without scripts), but not invalid.
 
-    >>> asked = [ExpectedTuple("t1", "d1", ("a", "b", "c"))]
-    >>> find_problems(asked, [("best-t1", "a"), ("worst-t1", "a")])
+    >>> tuples = [ExpectedTuple("t1", "d1", ("a", "b", "c"))]
+    >>> find_problems(tuples, [("best-t1", "a"), ("worst-t1", "a")])
     ["t1: best and worst are both 'a'; expected different items"]
     """
     values = dict(fields)

@@ -40,7 +40,7 @@ class Cloze:
 
 
 def load_clozes(settings: Settings) -> tuple[Cloze, ...]:
-    """Return the sentences in the language of a study's dialogues; empty if there are none."""
+    """Return the sentences in the language of a study's dialogues; possibly empty."""
     language = base_language(settings.dialogue_language)
     texts = parse_texts(settings.texts) if settings.texts else {}
     if base_language(texts.get("language", "")) != language:

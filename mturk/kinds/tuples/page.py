@@ -99,7 +99,7 @@ def _part(part: Part, texts: dict[str, Any], language: str) -> dict[str, Any]:
 
 
 def _cloze(parts: Sequence[Part], settings: Settings) -> Cloze | None:
-    """Return the language check of a page; None if there is none in the language of its dialogues."""
+    """Return the language check of a page; None without one in the language of its dialogues."""
     clozes = load_clozes(settings) if settings.language_check else ()
     return cloze_for(" ".join(part.tuple_id for part in parts), clozes) if clozes else None
 

@@ -55,7 +55,7 @@ def page(
     that rows added meanwhile cause neither gaps nor duplicates.
     """
     size = parameters.get("MaxResults", DEFAULT_PAGE_SIZE)
-    check(limits.PAGE.problem(size))
+    check(limits.PAGE_SIZE.problem(size))
     if "NextToken" in parameters:
         last = _last_number(call.operation, parameters["NextToken"])
         query = query.where(number < last if newest_first else number > last)
@@ -108,4 +108,6 @@ def record_token(call: Call, text: str | None, created_id: str) -> None:
 
 def delete_expired_tokens(call: Call) -> None:
     """Delete tokens older than a day, as Mechanical Turk does."""
-    call.connection.execute(delete(token).where(token.c.at <= call.now - limits.TOKEN_REMEMBERED))
+    call.connection.execute(
+        delete(token).where(token.c.at <= call.now - limits.TOKEN_LIFETIME_SECONDS)
+    )

@@ -190,7 +190,7 @@ def list_hits_for_qualification_type(call: Call, parameters: Parameters) -> Answ
 
 def list_review_policy_results_for_hit(call: Call, parameters: Parameters) -> Answer:
     """ListReviewPolicyResultsForHIT: return no results, because review policies are not supported."""
-    check(limits.PAGE.problem(parameters.get("MaxResults", 10)))
+    check(limits.PAGE_SIZE.problem(parameters.get("MaxResults", 10)))
     if "NextToken" in parameters:
         raise validation_error("NextToken is invalid for this operation")
     return {"HITId": lifecycle.hit_row(call.connection, parameters["HITId"]).hit_id}

@@ -66,7 +66,7 @@ def test_judgments_go_to_standard_output_alone(answered):
 
 def test_status_shows_how_far_it_is(answered):
     out = answered.run("status")
-    assert "10 wanted: 6 open" in out
+    assert "10 required: 6 open" in out
     assert "40.0 % of 5 judgments for each of 4 tuples" in out
     document = answered.json("status", "--trials", "5")
     assert document["assignments"]["submitted"] == 4
@@ -191,7 +191,7 @@ def test_while_another_command_decides_nothing_is_decided(answered):
             ["top-up"],
         ):
             answered.run(*arguments, code=2)
-            assert "another mturk-hits is at work on this ledger" in answered.said
+            assert "another mturk-hits process uses this ledger" in answered.said
     assert answered.book.actions() == ()
     assert answered.bonuses(answered.there(answered.ids[0])["HITId"]) == []
 
@@ -361,7 +361,7 @@ def test_where_a_reader_keeps_what_was_deleted_in_the_file_it_is_said(answered, 
         reader.connection.execute("BEGIN")
         reader.assignments()
         answered.run("purge", "--worker", "A1", "--yes", code=2)
-        assert "stays in the file until the other process that reads it ends" in answered.said
+        assert "remain in the file until other processes close it" in answered.said
         reader.connection.execute("COMMIT")
     worker = pseudonym(bytes.fromhex(key_path(answered.book).read_text()), "A1")
     answered.book.close()
@@ -392,7 +392,7 @@ def test_without_the_key_nothing_is_collected_but_the_judgments_stay(answered):
     assert answered.json("purge", "--key", "--yes")["key"] is True
     assert not os.path.exists(key_path(answered.book))
     answered.run("collect", "-o", output, code=2)
-    assert "is gone, so workers cannot be named as before" in answered.said
+    assert "the key is missing, so pseudonyms cannot be computed" in answered.said
     assert answered.json("collect", "-o", output, "--offline")["judgments"] == 8
     answered.run("purge", code=2)
 

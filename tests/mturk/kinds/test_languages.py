@@ -62,7 +62,7 @@ def study(tmp_path):
 
 
 @pytest.mark.parametrize("command", ["estimate", "preview", "publish"])
-def test_a_study_without_a_language_stops(study, command):
+def test_study_without_language_is_refused(study, command):
     done = study.run(command, code=2)
     assert done.stderr == (
         f"{study.dialogues}: the data state no language, and worker pages depend on it; "
@@ -70,7 +70,7 @@ def test_a_study_without_a_language_stops(study, command):
     )
 
 
-def test_an_english_study_is_english(study):
+def test_english_study(study):
     asked = study.page("--language", "en")
     study.write("en")
     stated = study.page()
@@ -83,7 +83,7 @@ def test_an_english_study_is_english(study):
     assert GERMAN.findall(asked) == []
 
 
-def test_a_german_study_is_german(study):
+def test_german_study(study):
     study.write("de")
     page = study.page()
     assert '<html lang="de">' in page
@@ -106,26 +106,26 @@ def test_a_german_study_is_german(study):
         (["en"], 'language = "fr"', [], "hits.toml:1: no built-in page texts in fr"),
     ],
 )  # fmt: skip
-def test_contradictions_are_refused(study, languages, config, options, message):
+def test_contradictory_languages_are_refused(study, languages, config, options, message):
     study.write(*languages)
     done = study.run("estimate", *study.config(config), *options, code=2)
     assert message in done.stderr
 
 
-def test_a_region_is_kept_for_screen_readers(study):
+def test_region_subtag_is_kept(study):
     study.write("en-GB")
     assert 'lang="en-GB" dir="auto">At 0.</p>' in study.page()
     page = study.page("--language", "en", *study.config('dialogue_language = "en"'))
     assert 'lang="en" dir="auto">At 0.</p>' in page
 
 
-def test_hits_planned_in_a_program_are_checked_too(study):
+def test_language_is_checked_for_plans_from_code(study):
     study.write("en")
     with pytest.raises(InputError, match=r"the dialogues are in en, but .* settings are for de"):
         plan(read_tuples(study.tuples), read_dialogues(study.dialogues), Settings())
 
 
-def test_titles_and_countries_follow_the_language():
+def test_titles_and_countries_depend_on_language():
     german, english = default_settings("tuples", "de-AT"), default_settings("tuples", "en")
     assert (german.title, german.countries) == (Settings().title, ("DE",))
     assert (english.title, english.countries) == ("Dialogues: Which utterance is most similar?", ())
@@ -136,7 +136,7 @@ def test_titles_and_countries_follow_the_language():
 
 
 @pytest.mark.parametrize("kind", ["conditions", "verification"])
-def test_a_study_of_sentence_pairs_has_no_language_by_default(tmp_path, kind):
+def test_sentence_pairs_require_language(tmp_path, kind):
     table = tmp_path / "pairs.csv"
     table.write_text("sentence1,sentence2,condition\nEin Haus.,Zwei Boote.,die Zahl\n", "utf-8")
     config = tmp_path / "own.toml"
@@ -155,7 +155,7 @@ def test_a_study_of_sentence_pairs_has_no_language_by_default(tmp_path, kind):
 
 
 @pytest.mark.parametrize(("kind", "key"), [("tuples", "dialogue"), ("conditions", "sentence")])
-def test_a_default_file_may_state_the_language(kind, key):
+def test_default_file_with_language(kind, key):
     arguments = ["estimate", "--default-config", kind]
     plain = CliRunner().invoke(main, arguments).stdout
     stated = CliRunner().invoke(main, [*arguments, "--language", "EN"]).stdout
@@ -177,7 +177,7 @@ def french(kind="tuples", **changes):
     return text
 
 
-def test_another_language_is_a_file_of_texts(study):
+def test_other_language_from_texts_file(study):
     study.write("fr")
     texts = french(utterance="énoncé", bus="autobus")
     (study.folder / "fr.toml").write_text(texts, "utf-8")
@@ -191,7 +191,7 @@ def test_another_language_is_a_file_of_texts(study):
     assert check_cloze([("cloze-fr-autobus", "for")], load_clozes(settings)) is True
 
 
-def test_a_file_of_texts_decides_the_study(study):
+def test_texts_file_determines_digest(study):
     study.write("fr")
     tuples, dialogues = read_tuples(study.tuples), read_dialogues(study.dialogues)
     first, second = (
@@ -203,13 +203,13 @@ def test_a_file_of_texts_decides_the_study(study):
     assert plan(tuples, dialogues, first)[0].token != plan(tuples, dialogues, second)[0].token
 
 
-def test_without_sentences_there_is_no_language_check(study):
+def test_no_language_check_without_sentences(study):
     study.write("fr")
     (study.folder / "fr.toml").write_text(french().partition("[[cloze]]")[0], "utf-8")
     assert "cloze-" not in study.page(*study.config('texts = "fr.toml"'))
 
 
-def test_texts_may_be_those_of_the_sheet_too(study):
+def test_texts_may_include_sheet_texts(study):
     text = french().partition("[[cloze]]")[0] + '[criteria]\n5 = "a"\n'
     (study.folder / "fr.toml").write_text(text, "utf-8")
     assert (
@@ -219,7 +219,7 @@ def test_texts_may_be_those_of_the_sheet_too(study):
 
 
 @pytest.mark.parametrize("kind", ["conditions", "verification"])
-def test_sentence_pairs_take_a_file_of_texts_too(tmp_path, kind):
+def test_texts_file_for_sentence_pairs(tmp_path, kind):
     (tmp_path / "fr.toml").write_text(french(kind, Compare="Comparer"), "utf-8")
     (tmp_path / "c.toml").write_text(f'kind = "{kind}"\ntexts = "fr.toml"\n', "utf-8")
     table = tmp_path / "pairs.csv"
@@ -230,7 +230,7 @@ def test_sentence_pairs_take_a_file_of_texts_too(tmp_path, kind):
     assert read_settings(tmp_path / "c.toml", "fr").title.startswith("Comparer sentences: ")
 
 
-def test_all_faults_of_a_file_of_texts_are_named(tmp_path):
+def test_all_problems_of_texts_file_are_reported(tmp_path):
     path = tmp_path / "fr.toml"
     table = built_in_texts("mturk.kinds.tuples", "en")
     lines = [f"{key} = {json.dumps(value)}" for key, value in table.items()
@@ -266,7 +266,7 @@ def test_all_faults_of_a_file_of_texts_are_named(tmp_path):
         ({'title = "': f'title = "{"x" * 128}'}, "hit.title: Title has 171 characters"),
     ],
 )
-def test_what_is_wrong_with_a_value(tmp_path, change, message):
+def test_invalid_text_values_are_reported(tmp_path, change, message):
     text = french()
     for old, new in change.items():
         assert old in text
@@ -277,7 +277,7 @@ def test_what_is_wrong_with_a_value(tmp_path, change, message):
     assert [problem.message[: len(message)] for problem in caught.value.problems] == [message]
 
 
-def test_texts_and_page_are_in_one_language(study):
+def test_texts_and_page_language_must_agree(study):
     study.write("fr")
     (study.folder / "fr.toml").write_text(french(), "utf-8")
     done = study.run("estimate", *study.config('texts = "fr.toml"\nlanguage = "en"'), code=2)

@@ -31,13 +31,13 @@ def acceptability(monkeypatch):
     forget()
 
 
-def test_it_is_a_kind_like_the_others(acceptability):
+def test_kind_of_other_distribution_is_registered(acceptability):
     assert kind_names() == ("tuples", "conditions", "verification", "acceptability")
     assert get_kind("acceptability").package == "acceptability"
     assert get_kind("acceptability").part == "sentence"
 
 
-def test_it_is_published_answered_and_collected(acceptability, study):
+def test_kind_of_other_distribution_end_to_end(acceptability, study):
     table, truth = study.file("sentences.csv", SENTENCES), study.file("truth.csv", TRUTH)
     config = study.file(
         "hits.toml", 'kind = "acceptability"\ndialogue_language = "en"\napproval_rate_above = -1\n'
@@ -60,7 +60,7 @@ def test_it_is_published_answered_and_collected(acceptability, study):
     assert '"Answer.1.rating","Answer.1.seconds"' in batch.splitlines()[0]
 
 
-def test_the_service_refuses_what_the_kind_refuses(acceptability):
+def test_service_uses_validation_of_kind(acceptability):
     asked = [kinds.ExpectedTuple("s1", "", ("A.",), "acceptability")]
     assert kinds.find_problems(asked, [("rating-s1", "3")]) == []
     assert kinds.find_problems(asked, [("rating-s1", "6")]) == [
@@ -68,7 +68,7 @@ def test_the_service_refuses_what_the_kind_refuses(acceptability):
     ]
 
 
-def test_its_texts_and_settings_are_printed(acceptability, study):
+def test_texts_and_settings_of_other_kind_are_printed(acceptability, study):
     config = study.run("estimate", "--default-config", "tuples")
     assert "language_check" in config
     from mturk.study.settings_file import default_toml
@@ -76,7 +76,7 @@ def test_its_texts_and_settings_are_printed(acceptability, study):
     assert "language_check" not in default_toml("acceptability")
 
 
-def test_without_the_distribution_there_is_no_such_kind():
+def test_kind_without_distribution_is_unknown():
     forget()
     assert "acceptability" not in kind_names()
     with pytest.raises(
@@ -104,7 +104,7 @@ def register(folder, name, value):
         ("songs", "json:dumps", TypeError, "json:dumps is a function; expected a HitKind"),
     ],
 )
-def test_what_is_no_kind_is_refused(tmp_path, monkeypatch, name, value, error, said):
+def test_invalid_entry_points_are_refused(tmp_path, monkeypatch, name, value, error, said):
     register(tmp_path, name, value)
     monkeypatch.syspath_prepend(tmp_path)
     forget()

@@ -49,7 +49,7 @@ def best(test):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_best_answers_are_100_percent_and_none_is_0(kind):
+def test_percentage_of_best_and_empty_answers(kind):
     test = built_in_test(default_settings(kind, "en"))
     key = answer_key_xml(test)
     assert score(key, best(test)) == 100
@@ -59,7 +59,7 @@ def test_the_best_answers_are_100_percent_and_none_is_0(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_form_asks_everything_and_tells_no_scores(kind):
+def test_form_contains_questions_without_scores(kind):
     test = built_in_test(default_settings(kind, "en"))
     asked = [
         one
@@ -75,7 +75,7 @@ def test_the_form_asks_everything_and_tells_no_scores(kind):
     assert "Score" not in question_form_xml(test)
 
 
-def test_a_test_of_ones_own(own):
+def test_custom_test(own):
     test = read_test(own())
     assert (test.retry_after, test.keywords, test.overview) == (None, "", ())
     assert score(answer_key_xml(test), [("q1", "b"), ("q2", "a")]) == 80
@@ -104,13 +104,13 @@ def test_a_test_of_ones_own(own):
         (("name = ", "name = ="), "not valid TOML"),
     ],
 )
-def test_what_is_wrong_with_a_test(own, change, said):
+def test_invalid_tests_are_refused(own, change, said):
     with pytest.raises(InputError) as caught:
         read_test(own(OWN.replace(*change)))
     assert any(problem.message.startswith(said) for problem in caught.value.problems)
 
 
-def test_tuples_come_without_a_test():
+def test_tuples_have_no_built_in_test():
     with pytest.raises(InputError, match="no built-in test for kind 'tuples' in language 'de'"):
         built_in_test(Settings())
 
@@ -120,7 +120,7 @@ def made(study, *arguments):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_who_passes_the_test_may_work_and_nobody_else(study, pairs_csv, triplets_csv, kind):
+def test_only_qualified_workers_may_work(study, pairs_csv, triplets_csv, kind):
     arguments = ("--config", study.config(kind), "--endpoint", study.url)
     required = made(study, *arguments)
     assert made(study, *arguments) == required  # found, not made again
@@ -144,14 +144,14 @@ def test_who_passes_the_test_may_work_and_nobody_else(study, pairs_csv, triplets
     assert work.accept("AGOOD", hit_id).hit_id == hit_id
 
 
-def test_another_test_of_the_same_name_is_refused(study, own):
+def test_different_test_with_same_name_is_refused(study, own):
     made(study, "--test", own(), "--endpoint", study.url)
     changed = own(OWN.replace("scores = [0, 3]", "scores = [3, 0]"))
     study.run("qualify", "--test", changed, "--endpoint", study.url, code=1)
     assert "has a different test named 'Own test'" in study.said
 
 
-def test_writers_of_conditions_can_be_kept_from_verifying(study, pairs_csv, triplets_csv):
+def test_writers_can_be_excluded_from_verification(study, pairs_csv, triplets_csv):
     study.publish("conditions", pairs_csv)
     study.simulate("--workers", "1")
     excluded = made(study, "--workers-of", study.ledger)
@@ -169,6 +169,6 @@ def test_writers_of_conditions_can_be_kept_from_verifying(study, pairs_csv, trip
     assert work.accept("AOTHER", hit_id)
 
 
-def test_one_thing_at_a_time(study):
+def test_options_are_mutually_exclusive(study):
     study.run("qualify", code=2)
     study.run("qualify", "--config", "a", "--test", "b", code=2)

@@ -25,7 +25,7 @@ def triplets(pairs, each=2):
 
 
 @pytest.mark.parametrize(("pairs", "size"), [(4, 4), (10, 10), (25, 10), (7, 5), (100, 10)])
-def test_two_conditions_of_a_pair_do_not_meet(pairs, size):
+def test_conditions_of_a_pair_are_on_different_pages(pairs, size):
     settings = replace(default_settings("verification", "en"), dialogues_per_hit=size)
     parts = triplets(pairs)
     pages = _pages(parts, settings)
@@ -37,7 +37,7 @@ def test_two_conditions_of_a_pair_do_not_meet(pairs, size):
     assert all(len({one.group for one in page}) == size for page in full)
 
 
-def test_the_first_of_a_pair_is_no_sign_of_what_was_intended():
+def test_order_does_not_reveal_intended_similarity():
     pages = _pages(triplets(200), default_settings("verification", "en"))
     first = [one.tuple_id[-1] for page in pages[:20] for one in page]
     assert 70 < first.count("0") < 130  # 100 expected of 200
@@ -63,7 +63,7 @@ def table(count, kind):
 
 
 @pytest.mark.parametrize("kind", ["conditions", "verification"])
-def test_the_same_call_gives_the_same_hits_and_other_terms_others(planned, kind):
+def test_plans_depend_on_content_and_terms_only(planned, kind):
     plans, notes = planned(kind, table(7, kind))
     again, _ = planned(kind, table(7, kind))
     assert plans == again
@@ -77,7 +77,7 @@ def test_the_same_call_gives_the_same_hits_and_other_terms_others(planned, kind)
 
 
 @pytest.mark.parametrize("kind", ["conditions", "verification"])
-def test_what_a_page_asks_can_be_read_from_it(planned, kind):
+def test_expected_tuples_are_read_from_page(planned, kind):
     plans, _ = planned(kind, table(5, kind))
     for one in plans:
         asked = answers.expected_tuples(one.question)
@@ -105,7 +105,7 @@ class Page(HTMLParser):
 
 
 @pytest.mark.parametrize("kind", ["conditions", "verification"])
-def test_a_page_is_whole_and_hostile_texts_are_texts(planned, kind):
+def test_pages_escape_hostile_texts(planned, kind):
     quoted = '"' + HOSTILE.replace('"', '""') + '"'
     head, row = "sentence1,sentence2", f"{quoted},B."
     if kind == "verification":
@@ -127,12 +127,12 @@ def test_a_page_is_whole_and_hostile_texts_are_texts(planned, kind):
     assert not re.search(r"https?://|src=|@import", html)
 
 
-def test_a_page_that_is_too_large_is_named(planned):
+def test_oversized_page_is_reported(planned):
     long = "word " * 9000
     with pytest.raises(InputError, match=r"HIT 1 .*Question has .* bytes; expected 1 to 65535"):
         planned("conditions", f"sentence1,sentence2\n{long},B\n")
 
 
-def test_dialogues_belong_to_tuples(planned):
+def test_dialogues_are_for_tuples_only(planned):
     with pytest.raises(InputError, match="kind is 'conditions', which has no dialogues"):
         conditions.KIND.plan("x.csv", "dialogues.jsonl", SettingsFile(kind="conditions"), "en")

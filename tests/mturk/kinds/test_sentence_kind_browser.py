@@ -57,7 +57,7 @@ def sent_past_the_page(page, frame):
     return frame.locator("li").all_inner_texts()
 
 
-def test_conditions_by_keyboard_with_both_errors_refused(page, study, pairs_csv):
+def test_conditions_by_keyboard(page, study, pairs_csv):
     study.publish("conditions", pairs_csv, pairs_per_hit=3)
     frame = accepted(page, study)
     order = frame.locator(".part[data-role=part]").count()
@@ -98,7 +98,7 @@ def test_conditions_by_keyboard_with_both_errors_refused(page, study, pairs_csv)
     assert all(float(text) > 0 for name, text in fields.items() if name.startswith("seconds"))
 
 
-def test_the_server_refuses_what_the_page_would_not_send(page, study, pairs_csv):
+def test_server_validates_like_page(page, study, pairs_csv):
     study.publish("conditions", pairs_csv, pairs_per_hit=3)
     frame = accepted(page, study)
     for number in (1, 2):
@@ -141,7 +141,7 @@ def test_verification_by_keyboard(page, study, triplets_csv):
     assert [text for name, text in fields.items() if name.startswith("not-")] == ["yes"]
 
 
-def test_the_box_takes_a_level_back_and_the_server_refuses_both(page, study, triplets_csv):
+def test_box_clears_level_and_server_refuses_both(page, study, triplets_csv):
     study.publish("verification", triplets_csv, pairs_per_hit=4)
     frame = accepted(page, study)
     levels = frame.locator(".levels").first.locator("input")
@@ -177,7 +177,7 @@ def planned(kind, tmp_path, language="en"):
     return html.as_uri()
 
 
-def test_the_page_remarks_on_what_the_program_remarks_on(page, tmp_path):
+def test_page_and_python_remarks_agree(page, tmp_path):
     page.goto(planned("conditions", tmp_path))
     assert page.locator("#submit").is_disabled()
     assert page.locator("#instruction").get_attribute("open") is not None

@@ -23,19 +23,19 @@ def said(read, path):
     return [(problem.line, problem.message) for problem in caught.value.problems]
 
 
-def test_pairs_have_the_same_ids_in_any_order(written):
+def test_pair_ids_do_not_depend_on_order(written):
     one = read_pairs(written("sentence1,sentence2\nA,B\nC,D\n"))
     other = read_pairs(written("source,sentence2,sentence1\nx,D,C\ny,B,A\n"))
     assert one == other[::-1]
     assert one[0].tuple_id == one[0].group == pair_id("A", "B") != pair_id("B", "A")
 
 
-def test_texts_are_kept_as_they_are(written):
+def test_texts_are_unchanged(written):
     [part] = read_pairs(written('sentence1,sentence2\n"  A ""b"", ü ",B\u202e🙂\n'))
     assert part.item_ids == ('  A "b", ü ', "B\u202e🙂")
 
 
-def test_all_that_is_wrong_with_pairs(written):
+def test_all_problems_of_pairs_are_reported(written):
     found = said(read_pairs, written("sentence1,sentence2\nA,B\n ,B\nA, A\nA,B\nA\n"))
     assert [line for line, _ in found] == [3, 4, 5, 6]
     assert [message.partition(";")[0] for _, message in found[:3]] == [
@@ -45,14 +45,14 @@ def test_all_that_is_wrong_with_pairs(written):
     ]
 
 
-def test_missing_columns_are_named(written):
+def test_missing_columns_are_reported(written):
     [(_, message)] = said(read_triplets, written("sentence1,condition\nA,B\n"))
     assert message == "no column sentence2; existing columns are sentence1, condition"
     [(_, message)] = said(read_pairs, written("sentence1,sentence2\n"))
     assert message == "has no rows; expected sentence pairs"
 
 
-def test_triplets_have_the_files_uids_or_the_numbers_of_rows(written):
+def test_triplet_uids_default_to_row_numbers(written):
     with_uids = read_triplets(written("uid,sentence1,sentence2,condition\nu7,A,B,c\nu8,A,B,d\n"))
     assert [one.tuple_id for one in with_uids] == ["u7", "u8"]
     assert {one.group for one in with_uids} == {pair_id("A", "B")}
@@ -61,7 +61,7 @@ def test_triplets_have_the_files_uids_or_the_numbers_of_rows(written):
     assert without[1].item_ids == ("A", "B", "d")
 
 
-def test_all_that_is_wrong_with_triplets(written):
+def test_all_problems_of_triplets_are_reported(written):
     text = "uid,sentence1,sentence2,condition\nu,A,B,\nu,A,B,c\n,A,B,c\n" + f"{'x' * 101},A,B,c\n"
     assert [message.partition(";")[0] for _, message in said(read_triplets, written(text))] == [
         "condition is empty",
@@ -71,7 +71,7 @@ def test_all_that_is_wrong_with_triplets(written):
     ]
 
 
-def test_truth_is_labels_or_what_was_intended(written):
+def test_truth_from_labels_or_intended_similarity(written):
     labels = written("sentence1,sentence2,condition,label\nA,B,c,4\nA,B,d,\n")
     assert read_truth(labels) == {(pair_id("A", "B"), "c"): 4.0}
     intended = written("sentence1,sentence2,condition,intended\nA,B,c,high\nA,B,d,low\n")

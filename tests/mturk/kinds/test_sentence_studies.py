@@ -16,7 +16,7 @@ def rows(path):
         return list(csv.DictReader(file))
 
 
-def test_from_pairs_to_a_data_set(study, pairs_csv):
+def test_pairs_to_data_set_end_to_end(study, pairs_csv):
     study.publish("conditions", pairs_csv, pairs_per_hit=2)
     study.simulate("--workers", "2", "--return-rate", "0.2")
     collected = study.collect("conditions.csv")
@@ -60,7 +60,7 @@ def test_from_pairs_to_a_data_set(study, pairs_csv):
     }
 
 
-def test_status_collect_and_batch_speak_of_what_the_study_is_of(study, triplets_csv):
+def test_output_uses_terms_of_kind(study, triplets_csv):
     study.publish("verification", triplets_csv, assignments=2, pairs_per_hit=4)
     study.simulate("--workers", "1", "--truth", triplets_csv)
     said = study.run("status", "--ledger", study.ledger)
@@ -84,9 +84,7 @@ def test_status_collect_and_batch_speak_of_what_the_study_is_of(study, triplets_
     assert lacking.startswith("4 answers of 4 triplets are missing")
 
 
-def test_publishing_again_changes_nothing_and_another_kind_is_another_study(
-    study, pairs_csv, triplets_csv
-):
+def test_republication_and_other_kind(study, pairs_csv, triplets_csv):
     assert "1 HITs" in study.publish("conditions", pairs_csv)
     before = study.running.annotations()
     assert "1 published before" in study.publish("conditions", pairs_csv)
@@ -97,7 +95,7 @@ def test_publishing_again_changes_nothing_and_another_kind_is_another_study(
     assert "was created with kind 'conditions', not 'verification'" in study.said
 
 
-def test_a_worker_who_says_nothing_valid_is_left_out_and_counted(study, triplets_csv):
+def test_worker_without_valid_answers_is_excluded(study, triplets_csv):
     study.publish("verification", triplets_csv, assignments=1, pairs_per_hit=4)
     from mturk.service.rules.work import WorkerService
 
@@ -116,7 +114,7 @@ def test_a_worker_who_says_nothing_valid_is_left_out_and_counted(study, triplets
     }
 
 
-def test_the_review_tells_what_to_look_at(study, pairs_csv):
+def test_review_contains_remarks(study, pairs_csv):
     study.publish("conditions", pairs_csv)
     truth = study.file(
         "truth.csv",
@@ -137,7 +135,7 @@ def test_the_review_tells_what_to_look_at(study, pairs_csv):
 
 
 @pytest.mark.parametrize("kind", ["tuples", "conditions", "verification"])
-def test_every_kind_has_a_default_file_that_can_be_used(study, kind):
+def test_default_settings_file_of_each_kind_is_valid(study, kind):
     from mturk.study.settings_file import default_settings, read_settings
 
     text = study.run("estimate", "--default-config", kind)
@@ -149,7 +147,7 @@ def test_every_kind_has_a_default_file_that_can_be_used(study, kind):
     assert ("pairs_per_hit" in names) == (kind != "tuples") != ("dialogues_per_hit" in names)
 
 
-def test_settings_of_dialogues_are_none_of_sentence_pairs(study, pairs_csv):
+def test_dialogue_settings_are_refused_for_sentence_pairs(study, pairs_csv):
     config = study.file(
         "c.toml", 'kind = "conditions"\ndialogues_per_hit = 2\nlanguage_check = true\n'
     )
@@ -158,7 +156,7 @@ def test_settings_of_dialogues_are_none_of_sentence_pairs(study, pairs_csv):
     assert "c.toml:3: unknown option language_check; expected" in study.said
 
 
-def test_tuples_need_dialogues_and_pairs_have_none(study, pairs_csv):
+def test_dialogues_required_for_tuples_only(study, pairs_csv):
     study.run("estimate", pairs_csv, code=2)
     assert "missing --dialogues, required for kind 'tuples'" in study.said
     config = study.config("conditions")

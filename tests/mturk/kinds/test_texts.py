@@ -16,12 +16,12 @@ def shape(value):
 
 
 @pytest.mark.parametrize("kind", ["conditions", "verification"])
-def test_both_languages_have_the_same_texts(kind):
+def test_texts_of_both_languages_have_same_structure(kind):
     english, german = (built_in_texts(f"mturk.kinds.{kind}", language) for language in LANGUAGES)
     assert shape(english) == shape(german)
 
 
-def test_both_languages_have_the_same_lists_of_words():
+def test_word_lists_of_both_languages_have_same_names():
     english, german = (
         built_in_texts("mturk.kinds.conditions", language, "words") for language in LANGUAGES
     )
@@ -31,7 +31,7 @@ def test_both_languages_have_the_same_lists_of_words():
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_no_good_example_is_remarked_on(language):
+def test_good_examples_have_no_remarks(language):
     texts = built_in_texts("mturk.kinds.conditions", language)
     shown = [texts["example"], *texts["rules"], *texts["more"]]
     good = [
@@ -44,7 +44,7 @@ def test_no_good_example_is_remarked_on(language):
     assert [one for one in good if find_remark(*one)] == []
 
 
-def test_levels_are_the_scale():
+def test_levels_match_scale():
     for language in LANGUAGES:
         levels = [
             one["level"] for one in built_in_texts("mturk.kinds.verification", language)["levels"]
@@ -53,7 +53,7 @@ def test_levels_are_the_scale():
 
 
 @pytest.mark.parametrize("kind", ["conditions", "verification"])
-def test_there_is_a_test_for_the_default_language(kind):
+def test_default_language_has_test(kind):
     from mturk.study.qualification import built_in_test
 
     assert built_in_test(default_settings(kind, "en")).pass_at == 75

@@ -21,7 +21,7 @@ def rows_of(text):
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def test_the_columns_are_those_of_the_requesters_site(study):
+def test_columns_match_requester_website(study):
     study.submit_all(["A1"])
     text, unreadable = exported(study)
     header = next(csv.reader(io.StringIO(text)))
@@ -39,7 +39,7 @@ def test_the_columns_are_those_of_the_requesters_site(study):
     assert unreadable == []
 
 
-def test_an_assignment_is_a_row_with_all_that_is_known(study):
+def test_one_row_per_assignment(study):
     first = study.hit_ids()[0]
     study.work.register("A1", country="DE")
     its_id = study.submit("A1", first, comment='a "b",\nc; =1', after=61.6)
@@ -69,7 +69,7 @@ def test_an_assignment_is_a_row_with_all_that_is_known(study):
     assert (row["Approve"], row["Reject"]) == ("", "")
 
 
-def test_rates_count_by_period_and_worker(study):
+def test_approval_rates_per_period_and_worker(study):
     first, second = study.hit_ids()
     old = study.submit("A1", first)
     study.client.approve_assignment(AssignmentId=old)
@@ -86,7 +86,7 @@ def test_rates_count_by_period_and_worker(study):
     assert other["LifetimeApprovalRate"] == "0% (0/0)"
 
 
-def test_bws_reads_the_same_judgments_from_it(study, tmp_path):
+def test_bws_reads_same_judgments(study, tmp_path):
     study.submit_all(["A1", "A2"], comment='„x“, "y"\nz')
     text, _ = exported(study)
     (tmp_path / "batch.csv").write_text(text, encoding="utf-8")
@@ -101,7 +101,7 @@ def _said(found):
     return sorted(zip(map(str, found.records()), *columns, strict=True))
 
 
-def test_marked_it_is_a_sheet_of_decisions(study, tmp_path):
+def test_marked_file_is_review_sheet(study, tmp_path):
     ids = study.submit_all(["A1", "A2"])
     text, _ = exported(study)
     rows = rows_of(text)
@@ -119,7 +119,7 @@ def test_marked_it_is_a_sheet_of_decisions(study, tmp_path):
     assert found.unmarked == len(ids) - 2
 
 
-def test_a_hit_that_was_deleted_is_told_of_by_the_ledger(study):
+def test_deleted_hit_is_taken_from_ledger(study):
     first = study.hit_ids()[0]
     one = study.submit("A1", first)
     study.collect()
@@ -134,7 +134,7 @@ def test_a_hit_that_was_deleted_is_told_of_by_the_ledger(study):
     assert after["Expiration"] == ""
 
 
-def test_an_answer_that_cannot_be_read_is_named(study):
+def test_unreadable_answer_is_reported(study):
     its_id = study.submit("A1", study.hit_ids()[0])
     study.collect()
     with study.book.transaction() as connection:  # the service itself sends no such answer
@@ -152,7 +152,7 @@ def test_an_answer_that_cannot_be_read_is_named(study):
         int(datetime(2037, 1, 1, tzinfo=UTC).timestamp()),
     )
 )
-def test_times_are_those_of_the_pacific_coast(at):
+def test_pacific_time(at):
     # summer time from the second Sunday in March to the first in November, 2 o'clock, since 2007
     utc = datetime.fromtimestamp(at, UTC)
     begins = sunday(utc.year, 3, 8) + timedelta(hours=10)  # 2 o'clock PST
@@ -177,5 +177,5 @@ def sunday(year, month, day):
         (datetime(2026, 1, 1, 3), "Wed Dec 31 19:00:00 PST 2025"),
     ],
 )
-def test_the_clocks_change_at_two(utc, text):
+def test_daylight_saving_changes_at_two(utc, text):
     assert pacific(utc.replace(tzinfo=UTC).timestamp()) == text

@@ -14,7 +14,7 @@ from mturk.study.client import (
 )
 
 
-def test_names_and_addresses():
+def test_endpoint_names_and_addresses():
     assert resolve("local") == Endpoint(LOCAL, loopback=True)
     assert resolve("sandbox") == Endpoint(SANDBOX, loopback=False)
     assert resolve("https://study.example.org:8443/") == Endpoint(
@@ -35,7 +35,7 @@ def test_names_and_addresses():
         "http://user:secret@h", "http://h:port", "http://[::1",
     ],
 )  # fmt: skip
-def test_anything_else_is_refused(wrong):
+def test_invalid_endpoints_are_refused(wrong):
     with pytest.raises(ValueError, match="local, sandbox, production or an address"):
         resolve(wrong)
 
@@ -43,13 +43,13 @@ def test_anything_else_is_refused(wrong):
 @pytest.mark.parametrize(
     "name", ["production", PRODUCTION, f"{PRODUCTION.upper()[:5]}{PRODUCTION[5:]}/"]
 )
-def test_production_closed_and_is_only_called_where_one_insists(name):
+def test_production_requires_confirmation(name):
     with pytest.raises(ValueError, match="closed on 2026-09-30"):
         resolve(name)
     assert resolve("production", insist_on_production=True) == Endpoint(PRODUCTION, loopback=False)
 
 
-def test_the_service_is_reached_without_keys_region_or_proxy(running, monkeypatch):
+def test_local_service_needs_no_keys_region_or_proxy(running, monkeypatch):
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("AWS_ENDPOINT_URL_MTURK", "http://127.0.0.1:9")
@@ -60,7 +60,7 @@ def test_the_service_is_reached_without_keys_region_or_proxy(running, monkeypatc
     assert client.meta.endpoint_url == running.url
 
 
-def test_keys_that_are_configured_are_used(running, monkeypatch):
+def test_configured_keys_are_used(running, monkeypatch):
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAMINE")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "mine")
     seen = []
@@ -73,20 +73,20 @@ def test_keys_that_are_configured_are_used(running, monkeypatch):
     assert b"/us-east-1/mturk-requester/aws4_request" in seen[0]
 
 
-def test_without_keys_a_service_elsewhere_is_not_called():
+def test_remote_service_requires_keys():
     client = connect(Endpoint("http://192.0.2.1", loopback=False), timeout=0.2, max_attempts=1)
     with pytest.raises(ServiceError, match="expected AWS_ACCESS_KEY_ID"), translate_errors():
         client.get_account_balance()
 
 
-def test_nobody_listening_is_said_at_once():
+def test_missing_service_is_reported_immediately():
     with pytest.raises(
         ServiceError, match=r"does not respond .*start the service with `mturk-hits serve`"
     ):
         connect(Endpoint("http://127.0.0.1:1", loopback=True))
 
 
-def test_a_boto3_without_mturk_is_explained(running, monkeypatch):
+def test_boto3_without_mturk_is_reported(running, monkeypatch):
     """botocore drops services that are gone; the loader here lists what it has, less this one."""
     from botocore.loaders import Loader
 
@@ -99,13 +99,13 @@ def test_a_boto3_without_mturk_is_explained(running, monkeypatch):
         connect(resolve(running.url))
 
 
-def test_settings_that_cannot_be_used_are_explained(running, monkeypatch):
+def test_invalid_aws_settings_are_reported(running, monkeypatch):
     monkeypatch.setenv("AWS_PROFILE", "nobody")
     with pytest.raises(ServiceError, match=r"the AWS settings are invalid: .*nobody"):
         connect(resolve(running.url))
 
 
-def test_a_refusal_and_silence_are_sentences(running):
+def test_refusals_and_timeouts_are_reported(running):
     client = connect(resolve(running.url), max_attempts=1)
     unknown = r"GetHIT was refused: .*3NONE.* \(AWS.MechanicalTurk.HITDo"
     with pytest.raises(ServiceError, match=unknown), translate_errors():
@@ -119,7 +119,7 @@ def test_a_refusal_and_silence_are_sentences(running):
         impatient.get_account_balance()
 
 
-def test_an_answer_that_broke_off_is_none(running):
+def test_truncated_response_is_an_error(running):
     """botocore itself takes it for an empty answer."""
     client = connect(resolve(running.url), max_attempts=1)
     running.faults.choose = lambda operation, number: "drop after"

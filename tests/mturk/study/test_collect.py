@@ -21,7 +21,7 @@ def rows_of(path):
         return list(csv.DictReader(file))
 
 
-def test_what_workers_said_becomes_judgments_that_bws_reads(study, tmp_path):
+def test_bws_reads_collected_judgments(study, tmp_path):
     submitted = study.submit_all(["A1", "A2"], comment='„Käse“, "x";\n=1+1')
     found = study.collect()
     assert (found.n_hits_read, found.n_new, found.n_changed, found.deleted_hits) == (2, 4, 0, ())
@@ -45,7 +45,7 @@ def test_what_workers_said_becomes_judgments_that_bws_reads(study, tmp_path):
     assert "d3-1,d3,0.5,4,2,0" in done.stdout.splitlines()
 
 
-def test_collecting_again_asks_only_for_hits_with_news(study):
+def test_repeated_collection_reads_changed_hits_only(study):
     first, second = study.hit_ids()
     one = study.submit("A1", first)
     assert study.collect().n_new == 1
@@ -61,7 +61,7 @@ def test_collecting_again_asks_only_for_hits_with_news(study):
     assert [a.status for a in study.book.assignments()] == ["Approved", "Submitted"]
 
 
-def test_a_rejection_that_was_overridden_elsewhere_is_noticed(study):
+def test_overridden_rejection_is_detected(study):
     one = study.submit("A1", study.hit_ids()[0])
     study.client.reject_assignment(AssignmentId=one, RequesterFeedback="no")
     study.collect()
@@ -71,14 +71,14 @@ def test_a_rejection_that_was_overridden_elsewhere_is_noticed(study):
     assert (kept.status, kept.rejection_time) == ("Approved", None)
 
 
-def test_an_automatic_approval_is_noticed(study):
+def test_automatic_approval_is_detected(study):
     study.submit("A1", study.hit_ids()[0])
     study.collect()
     study.running.clock.advance(study.settings.auto_approval_delay + 1)
     assert study.collect().n_changed == 1
 
 
-def test_more_than_a_page_of_assignments_is_collected(make_study):
+def test_several_pages_of_assignments_are_collected(make_study):
     study = make_study(assignments=205)
     hit_id = study.hit_ids()[0]
     fields = study.fields(hit_id)
@@ -90,7 +90,7 @@ def test_more_than_a_page_of_assignments_is_collected(make_study):
     assert study.collect().n_hits_read == 0
 
 
-def test_the_answer_is_kept_as_it_came(study):
+def test_answers_are_stored_unchanged(study):
     one = study.submit("A1", study.hit_ids()[0], comment="<b>&amp; \r\n🙂")
     study.collect()
     (kept,) = study.book.assignments()
@@ -101,7 +101,7 @@ def test_the_answer_is_kept_as_it_came(study):
 
 @pytest.mark.parametrize("operation", ["ListHITs", "ListAssignmentsForHIT"])
 @pytest.mark.parametrize("fault", ["error", "drop after"])
-def test_where_the_service_fails_the_same_again_goes_on(study, operation, fault):
+def test_collection_continues_after_service_failure(study, operation, fault):
     study.submit_all(["A1"])
     study.running.faults.choose = lambda called, number: fault if called == operation else None
     with pytest.raises(ServiceError):
@@ -111,7 +111,7 @@ def test_where_the_service_fails_the_same_again_goes_on(study, operation, fault)
     assert len(study.book.assignments()) == 2
 
 
-def test_what_was_deleted_at_the_service_is_kept_and_named(study):
+def test_deleted_hits_are_kept_and_reported(study):
     first = study.hit_ids()[0]
     one = study.submit("A1", first)
     study.collect()
@@ -123,7 +123,7 @@ def test_what_was_deleted_at_the_service_is_kept_and_named(study):
     assert len(study.book.assignments()) == 1
 
 
-def test_what_is_no_judgment_is_left_out_and_counted(study, tmp_path):
+def test_invalid_answers_are_excluded_and_counted(study, tmp_path):
     first, second = study.hit_ids()
     rejected = study.submit("A1", first)
     study.client.reject_assignment(AssignmentId=rejected, RequesterFeedback="guessing")
@@ -148,7 +148,7 @@ def test_what_is_no_judgment_is_left_out_and_counted(study, tmp_path):
     ]
 
 
-def test_an_answer_that_is_no_form_is_left_out(study):
+def test_unreadable_answer_is_excluded(study):
     study.submit("A1", study.hit_ids()[0])
     study.collect()
     with study.book.transaction() as connection:  # the service itself sends no such answer
@@ -157,7 +157,7 @@ def test_an_answer_that_is_no_form_is_left_out(study):
     assert (found.judgments, found.counts) == (None, {"unreadable": 1})
 
 
-def test_where_one_answer_does_not_tell_the_order_no_row_does(study, tmp_path):
+def test_missing_order_drops_order_of_all_rows(study, tmp_path):
     first, second = study.hit_ids()
     study.submit("A1", first)
     study.submit(
@@ -171,13 +171,13 @@ def test_where_one_answer_does_not_tell_the_order_no_row_does(study, tmp_path):
     assert len(read_judgments(tmp_path / "j.csv")) == 4
 
 
-def test_before_the_first_answer_the_file_is_a_header(study, tmp_path):
+def test_without_answers_file_has_header_only(study, tmp_path):
     study.collect()
     write_answers(read_valid_answers(study.book), tmp_path / "j.csv")
     assert (tmp_path / "j.csv").read_text() == f"{HEADER}\n"
 
 
-def test_ids_and_times_as_the_service_has_them_only_on_request(study):
+def test_worker_ids_are_written_on_request_only(study):
     submitted = study.submit_all(["A1", "A2"])
     study.collect()
     assert worker_ids(study.client, study.book) == {
@@ -188,12 +188,12 @@ def test_ids_and_times_as_the_service_has_them_only_on_request(study):
     )
 
 
-def test_a_hit_that_the_service_never_had_is_a_lookup_error(study):
+def test_unknown_hit_is_lookup_error(study):
     with pytest.raises(LookupError):
         update_hit(study.client, study.book, "3" + "A" * 29, worker_namer(study.book))
 
 
-def test_two_collectors_at_a_time_collect_once(study):
+def test_concurrent_collectors_store_once(study):
     study.submit_all(["A1"])
     with Ledger.open(study.path) as other:
         assert study.collect().n_new == 2

@@ -4,7 +4,7 @@ from mturk.study.cost import estimate_cost, format_estimate
 from mturk.study.settings import Settings
 
 
-def test_hits_of_different_sizes_have_different_fees():
+def test_fee_depends_on_number_of_assignments():
     # 5 x (0.25 + 0.05) + 10 x (0.25 + 0.10): from ten assignments on the fee doubles
     price = estimate_cost([5, 10], Settings(reward=Decimal("0.25")))
     assert (price.hits, price.assignments) == (2, 15)
@@ -13,11 +13,11 @@ def test_hits_of_different_sizes_have_different_fees():
     )  # fmt: skip
 
 
-def test_a_fee_is_at_least_a_cent():
+def test_minimum_fee_is_one_cent():
     assert estimate_cost([3], Settings(reward=Decimal("0.01"))).fees == Decimal("0.03")
 
 
-def test_the_wage_is_that_of_the_expected_speed():
+def test_wage_uses_expected_seconds():
     # 60 HITs of 90 s are 1.5 hours: 60 x 0.30 / 1.5 = 12 dollars, x 0.5 = 6 of the currency
     settings = Settings(
         reward=Decimal("0.30"), expected_seconds=90, exchange_rate=Decimal("0.5"),
@@ -30,7 +30,7 @@ def test_the_wage_is_that_of_the_expected_speed():
     assert price.reward_for_minimum == Decimal("0.70")
 
 
-def test_the_reward_that_is_advised_reaches_the_minimum_and_a_cent_less_does_not():
+def test_suggested_reward_is_smallest_for_minimum_wage():
     for seconds in (7, 31, 60, 61, 599):
         settings = Settings(reward=Decimal("0.01"), expected_seconds=seconds)
         advised = estimate_cost([5], settings).reward_for_minimum
@@ -45,7 +45,7 @@ def test_no_hits_cost_nothing():
     assert (price.total, price.assignments) == (0, 0)
 
 
-def test_only_a_service_of_ones_own_is_called_imaginary():
+def test_only_own_service_is_labelled_simulated():
     price = estimate_cost([5], Settings())
     assert format_estimate(price, imaginary=True).count("simulated") == 2
     assert "simulated" not in format_estimate(price, imaginary=False)

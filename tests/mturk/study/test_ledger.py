@@ -46,7 +46,7 @@ def ledger(path):
         yield book
 
 
-def test_what_is_meant_is_written_with_all_that_resuming_needs(ledger):
+def test_planned_hits_are_stored_completely(ledger):
     study = ledger.study()
     assert (study.endpoint, study.settings, study.created) == (HERE, Settings(), 100.0)
     assert study.hit_type_id is None
@@ -63,7 +63,7 @@ def test_what_is_meant_is_written_with_all_that_resuming_needs(ledger):
     ]
 
 
-def test_settings_come_back_as_they_went_in(path):
+def test_settings_round_trip(path):
     odd = Settings(
         reward=Decimal("1.05"), countries=("DE", "AT"), own_qualifications=(), pseudonyms=False,
         consent="Zeile 1\nZeile 2 „ü“",
@@ -74,12 +74,12 @@ def test_settings_come_back_as_they_went_in(path):
         assert book.study().settings == odd
 
 
-def test_only_the_owner_may_read_it(ledger, path):
+def test_only_owner_may_read_ledger(ledger, path):
     files = [path, *(f"{path}{end}" for end in ("-wal", "-shm"))]
     assert [stat.S_IMODE(os.stat(file).st_mode) for file in files] == [0o600] * 3
 
 
-def test_every_commit_waits_for_the_disk(ledger):
+def test_commits_are_synchronous(ledger):
     settings = [
         ledger.connection.execute(f"PRAGMA {name}").fetchone()[0]
         for name in ("journal_mode", "synchronous", "foreign_keys")
@@ -87,7 +87,7 @@ def test_every_commit_waits_for_the_disk(ledger):
     assert settings == ["wal", 2, 1]
 
 
-def test_a_hit_goes_from_meant_to_sent_to_created(ledger):
+def test_hit_state_transitions(ledger):
     ledger.mark_sent([1], 5.0)
     ledger.mark_sent([1], 9.0)
     assert (ledger.hits()[0].state, ledger.hits()[0].first_sent) == ("sent", 5.0)
@@ -106,7 +106,7 @@ def test_a_hit_goes_from_meant_to_sent_to_created(ledger):
     assert ledger.hits()[0].state == "created"
 
 
-def test_steps_that_cannot_follow_are_refused(ledger):
+def test_invalid_state_transitions_are_refused(ledger):
     ledger.mark_created(1, "H1", 5, 1.0)
     ledger.mark_sent([1, 2], 2.0)
     assert [hit.state for hit in ledger.hits()] == ["created", "sent", "meant"]
@@ -119,7 +119,7 @@ def test_steps_that_cannot_follow_are_refused(ledger):
     assert [hit.hit_id for hit in ledger.hits()] == ["H1", None, None]
 
 
-def test_the_same_study_again_is_fine_and_may_change_what_no_hit_depends_on(ledger):
+def test_repeated_study_may_change_changeable_settings(ledger):
     ledger.mark_sent([1], 1.0)
     later = Settings(spending_limit=Decimal("50.00"), lifetime=3600)
     ledger.start_study(HERE, later, PLANS, 200.0)
@@ -128,13 +128,13 @@ def test_the_same_study_again_is_fine_and_may_change_what_no_hit_depends_on(ledg
     assert ledger.hits()[0].state == "sent"
 
 
-def test_a_page_rendered_otherwise_later_leaves_what_was_meant(ledger):
+def test_stored_question_is_not_replaced(ledger):
     ledger.mark_sent([1], 1.0)
     ledger.start_study(HERE, Settings(), [replace(p, question="<new/>") for p in PLANS], 200.0)
     assert ledger.question(3) == "<q n='3'/>"
 
 
-def test_another_study_is_refused_with_every_difference(ledger, path):
+def test_other_study_is_refused_with_all_differences(ledger, path):
     ledger.mark_sent([1], 1.0)
     other = Settings(reward=Decimal("0.99"), pseudonyms=False)
     with pytest.raises(InputError) as refused:
@@ -145,13 +145,13 @@ def test_another_study_is_refused_with_every_difference(ledger, path):
     assert len(said) == 4
     assert said[0].startswith(f"{path}: belongs to the service {HERE}, not https://else.where; ")
     assert "created with reward 0.30, not 0.99" in said[1]
-    assert "begun with pseudonyms True, not False" in said[2]
+    assert "created with pseudonyms True, not False" in said[2]
     assert "2 of 4 HITs differ from those in the ledger (2, 4)" in said[3]
     assert ledger.study().settings == Settings()
     assert len(ledger.hits()) == 3
 
 
-def test_before_anything_was_sent_the_study_may_still_change(ledger):
+def test_unsent_study_may_change(ledger):
     other = Settings(reward=Decimal("0.99"))
     ledger.start_study(HERE, other, [plan(1, "y")], 200.0)
     assert [hit.annotation for hit in ledger.hits()] == ["giccs:y:0:1"]
@@ -162,7 +162,7 @@ def test_before_anything_was_sent_the_study_may_still_change(ledger):
         ledger.start_study(HERE, Settings(), PLANS, 300.0)
 
 
-def test_further_hits_are_numbered_on_and_written_once(ledger):
+def test_added_hits_are_numbered_and_stored_once(ledger):
     more = [plan(1, "x:1"), plan(2, "x:1")]
     assert ledger.add_hits(more, 2) == 2
     assert ledger.add_hits([*more, plan(3, "x:1")], 2) == 1
@@ -174,7 +174,7 @@ def test_further_hits_are_numbered_on_and_written_once(ledger):
     ledger.start_study(HERE, Settings(), PLANS, 200.0)  # publishing the study again leaves them
 
 
-def test_assignments_are_kept_once_and_only_the_review_changes_them(ledger):
+def test_only_review_changes_stored_assignments(ledger):
     ledger.mark_created(1, "H1", 5, 1.0)
     assert ledger.store_assignments([SAID, replace(SAID, assignment_id="A2", submit_time=1.0)]) == (
         2,
@@ -191,14 +191,14 @@ def test_assignments_are_kept_once_and_only_the_review_changes_them(ledger):
     assert kept[1] == replace(SAID, status="Approved", approval_time=9.0, feedback="danke")
 
 
-def test_an_assignment_of_an_unknown_hit_is_refused_whole(ledger):
+def test_assignment_of_unknown_hit_is_refused(ledger):
     ledger.mark_created(1, "H1", 5, 1.0)
     with pytest.raises(sqlite3.IntegrityError):
         ledger.store_assignments([SAID, replace(SAID, assignment_id="A2", hit_id="H9")])
     assert ledger.assignments() == ()
 
 
-def test_actions_are_meant_once_and_tell_how_far_they_are(ledger):
+def test_actions_are_planned_once_and_have_states(ledger):
     bonus = Action("b1", "bonus", "A1", "0.50", "Danke")
     assert ledger.plan_actions([bonus, Action("a1", "approve", "A1")], 5.0) == 2
     ledger.set_action_state("b1", "sent", 6.0)
@@ -209,7 +209,7 @@ def test_actions_are_meant_once_and_tell_how_far_they_are(ledger):
         ledger.set_action_state("b9", "done", 7.0)
 
 
-def test_a_transaction_is_all_or_nothing(ledger):
+def test_transaction_is_atomic(ledger):
     def half():
         with ledger.transaction() as connection:
             connection.execute("DELETE FROM part")
@@ -220,7 +220,7 @@ def test_a_transaction_is_all_or_nothing(ledger):
     assert len(ledger.parts()) == 3
 
 
-def test_no_ledger_no_database_another_database_another_version(tmp_path, path):
+def test_files_that_are_not_ledgers_are_refused(tmp_path, path):
     with pytest.raises(
         InputError, match="ledger not found; expected a file created by mturk-hits publish"
     ):
@@ -241,7 +241,7 @@ def test_no_ledger_no_database_another_database_another_version(tmp_path, path):
         Ledger.open(path)
 
 
-def test_an_empty_ledger_says_so(path):
+def test_empty_ledger_is_reported(path):
     with (
         Ledger.open(path, create=True) as book,
         pytest.raises(InputError, match="contains no study"),
@@ -263,7 +263,7 @@ with Ledger.open(sys.argv[1]) as book, book.exclusive_lock():
 """
 
 
-def test_of_two_processes_the_second_is_told_to_wait(ledger, path):
+def test_second_process_is_refused_by_lock(ledger, path):
     with ledger.exclusive_lock():
         done = other_process(ALONE, path)
         assert "another mturk-hits process uses this ledger; wait until it has ended" in done.stderr
@@ -271,7 +271,7 @@ def test_of_two_processes_the_second_is_told_to_wait(ledger, path):
     assert other_process(ALONE, path).stdout == "in\n"
 
 
-def test_others_may_read_and_collect_meanwhile(ledger, path):
+def test_reading_and_collecting_are_possible_during_lock(ledger, path):
     ledger.mark_created(1, "H1", 5, 1.0)
     code = """
 import sys, json
@@ -286,7 +286,7 @@ with Ledger.open(sys.argv[1]) as book:
     assert len(ledger.assignments()) == 1
 
 
-def test_the_end_of_a_killed_process_frees_the_ledger(ledger, path):
+def test_killed_process_releases_lock(ledger, path):
     code = """
 import os, signal, sys
 book = Ledger.open(sys.argv[1])
@@ -301,7 +301,7 @@ with book.exclusive_lock():
     assert len(ledger.parts()) == 3
 
 
-def test_two_processes_that_make_the_same_ledger_at_once_both_get_it(path):
+def test_two_processes_can_create_same_ledger(path):
     code = """
 import sys
 with Ledger.open(sys.argv[1], create=True) as book:
@@ -324,7 +324,7 @@ def filled(path):
         book.store_assignments([replace(SAID, assignment_id=f"A{number}") for number in range(200)])
 
 
-def test_a_ledger_whose_pages_do_not_fit_together_is_refused(path):
+def test_inconsistent_ledger_is_refused(path):
     """Without a look at all of it rows are missing and nobody says so."""
     filled(path)
     content = bytearray(Path(path).read_bytes())
@@ -342,7 +342,7 @@ def test_a_ledger_whose_pages_do_not_fit_together_is_refused(path):
     assert all(said.startswith(path) for said in refused)
 
 
-def test_an_answer_that_belongs_to_no_hit_is_damage(path):
+def test_assignment_without_hit_is_damage(path):
     filled(path)
     with sqlite3.connect(path) as connection:  # does not watch what refers to what
         connection.execute("UPDATE assignment SET hit_id = 'H7' WHERE assignment_id = 'A7'")
@@ -351,7 +351,7 @@ def test_an_answer_that_belongs_to_no_hit_is_damage(path):
         Ledger.open(path)
 
 
-def test_settings_that_cannot_be_read_are_damage(path):
+def test_unreadable_settings_are_damage(path):
     filled(path)
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE study SET value = substr(value, 9) WHERE key = 'settings'")
@@ -364,7 +364,7 @@ def test_settings_that_cannot_be_read_are_damage(path):
             book.parts()
 
 
-def test_a_full_disk_is_said_as_the_system_says_it_and_nothing_is_written(path):
+def test_full_disk_is_os_error_and_nothing_is_written(path):
     """SQLite's own limit on a file's size stands for the disk's."""
     filled(path)
 
@@ -383,7 +383,7 @@ def test_a_full_disk_is_said_as_the_system_says_it_and_nothing_is_written(path):
         assert len(book.assignments()) == 200
 
 
-def test_after_a_full_disk_the_same_ledger_goes_on(path):
+def test_ledger_is_usable_after_full_disk(path):
     filled(path)
     with Ledger.open(path) as book:
         pages = book.connection.execute("PRAGMA page_count").fetchone()[0]

@@ -21,13 +21,13 @@ def ledger(tmp_path):
         yield book
 
 
-def test_a_pseudonym_is_the_start_of_an_hmac():
+def test_pseudonym_is_hmac_prefix():
     key = bytes(range(32))
     expected = hmac.new(key, "A1Ü".encode(), hashlib.sha256).hexdigest()[:16]
     assert pseudonym(key, "A1Ü") == f"w-{expected}"
 
 
-def test_the_key_is_made_once_for_its_owner_alone(ledger):
+def test_key_is_created_once_with_mode_600(ledger):
     name = worker_namer(ledger)
     path = key_path(ledger)
     assert str(path) == f"{ledger.path}.key"
@@ -38,13 +38,13 @@ def test_the_key_is_made_once_for_its_owner_alone(ledger):
     assert sorted(p.name for p in path.parent.iterdir() if "key" in p.name) == ["ledger.db.key"]
 
 
-def test_two_ledgers_name_a_person_differently(ledger, tmp_path):
+def test_pseudonyms_differ_between_ledgers(ledger, tmp_path):
     with Ledger.open(tmp_path / "other.db", create=True) as other:
         other.start_study(HERE, Settings(), [], 0.0)
         assert worker_namer(other)("A1") != worker_namer(ledger)("A1")
 
 
-def test_ids_stay_where_the_study_says_so(tmp_path):
+def test_ids_are_kept_if_configured(tmp_path):
     with Ledger.open(tmp_path / "ledger.db", create=True) as book:
         book.start_study(HERE, Settings(pseudonyms=False), [], 0.0)
         assert worker_namer(book)("A1") == "A1"
@@ -52,7 +52,7 @@ def test_ids_stay_where_the_study_says_so(tmp_path):
         assert pseudonym_namer(book)("A1").startswith("w-")
 
 
-def test_a_key_that_is_gone_or_another_is_refused(ledger):
+def test_missing_or_wrong_key_is_refused(ledger):
     worker_namer(ledger)
     path = key_path(ledger)
     right = path.read_text()
@@ -74,14 +74,14 @@ def test_a_key_that_is_gone_or_another_is_refused(ledger):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="this system has no such permissions")
-def test_a_key_that_others_can_read_is_refused(ledger):
+def test_key_readable_by_others_is_refused(ledger):
     worker_namer(ledger)
     key_path(ledger).chmod(0o640)
     with pytest.raises(InputError, match="is readable by other users"):
         worker_namer(ledger)
 
 
-def test_a_destroyed_key_is_gone(ledger):
+def test_destroyed_key_is_deleted(ledger):
     assert not destroy_key(ledger)
     worker_namer(ledger)
     assert destroy_key(ledger)
@@ -89,7 +89,7 @@ def test_a_destroyed_key_is_gone(ledger):
     assert not destroy_key(ledger)
 
 
-def test_a_key_that_cannot_be_written_is_named_and_not_half_there(ledger, monkeypatch):
+def test_failed_key_write_leaves_no_file(ledger, monkeypatch):
     def full(_):  # stands for a full disk
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

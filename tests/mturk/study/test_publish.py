@@ -49,7 +49,7 @@ def publisher(running, files, tmp_path):
     return Publisher(running, files, tmp_path)
 
 
-def test_every_hit_of_the_plan_is_at_the_service_as_it_was_meant(publisher):
+def test_all_planned_hits_are_published(publisher):
     with publisher.ledger() as book:
         assert unpublished_cost(book) == Decimal("3.60")  # 2 HITs x 5 x (0.30 + 0.06)
         found, made = publisher.publish(book)
@@ -69,7 +69,7 @@ def test_every_hit_of_the_plan_is_at_the_service_as_it_was_meant(publisher):
             assert (hit.first_sent, hit.created_at) == (publisher.now(), publisher.now())
 
 
-def test_the_qualifications_are_those_of_the_paper(publisher):
+def test_published_qualifications_match_paper(publisher):
     with publisher.ledger() as book:
         publisher.publish(book)
         hit = publisher.client.get_hit(HITId=book.hits()[0].hit_id)["HIT"]
@@ -79,7 +79,7 @@ def test_the_qualifications_are_those_of_the_paper(publisher):
     assert (place["Comparator"], place["LocaleValues"]) == ("EqualTo", [{"Country": "DE"}])
 
 
-def test_publishing_again_calls_nothing(publisher):
+def test_repeated_publication_makes_no_calls(publisher):
     with publisher.ledger() as book:
         publisher.publish(book)
         calls = len(publisher.running.faults.calls)
@@ -87,7 +87,7 @@ def test_publishing_again_calls_nothing(publisher):
         assert len(publisher.running.faults.calls) == calls
 
 
-def test_one_hit_type_serves_all_and_the_calls_are_in_order(publisher):
+def test_all_hits_share_one_hit_type(publisher):
     with publisher.ledger() as book:
         publisher.publish(book)
     assert publisher.running.faults.calls == [
@@ -95,7 +95,7 @@ def test_one_hit_type_serves_all_and_the_calls_are_in_order(publisher):
     ]  # fmt: skip
 
 
-def test_hits_of_a_lost_ledger_are_adopted(publisher):
+def test_hits_of_lost_ledger_are_adopted(publisher):
     with publisher.ledger() as book:
         publisher.publish(book)
         before = book.hits(), book.study().hit_type_id
@@ -107,7 +107,7 @@ def test_hits_of_a_lost_ledger_are_adopted(publisher):
     assert len(publisher.running.annotations()) == 2
 
 
-def test_a_lost_ledger_of_a_study_half_published_goes_on(publisher):
+def test_lost_ledger_of_partly_published_study_continues(publisher):
     with publisher.ledger() as book:
         adopt_hits(publisher.client, book)
         create_hits(publisher.client, book, progress=lambda hits: hits[:1])
@@ -118,7 +118,7 @@ def test_a_lost_ledger_of_a_study_half_published_goes_on(publisher):
     assert sorted(publisher.running.annotations()) == sorted(p.annotation for p in publisher.plans)
 
 
-def test_an_adopted_hit_keeps_the_assignments_it_has(publisher):
+def test_adopted_hit_keeps_number_of_assignments(publisher):
     with publisher.ledger() as book:
         publisher.publish(book)
         hit_id = book.hits()[0].hit_id
@@ -130,8 +130,8 @@ def test_an_adopted_hit_keeps_the_assignments_it_has(publisher):
         assert [hit.max_assignments for hit in book.hits()] == [7, 5]
 
 
-def test_more_hits_than_a_page_are_searched(publisher, monkeypatch):
-    monkeypatch.setattr("mturk.study.publish.PAGE", RangeLimit("MaxResults", 1, 2))
+def test_all_pages_of_hits_are_searched(publisher, monkeypatch):
+    monkeypatch.setattr("mturk.study.publish.PAGE_SIZE", RangeLimit("MaxResults", 1, 2))
     with publisher.ledger() as book:
         adopt_hits(publisher.client, book)
         create_hits(publisher.client, book, progress=lambda hits: hits[:1])
@@ -149,7 +149,7 @@ def test_more_hits_than_a_page_are_searched(publisher, monkeypatch):
         assert book.hits()[0].hit_id == mine
 
 
-def test_of_two_hits_with_our_annotation_the_older_counts_and_the_other_is_told(publisher):
+def test_oldest_of_duplicate_hits_is_adopted(publisher):
     hit_type_id = publisher.client.create_hit_type(**Settings().hit_type())["HITTypeId"]
     plan, made = publisher.plans[0], []
     for _ in range(2):
@@ -179,7 +179,7 @@ def lose_the_answer(publisher, book):
     assert len(publisher.running.annotations()) == 1
 
 
-def test_after_24_hours_the_token_is_forgotten_and_the_hit_is_found_all_the_same(publisher):
+def test_hit_is_found_after_token_expired(publisher):
     with publisher.ledger() as book:
         lose_the_answer(publisher, book)
         publisher.running.clock.advance(25 * 3600)
@@ -188,7 +188,7 @@ def test_after_24_hours_the_token_is_forgotten_and_the_hit_is_found_all_the_same
     assert sorted(publisher.running.annotations()) == sorted(p.annotation for p in publisher.plans)
 
 
-def test_without_the_search_a_forgotten_token_would_make_a_second_hit(publisher):
+def test_expired_token_without_search_makes_duplicate(publisher):
     """That is what the test before would see if nothing protected the study."""
     with publisher.ledger() as book:
         lose_the_answer(publisher, book)
@@ -197,7 +197,7 @@ def test_without_the_search_a_forgotten_token_would_make_a_second_hit(publisher)
     assert len(publisher.running.annotations()) == 3
 
 
-def test_a_list_that_lags_behind_is_made_good_by_the_token(publisher):
+def test_token_prevents_duplicate_with_stale_list(publisher):
     """Right after a crash the list may not show the HIT yet; sending it again must not make another."""
     with publisher.ledger() as book:
         lose_the_answer(publisher, book)
@@ -209,7 +209,7 @@ def test_a_list_that_lags_behind_is_made_good_by_the_token(publisher):
     ]  # fmt: skip
 
 
-def test_a_hit_that_was_deleted_is_not_taken_for_published(publisher):
+def test_deleted_hit_is_not_adopted(publisher):
     with publisher.ledger() as book:
         publisher.publish(book)
         hit_id = book.hits()[0].hit_id
@@ -223,7 +223,7 @@ def test_a_hit_that_was_deleted_is_not_taken_for_published(publisher):
         assert [hit.state for hit in book.hits()] == ["sent", "created"]
 
 
-def test_a_refusal_says_which_call_and_why(publisher):
+def test_refusal_states_call_and_reason(publisher):
     with publisher.ledger() as book:
         with book.transaction() as connection:
             connection.execute("UPDATE hit SET question = '<no/>' WHERE number = 1")
@@ -231,14 +231,14 @@ def test_a_refusal_says_which_call_and_why(publisher):
             publisher.publish(book)
 
 
-def test_the_balance_is_read(publisher):
+def test_available_balance(publisher):
     before = available_balance(publisher.client)
     with publisher.ledger() as book:
         publisher.publish(book)
     assert before - available_balance(publisher.client) == Decimal("3.60")
 
 
-def test_hits_added_later_are_published_with_their_own_size(publisher, files):
+def test_added_hits_are_published_with_their_size(publisher, files):
     with publisher.ledger() as book:
         publisher.publish(book)
         from bws.files import read_tuples
@@ -255,7 +255,7 @@ def test_hits_added_later_are_published_with_their_own_size(publisher, files):
     assert len(set(publisher.running.annotations())) == 4
 
 
-def test_hits_are_written_down_as_sent_before_the_first_call(publisher, monkeypatch):
+def test_hits_are_marked_sent_before_calls(publisher, monkeypatch):
     """In batches, because each commit waits for the disk."""
     monkeypatch.setattr("mturk.study.publish.COMMIT_BATCH_SIZE", 1)
     seen = []
@@ -268,7 +268,7 @@ def test_hits_are_written_down_as_sent_before_the_first_call(publisher, monkeypa
         assert [hit.state for hit in book.hits()] == ["created", "created"]
 
 
-def test_time_is_the_machines_where_no_clock_is_given(publisher):
+def test_default_clock_is_system_time(publisher):
     with publisher.ledger() as book:
         before = time.time()
         create_hits(publisher.client, book)

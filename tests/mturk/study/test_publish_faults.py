@@ -68,7 +68,7 @@ def victim(running, files, tmp_path):
     made.close()
 
 
-def test_killed_at_any_step_and_run_again_there_is_one_hit_each(victim):
+def test_killed_at_any_step_creates_each_hit_once(victim):
     whole = victim.publish(0)
     assert whole["status"] == 0
     steps = whole["steps"]
@@ -85,7 +85,7 @@ def test_killed_at_any_step_and_run_again_there_is_one_hit_each(victim):
             assert unpublished_hits(book) == []
 
 
-def test_killed_again_and_again_it_still_ends(victim):
+def test_repeatedly_killed_publication_completes(victim):
     """Each run gets further in what is left."""
     runs = 0
     for kill in range(2, 200, 2):
@@ -135,9 +135,7 @@ FAULTS = (
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_call_that_fails_for_good_at_any_step_leaves_one_hit_each_after_resuming(
-    publisher, fault
-):
+def test_resumed_publication_after_failed_call_creates_each_hit_once(publisher, fault):
     faults = publisher.running.faults
     publisher.publish(0)
     calls = list(faults.calls)
@@ -155,7 +153,7 @@ def test_a_call_that_fails_for_good_at_any_step_leaves_one_hit_each_after_resumi
 
 
 @pytest.mark.parametrize("fault", ["error", "error after", "hang after"])
-def test_a_call_that_fails_once_is_repeated_without_a_second_hit(publisher, fault):
+def test_failed_call_is_retried_without_duplicate(publisher, fault):
     faults = publisher.running.faults
     for step in range(1, 4 + HITS):
         first = len(faults.calls)
@@ -165,7 +163,7 @@ def test_a_call_that_fails_once_is_repeated_without_a_second_hit(publisher, faul
         assert publisher.hits(step) == [1] * HITS
 
 
-def test_throttling_is_waited_out(publisher):
+def test_throttled_calls_are_retried(publisher):
     throttled = {2, 5}
     publisher.running.faults.choose = lambda operation, number: (
         "throttled" if number in throttled else None
@@ -174,7 +172,7 @@ def test_throttling_is_waited_out(publisher):
     assert publisher.hits(1) == [1] * HITS
 
 
-def test_a_service_that_fails_at_two_of_three_calls_is_published_to_all_the_same(publisher):
+def test_publication_completes_with_frequent_failures(publisher):
     chance = random.Random(0)
     happens = ("error", "error after", "drop before", "drop after", None, None)
     publisher.running.faults.choose = lambda operation, number: chance.choice(happens)

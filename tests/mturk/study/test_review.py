@@ -48,7 +48,7 @@ def statuses(study):
     return {one.assignment_id: one.status for one in study.book.assignments()}
 
 
-def test_decisions_reach_the_service_and_the_ledger(answered):
+def test_decisions_are_executed_and_recorded(answered):
     first, second, *others = answered.ids
     done, before = decide(
         answered, [Decision(first, "approve", ""), Decision(second, "reject", "geraten; „nein“")]
@@ -60,7 +60,7 @@ def test_decisions_reach_the_service_and_the_ledger(answered):
     assert answered.there(second)["RequesterFeedback"] == "geraten; „nein“"
 
 
-def test_the_same_decisions_again_call_nothing(answered):
+def test_repeated_decisions_make_no_calls(answered):
     decisions = [
         Decision(answered.ids[0], "approve", ""),
         Decision(answered.ids[1], "reject", "no"),
@@ -71,7 +71,7 @@ def test_the_same_decisions_again_call_nothing(answered):
     assert (actions, before, answered.running.faults.calls) == ([], 2, [])
 
 
-def test_a_rejection_is_overridden_only_where_it_is_said(answered):
+def test_override_requires_option(answered):
     first = answered.ids[0]
     decide(answered, [Decision(first, "reject", "no")])
     with pytest.raises(InputError, match=f"{first} is rejected; expected --override-rejections"):
@@ -82,7 +82,7 @@ def test_a_rejection_is_overridden_only_where_it_is_said(answered):
     assert (there["AssignmentStatus"], there["RequesterFeedback"]) == ("Approved", "sorry")
 
 
-def test_what_cannot_be_decided_is_said_at_once(answered):
+def test_invalid_decisions_are_reported_together(answered):
     first, second = answered.ids[:2]
     decide(answered, [Decision(first, "approve", "")])
     with pytest.raises(InputError) as caught:
@@ -105,7 +105,7 @@ def test_what_cannot_be_decided_is_said_at_once(answered):
 
 
 @pytest.mark.parametrize("fault", ["error after", "drop after", "error", "throttled"])
-def test_a_decision_whose_answer_was_lost_is_carried_out_once(answered, fault):
+def test_decision_with_lost_response_is_executed_once(answered, fault):
     lost = [fault]
 
     def choose(operation, number):
@@ -118,7 +118,7 @@ def test_a_decision_whose_answer_was_lost_is_carried_out_once(answered, fault):
     assert [one.state for one in answered.book.actions()] == ["done"]
 
 
-def test_what_the_service_refuses_does_not_stop_the_others(answered):
+def test_refused_decision_does_not_stop_others(answered):
     first, second = answered.ids[:2]
     answered.client.approve_assignment(AssignmentId=first)  # by another program; not collected yet
     actions, _ = plan_reviews(
@@ -133,7 +133,7 @@ def test_what_the_service_refuses_does_not_stop_the_others(answered):
     }  # fmt: skip
 
 
-def test_while_the_service_is_away_decisions_stay_unfinished(answered):
+def test_decisions_stay_unfinished_without_service(answered):
     answered.running.faults.choose = lambda operation, number: "error"
     actions, _ = plan_reviews(answered.book, [Decision(one, "approve", "") for one in answered.ids])
     with pytest.raises(ServiceError):
@@ -145,7 +145,7 @@ def test_while_the_service_is_away_decisions_stay_unfinished(answered):
     assert len(done.done) == 4
 
 
-def test_who_thinks_again_is_not_overruled_by_an_unfinished_decision(answered):
+def test_new_decision_supersedes_unfinished_one(answered):
     first, second = answered.ids[:2]
     old, _ = plan_reviews(answered.book, [Decision(one, "approve", "") for one in (first, second)])
     answered.book.plan_actions(old, answered.now())  # and here it was interrupted
@@ -165,7 +165,7 @@ def sheet(tmp_path, *rows, header="AssignmentId,Approve,Reject,RequesterFeedback
     return path
 
 
-def test_marks_are_decisions(tmp_path):
+def test_marked_rows_are_decisions(tmp_path):
     path = sheet(
         tmp_path,
         "a1,x,,",
@@ -192,14 +192,14 @@ def test_marks_are_decisions(tmp_path):
     ],
     ids=["semicolons", "tabs"],
 )
-def test_sheets_are_read_however_a_spreadsheet_saves_them(tmp_path, text):
+def test_review_sheets_in_spreadsheet_formats(tmp_path, text):
     path = tmp_path / "d.csv"
     path.write_bytes(text.encode("utf-8"))
     (one,) = read_decisions(path).decisions
     assert (one.assignment_id, one.kind, one.feedback) == ("a1", "approve", "gut, danke")
 
 
-def test_every_wrong_row_of_a_sheet_is_named(tmp_path):
+def test_all_invalid_rows_are_reported(tmp_path):
     path = sheet(
         tmp_path,
         "a1,x,x,",
@@ -222,14 +222,14 @@ def test_every_wrong_row_of_a_sheet_is_named(tmp_path):
     ]
 
 
-def test_another_file_is_refused_with_what_is_expected(tmp_path):
+def test_other_file_is_refused(tmp_path):
     with pytest.raises(
         InputError, match=r"has the columns x, y; expected AssignmentId, Approve, Reject"
     ):
         read_decisions(sheet(tmp_path, "1,2", header="x,y"))
 
 
-def test_our_sheet_shows_what_matters_and_is_read_back(study, tmp_path):
+def test_review_sheet_round_trip(study, tmp_path):
     first = study.hit_ids()[0]
     fields = [
         (name, value) if not name.startswith("worst-") else (name, "")
@@ -276,7 +276,7 @@ def pay_all(study, actions):
     )
 
 
-def test_a_bonus_is_paid_once_however_often_it_is_asked_for(answered, tmp_path):
+def test_bonus_is_paid_once(answered, tmp_path):
     first, second = answered.ids[:2]
     path = bonuses(
         tmp_path, f'{first},0.5,"gut, „sehr“"', f"{second},$1.00,gut", f"{first},0.25,more"
@@ -298,9 +298,7 @@ def test_a_bonus_is_paid_once_however_often_it_is_asked_for(answered, tmp_path):
 
 @pytest.mark.parametrize("later", [0, 25 * 3600], ids=["at once", "after the token is forgotten"])
 @pytest.mark.parametrize("state", ["sent", "lost"])
-def test_a_bonus_is_not_paid_again_when_the_ledger_does_not_know_of_it(
-    answered, tmp_path, later, state
-):
+def test_bonus_missing_in_ledger_is_not_paid_again(answered, tmp_path, later, state):
     path = bonuses(tmp_path, f"{answered.ids[0]},0.50,gut")
     actions = read_bonuses(path, answered.book)
     pay_all(answered, actions)
@@ -316,7 +314,7 @@ def test_a_bonus_is_not_paid_again_when_the_ledger_does_not_know_of_it(
 
 
 @pytest.mark.parametrize("fault", ["error after", "drop after"])
-def test_a_bonus_whose_answer_was_lost_is_paid_once(answered, tmp_path, fault):
+def test_bonus_with_lost_response_is_paid_once(answered, tmp_path, fault):
     lost = [fault]
     answered.running.faults.choose = lambda operation, number: (
         lost.pop() if lost and operation == "SendBonus" else None
@@ -328,7 +326,7 @@ def test_a_bonus_whose_answer_was_lost_is_paid_once(answered, tmp_path, fault):
     assert len(paid(answered)) == 1
 
 
-def test_every_wrong_bonus_is_named(answered, tmp_path):
+def test_all_invalid_bonuses_are_reported(answered, tmp_path):
     first = answered.ids[0]
     path = bonuses(
         tmp_path, f"{first},0.50,gut", f"{first},0.5,gut", "3X,0.50,gut", f'{first},"0,50",gut',
@@ -345,9 +343,7 @@ def test_every_wrong_bonus_is_named(answered, tmp_path):
     ]
 
 
-def test_a_bonus_that_the_balance_does_not_cover_is_refused_and_can_be_paid_later(
-    answered, tmp_path
-):
+def test_bonus_above_balance_can_be_paid_later(answered, tmp_path):
     actions = read_bonuses(bonuses(tmp_path, f"{answered.ids[0]},99999.00,gut"), answered.book)
     with answered.running.database.write() as connection:
         from sqlalchemy import text
@@ -360,7 +356,7 @@ def test_a_bonus_that_the_balance_does_not_cover_is_refused_and_can_be_paid_late
     assert len(pay_all(answered, actions).done) == 1
 
 
-def test_a_token_says_what_is_decided():
+def test_token_depends_on_content():
     one = make_action("bonus", "3A", "0.50", "gut")
     assert len(one.token) <= 64
     assert one == make_action("bonus", "3A", "0.50", "gut")
@@ -369,7 +365,7 @@ def test_a_token_says_what_is_decided():
     assert len({one.token, *(make_action(*other).token for other in others)}) == 5
 
 
-def test_a_refusal_is_tried_again_when_it_is_decided_again(study):
+def test_refused_action_is_retried(study):
     one = make_action("approve", "3A")
     tries = []
 

@@ -24,7 +24,7 @@ def problems_of(path):
     return [(problem.line, problem.message) for problem in caught.value.problems]
 
 
-def test_the_default_file_says_the_defaults(tmp_path):
+def test_default_file_contains_defaults(tmp_path):
     text = default_toml()
     assert read_settings(written(tmp_path, text), "de") == Settings()
     names = [field.name for field in fields(Settings)]
@@ -36,16 +36,16 @@ def test_the_default_file_says_the_defaults(tmp_path):
     assert max(map(len, (line for line in text.splitlines() if line.startswith("#")))) <= 100
 
 
-def test_an_empty_file_is_the_defaults(tmp_path):
+def test_empty_file_has_defaults(tmp_path):
     assert read_settings(written(tmp_path, ""), "de") == Settings()
 
 
-def test_the_defaults_pay_the_minimum_wage():
+def test_defaults_pay_minimum_wage():
     settings = Settings()
     assert settings.hourly_wage() >= settings.minimum_wage
 
 
-def test_values_are_taken(tmp_path):
+def test_values_are_read(tmp_path):
     text = 'reward = "1"\ncountries = ["DE", "AT"]\nlanguage = "en"\nconsent = """\nZeile 1\nZeile 2\n"""'
     settings = read_settings(written(tmp_path, text), "de")
     assert str(settings.reward) == "1.00"
@@ -97,18 +97,18 @@ def test_values_are_taken(tmp_path):
         ("[qualifications]", "unknown option qualifications"),
     ],
 )
-def test_a_wrong_value_is_named_with_its_line(tmp_path, line, said):
+def test_invalid_value_is_reported_with_line(tmp_path, line, said):
     [(number, message)] = problems_of(written(tmp_path, f'# first\nkeywords = "a"\n{line}\n'))
     assert number == 3
     assert message.startswith(said)
 
 
-def test_all_faults_at_once_and_in_order(tmp_path):
+def test_all_problems_are_reported_in_order(tmp_path):
     found = problems_of(written(tmp_path, 'seed = -1\n\nreward = 1\n"odd key" = 2\n'))
     assert [line for line, _ in found] == [1, 3, 4]
 
 
-def test_bad_toml_has_its_line(tmp_path):
+def test_invalid_toml_is_reported_with_line(tmp_path):
     [(number, message)] = problems_of(written(tmp_path, "seed = 1\nseed = = 2\n"))
     assert (number, message) == (2, "not valid TOML: Invalid value")
 
@@ -119,7 +119,7 @@ def test_too_many_countries(tmp_path):
     assert (number, "LocaleValues is 31; expected 1 to 30" in message) == (1, True)
 
 
-def test_the_papers_qualifications():
+def test_default_qualifications_match_paper():
     rate, approved, place = Settings().qualifications()
     assert (approved["Comparator"], approved["IntegerValues"]) == ("GreaterThanOrEqualTo", [0])
     assert rate == {
@@ -148,7 +148,7 @@ def test_all_and_no_qualifications():
     assert Settings(approval_rate_above=-1, countries=()).qualifications() == []
 
 
-def test_hit_type_is_what_the_service_takes():
+def test_hit_type_arguments():
     hit_type = Settings(reward=Decimal("0.50")).hit_type()
     assert hit_type["Reward"] == "0.50"
     model = (

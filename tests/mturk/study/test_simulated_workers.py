@@ -35,14 +35,14 @@ def said(worker="ASIMULATED1", **behaviour):
     return simulate_answer(ASKED, TRUE, Behaviour(**behaviour), worker, 0.0)
 
 
-def test_without_noise_answers_are_the_truth_of_their_own_group():
+def test_answers_without_noise_match_truth():
     fields = dict(said(noise=0))
     assert (fields["best-t1"], fields["worst-t1"]) == ("a", "c;")
     assert (fields["best-t2"], fields["worst-t2"]) == ("y", "a")
     assert fields["comment"] == "simulated"
 
 
-def test_answers_are_valid_for_every_worker_and_shown_orders_differ():
+def test_simulated_answers_are_valid():
     orders = Counter()
     for number in range(60):
         fields = said(f"ASIMULATED{number}", noise=2.0, careless=0.5)
@@ -51,7 +51,7 @@ def test_answers_are_valid_for_every_worker_and_shown_orders_differ():
     assert len(orders) == 6
 
 
-def test_a_worker_says_the_same_again_and_others_or_another_seed_say_else():
+def test_answers_are_deterministic_per_worker_and_seed():
     assert said(noise=1.0) == said(noise=1.0)
     everyone = [
         [dict(said(f"W{n}", noise=1.0, seed=s))["shown-t1"] for n in range(9)] for s in (0, 1)
@@ -60,13 +60,13 @@ def test_a_worker_says_the_same_again_and_others_or_another_seed_say_else():
     assert everyone[0] != everyone[1]
 
 
-def test_noise_is_that_of_bws_simulate():
+def test_noise_matches_bws_simulate():
     # the best of a, b, c at 1, 0, -1 with noise 1: e / (e + 1 + 1/e) = 0.665
     best = Counter(dict(said(f"W{n}", noise=1.0))["best-t1"] for n in range(2000))
     assert best["a"] / 2000 == pytest.approx(0.665, abs=0.04)
 
 
-def test_tastes_are_of_a_worker_and_an_item():
+def test_deviation_depends_on_worker_and_item():
     # with tastes alone, the best of equal items differs between workers, never between tuples
     tuples = [ExpectedTuple(f"t{n}", "d1", ("a", "b", "c;")) for n in range(3)]
     best = Counter()
@@ -80,27 +80,27 @@ def test_tastes_are_of_a_worker_and_an_item():
     assert all(count == pytest.approx(100, abs=30) for count in best.values())
 
 
-def test_scores_without_groups_serve_all_groups():
+def test_scores_without_groups_apply_to_all_groups():
     true = {("", "a"): 0.0, ("", "b"): 2.0, ("", "c;"): 1.0}
     fields = dict(simulate_answer(ASKED[:1], true, Behaviour(noise=0), "W", 0.0))
     assert (fields["best-t1"], fields["worst-t1"]) == ("b", "a")
 
 
-def test_an_item_without_a_score_is_named():
+def test_item_without_score_is_reported():
     with pytest.raises(InputError, match="tuple 't1': no true score for 'b'"):
         simulate_answer(
             ASKED, {key: v for key, v in TRUE.items() if key != ("d1", "b")}, Behaviour(), "W", 0
         )
 
 
-def test_behaviour_out_of_range_is_refused_whole():
+def test_invalid_behaviour_is_refused():
     with pytest.raises(ValueError, match=r"careless is 1.5.*\n.*noise is -1"):
         Behaviour(careless=1.5, noise=-1)
     with pytest.raises(ValueError, match="returns is 1; expected less"):
         Behaviour(returns=1)
 
 
-def test_truth_comes_from_dialogues_or_scores(files, tmp_path):
+def test_truth_from_dialogues_or_scores(files, tmp_path):
     truth = read_truth(files.dialogues)
     assert truth["d3", "d3-1"] == 1.0
     assert truth["d5", "d5-2"] == -0.5
@@ -116,7 +116,7 @@ def test_truth_comes_from_dialogues_or_scores(files, tmp_path):
         read_truth(files.dialogues)
 
 
-def test_links_are_read_from_a_list_or_a_table(tmp_path):
+def test_links_from_list_or_table(tmp_path):
     path = tmp_path / "links"
     path.write_text("worker,link\nAX,http://h/enter?token=1\nhttp://h/enter?token=2\n\n")
     assert read_links(path) == ["http://h/enter?token=1", "http://h/enter?token=2"]
@@ -139,7 +139,7 @@ def submitted(running):
     return running.rows("SELECT worker_id, hit_id FROM assignment WHERE status = 'Submitted'")
 
 
-def test_workers_do_all_there_is_once_each(study, files):
+def test_workers_complete_all_hits_once(study, files):
     done = simulate_workers(
         study.url, simulated_worker_ids(4), read_truth(files.dialogues), Behaviour()
     )
@@ -153,7 +153,7 @@ def test_workers_do_all_there_is_once_each(study, files):
     assert kinds["all"]["n"] == sum(row["n"] for kind, row in kinds.items() if kind != "all")
 
 
-def test_what_they_said_comes_back_through_the_api(study, files):
+def test_simulated_answers_are_collected(study, files):
     simulate_workers(
         study.url, simulated_worker_ids(3), read_truth(files.dialogues), Behaviour(noise=0)
     )
@@ -168,7 +168,7 @@ def test_what_they_said_comes_back_through_the_api(study, files):
     assert best == {"best-t1": "d3-1", "best-t2": "d5-1", "best-t3": "d3-1", "best-t4": "d5-1"}
 
 
-def test_a_worker_who_returns_now_and_then_leaves_nothing_undone(study, files):
+def test_returned_hits_are_completed(study, files):
     done = simulate_workers(
         study.url,
         simulated_worker_ids(3),
@@ -179,7 +179,7 @@ def test_a_worker_who_returns_now_and_then_leaves_nothing_undone(study, files):
     assert done.counts["returned"] > 0
 
 
-def test_who_abandons_does_not_come_back(study, files):
+def test_abandoning_worker_leaves(study, files):
     done = simulate_workers(
         study.url, simulated_worker_ids(3), read_truth(files.dialogues), Behaviour(abandons=1.0)
     )
@@ -187,7 +187,7 @@ def test_who_abandons_does_not_come_back(study, files):
     assert len(study.rows("SELECT 1 FROM assignment WHERE status = 'Accepted'")) == 3
 
 
-def test_what_an_interrupted_rehearsal_left_begun_is_done_by_the_next(study, files):
+def test_accepted_hits_of_interrupted_simulation_are_completed(study, files):
     from mturk.service.rules.work import WorkerService
 
     truth = read_truth(files.dialogues)
@@ -202,7 +202,7 @@ def test_what_an_interrupted_rehearsal_left_begun_is_done_by_the_next(study, fil
     assert len(submitted(study)) == 6
 
 
-def test_hits_that_are_not_ours_are_left_alone(study, files):
+def test_foreign_hits_are_ignored(study, files):
     client = connect(resolve(study.url))
     hit_type_id = client.create_hit_type(
         Title="Other", Description="Other", Reward="0.01", AssignmentDurationInSeconds=600
@@ -223,9 +223,7 @@ def test_hits_that_are_not_ours_are_left_alone(study, files):
 
 
 @pytest.mark.parametrize(("times", "submitted"), [(1, 6), (2, 0)])
-def test_a_question_that_does_not_come_is_no_hit_of_others(
-    study, files, monkeypatch, times, submitted
-):
+def test_failed_question_is_not_foreign(study, files, monkeypatch, times, submitted):
     seen, get = Counter(), WebClient.get
 
     def failing(visitor, url):
@@ -242,7 +240,7 @@ def test_a_question_that_does_not_come_is_no_hit_of_others(
     assert done.counts["refused"] >= 3
 
 
-def test_workers_elsewhere_than_allowed_find_nothing(running, files, tmp_path):
+def test_workers_in_other_countries_find_no_work(running, files, tmp_path):
     settings = Settings(assignments=1)
     with Ledger.open(tmp_path / "ledger.db", create=True) as book:
         book.start_study(running.url, settings, files.plans(settings), 0.0)
@@ -252,13 +250,13 @@ def test_workers_elsewhere_than_allowed_find_nothing(running, files, tmp_path):
     assert submitted(running) == []
 
 
-def test_the_first_error_ends_all(study):
+def test_first_error_stops_all_workers(study):
     with pytest.raises(InputError, match="no true score"):
         simulate_workers(study.url, simulated_worker_ids(5), {}, Behaviour())
 
 
-def test_a_site_that_is_away_is_said(monkeypatch):
-    monkeypatch.setattr("mturk.study.simulated_browser.TRIES", 2)
+def test_unreachable_site_is_reported(monkeypatch):
+    monkeypatch.setattr("mturk.study.simulated_browser.MAX_ATTEMPTS", 2)
     with pytest.raises(UnreachableError, match="does not respond"):
         simulate_workers("http://127.0.0.1:1", simulated_worker_ids(2), {}, Behaviour())
 
@@ -267,7 +265,7 @@ def simulate(*arguments):
     return CliRunner().invoke(main, ["simulate", *map(str, arguments)])
 
 
-def test_the_command(study, files):
+def test_simulate_command(study, files):
     done = simulate("--truth", files.dialogues, "--workers", 3, "--endpoint", study.url, "--json")
     assert done.exit_code == 0, done.output
     document = json.loads(done.stdout)
@@ -277,7 +275,7 @@ def test_the_command(study, files):
     assert f"simulated at {study.url}: nothing" in again.output
 
 
-def test_the_command_refuses_what_cannot_be(files, tmp_path):
+def test_command_refuses_invalid_arguments(files, tmp_path):
     assert simulate("--truth", files.dialogues).exit_code == 2
     amazon = simulate("--truth", files.dialogues, "--workers", 1, "--endpoint", "sandbox")
     assert amazon.exit_code == 2
@@ -289,7 +287,7 @@ def test_the_command_refuses_what_cannot_be(files, tmp_path):
     assert "contains 1 links" in few.stderr
 
 
-def test_workers_enter_by_personal_links(study, files, tmp_path):
+def test_entry_by_personal_links(study, files, tmp_path):
     from mturk.service.site.links import worker_link
 
     links = tmp_path / "links.txt"

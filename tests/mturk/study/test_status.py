@@ -20,7 +20,7 @@ def status_of(study, **options):
     )
 
 
-def test_before_the_first_answer_there_are_reasons_instead_of_figures(study):
+def test_status_without_answers_states_reasons(study):
     found = status_of(study)
     assert found.hits == {"planned": 0, "offered": 2, "full": 0, "closed": 0, "gone": 0}
     assert found.counts == AssignmentCounts(10, 10, 0, 0, 0, 0, 0)
@@ -36,7 +36,7 @@ def test_before_the_first_answer_there_are_reasons_instead_of_figures(study):
     assert "reliability  there are no judgments yet" in found.table()
 
 
-def test_assignments_are_counted_in_all_their_states(study):
+def test_assignments_are_counted_by_state(study):
     first, second = study.hit_ids()
     ids = [study.submit(f"A{n}", first) for n in range(4)]
     study.client.approve_assignment(AssignmentId=ids[0])
@@ -57,7 +57,7 @@ def test_assignments_are_counted_in_all_their_states(study):
     assert found.hits == {"planned": 0, "offered": 1, "full": 0, "closed": 1, "gone": 0}
 
 
-def test_the_figures_are_those_of_bws_over_the_judgments_file(study, tmp_path):
+def test_statistics_match_bws(study, tmp_path):
     study.submit_all(["A1", "A2", "A3"])
     study.submit_all(["A4", "A5"], best=2, worst=0)
     found = status_of(study, trials=20)
@@ -76,7 +76,7 @@ def test_the_figures_are_those_of_bws_over_the_judgments_file(study, tmp_path):
     assert document["reliability"]["annotations"] == 20
 
 
-def test_judgments_that_cannot_be_halved_have_no_reliability(study):
+def test_no_reliability_without_halves(study):
     study.submit("A1", study.hit_ids()[0])
     found = status_of(study)
     assert found.reliability is None
@@ -84,7 +84,7 @@ def test_judgments_that_cannot_be_halved_have_no_reliability(study):
     assert found.annotators is not None
 
 
-def test_judgments_beyond_what_is_wanted_do_not_make_up_for_missing_ones(make_study):
+def test_surplus_judgments_do_not_replace_missing_ones(make_study):
     study = make_study(assignments=2)
     first = study.hit_ids()[0]
     study.client.create_additional_assignments_for_hit(HITId=first, NumberOfAdditionalAssignments=2)
@@ -94,14 +94,14 @@ def test_judgments_beyond_what_is_wanted_do_not_make_up_for_missing_ones(make_st
     assert (found.share, found.complete) == (0.5, False)
 
 
-def test_the_pace_is_that_of_the_last_hour_where_enough_came_in():
+def test_pace_of_last_hour():
     submitted = [0.0, *(9_000.0 + 100 * n for n in range(10))]
     found = estimate_pace(submitted, OPEN, 10_000.0)
     assert found.per_hour == 10  # ten in the last hour; the one at 0 is older
     assert found.end == 10_000 + 12 * 360  # ten open ones and two at work, six minutes each
 
 
-def test_a_slow_pace_is_that_since_the_first_answer():
+def test_slow_pace_since_first_answer():
     found = estimate_pace([0.0, 3_600.0, 7_200.0, 7_300.0], OPEN, 14_400.0)
     assert found.per_hour == 1  # four in four hours
 
@@ -114,14 +114,14 @@ def test_a_slow_pace_is_that_since_the_first_answer():
         ([50.0, 60.0], 10.0, "answers have future times: the clocks differ"),
     ],
 )
-def test_where_there_is_no_pace_there_is_a_reason(submitted, now, reason):
+def test_missing_pace_has_reason(submitted, now, reason):
     found = estimate_pace(submitted, OPEN, now)
     assert math.isnan(found.per_hour)
     assert math.isnan(found.end)
     assert found.reason == reason
 
 
-def test_where_nothing_is_open_there_is_no_end():
+def test_no_expected_end_without_open_assignments():
     found = estimate_pace([0.0, 10.0], AssignmentCounts(2, 0, 0, 0, 2, 0, 0), 20.0)
     assert (found.per_hour, found.reason) == (360.0, "no open assignments")
     assert math.isnan(found.end)

@@ -22,7 +22,7 @@ def reject(study, assignment_id):
     study.client.reject_assignment(AssignmentId=assignment_id, RequesterFeedback="no")
 
 
-def test_while_everything_is_on_its_way_nothing_is_lacking(study):
+def test_expected_answers_are_not_missing(study):
     assert planned(study).is_empty
     study.submit("A1", study.hit_ids()[0])
     study.work.accept("A1", study.hit_ids()[1])
@@ -31,7 +31,7 @@ def test_while_everything_is_on_its_way_nothing_is_lacking(study):
     assert plan.missing_judgments == {}
 
 
-def test_rejected_answers_are_asked_for_again_in_the_same_hit(study):
+def test_rejected_answers_extend_hit(study):
     first = study.hit_ids()[0]
     ids = [study.submit(f"A{n}", first) for n in range(5)]
     reject(study, ids[0])
@@ -51,7 +51,7 @@ def test_rejected_answers_are_asked_for_again_in_the_same_hit(study):
     assert planned(study).is_empty
 
 
-def test_places_that_expired_are_opened_again(study):
+def test_expired_assignments_are_reopened(study):
     first = study.hit_ids()[0]
     study.submit("A1", first)
     study.client.update_expiration_for_hit(HITId=first, ExpireAt=0)
@@ -67,7 +67,7 @@ def test_places_that_expired_are_opened_again(study):
     assert planned(study).is_empty
 
 
-def test_an_expired_hit_with_a_rejection_is_opened_and_gets_more(study):
+def test_expired_hit_with_rejection_is_reopened_and_extended(study):
     first = study.hit_ids()[0]
     for n in range(4):
         reject(study, study.submit(f"A{n}", first))
@@ -79,7 +79,7 @@ def test_an_expired_hit_with_a_rejection_is_opened_and_gets_more(study):
     assert planned(study).is_empty
 
 
-def test_a_full_hit_that_expired_is_offered_again_with_its_new_place(study):
+def test_extended_expired_hit_is_offered_again(study):
     first = study.hit_ids()[0]
     ids = [study.submit(f"A{n}", first) for n in range(5)]
     study.client.update_expiration_for_hit(HITId=first, ExpireAt=0)
@@ -91,7 +91,7 @@ def test_a_full_hit_that_expired_is_offered_again_with_its_new_place(study):
     assert there["Expiration"].timestamp() == study.now() + 3600
 
 
-def test_a_hit_that_can_take_no_more_is_published_once_more(study):
+def test_hit_that_cannot_be_extended_is_republished(study):
     first, second = study.hit_ids()
     for n in range(5):
         reject(study, study.submit(f"A{n}", first))
@@ -116,7 +116,7 @@ def test_a_hit_that_can_take_no_more_is_published_once_more(study):
     assert all(n == 5 for n in read_valid_answers(study.book).answers_per_tuple.values())
 
 
-def test_a_hit_that_was_deleted_is_published_once_more(study):
+def test_deleted_hit_is_republished(study):
     first = study.hit_ids()[0]
     reject(study, study.submit("A1", first))
     study.client.update_expiration_for_hit(HITId=first, ExpireAt=0)
@@ -127,7 +127,7 @@ def test_a_hit_that_was_deleted_is_published_once_more(study):
     assert planned(study).is_empty
 
 
-def test_who_answers_a_tuple_in_two_rounds_counts_once(study):
+def test_worker_counts_once_over_rounds(study):
     first = study.hit_ids()[0]
     for n in range(4):
         reject(study, study.submit(f"A{n}", first))
@@ -147,7 +147,7 @@ def test_who_answers_a_tuple_in_two_rounds_counts_once(study):
     assert [(one.target, one.amount) for one in plan.extensions] == [(new.hit_id, "5")]
 
 
-def test_the_neediest_tuple_of_a_hit_decides(study):
+def test_tuple_with_most_missing_judgments_determines_extension(study):
     first = study.hit_ids()[0]
     good = study.fields(first)
     half = [good[0], *good[2:]]  # the first tuple has no worst item
@@ -158,7 +158,7 @@ def test_the_neediest_tuple_of_a_hit_decides(study):
     assert [one.amount for one in plan.extensions] == ["6"]
 
 
-def test_what_was_meant_and_not_yet_published_counts(study):
+def test_unpublished_hits_count_as_expected(study):
     first = study.hit_ids()[0]
     for n in range(5):
         reject(study, study.submit(f"A{n}", first))
@@ -172,7 +172,7 @@ def test_what_was_meant_and_not_yet_published_counts(study):
 
 
 @pytest.mark.parametrize("fault", ["error after", "drop after"])
-def test_further_assignments_whose_answer_was_lost_are_added_once(study, fault):
+def test_extension_with_lost_response_is_executed_once(study, fault):
     first = study.hit_ids()[0]
     for n in range(5):
         one = study.submit(f"A{n}", first)

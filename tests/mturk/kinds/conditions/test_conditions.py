@@ -19,7 +19,7 @@ def fields(high, low, **more):
     ]
 
 
-def test_two_phrases_that_differ_are_an_answer():
+def test_two_different_phrases_are_valid():
     assert KIND.problems(ASKED, fields("the shape", "the size", seconds="7.5")) == []
     assert kinds.find_problems([ASKED], fields("the shape", "the size")) == []
 
@@ -34,12 +34,12 @@ def test_two_phrases_that_differ_are_an_answer():
         ("the\nshape", "the size", "the condition of high similarity has 9 characters or several"),
     ],
 )
-def test_what_is_no_answer(high, low, said):
+def test_invalid_answers(high, low, said):
     [problem] = KIND.problems(ASKED, fields(high, low))
     assert problem.startswith(f"{PAIR}: {said}")
 
 
-def test_both_may_be_missing_and_all_is_said():
+def test_all_problems_of_an_answer_are_reported():
     found = KIND.problems(ASKED, [*fields("", ""), (f"high-{PAIR}", ""), (f"seconds-{PAIR}", "-1")])
     assert len(found) == 4
     assert f"high-{PAIR} occurs 2 times" in found[0]
@@ -70,11 +70,11 @@ def test_remarks(condition, why, word):
         "the mood",
     ],
 )
-def test_no_remark_on_what_names_a_respect(condition):
+def test_conditions_without_remarks(condition):
     assert find_remark(condition, ASKED.items) is None
 
 
-def test_the_review_gets_the_remarks():
+def test_remarks_for_review():
     [said] = KIND.remarks(ASKED, fields("the shape", "the size is large"))
     assert said == "'the size is large': 'large' may be a value of the condition"
 
@@ -83,7 +83,7 @@ def test_words_are_letters_and_digits():
     assert split_words("L'âge – 3 Männer_innen") == ["l", "âge", "3", "männer", "innen"]
 
 
-def test_simulated_workers_write_what_is_known_or_what_says_that_it_is_invented():
+def test_simulated_conditions_are_true_or_marked():
     truth = {(PAIR, "the shape"): 5.0, (PAIR, "the weight"): 2.5, (PAIR, "the size"): 1.0}
     known = KIND.simulate(ASKED, truth, Behaviour(), "W1")
     assert dict(known) == dict(fields("the shape", "the size"))

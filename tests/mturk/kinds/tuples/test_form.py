@@ -22,11 +22,11 @@ RIGHT = {
 
 
 @given(st.lists(st.text(), min_size=1, max_size=6).filter(lambda items: items != [""]))
-def test_an_order_comes_back(items):
+def test_order_round_trip(items):
     assert split_shown(join_shown(items)) == tuple(items)
 
 
-def test_a_whole_answer():
+def test_complete_answer():
     assert find_problems(ASKED, [*RIGHT.items(), ("assignmentId", "A1")]) == []
     assert tuple_answers(ASKED, [*RIGHT.items()]) == (
         TupleAnswer("t1", "a", "d%", ("b;c", "d%", "a"), 12.5),
@@ -47,7 +47,7 @@ def test_a_whole_answer():
         ("seconds-t1", "soon", "t1: seconds is 'soon'"),
     ],
 )
-def test_one_fault_is_one_message(field, value, said):
+def test_one_message_per_problem(field, value, said):
     fields = [*(RIGHT | {field: value}).items()]
     problems = find_problems(ASKED, fields)
     assert len(problems) == 1
@@ -56,10 +56,10 @@ def test_one_fault_is_one_message(field, value, said):
         tuple_answers(ASKED, fields)
 
 
-def test_all_faults_are_named():
+def test_all_problems_are_reported():
     assert len(find_problems(ASKED, [])) == 4
 
 
-def test_a_field_that_comes_twice_is_a_fault():
+def test_repeated_field_is_reported():
     fields = [("best-t1", "b;c"), *RIGHT.items()]
     assert find_problems(ASKED, fields) == ["best-t1 occurs 2 times; expected once"]

@@ -71,7 +71,7 @@ def page_of(*parts, **kwargs):
     return Page(question_xml.read_question(question_of(parts, Settings(**kwargs))).html)
 
 
-def test_hostile_texts_are_shown_as_they_are():
+def test_hostile_texts_are_displayed_literally():
     page = page_of(part(HOSTILE), consent=HOSTILE[0])
     plain = page_of(part(["gut"] * len(HOSTILE)), consent="gut")
     assert set(HOSTILE) <= set(page.texts)
@@ -79,7 +79,7 @@ def test_hostile_texts_are_shown_as_they_are():
     assert page.attributes == plain.attributes
 
 
-def test_a_speakers_name_is_a_text_like_any_other():
+def test_speaker_names_are_escaped():
     dialogue = Dialogue("d", "", "", (Turn("<b>Eva</b>", "Hallo"),), ())
     page = page_of(Part("t1", dialogue, ()))
     assert "<b>Eva</b>" in page.texts
@@ -89,7 +89,7 @@ def test_a_speakers_name_is_a_text_like_any_other():
 @given(st.text(characters(), min_size=1, max_size=60))
 @example("\x00\ud800\ufffe\r")
 @settings(max_examples=50, deadline=None)
-def test_any_text_is_shown_but_for_what_xml_forbids(text):
+def test_any_text_is_displayed_except_forbidden_characters(text):
     one = part([text])
     lost = question_xml.forbidden_in_xml(text)
     shown = "".join(c for c in text if c not in lost)
@@ -102,7 +102,7 @@ def test_any_text_is_shown_but_for_what_xml_forbids(text):
 @given(IDENTITY, st.lists(IDENTITY, min_size=2, max_size=4, unique=True), IDENTITY)
 @example("</script>", ["a;b", "a%3Bb", "]]>", '"><b>'], "${B}")
 @settings(max_examples=50, deadline=None)
-def test_ids_come_back_exact(tuple_id, names, group):
+def test_ids_round_trip(tuple_id, names, group):
     one = part(["x"], tuple_id, names, group)
     xml = question_of([one], Settings())
     assert answers.expected_tuples(xml) == (ExpectedTuple(tuple_id, group, tuple(names)),)
@@ -113,7 +113,7 @@ def test_ids_come_back_exact(tuple_id, names, group):
     assert form.split_shown(shown) == tuple(names)
 
 
-def test_fields_are_those_that_answers_expects():
+def test_page_fields_match_expected_fields():
     page = page_of(part(["x"]), part(["y"], "t2"), language_check=False)
     names = {found.get("name") for found in page.inputs}
     assert names == {"assignmentId", None} | {
@@ -121,14 +121,14 @@ def test_fields_are_those_that_answers_expects():
     }
 
 
-def test_nothing_comes_from_outside():
+def test_page_has_no_external_resources():
     page = render([part(["x"])], Settings())
     assert not {"src", "href", "srcset", "action"} & Page(page).attributes
     assert "@import" not in page
     assert "url(" not in page
 
 
-def test_the_size_is_counted_in_bytes():
+def test_size_is_measured_in_bytes():
     empty = len(question_of([part(["", "x"])], Settings()).encode())
     room = (QUESTION.maximum - empty) // 2
     fits = [Turn("user", "ü" * room)]
@@ -140,12 +140,12 @@ def test_the_size_is_counted_in_bytes():
         question_of([Part("t1", Dialogue("d1", "", "", more, one.items), one.items)], Settings())
 
 
-def test_preview_is_the_page_itself():
+def test_preview_equals_page():
     xml = question_of([part(["x"])], Settings())
     assert preview_page(HitPlan(1, (), xml, "", "")) == question_xml.read_question(xml).html
 
 
-def test_the_comment_box_and_the_consent_can_be_left_out():
+def test_comment_box_and_consent_are_optional():
     assert "textarea" in page_of(part(["x"])).tags
     assert "textarea" not in page_of(part(["x"]), comment_box=False).tags
     assert page_of(part(["x"]), consent="Wir").tags.count("details") == 2
@@ -160,7 +160,7 @@ def shape(value):
     return value if isinstance(value, int) else str
 
 
-def test_both_languages_have_the_same_texts():
+def test_texts_of_both_languages_have_same_structure():
     folder = resources.files("mturk.kinds.tuples")
     de, en = (tomllib.loads((folder / f"texts.{x}.toml").read_text("utf-8")) for x in ("de", "en"))
     assert shape(de) == shape(en)
@@ -174,7 +174,7 @@ def words_of(page):
     return [found for found in page.inputs if found.get("name", "").startswith("german-")]
 
 
-def test_a_german_word_is_asked_for_where_the_dialogues_are_german():
+def test_german_language_check():
     assert len(words_of(page_of(part(["x"])))) == 4
     assert len(words_of(page_of(part(["x"]), dialogue_language="de-AT", language="en"))) == 4
     assert words_of(page_of(part(["x"]), dialogue_language="en")) == []
@@ -182,7 +182,7 @@ def test_a_german_word_is_asked_for_where_the_dialogues_are_german():
     assert words_of(page_of(part(["x"]), language_check=False)) == []
 
 
-def test_the_page_does_not_say_which_word_is_right():
+def test_page_does_not_contain_right_word():
     words = words_of(page_of(part(["x"])))
     assert {frozenset(found) for found in words} == {
         frozenset(["type", "name", "value", "required"])
@@ -190,7 +190,7 @@ def test_the_page_does_not_say_which_word_is_right():
 
 
 @pytest.mark.parametrize("language", ["de", "en"])
-def test_one_word_of_each_sentence_is_right(language):
+def test_each_cloze_has_one_right_word(language):
     clozes = load_clozes(Settings(dialogue_language=language))
     assert len({cloze.field for cloze in clozes}) == len(clozes) == 8
     for cloze in clozes:
@@ -202,7 +202,7 @@ def test_one_word_of_each_sentence_is_right(language):
     assert {cloze_for(f"t{n}", clozes) for n in range(100)} == {*clozes}
 
 
-def test_an_english_word_is_asked_for_where_the_dialogues_are_english():
+def test_english_language_check():
     page = page_of(part(["x"]), dialogue_language="en-GB")
     words = [one for one in page.inputs if one.get("name", "").startswith("cloze-en-")]
     assert len(words) == 4

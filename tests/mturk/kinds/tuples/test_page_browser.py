@@ -105,7 +105,7 @@ def answer(page, choices):
     page.locator(WORD).nth(1).check()
 
 
-def test_mouse_answers_arrive_by_id_with_order_and_time(page, service):
+def test_answers_by_mouse(page, service):
     page.goto(address(service, "A7"))
     answer(page, [("a;1", "c%"), ("z", "x")])
     page.locator("#comment").fill("Schön 🙂\nund <gut>")
@@ -124,7 +124,7 @@ def test_mouse_answers_arrive_by_id_with_order_and_time(page, service):
     assert answers.from_xml(answers.to_xml(fields)) == fields
 
 
-def test_keyboard_alone(page, service):
+def test_answers_by_keyboard(page, service):
     page.goto(address(service))
     for keys in ("Tab", "Tab", "Tab"):  # the two details, then the first question
         page.keyboard.press(keys)
@@ -149,7 +149,7 @@ def problem(page, number):
     return page.locator(f"#problem-{number}").inner_text()
 
 
-def test_best_equal_to_worst_is_refused_at_once_and_on_sending(page, service):
+def test_equal_best_and_worst_are_refused(page, service):
     page.goto(address(service))
     answer(page, [("b", "b"), ("x", "y")])
     assert "dieselbe Äußerung" in problem(page, 1)
@@ -166,7 +166,7 @@ def test_best_equal_to_worst_is_refused_at_once_and_on_sending(page, service):
     assert len(service.sent) == 1
 
 
-def test_what_is_missing_is_named_and_focused(page, service):
+def test_missing_answers_are_reported_and_focused(page, service):
     page.goto(address(service))
     radio(page, "best-t1", "b").check()
     page.locator("#submit").click()
@@ -176,7 +176,7 @@ def test_what_is_missing_is_named_and_focused(page, service):
     assert service.sent == []
 
 
-def test_the_word_is_asked_for(page, service):
+def test_language_check_is_required(page, service):
     page.goto(address(service))
     answer(page, [("b", "c%"), ("x", "y")])
     page.locator(WORD).nth(1).evaluate("box => { box.checked = false; }")
@@ -197,7 +197,7 @@ def test_the_word_is_asked_for(page, service):
         "?assignmentId=A1&turkSubmitTo=javascript:alert(1)",
     ],
 )
-def test_preview_cannot_be_sent(page, service, query):
+def test_preview_cannot_be_submitted(page, service, query):
     page.goto(f"{service.address}/page{query}")
     assert page.locator("#submit").is_disabled()
     assert page.locator("#preview-note").is_visible()
@@ -218,14 +218,14 @@ def orders(page):
     return recorded
 
 
-def test_order_is_recorded_and_stays_on_reload(page, service):
+def test_order_is_recorded_and_stable(page, service):
     page.goto(address(service, "A1"))
     first = orders(page)
     page.reload()
     assert orders(page) == first
 
 
-def test_orders_differ_between_assignments_and_all_are_about_as_frequent(page, service):
+def test_orders_are_uniform_over_assignments(page, service):
     drawn = []
     for number in range(60):
         page.goto(address(service, f"3{number:029X}"))
@@ -235,14 +235,14 @@ def test_orders_differ_between_assignments_and_all_are_about_as_frequent(page, s
     assert max(counts.values()) < 25  # 10 expected of 60, standard deviation 2.9
 
 
-def test_hostile_texts_are_shown_and_do_nothing(page, service):
+def test_hostile_texts_are_inert(page, service):
     page.goto(address(service))
     texts = page.locator("#answers .utterance").all_text_contents()
     assert texts == [turn.text for one in PARTS for turn in one.dialogue.turns]
     assert page.title() == "Welche Äußerung ist am ähnlichsten?"
 
 
-def test_the_questions_have_names_for_screen_readers(page, service):
+def test_questions_have_accessible_names(page, service):
     page.goto(address(service))
     name = "Welche Äußerung ist der letzten Äußerung am unähnlichsten?"
     groups = page.get_by_role("group", name=name, exact=True)
@@ -254,7 +254,7 @@ def test_the_questions_have_names_for_screen_readers(page, service):
     assert last.inner_text().split("\n")[:2] == ["Letzte Äußerung", "Person"]
 
 
-def test_the_example_shows_its_right_answers_and_sends_nothing(page, service):
+def test_example_is_not_submitted(page, service):
     page.goto(address(service))
     page.locator("#instruction summary").click()
     example = page.locator(".example")
@@ -264,7 +264,7 @@ def test_the_example_shows_its_right_answers_and_sends_nothing(page, service):
     assert example.get_by_text("(richtige Antwort)").count() == 2
 
 
-def test_in_a_sandboxed_frame_without_an_origin(page, service):
+def test_page_in_sandboxed_frame(page, service):
     page.goto(address(service, path="frame"))
     frame = page.frame_locator("iframe")
     for expected in EXPECTED:
@@ -282,7 +282,7 @@ def test_in_a_sandboxed_frame_without_an_origin(page, service):
 
 
 @pytest.mark.parametrize("width", [320, 390, 1200])
-def test_nothing_is_wider_than_the_window(page, service, width):
+def test_page_fits_window(page, service, width):
     page.set_viewport_size({"width": width, "height": 844})
     page.goto(f"{service.address}/page")
     assert page.evaluate("document.documentElement.scrollWidth") <= width

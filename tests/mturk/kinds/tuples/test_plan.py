@@ -54,7 +54,7 @@ def rows_for(dialogues, count):
     ]
 
 
-def test_the_sample_makes_the_papers_study(sample, hits):
+def test_sample_matches_study_of_paper(sample, hits):
     tuples, _ = sample
     assert len(hits) == 300
     assert {tuple(len(part.dialogue.turns) for part in hit.parts) for hit in hits} == {(3, 5)}
@@ -63,7 +63,7 @@ def test_the_sample_makes_the_papers_study(sample, hits):
     assert plan_notes(hits, Settings()) == []
 
 
-def test_items_are_those_of_the_tuple_in_its_order(sample, hits):
+def test_items_keep_order_of_tuple(sample, hits):
     rows = {tuple_id: (group, items) for tuple_id, group, items in sample[0].rows()}
     texts = {c.utterance_id: c.text for one in sample[1] for c in one.candidates}
     for part in (part for hit in hits for part in hit.parts):
@@ -73,7 +73,7 @@ def test_items_are_those_of_the_tuple_in_its_order(sample, hits):
         assert [item.text for item in part.items] == [texts[item] for item in items]
 
 
-def test_what_the_question_expects_is_what_was_planned(hits):
+def test_expected_tuples_match_plan(hits):
     for hit in hits:
         assert [(e.tuple_id, e.group, e.items) for e in answers.expected_tuples(hit.question)] == [
             (p.tuple_id, p.dialogue.dialogue_id, tuple(i.utterance_id for i in p.items))
@@ -81,7 +81,7 @@ def test_what_the_question_expects_is_what_was_planned(hits):
         ]
 
 
-def test_numbers_annotations_and_tokens_are_each_hits_own(hits):
+def test_numbers_annotations_and_tokens_are_unique(hits):
     assert [hit.number for hit in hits] == [*range(1, 301)]
     assert len({hit.token for hit in hits}) == len({hit.annotation for hit in hits}) == 300
     for hit in hits:
@@ -90,12 +90,12 @@ def test_numbers_annotations_and_tokens_are_each_hits_own(hits):
         limits.QUESTION.check(hit.question)
 
 
-def test_the_same_call_gives_the_same_plan(sample, hits):
+def test_plan_is_deterministic(sample, hits):
     assert plan(*sample, Settings()) == hits
     assert plan(sample[0], [*reversed(sample[1])], Settings()) == hits
 
 
-def test_what_may_change_in_a_study_changes_no_token(sample, hits):
+def test_changeable_settings_do_not_change_tokens(sample, hits):
     other = Settings(
         lifetime=60, spending_limit=Settings().reward, expected_seconds=90, pseudonyms=False
     )
@@ -106,27 +106,27 @@ def test_what_may_change_in_a_study_changes_no_token(sample, hits):
     "change",
     [{"seed": 1}, {"language": "en"}, {"consent": "Wir"}, {"assignments": 6}, {"title": "Anders"}],
 )
-def test_another_study_has_other_tokens(sample, hits, change):
+def test_other_study_has_other_tokens(sample, hits, change):
     other = plan(*sample, replace(Settings(), **change))
     assert not {hit.token for hit in other} & {hit.token for hit in hits}
     assert not {hit.annotation for hit in other} & {hit.annotation for hit in hits}
 
 
-def test_another_round_has_other_tokens_and_the_same_questions(sample, hits):
+def test_other_round_has_same_questions_and_other_tokens(sample, hits):
     again = plan(*sample, Settings(), round_number=1)
     assert not {hit.token for hit in again} & {hit.token for hit in hits}
     assert not {hit.annotation for hit in again} & {hit.annotation for hit in hits}
     assert [hit.question for hit in again] == [hit.question for hit in hits]
 
 
-def test_the_seed_pairs_anew(sample, hits):
+def test_seed_changes_pages(sample, hits):
     def pairs(plans):
         return {tuple(part.tuple_id for part in hit.parts) for hit in plans}
 
     assert len(pairs(plan(*sample, Settings(seed=1))) & pairs(hits)) < 30
 
 
-def test_what_is_left_over_is_a_short_hit_and_said(tmp_path):
+def test_remaining_tuples_form_short_hit(tmp_path):
     dialogues = [dialogue("d1"), dialogue("d2", turns=5)]
     tuples = tuples_of(tmp_path, [*rows_for(dialogues, 2), "x,d1,d1-a,d1-b,d1-c"])
     hits = plan(tuples, dialogues, Settings())
@@ -137,7 +137,7 @@ def test_what_is_left_over_is_a_short_hit_and_said(tmp_path):
     )
 
 
-def test_one_dialogue_twice_on_a_page_only_where_it_must_be(tmp_path):
+def test_dialogue_repeats_on_page_only_if_unavoidable(tmp_path):
     like = [dialogue(f"d{n}") for n in range(3)]
     hits = plan(tuples_of(tmp_path, rows_for(like, 4)), like, Settings())
     assert all(len({part.dialogue.dialogue_id for part in hit.parts}) == 2 for hit in hits)
@@ -151,7 +151,7 @@ def test_one_dialogue_twice_on_a_page_only_where_it_must_be(tmp_path):
     seed=st.integers(0, 10),
 )
 @settings(max_examples=25, deadline=None)
-def test_every_tuple_is_asked_once(lengths, size, seed):
+def test_each_tuple_is_in_one_hit(lengths, size, seed):
     dialogues = [dialogue(f"d{n}", turns) for n, turns in enumerate(lengths)]
     items = [(c.utterance_id, d.dialogue_id) for d in dialogues for c in d.candidates]
     tuples = make_tuples([item for item, _ in items], 3, groups=[group for _, group in items])
@@ -162,7 +162,7 @@ def test_every_tuple_is_asked_once(lengths, size, seed):
     assert all(len(hit.parts) == size for hit in hits[:-1])
 
 
-def test_all_problems_at_once(tmp_path):
+def test_all_problems_of_a_plan_are_reported(tmp_path):
     rows = ["t1,d1,d1-a,d1-b,d1-x", "t2,d9,a,b,c", "t3,,d1-a,d1-b,d1-c"]
     with pytest.raises(InputError) as caught:
         plan(tuples_of(tmp_path, rows), [dialogue("d1")], Settings(), file="tuples.csv")
@@ -174,7 +174,7 @@ def test_all_problems_at_once(tmp_path):
     ]
 
 
-def test_a_page_that_is_too_large_is_named(tmp_path):
+def test_oversized_page_is_reported(tmp_path):
     long = replace(dialogue("d1"), turns=(Turn("user", "ü" * 33_000),))
     rows = rows_for([long], 1)
     with pytest.raises(
@@ -183,13 +183,13 @@ def test_a_page_that_is_too_large_is_named(tmp_path):
         plan(tuples_of(tmp_path, rows), [long], Settings())
 
 
-def test_settings_of_a_program_are_checked_too(tmp_path):
+def test_settings_from_code_are_checked(tmp_path):
     one = dialogue("d1")
     with pytest.raises(InputError, match=r"Title has 129(.|\n)*LifetimeInSeconds is 1;"):
         plan(tuples_of(tmp_path, rows_for([one], 1)), [one], Settings(title="x" * 129, lifetime=1))
 
 
-def test_ids_that_a_form_would_change_are_refused(tmp_path):
+def test_ids_with_control_characters_are_refused(tmp_path):
     one = dialogue("d1", candidates=["a\x01", "b\x85b", "c\ufffe"])
     tuples = tuples_of(tmp_path, ["t1,d1,d1-a\x01,d1-b\x85b,d1-c\ufffe"])
     with pytest.raises(InputError) as caught:
@@ -201,14 +201,14 @@ def test_ids_that_a_form_would_change_are_refused(tmp_path):
     ]
 
 
-def test_ids_match_whatever_their_unicode_form(tmp_path):
+def test_ids_match_in_any_unicode_form(tmp_path):
     one = dialogue("u\u0308ber")
     hits = plan(tuples_of(tmp_path, ["t1,über,über-a,über-b,über-c"]), [one], Settings())
     [expected] = answers.expected_tuples(hits[0].question)
     assert (expected.group, expected.items[0]) == ("über", "über-a")
 
 
-def test_characters_that_cannot_be_shown_are_counted(tmp_path):
+def test_forbidden_characters_are_counted(tmp_path):
     one = replace(dialogue("d1"), turns=(Turn("user", "a\x00b\x01"),))
     hits = plan(tuples_of(tmp_path, rows_for([one], 1)), [one], Settings(dialogues_per_hit=1))
     assert plan_notes(hits, Settings(dialogues_per_hit=1)) == [
@@ -216,7 +216,7 @@ def test_characters_that_cannot_be_shown_are_counted(tmp_path):
     ]
 
 
-def test_repeated_tuples_are_noted_as_each_is_paid_for(tmp_path):
+def test_repeated_tuples_are_noted(tmp_path):
     rows = ["t1,tv-08,tv-08-a,tv-08-b,tv-08-c", "t2,tv-08,tv-08-c,tv-08-a,tv-08-b"]
     tuples_of(tmp_path, rows)
     with resources.as_file(DATA / "dialogues.jsonl") as dialogues:

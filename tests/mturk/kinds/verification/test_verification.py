@@ -14,11 +14,11 @@ TRUTH = {("p1", "the colour"): 4.0}
 
 
 @pytest.mark.parametrize("label", ["1", "2", "3", "4", "5"])
-def test_a_level_is_an_answer(label):
+def test_level_is_valid(label):
     assert kinds.find_problems([ASKED], [("label-17", label), ("seconds-17", "3")]) == []
 
 
-def test_the_box_alone_is_an_answer():
+def test_ticked_box_is_valid():
     assert KIND.problems(ASKED, [("not-applicable-17", "yes")]) == []
     assert KIND.problems(ASKED, [("label-17", ""), ("not-applicable-17", "yes")]) == []
 
@@ -41,7 +41,7 @@ def test_the_box_alone_is_an_answer():
         ),
     ],
 )
-def test_what_is_no_answer(fields, said):
+def test_invalid_answers(fields, said):
     assert KIND.problems(ASKED, fields) == [said]
 
 
@@ -50,26 +50,26 @@ def labels_said(behaviour, workers=400):
     return [int(one["label-17"]) for one in said if "label-17" in one], said
 
 
-def test_simulated_labels_are_the_truth_with_noise():
+def test_simulated_labels():
     assert set(labels_said(Behaviour(noise=0))[0]) == {4}
     noisy, _ = labels_said(Behaviour(noise=1))
     assert set(noisy) <= {1, 2, 3, 4, 5}
     assert statistics.stdev(noisy) == pytest.approx(0.95, abs=0.15)  # 1 cut off at 5
 
 
-def test_careless_workers_also_say_that_it_does_not_apply():
+def test_careless_workers_may_tick_box():
     labels, said = labels_said(Behaviour(careless=1.0))
     assert set(labels) == {1, 2, 3, 4, 5}
     assert 30 < sum("not-applicable-17" in one for one in said) < 110  # 67 expected of 400
     assert all(KIND.problems(ASKED, list(one.items())) == [] for one in said)
 
 
-def test_a_triplet_without_a_true_label_is_named():
+def test_triplet_without_true_label_is_reported():
     with pytest.raises(InputError, match="triplet '17': no true label for condition 'the colour'"):
         KIND.simulate(ASKED, {}, Behaviour(), "W1")
 
 
-def test_a_kind_that_does_not_exist():
+def test_unknown_kind():
     with pytest.raises(
         ValueError, match="kind is 'songs'; expected tuples, conditions or verification"
     ):
